@@ -1,0 +1,464 @@
+"""The rules of the tables: read when a call is made, kept when its plan runs.
+
+``read_run``, ``read_truth`` and ``read_judged`` check roles and types, at once. The rest needs the
+data: cheap flags ride along with every plan (``guarded``), and a flag that is up only says that
+something may be wrong. What is said then comes from one place, ``raise_first_broken``, which
+reads every row of both tables: so eager and lazy calls, polars and pandas, and ``check`` itself
+speak with one voice.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypedDict, Unpack
+
+import polars as pl
+
+from rankframe._frames import Frame, FrameT, enter, leave
+from rankframe.errors import RankingDataError
+
+VOCABULARY = ("rank", "relevance", "relevant", "hits", "ideal_rank", "total", "retrieved")
+
+
+class Columns(TypedDict, total=False):
+    """The columns that play the roles, where they are not called like the roles."""
+
+    user: str
+    item: str
+    rank: str
+    relevance: str
+    score: str
+
+
+class Table(NamedTuple):
+    """A table of the caller's and the names of the columns that play a role in it."""
+
+    name: str
+    frame: pl.LazyFrame
+    schema: pl.Schema
+    by: list[str]
+    user: str
+    item: str
+    rank: str | None
+    score: str | None
+    relevance: str | None
+
+    @property
+    def keys(self) -> list[str]:
+        """What makes a list: the groups and the user."""
+        return [*self.by, self.user]
+
+
+def check(
+    frame: FrameT,
+    *,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Check every rule on every row of both tables, and give the frame back.
+
+    Parameters
+    ----------
+    frame
+        A run (user, item, rank or score) with ``truth``, or a judged table without it.
+    truth
+        The truth (user, item and, unless it is 1 in every row, relevance).
+    by
+        Columns that split the run into separate lists.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, where they are not called so.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The frame itself; of a LazyFrame, one that makes the check when it is collected.
+
+    Raises
+    ------
+    RankingDataError
+        At the first broken rule. Rules of the run come first, then those of the truth, then those
+        of both.
+
+    Notes
+    -----
+    Every call checks types, ranks, scores, relevances and null ids on every row, and duplicates
+    and shared ranks on the relevant rows (on all rows, where the metric counts rows or ranks come
+    from scores). Only ``check`` sees duplicates among irrelevant items, and an irrelevant item
+    that shares its rank.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 1]})
+    >>> truth = pl.DataFrame({"user": [1], "item": [7]})
+    >>> rf.check(run, truth=truth)
+    Traceback (most recent call last):
+        ...
+    rankframe.errors.RankingDataError: run, column 'rank': no two items of a user share a rank. \
+Offending row: user=1, item=7, rank=1
+    """
+    tables = read_tables(frame, truth, by, columns)
+    if isinstance(frame, pl.LazyFrame):
+        always = pl.LazyFrame({"suspect": [True]})
+        return leave(guarded(frame, [always], lambda: raise_first_broken(tables)), like=frame)
+    raise_first_broken(tables)
+    return frame
+
+
+# ------------------------------------------------------------------ roles and types, at the call
+
+
+def read_tables(
+    frame: Frame, truth: Frame | None, by: str | Sequence[str], columns: Columns
+) -> list[Table]:
+    """Read ``[judged table]``, or ``[run, truth]``."""
+    if truth is None:
+        return [read_judged(frame, by, columns)]
+    tables = [read_run(frame, by, columns), read_truth(truth, by, columns)]
+    _check_pair(*tables)
+    return tables
+
+
+def read_run(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+    """Read a run: user, item, and rank or score."""
+    table, names = _read("run", frame, by, columns)
+    rank, score = _rank_or_score(table, names, columns)
+    relevance = columns.get("relevance", "relevance")
+    if relevance in names:
+        msg = (
+            f"run, column {relevance!r}: a run has no relevance; "
+            "a judged table is evaluated without truth="
+        )
+        raise RankingDataError(msg)
+    return _typed(table._replace(rank=rank, score=score))
+
+
+def read_truth(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+    """Read a truth: user, item, and relevance unless it is 1 in every row."""
+    table, names = _read("truth", frame, by, columns)
+    relevance = columns.get("relevance", "relevance")
+    if relevance in names:
+        return _typed(table._replace(relevance=relevance))
+    if "relevance" in columns:
+        raise RankingDataError(_missing(table, "relevance", relevance))
+    return _typed(table)
+
+
+def read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+    """Read a judged table: user, item, rank or score, and relevance."""
+    table, names = _read("judged table", frame, by, columns)
+    relevance = columns.get("relevance", "relevance")
+    if relevance not in names:
+        hint = "; a run needs its truth: pass truth=, or call judge(run, truth)"
+        raise RankingDataError(_missing(table, "relevance", relevance) + hint)
+    rank, score = _rank_or_score(table, names, columns)
+    return _typed(table._replace(rank=rank, score=score, relevance=relevance))
+
+
+def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+    """Read a run whose rank is to be made from its score."""
+    table, names = _read("run", frame, by, columns)
+    score = columns.get("score", "score")
+    if score not in names:
+        raise RankingDataError(_missing(table, "score", score))
+    made = columns.get("rank", "rank")
+    return _typed(table._replace(score=score), allow=("rank", "relevance", made))
+
+
+def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
+    """Give the type on which each key column of both tables meets, or raise."""
+    types: dict[str, pl.DataType] = {}
+    for name in [*right.keys, right.item]:
+        one, other = left.schema[name], right.schema[name]
+        if pl.Null in (one, other):  # no value at all, as in an empty frame: not a mismatch
+            types[name] = other if one == pl.Null else one
+            continue
+        if one != other and not (one.is_integer() and other.is_integer()):
+            msg = (
+                f"column {name!r}: it is {one} in the {left.name} and {other} in the {right.name}; "
+                "ids must be of one type on both sides (any integers, else the same type): cast one"
+            )
+            raise RankingDataError(msg)
+        types[name] = one if one == other else _common_integer(one, other)
+    return types
+
+
+def _read(
+    kind: str, frame: Frame, by: str | Sequence[str], columns: Columns
+) -> tuple[Table, list[str]]:
+    """Find the keys, which every table has."""
+    if unknown := set(columns) - set(Columns.__annotations__):
+        roles = ", ".join(Columns.__annotations__)
+        msg = f"unknown argument {min(unknown)!r}; the column roles are {roles}"
+        raise TypeError(msg)
+    lazy = enter(frame, kind)
+    schema = lazy.collect_schema()
+    groups = [by] if isinstance(by, str) else list(by)
+    user, item = columns.get("user", "user"), columns.get("item", "item")
+    if kind == "truth":
+        groups = [name for name in groups if name in schema]
+    table = Table(kind, lazy, schema, groups, user, item, None, None, None)
+    for role, name in [("user", user), ("item", item), *(("by", name) for name in groups)]:
+        if name not in schema:
+            raise RankingDataError(_missing(table, role, name))
+    return table, schema.names()
+
+
+def _rank_or_score(
+    table: Table, names: Sequence[str], columns: Columns
+) -> tuple[str | None, str | None]:
+    """Find the rank, or else the score to make it from."""
+    rank, score = columns.get("rank", "rank"), columns.get("score", "score")
+    if rank in names:
+        if "score" in columns:
+            msg = (
+                f"{table.name}, column {rank!r}: where there is a rank it counts, so score= has no "
+                "use; drop the rank, or call with_rank to make it from the score"
+            )
+            raise RankingDataError(msg)
+        return rank, None
+    if "rank" in columns:
+        raise RankingDataError(_missing(table, "rank", rank))
+    if score not in names:
+        if "score" in columns:
+            raise RankingDataError(_missing(table, "score", score))
+        hint = "; with score= it is made from a score"
+        raise RankingDataError(_missing(table, "rank", rank) + hint)
+    return None, score
+
+
+def _missing(table: Table, role: str, name: str) -> str:
+    say = f"; say which it is with {role}=" if role != "by" else ""
+    has = ", ".join(repr(column) for column in table.schema.names())
+    return f"{table.name}: no column {name!r} for {role}; it has {has}{say}"
+
+
+def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
+    """Check that no column plays two roles, none is called like the vocabulary, types fit."""
+    keys = [*table.keys, table.item]
+    others = [name for name in (table.rank, table.score, table.relevance) if name]
+    for name in [*keys, *others]:
+        if [*keys, *others].count(name) > 1:
+            msg = f"{table.name}, column {name!r}: it plays two roles"
+            raise RankingDataError(msg)
+    own = {"rank": table.rank, "relevance": table.relevance}
+    for name in table.schema.names():
+        if name in VOCABULARY and own.get(name) != name and name not in allow:
+            msg = (
+                f"{table.name}, column {name!r}: this name is reserved for the vocabulary of the "
+                f"metrics ({', '.join(VOCABULARY)}): rename or drop the column"
+            )
+            raise RankingDataError(msg)
+    for name in keys:
+        if table.schema[name].is_nested() or table.schema[name].is_object():
+            raise RankingDataError(_wrong_type(table, name, "an id or group: a plain value"))
+    for name in others:
+        dtype = table.schema[name]
+        boolean = name == table.relevance and dtype == pl.Boolean
+        if not (dtype.is_numeric() or dtype == pl.Null or boolean):
+            wanted = {table.rank: "a rank: a whole number from 1", table.score: "a score: a number"}
+            relevance = "a relevance: a finite number or a boolean"
+            raise RankingDataError(_wrong_type(table, name, wanted.get(name, relevance)))
+    return table
+
+
+def _wrong_type(table: Table, name: str, wanted: str) -> str:
+    return f"{table.name}, column {name!r}: {table.schema[name]} cannot be {wanted}"
+
+
+def _common_integer(one: pl.DataType, other: pl.DataType) -> pl.DataType:
+    if pl.UInt64 not in (one, other) and pl.Int128 not in (one, other):
+        return pl.Int64()
+    unsigned = one.is_unsigned_integer() and other.is_unsigned_integer()
+    return pl.UInt64() if unsigned else pl.Int128()
+
+
+def _check_pair(run: Table, truth: Table) -> None:
+    """Check that both tables can be joined, without a column that would be there twice."""
+    same_types(run, truth)
+    for name in set(truth.schema) - {*truth.keys, truth.item, truth.relevance}:
+        if name in run.schema:
+            msg = (
+                f"column {name!r}: both the run and the truth have it; "
+                "name it in by=, or rename or drop one"
+            )
+            raise RankingDataError(msg)
+
+
+# ------------------------------------------------------------------ rules on the data
+
+
+class _Rule(NamedTuple):
+    """``broken`` is true on the rows that break the rule."""
+
+    column: str
+    text: str
+    broken: pl.Expr
+
+
+def as_rank(name: str) -> pl.Expr:
+    """Read a rank of any numeric type."""
+    return pl.col(name).cast(pl.Int64, strict=False)
+
+
+def _row_rules(table: Table) -> Iterator[_Rule]:
+    """Rules that a row breaks by itself: always on, over every row."""
+    for name in [*table.keys, table.item]:
+        null = pl.col(name).is_null()
+        broken = null | pl.col(name).is_nan() if table.schema[name].is_float() else null
+        yield _Rule(name, "users, items and by columns are never null", broken)
+    if table.rank:
+        given, rank = pl.col(table.rank), as_rank(table.rank)
+        broken = given.is_not_null() & (rank.is_null() | (rank != given) | (rank < 1))
+        yield _Rule(table.rank, "a rank is a whole number from 1", broken)
+    if table.score and table.schema[table.score].is_float():
+        text = "a score is finite, or null or NaN where nothing was retrieved"
+        yield _Rule(table.score, text, pl.col(table.score).is_infinite())
+    if table.relevance:
+        relevance = pl.col(table.relevance)
+        text = "a relevance is a finite number or a boolean"
+        if table.schema[table.relevance].is_float():
+            yield _Rule(table.relevance, text, ~relevance.is_finite())
+        if table.name == "truth":
+            yield _Rule(table.relevance, text, relevance.is_null())
+        elif table.rank:
+            text = "a row has a rank or a relevance, or both"
+            yield _Rule(table.relevance, text, relevance.is_null() & pl.col(table.rank).is_null())
+
+
+def _table_rules(table: Table) -> Iterator[_Rule]:
+    """Rules that a row breaks beside another one: over every row in ``check`` only."""
+    one_row = [*table.keys, table.item]
+    text = f"one row for each ({', '.join(one_row)})"
+    yield _Rule(table.item, text, pl.struct(one_row).is_duplicated())
+    if table.rank:
+        shared = pl.struct([*table.keys, table.rank]).is_duplicated()
+        text = "no two items of a user share a rank"
+        yield _Rule(table.rank, text, pl.col(table.rank).is_not_null() & shared)
+
+
+def raise_first_broken(tables: Sequence[Table]) -> None:
+    """Read every row of the tables, and raise the first rule that is broken."""
+    for table in tables:
+        _raise_if_empty(table)
+        rules = [*_row_rules(table), *_table_rules(table)]
+        flags = table.frame.select(
+            rule.broken.any().alias(str(number)) for number, rule in enumerate(rules)
+        ).collect()
+        for rule in itertools.compress(rules, flags.row(0)):
+            row = table.frame.filter(rule.broken).select(_role_columns(table)).head(1).collect()
+            raise _broken(table, rule.column, rule.text, row)
+    if len(tables) == 2:
+        _raise_if_apart(*tables)
+
+
+def _broken(table: Table, column: str, text: str, row: pl.DataFrame) -> RankingDataError:
+    return RankingDataError(f"{table.name}, column {column!r}: {text}. Offending row: {shown(row)}")
+
+
+def shown(row: pl.DataFrame) -> str:
+    """Write a frame of one row for an error."""
+    values = row.row(0, named=True).items()
+    return ", ".join(f"{name}={'null' if value is None else repr(value)}" for name, value in values)
+
+
+def _role_columns(table: Table) -> list[str]:
+    named = (table.rank, table.score, table.relevance)
+    return [*table.keys, table.item, *(name for name in named if name)]
+
+
+def _raise_if_empty(table: Table) -> None:
+    if table.frame.head(1).collect().is_empty():
+        msg = f"{table.name}: it is empty"
+        raise RankingDataError(msg)
+    if table.name == "run" and _retrieved(table).head(1).collect().is_empty():
+        msg = f"run, column {table.rank or table.score!r}: it is null in every row"
+        raise RankingDataError(msg)
+
+
+def _raise_if_apart(run: Table, truth: Table) -> None:
+    """Raise if the users cannot meet: ids that do not match, or groups that split the users."""
+    user = pl.col(run.user).cast(same_types(run, truth)[run.user])
+    lacking = [name for name in run.by if name not in truth.by]
+    mine = _retrieved(run).select(user, *lacking).unique()
+    theirs = truth.frame.select(user)
+    if mine.join(theirs, on=run.user, how="semi").head(1).collect().is_empty():
+        example = theirs.head(1).collect().item()
+        text = f"no user of the run is in the truth, which has users like {example!r}"
+        raise _broken(run, run.user, text, _first_row(run))
+    for name in lacking:
+        groups = mine.select(pl.col(name).n_unique()).collect().item()
+        most = mine.group_by(run.user).agg(pl.col(name).n_unique()).select(pl.col(name).max())
+        if groups > 1 and most.collect().item() == 1:
+            text = (
+                "no user is in two of its groups, and the truth has no such column, so each user "
+                "would be a miss in every other group; join the column to the truth"
+            )
+            raise _broken(run, name, text, _first_row(run))
+
+
+def _retrieved(table: Table) -> pl.LazyFrame:
+    """The rows that are in a list."""
+    placed = pl.col(table.rank or table.score or table.item)
+    floats = table.score and table.schema[table.score].is_float()
+    return table.frame.filter((placed.fill_nan(None) if floats else placed).is_not_null())
+
+
+def _first_row(table: Table) -> pl.DataFrame:
+    return _retrieved(table).select(_role_columns(table)).head(1).collect()
+
+
+# ------------------------------------------------------------------ flags that ride along
+
+
+def guarded(
+    result: pl.LazyFrame, flags: Iterable[pl.LazyFrame], explain: Callable[[], None]
+) -> pl.LazyFrame:
+    """Let ``explain`` raise when the plan runs and one of the flags is up.
+
+    Each flag is a plan of one boolean row. A callback on these few rows is the one way for our
+    error to leave a lazy plan with its type and text; it adds no row to the result.
+    """
+    schema = result.collect_schema()
+
+    def verdict(raised: pl.DataFrame) -> pl.DataFrame:
+        if raised.to_series().any():
+            explain()
+        return pl.DataFrame(schema=schema)
+
+    return pl.concat([result, pl.concat(flags).map_batches(verdict, schema=dict(schema))])
+
+
+def table_flag(table: Table) -> pl.LazyFrame:
+    """Flag rows that break a rule by themselves, and emptiness."""
+    placed = pl.col(table.rank).count() == 0 if table.name == "run" and table.rank else False
+    broken = [rule.broken.any() for rule in _row_rules(table)]
+    return table.frame.select(suspect=pl.any_horizontal(pl.len() == 0, placed, *broken))
+
+
+def unique_flag(table: Table) -> pl.LazyFrame:
+    """Flag an item that is twice in a list, over every row."""
+    rows = table.frame.group_by([*table.keys, table.item]).agg(rows=pl.len())
+    return rows.select(suspect=(pl.col("rows") > 1).any())
+
+
+def rows_flags(rows: pl.LazyFrame, tables: Sequence[Table]) -> list[pl.LazyFrame]:
+    """Flags over the relevant rows: duplicates, shared ranks, and no hit to prove a match."""
+    rank, item = pl.col("rank"), pl.col(tables[0].item)
+    lists = rows.group_by(tables[0].keys).agg(
+        twice=item.n_unique() < pl.len(),
+        shared=rank.drop_nulls().n_unique() < rank.count(),
+        hit=rank.count() > 0,
+    )
+    flags = [lists.select(suspect=(pl.col("twice") | pl.col("shared")).any())]
+    if len(tables) == 2:
+        run, truth = tables
+        hit = lists.filter("hit")
+        flags.append(hit.select(suspect=pl.len() == 0))
+        for name in set(run.by) - set(truth.by):
+            groups = hit.group_by(run.user).agg(groups=pl.col(name).n_unique())
+            flags.append(groups.select(suspect=(pl.col("groups") == 1).all()))
+    return flags

@@ -1,0 +1,347 @@
+"""The verbs: one value a user, and the mean over users.
+
+``relevant rows → expressions → numbers``: the second half of the street.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args
+
+import polars as pl
+
+from rankframe._frames import Frame, FrameT, leave
+from rankframe.checks import Columns, guarded, raise_first_broken, shown, unique_flag
+from rankframe.errors import RankingDataError
+from rankframe.labels import Asked, Metric, ask_all, is_number
+from rankframe.table import (
+    Street,
+    condense,
+    cut,
+    enter_street,
+    is_checked,
+    street_flags,
+    with_retrieved,
+    with_vocabulary,
+)
+
+Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
+
+
+class Preset(TypedDict, total=False):
+    """The keywords that stand for the conventions of another tool."""
+
+    users: Users
+    undefined: float
+
+
+#: ``trec_eval -c``: every judged user counts, and what is undefined is 0. (Without ``-c``
+#: trec_eval leaves out users that are absent from the run: ``users="both"``.)
+TREC_EVAL: Preset = {"users": "judged", "undefined": 0.0}
+
+
+def per_user(
+    frame: FrameT,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    users: Users = "truth",
+    undefined: float | None = None,
+    relevant_at: float | None = None,
+    judged_only: bool = False,
+    depth: int | None = None,
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Compute metrics for every user.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run. A run with a score and no rank is ranked on the
+        way, by ``with_rank``'s defaults.
+    *metrics
+        Labels such as ``"ndcg@10"``, metric functions' expressions such as ``rf.ndcg_at(10)``, or
+        any aliased expression of your own on the vocabulary and the columns that ride along.
+    truth
+        The truth that judges the run.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    users
+        Whose rows come out: ``"truth"``, every user with an item of grade > 0 (one whom the run
+        misses has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run
+        and one in the truth; ``"run"``; or ``"all"``.
+    undefined
+        What stands where a metric is undefined, for example for a user without a relevant item.
+        By default null, which means leave out.
+    relevant_at
+        The grade from which an item is relevant to the binary measures; > 0. By default every
+        grade > 0 is.
+    judged_only
+        Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
+    depth
+        Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, where they are not called so.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        by…, user and one column a metric, sorted by by… and user.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or a metric is not a finite number.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [8, 7, 9]})
+    >>> rf.per_user(run, "precision@2", "rr", truth=truth)
+    shape: (3, 3)
+    ┌──────┬─────────────┬─────┐
+    │ user ┆ precision@2 ┆ rr  │
+    │ ---  ┆ ---         ┆ --- │
+    │ i64  ┆ f64         ┆ f64 │
+    ╞══════╪═════════════╪═════╡
+    │ 1    ┆ 0.5         ┆ 0.5 │
+    │ 2    ┆ 0.5         ┆ 1.0 │
+    │ 3    ┆ 0.0         ┆ 0.0 │
+    └──────┴─────────────┴─────┘
+    """
+    street = enter_street(frame, truth, by, columns)
+    keys = street.tables[0].keys
+    asked = ask_all(metrics, taken=keys, per_user=True)
+    plan = _plan(
+        frame,
+        street,
+        asked,
+        users=users,
+        undefined=undefined,
+        relevant_at=relevant_at,
+        judged_only=judged_only,
+        depth=depth,
+    )
+    result = guarded(plan.values, [*plan.flags, _not_finite(plan.values, asked)], plan.explain)
+    return leave(result.sort(keys), like=frame)
+
+
+def evaluate(
+    frame: FrameT,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    users: Users = "truth",
+    undefined: float | None = None,
+    relevant_at: float | None = None,
+    judged_only: bool = False,
+    depth: int | None = None,
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Compute the mean of metrics over users.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run. A run with a score and no rank is ranked on the
+        way, by ``with_rank``'s defaults.
+    *metrics
+        Labels such as ``"ndcg@10"`` or ``"gmap"``, metric functions' expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression of your own on the vocabulary and the columns
+        that ride along.
+    truth
+        The truth that judges the run.
+    by
+        Columns that split the run into separate lists, such as model, fold or day; one row each.
+    users
+        Whose mean: ``"truth"``, every user with an item of grade > 0 (one whom the run misses
+        has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and one
+        in the truth; ``"run"``; or ``"all"``.
+    undefined
+        What stands where a metric is undefined, for example for a user without a relevant item.
+        By default null, which the mean leaves out.
+    relevant_at
+        The grade from which an item is relevant to the binary measures; > 0. By default every
+        grade > 0 is. It never changes whose mean it is.
+    judged_only
+        Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
+    depth
+        Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, where they are not called so.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        by…, ``users`` (Int64, how many the policy selects) and one column a metric; one row, or
+        one for each group, sorted. A group that the truth knows nothing of has 0 users and nulls.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or a metric is not a finite number.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [8, 7, 9]})
+    >>> rf.evaluate(run, "precision@2", "mrr", truth=truth)
+    shape: (1, 3)
+    ┌───────┬─────────────┬─────┐
+    │ users ┆ precision@2 ┆ mrr │
+    │ ---   ┆ ---         ┆ --- │
+    │ i64   ┆ f64         ┆ f64 │
+    ╞═══════╪═════════════╪═════╡
+    │ 3     ┆ 0.333333    ┆ 0.5 │
+    └───────┴─────────────┴─────┘
+    """
+    street = enter_street(frame, truth, by, columns)
+    groups = street.tables[0].by
+    asked = ask_all(metrics, taken=[*street.tables[0].keys, "users"], per_user=False)
+    plan = _plan(
+        frame,
+        street,
+        asked,
+        users=users,
+        undefined=undefined,
+        relevant_at=relevant_at,
+        judged_only=judged_only,
+        depth=depth,
+    )
+    _check_numeric(plan.values, asked)
+    count = pl.len().cast(pl.Int64).alias("users")
+    means = [one.over_users(pl.col(one.name)).alias(one.name) for one in asked]
+    if groups:
+        every = pl.concat([street.run.select(groups), street.truth.select(groups)]).unique()
+        result = every.join(plan.values.group_by(groups).agg(count, *means), on=groups, how="left")
+        result = result.with_columns(pl.col("users").fill_null(0))
+    else:
+        result = plan.values.select(count, *means)
+    result = guarded(result, [*plan.flags, _not_finite(result, asked)], plan.explain)
+    return leave(result.sort(groups) if groups else result, like=frame)
+
+
+class _Plan(NamedTuple):
+    """The values of every user, what to watch while they are computed, and how to tell."""
+
+    values: pl.LazyFrame
+    flags: list[pl.LazyFrame]
+    explain: Callable[[], None]
+
+
+def _plan(
+    frame: Frame,
+    street: Street,
+    asked: Sequence[Asked],
+    *,
+    users: Users,
+    undefined: float | None,
+    relevant_at: float | None,
+    judged_only: bool,
+    depth: int | None,
+) -> _Plan:
+    """Walk the street: judged table → relevant rows → one row a user."""
+    if users not in get_args(Users):
+        msg = f"users must be one of {', '.join(map(repr, get_args(Users)))}, not {users!r}"
+        raise ValueError(msg)
+    if undefined is not None and not is_number(undefined):
+        msg = f"undefined must be None or a number, not {undefined!r}"
+        raise ValueError(msg)
+    table = street.tables[0]
+    keys = table.keys
+    judged, listed = cut(street.judged, depth), cut(street.run, depth)
+    if judged_only:
+        judged = condense(judged, keys)
+        listed = judged
+    positive = judged.filter(pl.col("relevance") > 0)
+    rows = with_vocabulary(positive, keys, relevant_at)
+    reads = {name for one in asked for name in one.expr.meta.root_names()}
+    counted = "retrieved" in reads
+    if counted:  # a join is not dropped by the optimizer, as a window is: only when it is read
+        rows = with_retrieved(rows, listed.filter(pl.col("rank").is_not_null()), keys)
+    _check_columns(rows, asked)
+    values = rows.group_by(keys).agg(one.expr for one in asked)
+    if users != "truth":
+        values = _selected(street, users).join(values, on=keys, how="left")
+    if undefined is not None:
+        schema = values.collect_schema()
+        numbers = [one.name for one in asked if schema[one.name].is_numeric()]
+        values = values.with_columns(pl.col(numbers).fill_null(undefined))
+
+    def explain() -> None:
+        raise_first_broken(street.tables)
+        _raise_not_finite(values, positive, asked, keys)
+
+    flags = [] if is_checked(frame, table) else street_flags(street)
+    if counted or judged_only:  # these count rows that no relevant row shows
+        flags.append(unique_flag(table))
+    return _Plan(values, flags, explain)
+
+
+def _selected(street: Street, users: Users) -> pl.LazyFrame:
+    """Give the users whose mean it is."""
+    keys = street.tables[0].keys
+    in_run, in_truth = street.run.select(keys).unique(), street.truth.select(keys).unique()
+    if users == "judged":
+        return in_truth
+    if users == "run":
+        return in_run
+    if users == "both":
+        return in_truth.join(in_run, on=keys, how="semi")
+    return pl.concat([in_run, in_truth]).unique()
+
+
+def _check_columns(rows: pl.LazyFrame, asked: Sequence[Asked]) -> None:
+    """Check that the metrics read columns that are there."""
+    names = rows.collect_schema().names()
+    for one in asked:
+        for name in one.expr.meta.root_names():
+            if name not in names and not name.startswith("^"):
+                has = ", ".join(map(repr, names))
+                msg = f"metric {one.name!r} reads a column {name!r}; the rows have {has}"
+                raise RankingDataError(msg)
+
+
+def _check_numeric(values: pl.LazyFrame, asked: Sequence[Asked]) -> None:
+    """Check that a mean can be taken."""
+    schema = values.collect_schema()
+    for one in asked:
+        dtype = schema[one.name]
+        if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Duration | pl.Null)):
+            msg = f"metric {one.name!r} is {dtype} for each user, which has no mean: use per_user"
+            raise ValueError(msg)
+
+
+def _floats(values: pl.LazyFrame, asked: Sequence[Asked]) -> list[str]:
+    schema = values.collect_schema()
+    return [one.name for one in asked if schema[one.name].is_float()]
+
+
+def _not_finite(values: pl.LazyFrame, asked: Sequence[Asked]) -> pl.LazyFrame:
+    """Flag NaN and infinity, which would poison every mean."""
+    broken = [(~pl.col(name).is_finite()).any() for name in _floats(values, asked)]
+    return values.select(suspect=pl.any_horizontal(pl.lit(value=False), *broken))
+
+
+def _raise_not_finite(
+    values: pl.LazyFrame, positive: pl.LazyFrame, asked: Sequence[Asked], keys: Sequence[str]
+) -> None:
+    for name in _floats(values, asked):
+        rows = values.filter(~pl.col(name).is_finite()).select(*keys, name).sort(keys)
+        first = rows.head(1).collect()
+        if not first.is_empty():
+            grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
+            msg = (
+                f"metric {name!r}: it is not a finite number. Each grade present "
+                f"({', '.join(map(str, grades.head(10)))}) needs a finite gain, and an expression "
+                f"of your own must be null where it is undefined. Offending row: {shown(first)}"
+            )
+            raise RankingDataError(msg)

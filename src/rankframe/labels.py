@@ -1,0 +1,370 @@
+"""Labels and expressions: ``"ndcg(gain=exponential)@10"`` ↔ ``ndcg_at(10, gain="exponential")``.
+
+``labelled`` turns a function of :mod:`rankframe.metrics` into a metric: it checks the
+parameters against the annotations, and names the expression with its canonical label.
+``ask`` reads what a caller asked for, a label or an expression.
+"""
+
+import functools
+import inspect
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from numbers import Real
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypeAlias,
+    TypeGuard,
+    cast,
+    get_args,
+    get_origin,
+)
+
+import polars as pl
+
+Gain: TypeAlias = Literal["linear", "exponential"] | Mapping[float, float]
+Metric: TypeAlias = str | pl.Expr
+Alias: TypeAlias = str | Callable[[str], str]
+
+P = ParamSpec("P")
+MetricFunction: TypeAlias = Callable[..., pl.Expr]
+
+
+class Mean(NamedTuple):
+    """A mean over users that is not the arithmetic one: a per-user metric and its aggregate."""
+
+    metric: pl.Expr
+    over_users: Callable[[pl.Expr], pl.Expr]
+
+
+class Asked(NamedTuple):
+    """One output column: a reduction over a user's rows, and its mean over users."""
+
+    name: str
+    expr: pl.Expr
+    over_users: Callable[[pl.Expr], pl.Expr]
+    per_user: bool
+
+
+class _Entry(NamedTuple):
+    function: Callable[..., Any]
+    label: str
+    plain: str
+
+
+METRICS: dict[str, MetricFunction] = {}
+_ENTRIES: dict[str, _Entry] = {}
+_ALIASES: dict[str, Alias] = {}
+
+
+def labelled(
+    label: str, *, plain: str | None = None, aliases: Mapping[str, Alias] | None = None
+) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
+    """Make a function a metric called ``label`` (``plain`` when every option has its default).
+
+    ``aliases`` maps other spellings to labels; ``{}`` stands for a number in both.
+    """
+
+    def decorate(function: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
+        @functools.wraps(function)
+        def metric_function(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
+            options = _checked(function, args, kwargs)
+            return function(**options).alias(_canonical(entry, options))  # type: ignore[call-arg]
+
+        entry = _register(metric_function, label, plain, aliases)
+        METRICS[function.__name__] = metric_function
+        return metric_function
+
+    return decorate
+
+
+def labelled_mean(label: str) -> Callable[[Callable[P, Mean]], Callable[P, Mean]]:
+    """Make a function a mean over users of its own, asked for by label only."""
+
+    def decorate(function: Callable[P, Mean]) -> Callable[P, Mean]:
+        @functools.wraps(function)
+        def mean_function(*args: P.args, **kwargs: P.kwargs) -> Mean:
+            return function(**_checked(function, args, kwargs))  # type: ignore[call-arg]
+
+        _register(mean_function, label)
+        return mean_function
+
+    return decorate
+
+
+def metric(label: str) -> pl.Expr:
+    """
+    Give the expression behind a label.
+
+    Parameters
+    ----------
+    label
+        ``name[(param=value, …)][@k]``, for example ``"ndcg(gain=exponential)@10"``, or an
+        alias such as ``"map"`` or trec_eval's ``"ndcg_cut_10"``.
+
+    Returns
+    -------
+    Expr
+        The metric function's expression, named as it was asked for.
+
+    Raises
+    ------
+    ValueError
+        If the label is unknown (the message names the nearest ones), if a parameter is
+        bad, or if the label names a mean over users (``gmap``), which is no reduction of
+        one user's rows.
+
+    Examples
+    --------
+    >>> rf.metric("ndcg@10").meta.eq(rf.ndcg_at(10))
+    True
+    >>> rf.metric("P_10").meta.output_name()
+    'P_10'
+    """
+    asked = ask(label)
+    if not asked.per_user:
+        raise ValueError(_not_per_user(label))
+    return asked.expr
+
+
+def ask(wanted: object) -> Asked:
+    """Read a label or an expression into an output column."""
+    if isinstance(wanted, pl.Expr):
+        return Asked(_output_name(wanted), wanted, pl.Expr.mean, per_user=True)
+    if isinstance(wanted, str):
+        made = _parse(wanted)
+        if isinstance(made, Mean):
+            return Asked(wanted, made.metric.alias(wanted), made.over_users, per_user=False)
+        named = made if made.meta.output_name() == wanted else made.alias(wanted)
+        return Asked(wanted, named, pl.Expr.mean, per_user=True)
+    msg = f"a metric is a label or a polars expression, not {type(wanted).__name__}: {wanted!r}"
+    raise TypeError(msg)
+
+
+def ask_all(metrics: Sequence[Metric], taken: Sequence[str], *, per_user: bool) -> list[Asked]:
+    """Read all metrics of a call; each output name, and each name in ``taken``, only once."""
+    if not metrics:
+        msg = 'ask for at least one metric, for example "ndcg@10"'
+        raise ValueError(msg)
+    asked = [ask(wanted) for wanted in metrics]
+    seen = set(taken)
+    for one in asked:
+        if per_user and not one.per_user:
+            raise ValueError(_not_per_user(one.name))
+        if one.name in seen:
+            msg = f"two output columns are called {one.name!r}: rename one with .alias(…)"
+            raise ValueError(msg)
+        seen.add(one.name)
+    return asked
+
+
+def whole_number(name: str, value: Any, *, least: int = 1) -> int:
+    """Return ``value`` as an int ≥ ``least``, or raise ValueError."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or not least <= number < 2**63:
+        msg = f"{name} must be a whole number from {least}, not {value!r}"
+        raise ValueError(msg)
+    return number
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Tell if a value is a real number: neither boolean nor NaN."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return not math.isnan(value)
+
+
+# ------------------------------------------------------------------ reading labels
+
+_LABEL = re.compile(r"(?P<name>[^@()]+?)\s*(?:\((?P<options>[^()]*)\))?\s*(?:@\s*(?P<k>.+))?")
+
+
+def _parse(label: str) -> pl.Expr | Mean:
+    """Call the metric function that ``label`` names."""
+    found = _LABEL.fullmatch(_unaliased(label.strip()))
+    entry = _ENTRIES.get(found["name"].lower()) if found else None
+    if found is None or entry is None:
+        raise ValueError(_unknown(label))
+    parameters = inspect.signature(entry.function).parameters
+    options: dict[str, Any] = {}
+    if found["k"] is not None:
+        if "k" not in parameters:
+            msg = f"metric {label!r}: {entry.plain} takes no cut-off @k"
+            raise ValueError(msg)
+        options["k"] = _read(label, "k", found["k"])
+    for part in filter(str.strip, (found["options"] or "").split(",")):
+        name, _, text = (piece.strip() for piece in part.partition("="))
+        if name not in parameters or name == "k":
+            takes = ", ".join(p for p in parameters if p != "k") or "no parameters"
+            msg = f"metric {label!r}: unknown parameter {name!r}; {entry.label} takes {takes}"
+            raise ValueError(msg)
+        options[name] = _read(label, name, text, parameters[name].annotation)
+    try:
+        return entry.function(**options)  # type: ignore[no-any-return]
+    except TypeError as error:  # a cut-off or parameter that the label leaves out
+        msg = f"metric {label!r}: {error}"
+        raise ValueError(msg) from None
+
+
+def _unaliased(label: str) -> str:
+    """Rewrite an alias as the label it stands for."""
+    head = re.match(r"[^@(]+", label)
+    target = _ALIASES.get(head[0].strip().lower()) if head else None
+    if head and isinstance(target, str):
+        return target + label[head.end() :]
+    for alias, target in _ALIASES.items():
+        pattern = re.escape(alias).replace(r"\{\}", r"(\d+(?:\.\d+)?)")
+        if found := re.fullmatch(pattern, label.lower()):
+            make = target.format if isinstance(target, str) else target
+            return make(*found.groups())
+    return label
+
+
+def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
+    """Turn the text of a parameter into a value of the annotated type."""
+    try:
+        if annotation is int:
+            return int(text)
+        if annotation is float:
+            return float(text)
+        if annotation is Gain and ":" in text:
+            pairs = (pair.split(":") for pair in text.split(";"))
+            return {float(grade): float(gain) for grade, gain in pairs}
+    except ValueError:
+        msg = f"metric {label!r}: {name} cannot be read from {text!r}"
+        raise ValueError(msg) from None
+    return text
+
+
+def _unknown(label: str) -> str:
+    """Say that a label is unknown, with the nearest ones that can be read."""
+    head, cut, k = label.partition("@")
+    spelled = [entry.plain for entry in _ENTRIES.values()] + [*_ENTRIES, *_ALIASES]
+    known = {name.replace("{}", "10").lower(): name.replace("{}", "10") for name in spelled}
+    near = get_close_matches(head.partition("(")[0].strip().lower(), known, n=5, cutoff=0.5)
+    names = [known[name] + (cut + k if "10" not in name else "") for name in near]
+    nearest = [repr(name) for name in names if _can_be_read(name)][:3] or ["'precision@10'"]
+    return f"unknown metric {label!r}; the nearest are {' or '.join(nearest)}"
+
+
+def _can_be_read(label: str) -> bool:
+    try:
+        _parse(label)
+    except ValueError:
+        return False
+    return True
+
+
+def _not_per_user(label: str) -> str:
+    return (
+        f"{label!r} is a mean over users, not a value of one user: "
+        "ask evaluate or summarize for it, or per_user for 'ap'"
+    )
+
+
+# ------------------------------------------------------------------ making labels
+
+
+def _register(
+    function: Callable[..., Any],
+    label: str,
+    plain: str | None = None,
+    aliases: Mapping[str, Alias] | None = None,
+) -> _Entry:
+    entry = _Entry(function, label, plain or label)
+    _ENTRIES[label] = _ENTRIES[entry.plain] = entry
+    _ALIASES.update({alias.lower(): target for alias, target in (aliases or {}).items()})
+    return entry
+
+
+def _canonical(entry: _Entry, options: Mapping[str, Any]) -> str:
+    """Write the label: every option that differs from its default, then the cut-off."""
+    parameters = inspect.signature(entry.function).parameters
+    shown = {
+        name: value
+        for name, value in options.items()
+        if name != "k" and value != parameters[name].default
+    }
+    written = ", ".join(f"{name}={_text(value)}" for name, value in shown.items())
+    k = options.get("k")
+    return (f"{entry.label}({written})" if shown else entry.plain) + (f"@{k}" if k else "")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Mapping):
+        gains = cast("Mapping[float, float]", value)
+        return ";".join(f"{_text(grade)}:{_text(gain)}" for grade, gain in gains.items())
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def _checked(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Bind the arguments, defaults included, and check each against its annotation."""
+    name = function.__name__
+    signature = inspect.signature(function)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        msg = f"{name}: {error}"
+        raise TypeError(msg) from None
+    bound.apply_defaults()
+    return {
+        option: _check_option(f"{name}: {option}", value, signature.parameters[option].annotation)
+        for option, value in bound.arguments.items()
+    }
+
+
+def _check_option(name: str, value: Any, annotation: Any) -> Any:
+    if annotation is Gain and isinstance(value, Mapping):
+        gains: Mapping[Any, Any] = value
+        return _check_gain(name, gains)
+    choices = get_args(get_args(annotation)[0] if annotation is Gain else annotation)
+    if annotation is Gain or get_origin(annotation) is Literal:
+        if not (isinstance(value, str) and value in choices):
+            also = " or a mapping of grades to gains" if annotation is Gain else ""
+            options = ", ".join(repr(choice) for choice in choices)
+            msg = f"{name} must be one of {options}{also}, not {value!r}"
+            raise ValueError(msg)
+        return value
+    if annotation is float:
+        return _positive_number(name, value)
+    return None if value is None and type(None) in choices else whole_number(name, value)
+
+
+def _positive_number(name: str, value: Any) -> float:
+    if not is_number(value) or not 0 <= value < float("inf"):
+        msg = f"{name} must be a number from 0, not {value!r}"
+        raise ValueError(msg)
+    return float(value)
+
+
+def _check_gain(name: str, gains: Mapping[Any, Any]) -> dict[float, float]:
+    """Sort a mapping of grades to gains; gains are ≥ 0 and do not fall as the grade rises."""
+    if not gains or not all(is_number(x) for pair in gains.items() for x in pair):
+        msg = f"{name} must map grades to gains, both numbers, not {gains!r}"
+        raise ValueError(msg)
+    by_grade = {float(grade): float(gains[grade]) for grade in sorted(gains)}
+    values = list(by_grade.values())
+    if not all(0 <= value < float("inf") for value in values) or values != sorted(values):
+        msg = f"{name} must be finite, ≥ 0 and must not fall as the grade rises, not {gains!r}"
+        raise ValueError(msg)
+    if any(gain > 0 for grade, gain in by_grade.items() if grade <= 0):
+        msg = f"{name} gives a gain to a grade ≤ 0, which is not relevant: {gains!r}"
+        raise ValueError(msg)
+    return by_grade
+
+
+def _output_name(expr: pl.Expr) -> str:
+    if expr.meta.has_multiple_outputs():
+        msg = f"a metric is one column, but this expression makes several: {expr}"
+        raise ValueError(msg)
+    return expr.meta.output_name()

@@ -1,0 +1,625 @@
+"""Every metric: one reduction over the rows of one user, as a polars expression.
+
+The rows are those that :func:`rankframe.relevant` gives: the items of grade > 0, retrieved or
+not, with the vocabulary columns
+
+=============  =========================================================================
+``rank``       1-based position in the list; null = relevant, but not retrieved
+``relevance``  the grade, > 0 on these rows
+``relevant``   the grade reaches ``relevant_at`` (by default: > 0)
+``hits``       relevant items at or above this rank; null where rank is
+``ideal_rank`` position of the item in the ideal list: by grade, highest first
+``total``      R, the number of relevant items of the user, on every row
+``retrieved``  n, the length of the user's list, on every row
+=============  =========================================================================
+
+To add a metric, add a function here: the labels, the namespaces and the invariant tests find it.
+"""
+
+from math import sqrt
+from typing import Literal
+
+import polars as pl
+
+from rankframe.labels import Gain, Mean, labelled, labelled_mean
+
+_rank = pl.col("rank")
+_relevant = pl.col("relevant")
+_R = _relevant.sum().cast(pl.Int64)
+_retrieved = pl.col("retrieved").max()
+
+
+@labelled(
+    "precision",
+    aliases={
+        "p": "precision",
+        "P_{}": "precision@{}",
+        "set_P": "precision",
+        "relative_P_{}": "precision(divide_by=attainable)@{}",
+        "set_relative_P": "precision(divide_by=attainable)",
+    },
+)
+def precision_at(
+    k: int | None = None, *, divide_by: Literal["k", "returned", "attainable"] = "k"
+) -> pl.Expr:
+    """
+    Precision: hits@k / k, the share of the first k items that are relevant.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list, and divides by its length.
+    divide_by
+        ``"k"`` (a short list pays for its missing items, as in trec_eval), ``"returned"`` =
+        min(k, length of the list), or ``"attainable"`` = min(k, R), so that 1 can be reached.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``precision@k``. Null for a user without a relevant item; 0
+        where ``"returned"`` or the whole list divides and nothing was returned.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or ``divide_by`` is unknown.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, and ``retrieved`` unless a given k alone divides. trec_eval:
+    ``P_k``, ``set_P``, ``relative_P_k``, ``set_relative_P``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.precision_at(2)).item(0, "precision@2")
+    0.5
+    """
+    if divide_by == "attainable":
+        return _where_relevant(_share(_hits(k), _attainable(k)))
+    if k is None or divide_by == "returned":
+        return _where_relevant(_share(_hits(k), _length(k)))
+    return _where_relevant(_hits(k) / k)
+
+
+@labelled("recall", aliases={"r": "recall", "recall_{}": "recall@{}", "set_recall": "recall"})
+def recall_at(
+    k: int | None = None, *, divide_by: Literal["relevant", "attainable"] = "relevant"
+) -> pl.Expr:
+    """
+    Recall: hits@k / R, the share of the relevant items that are among the first k.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    divide_by
+        ``"relevant"`` = R, or ``"attainable"`` = min(k, R), so that 1 can be reached
+        (without k: min(length of the list, R)).
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``recall@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or ``divide_by`` is unknown.
+
+    Notes
+    -----
+    Reads ``relevant`` and ``rank``. trec_eval: ``recall_k``, ``set_recall``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.recall_at(1)).item(0, "recall@1")
+    0.5
+    """
+    return _where_relevant(_share(_hits(k), _R if divide_by == "relevant" else _attainable(k)))
+
+
+@labelled(
+    "f",
+    plain="f1",
+    aliases={
+        "f{}": "f(beta={})",
+        "f{}@{}": "f(beta={})@{}",
+        "set_F": "f1",
+        "set_F.{}": lambda squared: f"f(beta={sqrt(float(squared))!r})",
+    },
+)
+def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
+    """
+    F-measure: (1 + β²)·hits@k / (β²·R + k), the weighted harmonic mean of precision and recall.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list, and its length stands for k.
+    beta
+        Recall counts β times as much as precision; ≥ 0. (trec_eval's ``set_F.b`` takes b = β².)
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``f1@k`` or ``f(beta=2)@k``. Null for a user without a relevant
+        item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or β is no number from 0.
+
+    Notes
+    -----
+    Reads ``relevant`` and ``rank``, and ``retrieved`` without k. C. J. van Rijsbergen,
+    *Information Retrieval*, 1979. trec_eval: ``set_F``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.f_at(2)).item(0, "f1@2")
+    0.5
+    """
+    return _where_relevant(_f(k, beta))
+
+
+@labelled("e", plain="e(beta=1)")
+def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
+    """
+    E-measure: 1 − F, van Rijsbergen's effectiveness loss (0 is best).
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list, and its length stands for k.
+    beta
+        Recall counts β times as much as precision; ≥ 0.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``e(beta=1)@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or β is no number from 0.
+
+    Notes
+    -----
+    Reads what ``f_at`` reads. C. J. van Rijsbergen, *Information Retrieval*, 1979.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.e_at(2)).item(0, "e(beta=1)@2")
+    0.5
+    """
+    return _where_relevant(1 - _f(k, beta))
+
+
+@labelled("hit", aliases={"hit_rate": "hit", "hr": "hit", "success": "hit", "success_{}": "hit@{}"})
+def hit_at(k: int | None = None) -> pl.Expr:
+    """
+    Hit: 1 if a relevant item is among the first k, else 0; its mean is the hit rate.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+
+    Returns
+    -------
+    Expr
+        Float64, 0 or 1, named ``hit@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1.
+
+    Notes
+    -----
+    Reads ``relevant`` and ``rank``. trec_eval: ``success_k``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.hit_at(1), rf.hit_at(2)).row(0)
+    (1, 0.0, 1.0)
+    """
+    return _where_relevant((_hits(k) > 0).cast(pl.Float64))
+
+
+@labelled("ap", aliases={"map": "ap", "map_cut_{}": "ap@{}"})
+def average_precision(
+    k: int | None = None, *, divide_by: Literal["relevant", "attainable", "hits"] = "relevant"
+) -> pl.Expr:
+    """
+    Average precision: Σ hits / rank over the relevant items at rank ≤ k, divided by R.
+
+    Parameters
+    ----------
+    k
+        Cut-off of the sum; None means the whole list.
+    divide_by
+        ``"relevant"`` = R (the definition), ``"attainable"`` = min(k, R) (without k: min(length
+        of the list, R)), or ``"hits"`` = the relevant items found.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``ap@k``; its mean over users is MAP. Null for a user without a
+        relevant item; 0 where what was returned or found divides and there was nothing.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or ``divide_by`` is unknown.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank`` and ``hits``. trec_eval: ``map``, ``map_cut_k``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.average_precision()).item(0, "ap")
+    0.25
+    """
+    precisions = (pl.col("hits") / _rank).filter(_within(k)).sum()
+    divisor = {
+        "relevant": lambda: _R,
+        "attainable": lambda: _attainable(k),
+        "hits": lambda: _hits(k),
+    }
+    return _where_relevant(_share(precisions, divisor[divide_by]()))
+
+
+@labelled("rr", aliases={"mrr": "rr", "recip_rank": "rr"})
+def reciprocal_rank(k: int | None = None) -> pl.Expr:
+    """
+    Reciprocal rank: 1 / rank of the first relevant item, 0 if none is among the first k.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``rr@k``; its mean over users is MRR. Null for a user without a
+        relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1.
+
+    Notes
+    -----
+    Reads ``relevant`` and ``rank``. trec_eval: ``recip_rank``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.reciprocal_rank()).item(0, "rr")
+    0.5
+    """
+    return _where_relevant((1 / _rank.filter(_within(k)).min()).fill_null(0.0))
+
+
+@labelled("cg")
+def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
+    """
+    Cumulated gain: Σ gain over the items at rank ≤ k.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    gain
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
+        present to its gain, ≥ 0 and not falling as the grade rises.
+
+    Returns
+    -------
+    Expr
+        Float64 ≥ 0, named ``cg@k``. Null for a user without an item of grade > 0.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or ``gain`` is unknown or not allowed.
+
+    Notes
+    -----
+    Reads ``relevance`` and ``rank``; ``relevant_at`` does not touch gains. Järvelin and
+    Kekäläinen, *ACM TOIS* 20(4), 2002.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [3, 1, 2]}
+    ... )
+    >>> judged.rank.evaluate(rf.cg_at()).item(0, "cg")
+    4.0
+    """
+    return _gain_sum(gain, pl.lit(1.0), _rank, k)
+
+
+@labelled("dcg")
+def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
+    """
+    Discounted cumulated gain: Σ gain / log2(rank + 1) over the items at rank ≤ k.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    gain
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
+        present to its gain, ≥ 0 and not falling as the grade rises.
+
+    Returns
+    -------
+    Expr
+        Float64 ≥ 0, named ``dcg@k``. Null for a user without an item of grade > 0.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or ``gain`` is unknown or not allowed.
+
+    Notes
+    -----
+    Reads ``relevance`` and ``rank``; ``relevant_at`` does not touch gains. Järvelin and
+    Kekäläinen, *ACM TOIS* 20(4), 2002; the discount is trec_eval's.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 3, None], "relevance": [3, 1, 2]}
+    ... )
+    >>> judged.rank.evaluate(rf.dcg_at(3)).item(0, "dcg@3")
+    3.5
+    """
+    return _gain_sum(gain, _discount(_rank), _rank, k)
+
+
+@labelled("ndcg", aliases={"ndcg_cut_{}": "ndcg@{}"})
+def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
+    """
+    Normalised DCG: DCG@k / DCG@k of the ideal list of all the user's items of grade > 0.
+
+    Parameters
+    ----------
+    k
+        Cut-off of both lists; None means the whole lists.
+    gain
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
+        present to its gain, ≥ 0 and not falling as the grade rises.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``ndcg@k``. Null for a user without an item of gain > 0.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or ``gain`` is unknown or not allowed.
+
+    Notes
+    -----
+    Reads ``relevance``, ``rank`` and ``ideal_rank``; ``relevant_at`` does not touch gains.
+    Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``, ``ndcg_cut_k``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1], "item": [7, 8], "rank": [3, None], "relevance": [1, 1]}
+    ... )
+    >>> round(judged.rank.evaluate(rf.ndcg_at(3)).item(0, "ndcg@3"), 4)
+    0.3066
+    """
+    ideal_rank = pl.col("ideal_rank")
+    ideal = _gain_sum(gain, _discount(ideal_rank), ideal_rank, k)
+    # not `> 0`: NaN, the mark of a grade without a gain, must come through
+    return pl.when(ideal != 0).then(_gain_sum(gain, _discount(_rank), _rank, k) / ideal)
+
+
+@labelled("r_precision", aliases={"rprec": "r_precision"})
+def r_precision() -> pl.Expr:
+    """
+    R-precision: hits among the first R items / R, where R is the number of relevant items.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``r_precision``. Null for a user without a relevant item.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank`` and ``total``. trec_eval: ``Rprec``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 3, 2], "relevance": [1, 1, 0]}
+    ... )
+    >>> judged.rank.evaluate(rf.r_precision()).item(0, "r_precision")
+    0.5
+    """
+    return _where_relevant((_relevant & (_rank <= pl.col("total"))).sum() / _R)
+
+
+@labelled("attainable_precision")
+def attainable_precision_at(k: int) -> pl.Expr:
+    """
+    Attainable precision: min(1, R/k), the best precision@k that this user's R allows.
+
+    Parameters
+    ----------
+    k
+        Cut-off.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``attainable_precision@k``. Null for a user without a relevant
+        item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1.
+
+    Notes
+    -----
+    Reads ``relevant``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 3, 2], "relevance": [1, 1, 0]}
+    ... )
+    >>> judged.rank.evaluate(rf.attainable_precision_at(5)).item(0, "attainable_precision@5")
+    0.4
+    """
+    return _where_relevant(pl.min_horizontal(_R, k) / k)
+
+
+@labelled("attainable_recall")
+def attainable_recall_at(k: int) -> pl.Expr:
+    """
+    Attainable recall: min(1, k/R), the best recall@k that this user's R allows.
+
+    Parameters
+    ----------
+    k
+        Cut-off.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``attainable_recall@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1.
+
+    Notes
+    -----
+    Reads ``relevant``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 3, 2], "relevance": [1, 1, 0]}
+    ... )
+    >>> judged.rank.evaluate(rf.attainable_recall_at(1)).item(0, "attainable_recall@1")
+    0.5
+    """
+    return _where_relevant(pl.min_horizontal(_R, k) / _R)
+
+
+@labelled_mean("gmap")
+def gmap(epsilon: float = 1e-5) -> Mean:
+    """Geometric MAP: exp(mean(ln(AP + ε))) − ε (Robertson, *CIKM* 2006)."""
+
+    def over_users(ap: pl.Expr) -> pl.Expr:
+        return (ap + epsilon).log().mean().exp() - epsilon
+
+    return Mean(average_precision(), over_users)
+
+
+@labelled_mean("gm_map")
+def gm_map() -> Mean:
+    """Geometric MAP of trec_eval: exp(mean(ln(max(AP, 1e-5))))."""
+
+    def over_users(ap: pl.Expr) -> pl.Expr:
+        return ap.clip(lower_bound=1e-5).log().mean().exp()
+
+    return Mean(average_precision(), over_users)
+
+
+# ------------------------------------------------------------------ the words of the formulas
+
+
+def _within(k: int | None) -> pl.Expr:
+    """A relevant item among the first k."""
+    return _relevant & (_rank.is_not_null() if k is None else _rank <= k)
+
+
+def _hits(k: int | None) -> pl.Expr:
+    return _within(k).sum().cast(pl.Int64)
+
+
+def _length(k: int | None) -> pl.Expr:
+    """min(k, length of the list)."""
+    return _retrieved if k is None else pl.min_horizontal(_retrieved, k)
+
+
+def _attainable(k: int | None) -> pl.Expr:
+    """min(k, R); without k, the length of the list stands for it."""
+    return pl.min_horizontal(_R, _retrieved if k is None else k)
+
+
+def _f(k: int | None, beta: float) -> pl.Expr:
+    weight = beta * beta
+    return (1 + weight) * _hits(k) / (weight * _R + (_retrieved if k is None else k))
+
+
+def _gain_sum(gain: Gain, weight: pl.Expr, position: pl.Expr, k: int | None) -> pl.Expr:
+    """Σ gain·weight over the rows at position ≤ k."""
+    gains = _gain(gain)
+    inside = position.is_not_null() if k is None else position <= k
+    # 0·gain, not 0: a grade without a gain (NaN) must show wherever it stands
+    return pl.when(inside).then(gains * weight).otherwise(0.0 * gains).sum()
+
+
+def _gain(gain: Gain) -> pl.Expr:
+    """The gain of a row; NaN where a mapping does not know the grade."""
+    grade = pl.col("relevance").cast(pl.Float64)
+    if gain == "linear":
+        return grade
+    if gain == "exponential":
+        return pl.lit(2.0).pow(grade) - 1
+    mapped = pl.lit(float("nan"))
+    for known, value in dict(gain).items():  # replace_strict would leave the streaming engine
+        mapped = pl.when(grade == known).then(value).otherwise(mapped)
+    return mapped
+
+
+def _discount(position: pl.Expr) -> pl.Expr:
+    return 1 / (position.cast(pl.Float64) + 1).log(2)
+
+
+def _share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    """Part / whole, and 0 where the whole is 0."""
+    return pl.when(whole > 0).then(part / whole).otherwise(0.0)
+
+
+def _where_relevant(value: pl.Expr) -> pl.Expr:
+    """Null for a user without a relevant item: 0/0 is not 0."""
+    return pl.when(_relevant.any()).then(value)

@@ -1,0 +1,108 @@
+"""``df.rank``: sugar over the functions, one line each."""
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any, Generic
+
+import polars as pl
+
+from rankframe._frames import FrameT
+from rankframe.checks import check
+from rankframe.evaluate import evaluate, per_user
+from rankframe.labels import METRICS
+from rankframe.table import from_lists, judge, relevant, with_rank
+
+
+class RankFrame(Generic[FrameT]):
+    """
+    Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
+
+    The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user`` and
+    ``evaluate`` take the frame as their first argument. Each metric function, such as
+    ``precision_at``, gives the per-user frame of that one metric, and takes the keywords of
+    ``per_user`` beside its own. Type checkers cannot see namespaces: typed code calls the
+    functions, ``rf.evaluate(df, …)`` or ``df.pipe(rf.evaluate, …)``.
+    """
+
+    def __init__(self, frame: FrameT) -> None:
+        self.frame = frame
+
+
+class _Namespace:
+    """Builds the namespace at each access.
+
+    The official descriptor keeps it on the frame, a reference cycle: frames that were dropped
+    would wait for the garbage collector.
+    """
+
+    def __init__(self, namespace: type[RankFrame[Any]]) -> None:
+        self._namespace = namespace
+
+    def __get__(self, frame: Any, owner: type) -> Any:
+        return self._namespace if frame is None else self._namespace(frame)
+
+
+def attach(name: str, owner: type, register: Callable[[str], Callable[[type], type]]) -> None:
+    """Register the namespace officially, then build it at each access."""
+    if type(vars(owner).get(name)).__qualname__ != _Namespace.__qualname__:  # else: a reload
+        try:
+            register(name)(RankFrame)
+        except AttributeError as error:
+            msg = f"df.{name} is not available ({error}): call the functions, rf.evaluate(df, …)"
+            warnings.warn(msg, RuntimeWarning, stacklevel=3)
+            return
+    setattr(owner, name, _Namespace(RankFrame))
+
+
+def _verb(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``df.rank.evaluate(…)`` is ``evaluate(df, …)``."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def method(self: RankFrame[Any], *args: Any, **options: Any) -> Any:
+        return function(self.frame, *args, **options)
+
+    _, *rest = signature.parameters.values()
+    return _signed(method, rest, signature.return_annotation)
+
+
+def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
+    """``df.rank.precision_at(10, …)`` is ``per_user(df, precision_at(10), …)``."""
+    own = inspect.signature(function).parameters
+    verb = inspect.signature(per_user)
+    shared = [p for p in verb.parameters.values() if p.name not in ("frame", "metrics")]
+
+    @functools.wraps(function)
+    def method(self: RankFrame[Any], *args: Any, **options: Any) -> Any:
+        mine = {name: options.pop(name) for name in own if name in options}
+        return per_user(self.frame, function(*args, **mine), **options)
+
+    parameters = sorted([*own.values(), *shared], key=lambda parameter: parameter.kind)
+    return _signed(method, parameters, verb.return_annotation)
+
+
+def _signed(
+    method: Callable[..., Any], parameters: list[inspect.Parameter], returns: Any
+) -> Callable[..., Any]:
+    self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    signature = inspect.Signature([self, *parameters], return_annotation=returns)
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    method.__qualname__ = f"RankFrame.{method.__name__}"
+    return method
+
+
+_VERBS: tuple[Callable[..., Any], ...] = (
+    judge,
+    with_rank,
+    relevant,
+    from_lists,
+    check,
+    per_user,
+    evaluate,
+)
+for _function in _VERBS:
+    setattr(RankFrame, _function.__name__, _verb(_function))
+for _name, _metric_function in METRICS.items():
+    setattr(RankFrame, _name, _metric(_metric_function))

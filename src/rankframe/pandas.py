@@ -1,0 +1,7 @@
+"""``import rankframe.pandas`` registers ``pdf.ranking`` on pandas.DataFrame."""
+
+import pandas as pd
+
+from rankframe.namespace import attach
+
+attach("ranking", pd.DataFrame, pd.api.extensions.register_dataframe_accessor)

@@ -1,0 +1,456 @@
+"""The judged table: one row per (by…, user, item), with its rank and its relevance.
+
+``run + truth → judged table → relevant rows``: the first half of the street. What the columns of
+the relevant rows mean is told at the top of :mod:`rankframe.metrics`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+
+import polars as pl
+
+from rankframe._frames import Frame, FrameT, enter, leave
+from rankframe.checks import (
+    Columns,
+    Table,
+    as_rank,
+    guarded,
+    raise_first_broken,
+    read_scored,
+    read_tables,
+    rows_flags,
+    same_types,
+    table_flag,
+    unique_flag,
+)
+from rankframe.errors import RankingDataError
+from rankframe.labels import is_number, whole_number
+
+Ties: TypeAlias = Literal["item", "order"]
+
+
+class Street(NamedTuple):
+    """Both tables on their way to the metrics, in plain columns: keys, item, rank, relevance."""
+
+    tables: list[Table]
+    run: pl.LazyFrame
+    truth: pl.LazyFrame
+    judged: pl.LazyFrame
+
+
+def judge(
+    run: FrameT,
+    truth: Frame,
+    *,
+    by: str | Sequence[str] = (),
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Join a run and its truth into the judged table.
+
+    Parameters
+    ----------
+    run
+        One row for each item of each list: user, item, and rank (1 = first) or score.
+    truth
+        One row for each judged item: user, item, relevance. Without a relevance column every row
+        has relevance 1.
+    by
+        Columns that split the run into separate lists, such as model, fold or day. A truth that
+        has the column is joined on it too; a truth that lacks it judges every group, so that a
+        model that misses a user has that user as a miss.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, where they are not called so.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The full outer join: by…, user, item, ``rank`` (null = judged, not retrieved),
+        ``relevance`` (null = retrieved, unjudged), then all other columns. Sorted unless lazy.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule; see ``check``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2]})
+    >>> truth = pl.DataFrame({"user": [1, 1], "item": [8, 9], "relevance": [2, 1]})
+    >>> rf.judge(run, truth)
+    shape: (3, 4)
+    ┌──────┬──────┬──────┬───────────┐
+    │ user ┆ item ┆ rank ┆ relevance │
+    │ ---  ┆ ---  ┆ ---  ┆ ---       │
+    │ i64  ┆ i64  ┆ i64  ┆ i64       │
+    ╞══════╪══════╪══════╪═══════════╡
+    │ 1    ┆ 7    ┆ 1    ┆ null      │
+    │ 1    ┆ 8    ┆ 2    ┆ 2         │
+    │ 1    ┆ 9    ┆ null ┆ 1         │
+    └──────┴──────┴──────┴───────────┘
+    """
+    street = enter_street(run, truth, by, columns)
+    mine = street.tables[0]
+    explain = functools.partial(raise_first_broken, street.tables)
+    judged = guarded(street.judged, street_flags(street), explain)
+    result = leave(judged, like=run, sort=[*mine.keys, "rank", mine.item])
+    if isinstance(result, pl.LazyFrame):
+        mark_checked(result, mine)
+    return result
+
+
+def with_rank(
+    run: FrameT,
+    *,
+    by: str | Sequence[str] = (),
+    descending: bool = True,
+    ties: Ties = "item",
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Make the rank from the score.
+
+    Parameters
+    ----------
+    run
+        One row for each item of each list: user, item, score. A null or NaN score means that the
+        item was not retrieved.
+    by
+        Columns that split the run into separate lists.
+    descending
+        True where the highest score is the best; False for distances.
+    ties
+        ``"item"``: equal scores are ordered by item id, descending, which is trec_eval's rule
+        (text, categorical and enum by bytes, integers by value). ``"order"``: by input order.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, where they
+        are not called so.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The run, its rows as they were, with ``rank`` (Int64, 1 = best, null = not retrieved) made
+        or replaced.
+
+    Raises
+    ------
+    RankingDataError
+        If an id is null, a score infinite, or an item twice in a list.
+    ValueError
+        If ``ties`` is unknown.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 1], "item": ["a", "b", "c"], "score": [0.5, 0.9, 0.5]})
+    >>> rf.with_rank(run)
+    shape: (3, 4)
+    ┌──────┬──────┬───────┬──────┐
+    │ user ┆ item ┆ score ┆ rank │
+    │ ---  ┆ ---  ┆ ---   ┆ ---  │
+    │ i64  ┆ str  ┆ f64   ┆ i64  │
+    ╞══════╪══════╪═══════╪══════╡
+    │ 1    ┆ a    ┆ 0.5   ┆ 3    │
+    │ 1    ┆ b    ┆ 0.9   ┆ 1    │
+    │ 1    ┆ c    ┆ 0.5   ┆ 2    │
+    └──────┴──────┴───────┴──────┘
+    """
+    if ties not in ("item", "order"):
+        msg = f"with_rank: ties must be one of 'item', 'order', not {ties!r}"
+        raise ValueError(msg)
+    table = read_scored(run, by, columns)
+    replaced = columns.get("rank", "rank")
+    others = table.frame.drop(replaced) if replaced in table.schema else table.frame
+    ranked = _ranked(others, table, descending=descending, ties=ties)
+    explain = functools.partial(raise_first_broken, [table])
+    checked = guarded(ranked, [table_flag(table), unique_flag(table)], explain)
+    return leave(checked, like=run, same_rows=True)
+
+
+def relevant(
+    judged: FrameT,
+    *,
+    by: str | Sequence[str] = (),
+    relevant_at: float | None = None,
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Give the rows of grade > 0, with the vocabulary that metrics are written in.
+
+    Parameters
+    ----------
+    judged
+        A judged table: user, item, rank (or score), relevance; made by ``judge``, or your own.
+    by
+        Columns that split the table into separate lists.
+    relevant_at
+        The grade from which an item is relevant to the binary measures; > 0. By default every
+        grade > 0 is.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, where they are not called so.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The rows, retrieved or not, with all their columns and ``relevant`` (Boolean), ``hits``,
+        ``ideal_rank``, ``total`` and ``retrieved`` (Int64). Group them by user, and aggregate with
+        any metric. Sorted unless lazy.
+
+    Raises
+    ------
+    RankingDataError
+        If the table breaks a rule; see ``check``.
+    ValueError
+        If ``relevant_at`` is not > 0.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 3]}
+    ... )
+    >>> judged.rank.relevant().group_by("user").agg(rf.average_precision(), rf.ndcg_at(2))
+    shape: (1, 3)
+    ┌──────┬──────┬──────────┐
+    │ user ┆ ap   ┆ ndcg@2   │
+    │ ---  ┆ ---  ┆ ---      │
+    │ i64  ┆ f64  ┆ f64      │
+    ╞══════╪══════╪══════════╡
+    │ 1    ┆ 0.25 ┆ 0.173765 │
+    └──────┴──────┴──────────┘
+    """
+    street = enter_street(judged, None, by, columns)
+    table = street.tables[0]
+    positive = street.judged.filter(pl.col("relevance") > 0)
+    rows = with_retrieved(
+        with_vocabulary(positive, table.keys, relevant_at), street.run, table.keys
+    )
+    if not is_checked(judged, table):
+        explain = functools.partial(raise_first_broken, street.tables)
+        rows = guarded(rows, street_flags(street), explain)
+    return leave(rows, like=judged, sort=[*table.keys, "rank", table.item])
+
+
+def from_lists(frame: FrameT, **columns: Unpack[Columns]) -> FrameT:
+    """
+    Make a long run from one row a user with a list of items in order.
+
+    Parameters
+    ----------
+    frame
+        One row for each list: user, item (a list, best first), any other columns, and perhaps
+        score (a list of equal length).
+    **columns
+        ``user=``, ``item=``, ``score=``: the columns that play these roles, where they are not
+        called so.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row for each item, with ``rank`` (Int64, from 1, by the order of the list).
+
+    Raises
+    ------
+    RankingDataError
+        If a role has no column, items are no list, or scores are not as many as items.
+
+    Examples
+    --------
+    >>> lists = pl.DataFrame({"user": [1, 2], "item": [["a", "b"], ["c"]]})
+    >>> rf.from_lists(lists).rows()
+    [(1, 'a', 1), (1, 'b', 2), (2, 'c', 1)]
+    """
+    lazy = enter(frame, "frame of lists")
+    schema = lazy.collect_schema()
+    item, score = columns.get("item", "item"), columns.get("score", "score")
+    for role, name in (("user", columns.get("user", "user")), ("item", item)):
+        if name not in schema:
+            msg = f"frame of lists: no column {name!r} for {role}; say which it is with {role}="
+            raise RankingDataError(msg)
+    lists = [name for name in (item, score) if isinstance(schema.get(name), pl.List | pl.Array)]
+    if item not in lists:
+        msg = f"frame of lists, column {item!r}: {schema[item]} is no list of items"
+        raise RankingDataError(msg)
+    if "rank" in schema:
+        msg = "frame of lists, column 'rank': the rank is made from the order of the list: drop it"
+        raise RankingDataError(msg)
+    size = pl.col(item).list.len()
+    if score in lists:
+        uneven = lazy.select(suspect=(pl.col(score).list.len() != size).any())
+
+        def explain() -> None:
+            msg = f"frame of lists, column {score!r}: not as many scores as items in some row"
+            raise RankingDataError(msg)
+
+        lazy = guarded(lazy, [uneven], explain)
+    ranks = pl.int_ranges(1, size.cast(pl.Int64) + 1).alias("rank")
+    return leave(lazy.with_columns(ranks).explode(*lists, "rank"), like=frame)
+
+
+def from_dict(
+    scores: Mapping[Any, Mapping[Any, float]], **columns: Unpack[Columns]
+) -> pl.DataFrame:
+    """
+    Make a long table from ``{user: {item: score}}``, as pytrec_eval and ranx take it.
+
+    Parameters
+    ----------
+    scores
+        A run, or with ``score="relevance"`` a truth.
+    **columns
+        ``user=``, ``item=``, ``score=``: what the columns shall be called.
+
+    Returns
+    -------
+    DataFrame
+        user, item, score.
+
+    Examples
+    --------
+    >>> rf.from_dict({"q1": {"d1": 0.5, "d2": 0.9}}).rows()
+    [('q1', 'd1', 0.5), ('q1', 'd2', 0.9)]
+    """
+    rows = [(user, item, score) for user, items in scores.items() for item, score in items.items()]
+    names = [
+        columns.get("user", "user"),
+        columns.get("item", "item"),
+        columns.get("score", "score"),
+    ]
+    return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
+
+
+# ------------------------------------------------------------------ the street
+
+
+def enter_street(
+    frame: Frame, truth: Frame | None, by: str | Sequence[str], columns: Columns
+) -> Street:
+    """Bring a run and its truth, or a judged table, into plain columns."""
+    tables = read_tables(frame, truth, by, columns)
+    if len(tables) == 1:
+        judged = _plain(tables[0])
+        run = judged.filter(pl.col("rank").is_not_null())
+        return Street(tables, run, judged.filter(pl.col("relevance").is_not_null()), judged)
+    types = [pl.col(name).cast(dtype) for name, dtype in same_types(*tables).items()]
+    run, judgments = (_plain(table).with_columns(types) for table in tables)
+    run = run.filter(pl.col("rank").is_not_null())
+    mine, theirs = tables
+    if lacking := [name for name in mine.by if name not in theirs.by]:
+        judgments = judgments.join(run.select(lacking).unique(), how="cross")
+    keys = [*mine.keys, mine.item]
+    judged = run.join(judgments, on=keys, how="full", coalesce=True)
+    rest = pl.exclude(*keys, "rank", "relevance")
+    return Street(tables, run, judgments, judged.select(*keys, "rank", "relevance", rest))
+
+
+def street_flags(street: Street) -> list[pl.LazyFrame]:
+    """Flags of both tables and of the rows of grade > 0."""
+    flags = [table_flag(table) for table in street.tables]
+    if street.tables[0].score:  # an item that is there twice shifts the ranks below it
+        flags.append(unique_flag(street.tables[0]))
+    return flags + rows_flags(street.judged.filter(pl.col("relevance") > 0), street.tables)
+
+
+def with_vocabulary(
+    positive: pl.LazyFrame, keys: Sequence[str], relevant_at: float | None
+) -> pl.LazyFrame:
+    """Derive the columns that cost a window; the optimizer drops those that nobody reads."""
+    if relevant_at is not None and not (is_number(relevant_at) and relevant_at > 0):
+        msg = f"relevant_at must be a number > 0, not {relevant_at!r}"
+        raise ValueError(msg)
+    rank, relevance, relevant = pl.col("rank"), pl.col("relevance"), pl.col("relevant")
+    line = relevance > 0 if relevant_at is None else relevance >= relevant_at
+    above = relevant.cast(pl.Int64).cum_sum().over(keys, order_by="rank", nulls_last=True)
+    return positive.with_columns(relevant=line).with_columns(
+        hits=pl.when(rank.is_not_null()).then(above),
+        ideal_rank=relevance.rank("ordinal", descending=True).over(keys).cast(pl.Int64),
+        total=relevant.sum().over(keys).cast(pl.Int64),
+    )
+
+
+def with_retrieved(rows: pl.LazyFrame, listed: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """Join the length of each list; 0 for a user without one."""
+    lengths = listed.group_by(keys).agg(retrieved=pl.len().cast(pl.Int64))
+    joined = rows.join(lengths, on=keys, how="left")
+    return joined.with_columns(pl.col("retrieved").fill_null(0))
+
+
+def cut(judged: pl.LazyFrame, depth: int | None) -> pl.LazyFrame:
+    """Cut the lists to ``depth``: what is below was not retrieved."""
+    if depth is None:
+        return judged
+    deepest = whole_number("depth", depth)
+    return judged.with_columns(pl.when(pl.col("rank") <= deepest).then("rank").alias("rank"))
+
+
+def condense(judged: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """Drop the unjudged items, and close the ranks."""
+    rows = judged.filter(pl.col("relevance") >= 0)
+    listed = pl.col("rank").is_not_null()
+    closed = listed.cast(pl.Int64).cum_sum().over(keys, order_by="rank", nulls_last=True)
+    return rows.with_columns(pl.when(listed).then(closed).alias("rank"))
+
+
+def _plain(table: Table) -> pl.LazyFrame:
+    """Call rank and relevance by these names, the rank Int64, the relevance a number."""
+    frame = table.frame
+    if table.rank:
+        frame = _renamed(frame, table.rank, "rank").with_columns(as_rank("rank"))
+    elif table.score:
+        frame = _ranked(frame, table)
+    if table.relevance:
+        frame = _renamed(frame, table.relevance, "relevance")
+        dtype = table.schema[table.relevance]
+        if not (dtype.is_integer() or dtype.is_float()):
+            number = pl.Float64 if dtype.is_decimal() else pl.Int8
+            frame = frame.with_columns(pl.col("relevance").cast(number))
+    elif table.name == "truth":
+        frame = frame.with_columns(relevance=pl.lit(1, pl.Int64))
+    if table.score and table.relevance:
+        frame = frame.filter(pl.col("rank").is_not_null() | pl.col("relevance").is_not_null())
+    return frame
+
+
+def _ranked(
+    frame: pl.LazyFrame, table: Table, *, descending: bool = True, ties: Ties = "item"
+) -> pl.LazyFrame:
+    """Rank by score, then by item id descending, or by input order."""
+    assert table.score is not None
+    score, dtype = pl.col(table.score), table.schema[table.score]
+    if dtype.is_float():
+        score = score.fill_nan(None)
+    elif not descending:
+        score = score.cast(pl.Int128 if dtype.is_integer() else pl.Float64)  # unsigned would wrap
+    placed = score.is_not_null()
+    tie, index = pl.col(table.item), "__row"
+    if ties == "order":
+        frame, tie = frame.with_row_index(index), -pl.col(index).cast(pl.Int64)
+    elif isinstance(table.schema[table.item], pl.Categorical | pl.Enum):
+        tie = tie.cast(pl.String)
+    order = [score if descending else -score, tie]
+    position = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
+        table.keys, order_by=order, descending=True, nulls_last=True
+    )
+    ranked = frame.with_columns(rank=pl.when(placed).then(position))
+    return ranked.drop(index) if ties == "order" else ranked
+
+
+def _renamed(frame: pl.LazyFrame, old: str, new: str) -> pl.LazyFrame:
+    return frame if old == new else frame.rename({old: new})
+
+
+# A lazy plan that judge has made carries its checks in itself; to make them again over the judged
+# table would read all its rows, and with them force the full join.
+
+
+def mark_checked(judged: pl.LazyFrame, table: Table) -> None:
+    """Note on a plan of ours that it checks itself, for lists with these keys."""
+    judged._rankframe_checked = [*table.keys, table.item]  # type: ignore[attr-defined]
+
+
+def is_checked(judged: object, table: Table) -> bool:
+    """Tell if the plan checks itself."""
+    return getattr(judged, "_rankframe_checked", None) == [*table.keys, table.item]
