@@ -325,8 +325,7 @@ def _checked(
 
 def _check_option(name: str, value: Any, annotation: Any) -> Any:
     if annotation is Gain and isinstance(value, Mapping):
-        gains: Mapping[Any, Any] = value
-        return _check_gain(name, gains)
+        return _check_gain(name, value)  # pyright: ignore[reportUnknownArgumentType]
     choices = get_args(get_args(annotation)[0] if annotation is Gain else annotation)
     if annotation is Gain or get_origin(annotation) is Literal:
         if not (isinstance(value, str) and value in choices):

@@ -1,0 +1,7 @@
+"""``python -m rankframe`` is the command ``rankframe``."""
+
+import sys
+
+from rankframe.cli import main
+
+sys.exit(main())
