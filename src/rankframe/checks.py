@@ -279,8 +279,8 @@ def _common_integer(one: pl.DataType, other: pl.DataType) -> pl.DataType:
 def _check_pair(run: Table, truth: Table) -> None:
     """Check that both tables can be joined, without a column that would be there twice."""
     same_types(run, truth)
-    for name in set(truth.schema) - {*truth.keys, truth.item, truth.relevance}:
-        if name in run.schema:
+    for name in truth.schema:
+        if name in run.schema and name not in (*truth.keys, truth.item, truth.relevance):
             msg = (
                 f"column {name!r}: both the run and the truth have it; "
                 "name it in by=, or rename or drop one"
@@ -445,20 +445,29 @@ def unique_flag(table: Table) -> pl.LazyFrame:
     return rows.select(suspect=(pl.col("rows") > 1).any())
 
 
-def rows_flags(rows: pl.LazyFrame, tables: Sequence[Table]) -> list[pl.LazyFrame]:
-    """Flags over the relevant rows: duplicates, shared ranks, and no hit to prove a match."""
-    rank, item = pl.col("rank"), pl.col(tables[0].item)
-    lists = rows.group_by(tables[0].keys).agg(
-        twice=item.n_unique() < pl.len(),
-        shared=rank.drop_nulls().n_unique() < rank.count(),
-        hit=rank.count() > 0,
-    )
-    flags = [lists.select(suspect=(pl.col("twice") | pl.col("shared")).any())]
+def watch(item: str) -> list[pl.Expr]:
+    """Reductions over a user's relevant rows that ``suspicion`` reads."""
+    rank = pl.col("rank")
+    return [
+        (pl.col(item).n_unique() < pl.len()).alias("__twice"),
+        (rank.drop_nulls().n_unique() < rank.count()).alias("__shared"),
+        (rank.count() > 0).alias("__hit"),
+    ]
+
+
+def suspicion(tables: Sequence[Table]) -> pl.Expr:
+    """Tell, from what was watched, whether a rule may be broken.
+
+    An item twice in a list, or two at one rank; of two tables also that no hit proves that they
+    share a user, or none that a user is in two groups.
+    """
+    suspects = [pl.col("__twice").any(), pl.col("__shared").any()]
     if len(tables) == 2:
         run, truth = tables
-        hit = lists.filter("hit")
-        flags.append(hit.select(suspect=pl.len() == 0))
-        for name in set(run.by) - set(truth.by):
-            groups = hit.group_by(run.user).agg(groups=pl.col(name).n_unique())
-            flags.append(groups.select(suspect=(pl.col("groups") == 1).all()))
-    return flags
+        hit = pl.col("__hit")
+        suspects.append(~hit.any())
+        for name in run.by:
+            if name not in truth.by:
+                users, pairs = pl.col(run.user), pl.struct(run.user, name)
+                suspects.append(users.filter(hit).n_unique() == pairs.filter(hit).n_unique())
+    return pl.any_horizontal(suspects)

@@ -11,7 +11,15 @@ from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args
 import polars as pl
 
 from rankframe._frames import Frame, FrameT, leave
-from rankframe.checks import Columns, guarded, raise_first_broken, shown, unique_flag
+from rankframe.checks import (
+    Columns,
+    guarded,
+    raise_first_broken,
+    shown,
+    suspicion,
+    unique_flag,
+    watch,
+)
 from rankframe.errors import RankingDataError
 from rankframe.labels import Asked, Metric, ask_all, is_number
 from rankframe.table import (
@@ -19,8 +27,7 @@ from rankframe.table import (
     condense,
     cut,
     enter_street,
-    is_checked,
-    street_flags,
+    table_flags,
     with_retrieved,
     with_vocabulary,
 )
@@ -117,7 +124,6 @@ def per_user(
     keys = street.tables[0].keys
     asked = ask_all(metrics, taken=keys, per_user=True)
     plan = _plan(
-        frame,
         street,
         asked,
         users=users,
@@ -126,7 +132,7 @@ def per_user(
         judged_only=judged_only,
         depth=depth,
     )
-    result = guarded(plan.values, [*plan.flags, _not_finite(plan.values, asked)], plan.explain)
+    result = guarded(plan.values, plan.flags, plan.explain)
     return leave(result.sort(keys), like=frame)
 
 
@@ -207,7 +213,6 @@ def evaluate(
     groups = street.tables[0].by
     asked = ask_all(metrics, taken=[*street.tables[0].keys, "users"], per_user=False)
     plan = _plan(
-        frame,
         street,
         asked,
         users=users,
@@ -225,7 +230,7 @@ def evaluate(
         result = result.with_columns(pl.col("users").fill_null(0))
     else:
         result = plan.values.select(count, *means)
-    result = guarded(result, [*plan.flags, _not_finite(result, asked)], plan.explain)
+    result = guarded(result, plan.flags, plan.explain)
     return leave(result.sort(groups) if groups else result, like=frame)
 
 
@@ -238,7 +243,6 @@ class _Plan(NamedTuple):
 
 
 def _plan(
-    frame: Frame,
     street: Street,
     asked: Sequence[Asked],
     *,
@@ -268,7 +272,17 @@ def _plan(
     if counted:  # a join is not dropped by the optimizer, as a window is: only when it is read
         rows = with_retrieved(rows, listed.filter(pl.col("rank").is_not_null()), keys)
     _check_columns(rows, asked)
-    values = rows.group_by(keys).agg(one.expr for one in asked)
+    lists = rows.group_by(keys).agg(*(one.expr for one in asked), *watch(table.item))
+    values = lists.select(*keys, *(one.name for one in asked))
+    floats = [name for name, dtype in values.collect_schema().items() if dtype.is_float()]
+    broken = [(~pl.col(name).is_finite()).any() for name in floats if name not in keys]
+    flags = [
+        *table_flags(street),
+        lists.select(suspect=pl.any_horizontal(suspicion(street.tables), *broken)),
+    ]
+    if counted or judged_only:  # these count rows that no relevant row shows
+        flags.append(unique_flag(table))
+    found = values
     if users != "truth":
         values = _selected(street, users).join(values, on=keys, how="left")
     if undefined is not None:
@@ -278,11 +292,8 @@ def _plan(
 
     def explain() -> None:
         raise_first_broken(street.tables)
-        _raise_not_finite(values, positive, asked, keys)
+        _raise_not_finite(found, positive, keys)
 
-    flags = [] if is_checked(frame, table) else street_flags(street)
-    if counted or judged_only:  # these count rows that no relevant row shows
-        flags.append(unique_flag(table))
     return _Plan(values, flags, explain)
 
 
@@ -320,28 +331,17 @@ def _check_numeric(values: pl.LazyFrame, asked: Sequence[Asked]) -> None:
             raise ValueError(msg)
 
 
-def _floats(values: pl.LazyFrame, asked: Sequence[Asked]) -> list[str]:
-    schema = values.collect_schema()
-    return [one.name for one in asked if schema[one.name].is_float()]
-
-
-def _not_finite(values: pl.LazyFrame, asked: Sequence[Asked]) -> pl.LazyFrame:
-    """Flag NaN and infinity, which would poison every mean."""
-    broken = [(~pl.col(name).is_finite()).any() for name in _floats(values, asked)]
-    return values.select(suspect=pl.any_horizontal(pl.lit(value=False), *broken))
-
-
-def _raise_not_finite(
-    values: pl.LazyFrame, positive: pl.LazyFrame, asked: Sequence[Asked], keys: Sequence[str]
-) -> None:
-    for name in _floats(values, asked):
-        rows = values.filter(~pl.col(name).is_finite()).select(*keys, name).sort(keys)
-        first = rows.head(1).collect()
-        if not first.is_empty():
+def _raise_not_finite(values: pl.LazyFrame, positive: pl.LazyFrame, keys: Sequence[str]) -> None:
+    """Raise at the first metric that is NaN or infinite: it would poison every mean."""
+    for name, dtype in values.collect_schema().items():
+        if name in keys or not dtype.is_float():
+            continue
+        first = values.filter(~pl.col(name).is_finite()).sort(keys).select(*keys, name).head(1)
+        if not (row := first.collect()).is_empty():
             grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
             msg = (
                 f"metric {name!r}: it is not a finite number. Each grade present "
                 f"({', '.join(map(str, grades.head(10)))}) needs a finite gain, and an expression "
-                f"of your own must be null where it is undefined. Offending row: {shown(first)}"
+                f"of your own must be null where it is undefined. Offending row: {shown(row)}"
             )
             raise RankingDataError(msg)

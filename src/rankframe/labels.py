@@ -189,18 +189,18 @@ _LABEL = re.compile(r"(?P<name>[^@()]+?)\s*(?:\((?P<options>[^()]*)\))?\s*(?:@\s
 
 def _parse(label: str) -> pl.Expr | Mean:
     """Call the metric function that ``label`` names."""
-    found = _LABEL.fullmatch(_unaliased(label.strip()))
-    entry = _ENTRIES.get(found["name"].lower()) if found else None
-    if found is None or entry is None:
+    found = _find(label)
+    if found is None:
         raise ValueError(_unknown(label))
+    entry, parts = found
     parameters = inspect.signature(entry.function).parameters
     options: dict[str, Any] = {}
-    if found["k"] is not None:
+    if parts["k"] is not None:
         if "k" not in parameters:
             msg = f"metric {label!r}: {entry.plain} takes no cut-off @k"
             raise ValueError(msg)
-        options["k"] = _read(label, "k", found["k"])
-    for part in filter(str.strip, (found["options"] or "").split(",")):
+        options["k"] = _read(label, "k", parts["k"])
+    for part in filter(str.strip, (parts["options"] or "").split(",")):
         name, _, text = (piece.strip() for piece in part.partition("="))
         if name not in parameters or name == "k":
             takes = ", ".join(p for p in parameters if p != "k") or "no parameters"
@@ -212,6 +212,13 @@ def _parse(label: str) -> pl.Expr | Mean:
     except TypeError as error:  # a cut-off or parameter that the label leaves out
         msg = f"metric {label!r}: {error}"
         raise ValueError(msg) from None
+
+
+def _find(label: str) -> tuple[_Entry, re.Match[str]] | None:
+    """Take a label apart, if its name is known."""
+    parts = _LABEL.fullmatch(_unaliased(label.strip()))
+    entry = _ENTRIES.get(parts["name"].lower()) if parts else None
+    return (entry, parts) if parts and entry else None
 
 
 def _unaliased(label: str) -> str:
@@ -246,21 +253,18 @@ def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
 
 def _unknown(label: str) -> str:
     """Say that a label is unknown, with the nearest ones that can be read."""
-    head, cut, k = label.partition("@")
-    spelled = [entry.plain for entry in _ENTRIES.values()] + [*_ENTRIES, *_ALIASES]
-    known = {name.replace("{}", "10").lower(): name.replace("{}", "10") for name in spelled}
+    head, _, k = label.partition("@")
+    plain = [entry.plain for entry in _ENTRIES.values()]
+    written = [name.replace("{}", "10") for name in (*plain, *_ENTRIES, *_ALIASES)]
+    known = {name.lower(): name for name in written}
     near = get_close_matches(head.partition("(")[0].strip().lower(), known, n=5, cutoff=0.5)
-    names = [known[name] + (cut + k if "10" not in name else "") for name in near]
-    nearest = [repr(name) for name in names if _can_be_read(name)][:3] or ["'precision@10'"]
-    return f"unknown metric {label!r}; the nearest are {' or '.join(nearest)}"
+    ending = f"@{k}" if k.strip().isdigit() else ""
+    nearest = [known[name] + ending for name in near if _find(known[name] + ending)]
+    return f"unknown metric {label!r}; the nearest are {_one_of(nearest[:3] or ['precision@10'])}"
 
 
-def _can_be_read(label: str) -> bool:
-    try:
-        _parse(label)
-    except ValueError:
-        return False
-    return True
+def _one_of(names: Sequence[str]) -> str:
+    return " or ".join(map(repr, names))
 
 
 def _not_per_user(label: str) -> str:

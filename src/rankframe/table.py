@@ -21,10 +21,11 @@ from rankframe.checks import (
     raise_first_broken,
     read_scored,
     read_tables,
-    rows_flags,
     same_types,
+    suspicion,
     table_flag,
     unique_flag,
+    watch,
 )
 from rankframe.errors import RankingDataError
 from rankframe.labels import is_number, whole_number
@@ -96,10 +97,10 @@ def judge(
     street = enter_street(run, truth, by, columns)
     mine = street.tables[0]
     explain = functools.partial(raise_first_broken, street.tables)
-    judged = guarded(street.judged, street_flags(street), explain)
+    judged = guarded(street.judged, [*table_flags(street), rows_flag(street)], explain)
     result = leave(judged, like=run, sort=[*mine.keys, "rank", mine.item])
     if isinstance(result, pl.LazyFrame):
-        mark_checked(result, mine)
+        _remember(result, street)
     return result
 
 
@@ -228,9 +229,8 @@ def relevant(
     rows = with_retrieved(
         with_vocabulary(positive, table.keys, relevant_at), street.run, table.keys
     )
-    if not is_checked(judged, table):
-        explain = functools.partial(raise_first_broken, street.tables)
-        rows = guarded(rows, street_flags(street), explain)
+    explain = functools.partial(raise_first_broken, street.tables)
+    rows = guarded(rows, [*table_flags(street), rows_flag(street)], explain)
     return leave(rows, like=judged, sort=[*table.keys, "rank", table.item])
 
 
@@ -329,6 +329,8 @@ def enter_street(
     frame: Frame, truth: Frame | None, by: str | Sequence[str], columns: Columns
 ) -> Street:
     """Bring a run and its truth, or a judged table, into plain columns."""
+    if truth is None and (street := _remembered(frame, by, columns)):
+        return street
     tables = read_tables(frame, truth, by, columns)
     if len(tables) == 1:
         judged = _plain(tables[0])
@@ -346,12 +348,19 @@ def enter_street(
     return Street(tables, run, judgments, judged.select(*keys, "rank", "relevance", rest))
 
 
-def street_flags(street: Street) -> list[pl.LazyFrame]:
-    """Flags of both tables and of the rows of grade > 0."""
+def table_flags(street: Street) -> list[pl.LazyFrame]:
+    """Flags over every row of both tables."""
     flags = [table_flag(table) for table in street.tables]
     if street.tables[0].score:  # an item that is there twice shifts the ranks below it
         flags.append(unique_flag(street.tables[0]))
-    return flags + rows_flags(street.judged.filter(pl.col("relevance") > 0), street.tables)
+    return flags
+
+
+def rows_flag(street: Street) -> pl.LazyFrame:
+    """Flag over the rows of grade > 0."""
+    mine = street.tables[0]
+    lists = street.judged.filter(pl.col("relevance") > 0).group_by(mine.keys)
+    return lists.agg(watch(mine.item)).select(suspect=suspicion(street.tables))
 
 
 def with_vocabulary(
@@ -389,9 +398,8 @@ def cut(judged: pl.LazyFrame, depth: int | None) -> pl.LazyFrame:
 def condense(judged: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     """Drop the unjudged items, and close the ranks."""
     rows = judged.filter(pl.col("relevance") >= 0)
-    listed = pl.col("rank").is_not_null()
-    closed = listed.cast(pl.Int64).cum_sum().over(keys, order_by="rank", nulls_last=True)
-    return rows.with_columns(pl.when(listed).then(closed).alias("rank"))
+    # "min", not "ordinal": two items at one rank must stay so, for the checks to see them
+    return rows.with_columns(pl.col("rank").rank("min").over(keys).cast(pl.Int64))
 
 
 def _plain(table: Table) -> pl.LazyFrame:
@@ -442,15 +450,19 @@ def _renamed(frame: pl.LazyFrame, old: str, new: str) -> pl.LazyFrame:
     return frame if old == new else frame.rename({old: new})
 
 
-# A lazy plan that judge has made carries its checks in itself; to make them again over the judged
-# table would read all its rows, and with them force the full join.
+# To evaluate a plan of judge is to evaluate its tables: over the judged table itself the checks
+# would read every row, and with them force the full join.
 
 
-def mark_checked(judged: pl.LazyFrame, table: Table) -> None:
-    """Note on a plan of ours that it checks itself, for lists with these keys."""
-    judged._rankframe_checked = [*table.keys, table.item]  # type: ignore[attr-defined]
+def _remember(judged: pl.LazyFrame, street: Street) -> None:
+    judged._rankframe_street = street  # type: ignore[attr-defined]  # pyright: ignore
 
 
-def is_checked(judged: object, table: Table) -> bool:
-    """Tell if the plan checks itself."""
-    return getattr(judged, "_rankframe_checked", None) == [*table.keys, table.item]
+def _remembered(frame: Frame, by: str | Sequence[str], columns: Columns) -> Street | None:
+    street: Street | None = getattr(frame, "_rankframe_street", None)
+    if street is None:
+        return None
+    mine = street.tables[0]
+    same_by = ([by] if isinstance(by, str) else list(by)) == mine.by
+    roles = {"user": mine.user, "item": mine.item, "rank": "rank", "relevance": "relevance"}
+    return street if same_by and {**roles, **columns} == roles else None

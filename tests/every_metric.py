@@ -1,0 +1,47 @@
+"""The one list of metrics: each function with each option, made from its signature.
+
+A new metric is in it without being named here.
+"""
+
+import inspect
+import itertools
+from typing import Literal, get_args, get_origin
+
+import polars as pl
+
+from rankframe.labels import METRICS, Gain
+
+GAINS = {1: 1, 2: 3, 3: 7}
+UNBOUNDED = ("cg", "dcg")
+SPECIAL_MEANS = ["gmap", "gmap(epsilon=0.01)", "gm_map"]
+
+
+def _choices(parameter: inspect.Parameter) -> list[object]:
+    annotation = parameter.annotation
+    if parameter.name == "k":
+        return [1, 3, 10] if annotation is int else [None, 1, 3, 10]
+    if annotation is Gain:
+        return ["linear", "exponential", GAINS]
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation))
+    if annotation is float:
+        return [1, 0.5, 2]
+    raise AssertionError(f"say here which values to try for {parameter}")
+
+
+def _calls() -> dict[str, tuple[str, dict[str, object]]]:
+    """Name, for each label, the function and the arguments that make it."""
+    found = {}
+    for name, function in METRICS.items():
+        parameters = inspect.signature(function).parameters
+        for values in itertools.product(*map(_choices, parameters.values())):
+            arguments = dict(zip(parameters, values, strict=True))
+            found.setdefault(function(**arguments).meta.output_name(), (name, arguments))
+    return found
+
+
+CALLS = _calls()
+LABELS = list(CALLS)
+EVERY_METRIC: dict[str, pl.Expr] = {
+    label: METRICS[name](**arguments) for label, (name, arguments) in CALLS.items()
+}

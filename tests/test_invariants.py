@@ -1,0 +1,289 @@
+"""What must hold for every metric, tested once for all of them, from the one list."""
+
+import random
+
+import polars as pl
+import pytest
+from every_metric import CALLS, EVERY_METRIC, LABELS, SPECIAL_MEANS, UNBOUNDED
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+
+MODELS = ["a", "b"]
+
+
+def make_tables():
+    """Two models on forty users: some missed by a model, absent, unjudged, or without a hit."""
+    rng = random.Random(7)
+    run, truth = [], []
+    for user in range(40):
+        for model in MODELS:
+            if user % 10 == 0 or (model == "b" and user % 7 == 0):
+                continue
+            items = rng.sample(range(30), rng.randint(1, 15))
+            for rank, item in enumerate(items, start=1):
+                run.append((model, user, item, rank, rng.random() * 10, rng.choice("xy")))
+        if user % 9 != 1:
+            for item in rng.sample(range(30), rng.randint(1, 12)):
+                truth.append((user, item, rng.choice([-1, 0, 1, 1, 2, 3]), rng.choice("pq")))
+    names = ["model", "user", "item", "rank", "minutes", "device"]
+    return (
+        pl.DataFrame(run, schema=names, orient="row"),
+        pl.DataFrame(truth, schema=["user", "item", "relevance", "genre"], orient="row"),
+    )
+
+
+RUN, TRUTH = make_tables()
+A = RUN.filter(model="a").drop("model")
+METRICS = list(EVERY_METRIC.values())
+
+
+def assert_same(left, right, **options):
+    options = {"check_dtypes": False, "abs_tol": 1e-12, "rel_tol": 1e-12, **options}
+    assert_frame_equal(left, right, check_exact=False, **options)
+
+
+@pytest.fixture(scope="module")
+def values():
+    """Per-user values of every metric, by the shortest way."""
+    return A.rank.per_user(*METRICS, truth=TRUTH)
+
+
+@pytest.fixture(scope="module")
+def means():
+    return A.rank.evaluate(*METRICS, *SPECIAL_MEANS, truth=TRUTH)
+
+
+def test_the_data_has_what_the_invariants_need(values):
+    assert values.height > 25
+    for label in LABELS:
+        spread = values[label].n_unique()
+        assert spread > 1 or label.startswith("attainable_precision@1"), f"{label} is constant"
+
+
+@pytest.mark.parametrize("engine", ["streaming", "in-memory"])
+def test_lazy_equals_eager_on_both_engines(values, means, engine):
+    lazy = A.lazy().rank.per_user(*METRICS, truth=TRUTH.lazy())
+    assert isinstance(lazy, pl.LazyFrame)
+    assert_same(lazy.collect(engine=engine), values)
+    lazy = A.lazy().rank.evaluate(*METRICS, *SPECIAL_MEANS, truth=TRUTH)
+    assert isinstance(lazy, pl.LazyFrame)
+    assert_same(lazy.collect(engine=engine), means)
+
+
+def test_a_judged_table_equals_run_and_truth(values, means):
+    judged = A.rank.judge(TRUTH)
+    assert_same(judged.rank.per_user(*METRICS), values)
+    assert_same(judged.rank.evaluate(*METRICS, *SPECIAL_MEANS), means)
+    lazy = A.lazy().rank.judge(TRUTH)
+    assert_same(lazy.rank.per_user(*METRICS).collect(), values)
+
+
+@pytest.mark.parametrize("by", [[], ["model"]])
+def test_composing_by_hand_equals_per_user(by):
+    run = RUN if by else A
+    judged = run.rank.judge(TRUTH, by=by)
+    expected = judged.rank.per_user(*METRICS, by=by)
+    keys = [*by, "user"]
+    eager = judged.rank.relevant(by=by).group_by(keys).agg(METRICS).sort(keys)
+    assert_same(eager, expected)
+    lazy = run.lazy().rank.judge(TRUTH, by=by).rank.relevant(by=by)
+    assert_same(lazy.group_by(keys).agg(METRICS).sort(keys).collect(), expected)
+
+
+def test_pandas_equals_polars(values, means):
+    pytest.importorskip("pandas")
+    import rankframe.pandas  # noqa: F401
+
+    run, truth = A.to_pandas(), TRUTH.to_pandas()
+    per_user = run.ranking.per_user(*METRICS, truth=truth)
+    assert_same(pl.from_pandas(per_user), values)
+    evaluated = run.ranking.evaluate(*METRICS, *SPECIAL_MEANS, truth=truth)
+    assert_same(pl.from_pandas(evaluated), means)
+    judged = run.ranking.judge(truth)
+    assert_same(pl.from_pandas(judged.ranking.per_user(*METRICS)), values)
+    composed = pl.from_pandas(judged.ranking.relevant()).group_by("user").agg(METRICS)
+    assert_same(composed.sort("user"), values)
+
+
+def test_one_call_of_all_equals_one_call_each(values, means):
+    for label in LABELS:
+        assert_same(A.rank.per_user(label, truth=TRUTH), values.select("user", label))
+        assert_same(A.rank.evaluate(label, truth=TRUTH), means.select("users", label))
+    for label in SPECIAL_MEANS:
+        assert_same(A.rank.evaluate(label, truth=TRUTH), means.select("users", label))
+
+
+def test_each_metric_is_a_method(values):
+    for label, (name, arguments) in CALLS.items():
+        got = getattr(A.rank, name)(**arguments, truth=TRUTH)
+        assert got.columns == ["user", label]
+        assert_same(got, values.select("user", label))
+
+
+def test_the_mean_is_the_mean_of_the_users(values, means):
+    assert means["users"].item() == values.height
+    assert_same(means.select(LABELS), values.select(pl.col(LABELS).mean()))
+
+
+def test_values_are_in_their_range(values):
+    for label in LABELS:
+        column = values[label].drop_nulls()
+        assert column.min() >= 0, label
+        if not label.startswith(UNBOUNDED):
+            assert column.max() <= 1, label
+        assert not column.is_nan().any()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_row_order_changes_nothing(values, seed):
+    run = A.sample(fraction=1, shuffle=True, seed=seed)
+    truth = TRUTH.sample(fraction=1, shuffle=True, seed=seed)
+    assert_same(run.rank.per_user(*METRICS, truth=truth), values)
+    judged = run.rank.judge(truth).sample(fraction=1, shuffle=True, seed=seed)
+    assert_same(judged.rank.per_user(*METRICS), values)
+
+
+def test_chunks_change_nothing(values):
+    run = pl.concat([A.slice(i, 17) for i in range(0, A.height, 17)], rechunk=False)
+    assert_same(run.rank.per_user(*METRICS, truth=TRUTH), values)
+
+
+def test_extra_columns_change_nothing(values):
+    assert_same(A.select("user", "item", "rank").rank.per_user(*METRICS, truth=TRUTH), values)
+    run = A.with_columns(tags=pl.lit(["x"]), day=pl.lit(None), nested=pl.struct("item"))
+    assert_same(run.rank.per_user(*METRICS, truth=TRUTH.drop("genre")), values)
+
+
+ID_TYPES = [
+    pl.Int8,
+    pl.Int16,
+    pl.Int32,
+    pl.Int128,
+    pl.UInt8,
+    pl.UInt16,
+    pl.UInt32,
+    pl.UInt64,
+    pl.String,
+    pl.Categorical,
+    pl.Enum([f"{number:02}" for number in range(40)]),
+    pl.Float64,
+    pl.Date,
+    pl.Binary,
+]
+
+
+@pytest.mark.parametrize("dtype", ID_TYPES, ids=str)
+def test_the_type_of_ids_changes_nothing(values, dtype):
+    def convert(name):
+        column = pl.col(name)
+        if dtype in (pl.String, pl.Categorical, pl.Enum, pl.Binary):
+            column = column.cast(pl.String).str.zfill(2)
+        return column.cast(pl.Int32).cast(dtype) if dtype == pl.Date else column.cast(dtype)
+
+    ids = [convert("user"), convert("item")]
+    got = A.with_columns(ids).rank.per_user(*METRICS, truth=TRUTH.with_columns(ids))
+    assert got.schema["user"] == dtype
+    assert_same(got.drop("user"), values.drop("user"))
+
+
+@pytest.mark.parametrize("left", [pl.Int8, pl.UInt16, pl.Int64, pl.UInt64])
+@pytest.mark.parametrize("right", [pl.UInt8, pl.Int32, pl.UInt64])
+def test_integers_of_any_width_meet(values, left, right):
+    def ids(dtype):
+        return pl.col("user", "item").cast(dtype)
+
+    got = A.with_columns(ids(left)).rank.per_user(*METRICS, truth=TRUTH.with_columns(ids(right)))
+    assert_same(got, values)
+
+
+def test_relabelled_ids_change_nothing(values):
+    user, item = (1000 - pl.col("user")).alias("user"), (pl.col("item") * 7 + 5) % 31
+    run, truth = (frame.with_columns(user, item) for frame in (A, TRUTH))
+    got = run.rank.per_user(*METRICS, truth=truth)
+    assert_same(got.with_columns(user).sort("user"), values)
+
+
+def test_renamed_columns_change_nothing(values):
+    names = {"user": "uid", "item": "sku", "rank": "place", "relevance": "grade"}
+    run, truth = A.rename(names, strict=False), TRUTH.rename(names, strict=False)
+    got = run.rank.per_user(*METRICS, truth=truth, **names)
+    assert_same(got.rename({"uid": "user"}), values)
+    judged = run.rank.judge(truth, **names)
+    assert set(judged.columns) >= {"uid", "sku", "rank", "relevance"}
+    assert_same(judged.rank.per_user(*METRICS, user="uid", item="sku"), got)
+
+
+def test_irrelevant_items_below_every_hit_change_nothing_at_a_fixed_k():
+    """At a fixed k nothing below it counts; list lengths count only where they are named."""
+    fixed = [label for label in LABELS if "@" in label and "returned" not in label]
+    fixed += ["ap", "rr", "ndcg", "dcg", "recall", "r_precision", "hit"]
+    below = pl.DataFrame(
+        {"user": pl.Series(range(40)), "item": 99, "rank": 1000, "minutes": 0.0, "device": "x"},
+        schema_overrides={"item": pl.Int64, "rank": pl.Int64},
+    )
+    got = pl.concat([A, below]).rank.per_user(*fixed, truth=TRUTH)
+    assert_same(got, A.rank.per_user(*fixed, truth=TRUTH))
+
+
+def test_unjudged_and_grade_zero_items_are_the_same():
+    zero = TRUTH.filter(pl.col("relevance") != 0)
+    assert_same(A.rank.per_user(*METRICS, truth=zero), A.rank.per_user(*METRICS, truth=TRUTH))
+
+
+@pytest.mark.parametrize("users", ["truth", "judged", "both", "run", "all"])
+def test_by_equals_filtering(users):
+    """With a model that misses users, and a truth that lacks the column."""
+    options = {"users": users, "undefined": 0.5 if users == "all" else None}
+    per_user = RUN.rank.per_user(*METRICS, truth=TRUTH, by="model", **options)
+    means = RUN.rank.evaluate(*METRICS, *SPECIAL_MEANS, truth=TRUTH, by="model", **options)
+    for model in MODELS:
+        one = RUN.filter(model=model).drop("model")
+        assert_same(
+            per_user.filter(model=model).drop("model"),
+            one.rank.per_user(*METRICS, truth=TRUTH, **options),
+        )
+        assert_same(
+            means.filter(model=model).drop("model"),
+            one.rank.evaluate(*METRICS, *SPECIAL_MEANS, truth=TRUTH, **options),
+        )
+
+
+def test_by_equals_filtering_with_disjoint_folds():
+    """With a truth that has the column, and one of two columns."""
+    fold = (pl.col("user") % 3).alias("fold")
+    run, truth = RUN.with_columns(fold), TRUTH.with_columns(fold)
+    means = run.rank.evaluate(*METRICS, truth=truth, by=["model", "fold"])
+    assert means.select("model", "fold").rows() == [(m, f) for m in MODELS for f in range(3)]
+    for model, number in means.select("model", "fold").rows():
+        one = run.filter(model=model, fold=number).drop("model", "fold")
+        expected = one.rank.evaluate(*METRICS, truth=truth.filter(fold=number).drop("fold"))
+        assert_same(means.filter(model=model, fold=number).drop("model", "fold"), expected)
+
+
+def test_a_user_of_the_composed_way_may_group_by_columns_that_ride_along():
+    rows = A.rank.judge(TRUTH).rank.relevant()
+    got = (
+        rows.group_by("user", "genre")
+        .agg(rf.recall_at(3), rf.precision_at(3))
+        .sort("user", "genre")
+    )
+    keys = got.select("user", "genre")
+    assert keys.is_unique().all()
+    for (user, genre), group in rows.group_by("user", "genre"):
+        hits = group.filter(pl.col("rank") <= 3).height
+        row = got.filter(user=user, genre=genre).row(0, named=True)
+        assert row["recall@3"] == pytest.approx(hits / group.height)
+        assert row["precision@3"] == pytest.approx(hits / 3)
+
+
+def test_an_expression_of_the_users_own_is_a_metric():
+    minutes = pl.col("minutes").filter(pl.col("rank") <= 3).sum().alias("minutes@3")
+    got = A.rank.per_user(minutes, "hit@3", truth=TRUTH)
+    positive = TRUTH.filter(pl.col("relevance") > 0)
+    hits = A.filter(pl.col("rank") <= 3).join(positive, on=["user", "item"], how="semi")
+    sums = hits.group_by("user").agg(pl.col("minutes").sum())
+    expected = positive.select("user").unique().join(sums, on="user", how="left").sort("user")
+    assert_same(
+        got.select("user", "minutes@3"), expected.fill_null(0).rename({"minutes": "minutes@3"})
+    )

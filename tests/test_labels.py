@@ -1,0 +1,196 @@
+import math
+
+import polars as pl
+import pytest
+from every_metric import EVERY_METRIC, LABELS, SPECIAL_MEANS
+
+import rankframe as rf
+from rankframe.labels import METRICS, ask
+
+
+def same(left: pl.Expr, right: pl.Expr) -> bool:
+    return left.meta.eq(right)
+
+
+def test_the_list_holds_every_public_metric_function():
+    assert set(METRICS) <= set(rf.__all__)
+    assert {name for name in rf.__all__ if name.endswith("_at")} <= set(METRICS)
+    assert len(LABELS) > 60
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_a_canonical_label_gives_its_expression_back(label):
+    assert same(rf.metric(label), EVERY_METRIC[label])
+    assert rf.metric(label).meta.output_name() == label
+
+
+@pytest.mark.parametrize(
+    ("expr", "label"),
+    [
+        (rf.precision_at(10), "precision@10"),
+        (rf.precision_at(), "precision"),
+        (rf.precision_at(5, divide_by="attainable"), "precision(divide_by=attainable)@5"),
+        (rf.recall_at(10), "recall@10"),
+        (rf.f_at(3), "f1@3"),
+        (rf.f_at(3, beta=2), "f(beta=2)@3"),
+        (rf.f_at(3, 0.5), "f(beta=0.5)@3"),
+        (rf.e_at(3), "e(beta=1)@3"),
+        (rf.hit_at(1), "hit@1"),
+        (rf.average_precision(), "ap"),
+        (rf.average_precision(10, divide_by="hits"), "ap(divide_by=hits)@10"),
+        (rf.reciprocal_rank(10), "rr@10"),
+        (rf.dcg_at(10), "dcg@10"),
+        (rf.ndcg_at(10, gain="exponential"), "ndcg(gain=exponential)@10"),
+        (rf.ndcg_at(10, gain={2: 3, 1: 0.5}), "ndcg(gain=1:0.5;2:3)@10"),
+        (rf.cg_at(), "cg"),
+        (rf.r_precision(), "r_precision"),
+        (rf.attainable_precision_at(10), "attainable_precision@10"),
+        (rf.attainable_recall_at(10), "attainable_recall@10"),
+    ],
+)
+def test_labels_are_those_of_the_documentation(expr, label):
+    assert expr.meta.output_name() == label
+
+
+@pytest.mark.parametrize(
+    ("alias", "expr"),
+    [
+        ("map", rf.average_precision()),
+        ("MAP@10", rf.average_precision(10)),
+        ("map_cut_10", rf.average_precision(10)),
+        ("mrr", rf.reciprocal_rank()),
+        ("MRR@10", rf.reciprocal_rank(10)),
+        ("recip_rank", rf.reciprocal_rank()),
+        ("p@10", rf.precision_at(10)),
+        ("P_10", rf.precision_at(10)),
+        ("set_P", rf.precision_at()),
+        ("relative_P_10", rf.precision_at(10, divide_by="attainable")),
+        ("set_relative_P", rf.precision_at(divide_by="attainable")),
+        ("recall_100", rf.recall_at(100)),
+        ("set_recall", rf.recall_at()),
+        ("f@5", rf.f_at(5)),
+        ("f2@5", rf.f_at(5, beta=2)),
+        ("f0.5@5", rf.f_at(5, beta=0.5)),
+        ("set_F", rf.f_at()),
+        ("set_F.2.0", rf.f_at(beta=math.sqrt(2))),
+        ("e@5", rf.e_at(5)),
+        ("hit_rate@10", rf.hit_at(10)),
+        ("success@10", rf.hit_at(10)),
+        ("success_10", rf.hit_at(10)),
+        ("ndcg_cut_10", rf.ndcg_at(10)),
+        ("nDCG@10", rf.ndcg_at(10)),
+        ("Rprec", rf.r_precision()),
+        (" ndcg ( gain = exponential ) @ 10", rf.ndcg_at(10, gain="exponential")),
+        ("ndcg(gain=linear)@10", rf.ndcg_at(10)),
+    ],
+)
+def test_an_alias_differs_from_its_metric_only_in_its_name(alias, expr):
+    found = rf.metric(alias)
+    assert found.meta.output_name() == alias
+    assert same(found, expr.alias(alias))
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("ndgc@10", "unknown metric 'ndgc@10'; the nearest are 'ndcg@10' or 'dcg@10'"),
+        ("precison@5", "unknown metric 'precison@5'; the nearest are 'precision@5'"),
+        ("map_cut_x", "unknown metric 'map_cut_x'; the nearest are 'map_cut_10'"),
+        ("", "unknown metric ''; the nearest are 'precision@10'"),
+        ("ndcg@", "unknown metric 'ndcg@'; the nearest are"),
+        ("ndcg@ten", "metric 'ndcg@ten': k cannot be read from 'ten'"),
+        ("ndcg@2.5", "metric 'ndcg@2.5': k cannot be read from '2.5'"),
+        ("ndcg@5@6", "metric 'ndcg@5@6': k cannot be read from '5@6'"),
+        ("precision@0", "precision_at: k must be a whole number from 1, not 0"),
+        ("precision@-1", "precision_at: k must be a whole number from 1, not -1"),
+        ("P_0", "precision_at: k must be a whole number from 1, not 0"),
+        ("r_precision@5", "metric 'r_precision@5': r_precision takes no cut-off @k"),
+        (
+            "ndcg(gian=linear)@5",
+            "metric 'ndcg(gian=linear)@5': unknown parameter 'gian'; ndcg takes gain",
+        ),
+        (
+            "rr(x=1)",
+            "metric 'rr(x=1)': unknown parameter 'x'; rr takes no parameters",
+        ),
+        (
+            "ndcg(gain=cubic)@5",
+            "ndcg_at: gain must be one of 'linear', 'exponential' or a mapping of grades to "
+            "gains, not 'cubic'",
+        ),
+        ("ndcg(gain=1:a)@5", "metric 'ndcg(gain=1:a)@5': gain cannot be read from '1:a'"),
+        ("f(beta=x)@5", "metric 'f(beta=x)@5': beta cannot be read from 'x'"),
+        ("f(beta=-1)@5", "f_at: beta must be a number from 0, not -1.0"),
+        ("attainable_recall", "metric 'attainable_recall': attainable_recall_at: missing"),
+        ("gmap", "'gmap' is a mean over users, not a value of one user"),
+    ],
+)
+def test_a_bad_label_is_told(label, message):
+    with pytest.raises(ValueError) as error:
+        rf.metric(label)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.5, "3", True, 2**63])
+def test_a_bad_cut_off_is_told_where_the_expression_is_made(k):
+    with pytest.raises(ValueError, match="k must be a whole number from 1, not"):
+        rf.precision_at(k)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: rf.precision_at(3, divide_by="n"), "divide_by must be one of 'k', 'returned'"),
+        (lambda: rf.f_at(3, beta=-0.1), "beta must be a number from 0, not -0.1"),
+        (lambda: rf.f_at(3, beta=float("nan")), "beta must be a number from 0, not nan"),
+        (lambda: rf.f_at(3, beta=float("inf")), "beta must be a number from 0, not inf"),
+        (lambda: rf.attainable_recall_at(None), "k must be a whole number from 1, not None"),
+        (lambda: rf.dcg_at(gain={}), "gain must map grades to gains"),
+        (lambda: rf.dcg_at(gain={1: "a"}), "gain must map grades to gains"),
+        (lambda: rf.dcg_at(gain={1: 2, 2: 1}), "must not fall as the grade rises"),
+        (lambda: rf.dcg_at(gain={1: -1}), "must be finite, ≥ 0"),
+        (lambda: rf.dcg_at(gain={1: float("inf")}), "must be finite, ≥ 0"),
+        (lambda: rf.dcg_at(gain={0: 1, 1: 1}), "gives a gain to a grade ≤ 0"),
+    ],
+)
+def test_a_bad_parameter_is_told_where_the_expression_is_made(make, message):
+    with pytest.raises(ValueError) as error:
+        make()
+    assert message in str(error.value)
+
+
+def test_a_cut_off_may_be_any_whole_number_type():
+    numpy = pytest.importorskip("numpy")
+    assert same(rf.precision_at(numpy.int64(3)), rf.precision_at(3))
+    assert same(rf.f_at(3, beta=numpy.float64(2)), rf.f_at(3, beta=2))
+
+
+@pytest.mark.parametrize("label", SPECIAL_MEANS)
+def test_a_mean_over_users_has_no_per_user_value(label):
+    judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
+    assert ask(label).name == label
+    assert judged.rank.evaluate(label).columns == ["users", label]
+    for refused in (lambda: judged.rank.per_user(label), lambda: rf.metric(label)):
+        with pytest.raises(ValueError, match="is a mean over users, not a value of one user"):
+            refused()
+
+
+def test_what_is_no_metric_is_told():
+    judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
+    with pytest.raises(TypeError, match="a metric is a label or a polars expression, not list"):
+        judged.rank.evaluate(["map"])
+    with pytest.raises(ValueError, match="ask for at least one metric"):
+        judged.rank.evaluate()
+    with pytest.raises(ValueError, match="makes several"):
+        judged.rank.evaluate(pl.col("rank", "relevance").sum())
+
+
+@pytest.mark.parametrize(
+    "metrics", [("map", "map"), ("ap", rf.average_precision()), (pl.len().alias("users"),)]
+)
+def test_one_output_name_twice_is_told(metrics):
+    judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
+    with pytest.raises(ValueError, match="two output columns are called"):
+        judged.rank.evaluate(*metrics)
+    with pytest.raises(ValueError, match="two output columns are called 'user'"):
+        judged.rank.per_user(pl.len().alias("user"))

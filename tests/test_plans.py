@@ -1,0 +1,147 @@
+"""What the physical plans of the streaming engine hold, and what they must not."""
+
+import re
+
+import polars as pl
+import pytest
+from every_metric import EVERY_METRIC
+
+import rankframe as rf
+
+RUN = pl.LazyFrame(
+    {
+        "model": ["a", "a", "b"],
+        "user": [1, 1, 1],
+        "item": [1, 2, 1],
+        "rank": [1, 2, 1],
+        "minutes": [3.0, 4.0, 5.0],
+    }
+)
+TRUTH = pl.LazyFrame({"user": [1, 1, 2], "item": [2, 3, 1], "relevance": [1, 2, 3]})
+ONE = RUN.filter(model="a").drop("model")
+JUDGED = ONE.collect().rank.judge(TRUTH.collect()).lazy()
+FAMILIES = ["precision@10", "recall@10", "hit@10", "rr", "dcg@10", "ap", "ndcg@10"]
+
+
+class Plan:
+    """Nodes of the physical plan, as polars draws it."""
+
+    def __init__(self, query: pl.LazyFrame) -> None:
+        drawn = query.show_graph(engine="streaming", plan_stage="physical", raw_output=True)
+        assert drawn is not None
+        self.labels = dict(re.findall(r'^(\d+) \[label="(.*?)"[,\]]', drawn, re.MULTILINE))
+        in_memory = re.findall(r'^(\d+) \[label="[^\n]*fillcolor="0\.0 ', drawn, re.MULTILINE)
+        self.in_memory = [self.kind(node) for node in in_memory]
+        self.inputs = re.findall(r"^(\d+) -> (\d+);", drawn, re.MULTILINE)
+        self.kinds = [self.kind(node) for node in self.labels]
+        assert "group-by" in self.kinds
+
+    def kind(self, node: str) -> str:
+        return re.split(r"[\\\[ ]", self.labels[node])[0]
+
+    def joins(self) -> list[str]:
+        """How the joins of run and truth join, those on the item."""
+        on_item = [label for label in self.labels.values() if "equi-join" in label]
+        return [re.search(r"how: (\w+)", x)[1] for x in on_item if 'item = col(\\"item\\")' in x]
+
+    def below(self, node: str) -> set[str]:
+        found = {node}
+        for source, target in self.inputs * len(self.labels):
+            if target in found:
+                found.add(source)
+        return found
+
+    def truth_filter_is_below_every_join(self) -> bool:
+        joins = [
+            n
+            for n, label in self.labels.items()
+            if 'item = col(\\"item\\")' in label and "join" in label
+        ]
+        return bool(joins) and all(
+            any(
+                re.match(r"filter\\nrelevance = col\(\\\"relevance\\\"\) > 0", self.labels[n])
+                for n in self.below(join)
+            )
+            for join in joins
+        )
+
+
+def queries(metrics, **options):
+    """The ways to one number, lazily."""
+    by = options.get("by")
+    run = RUN if by else ONE
+    keys = [by, "user"] if by else ["user"]
+    relevant_at = options.get("relevant_at")
+    composed = run.rank.judge(TRUTH, by=by or ()).rank.relevant(
+        by=by or (), relevant_at=relevant_at
+    )
+    exprs = [rf.metric(m) if isinstance(m, str) else m for m in metrics]
+    return {
+        "per_user": run.rank.per_user(*metrics, truth=TRUTH, **options),
+        "evaluate": run.rank.evaluate(*metrics, truth=TRUTH, **options),
+        "judge and per_user": run.rank.judge(TRUTH, by=by or ()).rank.per_user(*metrics, **options),
+        "composed": composed.group_by(keys).agg(exprs),
+    }
+
+
+WAYS = ["per_user", "evaluate", "judge and per_user", "composed"]
+
+
+def test_the_reader_of_plans_sees_what_it_must():
+    full = ONE.join(TRUTH, on=["user", "item"], how="full", coalesce=True)
+    plan = Plan(full.group_by("user").agg(pl.col("rank").cum_sum().max()))
+    assert plan.joins() == ["FULL"]
+    assert not plan.truth_filter_is_below_every_join()
+    assert plan.in_memory == ["in-memory-map"]
+    plan = Plan(full.sort("user").with_row_index().group_by("user").agg(pl.col("index").sum()))
+    assert "sort" in plan.kinds
+    plan = Plan(full.group_by("user").agg(pl.len()).with_columns(pl.len().over("user")))
+    assert "window" in plan.kinds
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("options", [{}, {"by": "model"}, {"relevant_at": 2}], ids=str)
+@pytest.mark.parametrize("metric", [*FAMILIES, "all"])
+def test_everything_streams_and_the_truth_is_filtered_below_the_join(metric, options, way):
+    metrics = FAMILIES if metric == "all" else [metric]
+    plan = Plan(queries(metrics, **options)[way])
+    # the one callback: the check, on a few rows of flags
+    assert plan.in_memory.count("in-memory-map") == 1
+    assert set(plan.in_memory) <= {"in-memory-map", "in-memory-source"}
+    assert set(plan.joins()) == {"RIGHT"}
+    assert plan.truth_filter_is_below_every_join()
+
+
+@pytest.mark.parametrize("way", ["evaluate", "judge and evaluate", "composed"])
+def test_precision_alone_needs_no_window_and_no_sort(way):
+    query = {
+        "evaluate": ONE.rank.evaluate("precision@10", truth=TRUTH),
+        "judge and evaluate": ONE.rank.judge(TRUTH).rank.evaluate("precision@10"),
+        "composed": queries(["precision@10"])["composed"],
+    }[way]
+    plan = Plan(query)
+    assert "window" not in plan.kinds
+    assert "sort" not in plan.kinds
+
+
+@pytest.mark.parametrize("engine_source", ["run and truth", "judged table"])
+def test_every_metric_streams(engine_source):
+    if engine_source == "judged table":
+        query = JUDGED.rank.evaluate(*EVERY_METRIC.values())
+    else:
+        query = ONE.rank.evaluate(*EVERY_METRIC.values(), truth=TRUTH)
+    assert Plan(query).in_memory.count("in-memory-map") == 1
+
+
+def test_list_lengths_are_counted_only_where_they_are_read():
+    without = Plan(ONE.rank.evaluate("precision@10", truth=TRUTH))
+    counted = Plan(ONE.rank.evaluate("precision", truth=TRUTH))
+    assert len(counted.kinds) > len(without.kinds)
+    assert without.kinds.count("equi-join") == 1
+
+
+@pytest.mark.parametrize("ties", ["item", "order"])
+def test_ranking_by_score_streams(ties):
+    run = ONE.rename({"rank": "score"})
+    plan = Plan(run.rank.with_rank(ties=ties))
+    assert plan.in_memory.count("in-memory-map") == 1
