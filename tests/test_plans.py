@@ -34,7 +34,7 @@ class Plan:
         self.in_memory = [self.kind(node) for node in in_memory]
         self.inputs = re.findall(r"^(\d+) -> (\d+);", drawn, re.MULTILINE)
         self.kinds = [self.kind(node) for node in self.labels]
-        assert "group-by" in self.kinds
+        assert self.kinds
 
     def kind(self, node: str) -> str:
         return re.split(r"[\\\[ ]", self.labels[node])[0]

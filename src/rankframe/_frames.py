@@ -18,7 +18,7 @@ FrameT = TypeVar("FrameT", bound="pl.DataFrame | pl.LazyFrame | pd.DataFrame")
 def enter(frame: Frame, table: str) -> pl.LazyFrame:
     """Turn the caller's frame into a LazyFrame; ``table`` is what errors call it."""
     if isinstance(frame, pl.LazyFrame):
-        return frame
+        return frame.clone()  # what we make keeps the plan, not the caller's object
     if isinstance(frame, pl.DataFrame):
         return frame.lazy()
     if _is_pandas(frame):
@@ -62,7 +62,7 @@ def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
             msg = f"{table}, column {label!r}: two columns have this name"
             raise RankingDataError(msg)
     try:
-        return pl.from_pandas(frame, include_index=bool(_levels(frame)))
+        converted = pl.from_pandas(frame, include_index=bool(_levels(frame)))
     except Exception as error:
         for label in frame.columns:
             try:
@@ -71,6 +71,11 @@ def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
                 msg = f"{table}, column {str(label)!r}: its values are not of one type ({error})"
                 raise RankingDataError(msg) from None
         raise
+    # pandas has no type for "no value at all", and calls it object or float
+    untyped = [name for name in labels if frame[name].dtype == object or frame.empty]
+    return converted.with_columns(
+        pl.col(name).cast(pl.Null) for name in untyped if converted[name].null_count() == len(frame)
+    )
 
 
 def _levels(frame: "pd.DataFrame") -> list[str]:

@@ -52,6 +52,7 @@ class Table(NamedTuple):
 
 def check(
     frame: FrameT,
+    /,
     *,
     truth: Frame | None = None,
     by: str | Sequence[str] = (),

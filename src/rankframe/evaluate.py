@@ -49,6 +49,7 @@ TREC_EVAL: Preset = {"users": "judged", "undefined": 0.0}
 
 def per_user(
     frame: FrameT,
+    /,
     *metrics: Metric,
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
@@ -138,6 +139,7 @@ def per_user(
 
 def evaluate(
     frame: FrameT,
+    /,
     *metrics: Metric,
     truth: Frame | None = None,
     by: str | Sequence[str] = (),

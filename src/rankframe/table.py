@@ -44,6 +44,7 @@ class Street(NamedTuple):
 
 def judge(
     run: FrameT,
+    /,
     truth: Frame,
     *,
     by: str | Sequence[str] = (),
@@ -106,6 +107,7 @@ def judge(
 
 def with_rank(
     run: FrameT,
+    /,
     *,
     by: str | Sequence[str] = (),
     descending: bool = True,
@@ -173,6 +175,7 @@ def with_rank(
 
 def relevant(
     judged: FrameT,
+    /,
     *,
     by: str | Sequence[str] = (),
     relevant_at: float | None = None,
@@ -234,7 +237,7 @@ def relevant(
     return leave(rows, like=judged, sort=[*table.keys, "rank", table.item])
 
 
-def from_lists(frame: FrameT, **columns: Unpack[Columns]) -> FrameT:
+def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     """
     Make a long run from one row a user with a list of items in order.
 

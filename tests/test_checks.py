@@ -1,0 +1,711 @@
+"""Every rule of the tables: its bad row once on a hit and once on a miss, in one voice."""
+
+import math
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+
+nan, inf = math.nan, math.inf
+
+RUN = {"user": [1, 1, 1, 2, 2], "item": [1, 2, 3, 1, 2], "rank": [1, 2, 3, 1, 2]}
+SCORED = {"user": RUN["user"], "item": RUN["item"], "score": [0.9, 0.8, 0.7, 0.9, 0.8]}
+# of user 1, item 2 is a hit, 1 and 3 are misses; item 4 is relevant and not retrieved
+TRUTH = {"user": [1, 1, 1, 2], "item": [2, 4, 5, 2], "relevance": [1.0, 2.0, 0.0, 1.0]}
+JUDGED = {
+    "user": [1, 1, 1, 1, 1, 2, 2],
+    "item": [1, 2, 3, 4, 5, 1, 2],
+    "rank": [1, 2, 3, None, None, 1, 2],
+    "relevance": [None, 1.0, None, 2.0, 0.0, None, 1.0],
+}
+HIT, MISS = 1, 2  # rows of RUN
+
+
+def put(table, column, row, value):
+    """Give the table with one value changed."""
+    values = list(table[column])
+    values[row] = value
+    return {**table, column: values}
+
+
+def add(table, **row):
+    return {name: [*values, row[name]] for name, values in table.items()}
+
+
+def floats(table, column):
+    return {**table, column: [None if v is None else float(v) for v in table[column]]}
+
+
+CASES = {
+    # case: (run or judged table, truth, options, message, who sees it)
+    "null user, hit": (
+        put(floats(RUN, "user"), "user", HIT, None),
+        floats(TRUTH, "user"),
+        {},
+        "run, column 'user': users, items and by columns are never null. "
+        "Offending row: user=null, item=2, rank=2",
+        "always",
+    ),
+    "null user, miss": (
+        put(floats(RUN, "user"), "user", MISS, None),
+        floats(TRUTH, "user"),
+        {},
+        "run, column 'user': users, items and by columns are never null. "
+        "Offending row: user=null, item=3, rank=3",
+        "always",
+    ),
+    "null item, miss": (
+        put(floats(RUN, "item"), "item", MISS, None),
+        floats(TRUTH, "item"),
+        {},
+        "run, column 'item': users, items and by columns are never null. "
+        "Offending row: user=1, item=null, rank=3",
+        "always",
+    ),
+    "null item of the truth": (
+        floats(RUN, "item"),
+        put(floats(TRUTH, "item"), "item", 1, None),
+        {},
+        "truth, column 'item': users, items and by columns are never null. "
+        "Offending row: user=1, item=null, relevance=2.0",
+        "always",
+    ),
+    "null user of the truth, grade 0": (
+        floats(RUN, "user"),
+        put(floats(TRUTH, "user"), "user", 2, None),
+        {},
+        "truth, column 'user': users, items and by columns are never null. "
+        "Offending row: user=null, item=5, relevance=0.0",
+        "always",
+    ),
+    "null by": (
+        {**RUN, "model": ["a", "a", None, "a", "a"]},
+        TRUTH,
+        {"by": "model"},
+        "run, column 'model': users, items and by columns are never null. "
+        "Offending row: model=null, user=1, item=3, rank=3",
+        "always",
+    ),
+    "rank 0, hit": (
+        put(RUN, "rank", HIT, 0),
+        TRUTH,
+        {},
+        "run, column 'rank': a rank is a whole number from 1. "
+        "Offending row: user=1, item=2, rank=0",
+        "always",
+    ),
+    "rank 0, miss": (
+        put(RUN, "rank", MISS, 0),
+        TRUTH,
+        {},
+        "run, column 'rank': a rank is a whole number from 1. "
+        "Offending row: user=1, item=3, rank=0",
+        "always",
+    ),
+    "negative rank, miss of a judged table": (
+        put(floats(JUDGED, "rank"), "rank", 2, -1.0),
+        None,
+        {},
+        "judged table, column 'rank': a rank is a whole number from 1. "
+        "Offending row: user=1, item=3, rank=-1.0, relevance=null",
+        "always",
+    ),
+    "fractional rank, hit": (
+        put(floats(RUN, "rank"), "rank", HIT, 2.5),
+        TRUTH,
+        {},
+        "run, column 'rank': a rank is a whole number from 1. "
+        "Offending row: user=1, item=2, rank=2.5",
+        "always",
+    ),
+    "fractional rank, miss": (
+        put(floats(RUN, "rank"), "rank", MISS, 3.5),
+        TRUTH,
+        {},
+        "run, column 'rank': a rank is a whole number from 1. "
+        "Offending row: user=1, item=3, rank=3.5",
+        "always",
+    ),
+    "infinite rank, miss": (
+        put(floats(RUN, "rank"), "rank", MISS, inf),
+        TRUTH,
+        {},
+        "run, column 'rank': a rank is a whole number from 1. "
+        "Offending row: user=1, item=3, rank=inf",
+        "always",
+    ),
+    "two hits at one rank": (
+        put(RUN, "rank", HIT, 1),
+        add(TRUTH, user=1, item=1, relevance=1.0),
+        {},
+        "run, column 'rank': no two items of a user share a rank. "
+        "Offending row: user=1, item=1, rank=1",
+        "always",
+    ),
+    "two hits at one rank of a judged table": (
+        put(put(floats(JUDGED, "rank"), "rank", 0, 2.0), "relevance", 0, 3.0),
+        None,
+        {},
+        "judged table, column 'rank': no two items of a user share a rank. "
+        "Offending row: user=1, item=1, rank=2.0, relevance=3.0",
+        "always",
+    ),
+    "a hit and a miss at one rank": (
+        put(RUN, "rank", MISS, 2),
+        TRUTH,
+        {},
+        "run, column 'rank': no two items of a user share a rank. "
+        "Offending row: user=1, item=2, rank=2",
+        "check",
+    ),
+    "two misses at one rank": (
+        put(RUN, "rank", MISS, 1),
+        TRUTH,
+        {},
+        "run, column 'rank': no two items of a user share a rank. "
+        "Offending row: user=1, item=1, rank=1",
+        "check",
+    ),
+    "a hit twice": (
+        add(RUN, user=1, item=2, rank=9),
+        TRUTH,
+        {},
+        "run, column 'item': one row for each (user, item). Offending row: user=1, item=2, rank=2",
+        "always",
+    ),
+    "a miss twice": (
+        add(RUN, user=1, item=3, rank=9),
+        TRUTH,
+        {},
+        "run, column 'item': one row for each (user, item). Offending row: user=1, item=3, rank=3",
+        "check",
+    ),
+    "a hit twice in a group": (
+        {**add(RUN, user=1, item=2, rank=9), "model": ["a"] * 6},
+        TRUTH,
+        {"by": "model"},
+        "run, column 'item': one row for each (model, user, item). "
+        "Offending row: model='a', user=1, item=2, rank=2",
+        "always",
+    ),
+    "a hit twice in the truth": (
+        RUN,
+        add(TRUTH, user=1, item=2, relevance=3.0),
+        {},
+        "truth, column 'item': one row for each (user, item). "
+        "Offending row: user=1, item=2, relevance=1.0",
+        "always",
+    ),
+    "a relevant item that was not retrieved, twice in the truth": (
+        RUN,
+        add(TRUTH, user=1, item=4, relevance=2.0),
+        {},
+        "truth, column 'item': one row for each (user, item). "
+        "Offending row: user=1, item=4, relevance=2.0",
+        "always",
+    ),
+    "grade 0 twice in the truth": (
+        RUN,
+        add(TRUTH, user=1, item=5, relevance=0.0),
+        {},
+        "truth, column 'item': one row for each (user, item). "
+        "Offending row: user=1, item=5, relevance=0.0",
+        "check",
+    ),
+    "a hit twice in a judged table": (
+        add(floats(JUDGED, "rank"), user=1, item=2, rank=9.0, relevance=1.0),
+        None,
+        {},
+        "judged table, column 'item': one row for each (user, item). "
+        "Offending row: user=1, item=2, rank=2.0, relevance=1.0",
+        "always",
+    ),
+    "a miss twice where rank is made from score": (
+        add(SCORED, user=1, item=3, score=0.1),
+        TRUTH,
+        {},
+        "run, column 'item': one row for each (user, item). "
+        "Offending row: user=1, item=3, score=0.7",
+        "always",
+    ),
+    "infinite score, hit": (
+        put(SCORED, "score", HIT, inf),
+        TRUTH,
+        {},
+        "run, column 'score': a score is finite, or null or NaN where nothing was retrieved. "
+        "Offending row: user=1, item=2, score=inf",
+        "always",
+    ),
+    "infinite score, miss": (
+        put(SCORED, "score", MISS, -inf),
+        TRUTH,
+        {},
+        "run, column 'score': a score is finite, or null or NaN where nothing was retrieved. "
+        "Offending row: user=1, item=3, score=-inf",
+        "always",
+    ),
+    "infinite relevance, hit": (
+        RUN,
+        put(TRUTH, "relevance", 0, inf),
+        {},
+        "truth, column 'relevance': a relevance is a finite number or a boolean. "
+        "Offending row: user=1, item=2, relevance=inf",
+        "always",
+    ),
+    "negative infinite relevance, not retrieved": (
+        RUN,
+        put(TRUTH, "relevance", 2, -inf),
+        {},
+        "truth, column 'relevance': a relevance is a finite number or a boolean. "
+        "Offending row: user=1, item=5, relevance=-inf",
+        "always",
+    ),
+    "infinite relevance in a judged table": (
+        put(floats(JUDGED, "rank"), "relevance", 1, inf),
+        None,
+        {},
+        "judged table, column 'relevance': a relevance is a finite number or a boolean. "
+        "Offending row: user=1, item=2, rank=2.0, relevance=inf",
+        "always",
+    ),
+    "null relevance in the truth": (
+        RUN,
+        put(TRUTH, "relevance", 1, None),
+        {},
+        "truth, column 'relevance': a relevance is a finite number or a boolean. "
+        "Offending row: user=1, item=4, relevance=null",
+        "always",
+    ),
+    "neither rank nor relevance": (
+        put(floats(JUDGED, "rank"), "rank", 2, None),
+        None,
+        {},
+        "judged table, column 'relevance': a row has a rank or a relevance, or both. "
+        "Offending row: user=1, item=3, rank=null, relevance=null",
+        "always",
+    ),
+    "empty run": (
+        {name: [] for name in RUN},
+        TRUTH,
+        {},
+        "run: it is empty",
+        "always",
+    ),
+    "empty truth": (RUN, {name: [] for name in TRUTH}, {}, "truth: it is empty", "always"),
+    "empty judged table": (
+        {name: [] for name in JUDGED},
+        None,
+        {},
+        "judged table: it is empty",
+        "always",
+    ),
+    "nothing retrieved": (
+        {**floats(RUN, "rank"), "rank": [None] * 5},
+        TRUTH,
+        {},
+        "run, column 'rank': it is null in every row",
+        "always",
+    ),
+    "no score at all": (
+        {**SCORED, "score": [nan, None, nan, nan, None]},
+        TRUTH,
+        {},
+        "run, column 'score': it is null in every row",
+        "always",
+    ),
+    "no common user": (
+        RUN,
+        {**TRUTH, "user": [8, 8, 8, 9]},
+        {},
+        "run, column 'user': no user of the run is in the truth, which has users like 8. "
+        "Offending row: user=1, item=1, rank=1",
+        "always",
+    ),
+    "groups that split the users": (
+        {**RUN, "fold": [1, 1, 1, 2, 2]},
+        TRUTH,
+        {"by": "fold"},
+        "run, column 'fold': no user is in two of its groups, and the truth has no such column, "
+        "so each user would be a miss in every other group; join the column to the truth. "
+        "Offending row: fold=1, user=1, item=1, rank=1",
+        "always",
+    ),
+    # at the call: roles and types
+    "no user column": (
+        {"uid": [1], "item": [1], "rank": [1]},
+        TRUTH,
+        {},
+        "run: no column 'user' for user; it has 'uid', 'item', 'rank'; say which it is with user=",
+        "call",
+    ),
+    "no rank and no score": (
+        {"user": [1], "item": [1]},
+        TRUTH,
+        {},
+        "run: no column 'rank' for rank; it has 'user', 'item'; say which it is with rank=; "
+        "with score= it is made from a score",
+        "call",
+    ),
+    "no relevance in a judged table": (
+        RUN,
+        None,
+        {},
+        "judged table: no column 'relevance' for relevance; it has 'user', 'item', 'rank'; say "
+        "which it is with relevance=; a run needs its truth: pass truth=, or call judge(run, "
+        "truth)",
+        "call",
+    ),
+    "a relevance that was named and is not there": (
+        RUN,
+        {"user": [1], "item": [2]},
+        {"relevance": "grade"},
+        "truth: no column 'grade' for relevance; it has 'user', 'item'; say which it is with "
+        "relevance=",
+        "call",
+    ),
+    "no by column": (
+        RUN,
+        TRUTH,
+        {"by": "model"},
+        "run: no column 'model' for by; it has 'user', 'item', 'rank'",
+        "call",
+    ),
+    "a run with a relevance": (
+        JUDGED,
+        TRUTH,
+        {},
+        "run, column 'relevance': a run has no relevance; a judged table is evaluated without "
+        "truth=",
+        "call",
+    ),
+    "score= beside a rank": (
+        {**RUN, "points": SCORED["score"]},
+        TRUTH,
+        {"score": "points"},
+        "run, column 'rank': where there is a rank it counts, so score= has no use; drop the "
+        "rank, or call with_rank to make it from the score",
+        "call",
+    ),
+    "two roles": (
+        RUN,
+        TRUTH,
+        {"item": "user"},
+        "run, column 'user': it plays two roles",
+        "call",
+    ),
+    "a name of the vocabulary": (
+        {**RUN, "hits": [0] * 5},
+        TRUTH,
+        {},
+        "run, column 'hits': this name is reserved for the vocabulary of the metrics (rank, "
+        "relevance, relevant, hits, ideal_rank, total, retrieved): rename or drop the column",
+        "call",
+    ),
+    "a rank beside another rank": (
+        {**RUN, "place": RUN["rank"]},
+        TRUTH,
+        {"rank": "place"},
+        "run, column 'rank': this name is reserved for the vocabulary of the metrics (rank, "
+        "relevance, relevant, hits, ideal_rank, total, retrieved): rename or drop the column",
+        "call",
+    ),
+    "a column of both tables": (
+        {**RUN, "day": [1] * 5},
+        {**TRUTH, "day": [1] * 4},
+        {},
+        "column 'day': both the run and the truth have it; name it in by=, or rename or drop one",
+        "call",
+    ),
+    "ids of different types": (
+        {**RUN, "item": ["1", "2", "3", "1", "2"]},
+        TRUTH,
+        {},
+        "column 'item': it is String in the run and Int64 in the truth; ids must be of one type "
+        "on both sides (any integers, else the same type): cast one",
+        "call",
+    ),
+    "rank as text": (
+        {**RUN, "rank": ["1"] * 5},
+        TRUTH,
+        {},
+        "run, column 'rank': String cannot be a rank: a whole number from 1",
+        "call",
+    ),
+    "rank as boolean": (
+        {**RUN, "rank": [True] * 5},
+        TRUTH,
+        {},
+        "run, column 'rank': Boolean cannot be a rank: a whole number from 1",
+        "call",
+    ),
+    "score as text": (
+        {**SCORED, "score": ["0.5"] * 5},
+        TRUTH,
+        {},
+        "run, column 'score': String cannot be a score: a number",
+        "call",
+    ),
+    "relevance as text": (
+        RUN,
+        {**TRUTH, "relevance": ["yes"] * 4},
+        {},
+        "truth, column 'relevance': String cannot be a relevance: a finite number or a boolean",
+        "call",
+    ),
+}
+
+KINDS = ["eager", "lazy", "pandas"]
+
+
+def frame(table, kind):
+    """Make a frame of the kind; in pandas a null is NaN."""
+    if kind == "pandas":
+        pandas = pytest.importorskip("pandas")
+        import rankframe.pandas  # noqa: F401
+
+        return pandas.DataFrame(table)
+    made = pl.DataFrame(table, strict=False)
+    return made.lazy() if kind == "lazy" else made
+
+
+def space(made):
+    return made.rank if isinstance(made, pl.DataFrame | pl.LazyFrame) else made.ranking
+
+
+def collected(made):
+    return made.collect() if isinstance(made, pl.LazyFrame) else made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_broken_rule_is_told_in_one_voice(case, kind):
+    table, truth, options, message, seen_by = CASES[case]
+    made = frame(table, kind)
+    judging = {} if truth is None else {"truth": frame(truth, kind)}
+
+    def checked():
+        return collected(space(made).check(**judging, **options))
+
+    def evaluated(verb="evaluate", metric="ndcg@3"):
+        return collected(getattr(space(made), verb)(metric, **judging, **options))
+
+    with pytest.raises(rf.RankingDataError) as error:
+        checked()
+    assert str(error.value) == message
+    if seen_by == "check":
+        evaluated()  # tells nothing
+        return
+    for call in (evaluated, lambda: evaluated("per_user", "precision@3")):
+        with pytest.raises(rf.RankingDataError) as error:
+            call()
+        assert str(error.value) == message
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_lazy_call_tells_it_when_it_is_collected(case):
+    table, truth, options, message, seen_by = CASES[case]
+    run = frame(table, "lazy")
+    judging = {} if truth is None else {"truth": frame(truth, "lazy")}
+    if seen_by == "call":
+        with pytest.raises(rf.RankingDataError):
+            run.rank.evaluate("ap", **judging, **options)
+    if seen_by == "always":
+        query = run.rank.evaluate("ap", **judging, **options)
+        for engine in ("streaming", "in-memory"):
+            with pytest.raises(rf.RankingDataError) as error:
+                query.collect(engine=engine)
+            assert str(error.value) == message
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("case", [c for c, (*_, seen_by) in CASES.items() if seen_by == "always"])
+def test_judging_and_composing_tell_it_too(case, lazy):
+    table, truth, options, message, _ = CASES[case]
+    made = frame(table, "lazy" if lazy else "eager")
+    keys = [options["by"], "user"] if options else ["user"]
+    with pytest.raises(rf.RankingDataError) as error:
+        judged = made if truth is None else made.rank.judge(frame(truth, "lazy"), **options)
+        rows = judged.rank.relevant(**options)
+        collected(rows.group_by(keys).agg(rf.precision_at(3)))
+    assert str(error.value) == message
+
+
+def test_a_sink_tells_it_too(tmp_path):
+    table, truth, _, message, _ = CASES["rank 0, miss"]
+    query = frame(table, "lazy").rank.per_user("ap", truth=frame(truth, "lazy"))
+    with pytest.raises(rf.RankingDataError) as error:
+        query.sink_parquet(tmp_path / "out.parquet")
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("option", [{"depth": 2}, {"judged_only": True}, {"relevant_at": 2}])
+@pytest.mark.parametrize("case", ["two hits at one rank", "a hit twice", "rank 0, miss"])
+def test_options_hide_nothing(case, option):
+    table, truth, _, message, _ = CASES[case]
+    with pytest.raises(rf.RankingDataError) as error:
+        frame(table, "eager").rank.evaluate("ap", truth=frame(truth, "eager"), **option)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [("precision(divide_by=returned)@3", {}), ("f1", {}), ("ap", {"judged_only": True})],
+)
+def test_where_rows_are_counted_a_miss_that_is_there_twice_is_seen(metric, options):
+    table, truth, _, message, _ = CASES["a miss twice"]
+    for kind in ("eager", "lazy"):
+        with pytest.raises(rf.RankingDataError) as error:
+            collected(frame(table, kind).rank.evaluate(metric, truth=frame(truth, kind), **options))
+        assert str(error.value) == message
+
+
+def test_check_gives_the_frame_back():
+    run, truth = pl.DataFrame(RUN), pl.DataFrame(TRUTH)
+    assert run.rank.check(truth=truth) is run
+    assert run.lazy().rank.check(truth=truth).collect().equals(run)
+    judged = run.rank.judge(truth)
+    assert judged.rank.check() is judged
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"item": pl.Series(["1", "2", "3", "1", "2"], dtype=pl.Categorical)},
+            "column 'item': it is Categorical in the run and String in the truth",
+        ),
+        ({"item": [[1], [2], [3], [1], [2]]}, "run, column 'item': List(Int64) cannot be an id"),
+        ({"item": [{"a": 1}] * 5}, "run, column 'item': Struct({'a': Int64}) cannot be an id"),
+        ({"item": pl.Series([1.0, 2, 3, 1, 2])}, "column 'item': it is Float64 in the run"),
+    ],
+)
+def test_types_that_cannot_be_ids(change, message):
+    truth = pl.DataFrame(TRUTH).with_columns(pl.col("item").cast(pl.String))
+    with pytest.raises(rf.RankingDataError) as error:
+        pl.DataFrame({**RUN, **change}).rank.evaluate("ap", truth=truth)
+    assert str(error.value).startswith(message)
+
+
+def test_categorical_against_text_in_pandas():
+    pandas = pytest.importorskip("pandas")
+    import rankframe.pandas  # noqa: F401
+
+    run = pandas.DataFrame({**RUN, "item": pandas.Categorical(["1", "2", "3", "1", "2"])})
+    truth = pandas.DataFrame({**TRUTH, "item": ["2", "4", "5", "2"]})
+    with pytest.raises(rf.RankingDataError, match="it is Categorical in the run and String in"):
+        run.ranking.evaluate("ap", truth=truth)
+    mixed = pandas.DataFrame({**RUN, "item": [1, "2", 3, 1, 2]})
+    with pytest.raises(rf.RankingDataError, match="run, column 'item': its values are not of one"):
+        mixed.ranking.evaluate("ap", truth=truth)
+    twice = pandas.DataFrame([[1, 1, 1, 1]], columns=["user", "item", "rank", "rank"])
+    with pytest.raises(rf.RankingDataError, match="run, column 'rank': two columns have this name"):
+        twice.ranking.evaluate("ap", truth=truth)
+
+
+def test_nan_and_null_scores_are_items_that_were_not_retrieved():
+    run = {**SCORED, "score": [0.9, nan, 0.7, None, 0.8]}
+    expected = pl.DataFrame(run).drop_nulls("score").filter(pl.col("score").is_not_nan())
+    truth = pl.DataFrame(TRUTH)
+    for kind in KINDS:
+        made = frame(run, kind)
+        per_user = collected(space(made).per_user("ap", "precision", truth=truth))
+        if kind == "pandas":
+            per_user = pl.from_pandas(per_user)
+        assert per_user.equals(expected.rank.per_user("ap", "precision", truth=truth))
+
+
+def test_whole_floats_are_ranks():
+    run, truth = pl.DataFrame(RUN), pl.DataFrame(TRUTH)
+    for dtype in (pl.Float32, pl.Float64, pl.UInt8, pl.UInt64, pl.Decimal(10, 2)):
+        cast = run.with_columns(pl.col("rank").cast(dtype))
+        assert cast.rank.per_user("ap", truth=truth).equals(run.rank.per_user("ap", truth=truth))
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        (
+            rf.ndcg_at(3, gain={1: 1}),
+            "metric 'ndcg(gain=1:1)@3': it is not a finite number. Each grade present (1.0, 2.0) "
+            "needs a finite gain, and an expression of your own must be null where it is "
+            "undefined. Offending row: user=1, ndcg(gain=1:1)@3=nan",
+        ),
+        (rf.dcg_at(3, gain={1: 1}).alias("mine"), "metric 'mine': it is not a finite number"),
+        ("cg(gain=1:1)@1", "metric 'cg(gain=1:1)@1': it is not a finite number"),
+        ((pl.lit(0.0) / pl.lit(0.0)).alias("x"), "metric 'x': it is not a finite number"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["per_user", "evaluate"])
+def test_a_metric_that_is_no_number_is_told(metric, message, verb):
+    judged = pl.DataFrame(JUDGED)
+    with pytest.raises(rf.RankingDataError) as error:
+        getattr(judged.rank, verb)(metric)
+    assert str(error.value).startswith(message)
+    with pytest.raises(rf.RankingDataError) as error:
+        getattr(judged.lazy().rank, verb)(metric).collect()
+    assert str(error.value).startswith(message)
+
+
+def test_exponential_gains_that_overflow_are_told():
+    judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1025]})
+    for metric in ("dcg(gain=exponential)", "ndcg(gain=exponential)"):
+        with pytest.raises(rf.RankingDataError, match="it is not a finite number"):
+            judged.rank.evaluate(metric)
+
+
+def test_a_metric_that_reads_a_column_that_is_not_there():
+    judged = pl.DataFrame(JUDGED)
+    with pytest.raises(rf.RankingDataError) as error:
+        judged.rank.evaluate(pl.col("minutes").sum())
+    assert str(error.value) == (
+        "metric 'minutes' reads a column 'minutes'; the rows have 'user', 'item', 'rank', "
+        "'relevance', 'relevant', 'hits', 'ideal_rank', 'total'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            {"users": "everyone"},
+            ValueError,
+            "users must be one of 'truth', 'judged', 'both', 'run'",
+        ),
+        ({"undefined": "0"}, ValueError, "undefined must be None or a number, not '0'"),
+        ({"undefined": nan}, ValueError, "undefined must be None or a number, not nan"),
+        ({"relevant_at": 0}, ValueError, "relevant_at must be a number > 0, not 0"),
+        ({"relevant_at": "2"}, ValueError, "relevant_at must be a number > 0, not '2'"),
+        ({"depth": 0}, ValueError, "depth must be a whole number from 1, not 0"),
+        ({"depth": 2.5}, ValueError, "depth must be a whole number from 1, not 2.5"),
+        ({"usr": "uid"}, TypeError, "unknown argument 'usr'; the column roles are user, item"),
+    ],
+)
+def test_bad_options_are_told_at_the_call(options, error, message):
+    with pytest.raises(error) as raised:
+        pl.LazyFrame(JUDGED).rank.evaluate("ap", **options)
+    assert str(raised.value).startswith(message)
+
+
+def test_what_is_no_frame_is_told():
+    with pytest.raises(TypeError, match="the judged table must be a polars DataFrame or LazyFrame"):
+        rf.evaluate([1], "ap")
+    with pytest.raises(TypeError, match="the truth must be a polars .*, not dict"):
+        pl.DataFrame(RUN).rank.evaluate("ap", truth=TRUTH)
+
+
+def test_a_mean_needs_numbers():
+    judged = pl.DataFrame({**JUDGED, "genre": ["x"] * 7})
+    first = pl.col("genre").first()
+    assert judged.rank.per_user(first)["genre"].to_list() == ["x", "x"]
+    with pytest.raises(ValueError, match="metric 'genre' is String for each user, which has no"):
+        judged.rank.evaluate(first)
+
+
+def test_nothing_of_the_callers_is_changed():
+    run, truth = pl.DataFrame(SCORED), pl.DataFrame(TRUTH)
+    before = run.hash_rows().sum(), truth.hash_rows().sum(), run.columns, truth.columns
+    run.rank.with_rank()
+    run.rank.judge(truth)
+    run.rank.evaluate("ap", "precision", truth=truth, judged_only=True, depth=2)
+    assert before == (run.hash_rows().sum(), truth.hash_rows().sum(), run.columns, truth.columns)

@@ -1,0 +1,37 @@
+"""What type checkers must accept, and, by unused ignores being errors, what they must refuse."""
+
+from typing import TYPE_CHECKING, assert_type
+
+import polars as pl
+
+import rankframe as rf
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLE = {"user": [1, 1], "item": [1, 2], "rank": [1, 2], "relevance": [0, 1]}
+
+
+def test_the_kind_of_frame_is_kept() -> None:
+    df = pl.DataFrame(TABLE)
+    lf = df.lazy()
+    assert_type(rf.evaluate(df, "ap", rf.ndcg_at(10)), pl.DataFrame)
+    assert_type(rf.evaluate(lf, "ap", truth=None), pl.LazyFrame)
+    assert_type(df.pipe(rf.evaluate, "ap", rf.ndcg_at(10)), pl.DataFrame)
+    assert_type(lf.pipe(rf.relevant), pl.LazyFrame)
+    assert_type(rf.evaluate(df, "ap", **rf.TREC_EVAL), pl.DataFrame)
+    assert_type(rf.ndcg_at(10, gain={1: 1.0}), pl.Expr)
+
+
+def pandas_frames(pdf: "pd.DataFrame", df: pl.DataFrame) -> None:
+    assert_type(rf.judge(pdf, df), "pd.DataFrame")
+    assert_type(rf.judge(df, pdf), pl.DataFrame)
+
+
+def refused(df: pl.DataFrame) -> None:
+    rf.evaluate(df, "ap", users="everyone")  # type: ignore[arg-type]
+    rf.evaluate(df, 10)  # type: ignore[arg-type]
+    rf.evaluate(df, "ap", usr="uid")  # type: ignore[call-arg]
+    rf.precision_at(10, divide_by="n")  # type: ignore[arg-type]
+    rf.evaluate([1], "ap")  # type: ignore[type-var]
+    df.pipe(rf.evaluate, 10)  # type: ignore[arg-type]
