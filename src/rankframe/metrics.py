@@ -587,7 +587,7 @@ def _attainable(k: int | None) -> pl.Expr:
 
 def _f(k: int | None, beta: float) -> pl.Expr:
     weight = beta * beta
-    return (1 + weight) * _hits(k) / (weight * _R + (_retrieved if k is None else k))
+    return _share((1 + weight) * _hits(k), weight * _R + (_retrieved if k is None else k))
 
 
 def _gain_sum(gain: Gain, weight: pl.Expr, position: pl.Expr, k: int | None) -> pl.Expr:

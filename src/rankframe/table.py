@@ -22,6 +22,7 @@ from rankframe.checks import (
     read_scored,
     read_tables,
     same_types,
+    shown,
     suspicion,
     table_flag,
     unique_flag,
@@ -268,8 +269,9 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     """
     lazy = enter(frame, "frame of lists")
     schema = lazy.collect_schema()
-    item, score = columns.get("item", "item"), columns.get("score", "score")
-    for role, name in (("user", columns.get("user", "user")), ("item", item)):
+    user, item = columns.get("user", "user"), columns.get("item", "item")
+    score = columns.get("score", "score")
+    for role, name in (("user", user), ("item", item)):
         if name not in schema:
             msg = f"frame of lists: no column {name!r} for {role}; say which it is with {role}="
             raise RankingDataError(msg)
@@ -282,13 +284,18 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
         raise RankingDataError(msg)
     size = pl.col(item).list.len()
     if score in lists:
-        uneven = lazy.select(suspect=(pl.col(score).list.len() != size).any())
 
-        def explain() -> None:
-            msg = f"frame of lists, column {score!r}: not as many scores as items in some row"
-            raise RankingDataError(msg)
+        def even(rows: pl.DataFrame) -> pl.DataFrame:
+            bad = rows.filter(pl.col(score).list.len().ne_missing(size)).select(user).head(1)
+            if not bad.is_empty():
+                msg = (
+                    f"frame of lists, column {score!r}: there must be as many scores as items. "
+                    f"Offending row: {shown(bad)}"
+                )
+                raise RankingDataError(msg)
+            return rows
 
-        lazy = guarded(lazy, [uneven], explain)
+        lazy = lazy.map_batches(even, schema=dict(schema))  # before explode stumbles over it
     ranks = pl.int_ranges(1, size.cast(pl.Int64) + 1).alias("rank")
     return leave(lazy.with_columns(ranks).explode(*lists, "rank"), like=frame)
 
@@ -433,15 +440,15 @@ def _ranked(
     score, dtype = pl.col(table.score), table.schema[table.score]
     if dtype.is_float():
         score = score.fill_nan(None)
-    elif not descending:
-        score = score.cast(pl.Int128 if dtype.is_integer() else pl.Float64)  # unsigned would wrap
     placed = score.is_not_null()
     tie, index = pl.col(table.item), "__row"
     if ties == "order":
         frame, tie = frame.with_row_index(index), -pl.col(index).cast(pl.Int64)
     elif isinstance(table.schema[table.item], pl.Categorical | pl.Enum):
         tie = tie.cast(pl.String)
-    order = [score if descending else -score, tie]
+    if not descending:
+        score = ~score if dtype.is_integer() else -score  # minus wraps or is not there for all
+    order = [score, tie]
     position = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
         table.keys, order_by=order, descending=True, nulls_last=True
     )

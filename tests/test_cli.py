@@ -1,0 +1,189 @@
+"""The command: formats in and out, and one line on stderr for bad input."""
+
+import json
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.cli import main
+
+RUN = pl.DataFrame(
+    {"model": list("aaab"), "uid": [1, 1, 2, 1], "sku": [7, 8, 7, 8], "rank": [1, 2, 1, 1]}
+)
+TRUTH = pl.DataFrame({"uid": [1, 2, 3], "sku": [8, 7, 7], "relevance": [2, 1, 1]})
+ROLES = ["--user", "uid", "--item", "sku"]
+EXPECTED = RUN.rank.evaluate("ndcg@10", "map", truth=TRUTH, by="model", user="uid", item="sku")
+WRITERS = {
+    "parquet": pl.DataFrame.write_parquet,
+    "csv": pl.DataFrame.write_csv,
+    "arrow": pl.DataFrame.write_ipc,
+    "tsv": lambda frame, path: frame.write_csv(path, separator="\t"),
+}
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, frame in {"run": RUN, "truth": TRUTH}.items():
+        for suffix, write in WRITERS.items():
+            write(frame, tmp_path / f"{name}.{suffix}")
+    return tmp_path
+
+
+@pytest.mark.parametrize("truth", WRITERS)
+@pytest.mark.parametrize("run", WRITERS)
+def test_files_are_read_by_suffix(files, run, truth):
+    out = files / "out.parquet"
+    paths = [str(files / f"run.{run}"), str(files / f"truth.{truth}")]
+    metrics = ["-m", "ndcg@10", "-m", "map"]
+    assert main(["evaluate", *paths, *metrics, *ROLES, "--by", "model", "--out", str(out)]) == 0
+    assert pl.read_parquet(out).equals(EXPECTED)
+
+
+def test_a_format_can_be_named(files):
+    for name in ("run", "truth"):
+        (files / f"{name}.csv").rename(files / f"{name}.data")
+    paths = [str(files / "run.data"), str(files / "truth.data")]
+    options = [*ROLES, "-m", "ndcg@10", "-m", "map", "--by", "model", "--out"]
+    out = files / "out.parquet"
+    assert main(["evaluate", *paths, *options, str(out)]) == 2
+    assert main(["evaluate", *paths, *options, str(out), "--format", "csv"]) == 0
+    assert pl.read_parquet(out).equals(EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "read"),
+    [
+        ("csv", pl.read_csv),
+        ("parquet", pl.read_parquet),
+        ("json", lambda path: pl.DataFrame(json.loads(path.read_text()))),
+    ],
+)
+def test_results_are_written_by_suffix(files, capsys, suffix, read):
+    out = files / f"out.{suffix}"
+    paths = [str(files / "run.parquet"), str(files / "truth.parquet")]
+    options = ["-m", "ndcg@10", "-m", "map", "--by", "model", *ROLES]
+    assert main(["evaluate", *paths, *options, "--out", str(out)]) == 0
+    assert read(out).equals(EXPECTED)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_it_prints_a_table(files, capsys):
+    paths = [str(files / "run.csv"), str(files / "truth.csv")]
+    assert main(["evaluate", *paths, "-m", "map", *ROLES, "--by", "model", "--per-user"]) == 0
+    assert capsys.readouterr().out == (
+        "┌───────┬─────┬──────────┐\n"
+        "│ model ┆ uid ┆ map      │\n"
+        "╞═══════╪═════╪══════════╡\n"
+        "│ a     ┆ 1   ┆ 0.500000 │\n"
+        "│ a     ┆ 2   ┆ 1.000000 │\n"
+        "│ a     ┆ 3   ┆ 0.000000 │\n"
+        "│ b     ┆ 1   ┆ 1.000000 │\n"
+        "│ b     ┆ 2   ┆ 0.000000 │\n"
+        "│ b     ┆ 3   ┆ 0.000000 │\n"
+        "└───────┴─────┴──────────┘\n"
+    )
+
+
+def test_every_option_reaches_the_function(files):
+    run = RUN.filter(model="a").drop("model").with_columns(points=5.0 - pl.col("rank")).drop("rank")
+    run.write_parquet(files / "scored.parquet")
+    TRUTH.rename({"relevance": "grade"}).write_parquet(files / "graded.parquet")
+    out = files / "out.parquet"
+    command = f"""evaluate {files}/scored.parquet {files}/graded.parquet --user uid --item sku
+        --score points --relevance grade -m p@1 -m ndcg --users all --undefined 0.5
+        --relevant-at 2 --judged-only --depth 1 --per-user --out {out}"""
+    assert main(command.split()) == 0
+    expected = rf.per_user(
+        run,
+        "p@1",
+        "ndcg",
+        truth=TRUTH.rename({"relevance": "grade"}),
+        users="all",
+        undefined=0.5,
+        relevant_at=2,
+        judged_only=True,
+        depth=1,
+        user="uid",
+        item="sku",
+        score="points",
+        relevance="grade",
+    )
+    assert pl.read_parquet(out).equals(expected)
+    assert 0.5 in expected["p@1"]
+
+
+def test_the_demo_is_the_articles_example(capsys):
+    assert main(["demo"]) == 0
+    assert capsys.readouterr().out == (
+        "┌───────┬───────┬──────────┬──────────┬──────────┐\n"
+        "│ model ┆ users ┆ map      ┆ gmap     ┆ hit@5    │\n"
+        "╞═══════╪═══════╪══════════╪══════════╪══════════╡\n"
+        "│ M1    ┆ 10    ┆ 0.368889 ┆ 0.320381 ┆ 1.000000 │\n"
+        "│ M2    ┆ 10    ┆ 0.352222 ┆ 0.121187 ┆ 0.900000 │\n"
+        "└───────┴───────┴──────────┴──────────┴──────────┘\n"
+        "M2 leaves one user of ten with nothing: MAP falls by 0.02 only, GMAP by 0.20.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("run.parquet truth.parquet -m map", "run: no column 'user' for user; it has 'model'"),
+        ("none.parquet truth.parquet -m map", "none.parquet: no such file"),
+        ("run.parquet truth.parquet -m ndgc@10 {roles}", "unknown metric 'ndgc@10'; the nearest"),
+        ("double.parquet truth.parquet -m map {roles}", "run, column 'sku': one row for each (uid"),
+        ("run.parquet truth.parquet -m p@0 {roles}", "precision_at: k must be a whole number"),
+        ("run.parquet truth.parquet -m map {roles} --by x", "run: no column 'x' for by"),
+        ("run.parquet truth.parquet -m map {roles} --out x.xls", "--out must end in one of .csv,"),
+        ("run.parquet truth.parquet -m map {roles} --users me", "argument --users: invalid choice"),
+        ("run.parquet truth.parquet", "the following arguments are required: -m/--metric"),
+        ("run.parquet -m map", "the following arguments are required: TRUTH"),
+        ("broken.parquet truth.parquet -m map", ""),
+        ("broken.csv truth.parquet -m map", ""),
+        ("short.run good.qrels -m map", "short.run, line 3: it is not of the form 'user Q0"),
+        ("good.run bad.qrels -m map", "bad.qrels, line 2: it is not of the form 'user 0 item"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(files, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(files)
+    pl.concat([RUN, RUN]).write_parquet(files / "double.parquet")
+    (files / "broken.parquet").write_text("nothing of the kind")
+    (files / "broken.csv").write_text('user,item\n1,"')
+    (files / "short.run").write_text("# a comment\n1 Q0 a 1 0.5 tag\n1 Q0 b\n")
+    (files / "good.run").write_text("1 Q0 a 1 0.5\r\n\n 1\tQ0  b 2 0.4 tag \r\n")
+    (files / "good.qrels").write_text("1 0 a 1\n")
+    (files / "bad.qrels").write_text("1 0 a 1\n1 0 b 0.5\n")
+    given = arguments.replace("{roles}", " ".join(ROLES)).split()
+    try:
+        code = main(["evaluate", *given])
+    except SystemExit as stopped:
+        code = stopped.code
+    out, err = capsys.readouterr()
+    assert code == 2
+    assert out == ""
+    assert err.startswith(f"rankframe: error: {message}")
+    assert err.count("\n") == 1
+
+
+def test_trec_files_of_every_shape(tmp_path):
+    run, qrels = tmp_path / "a.run", tmp_path / "a.qrels"
+    run.write_bytes(
+        b"# comment\r\nq1 Q0 d1 7 0.5 tag\r\nq1\tQ0\td2   1 0.7\r\n\r\n  q2 Q0 d1 0 nan x\n"
+    )
+    qrels.write_bytes(b"q1 0 d1 1\nq2 0 d1 -2\n")
+    from rankframe import trec
+
+    got = trec.read_run(str(run))
+    assert got.fill_nan(None).rows() == [("q1", "d1", 0.5), ("q1", "d2", 0.7), ("q2", "d1", None)]
+    assert trec.read_qrels(qrels).rows() == [("q1", "d1", 1), ("q2", "d1", -2)]
+    evaluated = trec.scan_run(run).rank.evaluate("rr", truth=trec.scan_qrels(qrels))
+    assert evaluated.collect().row(0) == (1, 0.5)
+
+
+def test_it_runs_as_a_module_and_knows_its_version():
+    command = [sys.executable, "-W", "error", "-m", "rankframe", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.startswith("rankframe 0.")
