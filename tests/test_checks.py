@@ -425,6 +425,13 @@ CASES = {
         "on both sides (any integers, else the same type): cast one",
         "call",
     ),
+    "a group called users": (
+        {**RUN, "users": ["a"] * 5},
+        TRUTH,
+        {"by": "users"},
+        "column 'users': evaluate counts users under this name: rename the column",
+        "evaluate",
+    ),
     "rank as text": (
         {**RUN, "rank": ["1"] * 5},
         TRUTH,
@@ -490,6 +497,12 @@ def test_a_broken_rule_is_told_in_one_voice(case, kind):
     def evaluated(verb="evaluate", metric="ndcg@3"):
         return collected(getattr(space(made), verb)(metric, **judging, **options))
 
+    if seen_by == "evaluate":
+        checked()  # tells nothing
+        with pytest.raises(rf.RankingDataError) as error:
+            evaluated()
+        assert str(error.value) == message
+        return
     with pytest.raises(rf.RankingDataError) as error:
         checked()
     assert str(error.value) == message
@@ -672,8 +685,9 @@ def test_a_metric_that_reads_a_column_that_is_not_there():
             ValueError,
             "users must be one of 'truth', 'judged', 'both', 'run'",
         ),
-        ({"undefined": "0"}, ValueError, "undefined must be None or a number, not '0'"),
-        ({"undefined": nan}, ValueError, "undefined must be None or a number, not nan"),
+        ({"undefined": "0"}, ValueError, "undefined must be None or a finite number, not '0'"),
+        ({"undefined": nan}, ValueError, "undefined must be None or a finite number, not nan"),
+        ({"undefined": inf}, ValueError, "undefined must be None or a finite number, not inf"),
         ({"relevant_at": 0}, ValueError, "relevant_at must be a number > 0, not 0"),
         ({"relevant_at": "2"}, ValueError, "relevant_at must be a number > 0, not '2'"),
         ({"depth": 0}, ValueError, "depth must be a whole number from 1, not 0"),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args
 
 import polars as pl
@@ -213,7 +214,10 @@ def evaluate(
     """
     street = enter_street(frame, truth, by, columns)
     groups = street.tables[0].by
-    asked = ask_all(metrics, taken=[*street.tables[0].keys, "users"], per_user=False)
+    if "users" in groups:
+        msg = "column 'users': evaluate counts users under this name: rename the column"
+        raise RankingDataError(msg)
+    asked = ask_all(metrics, taken=[*groups, "users"], per_user=False)
     plan = _plan(
         street,
         asked,
@@ -258,8 +262,8 @@ def _plan(
     if users not in get_args(Users):
         msg = f"users must be one of {', '.join(map(repr, get_args(Users)))}, not {users!r}"
         raise ValueError(msg)
-    if undefined is not None and not is_number(undefined):
-        msg = f"undefined must be None or a number, not {undefined!r}"
+    if undefined is not None and not (is_number(undefined) and isfinite(undefined)):
+        msg = f"undefined must be None or a finite number, not {undefined!r}"
         raise ValueError(msg)
     table = street.tables[0]
     keys = table.keys

@@ -441,7 +441,7 @@ def _ranked(
     if dtype.is_float():
         score = score.fill_nan(None)
     placed = score.is_not_null()
-    tie, index = pl.col(table.item), "__row"
+    tie, index = pl.col(table.item), "__rankframe_row"
     if ties == "order":
         frame, tie = frame.with_row_index(index), -pl.col(index).cast(pl.Int64)
     elif isinstance(table.schema[table.item], pl.Categorical | pl.Enum):
