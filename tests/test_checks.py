@@ -343,8 +343,8 @@ CASES = {
         {"user": [1], "item": [1]},
         TRUTH,
         {},
-        "run: no column 'rank' for rank; it has 'user', 'item'; say which it is with rank=; "
-        "with score= it is made from a score",
+        "run: no column 'rank' for rank; it has 'user', 'item'; say which it is with rank=, "
+        "or name a score with score=, or call with_rank",
         "call",
     ),
     "no relevance in a judged table": (
@@ -692,6 +692,8 @@ def test_a_metric_that_reads_a_column_that_is_not_there():
         ({"relevant_at": "2"}, ValueError, "relevant_at must be a number > 0, not '2'"),
         ({"depth": 0}, ValueError, "depth must be a whole number from 1, not 0"),
         ({"depth": 2.5}, ValueError, "depth must be a whole number from 1, not 2.5"),
+        ({"by": pl.col("user")}, TypeError, "by must be the name of a column, or a list of names"),
+        ({"by": [1]}, TypeError, "by must be the name of a column, or a list of names, not [1]"),
         ({"usr": "uid"}, TypeError, "unknown argument 'usr'; the column roles are user, item"),
     ],
 )

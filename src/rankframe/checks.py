@@ -197,7 +197,7 @@ def _read(
         raise TypeError(msg)
     lazy = enter(frame, kind)
     schema = lazy.collect_schema()
-    groups = [by] if isinstance(by, str) else list(by)
+    groups = group_names(by)
     user, item = columns.get("user", "user"), columns.get("item", "item")
     if kind == "truth":
         groups = [name for name in groups if name in schema]
@@ -206,6 +206,15 @@ def _read(
         if name not in schema:
             raise RankingDataError(_missing(table, role, name))
     return table, schema.names()
+
+
+def group_names(by: str | Sequence[str]) -> list[str]:
+    """Read ``by=``."""
+    groups = [by] if isinstance(by, str) else by
+    if not isinstance(groups, (list, tuple)) or not all(isinstance(g, str) for g in groups):
+        msg = f"by must be the name of a column, or a list of names, not {by!r}"
+        raise TypeError(msg)
+    return list(groups)
 
 
 def _rank_or_score(
@@ -226,7 +235,7 @@ def _rank_or_score(
     if score not in names:
         if "score" in columns:
             raise RankingDataError(_missing(table, "score", score))
-        hint = "; with score= it is made from a score"
+        hint = ", or name a score with score=, or call with_rank"
         raise RankingDataError(_missing(table, "rank", rank) + hint)
     return None, score
 

@@ -17,6 +17,7 @@ from rankframe.checks import (
     Columns,
     Table,
     as_rank,
+    group_names,
     guarded,
     raise_first_broken,
     read_scored,
@@ -473,6 +474,5 @@ def _remembered(frame: Frame, by: str | Sequence[str], columns: Columns) -> Stre
     if street is None:
         return None
     mine = street.tables[0]
-    same_by = ([by] if isinstance(by, str) else list(by)) == mine.by
     roles = {"user": mine.user, "item": mine.item, "rank": "rank", "relevance": "relevance"}
-    return street if same_by and {**roles, **columns} == roles else None
+    return street if group_names(by) == mine.by and {**roles, **columns} == roles else None
