@@ -210,11 +210,11 @@ def _read(
 
 def group_names(by: str | Sequence[str]) -> list[str]:
     """Read ``by=``."""
-    groups = [by] if isinstance(by, str) else by
-    if not isinstance(groups, (list, tuple)) or not all(isinstance(g, str) for g in groups):
+    groups: object = [by] if isinstance(by, str) else by
+    if not isinstance(groups, (list, tuple)) or {type(name) for name in groups} - {str}:  # pyright: ignore
         msg = f"by must be the name of a column, or a list of names, not {by!r}"
         raise TypeError(msg)
-    return list(groups)
+    return [by] if isinstance(by, str) else list(by)
 
 
 def _rank_or_score(
