@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypedDict, Unpack
+from typing import NamedTuple, TypedDict, Unpack, cast
 
 import polars as pl
 
@@ -208,13 +208,14 @@ def _read(
     return table, schema.names()
 
 
-def group_names(by: str | Sequence[str]) -> list[str]:
+def group_names(by: object) -> list[str]:
     """Read ``by=``."""
-    groups: object = [by] if isinstance(by, str) else by
-    if not isinstance(groups, (list, tuple)) or {type(name) for name in groups} - {str}:  # pyright: ignore
+    given = cast("Sequence[object]", by if isinstance(by, list | tuple) else [by])
+    names = [name for name in given if isinstance(name, str)]
+    if len(names) < len(given):
         msg = f"by must be the name of a column, or a list of names, not {by!r}"
         raise TypeError(msg)
-    return [by] if isinstance(by, str) else list(by)
+    return names
 
 
 def _rank_or_score(
