@@ -37,6 +37,10 @@ def floats(table, column):
     return {**table, column: [None if v is None else float(v) for v in table[column]]}
 
 
+DOUBLE = (
+    "column 'item': one row for each (user, item) (lists of several models, folds or days: name "
+    "the column in by=)."
+)
 CASES = {
     # case: (run or judged table, truth, options, message, who sees it)
     "null user, hit": (
@@ -171,14 +175,14 @@ CASES = {
         add(RUN, user=1, item=2, rank=9),
         TRUTH,
         {},
-        "run, column 'item': one row for each (user, item). Offending row: user=1, item=2, rank=2",
+        f"run, {DOUBLE} Offending row: user=1, item=2, rank=2",
         "always",
     ),
     "a miss twice": (
         add(RUN, user=1, item=3, rank=9),
         TRUTH,
         {},
-        "run, column 'item': one row for each (user, item). Offending row: user=1, item=3, rank=3",
+        f"run, {DOUBLE} Offending row: user=1, item=3, rank=3",
         "check",
     ),
     "a hit twice in a group": (
@@ -217,16 +221,14 @@ CASES = {
         add(floats(JUDGED, "rank"), user=1, item=2, rank=9.0, relevance=1.0),
         None,
         {},
-        "judged table, column 'item': one row for each (user, item). "
-        "Offending row: user=1, item=2, rank=2.0, relevance=1.0",
+        f"judged table, {DOUBLE} Offending row: user=1, item=2, rank=2.0, relevance=1.0",
         "always",
     ),
     "a miss twice where rank is made from score": (
         add(SCORED, user=1, item=3, score=0.1),
         TRUTH,
         {},
-        "run, column 'item': one row for each (user, item). "
-        "Offending row: user=1, item=3, score=0.7",
+        f"run, {DOUBLE} Offending row: user=1, item=3, score=0.7",
         "always",
     ),
     "infinite score, hit": (
@@ -609,7 +611,7 @@ def test_categorical_against_text_in_pandas():
     with pytest.raises(rf.RankingDataError, match="it is Categorical in the run and String in"):
         run.ranking.evaluate("ap", truth=truth)
     mixed = pandas.DataFrame({**RUN, "item": [1, "2", 3, 1, 2]})
-    with pytest.raises(rf.RankingDataError, match="run, column 'item': its values are not of one"):
+    with pytest.raises(rf.RankingDataError, match="run, column 'item': it has no one type that"):
         mixed.ranking.evaluate("ap", truth=truth)
     twice = pandas.DataFrame([[1, 1, 1, 1]], columns=["user", "item", "rank", "rank"])
     with pytest.raises(rf.RankingDataError, match="run, column 'rank': two columns have this name"):
@@ -673,7 +675,7 @@ def test_a_metric_that_reads_a_column_that_is_not_there():
         judged.rank.evaluate(pl.col("minutes").sum())
     assert str(error.value) == (
         "metric 'minutes' reads a column 'minutes'; the rows have 'user', 'item', 'rank', "
-        "'relevance', 'relevant', 'hits', 'ideal_rank', 'total'"
+        "'relevance', 'relevant', 'hits', 'ideal_rank', 'total', 'retrieved'"
     )
 
 
@@ -690,6 +692,9 @@ def test_a_metric_that_reads_a_column_that_is_not_there():
         ({"undefined": inf}, ValueError, "undefined must be None or a finite number, not inf"),
         ({"relevant_at": 0}, ValueError, "relevant_at must be a number > 0, not 0"),
         ({"relevant_at": "2"}, ValueError, "relevant_at must be a number > 0, not '2'"),
+        ({"judged_only": "no"}, TypeError, "judged_only must be True or False, not 'no'"),
+        ({"user": ["u"]}, TypeError, "user= must be the name of a column, not ['u']"),
+        ({"by": None}, TypeError, "by must be the name of a column, or a list of names, not None"),
         ({"depth": 0}, ValueError, "depth must be a whole number from 1, not 0"),
         ({"depth": 2.5}, ValueError, "depth must be a whole number from 1, not 2.5"),
         ({"by": pl.col("user")}, TypeError, "by must be the name of a column, or a list of names"),

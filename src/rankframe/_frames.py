@@ -31,22 +31,22 @@ def enter(frame: Frame, table: str) -> pl.LazyFrame:
 
 
 def leave(
-    result: pl.LazyFrame, like: FrameT, *, sort: Sequence[str] = (), same_rows: bool = False
+    result: pl.LazyFrame, like: FrameT, *, sort: Sequence[str] = (), made: str | None = None
 ) -> FrameT:
-    """Give the result as the kind of frame that came in.
+    """Give the result as the kind of frame that came in, an eager one sorted by ``sort``.
 
-    An eager one is sorted by ``sort``; a pandas one with ``same_rows`` keeps its index.
+    Where the rows are those that came in and only the column ``made`` is new, a pandas frame keeps
+    its index and the types of its columns.
     """
     if isinstance(like, pl.LazyFrame):
         return cast("FrameT", result)
     collected = (result.sort(sort, nulls_last=True) if sort else result).collect()
     if not _is_pandas(like):
         return cast("FrameT", collected)
-    if not same_rows:
-        return cast("FrameT", collected.to_pandas())
-    labelled = collected.drop(_levels(like)).to_pandas()
-    labelled.index = like.index
-    return cast("FrameT", labelled)
+    if made is None:
+        return cast("FrameT", _narrowed(collected).to_pandas())
+    kept = like[[name for name in like.columns if str(name) in collected.columns]]
+    return cast("FrameT", kept.assign(**{made: collected[made].to_pandas().to_numpy()}))
 
 
 def _is_pandas(frame: object) -> TypeGuard["pd.DataFrame"]:
@@ -61,21 +61,33 @@ def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
         if labels.count(label) > 1:
             msg = f"{table}, column {label!r}: two columns have this name"
             raise RankingDataError(msg)
+    named = frame.set_axis(labels, axis="columns")
     try:
-        converted = pl.from_pandas(frame, include_index=bool(_levels(frame)))
-    except Exception as error:
-        for label in frame.columns:
+        converted = pl.from_pandas(named, include_index=bool(_levels(frame)))
+    except Exception:
+        for label in labels:
             try:
-                pl.from_pandas(frame[[label]])
-            except Exception:  # noqa: BLE001  (whatever pandas or pyarrow says of this column)
-                msg = f"{table}, column {str(label)!r}: its values are not of one type ({error})"
+                pl.from_pandas(named[[label]])
+            except Exception as error:  # noqa: BLE001  (whatever pandas or pyarrow says of it)
+                why = str(error).partition("\n")[0]
+                msg = f"{table}, column {label!r}: it has no one type that polars knows ({why})"
                 raise RankingDataError(msg) from None
         raise
     # pandas has no type for "no value at all", and calls it object or float
-    untyped = [name for name in labels if frame[name].dtype == object or frame.empty]
+    untyped = [name for name in labels if named[name].dtype == object or frame.empty]
     return converted.with_columns(
         pl.col(name).cast(pl.Null) for name in untyped if converted[name].null_count() == len(frame)
     )
+
+
+def _narrowed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Bring 128-bit integers, the common type of Int64 and UInt64, to one that pandas has."""
+    for name, dtype in frame.schema.items():
+        if isinstance(dtype, pl.Int128 | pl.UInt128):
+            least = frame[name].min()
+            small = isinstance(least, int) and least < 0
+            frame = frame.with_columns(pl.col(name).cast(pl.Int64 if small else pl.UInt64))
+    return frame
 
 
 def _levels(frame: "pd.DataFrame") -> list[str]:

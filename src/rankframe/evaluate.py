@@ -13,7 +13,9 @@ import polars as pl
 
 from rankframe._frames import Frame, FrameT, leave
 from rankframe.checks import (
+    VOCABULARY,
     Columns,
+    check_flag,
     guarded,
     raise_first_broken,
     shown,
@@ -22,7 +24,7 @@ from rankframe.checks import (
     watch,
 )
 from rankframe.errors import RankingDataError
-from rankframe.labels import Asked, Metric, ask_all, is_number
+from rankframe.labels import Asked, Metric, ask_all, check_names, is_number
 from rankframe.table import (
     Street,
     condense,
@@ -71,7 +73,8 @@ def per_user(
         way, by ``with_rank``'s defaults.
     *metrics
         Labels such as ``"ndcg@10"``, metric functions' expressions such as ``rf.ndcg_at(10)``, or
-        any aliased expression of your own on the vocabulary and the columns that ride along.
+        any aliased expression of your own on the vocabulary and the columns that ride along. It
+        reduces the user's rows of grade > 0, retrieved or not, so ``pl.len()`` counts these.
     truth
         The truth that judges the run.
     by
@@ -81,8 +84,8 @@ def per_user(
         misses has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run
         and one in the truth; ``"run"``; or ``"all"``.
     undefined
-        What stands where a metric is undefined, for example for a user without a relevant item.
-        By default null, which means leave out.
+        What stands where a metric (a number or a boolean) is undefined, for example for a user
+        without a relevant item. By default null, which means leave out.
     relevant_at
         The grade from which an item is relevant to the binary measures; > 0. By default every
         grade > 0 is.
@@ -122,9 +125,11 @@ def per_user(
     │ 3    ┆ 0.0         ┆ 0.0 │
     └──────┴─────────────┴─────┘
     """
+    asked = ask_all(metrics, per_user=True)
+    _check_options(users, undefined, judged_only)
     street = enter_street(frame, truth, by, columns)
     keys = street.tables[0].keys
-    asked = ask_all(metrics, taken=keys, per_user=True)
+    check_names(asked, keys)
     plan = _plan(
         street,
         asked,
@@ -162,7 +167,8 @@ def evaluate(
     *metrics
         Labels such as ``"ndcg@10"`` or ``"gmap"``, metric functions' expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression of your own on the vocabulary and the columns
-        that ride along.
+        that ride along. It reduces the user's rows of grade > 0, retrieved or not, so ``pl.len()``
+        counts these.
     truth
         The truth that judges the run.
     by
@@ -172,8 +178,8 @@ def evaluate(
         has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and one
         in the truth; ``"run"``; or ``"all"``.
     undefined
-        What stands where a metric is undefined, for example for a user without a relevant item.
-        By default null, which the mean leaves out.
+        What stands where a metric (a number or a boolean) is undefined, for example for a user
+        without a relevant item. By default null, which the mean leaves out.
     relevant_at
         The grade from which an item is relevant to the binary measures; > 0. By default every
         grade > 0 is. It never changes whose mean it is.
@@ -212,12 +218,17 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
+    asked = ask_all(metrics, per_user=False)
+    _check_options(users, undefined, judged_only)
     street = enter_street(frame, truth, by, columns)
     groups = street.tables[0].by
     if "users" in groups:
         msg = "column 'users': evaluate counts users under this name: rename the column"
         raise RankingDataError(msg)
-    asked = ask_all(metrics, taken=[*groups, "users"], per_user=False)
+    check_names(asked, [*groups, "users"])
+    if undefined is not None and undefined < 0 and not all(one.per_user for one in asked):
+        msg = f"a geometric mean takes no value below 0, so undefined cannot be {undefined!r}"
+        raise ValueError(msg)
     plan = _plan(
         street,
         asked,
@@ -236,8 +247,13 @@ def evaluate(
         result = result.with_columns(pl.col("users").fill_null(0))
     else:
         result = plan.values.select(count, *means)
-    result = guarded(result, plan.flags, plan.explain)
-    return leave(result.sort(groups) if groups else result, like=frame)
+
+    def explain() -> None:
+        plan.explain()
+        _raise_infinite_mean(result, groups)
+
+    checked = guarded(result, plan.flags, explain)
+    return leave(checked.sort(groups) if groups else checked, like=frame)
 
 
 class _Plan(NamedTuple):
@@ -259,12 +275,6 @@ def _plan(
     depth: int | None,
 ) -> _Plan:
     """Walk the street: judged table → relevant rows → one row a user."""
-    if users not in get_args(Users):
-        msg = f"users must be one of {', '.join(map(repr, get_args(Users)))}, not {users!r}"
-        raise ValueError(msg)
-    if undefined is not None and not (is_number(undefined) and isfinite(undefined)):
-        msg = f"undefined must be None or a finite number, not {undefined!r}"
-        raise ValueError(msg)
     table = street.tables[0]
     keys = table.keys
     judged, listed = cut(street.judged, depth), cut(street.run, depth)
@@ -280,27 +290,37 @@ def _plan(
     _check_columns(rows, asked)
     lists = rows.group_by(keys).agg(*(one.expr for one in asked), *watch(table.item))
     values = lists.select(*keys, *(one.name for one in asked))
-    floats = [name for name, dtype in values.collect_schema().items() if dtype.is_float()]
-    broken = [(~pl.col(name).is_finite()).any() for name in floats if name not in keys]
-    flags = [
-        *table_flags(street),
-        lists.select(suspect=pl.any_horizontal(suspicion(street.tables), *broken)),
-    ]
-    if counted or judged_only:  # these count rows that no relevant row shows
+    suspect = pl.any_horizontal(suspicion(street.tables), *_infinite(values, keys))
+    flags = [*table_flags(street), lists.select(suspect=suspect)]
+    if counted:  # these count rows that no relevant row shows
         flags.append(unique_flag(table))
+    if judged_only:
+        flags += [unique_flag(each) for each in street.tables]
     found = values
     if users != "truth":
         values = _selected(street, users).join(values, on=keys, how="left")
     if undefined is not None:
         schema = values.collect_schema()
         numbers = [one.name for one in asked if schema[one.name].is_numeric()]
-        values = values.with_columns(pl.col(numbers).fill_null(undefined))
+        flags_of_users = [one.name for one in asked if schema[one.name] == pl.Boolean]
+        values = values.with_columns(pl.col(flags_of_users).cast(pl.Float64))
+        values = values.with_columns(pl.col(numbers + flags_of_users).fill_null(undefined))
 
     def explain() -> None:
         raise_first_broken(street.tables)
         _raise_not_finite(found, positive, keys)
 
     return _Plan(values, flags, explain)
+
+
+def _check_options(users: object, undefined: object, judged_only: object) -> None:
+    check_flag("judged_only", judged_only)
+    if users not in get_args(Users):
+        msg = f"users must be one of {', '.join(map(repr, get_args(Users)))}, not {users!r}"
+        raise ValueError(msg)
+    if undefined is not None and not (is_number(undefined) and isfinite(undefined)):
+        msg = f"undefined must be None or a finite number, not {undefined!r}"
+        raise ValueError(msg)
 
 
 def _selected(street: Street, users: Users) -> pl.LazyFrame:
@@ -322,7 +342,7 @@ def _check_columns(rows: pl.LazyFrame, asked: Sequence[Asked]) -> None:
     for one in asked:
         for name in one.expr.meta.root_names():
             if name not in names and not name.startswith("^"):
-                has = ", ".join(map(repr, names))
+                has = ", ".join(map(repr, dict.fromkeys([*names, *VOCABULARY])))
                 msg = f"metric {one.name!r} reads a column {name!r}; the rows have {has}"
                 raise RankingDataError(msg)
 
@@ -337,8 +357,24 @@ def _check_numeric(values: pl.LazyFrame, asked: Sequence[Asked]) -> None:
             raise ValueError(msg)
 
 
+def _infinite(values: pl.LazyFrame, keys: Sequence[str]) -> list[pl.Expr]:
+    """Tell of each metric whether its sum is NaN or infinite, and with it every mean."""
+    schema = values.collect_schema()
+    floats = [name for name, dtype in schema.items() if dtype.is_float() and name not in keys]
+    return [(~pl.col(name).sum().is_finite()).alias(name) for name in floats]
+
+
+def _raise_infinite_mean(result: pl.LazyFrame, groups: Sequence[str]) -> None:
+    """Raise if finite values of users make a mean that is not."""
+    for broken in _infinite(result, groups):
+        name = broken.meta.output_name()
+        if result.select(broken).collect().item():
+            msg = f"metric {name!r}: its mean over users is not a finite number"
+            raise RankingDataError(msg)
+
+
 def _raise_not_finite(values: pl.LazyFrame, positive: pl.LazyFrame, keys: Sequence[str]) -> None:
-    """Raise at the first metric that is NaN or infinite: it would poison every mean."""
+    """Raise at the first metric that is NaN or infinite for a user."""
     for name, dtype in values.collect_schema().items():
         if name in keys or not dtype.is_float():
             continue

@@ -142,25 +142,32 @@ def ask(wanted: object) -> Asked:
             return Asked(wanted, made.metric.alias(wanted), made.over_users, per_user=False)
         named = made if made.meta.output_name() == wanted else made.alias(wanted)
         return Asked(wanted, named, pl.Expr.mean, per_user=True)
-    msg = f"a metric is a label or a polars expression, not {type(wanted).__name__}: {wanted!r}"
+    kind = type(wanted).__name__
+    hint = "; the truth is passed as truth=" if kind in ("DataFrame", "LazyFrame") else ""
+    msg = f"a metric is a label or a polars expression, not {kind}{hint}"
     raise TypeError(msg)
 
 
-def ask_all(metrics: Sequence[Metric], taken: Sequence[str], *, per_user: bool) -> list[Asked]:
-    """Read all metrics of a call; each output name, and each name in ``taken``, only once."""
+def ask_all(metrics: Sequence[Metric], *, per_user: bool) -> list[Asked]:
+    """Read all metrics of a call."""
     if not metrics:
         msg = 'ask for at least one metric, for example "ndcg@10"'
         raise ValueError(msg)
     asked = [ask(wanted) for wanted in metrics]
-    seen = set(taken)
     for one in asked:
         if per_user and not one.per_user:
             raise ValueError(_not_per_user(one.name))
+    return asked
+
+
+def check_names(asked: Sequence[Asked], taken: Sequence[str]) -> None:
+    """Check that each output name, and each name in ``taken``, is there only once."""
+    seen = set(taken)
+    for one in asked:
         if one.name in seen:
             msg = f"two output columns are called {one.name!r}: rename one with .alias(…)"
             raise ValueError(msg)
         seen.add(one.name)
-    return asked
 
 
 def whole_number(name: str, value: Any, *, least: int = 1) -> int:
@@ -202,6 +209,9 @@ def _parse(label: str) -> pl.Expr | Mean:
         options["k"] = _read(label, "k", parts["k"])
     for part in filter(str.strip, (parts["options"] or "").split(",")):
         name, _, text = (piece.strip() for piece in part.partition("="))
+        if name in options:
+            msg = f"metric {label!r}: {name} is there twice"
+            raise ValueError(msg)
         if name not in parameters or name == "k":
             takes = ", ".join(p for p in parameters if p != "k") or "no parameters"
             msg = f"metric {label!r}: unknown parameter {name!r}; {entry.label} takes {takes}"
@@ -243,12 +253,17 @@ def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
         if annotation is float:
             return float(text)
         if annotation is Gain and ":" in text:
-            pairs = (pair.split(":") for pair in text.split(";"))
-            return {float(grade): float(gain) for grade, gain in pairs}
+            pairs = [pair.split(":") for pair in text.split(";")]
+            gains = {float(grade): float(gain) for grade, gain in pairs}
+            return gains if len(gains) == len(pairs) else _fail()
     except ValueError:
         msg = f"metric {label!r}: {name} cannot be read from {text!r}"
         raise ValueError(msg) from None
     return text
+
+
+def _fail() -> Any:
+    raise ValueError
 
 
 def _unknown(label: str) -> str:
@@ -259,8 +274,17 @@ def _unknown(label: str) -> str:
     known = {name.lower(): name for name in written}
     near = get_close_matches(head.partition("(")[0].strip().lower(), known, n=5, cutoff=0.5)
     ending = f"@{k}" if k.strip().isdigit() else ""
-    nearest = [known[name] + ending for name in near if _find(known[name] + ending)]
+    nearest = [known[name] + ending for name in near if _can_be_read(known[name] + ending)]
+    if (cut := re.fullmatch(r"(.*\D)(\d+)", label)) and _can_be_read(f"{cut[1]}@{cut[2]}"):
+        nearest.insert(0, f"{cut[1]}@{cut[2]}")
     return f"unknown metric {label!r}; the nearest are {_one_of(nearest[:3] or ['precision@10'])}"
+
+
+def _can_be_read(label: str) -> bool:
+    found = _find(label)
+    return found is not None and (
+        found[1]["k"] is None or "k" in inspect.signature(found[0].function).parameters
+    )
 
 
 def _one_of(names: Sequence[str]) -> str:
@@ -285,6 +309,8 @@ def _register(
 ) -> _Entry:
     entry = _Entry(function, label, plain or label)
     _ENTRIES[label] = _ENTRIES[entry.plain] = entry
+    _ENTRIES.setdefault(function.__name__, entry)  # the function's name is read as a label, too
+    _ENTRIES.setdefault(function.__name__.removesuffix("_at"), entry)
     _ALIASES.update({alias.lower(): target for alias, target in (aliases or {}).items()})
     return entry
 
@@ -370,4 +396,8 @@ def _output_name(expr: pl.Expr) -> str:
     if expr.meta.has_multiple_outputs():
         msg = f"a metric is one column, but this expression makes several: {expr}"
         raise ValueError(msg)
-    return expr.meta.output_name()
+    try:
+        return expr.meta.output_name()
+    except pl.exceptions.PolarsError:
+        msg = f"a metric needs a name, give it one with .alias(…): {expr}"
+        raise ValueError(msg) from None

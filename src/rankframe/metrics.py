@@ -444,7 +444,8 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     ideal_rank = pl.col("ideal_rank")
     ideal = _gain_sum(gain, _discount(ideal_rank), ideal_rank, k)
     # not `> 0`: NaN, the mark of a grade without a gain, must come through
-    return pl.when(ideal != 0).then(_gain_sum(gain, _discount(_rank), _rank, k) / ideal)
+    ratio = _gain_sum(gain, _discount(_rank), _rank, k) / ideal
+    return pl.when(ideal != 0).then(ratio.clip(upper_bound=1))  # sums in two orders round apart
 
 
 @labelled("r_precision", aliases={"rprec": "r_precision"})
@@ -587,7 +588,8 @@ def _attainable(k: int | None) -> pl.Expr:
 
 def _f(k: int | None, beta: float) -> pl.Expr:
     weight = beta * beta
-    return _share((1 + weight) * _hits(k), weight * _R + (_retrieved if k is None else k))
+    share = _share((1 + weight) * _hits(k), weight * _R + (_retrieved if k is None else k))
+    return share.clip(upper_bound=1)  # 1 + β² rounds
 
 
 def _gain_sum(gain: Gain, weight: pl.Expr, position: pl.Expr, k: int | None) -> pl.Expr:
@@ -605,9 +607,13 @@ def _gain(gain: Gain) -> pl.Expr:
         return grade
     if gain == "exponential":
         return pl.lit(2.0).pow(grade) - 1
+    gains = dict(gain)
+    if len(gains) > 100:  # a chain of so many tests is slow, but replace_strict does not stream
+        nan = float("nan")
+        return grade.replace_strict(gains, default=nan, return_dtype=pl.Float64)
     mapped = pl.lit(float("nan"))
-    for known, value in dict(gain).items():  # replace_strict would leave the streaming engine
-        mapped = pl.when(grade == known).then(value).otherwise(mapped)
+    for known, value in gains.items():
+        mapped = pl.when(pl.col("relevance") == known).then(value).otherwise(mapped)
     return mapped
 
 

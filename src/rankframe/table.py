@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
 
 import polars as pl
 
@@ -17,6 +17,8 @@ from rankframe.checks import (
     Columns,
     Table,
     as_rank,
+    check_columns,
+    check_flag,
     group_names,
     guarded,
     raise_first_broken,
@@ -163,7 +165,8 @@ def with_rank(
     │ 1    ┆ c    ┆ 0.5   ┆ 2    │
     └──────┴──────┴───────┴──────┘
     """
-    if ties not in ("item", "order"):
+    check_flag("descending", descending)
+    if ties not in get_args(Ties):
         msg = f"with_rank: ties must be one of 'item', 'order', not {ties!r}"
         raise ValueError(msg)
     table = read_scored(run, by, columns)
@@ -172,7 +175,7 @@ def with_rank(
     ranked = _ranked(others, table, descending=descending, ties=ties)
     explain = functools.partial(raise_first_broken, [table])
     checked = guarded(ranked, [table_flag(table), unique_flag(table)], explain)
-    return leave(checked, like=run, same_rows=True)
+    return leave(checked, like=run, made="rank")
 
 
 def relevant(
@@ -235,7 +238,8 @@ def relevant(
         with_vocabulary(positive, table.keys, relevant_at), street.run, table.keys
     )
     explain = functools.partial(raise_first_broken, street.tables)
-    rows = guarded(rows, [*table_flags(street), rows_flag(street)], explain)
+    unique = [unique_flag(each) for each in street.tables]  # retrieved counts all rows
+    rows = guarded(rows, [*table_flags(street), *unique, rows_flag(street)], explain)
     return leave(rows, like=judged, sort=[*table.keys, "rank", table.item])
 
 
@@ -268,15 +272,19 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     >>> rf.from_lists(lists).rows()
     [(1, 'a', 1), (1, 'b', 2), (2, 'c', 1)]
     """
+    check_columns(columns, ("user", "item", "score"))
     lazy = enter(frame, "frame of lists")
     schema = lazy.collect_schema()
     user, item = columns.get("user", "user"), columns.get("item", "item")
     score = columns.get("score", "score")
-    for role, name in (("user", user), ("item", item)):
+    for role, name in {"user": user, "item": item, **columns}.items():
         if name not in schema:
             msg = f"frame of lists: no column {name!r} for {role}; say which it is with {role}="
             raise RankingDataError(msg)
     lists = [name for name in (item, score) if isinstance(schema.get(name), pl.List | pl.Array)]
+    arrays = [name for name in lists if isinstance(schema[name], pl.Array)]
+    lazy = lazy.with_columns(pl.col(name).arr.to_list() for name in arrays)
+    schema = lazy.collect_schema()
     if item not in lists:
         msg = f"frame of lists, column {item!r}: {schema[item]} is no list of items"
         raise RankingDataError(msg)
@@ -324,13 +332,22 @@ def from_dict(
     >>> rf.from_dict({"q1": {"d1": 0.5, "d2": 0.9}}).rows()
     [('q1', 'd1', 0.5), ('q1', 'd2', 0.9)]
     """
+    check_columns(columns, ("user", "item", "score"))
+    user, item, score = (columns.get(role, role) for role in ("user", "item", "score"))
+    names = [str(user), str(item), str(score)]
+    if len(set(names)) < len(names):
+        msg = f"from_dict: user, item and score need three names, not {names}"
+        raise ValueError(msg)
+    if not all(isinstance(given, Mapping) for given in (scores, *scores.values())):  # pyright: ignore
+        msg = "from_dict takes {user: {item: score}}, dicts in a dict"
+        raise TypeError(msg)
     rows = [(user, item, score) for user, items in scores.items() for item, score in items.items()]
-    names = [
-        columns.get("user", "user"),
-        columns.get("item", "item"),
-        columns.get("score", "score"),
-    ]
-    return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
+    values = [[row[place] for row in rows] for place in range(3)]
+    try:
+        return pl.DataFrame(dict(zip(names, values, strict=True)))
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        msg = f"from_dict: users, items and scores must each be of one type ({error})"
+        raise RankingDataError(msg) from None
 
 
 # ------------------------------------------------------------------ the street
@@ -362,7 +379,7 @@ def enter_street(
 def table_flags(street: Street) -> list[pl.LazyFrame]:
     """Flags over every row of both tables."""
     flags = [table_flag(table) for table in street.tables]
-    if street.tables[0].score:  # an item that is there twice shifts the ranks below it
+    if street.tables[0].score is not None:  # an item that is there twice shifts the ranks below it
         flags.append(unique_flag(street.tables[0]))
     return flags
 
@@ -416,11 +433,11 @@ def condense(judged: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
 def _plain(table: Table) -> pl.LazyFrame:
     """Call rank and relevance by these names, the rank Int64, the relevance a number."""
     frame = table.frame
-    if table.rank:
+    if table.rank is not None:
         frame = _renamed(frame, table.rank, "rank").with_columns(as_rank("rank"))
-    elif table.score:
+    elif table.score is not None:
         frame = _ranked(frame, table)
-    if table.relevance:
+    if table.relevance is not None:
         frame = _renamed(frame, table.relevance, "relevance")
         dtype = table.schema[table.relevance]
         if not (dtype.is_integer() or dtype.is_float()):
@@ -428,7 +445,7 @@ def _plain(table: Table) -> pl.LazyFrame:
             frame = frame.with_columns(pl.col("relevance").cast(number))
     elif table.name == "truth":
         frame = frame.with_columns(relevance=pl.lit(1, pl.Int64))
-    if table.score and table.relevance:
+    if table.score is not None and table.relevance is not None:
         frame = frame.filter(pl.col("rank").is_not_null() | pl.col("relevance").is_not_null())
     return frame
 
@@ -441,6 +458,8 @@ def _ranked(
     score, dtype = pl.col(table.score), table.schema[table.score]
     if dtype.is_float():
         score = score.fill_nan(None)
+    elif dtype == pl.Null:
+        score = score.cast(pl.Float64)
     placed = score.is_not_null()
     tie, index = pl.col(table.item), "__rankframe_row"
     if ties == "order":
@@ -475,4 +494,5 @@ def _remembered(frame: Frame, by: str | Sequence[str], columns: Columns) -> Stre
         return None
     mine = street.tables[0]
     roles = {"user": mine.user, "item": mine.item, "rank": "rank", "relevance": "relevance"}
-    return street if group_names(by) == mine.by and {**roles, **columns} == roles else None
+    asked = {**{role: role for role in roles}, **columns}
+    return street if group_names(by) == mine.by and asked == roles else None

@@ -15,9 +15,9 @@ from rankframe.errors import RankingDataError
 
 Source: TypeAlias = str | os.PathLike[str]
 
-_RUN = r"^\s*(?<user>\S+)\s+\S+\s+(?<item>\S+)\s+\S+\s+(?<score>\S+)(?:\s+\S+)?\s*$"
-_QRELS = r"^\s*(?<user>\S+)\s+\S+\s+(?<item>\S+)\s+(?<relevance>\S+)\s*$"
-_PASSED_OVER = r"^\s*(?:#.*)?$"
+_RUN = r"^\x{feff}?\s*(?<user>\S+)\s+\S+\s+(?<item>\S+)\s+\S+\s+(?<score>\S+)(?:\s+\S+)?\s*$"
+_QRELS = r"^\x{feff}?\s*(?<user>\S+)\s+\S+\s+(?<item>\S+)\s+(?<relevance>\S+)\s*$"
+_PASSED_OVER = r"^\x{feff}?\s*(?:#.*)?$"
 
 
 def scan_run(source: Source) -> pl.LazyFrame:
@@ -36,6 +36,8 @@ def scan_run(source: Source) -> pl.LazyFrame:
 
     Raises
     ------
+    FileNotFoundError
+        If there is no such file.
     RankingDataError
         When the plan runs, if a line is no line of a run; the message has the line's number.
     """
@@ -58,6 +60,8 @@ def scan_qrels(source: Source) -> pl.LazyFrame:
 
     Raises
     ------
+    FileNotFoundError
+        If there is no such file.
     RankingDataError
         When the plan runs, if a line is no line of qrels; the message has the line's number.
     """
@@ -78,7 +82,10 @@ def _scan(
     source: Source, pattern: str, value: str, dtype: type[pl.DataType], form: str
 ) -> pl.LazyFrame:
     path = Path(source)
-    lines = pl.scan_lines(path, row_index_name="number", row_index_offset=1)
+    if not path.is_file():
+        msg = f"no such file: {path}"
+        raise FileNotFoundError(msg)
+    lines = pl.scan_lines(path, row_index_name="number", row_index_offset=1, glob=False)
     lines = lines.filter(~pl.col("line").str.contains(_PASSED_OVER))
     rows = lines.with_columns(pl.col("line").str.extract_groups(pattern).alias("fields"))
     rows = rows.unnest("fields").with_columns(pl.col(value).cast(dtype, strict=False))
