@@ -143,6 +143,10 @@ def test_the_demo_is_the_articles_example(capsys):
         ("run.parquet -m map", "the following arguments are required: TRUTH"),
         ("broken.parquet truth.parquet -m map", ""),
         ("broken.csv truth.parquet -m map", ""),
+        ("empty.csv truth.parquet -m map", "empty.csv: empty CSV"),
+        ("header.csv truth.parquet -m map", "header.csv: it is empty"),
+        ("run.parquet truth.parquet -m map --format csv", ""),
+        (". truth.parquet -m map", ".: no such file"),
         ("short.run good.qrels -m map", "short.run, line 3: it is not of the form 'user Q0"),
         ("good.run bad.qrels -m map", "bad.qrels, line 2: it is not of the form 'user 0 item"),
     ],
@@ -152,6 +156,8 @@ def test_bad_input_is_one_line_and_exit_code_2(files, capsys, monkeypatch, argum
     pl.concat([RUN, RUN]).write_parquet(files / "double.parquet")
     (files / "broken.parquet").write_text("nothing of the kind")
     (files / "broken.csv").write_text('user,item\n1,"')
+    (files / "empty.csv").write_text("")
+    (files / "header.csv").write_text("user,item,rank\n")
     (files / "short.run").write_text("# a comment\n1 Q0 a 1 0.5 tag\n1 Q0 b\n")
     (files / "good.run").write_text("1 Q0 a 1 0.5\r\n\n 1\tQ0  b 2 0.4 tag \r\n")
     (files / "good.qrels").write_text("1 0 a 1\n")
@@ -187,3 +193,69 @@ def test_it_runs_as_a_module_and_knows_its_version():
     command = [sys.executable, "-W", "error", "-m", "rankframe", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.startswith("rankframe 0.")
+
+
+def evaluate_text(folder, run, truth, *options, suffixes=("csv", "csv")):
+    paths = [folder / f"r.{suffixes[0]}", folder / f"t.{suffixes[1]}"]
+    for path, text in zip(paths, (run, truth), strict=True):
+        if isinstance(text, str):
+            path.write_text(text)
+        else:
+            text.write_parquet(path)
+    out = folder / "out.parquet"
+    assert main(["evaluate", *map(str, paths), "-m", "rr", *options, "--out", str(out)]) == 0
+    return pl.read_parquet(out)
+
+
+def test_ids_in_csv_are_numbers_only_if_all_are_written_so(tmp_path):
+    run = "user,item,rank\n{0},a,1\n{0},b,2\n"
+    for user, other, value in [("1", "1", 1.0), ("007", "007", 1.0), ("1.10", "1.10", 1.0)]:
+        got = evaluate_text(tmp_path, run.format(user), f"user,item\n{other},a\n")
+        assert got["rr"].to_list() == [value]
+    per_user = evaluate_text(tmp_path, run.format("007"), "user,item\n007,a\n7,a\n", "--per-user")
+    assert per_user.rows() == [("007", 1.0), ("7", 0.0)]
+    per_user = evaluate_text(tmp_path, run.format("10"), "user,item\n10,a\n9,a\n", "--per-user")
+    assert per_user.rows() == [(9, 0.0), (10, 1.0)]
+
+
+def test_ids_of_two_formats_meet(tmp_path):
+    items = pl.DataFrame({"user": [1, 1], "item": [7, 8], "relevance": [0, 1]})
+    csv = "user,item,rank\n1,7,1\n1,8,2\n"
+    trec_run = "1 Q0 7 1 0.9 x\n1 Q0 8 2 0.8 x\n"
+    for run, truth, suffixes in [
+        (csv, items, ("csv", "parquet")),
+        (csv, items.cast({"item": pl.String, "user": pl.String}), ("csv", "parquet")),
+        (csv, "1 0 8 1\n", ("csv", "qrels")),
+        (trec_run, items, ("run", "parquet")),
+        (trec_run, "user,item\n1,8\n", ("run", "csv")),
+        (
+            csv.replace("8", "008"),
+            items.with_columns(item=pl.Series(["7", "008"])),
+            ("csv", "parquet"),
+        ),
+    ]:
+        assert evaluate_text(tmp_path, run, truth, suffixes=suffixes)["rr"].item() == 0.5
+
+
+def test_names_of_files_are_no_patterns(tmp_path):
+    for suffix in ("csv", "parquet", "run"):
+        for name, items in {"run[1]": ["a", "b"], "run1": ["b", "a"]}.items():
+            path = tmp_path / f"{name}.{suffix}"
+            frame = pl.DataFrame({"user": ["1", "1"], "item": items, "rank": [1, 2]})
+            if suffix == "run":
+                path.write_text("".join(f"1 Q0 {x} 1 {-i}\n" for i, x in enumerate(items)))
+            else:
+                WRITERS[suffix](frame, path)
+        truth, out = tmp_path / "t.qrels", tmp_path / "out.csv"
+        truth.write_text("1 0 a 1\n")
+        run = tmp_path / f"run[1].{suffix}"
+        assert main(["evaluate", str(run), str(truth), "-m", "rr", "--out", str(out)]) == 0
+        assert pl.read_csv(out)["rr"].item() == 1
+
+
+def test_output_that_is_not_utf8_gets_a_plain_table(tmp_path):
+    command = [sys.executable, "-m", "rankframe", "demo"]
+    done = subprocess.run(
+        command, capture_output=True, check=True, timeout=60, env={"PYTHONIOENCODING": "ascii"}
+    )
+    assert b"| M2    | 10    | 0.352222 | 0.121187 | 0.900000 |" in done.stdout

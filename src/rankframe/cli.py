@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NoReturn, cast, get_args
+from typing import Any, NamedTuple, NoReturn, cast, get_args
 
 import polars as pl
 
@@ -37,8 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given.run_command(given)
     except (ValueError, TypeError, OSError, pl.exceptions.PolarsError) as error:
-        first_line = str(error).strip().partition("\n")[0]
-        print(f"rankframe: error: {first_line or type(error).__name__}", file=sys.stderr)
+        print(f"rankframe: error: {_one_line(error)}", file=sys.stderr)
         return 2
     return 0
 
@@ -106,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _evaluate(given: argparse.Namespace) -> None:
     out: Path | None = given.out
-    if out and out.suffix not in _OUTPUTS:
+    if out and out.suffix.lower() not in _OUTPUTS:
         msg = f"--out must end in one of {', '.join(_OUTPUTS)}, not {out.name!r}"
         raise ValueError(msg)
     columns: Columns = {
@@ -116,13 +115,16 @@ def _evaluate(given: argparse.Namespace) -> None:
     for option in ("users", "undefined", "relevant_at", "depth"):
         if getattr(given, option) is not None:
             options[option] = getattr(given, option)
-    run = _scan(given.run, given.format, trec.scan_run, columns)
-    truth = _scan(given.truth, given.format, trec.scan_qrels, columns)
+    ids = [columns.get("user", "user"), columns.get("item", "item"), *given.by]
+    run = _scan(given.run, given.format, trec.scan_run, columns, ids)
+    truth = _scan(given.truth, given.format, trec.scan_qrels, columns, ids)
+    for name in ids:
+        run, truth = _meeting(name, run, truth)
     verb = per_user if given.per_user else evaluate
     result = verb(
-        run,
+        run.frame,
         *given.metrics,
-        truth=truth,
+        truth=truth.frame,
         by=given.by,
         judged_only=given.judged_only,
         **options,
@@ -130,9 +132,9 @@ def _evaluate(given: argparse.Namespace) -> None:
     ).collect()
     if out is None:
         _show(result)
-    elif out.suffix == ".csv":
+    elif out.suffix.lower() == ".csv":
         result.write_csv(out)
-    elif out.suffix == ".parquet":
+    elif out.suffix.lower() == ".parquet":
         result.write_parquet(out)
     else:
         result.write_json(out)
@@ -150,8 +152,24 @@ def _demo(_: argparse.Namespace) -> None:
     print("M2 leaves one user of ten with nothing: MAP falls by 0.02 only, GMAP by 0.20.")
 
 
-def _scan(path: Path, form: str | None, scan_trec: Any, columns: Columns) -> pl.LazyFrame:
-    """Scan a file by its format, or else by its suffix."""
+class _File(NamedTuple):
+    path: Path
+    form: str
+    frame: pl.LazyFrame
+
+    def read(self, *exprs: pl.Expr) -> pl.DataFrame:
+        """Compute something of the file, and name it if that fails."""
+        try:
+            return self.frame.select(*exprs).collect()
+        except pl.exceptions.PolarsError as error:
+            msg = f"{self.path}: {_one_line(error)}"
+            raise ValueError(msg) from None
+
+
+def _scan(
+    path: Path, form: str | None, scan_trec: Any, columns: Columns, ids: Sequence[str]
+) -> _File:
+    """Scan a file by its format, or else by its suffix; the ids of CSV files come as text."""
     if not path.is_file():
         msg = f"{path}: no such file"
         raise ValueError(msg)
@@ -160,19 +178,68 @@ def _scan(path: Path, form: str | None, scan_trec: Any, columns: Columns) -> pl.
     if form is None:
         msg = f"{path}: unknown suffix {path.suffix!r}; say --format {'|'.join(_FORMATS)}"
         raise ValueError(msg)
-    if form == "trec":
-        scanned: pl.LazyFrame = scan_trec(path)
-        return scanned.rename(cast("dict[str, str]", columns), strict=False)
-    if form == "parquet":
-        return pl.scan_parquet(path)
-    if form == "ipc":
-        return pl.scan_ipc(path)
-    separator = "\t" if form == "tsv" else ","
-    return pl.scan_csv(path, separator=separator, infer_schema_length=10_000)
+    try:
+        if form == "trec":
+            roles = cast("dict[str, str]", columns)
+            frame: pl.LazyFrame = scan_trec(path).rename(roles, strict=False)
+        elif form == "parquet":
+            frame = pl.scan_parquet(path, glob=False)
+        elif form == "ipc":
+            frame = pl.scan_ipc(path, glob=False)
+        else:
+            frame = pl.scan_csv(
+                path,
+                separator="\t" if form == "tsv" else ",",
+                schema_overrides=dict.fromkeys(ids, pl.String),
+                infer_schema_length=10_000,
+                glob=False,
+            )
+        frame.collect_schema()
+    except pl.exceptions.PolarsError as error:
+        msg = f"{path}: {_one_line(error)}"
+        raise ValueError(msg) from None
+    file = _File(path, form, frame)
+    if form in ("csv", "tsv") and not file.read(pl.len()).item():
+        msg = f"{path}: it is empty"
+        raise ValueError(msg)
+    return file
+
+
+def _meeting(name: str, *files: _File) -> tuple[_File, ...]:
+    """Bring an id of both files to one type.
+
+    A CSV file does not say whether 7 is a number, nor a TREC file. Ids are numbers where the other
+    file says so, or where both are CSV, and only if all are written as numbers are (007 is not);
+    else they are text.
+    """
+    having = [file for file in files if name in file.frame.collect_schema()]
+    types = {file.path: file.frame.collect_schema()[name] for file in having}
+    spelled = [file for file in having if file.form in ("csv", "tsv")]
+    numbers = all(file in spelled or types[file.path].is_integer() for file in having)
+    number = pl.col(name).cast(pl.Int64, strict=False)
+    if numbers and all(
+        file.read(number.cast(pl.String).eq_missing(pl.col(name)).all()).item() for file in spelled
+    ):
+        change, changed = number, spelled
+    else:
+        change, changed = pl.col(name).cast(pl.String), having
+        if not any(types[file.path] == pl.String for file in having):
+            changed = []
+    return tuple(
+        file._replace(frame=file.frame.with_columns(change)) if file in changed else file
+        for file in files
+    )
+
+
+def _one_line(error: Exception) -> str:
+    line = str(error).strip().partition("\n")[0] or type(error).__name__
+    return "".join(char if char.isprintable() else "?" for char in line[:500])
 
 
 def _show(result: pl.DataFrame) -> None:
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     with pl.Config(
+        tbl_formatting="UTF8_FULL_CONDENSED" if unicode else "ASCII_FULL_CONDENSED",
         tbl_hide_dataframe_shape=True,
         tbl_hide_column_data_types=True,
         tbl_rows=-1,
@@ -180,4 +247,6 @@ def _show(result: pl.DataFrame) -> None:
         tbl_width_chars=10_000,
         float_precision=6,
     ):
-        print(result)
+        shown = str(result)
+    encoding = sys.stdout.encoding or "utf-8"
+    print(shown.encode(encoding, errors="replace").decode(encoding))
