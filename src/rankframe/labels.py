@@ -270,7 +270,8 @@ def _unknown(label: str) -> str:
     """Say that a label is unknown, with the nearest ones that can be read."""
     head, _, k = label.partition("@")
     plain = [entry.plain for entry in _ENTRIES.values()]
-    written = [name.replace("{}", "10") for name in (*plain, *_ENTRIES, *_ALIASES)]
+    labels = [name for name in (*plain, *_ENTRIES) if not name.endswith("_at")]
+    written = [name.replace("{}", "10") for name in (*labels, *_ALIASES)]
     known = {name.lower(): name for name in written}
     near = get_close_matches(head.partition("(")[0].strip().lower(), known, n=5, cutoff=0.5)
     ending = f"@{k}" if k.strip().isdigit() else ""

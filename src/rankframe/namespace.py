@@ -68,6 +68,11 @@ def _verb(function: Callable[..., Any]) -> Callable[..., Any]:
     return _signed(method, rest, signature.return_annotation)
 
 
+_METHOD = """\
+As a method it gives the frame of ``per_user``: by…, user and this metric. It takes the keywords of
+``per_user`` beside those of the function, which follow."""
+
+
 def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
     """``df.rank.precision_at(10, …)`` is ``per_user(df, precision_at(10), …)``."""
     own = inspect.signature(function).parameters
@@ -79,6 +84,8 @@ def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
         mine = {name: options.pop(name) for name in own if name in options}
         return per_user(self.frame, function(*args, **mine), **options)
 
+    first, _, rest = (inspect.getdoc(function) or "").partition("\n")
+    method.__doc__ = f"{first}\n\n{_METHOD}\n{rest}"
     parameters = sorted([*own.values(), *shared], key=lambda parameter: parameter.kind)
     return _signed(method, parameters, verb.return_annotation)
 

@@ -206,8 +206,8 @@ def relevant(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         The rows, retrieved or not, with all their columns and ``relevant`` (Boolean), ``hits``,
-        ``ideal_rank``, ``total`` and ``retrieved`` (Int64). Group them by user, and aggregate with
-        any metric. Sorted unless lazy.
+        ``ideal_rank``, ``total`` and ``retrieved`` (Int64). Group them by by… and user, and
+        aggregate with any metric. Sorted unless lazy.
 
     Raises
     ------
@@ -215,6 +215,14 @@ def relevant(
         If the table breaks a rule; see ``check``.
     ValueError
         If ``relevant_at`` is not > 0.
+
+    Notes
+    -----
+    Ranks, ``hits``, ``ideal_rank``, ``total`` and ``retrieved`` are those of the user's whole list.
+    Grouped finer than by… and user, say by an item's category, ``precision_at``, ``recall_at``,
+    ``hit_at``, ``reciprocal_rank``, ``dcg_at`` and your own sums tell what the group's items
+    contribute; ``average_precision``, ``ndcg_at`` and ``r_precision`` compare with the whole list,
+    and mean nothing there.
 
     Examples
     --------

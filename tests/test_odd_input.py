@@ -1,0 +1,284 @@
+"""Odd names, types and orders of calls: the right number, or one clear error."""
+
+import datetime
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+
+RUN = pl.DataFrame({"user": [1, 1, 2, 2], "item": [10, 11, 10, 12], "rank": [1, 2, 1, 2]})
+TRUTH = pl.DataFrame({"user": [1, 2, 2, 3], "item": [11, 10, 13, 10], "relevance": [1, 2, 1, 1]})
+BAD = RUN.with_columns(rank=pl.Series([1, 2, 0, 2]))
+DOUBLE = pl.concat([RUN, RUN]).with_columns(points=pl.lit(0.5))
+
+
+@pytest.mark.parametrize("engine", ["streaming", "in-memory"])
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda q: q.head(1),
+        lambda q: q.first(),
+        lambda q: q.slice(0, 1),
+        lambda q: q.select(pl.first().first()),
+        lambda q: q.group_by(1).agg(pl.all().first()),
+        lambda q: q.tail(1),
+        lambda q: q.filter(pl.first() == 1),
+        lambda q: q.select(pl.len()),
+    ],
+)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: BAD.lazy().rank.evaluate("map", truth=TRUTH),
+        lambda: DOUBLE.lazy().rank.evaluate("map", truth=TRUTH),
+        lambda: RUN.lazy().rank.evaluate("map", truth=TRUTH.with_columns(pl.col("user") + 100)),
+        lambda: BAD.lazy().rank.per_user("map", truth=TRUTH),
+        lambda: BAD.lazy().rank.judge(TRUTH),
+        lambda: BAD.lazy().rank.judge(TRUTH).rank.relevant(),
+        lambda: BAD.lazy().rank.check(truth=TRUTH),
+        lambda: DOUBLE.lazy().rank.with_rank(score="points"),
+    ],
+)
+def test_no_look_at_a_lazy_result_passes_the_checks_by(make, look, engine):
+    with pytest.raises(rf.RankingDataError):
+        look(make()).collect(engine=engine)
+
+
+def test_a_judged_plan_has_roles_like_any_judged_table():
+    run = RUN.rename({"user": "session"})
+    truth = TRUTH.rename({"user": "session"}).with_columns(user=pl.Series(["a", "a", "b", "b"]))
+    judged = run.lazy().rank.judge(truth, user="session")
+    expected = run.rank.evaluate("map", truth=truth, user="session")
+    assert judged.rank.evaluate("map", user="session").collect().equals(expected)
+    by_user = run.rank.judge(truth, user="session")
+    for frame in (by_user, judged):
+        with pytest.raises(rf.RankingDataError, match="never null"):  # unjudged items have none
+            frame.rank.evaluate("map").lazy().collect()
+    judged = run.lazy().rank.judge(truth.drop("user"), user="session")
+    with pytest.raises(rf.RankingDataError, match="no column 'user' for user"):
+        judged.rank.evaluate("map")
+
+
+@pytest.mark.parametrize("grades", [[0, 0, 1], [1, 0, 1]])
+def test_judged_only_sees_items_that_are_judged_twice(grades):
+    run = pl.DataFrame({"user": [1, 1], "item": [10, 11], "rank": [1, 2]})
+    truth = pl.DataFrame({"user": [1, 1, 1], "item": [10, 10, 11], "relevance": grades})
+    for frame in (run, run.lazy(), run.select("user", "item", score=-pl.col("rank"))):
+        with pytest.raises(rf.RankingDataError, match="truth, column 'item': one row for each"):
+            frame.rank.per_user("rr", truth=truth, judged_only=True).lazy().collect()
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_relevant_rows_count_no_row_twice(lazy):
+    truth = pl.DataFrame({"user": [1, 1], "item": [10, 12], "relevance": [0, 1]})
+    for run, judgments in [
+        (pl.DataFrame({"user": 1, "item": [9, 9, 12], "rank": [1, 2, 3]}), truth),
+        (pl.DataFrame({"user": 1, "item": [9, 10, 12], "rank": [1, 2, 3]}), truth[[0, 0, 1]]),
+    ]:
+        judged = (run.lazy() if lazy else run).rank.judge(judgments)
+        with pytest.raises(rf.RankingDataError, match="one row for each"):
+            judged.rank.relevant().lazy().collect()
+
+
+def test_no_mean_is_infinite():
+    with pytest.raises(ValueError, match="a geometric mean takes no value below 0, so undefined"):
+        RUN.rank.evaluate("gmap", truth=TRUTH, users="judged", undefined=-1)
+    huge = TRUTH.with_columns(relevance=pl.lit(1e308))
+    with pytest.raises(rf.RankingDataError, match="metric 'cg': its mean over users is not a fin"):
+        RUN.rank.evaluate("cg", truth=huge)
+
+
+def test_undefined_stands_for_booleans_too():
+    truth = pl.DataFrame({"user": [1, 2, 3], "item": [10, 99, 10], "relevance": [1, 0, 0]})
+    top = (pl.col("rank").min() <= 1).alias("top")
+    got = RUN.rank.evaluate(top, "hit@1", truth=truth, users="judged", undefined=0.0)
+    assert got.row(0) == pytest.approx((3, 1 / 3, 1 / 3))
+
+
+def test_perfect_lists_are_never_better_than_1():
+    items = range(1, 31)
+    run = pl.DataFrame({"user": u, "item": items, "rank": items} for u in range(300))
+    run = run.explode("item", "rank")
+    grade = ((pl.col("user") * 7 + 1) % 9 + (31 - pl.col("item"))) // 7 + 1
+    truth = run.select("user", "item", relevance=grade.cast(pl.Int64))
+    ideal = truth.with_columns(pl.col("relevance").cast(pl.Float64) / 3)
+    labels = ["ndcg", "ndcg(gain=exponential)@10", "f(beta=0.3)", "e(beta=0.3)"]
+    got = run.rank.per_user(*labels, truth=ideal)
+    assert got.select(pl.col(labels).max()).row(0)[:3] <= (1, 1, 1)
+    assert got.select(pl.col("e(beta=0.3)").min()).item() >= 0
+
+
+def test_a_name_may_be_empty():
+    named = TRUTH.with_columns(relevance=pl.Series([0, 2, 0, 0])).rename({"relevance": ""})
+    assert RUN.rank.evaluate("map", truth=named, relevance="").row(0) == (1, 1.0)
+    for role in ("rank", "score"):
+        run = RUN.with_columns(score=-pl.col("rank")).rename({role: ""})
+        run = run.drop("rank", strict=False) if role == "score" else run
+        got = run.rank.evaluate("map", truth=TRUTH, **{role: ""})
+        assert got.equals(RUN.rank.evaluate("map", truth=TRUTH))
+
+
+@pytest.mark.parametrize("name", ["*", "^item$"])
+def test_names_that_are_patterns_are_told(name):
+    run, truth = RUN.rename({"item": name}), TRUTH.rename({"item": name})
+    with pytest.raises(rf.RankingDataError, match="polars reads this name as a pattern"):
+        run.rank.evaluate("map", truth=truth, item=name)
+
+
+@pytest.mark.parametrize("name", ["rows", "suspect", "row", "count", "len", "literal", "keys"])
+def test_names_that_we_use_inside_are_free(name):
+    run, truth = RUN.rename({"user": name}), TRUTH.rename({"user": name})
+    got = run.rank.per_user("map", "precision", truth=truth, user=name, judged_only=True)
+    expected = RUN.rank.per_user("map", "precision", truth=TRUTH, judged_only=True)
+    assert_frame_equal(got.rename({name: "user"}), expected)
+    by = RUN.with_columns(pl.lit("x").alias(name)).rank.evaluate("precision", truth=TRUTH, by=name)
+    assert by.columns == [name, "users", "precision"]
+
+
+@pytest.mark.parametrize(
+    ("options", "column"),
+    [
+        ({"score": "rank"}, "rank"),
+        ({"rank": "user"}, "user"),
+        ({"rank": "item"}, "item"),
+        ({"rank": "score"}, "score"),
+        ({"by": "rank"}, "rank"),
+    ],
+)
+def test_with_rank_replaces_no_other_role(options, column):
+    run = RUN.with_columns(score=pl.lit(0.5))
+    with pytest.raises(rf.RankingDataError, match=f"run, column '{column}': with_rank replaces"):
+        run.rank.with_rank(**options)
+
+
+@pytest.mark.parametrize("descending", [True, False])
+def test_no_score_at_all_is_no_rank_at_all(descending):
+    run = RUN.drop("rank").with_columns(score=pl.lit(None))
+    assert run.rank.with_rank(descending=descending)["rank"].to_list() == [None] * 4
+
+
+def test_lists_may_be_arrays():
+    arrays = pl.DataFrame(
+        {"user": [1, 2], "item": [[1, 2], [3, 4]], "score": [[0.9, 0.8], [0.7, 0.6]]},
+        schema_overrides={"item": pl.Array(pl.Int64, 2), "score": pl.Array(pl.Float64, 2)},
+    )
+    assert arrays.rank.from_lists().rows() == [
+        (1, 1, 0.9, 1),
+        (1, 2, 0.8, 2),
+        (2, 3, 0.7, 1),
+        (2, 4, 0.6, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: rf.from_dict({}, relevance="r"), TypeError, "unknown argument 'relevance'"),
+        (lambda: rf.from_dict({}, usr="u"), TypeError, "unknown argument 'usr'"),
+        (lambda: rf.from_dict({"a": ["x"]}), TypeError, "takes {user: {item: score}}"),
+        (lambda: rf.from_dict({}, user="id", item="id"), ValueError, "need three names"),
+        (lambda: rf.from_dict({"a": {1: 1}, 1: {"b": 2}}), ValueError, "must each be of one type"),
+        (lambda: RUN.rank.from_lists(foo="x"), TypeError, "unknown argument 'foo'"),
+        (lambda: RUN.rank.from_lists(score="no"), ValueError, "no column 'no' for score"),
+        (lambda: RUN.rank.with_rank(descending="no"), TypeError, "must be True or False"),
+        (lambda: RUN.rank.evaluate("map", TRUTH), TypeError, "the truth is passed as truth="),
+        (lambda: rf.metric("ndcg(gain=linear,gain=linear)"), ValueError, "gain is there twice"),
+        (lambda: rf.metric("cg(gain=1:1;1:5)"), ValueError, "gain cannot be read from"),
+        (lambda: RUN.rank.evaluate(pl.col("rank").name.keep(), truth=TRUTH), ValueError, ""),
+    ],
+)
+def test_a_slip_is_told(call, error, message):
+    with pytest.raises(error) as raised:
+        call()
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("slip", "offered"),
+    [
+        ("averge_precision@10", "'average_precision@10'"),
+        ("reciprocal_ranks", "'reciprocal_rank'"),
+        ("precision10", "'precision@10'"),
+        ("prec@10", "'precision@10'"),
+        ("NDGC@5", "'ndcg@5'"),
+    ],
+)
+def test_what_is_offered_can_be_read(slip, offered):
+    with pytest.raises(ValueError, match="the nearest are") as error:
+        rf.metric(slip)
+    names = str(error.value).partition("the nearest are ")[2].split(" or ")
+    assert offered in names
+    for name in names:
+        rf.metric(name.strip("'"))
+
+
+def test_function_names_are_labels():
+    assert rf.metric("average_precision@5").meta.eq(
+        rf.average_precision(5).alias("average_precision@5")
+    )
+    assert RUN.rank.evaluate("precision_at@2", "hit_at@1", truth=TRUTH).width == 3
+
+
+def test_gain_mappings_may_be_long():
+    grades = list(range(1, 2001))
+    judged = pl.DataFrame({"user": 1, "item": grades, "rank": grades, "relevance": grades})
+    got = judged.rank.evaluate(rf.cg_at(gain={grade: 2 * grade for grade in grades}))
+    assert got.item(0, 1) == 2 * sum(grades)
+    with pytest.raises(rf.RankingDataError, match="not a finite number"):
+        judged.rank.evaluate(rf.cg_at(gain={grade: grade for grade in grades[1:]}))
+
+
+def test_gain_mappings_know_float32_grades():
+    truth = TRUTH.with_columns(relevance=pl.Series([0.1, 0.7, 0.1, 0.7], dtype=pl.Float32))
+    gain = {0.1: 1, 0.7: 2}
+    assert RUN.rank.evaluate(rf.cg_at(gain=gain), truth=truth).row(0) == (3, 1.0)
+
+
+# ------------------------------------------------------------------ pandas
+
+
+@pytest.fixture
+def pandas():
+    module = pytest.importorskip("pandas")
+    import rankframe.pandas  # noqa: F401
+
+    return module
+
+
+def test_labels_of_pandas_columns_may_be_anything(pandas):
+    expected = RUN.rank.evaluate("map", truth=TRUTH)
+    for label in (0, 1.5, datetime.date(2024, 1, 1), None, ("a", "b")):
+        run = RUN.to_pandas()
+        run[label] = 1
+        got = run.ranking.evaluate("map", truth=TRUTH.to_pandas())
+        assert pl.from_pandas(got).equals(expected)
+        ranked = run.assign(points=0.5).ranking.with_rank(score="points")
+        assert [*ranked.columns] == [*run.columns, "points"]
+
+
+def test_wide_and_unsigned_ids_meet_in_pandas(pandas):
+    run = RUN.to_pandas()
+    truth = TRUTH.to_pandas().astype({"user": "uint64"})
+    got = run.ranking.per_user("map", truth=truth)
+    assert pl.from_pandas(got)["map"].equals(RUN.rank.per_user("map", truth=TRUTH)["map"])
+    big = truth.assign(user=truth["user"] + 2**63)
+    judged = run.assign(user=(run["user"].astype("uint64") + 2**63)).ranking.judge(big)
+    assert judged["user"].min() == 2**63 + 1
+
+
+def test_with_rank_of_pandas_keeps_types(pandas):
+    run = RUN.drop("rank").to_pandas()
+    run = run.assign(flag=pandas.array([True, None, True, False], dtype="boolean"))
+    run["tag"] = pandas.Categorical(list("abab"))
+    run["points"] = run["item"] / 10
+    got = run.ranking.with_rank(score="points")
+    assert got.drop(columns="rank").dtypes.equals(run.dtypes)
+    assert got["rank"].to_list() == [2, 1, 2, 1]
+
+
+def test_wide_unsigned_ids_meet():
+    wide = RUN.with_columns(pl.lit(2**100, pl.UInt128).alias("item") + pl.col("item"))
+    truth = TRUTH.with_columns(pl.lit(2**100, pl.UInt128).alias("item") + pl.col("item"))
+    assert wide.rank.evaluate("map", truth=truth).equals(RUN.rank.evaluate("map", truth=TRUTH))
