@@ -9,11 +9,19 @@ from typing import Literal, get_args, get_origin
 
 import polars as pl
 
-from rankframe.labels import METRICS, Gain
+from rankframe.labels import METRICS, Gain, Signed
 
 GAINS = {1: 1, 2: 3, 3: 7}
-UNBOUNDED = ("cg", "dcg")
-SPECIAL_MEANS = ["gmap", "gmap(epsilon=0.01)", "gm_map"]
+#: values of the parameters that are real numbers
+FLOATS = {
+    "beta": [1, 0.5, 2],
+    "recall": [0, 0.3, 1],
+    "multiple": [1, 0.2, 2.5],
+    "p": [0.8, 0.5],
+    "collection": [0, 100],
+}
+UNBOUNDED = ("cg", "dcg", "utility", "yaap", "infap", "num_")
+SPECIAL_MEANS = ["gmap", "gmap(epsilon=0.01)", "gm_map", "gm_bpref", "num_users"]
 
 
 def _choices(parameter: inspect.Parameter) -> list[object]:
@@ -24,8 +32,10 @@ def _choices(parameter: inspect.Parameter) -> list[object]:
         return ["linear", "exponential", GAINS]
     if get_origin(annotation) is Literal:
         return list(get_args(annotation))
+    if annotation is Signed:
+        return [parameter.default, {"nonrelevant": -0.5, "missed": -1}.get(parameter.name, 2)]
     if annotation is float:
-        return [1, 0.5, 2]
+        return FLOATS[parameter.name]
     raise AssertionError(f"say here which values to try for {parameter}")
 
 

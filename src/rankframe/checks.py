@@ -17,8 +17,7 @@ import polars as pl
 
 from rankframe._frames import Frame, FrameT, enter, leave
 from rankframe.errors import RankingDataError
-
-VOCABULARY = ("rank", "relevance", "relevant", "hits", "ideal_rank", "total", "retrieved")
+from rankframe.vocabulary import VOCABULARY
 
 
 class Columns(TypedDict, total=False):
@@ -284,7 +283,7 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
         if name in VOCABULARY and own.get(name) != name and name not in allow:
             msg = (
                 f"{table.name}, column {name!r}: this name is reserved for the vocabulary of the "
-                f"metrics ({', '.join(VOCABULARY)}): rename or drop the column"
+                "metrics: rename or drop the column"
             )
             raise RankingDataError(msg)
     for name in keys:

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe import trec
 from rankframe.checks import Columns
-from rankframe.evaluate import TREC_EVAL, Users, evaluate, per_user
+from rankframe.evaluate import TREC_EVAL, TREC_EVAL_9, Users, evaluate, per_user
 from rankframe.table import from_lists
 
 _FORMATS = {
@@ -94,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="trec_eval -c: all judged users count, undefined is 0",
     )
+    ask.add_argument("--trec-eval-9", action="store_true", help="the same of version 9")
     for role in Columns.__annotations__:
         ask.add_argument(f"--{role}", metavar="NAME", help=f"column of the {role}")
     ask.add_argument("--format", choices=_FORMATS, help="format of both files (default: by suffix)")
@@ -111,7 +112,9 @@ def _evaluate(given: argparse.Namespace) -> None:
     columns: Columns = {
         role: getattr(given, role) for role in Columns.__annotations__ if getattr(given, role)
     }  # type: ignore[assignment]
-    options: dict[str, Any] = dict(TREC_EVAL) if given.trec_eval else {}
+    options: dict[str, Any] = {}
+    if given.trec_eval or given.trec_eval_9:
+        options.update(TREC_EVAL if given.trec_eval else TREC_EVAL_9)
     for option in ("users", "undefined", "relevant_at", "depth"):
         if getattr(given, option) is not None:
             options[option] = getattr(given, option)

@@ -13,7 +13,6 @@ import polars as pl
 
 from rankframe._frames import Frame, FrameT, leave
 from rankframe.checks import (
-    VOCABULARY,
     Columns,
     check_flag,
     guarded,
@@ -24,16 +23,13 @@ from rankframe.checks import (
     watch,
 )
 from rankframe.errors import RankingDataError
-from rankframe.labels import Asked, Metric, ask_all, check_names, is_number
+from rankframe.labels import Asked, Defaults, Metric, ask_all, check_names, is_number
 from rankframe.table import (
     Street,
-    condense,
-    cut,
     enter_street,
     table_flags,
-    with_retrieved,
-    with_vocabulary,
 )
+from rankframe.vocabulary import VOCABULARY, vocabulary_rows
 
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
 
@@ -43,11 +39,31 @@ class Preset(TypedDict, total=False):
 
     users: Users
     undefined: float
+    defaults: Defaults
+    single_precision: bool
 
 
-#: ``trec_eval -c``: every judged user counts, and what is undefined is 0. (Without ``-c``
-#: trec_eval leaves out users that are absent from the run: ``users="both"``.)
-TREC_EVAL: Preset = {"users": "judged", "undefined": 0.0}
+_RBP = {
+    "rbp": {"p": 0.9, "gain": "user"},
+    "rbp_residual": {"p": 0.9, "counts": "unjudged"},
+}
+_FLOOR = {
+    "interpolated_precision": {"points": "floor"},
+    "eleven_point_precision": {"points": "floor"},
+}
+
+#: ``trec_eval -c`` of version 10: every judged user counts, and what is undefined is 0. (Without
+#: ``-c`` trec_eval leaves out users that are absent from the run: ``users="both"``.)
+TREC_EVAL: Preset = {"users": "judged", "undefined": 0.0, "defaults": _RBP}
+
+#: ``trec_eval -c`` of version 9, of pytrec_eval and ir_measures: scores are 32-bit floats, and
+#: recall levels are reached by ⌊recall·R + 0.9⌋ hits.
+TREC_EVAL_9: Preset = {
+    "users": "judged",
+    "undefined": 0.0,
+    "defaults": _FLOOR,
+    "single_precision": True,
+}
 
 
 def per_user(
@@ -61,6 +77,8 @@ def per_user(
     relevant_at: float | None = None,
     judged_only: bool = False,
     depth: int | None = None,
+    defaults: Defaults | None = None,
+    single_precision: bool = False,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -93,6 +111,11 @@ def per_user(
         Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
     depth
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
+    defaults
+        Parameters for metrics asked for by label that leave them open, for example
+        ``{"ap": {"divide_by": "attainable"}}``.
+    single_precision
+        Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
         roles, where they are not called so.
@@ -125,9 +148,9 @@ def per_user(
     │ 3    ┆ 0.0         ┆ 0.0 │
     └──────┴─────────────┴─────┘
     """
-    asked = ask_all(metrics, per_user=True)
-    _check_options(users, undefined, judged_only)
-    street = enter_street(frame, truth, by, columns)
+    asked = ask_all(metrics, per_user=True, defaults=defaults)
+    _check_options(users, undefined, judged_only, single_precision)
+    street = enter_street(frame, truth, by, columns, single_precision=single_precision)
     keys = street.tables[0].keys
     check_names(asked, keys)
     plan = _plan(
@@ -154,6 +177,8 @@ def evaluate(
     relevant_at: float | None = None,
     judged_only: bool = False,
     depth: int | None = None,
+    defaults: Defaults | None = None,
+    single_precision: bool = False,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -187,6 +212,11 @@ def evaluate(
         Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
     depth
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
+    defaults
+        Parameters for metrics asked for by label that leave them open, for example
+        ``{"ap": {"divide_by": "attainable"}}``.
+    single_precision
+        Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
         roles, where they are not called so.
@@ -218,9 +248,9 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
-    asked = ask_all(metrics, per_user=False)
-    _check_options(users, undefined, judged_only)
-    street = enter_street(frame, truth, by, columns)
+    asked = ask_all(metrics, per_user=False, defaults=defaults)
+    _check_options(users, undefined, judged_only, single_precision)
+    street = enter_street(frame, truth, by, columns, single_precision=single_precision)
     groups = street.tables[0].by
     if "users" in groups:
         msg = "column 'users': evaluate counts users under this name: rename the column"
@@ -277,28 +307,38 @@ def _plan(
     """Walk the street: judged table → relevant rows → one row a user."""
     table = street.tables[0]
     keys = table.keys
-    judged, listed = cut(street.judged, depth), cut(street.run, depth)
-    if judged_only:
-        judged = condense(judged, keys)
-        listed = judged
-    positive = judged.filter(pl.col("relevance") > 0)
-    rows = with_vocabulary(positive, keys, relevant_at)
-    reads = {name for one in asked for name in one.expr.meta.root_names()}
-    counted = "retrieved" in reads
-    if counted:  # a join is not dropped by the optimizer, as a window is: only when it is read
-        rows = with_retrieved(rows, listed.filter(pl.col("rank").is_not_null()), keys)
-    _check_columns(rows, asked)
-    lists = rows.group_by(keys).agg(*(one.expr for one in asked), *watch(table.item))
-    values = lists.select(*keys, *(one.name for one in asked))
-    suspect = pl.any_horizontal(suspicion(street.tables), *_infinite(values, keys))
+
+    def reduce(some: Sequence[Asked], *watched: pl.Expr) -> pl.LazyFrame:
+        reads = {name for one in some for name in one.expr.meta.root_names()}
+        rows = vocabulary_rows(
+            street, reads, relevant_at=relevant_at, judged_only=judged_only, depth=depth
+        )
+        _check_columns(rows, some)
+        return rows.group_by(keys).agg(*(one.expr for one in some), *watched)
+
+    # what reads the judged rows reduces them all, and leaves the rows of the others as they are
+    broad = [one for one in asked if "judged" in one.expr.meta.root_names()]
+    narrow = [one for one in asked if one not in broad]
+    lists = reduce(narrow, *watch(table.item))
+    found = [lists.select(*keys, *(one.name for one in narrow))]
+    suspect = pl.any_horizontal(suspicion(street.tables), *_infinite(found[0], keys))
     flags = [*table_flags(street), lists.select(suspect=suspect)]
-    if counted:  # these count rows that no relevant row shows
-        flags.append(unique_flag(table))
+    if broad:
+        found.append(reduce(broad))
+        flags.append(
+            found[1].select(
+                suspect=pl.any_horizontal(pl.lit(value=False), *_infinite(found[1], keys))
+            )
+        )
+    if any("retrieved" in one.expr.meta.root_names() for one in asked):
+        flags.append(unique_flag(table))  # these count rows that no relevant row shows
     if judged_only:
         flags += [unique_flag(each) for each in street.tables]
-    found = values
-    if users != "truth":
-        values = _selected(street, users).join(values, on=keys, how="left")
+
+    values, *others = found if users == "truth" else [_selected(street, users), *found]
+    for other in others:
+        values = values.join(other, on=keys, how="left")
+    values = values.select(*keys, *(one.name for one in asked))
     if undefined is not None:
         schema = values.collect_schema()
         numbers = [one.name for one in asked if schema[one.name].is_numeric()]
@@ -308,13 +348,18 @@ def _plan(
 
     def explain() -> None:
         raise_first_broken(street.tables)
-        _raise_not_finite(found, positive, keys)
+        positive = street.judged.filter(pl.col("relevance") > 0)
+        for frame in found:
+            _raise_not_finite(frame, positive, keys)
 
     return _Plan(values, flags, explain)
 
 
-def _check_options(users: object, undefined: object, judged_only: object) -> None:
+def _check_options(
+    users: object, undefined: object, judged_only: object, single_precision: object
+) -> None:
     check_flag("judged_only", judged_only)
+    check_flag("single_precision", single_precision)
     if users not in get_args(Users):
         msg = f"users must be one of {', '.join(map(repr, get_args(Users)))}, not {users!r}"
         raise ValueError(msg)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Real
 from typing import (
+    Annotated,
     Any,
     Literal,
     NamedTuple,
@@ -30,6 +31,9 @@ import polars as pl
 Gain: TypeAlias = Literal["linear", "exponential"] | Mapping[float, float]
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]
+Signed: TypeAlias = Annotated[float, "of any sign"]
+Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
+Aggregate: TypeAlias = Callable[[pl.Expr], pl.Expr]
 
 P = ParamSpec("P")
 MetricFunction: TypeAlias = Callable[..., pl.Expr]
@@ -39,7 +43,7 @@ class Mean(NamedTuple):
     """A mean over users that is not the arithmetic one: a per-user metric and its aggregate."""
 
     metric: pl.Expr
-    over_users: Callable[[pl.Expr], pl.Expr]
+    over_users: Aggregate
 
 
 class Asked(NamedTuple):
@@ -47,7 +51,7 @@ class Asked(NamedTuple):
 
     name: str
     expr: pl.Expr
-    over_users: Callable[[pl.Expr], pl.Expr]
+    over_users: Aggregate
     per_user: bool
 
 
@@ -55,6 +59,7 @@ class _Entry(NamedTuple):
     function: Callable[..., Any]
     label: str
     plain: str
+    over_users: Aggregate
 
 
 METRICS: dict[str, MetricFunction] = {}
@@ -63,11 +68,16 @@ _ALIASES: dict[str, Alias] = {}
 
 
 def labelled(
-    label: str, *, plain: str | None = None, aliases: Mapping[str, Alias] | None = None
+    label: str,
+    *,
+    plain: str | None = None,
+    aliases: Mapping[str, Alias] | None = None,
+    over_users: Aggregate = pl.Expr.mean,
 ) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
     """Make a function a metric called ``label`` (``plain`` when every option has its default).
 
-    ``aliases`` maps other spellings to labels; ``{}`` stands for a number in both.
+    ``aliases`` maps other spellings to labels; ``{}`` stands for a number in both, ``{*}`` for
+    anything.
     """
 
     def decorate(function: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
@@ -76,14 +86,16 @@ def labelled(
             options = _checked(function, args, kwargs)
             return function(**options).alias(_canonical(entry, options))  # type: ignore[call-arg]
 
-        entry = _register(metric_function, label, plain, aliases)
+        entry = _register(metric_function, label, plain, aliases, over_users)
         METRICS[function.__name__] = metric_function
         return metric_function
 
     return decorate
 
 
-def labelled_mean(label: str) -> Callable[[Callable[P, Mean]], Callable[P, Mean]]:
+def labelled_mean(
+    label: str, *, aliases: Mapping[str, Alias] | None = None
+) -> Callable[[Callable[P, Mean]], Callable[P, Mean]]:
     """Make a function a mean over users of its own, asked for by label only."""
 
     def decorate(function: Callable[P, Mean]) -> Callable[P, Mean]:
@@ -91,7 +103,7 @@ def labelled_mean(label: str) -> Callable[[Callable[P, Mean]], Callable[P, Mean]
         def mean_function(*args: P.args, **kwargs: P.kwargs) -> Mean:
             return function(**_checked(function, args, kwargs))  # type: ignore[call-arg]
 
-        _register(mean_function, label)
+        _register(mean_function, label, None, aliases)
         return mean_function
 
     return decorate
@@ -132,28 +144,35 @@ def metric(label: str) -> pl.Expr:
     return asked.expr
 
 
-def ask(wanted: object) -> Asked:
+def ask(wanted: object, defaults: Defaults | None = None) -> Asked:
     """Read a label or an expression into an output column."""
     if isinstance(wanted, pl.Expr):
-        return Asked(_output_name(wanted), wanted, pl.Expr.mean, per_user=True)
+        name = _output_name(wanted)
+        return Asked(name, wanted, _aggregate(name), per_user=True)
     if isinstance(wanted, str):
-        made = _parse(wanted)
+        made = _parse(wanted, defaults or {})
         if isinstance(made, Mean):
             return Asked(wanted, made.metric.alias(wanted), made.over_users, per_user=False)
         named = made if made.meta.output_name() == wanted else made.alias(wanted)
-        return Asked(wanted, named, pl.Expr.mean, per_user=True)
+        return Asked(wanted, named, _aggregate(wanted), per_user=True)
     kind = type(wanted).__name__
     hint = "; the truth is passed as truth=" if kind in ("DataFrame", "LazyFrame") else ""
     msg = f"a metric is a label or a polars expression, not {kind}{hint}"
     raise TypeError(msg)
 
 
-def ask_all(metrics: Sequence[Metric], *, per_user: bool) -> list[Asked]:
-    """Read all metrics of a call."""
+def ask_all(
+    metrics: Sequence[Metric], *, per_user: bool, defaults: Defaults | None = None
+) -> list[Asked]:
+    """Read all metrics of a call; ``defaults`` are for labels that leave a parameter open."""
+    for label in defaults or {}:
+        if label not in _ENTRIES:
+            msg = f"defaults names no metric {label!r}"
+            raise ValueError(msg)
     if not metrics:
         msg = 'ask for at least one metric, for example "ndcg@10"'
         raise ValueError(msg)
-    asked = [ask(wanted) for wanted in metrics]
+    asked = [ask(wanted, defaults) for wanted in metrics]
     for one in asked:
         if per_user and not one.per_user:
             raise ValueError(_not_per_user(one.name))
@@ -194,7 +213,7 @@ def is_number(value: object) -> TypeGuard[float]:
 _LABEL = re.compile(r"(?P<name>[^@()]+?)\s*(?:\((?P<options>[^()]*)\))?\s*(?:@\s*(?P<k>.+))?")
 
 
-def _parse(label: str) -> pl.Expr | Mean:
+def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
     """Call the metric function that ``label`` names."""
     found = _find(label)
     if found is None:
@@ -218,10 +237,16 @@ def _parse(label: str) -> pl.Expr | Mean:
             raise ValueError(msg)
         options[name] = _read(label, name, text, parameters[name].annotation)
     try:
-        return entry.function(**options)  # type: ignore[no-any-return]
+        return entry.function(**{**defaults.get(entry.label, {}), **options})  # type: ignore[no-any-return]
     except TypeError as error:  # a cut-off or parameter that the label leaves out
         msg = f"metric {label!r}: {error}"
         raise ValueError(msg) from None
+
+
+def _aggregate(label: str) -> Aggregate:
+    """Give the mean over users, or the sum where the label names a number of items."""
+    found = _find(label)
+    return found[0].over_users if found else pl.Expr.mean
 
 
 def _find(label: str) -> tuple[_Entry, re.Match[str]] | None:
@@ -238,7 +263,7 @@ def _unaliased(label: str) -> str:
     if head and isinstance(target, str):
         return target + label[head.end() :]
     for alias, target in _ALIASES.items():
-        pattern = re.escape(alias).replace(r"\{\}", r"(\d+(?:\.\d+)?)")
+        pattern = re.escape(alias).replace(r"\{\}", r"(-?\d+(?:\.\d+)?)").replace(r"\{\*\}", "(.+)")
         if found := re.fullmatch(pattern, label.lower()):
             make = target.format if isinstance(target, str) else target
             return make(*found.groups())
@@ -250,7 +275,7 @@ def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
     try:
         if annotation is int:
             return int(text)
-        if annotation is float:
+        if annotation in (float, Signed):
             return float(text)
         if annotation is Gain and ":" in text:
             pairs = [pair.split(":") for pair in text.split(";")]
@@ -307,8 +332,9 @@ def _register(
     label: str,
     plain: str | None = None,
     aliases: Mapping[str, Alias] | None = None,
+    over_users: Aggregate = pl.Expr.mean,
 ) -> _Entry:
-    entry = _Entry(function, label, plain or label)
+    entry = _Entry(function, label, plain or label, over_users)
     _ENTRIES[label] = _ENTRIES[entry.plain] = entry
     _ENTRIES.setdefault(function.__name__, entry)  # the function's name is read as a label, too
     _ENTRIES.setdefault(function.__name__.removesuffix("_at"), entry)
@@ -365,14 +391,14 @@ def _check_option(name: str, value: Any, annotation: Any) -> Any:
             msg = f"{name} must be one of {options}{also}, not {value!r}"
             raise ValueError(msg)
         return value
-    if annotation is float:
-        return _positive_number(name, value)
+    if annotation in (float, Signed):
+        return _number(name, value, least=0 if annotation is float else -math.inf)
     return None if value is None and type(None) in choices else whole_number(name, value)
 
 
-def _positive_number(name: str, value: Any) -> float:
-    if not is_number(value) or not 0 <= value < float("inf"):
-        msg = f"{name} must be a number from 0, not {value!r}"
+def _number(name: str, value: Any, *, least: float) -> float:
+    if not is_number(value) or not math.isfinite(value) or value < least:
+        msg = f"{name} must be a {'finite number' if least < 0 else 'number from 0'}, not {value!r}"
         raise ValueError(msg)
     return float(value)
 

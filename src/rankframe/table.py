@@ -32,7 +32,8 @@ from rankframe.checks import (
     watch,
 )
 from rankframe.errors import RankingDataError
-from rankframe.labels import is_number, whole_number
+from rankframe.labels import Metric, ask_all
+from rankframe.vocabulary import BASIC, VOCABULARY, vocabulary_rows
 
 Ties: TypeAlias = Literal["item", "order"]
 
@@ -181,7 +182,7 @@ def with_rank(
 def relevant(
     judged: FrameT,
     /,
-    *,
+    *metrics: Metric,
     by: str | Sequence[str] = (),
     relevant_at: float | None = None,
     **columns: Unpack[Columns],
@@ -193,6 +194,10 @@ def relevant(
     ----------
     judged
         A judged table: user, item, rank (or score), relevance; made by ``judge``, or your own.
+    *metrics
+        Metrics that will be taken of the rows: what they read is derived, also beyond the columns
+        below, and ``retrieved``, which takes a pass over all rows, only if it is read. One that
+        reads ``judged`` brings all rows of the truth.
     by
         Columns that split the table into separate lists.
     relevant_at
@@ -239,15 +244,16 @@ def relevant(
     │ 1    ┆ 0.25 ┆ 0.173765 │
     └──────┴──────┴──────────┘
     """
+    asked = ask_all(metrics, per_user=True) if metrics else []
     street = enter_street(judged, None, by, columns)
     table = street.tables[0]
-    positive = street.judged.filter(pl.col("relevance") > 0)
-    rows = with_retrieved(
-        with_vocabulary(positive, table.keys, relevant_at), street.run, table.keys
-    )
-    explain = functools.partial(raise_first_broken, street.tables)
-    unique = [unique_flag(each) for each in street.tables]  # retrieved counts all rows
-    rows = guarded(rows, [*table_flags(street), *unique, rows_flag(street)], explain)
+    reads = {name for one in asked for name in one.expr.meta.root_names()} or {"retrieved"}
+    rows = vocabulary_rows(street, reads, relevant_at=relevant_at)
+    rows = rows.drop(set(VOCABULARY) - {*BASIC, *reads}, strict=False)
+    flags = [*table_flags(street), rows_flag(street)]
+    if "retrieved" in reads:  # it counts all rows
+        flags += [unique_flag(each) for each in street.tables]
+    rows = guarded(rows, flags, functools.partial(raise_first_broken, street.tables))
     return leave(rows, like=judged, sort=[*table.keys, "rank", table.item])
 
 
@@ -362,18 +368,23 @@ def from_dict(
 
 
 def enter_street(
-    frame: Frame, truth: Frame | None, by: str | Sequence[str], columns: Columns
+    frame: Frame,
+    truth: Frame | None,
+    by: str | Sequence[str],
+    columns: Columns,
+    *,
+    single_precision: bool = False,
 ) -> Street:
     """Bring a run and its truth, or a judged table, into plain columns."""
     if truth is None and (street := _remembered(frame, by, columns)):
         return street
     tables = read_tables(frame, truth, by, columns)
     if len(tables) == 1:
-        judged = _plain(tables[0])
+        judged = _plain(tables[0], single_precision)
         run = judged.filter(pl.col("rank").is_not_null())
         return Street(tables, run, judged.filter(pl.col("relevance").is_not_null()), judged)
     types = [pl.col(name).cast(dtype) for name, dtype in same_types(*tables).items()]
-    run, judgments = (_plain(table).with_columns(types) for table in tables)
+    run, judgments = (_plain(table, single_precision).with_columns(types) for table in tables)
     run = run.filter(pl.col("rank").is_not_null())
     mine, theirs = tables
     if lacking := [name for name in mine.by if name not in theirs.by]:
@@ -399,52 +410,13 @@ def rows_flag(street: Street) -> pl.LazyFrame:
     return lists.agg(watch(mine.item)).select(suspect=suspicion(street.tables))
 
 
-def with_vocabulary(
-    positive: pl.LazyFrame, keys: Sequence[str], relevant_at: float | None
-) -> pl.LazyFrame:
-    """Derive the columns that cost a window; the optimizer drops those that nobody reads."""
-    if relevant_at is not None and not (is_number(relevant_at) and relevant_at > 0):
-        msg = f"relevant_at must be a number > 0, not {relevant_at!r}"
-        raise ValueError(msg)
-    rank, relevance, relevant = pl.col("rank"), pl.col("relevance"), pl.col("relevant")
-    line = relevance > 0 if relevant_at is None else relevance >= relevant_at
-    above = relevant.cast(pl.Int64).cum_sum().over(keys, order_by="rank", nulls_last=True)
-    return positive.with_columns(relevant=line).with_columns(
-        hits=pl.when(rank.is_not_null()).then(above),
-        ideal_rank=relevance.rank("ordinal", descending=True).over(keys).cast(pl.Int64),
-        total=relevant.sum().over(keys).cast(pl.Int64),
-    )
-
-
-def with_retrieved(rows: pl.LazyFrame, listed: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """Join the length of each list; 0 for a user without one."""
-    lengths = listed.group_by(keys).agg(retrieved=pl.len().cast(pl.Int64))
-    joined = rows.join(lengths, on=keys, how="left")
-    return joined.with_columns(pl.col("retrieved").fill_null(0))
-
-
-def cut(judged: pl.LazyFrame, depth: int | None) -> pl.LazyFrame:
-    """Cut the lists to ``depth``: what is below was not retrieved."""
-    if depth is None:
-        return judged
-    deepest = whole_number("depth", depth)
-    return judged.with_columns(pl.when(pl.col("rank") <= deepest).then("rank").alias("rank"))
-
-
-def condense(judged: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """Drop the unjudged items, and close the ranks."""
-    rows = judged.filter(pl.col("relevance") >= 0)
-    # "min", not "ordinal": two items at one rank must stay so, for the checks to see them
-    return rows.with_columns(pl.col("rank").rank("min").over(keys).cast(pl.Int64))
-
-
-def _plain(table: Table) -> pl.LazyFrame:
+def _plain(table: Table, single_precision: bool) -> pl.LazyFrame:  # noqa: FBT001
     """Call rank and relevance by these names, the rank Int64, the relevance a number."""
     frame = table.frame
     if table.rank is not None:
         frame = _renamed(frame, table.rank, "rank").with_columns(as_rank("rank"))
     elif table.score is not None:
-        frame = _ranked(frame, table)
+        frame = _ranked(frame, table, single_precision=single_precision)
     if table.relevance is not None:
         frame = _renamed(frame, table.relevance, "relevance")
         dtype = table.schema[table.relevance]
@@ -459,7 +431,12 @@ def _plain(table: Table) -> pl.LazyFrame:
 
 
 def _ranked(
-    frame: pl.LazyFrame, table: Table, *, descending: bool = True, ties: Ties = "item"
+    frame: pl.LazyFrame,
+    table: Table,
+    *,
+    descending: bool = True,
+    ties: Ties = "item",
+    single_precision: bool = False,
 ) -> pl.LazyFrame:
     """Rank by score, then by item id descending, or by input order."""
     assert table.score is not None
@@ -468,6 +445,8 @@ def _ranked(
         score = score.fill_nan(None)
     elif dtype == pl.Null:
         score = score.cast(pl.Float64)
+    if single_precision:
+        score = score.cast(pl.Float32)
     placed = score.is_not_null()
     tie, index = pl.col(table.item), "__rankframe_row"
     if ties == "order":

@@ -1,20 +1,4 @@
-"""Every metric: one reduction over the rows of one user, as a polars expression.
-
-The rows are those that :func:`rankframe.relevant` gives: the items of grade > 0, retrieved or
-not, with the vocabulary columns
-
-=============  =========================================================================
-``rank``       1-based position in the list; null = relevant, but not retrieved
-``relevance``  the grade, > 0 on these rows
-``relevant``   the grade reaches ``relevant_at`` (by default: > 0)
-``hits``       relevant items at or above this rank; null where rank is
-``ideal_rank`` position of the item in the ideal list: by grade, highest first
-``total``      R, the number of relevant items of the user, on every row
-``retrieved``  n, the length of the user's list, on every row
-=============  =========================================================================
-
-To add a metric, add a function here: the labels, the namespaces and the invariant tests find it.
-"""
+"""The measures that everybody asks for."""
 
 from math import sqrt
 from typing import Literal
@@ -22,11 +6,27 @@ from typing import Literal
 import polars as pl
 
 from rankframe.labels import Gain, Mean, labelled, labelled_mean
+from rankframe.metrics.words import (
+    R,
+    attainable,
+    discount,
+    found,
+    gain_sum,
+    hits,
+    listed,
+    n,
+    rank,
+    relevant,
+    share,
+    total,
+    where_relevant,
+    within,
+)
 
-_rank = pl.col("rank")
-_relevant = pl.col("relevant")
-_R = _relevant.sum().cast(pl.Int64)
-_retrieved = pl.col("retrieved").max()
+
+def _trec_gains(pairs: str) -> str:
+    """Read trec_eval's ``ndcg.1=3,2=9``; here every grade present must be there."""
+    return f"ndcg(gain={pairs.replace('=', ':').replace(',', ';')})"
 
 
 @labelled(
@@ -78,10 +78,10 @@ def precision_at(
     0.5
     """
     if divide_by == "attainable":
-        return _where_relevant(_share(_hits(k), _attainable(k)))
+        return where_relevant(share(found(k), attainable(k)))
     if k is None or divide_by == "returned":
-        return _where_relevant(_share(_hits(k), _length(k)))
-    return _where_relevant(_hits(k) / k)
+        return where_relevant(share(found(k), listed(k)))
+    return where_relevant(found(k) / k)
 
 
 @labelled("recall", aliases={"r": "recall", "recall_{}": "recall@{}", "set_recall": "recall"})
@@ -121,7 +121,7 @@ def recall_at(
     >>> judged.rank.evaluate(rf.recall_at(1)).item(0, "recall@1")
     0.5
     """
-    return _where_relevant(_share(_hits(k), _R if divide_by == "relevant" else _attainable(k)))
+    return where_relevant(share(found(k), R if divide_by == "relevant" else attainable(k)))
 
 
 @labelled(
@@ -169,7 +169,7 @@ def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     >>> judged.rank.evaluate(rf.f_at(2)).item(0, "f1@2")
     0.5
     """
-    return _where_relevant(_f(k, beta))
+    return where_relevant(_f(k, beta))
 
 
 @labelled("e", plain="e(beta=1)")
@@ -206,7 +206,7 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     >>> judged.rank.evaluate(rf.e_at(2)).item(0, "e(beta=1)@2")
     0.5
     """
-    return _where_relevant(1 - _f(k, beta))
+    return where_relevant(1 - _f(k, beta))
 
 
 @labelled("hit", aliases={"hit_rate": "hit", "hr": "hit", "success": "hit", "success_{}": "hit@{}"})
@@ -241,7 +241,7 @@ def hit_at(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.hit_at(1), rf.hit_at(2)).row(0)
     (1, 0.0, 1.0)
     """
-    return _where_relevant((_hits(k) > 0).cast(pl.Float64))
+    return where_relevant((found(k) > 0).cast(pl.Float64))
 
 
 @labelled("ap", aliases={"map": "ap", "map_cut_{}": "ap@{}"})
@@ -282,13 +282,13 @@ def average_precision(
     >>> judged.rank.evaluate(rf.average_precision()).item(0, "ap")
     0.25
     """
-    precisions = (pl.col("hits") / _rank).filter(_within(k)).sum()
+    precisions = (hits / rank).filter(within(k)).sum()
     divisor = {
-        "relevant": lambda: _R,
-        "attainable": lambda: _attainable(k),
-        "hits": lambda: _hits(k),
+        "relevant": lambda: R,
+        "attainable": lambda: attainable(k),
+        "hits": lambda: found(k),
     }
-    return _where_relevant(_share(precisions, divisor[divide_by]()))
+    return where_relevant(share(precisions, divisor[divide_by]()))
 
 
 @labelled("rr", aliases={"mrr": "rr", "recip_rank": "rr"})
@@ -324,7 +324,7 @@ def reciprocal_rank(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.reciprocal_rank()).item(0, "rr")
     0.5
     """
-    return _where_relevant((1 / _rank.filter(_within(k)).min()).fill_null(0.0))
+    return where_relevant((1 / rank.filter(within(k)).min()).fill_null(0.0))
 
 
 @labelled("cg")
@@ -363,7 +363,7 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.cg_at()).item(0, "cg")
     4.0
     """
-    return _gain_sum(gain, pl.lit(1.0), _rank, k)
+    return gain_sum(gain, pl.lit(1.0), rank, k)
 
 
 @labelled("dcg")
@@ -402,10 +402,10 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.dcg_at(3)).item(0, "dcg@3")
     3.5
     """
-    return _gain_sum(gain, _discount(_rank), _rank, k)
+    return gain_sum(gain, discount(rank), rank, k)
 
 
-@labelled("ndcg", aliases={"ndcg_cut_{}": "ndcg@{}"})
+@labelled("ndcg", aliases={"ndcg_cut_{}": "ndcg@{}", "ndcg.{*}": _trec_gains})
 def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     """
     Normalised DCG: DCG@k / DCG@k of the ideal list of all the user's items of grade > 0.
@@ -442,25 +442,38 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     0.3066
     """
     ideal_rank = pl.col("ideal_rank")
-    ideal = _gain_sum(gain, _discount(ideal_rank), ideal_rank, k)
+    ideal = gain_sum(gain, discount(ideal_rank), ideal_rank, k)
     # not `> 0`: NaN, the mark of a grade without a gain, must come through
-    ratio = _gain_sum(gain, _discount(_rank), _rank, k) / ideal
+    ratio = gain_sum(gain, discount(rank), rank, k) / ideal
     return pl.when(ideal != 0).then(ratio.clip(upper_bound=1))  # sums in two orders round apart
 
 
-@labelled("r_precision", aliases={"rprec": "r_precision"})
-def r_precision() -> pl.Expr:
+@labelled(
+    "r_precision",
+    aliases={"rprec": "r_precision", "Rprec_mult_{}": "r_precision(multiple={})"},
+)
+def r_precision(*, multiple: float = 1) -> pl.Expr:
     """
-    R-precision: hits among the first R items / R, where R is the number of relevant items.
+    R-precision: hits among the first K items / K, where K = R, the number of relevant items.
+
+    Parameters
+    ----------
+    multiple
+        K is ⌊multiple·R + 0.9⌋, as in trec_eval.
 
     Returns
     -------
     Expr
         Float64 in [0, 1], named ``r_precision``. Null for a user without a relevant item.
 
+    Raises
+    ------
+    ValueError
+        If ``multiple`` is no number from 0.
+
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``total``. trec_eval: ``Rprec``.
+    Reads ``relevant``, ``rank`` and ``total``. trec_eval: ``Rprec``, ``Rprec_mult_x``.
 
     Examples
     --------
@@ -470,7 +483,8 @@ def r_precision() -> pl.Expr:
     >>> judged.rank.evaluate(rf.r_precision()).item(0, "r_precision")
     0.5
     """
-    return _where_relevant((_relevant & (_rank <= pl.col("total"))).sum() / _R)
+    last = total if multiple == 1 else (multiple * total + 0.9).floor()
+    return where_relevant(share((relevant & (rank <= last)).sum(), last.max()))
 
 
 @labelled("attainable_precision")
@@ -506,7 +520,7 @@ def attainable_precision_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.attainable_precision_at(5)).item(0, "attainable_precision@5")
     0.4
     """
-    return _where_relevant(pl.min_horizontal(_R, k) / k)
+    return where_relevant(pl.min_horizontal(R, k) / k)
 
 
 @labelled("attainable_recall")
@@ -541,7 +555,7 @@ def attainable_recall_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.attainable_recall_at(1)).item(0, "attainable_recall@1")
     0.5
     """
-    return _where_relevant(pl.min_horizontal(_R, k) / _R)
+    return where_relevant(pl.min_horizontal(R, k) / R)
 
 
 @labelled_mean("gmap")
@@ -564,68 +578,7 @@ def gm_map() -> Mean:
     return Mean(average_precision(), over_users)
 
 
-# ------------------------------------------------------------------ the words of the formulas
-
-
-def _within(k: int | None) -> pl.Expr:
-    """A relevant item among the first k."""
-    return _relevant & (_rank.is_not_null() if k is None else _rank <= k)
-
-
-def _hits(k: int | None) -> pl.Expr:
-    return _within(k).sum().cast(pl.Int64)
-
-
-def _length(k: int | None) -> pl.Expr:
-    """min(k, length of the list)."""
-    return _retrieved if k is None else pl.min_horizontal(_retrieved, k)
-
-
-def _attainable(k: int | None) -> pl.Expr:
-    """min(k, R); without k, the length of the list stands for it."""
-    return pl.min_horizontal(_R, _retrieved if k is None else k)
-
-
 def _f(k: int | None, beta: float) -> pl.Expr:
     weight = beta * beta
-    share = _share((1 + weight) * _hits(k), weight * _R + (_retrieved if k is None else k))
-    return share.clip(upper_bound=1)  # 1 + β² rounds
-
-
-def _gain_sum(gain: Gain, weight: pl.Expr, position: pl.Expr, k: int | None) -> pl.Expr:
-    """Σ gain·weight over the rows at position ≤ k."""
-    gains = _gain(gain)
-    inside = position.is_not_null() if k is None else position <= k
-    # 0·gain, not 0: a grade without a gain (NaN) must show wherever it stands
-    return pl.when(inside).then(gains * weight).otherwise(0.0 * gains).sum()
-
-
-def _gain(gain: Gain) -> pl.Expr:
-    """The gain of a row; NaN where a mapping does not know the grade."""
-    grade = pl.col("relevance").cast(pl.Float64)
-    if gain == "linear":
-        return grade
-    if gain == "exponential":
-        return pl.lit(2.0).pow(grade) - 1
-    gains = dict(gain)
-    if len(gains) > 100:  # a chain of so many tests is slow, but replace_strict does not stream
-        nan = float("nan")
-        return grade.replace_strict(gains, default=nan, return_dtype=pl.Float64)
-    mapped = pl.lit(float("nan"))
-    for known, value in gains.items():
-        mapped = pl.when(pl.col("relevance") == known).then(value).otherwise(mapped)
-    return mapped
-
-
-def _discount(position: pl.Expr) -> pl.Expr:
-    return 1 / (position.cast(pl.Float64) + 1).log(2)
-
-
-def _share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    """Part / whole, and 0 where the whole is 0."""
-    return pl.when(whole > 0).then(part / whole).otherwise(0.0)
-
-
-def _where_relevant(value: pl.Expr) -> pl.Expr:
-    """Null for a user without a relevant item: 0/0 is not 0."""
-    return pl.when(_relevant.any()).then(value)
+    measure = share((1 + weight) * found(k), weight * R + (n if k is None else k))
+    return measure.clip(upper_bound=1)  # 1 + β² rounds

@@ -1,0 +1,653 @@
+"""The measures of trec_eval that the core does not have."""
+
+from typing import Literal
+
+import polars as pl
+
+from rankframe.labels import Mean, Signed, labelled, labelled_mean
+from rankframe.metrics.words import (
+    R,
+    discount,
+    found,
+    gain_of,
+    gain_sum,
+    hits,
+    n,
+    rank,
+    relevance,
+    relevant,
+    share,
+    total,
+    where_relevant,
+    within,
+)
+
+_judged = pl.col("judged")
+_judged_hits = pl.col("judged_hits")
+#: n of every judged user, also of one without an item of grade > 0
+_listed = pl.col("retrieved").filter(_judged.is_not_null()).max()
+
+
+@labelled(
+    "interpolated_precision", aliases={"iprec_at_recall_{}": "interpolated_precision(recall={})"}
+)
+def interpolated_precision(
+    recall: float, *, points: Literal["nearest", "floor"] = "nearest"
+) -> pl.Expr:
+    """
+    Interpolated precision: the best hits / rank at any rank of at least this recall.
+
+    Parameters
+    ----------
+    recall
+        Recall level, from 0 to 1.
+    points
+        The recall level is reached by ``"nearest"`` = round(recall·R) hits, halves up (trec_eval
+        10), or by ``"floor"`` = ⌊recall·R + 0.9⌋ (trec_eval 9).
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``interpolated_precision(recall=…)``; 0 where the list never
+        reaches the level. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If recall is not in [0, 1], or ``points`` is unknown.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``hits`` and ``total``. trec_eval: ``iprec_at_recall_x``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [0, 1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.interpolated_precision(0.5)).row(0)
+    (1, 0.6666666666666666)
+    """
+    if recall > 1:
+        msg = f"interpolated_precision: recall must be a number from 0 to 1, not {recall}"
+        raise ValueError(msg)
+    return where_relevant(_interpolated(recall, points))
+
+
+@labelled("eleven_point_precision", aliases={"11pt_avg": "eleven_point_precision"})
+def eleven_point_precision(*, points: Literal["nearest", "floor"] = "nearest") -> pl.Expr:
+    """
+    11-point average: the mean of interpolated precision at recall 0, 0.1, … 1.
+
+    Parameters
+    ----------
+    points
+        As in ``interpolated_precision``.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``eleven_point_precision``. Null for a user without a relevant
+        item.
+
+    Raises
+    ------
+    ValueError
+        If ``points`` is unknown.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``hits`` and ``total``. trec_eval: ``11pt_avg``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [0, 1]})
+    >>> judged.rank.evaluate(rf.eleven_point_precision()).item(0, "eleven_point_precision")
+    0.5
+    """
+    return where_relevant(pl.mean_horizontal(_interpolated(i / 10, points) for i in range(11)))
+
+
+@labelled("bpref")
+def bpref() -> pl.Expr:
+    """
+    Binary preference: Σ (1 − min(v, R) / min(N, R)) over the hits / R.
+
+    v is the number of judged items above the hit that are not relevant, N how many there are.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``bpref``. Null for a user without a relevant item.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``hits``, ``total``, ``judged_hits`` and ``nonrelevant``; unjudged
+    items are passed over. Buckley and Voorhees, *SIGIR* 2004. trec_eval: ``bpref``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.bpref()).item(0, "bpref")
+    0.5
+    """
+    above = _judged_hits - hits
+    lost = pl.min_horizontal(above, total) / pl.min_horizontal("nonrelevant", total)
+    kept = pl.when(above > 0).then(1 - lost).otherwise(1.0)
+    return where_relevant(kept.filter(within(None)).sum() / R)
+
+
+@labelled("infap")
+def inferred_average_precision() -> pl.Expr:
+    """
+    Inferred AP: the expected AP where only a sample of the pool was judged.
+
+    Σ (1 + (p − 1)·(h − 1 + ε) / (j − 1 + 2ε)) / rank over the hits / R, with h, j, p the relevant,
+    judged and pooled items at or above the hit, and ε = 1e-5.
+
+    Returns
+    -------
+    Expr
+        Float64, named ``infap``. Null for a user without a relevant item.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``hits``, ``judged_hits`` and ``pooled_hits``; a negative grade
+    means pooled, but not judged. Yilmaz and Aslam, *CIKM* 2006. trec_eval: ``infAP``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 1]}
+    ... )
+    >>> round(judged.rank.evaluate(rf.inferred_average_precision()).item(0, "infap"), 4)
+    0.8333
+    """
+    epsilon = 1e-5
+    share_above = (hits - 1 + epsilon) / (_judged_hits - 1 + 2 * epsilon)
+    precisions = (1 + (pl.col("pooled_hits") - 1) * share_above) / rank
+    return where_relevant(precisions.filter(within(None)).sum() / R)
+
+
+@labelled("g")
+def g_measure() -> pl.Expr:
+    """
+    G: Σ g / log2(2 + ideal cumulated gain − cumulated gain) over the items found / Σ g.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``g``. Null for a user without an item of grade > 0.
+
+    Notes
+    -----
+    Reads ``relevance``, ``rank``, ``gains``, ``ideal_gains`` and ``graded``. trec_eval: ``G``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 1]}
+    ... )
+    >>> round(judged.rank.evaluate(rf.g_measure()).item(0, "g"), 4)
+    0.8155
+    """
+    gain, graded = gain_of("linear"), pl.col("graded")
+    beyond = pl.when(rank > graded).then(rank - graded).otherwise(0)
+    behind = pl.col("ideal_gains") + beyond - pl.col("gains")
+    weighed = (gain / (2 + behind).log(2)).filter(rank.is_not_null())
+    return pl.when(gain.sum() > 0).then(weighed.sum() / gain.sum())
+
+
+@labelled("bin_g", aliases={"binG": "bin_g"})
+def binary_g_measure() -> pl.Expr:
+    """
+    Binary G: Σ 1 / log2(2 + rank − hits) over the hits / R.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``bin_g``. Null for a user without a relevant item.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank`` and ``hits``. trec_eval: ``binG``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 0]}
+    ... )
+    >>> judged.rank.evaluate(rf.binary_g_measure()).item(0, "bin_g")
+    1.0
+    """
+    return where_relevant((1 / (2 + rank - hits).log(2)).filter(within(None)).sum() / R)
+
+
+@labelled("ndcg_rel")
+def ndcg_at_relevant() -> pl.Expr:
+    """
+    Mean nDCG at the items of grade > 0; one that was not found counts with nDCG of the whole list.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``ndcg_rel``. Null for a user without an item of grade > 0.
+
+    Notes
+    -----
+    Reads ``relevance``, ``rank``, ``ideal_rank``, ``discounted_gains`` and
+    ``ideal_discounted_gains``. trec_eval: ``ndcg_rel``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 0]}
+    ... )
+    >>> judged.rank.evaluate(rf.ndcg_at_relevant()).item(0, "ndcg_rel")
+    1.0
+    """
+    at_found = pl.col("discounted_gains") / pl.col("ideal_discounted_gains")
+    is_found = (relevance > 0) & rank.is_not_null()
+    items = (relevance > 0).sum().cast(pl.Int64)
+    missed = items - is_found.sum().cast(pl.Int64)
+    return pl.when(items > 0).then((at_found.filter(is_found).sum() + missed * _ndcg()) / items)
+
+
+@labelled("rndcg")
+def ndcg_at_levels() -> pl.Expr:
+    """
+    Mean nDCG at the ends of the grades in the ideal list (and of the list, if longer by 2).
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``rndcg``. Null for a user without a relevant item.
+
+    Notes
+    -----
+    Reads ``relevant``, ``relevance``, ``rank``, ``ideal_rank``, ``level_weight`` and ``retrieved``.
+    trec_eval: ``Rndcg``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 0]}
+    ... )
+    >>> judged.rank.evaluate(rf.ndcg_at_levels()).item(0, "rndcg")
+    1.0
+    """
+    positive = relevance > 0
+    levels = relevance.filter(positive).n_unique().cast(pl.Int64)
+    longer = (n >= positive.sum().cast(pl.Int64) + 2).cast(pl.Int64)
+    at_levels = gain_of("linear") * discount(rank) * pl.col("level_weight")
+    return where_relevant((at_levels.sum() + longer * _ndcg()) / (levels + longer))
+
+
+@labelled("set_ap", aliases={"set_map": "set_ap"})
+def set_average_precision() -> pl.Expr:
+    """
+    Unranked AP: precision times recall of the whole list, hits² / (n·R).
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``set_ap``. Null for a user without a relevant item; 0 for an empty
+        list.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank`` and ``retrieved``. trec_eval: ``set_map``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.set_average_precision()).item(0, "set_ap")
+    0.25
+    """
+    return where_relevant(share(found(None) ** 2, n * R))
+
+
+@labelled(
+    "utility",
+    aliases={"utility.{},{},{},{}": "utility(relevant={}, nonrelevant={}, missed={}, rest={})"},
+)
+def utility(
+    relevant: Signed = 1,
+    nonrelevant: Signed = -1,
+    missed: Signed = 0,
+    rest: Signed = 0,
+    collection: float = 0,
+) -> pl.Expr:
+    """
+    Linear utility of the set: a·hits + b·(n − hits) + c·(R − hits) + d·(D + hits − n − R).
+
+    Parameters
+    ----------
+    relevant, nonrelevant, missed, rest
+        The weights a, b, c, d.
+    collection
+        D, the number of items in the collection.
+
+    Returns
+    -------
+    Expr
+        Float64, named ``utility``. Null for a user without a judged item.
+
+    Raises
+    ------
+    ValueError
+        If a weight is no finite number.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``retrieved`` and ``judged``. trec_eval: ``utility.a,b,c,d``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.utility()).item(0, "utility")
+    1.0
+    """
+    hit = found(None)
+    value = relevant * hit + nonrelevant * (_listed - hit) + missed * (R - hit)
+    return (value + rest * (collection + hit - _listed - R)).cast(pl.Float64)
+
+
+@labelled("yaap")
+def yaap() -> pl.Expr:
+    """
+    Yet another AP: ln((1 + S) / (1 + R − S)), where S = Σ hits / rank over the hits.
+
+    Returns
+    -------
+    Expr
+        Float64, named ``yaap``. Null for a user without a relevant item.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank`` and ``hits``. trec_eval: ``yaap``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame({"user": [1], "item": [7], "rank": [1], "relevance": [1]})
+    >>> round(judged.rank.evaluate(rf.yaap()).item(0, "yaap"), 4)
+    0.6931
+    """
+    precisions = (hits / rank).filter(within(None)).sum()
+    return where_relevant(((1 + precisions) / (1 + R - precisions)).log())
+
+
+@labelled("rbp")
+def rank_biased_precision(p: float = 0.8, *, gain: Literal["binary", "user"] = "binary") -> pl.Expr:
+    """
+    Rank-biased precision: (1 − p)·Σ u·p^(rank − 1), u = 1 for a relevant item.
+
+    Parameters
+    ----------
+    p
+        Persistence: the chance that a reader goes on to the next item, 0 < p < 1.
+    gain
+        ``"binary"``: u = 1 for a relevant item; ``"user"``: u = grade / the user's highest grade,
+        which is trec_eval's.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``rbp``. Null for a user without a relevant item (of grade > 0).
+
+    Raises
+    ------
+    ValueError
+        If p is not between 0 and 1, or ``gain`` is unknown.
+
+    Notes
+    -----
+    Reads ``relevant`` or ``relevance``, and ``rank``. Moffat and Zobel, *ACM TOIS* 27(1), 2008.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.rank_biased_precision(0.5)).item(0, "rbp(p=0.5)")
+    0.625
+    """
+    _check_persistence(p)
+    weight = (1 - p) * pl.lit(p).pow(rank - 1)
+    if gain == "binary":
+        return where_relevant(weight.filter(within(None)).sum())
+    grade = gain_of("linear")
+    return pl.when(grade.max() > 0).then((grade * weight).sum() / grade.max())
+
+
+@labelled("rbp_residual", aliases={"rbp_resid": "rbp_residual"})
+def rank_biased_residual(
+    p: float = 0.8, *, counts: Literal["always", "unjudged"] = "always"
+) -> pl.Expr:
+    """
+    Residual of RBP: 1 − (1 − p)·Σ p^(rank − 1) over the judged items, what RBP might yet gain.
+
+    Parameters
+    ----------
+    p
+        Persistence, 0 < p < 1.
+    counts
+        ``"always"``, or only where something ``"unjudged"`` was retrieved, else 0: trec_eval's.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``rbp_residual``. Null for a user without a judged item.
+
+    Raises
+    ------
+    ValueError
+        If p is not between 0 and 1, or ``counts`` is unknown.
+
+    Notes
+    -----
+    Reads ``judged`` and ``rank``, and ``retrieved`` for ``"unjudged"``. Moffat and Zobel,
+    *ACM TOIS* 27(1), 2008.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, None]}
+    ... )
+    >>> judged.rank.evaluate(rf.rank_biased_residual(0.5)).item(0, "rbp_residual(p=0.5)")
+    0.5
+    """
+    _check_persistence(p)
+    seen = _judged & rank.is_not_null()
+    residual = 1 - ((1 - p) * pl.lit(p).pow(rank - 1)).filter(seen).sum()
+    if counts == "always":
+        return residual
+    return pl.when(n > seen.sum().cast(pl.Int64)).then(residual).otherwise(0.0)
+
+
+@labelled("unjudged", aliases={"unj_{}": "unjudged@{}"})
+def unjudged_at(k: int) -> pl.Expr:
+    """
+    Unjudged: the share of the first k items that have no judgment, or a negative grade.
+
+    Parameters
+    ----------
+    k
+        Cut-off.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``unjudged@k``. Null for a user without a row in the truth.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1.
+
+    Notes
+    -----
+    Reads ``judged``, ``rank`` and ``retrieved``; a short list counts as judged below its end.
+    trec_eval: ``unj_k``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, None]}
+    ... )
+    >>> judged.rank.evaluate(rf.unjudged_at(2)).item(0, "unjudged@2")
+    0.5
+    """
+    seen = (_judged & (rank <= k)).sum().cast(pl.Int64)
+    return (pl.min_horizontal(n, k) - seen) / k
+
+
+@labelled("num_retrieved", aliases={"num_ret": "num_retrieved"}, over_users=pl.Expr.sum)
+def num_retrieved() -> pl.Expr:
+    """
+    Number of items retrieved; over users, their sum.
+
+    Returns
+    -------
+    Expr
+        Int64, named ``num_retrieved``. Null for a user without a row in the truth.
+
+    Notes
+    -----
+    Reads ``judged`` and ``retrieved``. trec_eval: ``num_ret``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1], "item": [7, 8], "rank": [1, None], "relevance": [1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.num_retrieved()).item(0, "num_retrieved")
+    1
+    """
+    return _listed
+
+
+@labelled("num_relevant", aliases={"num_rel": "num_relevant"}, over_users=pl.Expr.sum)
+def num_relevant() -> pl.Expr:
+    """
+    Number of relevant items, R; over users, their sum.
+
+    Returns
+    -------
+    Expr
+        Int64, named ``num_relevant``. Null for a user without an item of grade > 0.
+
+    Notes
+    -----
+    Reads ``relevant``. trec_eval: ``num_rel`` (of which the sum under ``-c`` ignores ``-l``).
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1], "item": [7, 8], "rank": [1, None], "relevance": [1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.num_relevant()).item(0, "num_relevant")
+    2
+    """
+    return R
+
+
+@labelled("num_hits", aliases={"num_rel_ret": "num_hits"}, over_users=pl.Expr.sum)
+def num_hits() -> pl.Expr:
+    """
+    Number of relevant items retrieved; over users, their sum.
+
+    Returns
+    -------
+    Expr
+        Int64, named ``num_hits``. Null for a user without an item of grade > 0.
+
+    Notes
+    -----
+    Reads ``relevant`` and ``rank``. trec_eval: ``num_rel_ret``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1], "item": [7, 8], "rank": [1, None], "relevance": [1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.num_hits()).item(0, "num_hits")
+    1
+    """
+    return found(None)
+
+
+@labelled(
+    "num_nonrelevant",
+    aliases={"num_nonrel_judged_ret": "num_nonrelevant"},
+    over_users=pl.Expr.sum,
+)
+def num_nonrelevant() -> pl.Expr:
+    """
+    Number of items retrieved that are judged and not relevant; over users, their sum.
+
+    Returns
+    -------
+    Expr
+        Int64, named ``num_nonrelevant``. Null for a user without a row in the truth.
+
+    Notes
+    -----
+    Reads ``judged``, ``relevant`` and ``rank``. trec_eval: ``num_nonrel_judged_ret``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 0]}
+    ... )
+    >>> judged.rank.evaluate(rf.num_nonrelevant()).item(0, "num_nonrelevant")
+    1
+    """
+    return (_judged & ~relevant & rank.is_not_null()).sum().cast(pl.Int64)
+
+
+@labelled_mean("num_users", aliases={"num_q": "num_users"})
+def num_users() -> Mean:
+    """Number of users."""
+
+    def over_users(_: pl.Expr) -> pl.Expr:
+        return pl.len().cast(pl.Int64)
+
+    return Mean(R, over_users)
+
+
+@labelled_mean("gm_bpref")
+def gm_bpref() -> Mean:
+    """Geometric mean of bpref of trec_eval: exp(mean(ln(max(bpref, 1e-5))))."""
+
+    def over_users(value: pl.Expr) -> pl.Expr:
+        return value.clip(lower_bound=1e-5).log().mean().exp()
+
+    return Mean(bpref(), over_users)
+
+
+def _interpolated(recall: float, points: str) -> pl.Expr:
+    """The best precision at a hit that reaches the recall level."""
+    level = recall * total
+    halves_up = pl.when(level - level.floor() >= 0.5).then(level.ceil()).otherwise(level.floor())
+    need = halves_up if points == "nearest" else (level + 0.9).floor()
+    return (hits / rank).filter(within(None) & (hits >= need)).max().fill_null(0.0)
+
+
+def _ndcg() -> pl.Expr:
+    """NDCG of the whole list."""
+    ideal_rank = pl.col("ideal_rank")
+    ideal = gain_sum("linear", discount(ideal_rank), ideal_rank, None)
+    return gain_sum("linear", discount(rank), rank, None) / ideal
+
+
+def _check_persistence(p: float) -> None:
+    if not 0 < p < 1:
+        msg = f"p must be a number between 0 and 1, not {p}"
+        raise ValueError(msg)

@@ -1,0 +1,170 @@
+"""The vocabulary: every column that metrics are written on, each derived in one place.
+
+A metric reduces the rows of one user: the items of grade > 0, retrieved or not. One that reads
+``judged`` reduces all rows of the truth instead. What a metric reads is seen in its expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from rankframe.labels import is_number, whole_number
+
+if TYPE_CHECKING:
+    from rankframe.table import Street
+
+#: What each column means; the names are reserved in a judged table.
+VOCABULARY = {
+    "rank": "1-based position in the list; null = not retrieved",
+    "relevance": "the grade",
+    "relevant": "the grade reaches relevant_at (by default: is > 0)",
+    "hits": "relevant items at or above this rank; null where rank is",
+    "ideal_rank": "position in the ideal list, highest grade first; null where the grade is ≤ 0",
+    "total": "R, the number of relevant items of the user",
+    "graded": "number of items of grade > 0 of the user",
+    "retrieved": "n, the length of the user's list; 0 where there is none",
+    "judged": "the grade is ≥ 0; a metric that reads it reduces all rows of the truth",
+    "judged_hits": "judged items at or above this rank; null where rank is",
+    "pooled_hits": "judged items and items of negative grade at or above this rank",
+    "nonrelevant": "number of judged items of the user that are not relevant",
+    "gains": "cumulated gain at this rank; null where rank is",
+    "discounted_gains": "discounted cumulated gain at this rank; null where rank is",
+    "ideal_gains": "cumulated gain of the ideal list, as deep as this rank",
+    "ideal_discounted_gains": "discounted cumulated gain of the ideal list, as deep as this rank",
+    "level_weight": "Σ 1/IDCG(p) over the ends p ≥ rank of the grades in the ideal list",
+}
+
+#: What ``relevant`` gives unasked.
+BASIC = ("rank", "relevance", "relevant", "hits", "ideal_rank", "total", "retrieved")
+
+_WIDE = {"judged", "judged_hits", "pooled_hits", "nonrelevant"}
+_IDEAL = {"ideal_gains", "ideal_discounted_gains", "level_weight"}
+
+_rank = pl.col("rank")
+_relevance = pl.col("relevance")
+
+
+def vocabulary_rows(
+    street: Street,
+    reads: Collection[str],
+    *,
+    relevant_at: float | None,
+    judged_only: bool = False,
+    depth: int | None = None,
+) -> pl.LazyFrame:
+    """Give the rows that a metric reduces, with the columns that it reads.
+
+    The optimizer drops the windows that nobody reads. Joins it does not drop, and rows of the
+    truth that are not relevant it cannot know to be unread: these come only where they are read.
+    """
+    if relevant_at is not None and not (is_number(relevant_at) and relevant_at > 0):
+        msg = f"relevant_at must be a number > 0, not {relevant_at!r}"
+        raise ValueError(msg)
+    keys = street.tables[0].keys
+    judged, listed = _cut(street.judged, depth), _cut(street.run, depth)
+    if judged_only:
+        judged = listed = _condensed(judged, keys)
+    wide = not _WIDE.isdisjoint(reads)
+    rows = judged.filter(_relevance.is_not_null() if wide else _relevance > 0)
+    line = _relevance > 0 if relevant_at is None else _relevance >= relevant_at
+    rows = rows.with_columns(relevant=line)
+    if wide:
+        rows = _with_judged(rows, keys)
+        if "judged" not in reads:
+            rows = rows.filter(_relevance > 0)
+    rows = _with_windows(rows, keys)
+    if not _IDEAL.isdisjoint(reads):
+        rows = _with_ideal(rows, keys)
+    if "retrieved" in reads:
+        lengths = listed.filter(_rank.is_not_null()).group_by(keys).agg(retrieved=_count(pl.len()))
+        rows = rows.join(lengths, on=keys, how="left")
+        rows = rows.with_columns(pl.col("retrieved").fill_null(0))
+    return rows
+
+
+def _cut(judged: pl.LazyFrame, depth: int | None) -> pl.LazyFrame:
+    """Cut the lists to ``depth``: what is below was not retrieved."""
+    if depth is None:
+        return judged
+    deepest = whole_number("depth", depth)
+    return judged.with_columns(pl.when(_rank <= deepest).then("rank").alias("rank"))
+
+
+def _condensed(judged: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """Drop the unjudged items, and close the ranks."""
+    rows = judged.filter(_relevance >= 0)
+    # "min", not "ordinal": two items at one rank must stay so, for the checks to see them
+    return rows.with_columns(_count(_rank.rank("min").over(keys)))
+
+
+def _with_judged(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    judged = _relevance >= 0
+    return rows.with_columns(
+        judged=judged,
+        judged_hits=_running(judged.cast(pl.Int64), keys),
+        pooled_hits=_running(_relevance.is_not_null().cast(pl.Int64), keys),
+        nonrelevant=_count((judged & ~pl.col("relevant")).sum().over(keys)),
+    )
+
+
+def _with_windows(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    positive = _relevance > 0
+    gain = _relevance.cast(pl.Float64).clip(lower_bound=0)
+    ideal_rank = _count(_relevance.rank("ordinal", descending=True).over(keys))
+    return rows.with_columns(
+        hits=_running(pl.col("relevant").cast(pl.Int64), keys),
+        ideal_rank=pl.when(positive).then(ideal_rank),
+        total=_count(pl.col("relevant").sum().over(keys)),
+        graded=_count(positive.sum().over(keys)),
+        gains=_running(gain, keys),
+        discounted_gains=_running(gain / (_rank.cast(pl.Float64) + 1).log(2), keys),
+    )
+
+
+def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """Look up at each rank how far the ideal list has come; below its end, its end."""
+    gain, position = _relevance.cast(pl.Float64), pl.col("ideal_rank")
+
+    def down(value: pl.Expr, *, reverse: bool = False) -> pl.Expr:
+        return value.cum_sum(reverse=reverse).over(keys, order_by="ideal_rank")
+
+    last = (
+        (_relevance != _relevance.shift(-1)).over(keys, order_by="ideal_rank").fill_null(value=True)
+    )
+    discounted = pl.col("ideal_discounted_gains")
+    ideal = (
+        rows.filter(_relevance > 0)
+        .select(*keys, "relevance", "ideal_rank")
+        .with_columns(
+            ideal_gains=down(gain),
+            ideal_discounted_gains=down(gain / (position.cast(pl.Float64) + 1).log(2)),
+            last=last,
+        )
+        .with_columns(
+            down(pl.when("last").then(1 / discounted).otherwise(0.0), reverse=True).alias(
+                "level_weight"
+            )
+        )
+        .drop("relevance", "last")
+    )
+    depth = pl.when(_rank.is_not_null()).then(pl.min_horizontal("rank", "graded"))
+    joined = rows.with_columns(depth.alias("__rankframe_depth")).join(
+        ideal, left_on=[*keys, "__rankframe_depth"], right_on=[*keys, "ideal_rank"], how="left"
+    )
+    beyond = _rank > pl.col("graded")
+    weight = pl.when(beyond).then(0.0).otherwise("level_weight").alias("level_weight")
+    return joined.with_columns(weight).drop("__rankframe_depth")
+
+
+def _running(value: pl.Expr, keys: Sequence[str]) -> pl.Expr:
+    """Running sum in rank order, null where the item was not retrieved."""
+    above = value.cum_sum().over(keys, order_by="rank", nulls_last=True)
+    return pl.when(_rank.is_not_null()).then(above)
+
+
+def _count(number: pl.Expr) -> pl.Expr:
+    """Counts are unsigned in polars, and wrap."""
+    return number.cast(pl.Int64)
