@@ -32,6 +32,8 @@ def _choices(parameter: inspect.Parameter) -> list[object]:
         return ["linear", "exponential", GAINS]
     if get_origin(annotation) is Literal:
         return list(get_args(annotation))
+    if annotation == float | None:
+        return [None, 4]
     if annotation is Signed:
         return [parameter.default, {"nonrelevant": -0.5, "missed": -1}.get(parameter.name, 2)]
     if annotation is float:

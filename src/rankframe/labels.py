@@ -275,20 +275,26 @@ def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
     try:
         if annotation is int:
             return int(text)
-        if annotation in (float, Signed):
+        if annotation in (float, Signed, float | None):
             return float(text)
-        if annotation is Gain and ":" in text:
-            pairs = [pair.split(":") for pair in text.split(";")]
-            gains = {float(grade): float(gain) for grade, gain in pairs}
-            return gains if len(gains) == len(pairs) else _fail()
+        if annotation is Gain:
+            return gain_from(text)
     except ValueError:
         msg = f"metric {label!r}: {name} cannot be read from {text!r}"
         raise ValueError(msg) from None
     return text
 
 
-def _fail() -> Any:
-    raise ValueError
+def gain_from(text: str) -> Gain:
+    """Read a gain as labels write it."""
+    if ":" not in text:
+        return cast("Gain", text)
+    pairs = [pair.split(":") for pair in text.split(";")]
+    gains = {float(grade): float(gain) for grade, gain in pairs}
+    if len(gains) < len(pairs):
+        msg = "a grade is there twice"
+        raise ValueError(msg)
+    return gains
 
 
 def _unknown(label: str) -> str:
@@ -350,15 +356,16 @@ def _canonical(entry: _Entry, options: Mapping[str, Any]) -> str:
         for name, value in options.items()
         if name != "k" and value != parameters[name].default
     }
-    written = ", ".join(f"{name}={_text(value)}" for name, value in shown.items())
+    written = ", ".join(f"{name}={as_text(value)}" for name, value in shown.items())
     k = options.get("k")
     return (f"{entry.label}({written})" if shown else entry.plain) + (f"@{k}" if k else "")
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
+    """Write a parameter as labels do."""
     if isinstance(value, Mapping):
         gains = cast("Mapping[float, float]", value)
-        return ";".join(f"{_text(grade)}:{_text(gain)}" for grade, gain in gains.items())
+        return ";".join(f"{as_text(grade)}:{as_text(gain)}" for grade, gain in gains.items())
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
@@ -391,6 +398,8 @@ def _check_option(name: str, value: Any, annotation: Any) -> Any:
             msg = f"{name} must be one of {options}{also}, not {value!r}"
             raise ValueError(msg)
         return value
+    if annotation == float | None:
+        return None if value is None else _number(name, value, least=0)
     if annotation in (float, Signed):
         return _number(name, value, least=0 if annotation is float else -math.inf)
     return None if value is None and type(None) in choices else whole_number(name, value)

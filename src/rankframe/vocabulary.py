@@ -6,12 +6,14 @@ A metric reduces the rows of one user: the items of grade > 0, retrieved or not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankframe.labels import is_number, whole_number
+from rankframe.labels import gain_from, is_number, whole_number
+from rankframe.metrics.words import gain_of, stop_chance
 
 if TYPE_CHECKING:
     from rankframe.table import Street
@@ -34,11 +36,18 @@ VOCABULARY = {
     "discounted_gains": "discounted cumulated gain at this rank; null where rank is",
     "ideal_gains": "cumulated gain of the ideal list, as deep as this rank",
     "ideal_discounted_gains": "discounted cumulated gain of the ideal list, as deep as this rank",
+    "top_grade": "the highest grade of the whole truth",
+    "best_rank": "the first rank of the highest grade in the user's list",
+    "survival": "chance to come down to this rank, ERR's Π (1 − stop) over the items above",
+    "ideal_survival": "the same in the ideal list",
     "level_weight": "Σ 1/IDCG(p) over the ends p ≥ rank of the grades in the ideal list",
 }
 
 #: What ``relevant`` gives unasked.
 BASIC = ("rank", "relevance", "relevant", "hits", "ideal_rank", "total", "retrieved")
+
+#: Columns that take a parameter: ``gains(exponential)``, ``survival(4)``.
+_WITH_PARAMETER = re.compile(r"(gains|ideal_gains|survival|ideal_survival)\((.+)\)")
 
 _WIDE = {"judged", "judged_hits", "pooled_hits", "nonrelevant"}
 _IDEAL = {"ideal_gains", "ideal_discounted_gains", "level_weight"}
@@ -76,8 +85,11 @@ def vocabulary_rows(
         if "judged" not in reads:
             rows = rows.filter(_relevance > 0)
     rows = _with_windows(rows, keys)
-    if not _IDEAL.isdisjoint(reads):
-        rows = _with_ideal(rows, keys)
+    rows = _with_parameters(rows, keys, reads)
+    if "best_rank" in reads:
+        rows = _with_best_rank(rows, keys)
+    if not _IDEAL.isdisjoint(reads) or any(name.startswith("ideal_gains(") for name in reads):
+        rows = _with_ideal(rows, keys, reads)
     if "retrieved" in reads:
         lengths = listed.filter(_rank.is_not_null()).group_by(keys).agg(retrieved=_count(pl.len()))
         rows = rows.join(lengths, on=keys, how="left")
@@ -119,12 +131,45 @@ def _with_windows(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
         ideal_rank=pl.when(positive).then(ideal_rank),
         total=_count(pl.col("relevant").sum().over(keys)),
         graded=_count(positive.sum().over(keys)),
+        top_grade=_relevance.max(),
         gains=_running(gain, keys),
         discounted_gains=_running(gain / (_rank.cast(pl.Float64) + 1).log(2), keys),
     )
 
 
-def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+def _with_parameters(
+    rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]
+) -> pl.LazyFrame:
+    """Derive the columns whose names carry a parameter."""
+    columns: list[pl.Expr] = []
+    for name in reads:
+        base, parameter = _parameter(name)
+        if base == "gains":
+            columns.append(_running(gain_of(gain_from(parameter)), keys).alias(name))
+        elif base in ("survival", "ideal_survival"):
+            above = 1 - stop_chance(parameter)
+            order = "rank" if base == "survival" else "ideal_rank"
+            columns.append(
+                above.cum_prod()
+                .shift(1, fill_value=1.0)
+                .over(keys, order_by=order, nulls_last=True)
+                .alias(name)
+            )
+    return rows.with_columns(columns)
+
+
+def _parameter(name: str) -> tuple[str, str]:
+    found = _WITH_PARAMETER.fullmatch(name)
+    return (found[1], found[2]) if found else ("", "")
+
+
+def _with_best_rank(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    best = _relevance.filter(_rank.is_not_null()).max().over(keys).alias("__rankframe_best")
+    first = _rank.filter(_relevance == pl.col("__rankframe_best")).min().over(keys)
+    return rows.with_columns(best).with_columns(best_rank=first).drop("__rankframe_best")
+
+
+def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> pl.LazyFrame:
     """Look up at each rank how far the ideal list has come; below its end, its end."""
     gain, position = _relevance.cast(pl.Float64), pl.col("ideal_rank")
 
@@ -139,6 +184,12 @@ def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
         rows.filter(_relevance > 0)
         .select(*keys, "relevance", "ideal_rank")
         .with_columns(
+            *(
+                down(gain_of(gain_from(parameter))).alias(name)
+                for name in reads
+                for base, parameter in [_parameter(name)]
+                if base == "ideal_gains"
+            ),
             ideal_gains=down(gain),
             ideal_discounted_gains=down(gain / (position.cast(pl.Float64) + 1).log(2)),
             last=last,

@@ -384,7 +384,12 @@ def yaap() -> pl.Expr:
 
 
 @labelled("rbp")
-def rank_biased_precision(p: float = 0.8, *, gain: Literal["binary", "user"] = "binary") -> pl.Expr:
+def rank_biased_precision(
+    p: float = 0.8,
+    *,
+    gain: Literal["binary", "graded", "user"] = "binary",
+    max_grade: float | None = None,
+) -> pl.Expr:
     """
     Rank-biased precision: (1 − p)·Σ u·p^(rank − 1), u = 1 for a relevant item.
 
@@ -393,8 +398,10 @@ def rank_biased_precision(p: float = 0.8, *, gain: Literal["binary", "user"] = "
     p
         Persistence: the chance that a reader goes on to the next item, 0 < p < 1.
     gain
-        ``"binary"``: u = 1 for a relevant item; ``"user"``: u = grade / the user's highest grade,
-        which is trec_eval's.
+        ``"binary"``: u = 1 for a relevant item; ``"graded"``: u = grade / max_grade; ``"user"``:
+        u = grade / the user's highest grade, which is trec_eval's.
+    max_grade
+        The highest grade of the scale, for ``"graded"``; None takes the highest in the truth.
 
     Returns
     -------
@@ -408,7 +415,8 @@ def rank_biased_precision(p: float = 0.8, *, gain: Literal["binary", "user"] = "
 
     Notes
     -----
-    Reads ``relevant`` or ``relevance``, and ``rank``. Moffat and Zobel, *ACM TOIS* 27(1), 2008.
+    Reads ``relevant`` or ``relevance`` and ``top_grade``, and ``rank``. Moffat and Zobel,
+    *ACM TOIS* 27(1), 2008.
 
     Examples
     --------
@@ -423,7 +431,9 @@ def rank_biased_precision(p: float = 0.8, *, gain: Literal["binary", "user"] = "
     if gain == "binary":
         return where_relevant(weight.filter(within(None)).sum())
     grade = gain_of("linear")
-    return pl.when(grade.max() > 0).then((grade * weight).sum() / grade.max())
+    top = pl.col("top_grade").max() if max_grade is None else pl.lit(float(max_grade))
+    top = grade.max() if gain == "user" else top
+    return pl.when(grade.max() > 0).then((grade * weight).sum() / top)
 
 
 @labelled("rbp_residual", aliases={"rbp_resid": "rbp_residual"})

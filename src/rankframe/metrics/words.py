@@ -60,6 +60,14 @@ def gain_sum(gain: Gain, weight: pl.Expr, position: pl.Expr, k: int | None) -> p
     return pl.when(inside).then(gains * weight).otherwise(0.0 * gains).sum()
 
 
+def stop_chance(max_grade: str) -> pl.Expr:
+    """Chance that a reader stops at a row, (2^g − 1) / 2^max; NaN for a grade above the maximum."""
+    top = pl.col("top_grade") if max_grade == "top" else pl.lit(float(max_grade))
+    grade = relevance.cast(pl.Float64).clip(lower_bound=0)
+    chance = (pl.lit(2.0).pow(grade) - 1) / pl.lit(2.0).pow(top)
+    return pl.when(grade <= top).then(chance).otherwise(float("nan"))
+
+
 def discount(position: pl.Expr) -> pl.Expr:
     """1 / log2(position + 1)."""
     return 1 / (position.cast(pl.Float64) + 1).log(2)
