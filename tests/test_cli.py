@@ -189,6 +189,20 @@ def test_trec_files_of_every_shape(tmp_path):
     assert evaluated.collect().row(0) == (1, 0.5)
 
 
+def test_metrics_are_listed_and_explained(capsys):
+    assert main(["metrics"]) == 0
+    listed = capsys.readouterr().out
+    for label, definition in [("ndcg", "Normalised DCG: DCG@k /"), ("gmap", "Geometric MAP: exp(")]:
+        assert f"│ {label} " in listed
+        assert definition in listed
+    assert main(["metrics", "P_10"]) == 0
+    explained = capsys.readouterr().out
+    assert explained.startswith("precision_at(k: int | None = None, *, divide_by")
+    assert "trec_eval:" in explained
+    assert main(["metrics", "ndgc"]) == 2
+    assert "the nearest are 'ndcg'" in capsys.readouterr().err
+
+
 def test_it_runs_as_a_module_and_knows_its_version():
     command = [sys.executable, "-W", "error", "-m", "rankframe", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)

@@ -1,6 +1,7 @@
 """The command: ``rankframe evaluate RUN TRUTH -m ndcg@10 -m map`` and ``rankframe demo``."""
 
 import argparse
+import inspect
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -12,6 +13,7 @@ import polars as pl
 from rankframe import trec
 from rankframe.checks import Columns
 from rankframe.evaluate import TREC_EVAL, TREC_EVAL_9, Users, evaluate, per_user
+from rankframe.labels import every_label, function_of
 from rankframe.table import from_lists
 
 _FORMATS = {
@@ -55,6 +57,10 @@ def _parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser("demo", help="show a small example")
     demo.set_defaults(run_command=_demo)
+
+    listing = commands.add_parser("metrics", help="list the metrics, or explain one")
+    listing.set_defaults(run_command=_metrics)
+    listing.add_argument("name", nargs="?", metavar="NAME", help="a label such as ndcg@10 or P_10")
 
     ask = commands.add_parser(
         "evaluate",
@@ -141,6 +147,18 @@ def _evaluate(given: argparse.Namespace) -> None:
         result.write_parquet(out)
     else:
         result.write_json(out)
+
+
+def _metrics(given: argparse.Namespace) -> None:
+    if given.name is not None:
+        function = function_of(given.name)
+        print(f"{function.__name__}{inspect.signature(function)}\n\n{inspect.getdoc(function)}")
+        return
+    rows = [
+        {"label": label, "definition": (inspect.getdoc(function) or "").partition("\n")[0]}
+        for label, function in every_label().items()
+    ]
+    _show(pl.DataFrame(rows))
 
 
 def _demo(_: argparse.Namespace) -> None:
@@ -248,6 +266,7 @@ def _show(result: pl.DataFrame) -> None:
         tbl_rows=-1,
         tbl_cols=-1,
         tbl_width_chars=10_000,
+        fmt_str_lengths=1_000,
         float_precision=6,
     ):
         shown = str(result)

@@ -208,6 +208,19 @@ def is_number(value: object) -> TypeGuard[float]:
     return not math.isnan(value)
 
 
+def every_label() -> dict[str, Callable[..., Any]]:
+    """Give each label as it is written without options, with its function."""
+    return {entry.plain: entry.function for entry in _ENTRIES.values()}
+
+
+def function_of(label: str) -> Callable[..., Any]:
+    """Give the function that a label calls."""
+    found = _find(label)
+    if found is None:
+        raise ValueError(_unknown(label))
+    return found[0].function
+
+
 # ------------------------------------------------------------------ reading labels
 
 _LABEL = re.compile(r"(?P<name>[^@()]+?)\s*(?:\((?P<options>[^()]*)\))?\s*(?:@\s*(?P<k>.+))?")

@@ -6,7 +6,6 @@ A metric reduces the rows of one user: the items of grade > 0, retrieved or not.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
@@ -32,25 +31,30 @@ VOCABULARY = {
     "judged_hits": "judged items at or above this rank; null where rank is",
     "pooled_hits": "judged items and items of negative grade at or above this rank",
     "nonrelevant": "number of judged items of the user that are not relevant",
-    "gains": "cumulated gain at this rank; null where rank is",
+    "gains": "cumulated gain at this rank; null where rank is; of another gain: gains(exponential)",
     "discounted_gains": "discounted cumulated gain at this rank; null where rank is",
-    "ideal_gains": "cumulated gain of the ideal list, as deep as this rank",
+    "ideal_gains": "the same of the ideal list, as deep as this rank: ideal_gains(exponential)",
     "ideal_discounted_gains": "discounted cumulated gain of the ideal list, as deep as this rank",
     "top_grade": "the highest grade of the whole truth",
     "best_rank": "the first rank of the highest grade in the user's list",
-    "survival": "chance to come down to this rank, ERR's Π (1 − stop) over the items above",
-    "ideal_survival": "the same in the ideal list",
+    "survival": "ERR's chance to come down to this rank; for a highest grade of 4: survival(4)",
+    "ideal_survival": "the same in the ideal list: ideal_survival(4)",
     "level_weight": "Σ 1/IDCG(p) over the ends p ≥ rank of the grades in the ideal list",
 }
 
 #: What ``relevant`` gives unasked.
 BASIC = ("rank", "relevance", "relevant", "hits", "ideal_rank", "total", "retrieved")
 
-#: Columns that take a parameter: ``gains(exponential)``, ``survival(4)``.
-_WITH_PARAMETER = re.compile(r"(gains|ideal_gains|survival|ideal_survival)\((.+)\)")
+#: Columns that take a parameter, with its default.
+_PARAMETERS = {
+    "gains": "linear",
+    "ideal_gains": "linear",
+    "survival": "top",
+    "ideal_survival": "top",
+}
 
 _WIDE = {"judged", "judged_hits", "pooled_hits", "nonrelevant"}
-_IDEAL = {"ideal_gains", "ideal_discounted_gains", "level_weight"}
+_IDEAL = {"ideal_gains", "ideal_discounted_gains", "level_weight"}  # these cost a join
 
 _rank = pl.col("rank")
 _relevance = pl.col("relevance")
@@ -88,7 +92,7 @@ def vocabulary_rows(
     rows = _with_parameters(rows, keys, reads)
     if "best_rank" in reads:
         rows = _with_best_rank(rows, keys)
-    if not _IDEAL.isdisjoint(reads) or any(name.startswith("ideal_gains(") for name in reads):
+    if not _IDEAL.isdisjoint(name.partition("(")[0] for name in reads):
         rows = _with_ideal(rows, keys, reads)
     if "retrieved" in reads:
         lengths = listed.filter(_rank.is_not_null()).group_by(keys).agg(retrieved=_count(pl.len()))
@@ -132,7 +136,6 @@ def _with_windows(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
         total=_count(pl.col("relevant").sum().over(keys)),
         graded=_count(positive.sum().over(keys)),
         top_grade=_relevance.max(),
-        gains=_running(gain, keys),
         discounted_gains=_running(gain / (_rank.cast(pl.Float64) + 1).log(2), keys),
     )
 
@@ -159,8 +162,9 @@ def _with_parameters(
 
 
 def _parameter(name: str) -> tuple[str, str]:
-    found = _WITH_PARAMETER.fullmatch(name)
-    return (found[1], found[2]) if found else ("", "")
+    """Read ``gains(exponential)`` or plain ``gains``."""
+    base, _, parameter = name.removesuffix(")").partition("(")
+    return base, parameter or _PARAMETERS.get(base, "")
 
 
 def _with_best_rank(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
@@ -190,16 +194,15 @@ def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str])
                 for base, parameter in [_parameter(name)]
                 if base == "ideal_gains"
             ),
-            ideal_gains=down(gain),
             ideal_discounted_gains=down(gain / (position.cast(pl.Float64) + 1).log(2)),
-            last=last,
+            __rankframe_last=last,
         )
         .with_columns(
-            down(pl.when("last").then(1 / discounted).otherwise(0.0), reverse=True).alias(
-                "level_weight"
-            )
+            down(
+                pl.when("__rankframe_last").then(1 / discounted).otherwise(0.0), reverse=True
+            ).alias("level_weight")
         )
-        .drop("relevance", "last")
+        .drop("relevance", "__rankframe_last")
     )
     depth = pl.when(_rank.is_not_null()).then(pl.min_horizontal("rank", "graded"))
     joined = rows.with_columns(depth.alias("__rankframe_depth")).join(

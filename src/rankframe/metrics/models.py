@@ -321,12 +321,9 @@ def auc() -> pl.Expr:
 
 
 def _err(position: pl.Expr, survival: str, k: int | None, max_grade: float | None) -> pl.Expr:
-    parameter = "top" if max_grade is None else as_text(float(max_grade))
-    stop = stop_chance(parameter)
-    if max_grade is not None and not max_grade >= 0:
-        msg = f"max_grade must be a number from 0, not {max_grade}"
-        raise ValueError(msg)
-    reached = stop * pl.col(f"{survival}({parameter})") / position
+    stop = stop_chance("top" if max_grade is None else as_text(max_grade))
+    column = survival if max_grade is None else f"{survival}({as_text(max_grade)})"
+    reached = stop * pl.col(column) / position
     inside = position.is_not_null() if k is None else position <= k
     total = pl.when(inside).then(reached).otherwise(0.0 * stop).sum()
     return pl.when((relevance > 0).any()).then(total)
@@ -334,6 +331,6 @@ def _err(position: pl.Expr, survival: str, k: int | None, max_grade: float | Non
 
 def _blended(beta: float, gain: Gain) -> pl.Expr:
     """The blended ratio at a rank."""
-    parameter = as_text(gain)
-    gains, ideal = pl.col(f"gains({parameter})"), pl.col(f"ideal_gains({parameter})")
+    which = "" if gain == "linear" else f"({as_text(gain)})"
+    gains, ideal = pl.col(f"gains{which}"), pl.col(f"ideal_gains{which}")
     return (hits + beta * gains) / (rank + beta * ideal)
