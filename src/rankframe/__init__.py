@@ -5,108 +5,28 @@
 
 import polars as pl
 
-from rankframe.checks import check
-from rankframe.errors import RankingDataError
-from rankframe.evaluate import TREC_EVAL, TREC_EVAL_9, evaluate, per_user
-from rankframe.labels import metric
-from rankframe.metrics import (
-    attainable_precision_at,
-    attainable_recall_at,
-    auc,
-    average_precision,
-    binary_g_measure,
-    bpref,
-    cg_at,
-    dcg_at,
-    e_at,
-    eleven_point_precision,
-    err_at,
-    f_at,
-    g_measure,
-    hit_at,
-    inferred_average_precision,
-    interpolated_precision,
-    judged_at,
-    ndcg_at,
-    ndcg_at_levels,
-    ndcg_at_relevant,
-    nerr_at,
-    num_hits,
-    num_nonrelevant,
-    num_relevant,
-    num_retrieved,
-    o_measure,
-    p_measure,
-    p_plus,
-    precision_at,
-    q_measure,
-    r_precision,
-    rank_biased_precision,
-    rank_biased_residual,
-    recall_at,
-    reciprocal_rank,
-    set_average_precision,
-    unjudged_at,
-    utility,
-    yaap,
-)
-from rankframe.namespace import RankFrame, attach
-from rankframe.table import from_dict, from_lists, judge, relevant, with_rank
+from rankframe.checks import check as check
+from rankframe.errors import RankingDataError as RankingDataError
+from rankframe.evaluate import TREC_EVAL as TREC_EVAL
+from rankframe.evaluate import TREC_EVAL_9 as TREC_EVAL_9
+from rankframe.evaluate import evaluate as evaluate
+from rankframe.evaluate import per_user as per_user
+from rankframe.labels import METRICS
+from rankframe.labels import metric as metric
+from rankframe.metrics.core import *  # noqa: F403
+from rankframe.metrics.models import *  # noqa: F403
+from rankframe.metrics.trec import *  # noqa: F403
+from rankframe.namespace import RankFrame as RankFrame
+from rankframe.namespace import attach
+from rankframe.table import from_dict as from_dict
+from rankframe.table import from_lists as from_lists
+from rankframe.table import judge as judge
+from rankframe.table import relevant as relevant
+from rankframe.table import with_rank as with_rank
 
-__all__ = [
-    "TREC_EVAL",
-    "TREC_EVAL_9",
-    "RankFrame",
-    "RankingDataError",
-    "attainable_precision_at",
-    "attainable_recall_at",
-    "auc",
-    "average_precision",
-    "binary_g_measure",
-    "bpref",
-    "cg_at",
-    "check",
-    "dcg_at",
-    "e_at",
-    "eleven_point_precision",
-    "err_at",
-    "evaluate",
-    "f_at",
-    "from_dict",
-    "from_lists",
-    "g_measure",
-    "hit_at",
-    "inferred_average_precision",
-    "interpolated_precision",
-    "judge",
-    "judged_at",
-    "metric",
-    "ndcg_at",
-    "ndcg_at_levels",
-    "ndcg_at_relevant",
-    "nerr_at",
-    "num_hits",
-    "num_nonrelevant",
-    "num_relevant",
-    "num_retrieved",
-    "o_measure",
-    "p_measure",
-    "p_plus",
-    "per_user",
-    "precision_at",
-    "q_measure",
-    "r_precision",
-    "rank_biased_precision",
-    "rank_biased_residual",
-    "recall_at",
-    "reciprocal_rank",
-    "relevant",
-    "set_average_precision",
-    "unjudged_at",
-    "utility",
-    "with_rank",
-    "yaap",
-]
+_own = ["TREC_EVAL", "TREC_EVAL_9", "RankFrame", "RankingDataError", "check", "evaluate"]
+_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "relevant", "with_rank"]
+__all__ = sorted([*_own, *METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 
 attach("rank", pl.DataFrame, pl.api.register_dataframe_namespace)
 attach("rank", pl.LazyFrame, pl.api.register_lazyframe_namespace)

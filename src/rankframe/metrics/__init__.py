@@ -1,93 +1,10 @@
 """Every metric, by family: one reduction over a user's rows, as a polars expression.
 
-To add a metric, add a function to a family and its name here; the labels, the namespaces and the
-invariant tests find it. The columns are told in :mod:`rankframe.vocabulary`.
+To add a metric, add a function to a family and its name to the family's ``__all__``: the labels,
+the namespaces and the invariant tests find it. What the columns mean is told in
+:mod:`rankframe.vocabulary`.
 """
 
-from rankframe.metrics.core import (
-    attainable_precision_at,
-    attainable_recall_at,
-    average_precision,
-    cg_at,
-    dcg_at,
-    e_at,
-    f_at,
-    hit_at,
-    ndcg_at,
-    precision_at,
-    r_precision,
-    recall_at,
-    reciprocal_rank,
-)
-from rankframe.metrics.models import (
-    auc,
-    err_at,
-    judged_at,
-    nerr_at,
-    o_measure,
-    p_measure,
-    p_plus,
-    q_measure,
-)
-from rankframe.metrics.trec import (
-    binary_g_measure,
-    bpref,
-    eleven_point_precision,
-    g_measure,
-    inferred_average_precision,
-    interpolated_precision,
-    ndcg_at_levels,
-    ndcg_at_relevant,
-    num_hits,
-    num_nonrelevant,
-    num_relevant,
-    num_retrieved,
-    rank_biased_precision,
-    rank_biased_residual,
-    set_average_precision,
-    unjudged_at,
-    utility,
-    yaap,
-)
-
-__all__ = [
-    "attainable_precision_at",
-    "attainable_recall_at",
-    "auc",
-    "average_precision",
-    "binary_g_measure",
-    "bpref",
-    "cg_at",
-    "dcg_at",
-    "e_at",
-    "eleven_point_precision",
-    "err_at",
-    "f_at",
-    "g_measure",
-    "hit_at",
-    "inferred_average_precision",
-    "interpolated_precision",
-    "judged_at",
-    "ndcg_at",
-    "ndcg_at_levels",
-    "ndcg_at_relevant",
-    "nerr_at",
-    "num_hits",
-    "num_nonrelevant",
-    "num_relevant",
-    "num_retrieved",
-    "o_measure",
-    "p_measure",
-    "p_plus",
-    "precision_at",
-    "q_measure",
-    "r_precision",
-    "rank_biased_precision",
-    "rank_biased_residual",
-    "recall_at",
-    "reciprocal_rank",
-    "set_average_precision",
-    "unjudged_at",
-    "utility",
-    "yaap",
-]
+from rankframe.metrics.core import *  # noqa: F403
+from rankframe.metrics.models import *  # noqa: F403
+from rankframe.metrics.trec import *  # noqa: F403

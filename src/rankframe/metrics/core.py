@@ -23,6 +23,22 @@ from rankframe.metrics.words import (
     within,
 )
 
+__all__ = [
+    "attainable_precision_at",
+    "attainable_recall_at",
+    "average_precision",
+    "cg_at",
+    "dcg_at",
+    "e_at",
+    "f_at",
+    "hit_at",
+    "ndcg_at",
+    "precision_at",
+    "r_precision",
+    "recall_at",
+    "reciprocal_rank",
+]
+
 
 def _trec_gains(pairs: str) -> str:
     """Read trec_eval's ``ndcg.1=3,2=9``; here every grade present must be there."""

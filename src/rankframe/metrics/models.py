@@ -16,6 +16,17 @@ from rankframe.metrics.words import (
     within,
 )
 
+__all__ = [
+    "auc",
+    "err_at",
+    "judged_at",
+    "nerr_at",
+    "o_measure",
+    "p_measure",
+    "p_plus",
+    "q_measure",
+]
+
 _judged = pl.col("judged")
 
 

@@ -22,6 +22,27 @@ from rankframe.metrics.words import (
     within,
 )
 
+__all__ = [
+    "binary_g_measure",
+    "bpref",
+    "eleven_point_precision",
+    "g_measure",
+    "inferred_average_precision",
+    "interpolated_precision",
+    "ndcg_at_levels",
+    "ndcg_at_relevant",
+    "num_hits",
+    "num_nonrelevant",
+    "num_relevant",
+    "num_retrieved",
+    "rank_biased_precision",
+    "rank_biased_residual",
+    "set_average_precision",
+    "unjudged_at",
+    "utility",
+    "yaap",
+]
+
 _judged = pl.col("judged")
 _judged_hits = pl.col("judged_hits")
 #: n of every judged user, also of one without an item of grade > 0
