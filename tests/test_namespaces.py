@@ -125,8 +125,8 @@ def test_the_signature_of_a_metric_is_its_own_and_that_of_per_user(metric):
 
 def test_help_shows_the_signature(capsys):
     help(pl.DataFrame(TABLE).rank.precision_at)
-    shown = capsys.readouterr().out
-    assert "precision_at(k: int | None = None, *, divide_by" in shown
+    shown = " ".join(capsys.readouterr().out.split())  # 3.13 breaks long signatures
+    assert "k: int | None = None, *, divide_by: Literal[" in shown
     assert "hits@k / k" in shown
 
 
