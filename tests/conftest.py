@@ -4,6 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# elsewhere each run draws new examples; a run of CI must be repeatable
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 

@@ -110,10 +110,11 @@ def _cut(judged: pl.LazyFrame, depth: int | None) -> pl.LazyFrame:
 
 
 def _condensed(judged: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """Drop the unjudged items, and close the ranks."""
-    rows = judged.filter(_relevance >= 0)
+    """Take the unjudged items and those of negative grade off the lists, and close the ranks."""
+    kept = judged.filter(_relevance.is_not_null())
+    kept = kept.with_columns(pl.when(_relevance >= 0).then("rank").alias("rank"))
     # "min", not "ordinal": two items at one rank must stay so, for the checks to see them
-    return rows.with_columns(_count(_rank.rank("min").over(keys)))
+    return kept.with_columns(_count(_rank.rank("min").over(keys)))
 
 
 def _with_judged(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:

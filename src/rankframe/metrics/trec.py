@@ -356,7 +356,7 @@ def utility(
     Returns
     -------
     Expr
-        Float64, named ``utility``. Null for a user without a judged item.
+        Float64, named ``utility``. Null for a user without a row in the truth.
 
     Raises
     ------
@@ -474,7 +474,7 @@ def rank_biased_residual(
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``rbp_residual``. Null for a user without a judged item.
+        Float64 in [0, 1], named ``rbp_residual``. Null for a user without a row in the truth.
 
     Raises
     ------

@@ -1,0 +1,494 @@
+"""The catalogue beyond the core metrics against brute force from the definitions.
+
+One user at a time, in plain Python: a list of grades from the top, None where unjudged.
+"""
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+
+import polars as pl
+import pytest
+import reference
+from hypothesis import assume, given, note, settings
+from hypothesis import strategies as st
+
+import rankframe as rf
+
+LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+GAINS = {"linear": float, "exponential": lambda grade: 2.0**grade - 1}
+
+
+def dcg(gains, i):
+    return math.fsum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains[:i], start=1))
+
+
+def err(grades, top):
+    """Expected reciprocal rank of a list of grades ≥ 0."""
+    value, goes_on = 0.0, 1.0
+    for rank, grade in enumerate(grades, start=1):
+        stop = (2**grade - 1) / 2**top
+        value += goes_on * stop / rank
+        goes_on *= 1 - stop
+    return value
+
+
+class Listed:
+    """What one user's list and judgments say; a method is a metric.
+
+    `top` is the highest grade in the whole truth, of any user.
+    """
+
+    def __init__(self, ranks, grades, relevant_at, top):
+        self.level = relevant_at or 1
+        self.top = top
+        self.truth = list(grades.values())
+        self.total = sum(grade >= self.level for grade in self.truth)
+        # the list from the top: grades, gains and, counted from 1, the ranks of the hits
+        self.listed = [grades.get(item) for item in sorted(ranks, key=ranks.get)]
+        self.n = len(self.listed)
+        self.gains = [max(grade or 0, 0) for grade in self.listed]
+        self.hits = [rank for rank, gain in enumerate(self.gains, start=1) if gain >= self.level]
+        self.ideal = sorted((grade for grade in self.truth if grade > 0), reverse=True)
+        self.m = len(self.ideal)
+
+    def c(self, i):
+        """Hits among the first i."""
+        return sum(rank <= i for rank in self.hits)
+
+    def misses_above(self, rank):
+        """Judged items above this rank that are not relevant."""
+        above = self.listed[: rank - 1]
+        return sum(grade is not None and 0 <= grade < self.level for grade in above)
+
+    # precision at points
+
+    def interpolated_precision(self, recall, points="nearest"):
+        wanted = recall * self.total
+        if points == "nearest":
+            needed = int(Decimal(wanted).quantize(Decimal(1), ROUND_HALF_UP))
+        else:
+            needed = math.floor(wanted + 0.9)
+        if needed > len(self.hits):
+            return 0.0
+        start = self.hits[needed - 1] if needed else 1
+        return max((self.c(j) / j for j in range(start, self.n + 1)), default=0.0)
+
+    def eleven_point_precision(self, points="nearest"):
+        return math.fsum(self.interpolated_precision(recall, points) for recall in LEVELS) / 11
+
+    def r_precision(self, multiple=1):
+        k = math.floor(multiple * self.total + 0.9)
+        return self.c(k) / k
+
+    def set_ap(self):
+        return reference.ratio(len(self.hits) ** 2, self.n * self.total)
+
+    def yaap(self):
+        summed = math.fsum(self.c(rank) / rank for rank in self.hits)
+        return math.log((1 + summed) / (1 + self.total - summed))
+
+    # incomplete judgments
+
+    def bpref(self):
+        misses = sum(0 <= grade < self.level for grade in self.truth)
+        value = 0.0
+        for rank in self.hits:
+            above = self.misses_above(rank)
+            value += 1 - min(above, self.total) / min(misses, self.total) if above else 1
+        return value / self.total
+
+    def infap(self):
+        epsilon, value = 0.00001, 0.0
+        for i in self.hits:
+            if i == 1:
+                value += 1
+                continue
+            a, v = self.c(i - 1), self.misses_above(i)
+            u = sum(grade is not None and grade < 0 for grade in self.listed[: i - 1])
+            pooled = (a + v + u) / (i - 1)
+            value += 1 / i + (i - 1) / i * pooled * (a + epsilon) / (a + v + 2 * epsilon)
+        return value / self.total
+
+    # gains
+
+    def g(self):
+        value = 0.0
+        for i, gain in enumerate(self.gains, start=1):
+            padded = [*self.ideal, *[0] * i][:i]
+            best = sum(max(1, each) for each in padded)
+            if gain > 0:
+                value += gain / math.log2(2 + best - sum(self.gains[:i]))
+        return value / sum(self.ideal)
+
+    def bin_g(self):
+        return math.fsum(1 / math.log2(2 + i - self.c(i)) for i in self.hits) / self.total
+
+    def ndcg(self, i):
+        return dcg(self.gains, i) / dcg(self.ideal, i)
+
+    def ndcg_rel(self):
+        found = [i for i, gain in enumerate(self.gains, start=1) if gain > 0]
+        missed = (self.m - len(found)) * dcg(self.gains, self.n) / dcg(self.ideal, self.m)
+        return (math.fsum(map(self.ndcg, found)) + missed) / self.m
+
+    def rndcg(self):
+        levels = sorted(set(self.ideal), reverse=True)
+        terms = [self.ndcg(sum(grade >= level for grade in self.ideal)) for level in levels]
+        if self.n >= self.m + 2:
+            terms.append(dcg(self.gains, self.n) / dcg(self.ideal, self.m))
+        return math.fsum(terms) / len(terms)
+
+    def err(self, k=None, max_grade=None):
+        return err(self.gains[:k], max_grade or self.top)
+
+    def nerr(self, k=None, max_grade=None):
+        return self.err(k, max_grade) / err(self.ideal[:k], max_grade or self.top)
+
+    def rbp(self, p=0.8, gain="binary", max_grade=None):
+        value = 0.0
+        for i, grade in enumerate(self.gains, start=1):
+            useful = {
+                "binary": float(i in self.hits),
+                "graded": grade / (max_grade or self.top),
+                "user": grade / max(self.ideal, default=1),
+            }
+            value += (1 - p) * p ** (i - 1) * useful[gain]
+        return value
+
+    # Sakai's
+
+    def blended(self, i, beta, gain):
+        """(hits + β·gain) / (rank + β·ideal gain) at rank i."""
+        gained = sum(GAINS[gain](grade) for grade in self.gains[:i])
+        ideal = sum(GAINS[gain](grade) for grade in self.ideal[:i])
+        return (self.c(i) + beta * gained) / (i + beta * ideal)
+
+    def q(self, k=None, beta=1, gain="linear"):
+        kept = [i for i in self.hits if k is None or i <= k]
+        divisor = self.total if k is None else min(k, self.total)
+        return math.fsum(self.blended(i, beta, gain) for i in kept) / divisor
+
+    def o_measure(self, beta=1, gain="linear"):
+        return self.blended(self.hits[0], beta, gain) if self.hits else 0.0
+
+    def best_rank(self):
+        return self.gains.index(max(self.gains)) + 1
+
+    def p_measure(self, beta=1, gain="linear"):
+        return self.blended(self.best_rank(), beta, gain) if self.hits else 0.0
+
+    def p_plus(self, beta=1, gain="linear"):
+        if not self.hits:
+            return 0.0
+        kept = [i for i in self.hits if i <= self.best_rank()]
+        return math.fsum(self.blended(i, beta, gain) for i in kept) / len(kept)
+
+    # rows of the list, and counts
+
+    def unjudged(self, k):
+        return sum(grade is None or grade < 0 for grade in self.listed[:k]) / k
+
+    def judged(self, k):
+        return reference.ratio(sum(grade is not None for grade in self.listed[:k]), min(k, self.n))
+
+    def rbp_residual(self, p=0.8, counts="always"):
+        unjudged = [i for i, grade in enumerate(self.listed, start=1) if grade is None or grade < 0]
+        if counts == "unjudged" and not unjudged:
+            return 0.0
+        return p**self.n + (1 - p) * math.fsum(p ** (i - 1) for i in unjudged)
+
+    def utility(self, relevant=1, nonrelevant=-1, missed=0, rest=0, collection=0):
+        c = len(self.hits)
+        others = collection + c - self.n - self.total
+        kept = relevant * c + nonrelevant * (self.n - c)
+        return float(kept + missed * (self.total - c) + rest * others)
+
+    def auc(self):
+        """Share of the pairs of a hit and a miss in the list that have the hit above."""
+        misses = [i for i in range(1, self.n + 1) if i not in self.hits]
+        pairs = [hit < miss for hit in self.hits for miss in misses]
+        return sum(pairs) / len(pairs) if pairs else None
+
+    def num_retrieved(self):
+        return self.n
+
+    def num_relevant(self):
+        return self.total
+
+    def num_hits(self):
+        return len(self.hits)
+
+    def num_nonrelevant(self):
+        return self.misses_above(self.n + 1)
+
+
+OF_ROWS = {"utility", "rbp_residual", "unjudged", "judged", "num_retrieved", "num_nonrelevant"}
+OF_GAINS = {"g", "ndcg_rel", "err", "nerr", "num_relevant", "num_hits"}
+SUMMED = {"num_retrieved", "num_relevant", "num_hits", "num_nonrelevant"}
+
+
+def is_defined(name, grades, *, relevant_at=None, gain="binary", **_):
+    """Whether a user with these judgments has a value: by rows, by gains, or by relevant items."""
+    if name in OF_ROWS:
+        return len(grades) > 0
+    by_gain = name in OF_GAINS or (name == "rbp" and gain != "binary")
+    least = 1 if by_gain else relevant_at or 1
+    return any(grade >= least for grade in grades.values())
+
+
+def per_user(table, metrics, *, users, undefined, relevant_at, judged_only, depth):
+    """Rows (user, *values), sorted, of `metrics` = (name, k, parameters), ..."""
+    top = max(grade for _, grades in table.values() for grade in grades.values())
+    rows = []
+    for (_, user), (ranks, grades) in table.items():
+        if not reference.is_selected(ranks, grades, users):
+            continue
+        kept = reference.cut(ranks, grades, depth=depth, judged_only=judged_only)
+        listed = Listed(kept, grades, relevant_at, top)
+        row = [user]
+        for name, k, parameters in metrics:
+            value = None
+            if is_defined(name, grades, relevant_at=relevant_at, **parameters):
+                cut = () if k is None else (k,)
+                value = getattr(listed, name)(*cut, **parameters)
+            row.append(undefined if value is None else value)
+        rows.append(tuple(row))
+    return sorted(rows)
+
+
+def evaluate(table, metrics, **options):
+    """The one row (users, *values): sums of counts, geometric means, means."""
+    users = len(per_user(table, [], **options))
+    values = []
+    for name, k, parameters in metrics:
+        if name == "num_users":
+            values.append(users)
+            continue
+        of_user = "bpref" if name == "gm_bpref" else name
+        column = [row[1] for row in per_user(table, [(of_user, k, parameters)], **options)]
+        if name in SUMMED:
+            values.append(sum(value for value in column if value is not None))
+        else:  # for "gm_map", reference.average is the geometric mean with trec_eval's floor
+            values.append(reference.average("gm_map" if name == "gm_bpref" else name, column))
+    return [(users, *values)]
+
+
+FUNCTIONS = {
+    "interpolated_precision": rf.interpolated_precision,
+    "eleven_point_precision": rf.eleven_point_precision,
+    "r_precision": rf.r_precision,
+    "bpref": rf.bpref,
+    "infap": rf.inferred_average_precision,
+    "g": rf.g_measure,
+    "bin_g": rf.binary_g_measure,
+    "ndcg_rel": rf.ndcg_at_relevant,
+    "rndcg": rf.ndcg_at_levels,
+    "set_ap": rf.set_average_precision,
+    "utility": rf.utility,
+    "yaap": rf.yaap,
+    "rbp": rf.rank_biased_precision,
+    "rbp_residual": rf.rank_biased_residual,
+    "unjudged": rf.unjudged_at,
+    "judged": rf.judged_at,
+    "num_retrieved": rf.num_retrieved,
+    "num_relevant": rf.num_relevant,
+    "num_hits": rf.num_hits,
+    "num_nonrelevant": rf.num_nonrelevant,
+    "err": rf.err_at,
+    "nerr": rf.nerr_at,
+    "q": rf.q_measure,
+    "o_measure": rf.o_measure,
+    "p_measure": rf.p_measure,
+    "p_plus": rf.p_plus,
+    "auc": rf.auc,
+}
+WITH_CUT = {"unjudged", "judged"}
+MAY_HAVE_CUT = {"err", "nerr", "q"}
+OVER_USERS = ["gm_bpref", "num_users"]
+POINTS = [{}, {"points": "nearest"}, {"points": "floor"}]
+BLENDED = [
+    {},
+    *({"beta": beta} for beta in (0, 0.5, 10)),
+    *({"gain": gain} for gain in ("linear", "exponential")),
+    {"beta": 2, "gain": "exponential"},
+]
+PARAMETERS = {
+    "interpolated_precision": [{"recall": r, **points} for r in LEVELS for points in POINTS],
+    "eleven_point_precision": POINTS,
+    "r_precision": [{}, *({"multiple": x} for x in (0.2, 0.4, 0.6, 1, 1.5, 2))],
+    "utility": [
+        {},
+        {"relevant": 2, "nonrelevant": -0.5, "missed": -1},
+        {"rest": 0.5, "collection": 100},
+        {"relevant": 0, "nonrelevant": 0, "rest": -1},
+    ],
+    "rbp": [
+        {},
+        *({"p": p} for p in (0.8, 0.5, 0.95)),
+        *({"gain": gain} for gain in ("binary", "graded", "user")),
+        *({"gain": "graded", "max_grade": grade} for grade in (4, 5)),
+        *({"p": 0.3, "gain": gain} for gain in ("graded", "user")),
+    ],
+    "rbp_residual": [
+        {},
+        {"p": 0.5},
+        {"counts": "always"},
+        *({"p": p, "counts": "unjudged"} for p in (0.8, 0.95)),
+    ],
+    "err": [{}, {"max_grade": 4}, {"max_grade": 5}],
+    "nerr": [{}, {"max_grade": 4}, {"max_grade": 5}],
+    **dict.fromkeys(("q", "o_measure", "p_measure", "p_plus"), BLENDED),
+}
+
+
+def with_cut(name, parameters, k):
+    """(name, k, parameters), where k may be None, and is where the metric takes none."""
+    if name in WITH_CUT:
+        k = k or 3
+    elif name not in MAY_HAVE_CUT:
+        k = None
+    return name, k, parameters
+
+
+def label(name, k, parameters):
+    inside = ",".join(f"{key}={value}" for key, value in parameters.items())
+    return name + (f"({inside})" if inside else "") + ("" if k is None else f"@{k}")
+
+
+CUTS = st.none() | st.integers(1, 9)
+
+
+@st.composite
+def asked_for(draw, names):
+    """(name, k, parameters) of each metric by its column, and what rankframe is asked for."""
+    k, turn = draw(CUTS), draw(st.integers(0, 83))
+    choices = [(name, PARAMETERS.get(name, [{}])) for name in names]
+    wanted = [with_cut(name, those[turn % len(those)], k) for name, those in choices]
+    if draw(st.booleans()):
+        return {label(*metric): metric for metric in wanted}, [label(*m) for m in wanted]
+    metrics, asked = {}, []
+    for name, k, parameters in wanted:
+        if name in OVER_USERS:
+            expression = column = name
+        else:
+            cut = () if k is None else (k,)
+            expression = FUNCTIONS[name](*cut, **parameters)
+            column = expression.meta.output_name()
+        # canonical: a spelt-out default is the same column again
+        if column not in metrics:
+            metrics[column] = name, k, parameters
+            asked.append(expression)
+    return metrics, asked
+
+
+@dataclass
+class Case:
+    """What rankframe is given, a run and its truth or a judged table, and the reference's table."""
+
+    frame: pl.DataFrame | pl.LazyFrame
+    truth: dict
+    table: dict
+
+
+@st.composite
+def cases(draw):
+    """Ranks without gaps, users and judgments missing on either side."""
+    items = st.sampled_from(range(1, 9))
+    users = range(1, draw(st.integers(1, 4)) + 1)
+    run, truth = [], []
+    for user in users:
+        listed = draw(st.lists(items, unique=True, max_size=8))
+        run += [((), user, item, rank) for rank, item in enumerate(listed, start=1)]
+        judged = draw(st.dictionaries(items, st.integers(-2, 4), max_size=8))
+        truth += [((), user, item, grade) for item, grade in judged.items()]
+    assume({row[1] for row in run} & {row[1] for row in truth})
+    shuffle = draw(st.randoms(use_true_random=False)).shuffle
+    frames = []
+    for rows, value in ((run, "rank"), (truth, "relevance")):
+        shuffle(rows)
+        made = pl.DataFrame([row[1:] for row in rows], ["user", "item", value], orient="row")
+        frames.append(made.lazy() if draw(st.booleans()) else made)
+    note(f"run={sorted(row[1:] for row in run)}\ntruth={sorted(row[1:] for row in truth)}")
+    table = reference.judge(reference.lists_from_ranks(run), truth)
+    if draw(st.booleans()):
+        return Case(rf.judge(*frames), {}, table)
+    return Case(frames[0], {"truth": frames[1]}, table)
+
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "users": st.sampled_from(["judged", "truth", "both", "all"]),
+        "undefined": st.sampled_from([None, 0.0]),
+        "relevant_at": st.sampled_from([None, 2]),
+        "judged_only": st.booleans(),
+        "depth": st.sampled_from([None, 3]),
+    }
+)
+quick = settings(deadline=None, max_examples=60)
+
+
+def assert_rows(result, columns, expected):
+    """The columns, and the rows in order, numbers to 1e-12."""
+    result = result.lazy().collect()
+    assert result.columns == columns
+    assert result.height == len(expected)
+    for row, wanted in zip(result.rows(), expected, strict=True):
+        for column, got, want in zip(columns, row, wanted, strict=True):
+            if got is None or want is None:
+                same = got is want
+            else:
+                same = math.isclose(got, want, rel_tol=1e-12, abs_tol=1e-12)
+            assert same, f"{column} in {row}: {got}, not {want}"
+
+
+def check(ours, theirs, case, chosen, options):
+    """Compare the reference's per_user or evaluate with rankframe's."""
+    metrics, asked = chosen
+    expected = ours(case.table, metrics.values(), **options)
+    result = theirs(case.frame, *asked, **case.truth, **options)
+    assert isinstance(result, type(case.frame))
+    assert_rows(result, ["user" if ours is per_user else "users", *metrics], expected)
+
+
+@quick
+@given(cases(), asked_for(FUNCTIONS), OPTIONS)
+def test_per_user_of_all(case, chosen, options):
+    check(per_user, rf.per_user, case, chosen, options)
+
+
+@quick
+@given(cases(), asked_for([*FUNCTIONS, *OVER_USERS]), OPTIONS)
+def test_evaluate_of_all(case, chosen, options):
+    check(evaluate, rf.evaluate, case, chosen, options)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@settings(deadline=None, max_examples=15)
+@given(st.data(), cases(), OPTIONS)
+def test_one_alone(name, data, case, options):
+    """What one metric reads is derived without the help of another."""
+    chosen = data.draw(asked_for([name]))
+    check(per_user, rf.per_user, case, chosen, options)
+    check(evaluate, rf.evaluate, case, chosen, options)
+
+
+@pytest.mark.parametrize("name", OVER_USERS)
+@quick
+@given(cases(), OPTIONS)
+def test_one_over_users_alone(name, case, options):
+    check(evaluate, rf.evaluate, case, ({name: (name, None, {})}, [name]), options)
+
+
+@pytest.mark.parametrize("judged_only", [False, True])
+@pytest.mark.parametrize("name", sorted(OF_ROWS))
+def test_a_user_with_nothing_but_negative_grades(name, judged_only):
+    """Rows of the truth they are, so what counts rows is defined, judged_only or not."""
+    ranks, grades = {1: 1, 2: 2}, {2: -1}
+    run = pl.DataFrame({"user": 1, "item": list(ranks), "rank": list(ranks.values())})
+    truth = pl.DataFrame({"user": 1, "item": list(grades), "relevance": list(grades.values())})
+    options = {"users": "judged", "undefined": None, "relevant_at": None, "depth": None}
+    options["judged_only"] = judged_only
+    case = Case(run, {"truth": truth}, {((), 1): (ranks, grades)})
+    metric = with_cut(name, {}, 2)
+    check(per_user, rf.per_user, case, ({label(*metric): metric}, [label(*metric)]), options)
