@@ -206,3 +206,41 @@ def test_one_output_name_twice_is_told(metrics):
         judged.rank.evaluate(*metrics)
     with pytest.raises(ValueError, match="two output columns are called 'user'"):
         judged.rank.per_user(pl.len().alias("user"))
+
+
+JUDGED = {"user": [1, 2], "item": [1, 1], "rank": [1, 1], "relevance": [1, 1]}
+
+
+def test_only_our_counts_are_summed_over_users_whatever_they_are_called():
+    judged = pl.DataFrame(JUDGED)
+    mine = pl.col("rank").max().alias("num_hits")
+    assert judged.rank.evaluate(mine).row(0) == (2, 1.0)
+    for ours in ("num_hits", "num_rel_ret", rf.num_hits(), rf.num_hits().alias("found")):
+        assert judged.rank.evaluate(ours).row(0) == (2, 2)
+
+
+@pytest.mark.parametrize("name", ["ap", "map", "average_precision", "MAP"])
+def test_defaults_are_for_a_metric_by_any_of_its_names(name):
+    judged = pl.DataFrame({**JUDGED, "user": [1, 1], "item": [1, 2], "rank": [1, None]})
+    defaults = {name: {"divide_by": "hits"}}
+    assert judged.rank.evaluate("map", "ap@5", defaults=defaults).row(0) == (1, 1.0, 1.0)
+    stated = judged.rank.evaluate(
+        "ap(divide_by=relevant)", rf.average_precision(), defaults=defaults
+    )
+    assert stated.row(0) == (1, 0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("defaults", "message"),
+    [
+        ({"mapp": {}}, "unknown metric 'mapp'; the nearest are 'map'"),
+        ({"ap": {"divide": "hits"}}, "defaults of 'ap': unknown parameter 'divide'"),
+        ({"ap": {"k": 3}}, "defaults of 'ap': unknown parameter 'k'"),
+        ({"P_10": {}}, "defaults of 'P_10': name the metric alone, 'precision'"),
+        ({"ap": {}, "map": {}}, "defaults of 'map': the metric is there twice"),
+    ],
+)
+def test_bad_defaults_are_told(defaults, message):
+    with pytest.raises(ValueError) as error:
+        pl.DataFrame(JUDGED).rank.evaluate("ndcg", defaults=defaults)
+    assert str(error.value).startswith(message)

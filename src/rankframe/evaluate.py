@@ -113,7 +113,7 @@ def per_user(
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
     defaults
         Parameters for metrics asked for by label that leave them open, for example
-        ``{"ap": {"divide_by": "attainable"}}``.
+        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
@@ -214,7 +214,7 @@ def evaluate(
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
     defaults
         Parameters for metrics asked for by label that leave them open, for example
-        ``{"ap": {"divide_by": "attainable"}}``.
+        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns

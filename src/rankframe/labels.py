@@ -148,13 +148,13 @@ def ask(wanted: object, defaults: Defaults | None = None) -> Asked:
     """Read a label or an expression into an output column."""
     if isinstance(wanted, pl.Expr):
         name = _output_name(wanted)
-        return Asked(name, wanted, _aggregate(name), per_user=True)
+        return Asked(name, wanted, _aggregate(wanted), per_user=True)
     if isinstance(wanted, str):
         made = _parse(wanted, defaults or {})
         if isinstance(made, Mean):
             return Asked(wanted, made.metric.alias(wanted), made.over_users, per_user=False)
         named = made if made.meta.output_name() == wanted else made.alias(wanted)
-        return Asked(wanted, named, _aggregate(wanted), per_user=True)
+        return Asked(wanted, named, _aggregate(named), per_user=True)
     kind = type(wanted).__name__
     hint = "; the truth is passed as truth=" if kind in ("DataFrame", "LazyFrame") else ""
     msg = f"a metric is a label or a polars expression, not {kind}{hint}"
@@ -165,14 +165,11 @@ def ask_all(
     metrics: Sequence[Metric], *, per_user: bool, defaults: Defaults | None = None
 ) -> list[Asked]:
     """Read all metrics of a call; ``defaults`` are for labels that leave a parameter open."""
-    for label in defaults or {}:
-        if label not in _ENTRIES:
-            msg = f"defaults names no metric {label!r}"
-            raise ValueError(msg)
     if not metrics:
         msg = 'ask for at least one metric, for example "ndcg@10"'
         raise ValueError(msg)
-    asked = [ask(wanted, defaults) for wanted in metrics]
+    options = _read_defaults(defaults or {})
+    asked = [ask(wanted, options) for wanted in metrics]
     for one in asked:
         if per_user and not one.per_user:
             raise ValueError(_not_per_user(one.name))
@@ -256,10 +253,46 @@ def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
         raise ValueError(msg) from None
 
 
-def _aggregate(label: str) -> Aggregate:
-    """Give the mean over users, or the sum where the label names a number of items."""
-    found = _find(label)
-    return found[0].over_users if found else pl.Expr.mean
+def _aggregate(expr: pl.Expr) -> Aggregate:
+    """Give the mean over users, or the sum if the expression is one of our counts, renamed or not.
+
+    The expression decides, not its name: an expression of a user's own may be called like a label.
+    """
+    name = expr.meta.output_name()
+    for count, aggregate in _counts():
+        if expr.meta.eq(count) or expr.meta.eq(count.alias(name)):
+            return aggregate
+    return pl.Expr.mean
+
+
+@functools.cache
+def _counts() -> list[tuple[pl.Expr, Aggregate]]:
+    """List the metrics that are not averaged over users."""
+    entries = dict.fromkeys(_ENTRIES.values())
+    return [(e.function(), e.over_users) for e in entries if e.over_users is not pl.Expr.mean]
+
+
+def _read_defaults(defaults: Defaults) -> Defaults:
+    """Find the metrics that ``defaults`` names, by any of their names."""
+    read: dict[str, Mapping[str, Any]] = {}
+    for name, options in defaults.items():
+        found = _find(name)
+        if found is None:
+            raise ValueError(_unknown(name))
+        entry, parts = found
+        msg = f"defaults of {name!r}: "
+        if parts["k"] is not None or parts["options"] is not None:
+            msg += f"name the metric alone, {entry.label!r}"
+            raise ValueError(msg)
+        known = set(inspect.signature(entry.function).parameters) - {"k"}
+        if unknown := set(options) - known:
+            msg += f"unknown parameter {min(unknown)!r}"
+            raise ValueError(msg)
+        if entry.label in read:
+            msg += "the metric is there twice"
+            raise ValueError(msg)
+        read[entry.label] = options
+    return read
 
 
 def _find(label: str) -> tuple[_Entry, re.Match[str]] | None:

@@ -1,7 +1,7 @@
 """The judged table: one row per (by…, user, item), with its rank and its relevance.
 
 ``run + truth → judged table → relevant rows``: the first half of the street. What the columns of
-the relevant rows mean is told at the top of :mod:`rankframe.metrics`.
+the relevant rows mean is told in :mod:`rankframe.vocabulary`.
 """
 
 from __future__ import annotations

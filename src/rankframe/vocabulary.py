@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rankframe.labels import gain_from, is_number, whole_number
-from rankframe.metrics.words import gain_of, stop_chance
+from rankframe.metrics.words import discount, gain_of, stop_chance
 
 if TYPE_CHECKING:
     from rankframe.table import Street
@@ -129,7 +129,6 @@ def _with_judged(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
 
 def _with_windows(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     positive = _relevance > 0
-    gain = _relevance.cast(pl.Float64).clip(lower_bound=0)
     ideal_rank = _count(_relevance.rank("ordinal", descending=True).over(keys))
     return rows.with_columns(
         hits=_running(pl.col("relevant").cast(pl.Int64), keys),
@@ -137,7 +136,7 @@ def _with_windows(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
         total=_count(pl.col("relevant").sum().over(keys)),
         graded=_count(positive.sum().over(keys)),
         top_grade=_relevance.max(),
-        discounted_gains=_running(gain / (_rank.cast(pl.Float64) + 1).log(2), keys),
+        discounted_gains=_running(gain_of("linear") * discount(_rank), keys),
     )
 
 
@@ -176,7 +175,6 @@ def _with_best_rank(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
 
 def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> pl.LazyFrame:
     """Look up at each rank how far the ideal list has come; below its end, its end."""
-    gain, position = _relevance.cast(pl.Float64), pl.col("ideal_rank")
 
     def down(value: pl.Expr, *, reverse: bool = False) -> pl.Expr:
         return value.cum_sum(reverse=reverse).over(keys, order_by="ideal_rank")
@@ -195,7 +193,7 @@ def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str])
                 for base, parameter in [_parameter(name)]
                 if base == "ideal_gains"
             ),
-            ideal_discounted_gains=down(gain / (position.cast(pl.Float64) + 1).log(2)),
+            ideal_discounted_gains=down(gain_of("linear") * discount(pl.col("ideal_rank"))),
             __rankframe_last=last,
         )
         .with_columns(

@@ -10,6 +10,7 @@ from rankframe.metrics.words import (
     R,
     attainable,
     discount,
+    floored_geometric_mean,
     found,
     gain_sum,
     hits,
@@ -587,11 +588,7 @@ def gmap(epsilon: float = 1e-5) -> Mean:
 @labelled_mean("gm_map")
 def gm_map() -> Mean:
     """Geometric MAP of trec_eval: exp(mean(ln(max(AP, 1e-5))))."""
-
-    def over_users(ap: pl.Expr) -> pl.Expr:
-        return ap.clip(lower_bound=1e-5).log().mean().exp()
-
-    return Mean(average_precision(), over_users)
+    return Mean(average_precision(), floored_geometric_mean)
 
 
 def _f(k: int | None, beta: float) -> pl.Expr:

@@ -5,12 +5,13 @@ from typing import Literal
 import polars as pl
 
 from rankframe.labels import Mean, Signed, labelled, labelled_mean
+from rankframe.metrics.core import ndcg_at
 from rankframe.metrics.words import (
     R,
     discount,
+    floored_geometric_mean,
     found,
     gain_of,
-    gain_sum,
     hits,
     n,
     rank,
@@ -273,7 +274,7 @@ def ndcg_at_relevant() -> pl.Expr:
     is_found = (relevance > 0) & rank.is_not_null()
     items = (relevance > 0).sum().cast(pl.Int64)
     missed = items - is_found.sum().cast(pl.Int64)
-    return pl.when(items > 0).then((at_found.filter(is_found).sum() + missed * _ndcg()) / items)
+    return pl.when(items > 0).then((at_found.filter(is_found).sum() + missed * ndcg_at()) / items)
 
 
 @labelled("rndcg")
@@ -303,7 +304,7 @@ def ndcg_at_levels() -> pl.Expr:
     levels = relevance.filter(positive).n_unique().cast(pl.Int64)
     longer = (n >= positive.sum().cast(pl.Int64) + 2).cast(pl.Int64)
     at_levels = gain_of("linear") * discount(rank) * pl.col("level_weight")
-    return where_relevant((at_levels.sum() + longer * _ndcg()) / (levels + longer))
+    return where_relevant((at_levels.sum() + longer * ndcg_at()) / (levels + longer))
 
 
 @labelled("set_ap", aliases={"set_map": "set_ap"})
@@ -656,11 +657,7 @@ def num_users() -> Mean:
 @labelled_mean("gm_bpref")
 def gm_bpref() -> Mean:
     """Geometric mean of bpref of trec_eval: exp(mean(ln(max(bpref, 1e-5))))."""
-
-    def over_users(value: pl.Expr) -> pl.Expr:
-        return value.clip(lower_bound=1e-5).log().mean().exp()
-
-    return Mean(bpref(), over_users)
+    return Mean(bpref(), floored_geometric_mean)
 
 
 def _interpolated(recall: float, points: str) -> pl.Expr:
@@ -669,13 +666,6 @@ def _interpolated(recall: float, points: str) -> pl.Expr:
     halves_up = pl.when(level - level.floor() >= 0.5).then(level.ceil()).otherwise(level.floor())
     need = halves_up if points == "nearest" else (level + 0.9).floor()
     return (hits / rank).filter(within(None) & (hits >= need)).max().fill_null(0.0)
-
-
-def _ndcg() -> pl.Expr:
-    """NDCG of the whole list."""
-    ideal_rank = pl.col("ideal_rank")
-    ideal = gain_sum("linear", discount(ideal_rank), ideal_rank, None)
-    return gain_sum("linear", discount(rank), rank, None) / ideal
 
 
 def _check_persistence(p: float) -> None:

@@ -78,6 +78,11 @@ def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
     return pl.when(whole > 0).then(part / whole).otherwise(0.0)
 
 
+def floored_geometric_mean(value: pl.Expr) -> pl.Expr:
+    """Give exp(mean(ln(max(value, 1e-5)))) over users, as in trec_eval."""
+    return value.clip(lower_bound=1e-5).log().mean().exp()
+
+
 def where_relevant(value: pl.Expr) -> pl.Expr:
     """Null for a user without a relevant item: 0/0 is not 0."""
     return pl.when(relevant.any()).then(value)
