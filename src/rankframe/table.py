@@ -380,11 +380,13 @@ def enter_street(
         return street
     tables = read_tables(frame, truth, by, columns)
     if len(tables) == 1:
-        judged = _plain(tables[0], single_precision)
+        judged = _plain(tables[0], single_precision=single_precision)
         run = judged.filter(pl.col("rank").is_not_null())
         return Street(tables, run, judged.filter(pl.col("relevance").is_not_null()), judged)
     types = [pl.col(name).cast(dtype) for name, dtype in same_types(*tables).items()]
-    run, judgments = (_plain(table, single_precision).with_columns(types) for table in tables)
+    run, judgments = (
+        _plain(table, single_precision=single_precision).with_columns(types) for table in tables
+    )
     run = run.filter(pl.col("rank").is_not_null())
     mine, theirs = tables
     if lacking := [name for name in mine.by if name not in theirs.by]:
@@ -410,7 +412,7 @@ def rows_flag(street: Street) -> pl.LazyFrame:
     return lists.agg(watch(mine.item)).select(suspect=suspicion(street.tables))
 
 
-def _plain(table: Table, single_precision: bool) -> pl.LazyFrame:  # noqa: FBT001
+def _plain(table: Table, *, single_precision: bool) -> pl.LazyFrame:
     """Call rank and relevance by these names, the rank Int64, the relevance a number."""
     frame = table.frame
     if table.rank is not None:
