@@ -220,7 +220,9 @@ def test_with_rank_of_pandas_keeps_the_index():
 
 def test_unknown_ties_are_told():
     run = pl.DataFrame({"user": 1, "item": [1], "score": [0.0]})
-    with pytest.raises(ValueError, match="ties must be one of 'item', 'order', not 'random'"):
+    with pytest.raises(
+        ValueError, match="ties must be one of 'item', 'order', 'expected', not 'random'"
+    ):
         run.rank.with_rank(ties="random")
 
 
@@ -253,9 +255,9 @@ def test_relevant_gives_the_vocabulary():
     assert rows.columns == [
         *judged.columns,
         "relevant",
-        "hits",
         "ideal_rank",
         "total",
+        "hits",
         "retrieved",
     ]
     assert rows.select(

@@ -31,22 +31,23 @@ def enter(frame: Frame, table: str) -> pl.LazyFrame:
 
 
 def leave(
-    result: pl.LazyFrame, like: FrameT, *, sort: Sequence[str] = (), made: str | None = None
+    result: pl.LazyFrame, like: FrameT, *, sort: Sequence[str] = (), made: Sequence[str] = ()
 ) -> FrameT:
     """Give the result as the kind of frame that came in, an eager one sorted by ``sort``.
 
-    Where the rows are those that came in and only the column ``made`` is new, a pandas frame keeps
-    its index and the types of its columns.
+    Where the rows are those that came in and only the columns ``made`` are new, a pandas frame
+    keeps its index and the types of its columns.
     """
     if isinstance(like, pl.LazyFrame):
         return cast("FrameT", result)
     collected = (result.sort(sort, nulls_last=True) if sort else result).collect()
     if not _is_pandas(like):
         return cast("FrameT", collected)
-    if made is None:
+    if not made:
         return cast("FrameT", _narrowed(collected).to_pandas())
     kept = like[[name for name in like.columns if str(name) in collected.columns]]
-    return cast("FrameT", kept.assign(**{made: collected[made].to_pandas().to_numpy()}))
+    new = {name: collected[name].to_pandas().to_numpy() for name in made}
+    return cast("FrameT", kept.assign(**new))
 
 
 def _is_pandas(frame: object) -> TypeGuard["pd.DataFrame"]:

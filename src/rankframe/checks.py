@@ -51,6 +51,11 @@ class Table(NamedTuple):
         """What makes a list: the groups and the user."""
         return [*self.by, self.user]
 
+    @property
+    def tied(self) -> bool:
+        """Whether equal scores stand as blocks: rank is the first position, ``tied`` the size."""
+        return self.rank is not None and "tied" in self.schema
+
 
 def check(
     frame: FrameT,
@@ -171,7 +176,7 @@ def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
     if made in (*table.keys, table.item, score):
         msg = f"run, column {made!r}: with_rank replaces the rank, so it can play no other role"
         raise RankingDataError(msg)
-    return _typed(table._replace(score=score), allow=("rank", "relevance", made))
+    return _typed(table._replace(score=score), allow=("rank", "relevance", "tied", made))
 
 
 def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
@@ -278,7 +283,7 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
         if name == "*" or (name.startswith("^") and name.endswith("$")):
             msg = f"{table.name}, column {name!r}: polars reads this name as a pattern: rename it"
             raise RankingDataError(msg)
-    own = {"rank": table.rank, "relevance": table.relevance}
+    own = {"rank": table.rank, "relevance": table.relevance, "tied": table.tied and "tied"}
     for name in table.schema.names():
         if name in VOCABULARY and own.get(name) != name and name not in allow:
             msg = (
@@ -289,6 +294,8 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
     for name in keys:
         if table.schema[name].is_nested() or table.schema[name].is_object():
             raise RankingDataError(_wrong_type(table, name, "an id or group: a plain value"))
+    if table.tied and not table.schema["tied"].is_numeric():
+        raise RankingDataError(_wrong_type(table, "tied", "the size of a block of ties"))
     for name in others:
         dtype = table.schema[name]
         boolean = name == table.relevance and dtype == pl.Boolean
@@ -354,6 +361,11 @@ def _row_rules(table: Table) -> Iterator[_Rule]:
         given, rank = pl.col(table.rank), as_rank(table.rank)
         broken = given.is_not_null() & (rank.is_null() | (rank != given) | (rank < 1))
         yield _Rule(table.rank, "a rank is a whole number from 1", broken)
+    if table.tied:
+        given, size = pl.col("tied"), as_rank("tied")
+        broken = size.is_null() | (size != given) | (size < 1)
+        text = "beside a rank, the size of its block of ties is a whole number from 1"
+        yield _Rule("tied", text, pl.col(table.rank or "").is_not_null() & broken)
     if table.score is not None and table.schema[table.score].is_float():
         text = "a score is finite, or null or NaN where nothing was retrieved"
         yield _Rule(table.score, text, pl.col(table.score).is_infinite())
@@ -376,10 +388,21 @@ def _table_rules(table: Table) -> Iterator[_Rule]:
     if table.name != "truth" and not table.by:
         text += " (lists of several models, folds or days: name the column in by=)"
     yield _Rule(table.item, text, pl.struct(one_row).is_duplicated())
-    if table.rank is not None:
+    if table.rank is None:
+        return
+    placed = pl.col(table.rank).is_not_null()
+    if not table.tied:
         shared = pl.struct([*table.keys, table.rank]).is_duplicated()
-        text = "no two items of a user share a rank"
-        yield _Rule(table.rank, text, pl.col(table.rank).is_not_null() & shared)
+        yield _Rule(table.rank, "no two items of a user share a rank", placed & shared)
+        return
+    rank, tied, block = as_rank(table.rank), as_rank("tied"), [*table.keys, table.rank]
+    sizes = (pl.len() > tied) | (tied.min() != tied.max())
+    text = "no more items share a rank than 'tied' says, and all of them say the same"
+    yield _Rule("tied", text, placed & sizes.over(block))
+    end = (rank + tied).shift(1).over(table.keys, order_by=table.rank, nulls_last=True)
+    before = rank.shift(1).over(table.keys, order_by=table.rank, nulls_last=True)
+    text = "a block of ties ends before the next rank"
+    yield _Rule(table.rank, text, placed & (rank != before) & (rank < end))
 
 
 def raise_first_broken(tables: Sequence[Table]) -> None:
@@ -489,6 +512,12 @@ def table_flag(table: Table) -> pl.LazyFrame:
     return table.frame.select(suspect=pl.any_horizontal(pl.len() == 0, placed, *broken))
 
 
+def ties_flag(table: Table) -> pl.LazyFrame:
+    """Flag blocks of ties that do not fit their ranks, over every row."""
+    broken = [rule.broken.any() for rule in _table_rules(table)]
+    return table.frame.select(suspect=pl.any_horizontal(broken))
+
+
 def unique_flag(table: Table) -> pl.LazyFrame:
     """Flag an item that is twice in a list, over every row."""
     # 10 M rows: 0.2 s in order of users, 0.7 s shuffled; grouped by item too, 1.3 and 0.6 s
@@ -496,12 +525,12 @@ def unique_flag(table: Table) -> pl.LazyFrame:
     return twice.select(suspect=pl.col("__rankframe_twice").any())
 
 
-def watch(item: str) -> list[pl.Expr]:
+def watch(item: str, rank: pl.Expr, *, tied: bool) -> list[pl.Expr]:
     """Reductions over a user's relevant rows that ``suspicion`` reads."""
-    rank = pl.col("rank")
+    shared = pl.lit(value=False) if tied else rank.drop_nulls().n_unique() < rank.count()
     return [
         _twice(item),
-        (rank.drop_nulls().n_unique() < rank.count()).alias("__rankframe_shared"),
+        shared.alias("__rankframe_shared"),
         (rank.count() > 0).alias("__rankframe_hit"),
     ]
 

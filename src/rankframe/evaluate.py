@@ -23,7 +23,7 @@ from rankframe.checks import (
     watch,
 )
 from rankframe.errors import RankingDataError
-from rankframe.labels import Asked, Defaults, Metric, ask_all, check_names, is_number
+from rankframe.labels import Asked, Defaults, Metric, ask_all, check_names, in_ties, is_number
 from rankframe.table import (
     Street,
     enter_street,
@@ -151,6 +151,8 @@ def per_user(
     asked = ask_all(metrics, per_user=True, defaults=defaults)
     _check_options(users, undefined, judged_only, single_precision)
     street = enter_street(frame, truth, by, columns, single_precision=single_precision)
+    if street.tied:
+        asked = in_ties(asked, metrics, defaults=defaults)
     keys = street.tables[0].keys
     check_names(asked, keys)
     plan = _plan(
@@ -251,6 +253,8 @@ def evaluate(
     asked = ask_all(metrics, per_user=False, defaults=defaults)
     _check_options(users, undefined, judged_only, single_precision)
     street = enter_street(frame, truth, by, columns, single_precision=single_precision)
+    if street.tied:
+        asked = in_ties(asked, metrics, defaults=defaults)
     groups = street.tables[0].by
     if "users" in groups:
         msg = "column 'users': evaluate counts users under this name: rename the column"
@@ -313,13 +317,14 @@ def _plan(
         rows = vocabulary_rows(
             street, reads, relevant_at=relevant_at, judged_only=judged_only, depth=depth
         )
-        _check_columns(rows, some)
+        _check_columns(rows, some, tied=street.tied)
         return rows.group_by(keys).agg(*(one.expr for one in some), *watched)
 
     # what reads the judged rows reduces them all, and leaves the rows of the others as they are
     broad = [one for one in asked if "judged" in one.expr.meta.root_names()]
     narrow = [one for one in asked if one not in broad]
-    lists = reduce(narrow, *watch(table.item))
+    position = pl.col("block" if street.tied else "rank")
+    lists = reduce(narrow, *watch(table.item, position, tied=street.tied))
     found = [lists.select(*keys, *(one.name for one in narrow))]
     suspect = pl.any_horizontal(suspicion(street.tables), *_infinite(found[0], keys))
     flags = [*table_flags(street), lists.select(suspect=suspect)]
@@ -332,6 +337,9 @@ def _plan(
         )
     if any("retrieved" in one.expr.meta.root_names() for one in asked):
         flags.append(unique_flag(table))  # these count rows that no relevant row shows
+    cut = _cut_blocks(street, depth)
+    if cut is not None:
+        flags.append(cut.select(suspect=pl.len() > 0))
     if judged_only:
         flags += [unique_flag(each) for each in street.tables]
 
@@ -348,11 +356,31 @@ def _plan(
 
     def explain() -> None:
         raise_first_broken(street.tables)
+        if cut is not None:
+            _raise_cut(cut, depth)
         positive = street.judged.filter(pl.col("relevance") > 0)
         for frame in found:
             _raise_not_finite(frame, positive, keys)
 
     return _Plan(values, flags, explain)
+
+
+def _cut_blocks(street: Street, depth: int | None) -> pl.LazyFrame | None:
+    """Give the items whose block of ties a cut at ``depth`` would tear."""
+    if depth is None or not street.tied:
+        return None
+    last = pl.col("rank") + pl.col("tied") - 1
+    torn = street.run.filter((pl.col("rank") <= depth) & (last > depth))
+    return torn.select(*street.tables[0].keys, street.tables[0].item, "rank", "tied")
+
+
+def _raise_cut(torn: pl.LazyFrame, depth: int | None) -> None:
+    if not (row := torn.head(1).collect()).is_empty():
+        msg = (
+            f"column 'tied': depth={depth} cuts through a block of ties; ask for a metric "
+            f"@{depth}, or rank with ties='item'. Offending row: {shown(row)}"
+        )
+        raise RankingDataError(msg)
 
 
 def _check_options(
@@ -381,11 +409,18 @@ def _selected(street: Street, users: Users) -> pl.LazyFrame:
     return pl.concat([in_run, in_truth]).unique()
 
 
-def _check_columns(rows: pl.LazyFrame, asked: Sequence[Asked]) -> None:
+def _check_columns(rows: pl.LazyFrame, asked: Sequence[Asked], *, tied: bool) -> None:
     """Check that the metrics read columns that are there."""
     names = rows.collect_schema().names()
     for one in asked:
         for name in one.expr.meta.root_names():
+            if tied and name not in names and name.partition("(")[0] in VOCABULARY:
+                msg = (
+                    f"metric {one.name!r} has no exact expectation under ties: it reads {name!r}, "
+                    "which an item in a block of ties (column 'tied') does not have. Rank with "
+                    "ties='item', or write a metric on 'block', 'tied' and 'hits_above'"
+                )
+                raise ValueError(msg)
             if name not in names and not name.startswith("^"):
                 has = ", ".join(map(repr, dict.fromkeys([*names, *VOCABULARY])))
                 msg = f"metric {one.name!r} reads a column {name!r}; the rows have {has}"

@@ -5,12 +5,14 @@ parameters against the annotations, and names the expression with its canonical 
 ``ask`` reads what a caller asked for, a label or an expression.
 """
 
+import contextlib
+import contextvars
 import functools
 import inspect
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Real
 from typing import (
@@ -34,6 +36,8 @@ Alias: TypeAlias = str | Callable[[str], str]
 Signed: TypeAlias = Annotated[float, "of any sign"]
 Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
 Aggregate: TypeAlias = Callable[[pl.Expr], pl.Expr]
+
+_MADE_FOR_TIES = contextvars.ContextVar("_MADE_FOR_TIES", default=False)
 
 P = ParamSpec("P")
 MetricFunction: TypeAlias = Callable[..., pl.Expr]
@@ -176,6 +180,19 @@ def ask_all(
     return asked
 
 
+def in_ties(
+    asked: Sequence[Asked], metrics: Sequence[Metric], *, defaults: Defaults | None = None
+) -> list[Asked]:
+    """Take the exact expectation of each metric that reads positions, for a table with ties."""
+    options = _read_defaults(defaults or {})
+    return [_expected(one, wanted, options) for one, wanted in zip(asked, metrics, strict=True)]
+
+
+def made_for_ties() -> bool:
+    """Tell a word of a formula that the metric is made for a table with ties."""
+    return _MADE_FOR_TIES.get()
+
+
 def check_names(asked: Sequence[Asked], taken: Sequence[str]) -> None:
     """Check that each output name, and each name in ``taken``, is there only once."""
     seen = set(taken)
@@ -251,6 +268,46 @@ def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
     except TypeError as error:  # a cut-off or parameter that the label leaves out
         msg = f"metric {label!r}: {error}"
         raise ValueError(msg) from None
+
+
+def _expected(asked: Asked, wanted: Metric, defaults: Defaults) -> Asked:
+    """Make the metric again, with words that read blocks of ties instead of ranks."""
+    label = wanted if isinstance(wanted, str) else _label_of(wanted)
+    if label is None:
+        return asked
+    with _making_for_ties():
+        made = _parse(label, defaults if isinstance(wanted, str) else {})
+    if isinstance(made, pl.Expr):
+        return asked._replace(expr=made.alias(asked.name))
+    if made.metric.alias(asked.name).meta.eq(asked.expr):
+        return asked
+    msg = f"metric {asked.name!r}: a geometric mean has no exact expectation under ties"
+    raise ValueError(msg)
+
+
+def _label_of(expr: pl.Expr) -> str | None:
+    """Give the label of a metric function's expression, renamed or not."""
+    while True:
+        name = expr.meta.output_name()
+        try:
+            made = _parse(name, {})
+        except ValueError:
+            made = None
+        if isinstance(made, pl.Expr) and made.meta.eq(expr):
+            return name
+        inner = expr.meta.pop()
+        if len(inner) != 1 or not expr.meta.undo_aliases().meta.eq(inner[0].meta.undo_aliases()):
+            return None
+        expr = inner[0]
+
+
+@contextlib.contextmanager
+def _making_for_ties() -> Iterator[None]:
+    token = _MADE_FOR_TIES.set(True)
+    try:
+        yield
+    finally:
+        _MADE_FOR_TIES.reset(token)
 
 
 def _aggregate(expr: pl.Expr) -> Aggregate:

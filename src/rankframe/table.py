@@ -28,6 +28,7 @@ from rankframe.checks import (
     shown,
     suspicion,
     table_flag,
+    ties_flag,
     unique_flag,
     watch,
 )
@@ -35,7 +36,7 @@ from rankframe.errors import RankingDataError
 from rankframe.labels import Metric, ask_all
 from rankframe.vocabulary import BASIC, VOCABULARY, vocabulary_rows
 
-Ties: TypeAlias = Literal["item", "order"]
+Ties: TypeAlias = Literal["item", "order", "expected"]
 
 
 class Street(NamedTuple):
@@ -45,6 +46,11 @@ class Street(NamedTuple):
     run: pl.LazyFrame
     truth: pl.LazyFrame
     judged: pl.LazyFrame
+
+    @property
+    def tied(self) -> bool:
+        """Whether the lists have blocks of ties: the one test that takes expectations."""
+        return self.tables[0].tied
 
 
 def judge(
@@ -134,6 +140,9 @@ def with_rank(
     ties
         ``"item"``: equal scores are ordered by item id, descending, which is trec_eval's rule
         (text, categorical and enum by bytes, integers by value). ``"order"``: by input order.
+        ``"expected"``: equal scores stay one block, ``rank`` its first position and ``tied`` its
+        size, and metrics are exact expectations over all orders of the block (McSherry and Najork,
+        *ECIR* 2008); one for which no form is known refuses.
     **columns
         ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, where they
         are not called so.
@@ -142,7 +151,7 @@ def with_rank(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         The run, its rows as they were, with ``rank`` (Int64, 1 = best, null = not retrieved) made
-        or replaced.
+        or replaced, and with ``"expected"`` also ``tied`` (Int64).
 
     Raises
     ------
@@ -168,15 +177,14 @@ def with_rank(
     """
     check_flag("descending", descending)
     if ties not in get_args(Ties):
-        msg = f"with_rank: ties must be one of 'item', 'order', not {ties!r}"
+        msg = f"with_rank: ties must be one of 'item', 'order', 'expected', not {ties!r}"
         raise ValueError(msg)
     table = read_scored(run, by, columns)
-    replaced = columns.get("rank", "rank")
-    others = table.frame.drop(replaced) if replaced in table.schema else table.frame
+    others = table.frame.drop(columns.get("rank", "rank"), "tied", strict=False)
     ranked = _ranked(others, table, descending=descending, ties=ties)
     explain = functools.partial(raise_first_broken, [table])
     checked = guarded(ranked, [table_flag(table), unique_flag(table)], explain)
-    return leave(checked, like=run, made="rank")
+    return leave(checked, like=run, made=["rank", "tied"] if ties == "expected" else ["rank"])
 
 
 def relevant(
@@ -246,6 +254,12 @@ def relevant(
     """
     asked = ask_all(metrics, per_user=True) if metrics else []
     street = enter_street(judged, None, by, columns)
+    if street.tied:
+        msg = (
+            "judged table, column 'tied': the rows of a table with ties have no ranks to compose "
+            "metrics on; per_user and evaluate take their expectations"
+        )
+        raise RankingDataError(msg)
     table = street.tables[0]
     reads = {name for one in asked for name in one.expr.meta.root_names()} or {"retrieved"}
     rows = vocabulary_rows(street, reads, relevant_at=relevant_at)
@@ -400,6 +414,8 @@ def enter_street(
 def table_flags(street: Street) -> list[pl.LazyFrame]:
     """Flags over every row of both tables."""
     flags = [table_flag(table) for table in street.tables]
+    if street.tied:
+        flags.append(ties_flag(street.tables[0]))
     if street.tables[0].score is not None:  # an item that is there twice shifts the ranks below it
         flags.append(unique_flag(street.tables[0]))
     return flags
@@ -409,7 +425,8 @@ def rows_flag(street: Street) -> pl.LazyFrame:
     """Flag over the rows of grade > 0."""
     mine = street.tables[0]
     lists = street.judged.filter(pl.col("relevance") > 0).group_by(mine.keys)
-    return lists.agg(watch(mine.item)).select(suspect=suspicion(street.tables))
+    watched = watch(mine.item, pl.col("rank"), tied=street.tied)
+    return lists.agg(watched).select(suspect=suspicion(street.tables))
 
 
 def _plain(table: Table, *, single_precision: bool) -> pl.LazyFrame:
@@ -417,6 +434,8 @@ def _plain(table: Table, *, single_precision: bool) -> pl.LazyFrame:
     frame = table.frame
     if table.rank is not None:
         frame = _renamed(frame, table.rank, "rank").with_columns(as_rank("rank"))
+        if table.tied:
+            frame = frame.with_columns(as_rank("tied"))
     elif table.score is not None:
         frame = _ranked(frame, table, single_precision=single_precision)
     if table.relevance is not None:
@@ -440,7 +459,7 @@ def _ranked(
     ties: Ties = "item",
     single_precision: bool = False,
 ) -> pl.LazyFrame:
-    """Rank by score, then by item id descending, or by input order."""
+    """Rank by score, then by item id descending, or by input order, or in blocks."""
     assert table.score is not None
     score, dtype = pl.col(table.score), table.schema[table.score]
     if dtype.is_float():
@@ -457,6 +476,11 @@ def _ranked(
         tie = tie.cast(pl.String)
     if not descending:
         score = ~score if dtype.is_integer() else -score  # minus wraps or is not there for all
+    if ties == "expected":
+        blocks = score.rank("min", descending=True).over(table.keys).cast(pl.Int64)
+        size = pl.len().over([*table.keys, "rank"]).cast(pl.Int64)
+        ranked = frame.with_columns(rank=pl.when(placed).then(blocks))
+        return ranked.with_columns(tied=pl.when(pl.col("rank").is_not_null()).then(size))
     order = [score, tie]
     position = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
         table.keys, order_by=order, descending=True, nulls_last=True

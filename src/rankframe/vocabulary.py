@@ -6,13 +6,13 @@ A metric reduces the rows of one user: the items of grade > 0, retrieved or not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from rankframe.labels import gain_from, is_number, whole_number
-from rankframe.metrics.words import discount, gain_of, stop_chance
+from rankframe.metrics.gains import discount, gain_of, stop_chance
 
 if TYPE_CHECKING:
     from rankframe.table import Street
@@ -40,6 +40,17 @@ VOCABULARY = {
     "survival": "ERR's chance to come down to this rank; for a highest grade of 4: survival(4)",
     "ideal_survival": "the same in the ideal list: ideal_survival(4)",
     "level_weight": "Σ 1/IDCG(p) over the ends p ≥ rank of the grades in the ideal list",
+    "tied": "size of the item's block of equal scores; it stands beside a rank",
+    "block": "with ties, instead of rank: first position of the block; null = not retrieved",
+    "tied_hits": "with ties: relevant items in the block",
+    "hits_above": "with ties: relevant items above the block",
+    "tied_nonrelevant": "with ties: judged items in the block that are not relevant",
+    "nonrelevant_above": "with ties: judged items above the block that are not relevant",
+    "tied_gains": "with ties: gain of the items in the block: tied_gains(exponential)",
+    "gains_above": "with ties: gain of the items above the block: gains_above(exponential)",
+    "ideal_gains_along": "with ties: ideal_gains at each position of the block, as a list",
+    "level_weight_along": "with ties: level_weight at each position of the block, as a list",
+    "discounts": "with ties: Σ 1/log2(i + 1) over the block's positions; to 10: discounts(10)",
 }
 
 #: What ``relevant`` gives unasked.
@@ -49,15 +60,26 @@ BASIC = ("rank", "relevance", "relevant", "hits", "ideal_rank", "total", "retrie
 _PARAMETERS = {
     "gains": "linear",
     "ideal_gains": "linear",
+    "tied_gains": "linear",
+    "gains_above": "linear",
+    "ideal_gains_along": "linear",
     "survival": "top",
     "ideal_survival": "top",
 }
 
-_WIDE = {"judged", "judged_hits", "pooled_hits", "nonrelevant"}
+_WIDE = {
+    "judged",
+    "judged_hits",
+    "pooled_hits",
+    "nonrelevant",
+    "tied_nonrelevant",
+    "nonrelevant_above",
+}
 _IDEAL = {"ideal_gains", "ideal_discounted_gains", "level_weight"}  # these cost a join
 
 _rank = pl.col("rank")
 _relevance = pl.col("relevance")
+_judged = _relevance >= 0
 
 
 def vocabulary_rows(
@@ -76,24 +98,21 @@ def vocabulary_rows(
     if relevant_at is not None and not (is_number(relevant_at) and relevant_at > 0):
         msg = f"relevant_at must be a number > 0, not {relevant_at!r}"
         raise ValueError(msg)
-    keys = street.tables[0].keys
+    keys, tied = street.tables[0].keys, street.tied
     judged, listed = _cut(street.judged, depth), _cut(street.run, depth)
     if judged_only:
-        judged = listed = _condensed(judged, keys)
+        judged = listed = _condensed(judged, keys, tied=tied)
     wide = not _WIDE.isdisjoint(reads)
     rows = judged.filter(_relevance.is_not_null() if wide else _relevance > 0)
     line = _relevance > 0 if relevant_at is None else _relevance >= relevant_at
     rows = rows.with_columns(relevant=line)
     if wide:
         rows = _with_judged(rows, keys)
+        rows = _with_judged_blocks(rows, keys) if tied else _with_judged_ranks(rows, keys)
         if "judged" not in reads:
             rows = rows.filter(_relevance > 0)
-    rows = _with_windows(rows, keys)
-    rows = _with_parameters(rows, keys, reads)
-    if "best_rank" in reads:
-        rows = _with_best_rank(rows, keys)
-    if not _IDEAL.isdisjoint(name.partition("(")[0] for name in reads):
-        rows = _with_ideal(rows, keys, reads)
+    rows = _with_ideal_ranks(rows, keys, reads)
+    rows = _with_blocks(rows, keys, reads) if tied else _with_ranks(rows, keys, reads)
     if "retrieved" in reads:
         lengths = listed.filter(_rank.is_not_null()).group_by(keys).agg(retrieved=_count(pl.len()))
         rows = rows.join(lengths, on=keys, how="left")
@@ -109,56 +128,132 @@ def _cut(judged: pl.LazyFrame, depth: int | None) -> pl.LazyFrame:
     return judged.with_columns(pl.when(_rank <= deepest).then("rank").alias("rank"))
 
 
-def _condensed(judged: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+def _condensed(judged: pl.LazyFrame, keys: Sequence[str], *, tied: bool) -> pl.LazyFrame:
     """Take the unjudged items and those of negative grade off the lists, and close the ranks."""
     kept = judged.filter(_relevance.is_not_null())
     kept = kept.with_columns(pl.when(_relevance >= 0).then("rank").alias("rank"))
     # "min", not "ordinal": two items at one rank must stay so, for the checks to see them
-    return kept.with_columns(_count(_rank.rank("min").over(keys)))
+    closed = kept.with_columns(_count(_rank.rank("min").over(keys)))
+    return closed.with_columns(tied=_count(pl.len().over(*keys, "rank"))) if tied else closed
 
 
 def _with_judged(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    judged = _relevance >= 0
+    nonrelevant = _judged & ~pl.col("relevant")
+    return rows.with_columns(judged=_judged, nonrelevant=_count(nonrelevant.sum().over(keys)))
+
+
+def _with_judged_ranks(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     return rows.with_columns(
-        judged=judged,
-        judged_hits=_running(judged.cast(pl.Int64), keys),
+        judged_hits=_running(_judged.cast(pl.Int64), keys),
         pooled_hits=_running(_relevance.is_not_null().cast(pl.Int64), keys),
-        nonrelevant=_count((judged & ~pl.col("relevant")).sum().over(keys)),
     )
 
 
-def _with_windows(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+def _with_judged_blocks(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    nonrelevant = (_judged & ~pl.col("relevant")).cast(pl.Int64)
+    rows = rows.with_columns(tied_nonrelevant=nonrelevant.sum().over(*keys, "rank"))
+    return _with_above(rows, nonrelevant, keys, "nonrelevant_above")
+
+
+def _with_ideal_ranks(
+    rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]
+) -> pl.LazyFrame:
+    """Derive what no position in the list has a part in."""
     positive = _relevance > 0
     ideal_rank = _count(_relevance.rank("ordinal", descending=True).over(keys))
     return rows.with_columns(
-        hits=_running(pl.col("relevant").cast(pl.Int64), keys),
         ideal_rank=pl.when(positive).then(ideal_rank),
         total=_count(pl.col("relevant").sum().over(keys)),
         graded=_count(positive.sum().over(keys)),
         top_grade=_relevance.max(),
-        discounted_gains=_running(gain_of("linear") * discount(_rank), keys),
+    ).with_columns(
+        _survival(parameter, keys, "ideal_rank").alias(name)
+        for name, base, parameter in _parameters(reads)
+        if base == "ideal_survival"
     )
 
 
-def _with_parameters(
-    rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]
-) -> pl.LazyFrame:
-    """Derive the columns whose names carry a parameter."""
-    columns: list[pl.Expr] = []
-    for name in reads:
-        base, parameter = _parameter(name)
+def _with_ranks(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> pl.LazyFrame:
+    """Derive what tells of the list down to a rank."""
+    rows = rows.with_columns(
+        hits=_running(pl.col("relevant").cast(pl.Int64), keys),
+        discounted_gains=_running(gain_of("linear") * discount(_rank), keys),
+    )
+    for name, base, parameter in _parameters(reads):
         if base == "gains":
-            columns.append(_running(gain_of(gain_from(parameter)), keys).alias(name))
-        elif base in ("survival", "ideal_survival"):
-            above = 1 - stop_chance(parameter)
-            order = "rank" if base == "survival" else "ideal_rank"
-            columns.append(
-                above.cum_prod()
-                .shift(1, fill_value=1.0)
-                .over(keys, order_by=order, nulls_last=True)
-                .alias(name)
-            )
-    return rows.with_columns(columns)
+            gains = _running(gain_of(gain_from(parameter)), keys)
+            rows = rows.with_columns(gains.alias(name))
+        elif base == "survival":
+            rows = rows.with_columns(_survival(parameter, keys, "rank").alias(name))
+    if "best_rank" in reads:
+        rows = _with_best_rank(rows, keys)
+    if not _IDEAL.isdisjoint(base for _, base, _ in _parameters(reads)):
+        rows = _with_ideal(rows, keys, reads)
+    return rows
+
+
+def _with_blocks(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> pl.LazyFrame:
+    """Derive, in place of the ranks, what tells of the blocks of ties."""
+    block, relevant = [*keys, "rank"], pl.col("relevant").cast(pl.Int64)
+    rows = rows.with_columns(
+        tied=pl.when(_rank.is_not_null()).then("tied"), tied_hits=relevant.sum().over(block)
+    )
+    rows = _with_above(rows, relevant, keys, "hits_above")
+    blocks = rows.filter(_rank.is_not_null()).select(*block, "tied", "graded").unique()
+    along: list[pl.LazyFrame] = []
+    for name, base, parameter in _parameters(reads):
+        if base == "tied_gains":
+            gain = gain_of(gain_from(parameter))
+            rows = rows.with_columns(gain.sum().over(block).alias(name))
+        elif base == "gains_above":
+            rows = _with_above(rows, gain_of(gain_from(parameter)), keys, name)
+        elif base == "discounts":
+            along.append(blocks.select(*block, _discounts(parameter).alias(name)))
+        elif base in ("ideal_gains_along", "level_weight_along"):
+            along.append(_along(blocks, rows, keys, name))
+    for one in along:
+        rows = rows.join(one, on=block, how="left")
+    return rows.rename({"rank": "block"})
+
+
+def _with_above(rows: pl.LazyFrame, value: pl.Expr, keys: Sequence[str], name: str) -> pl.LazyFrame:
+    """Sum a value over the items above each block."""
+    block = [*keys, "rank"]
+    rows = rows.with_columns(_running(value, keys).alias(name))
+    return rows.with_columns(pl.col(name).max().over(block) - value.sum().over(block))
+
+
+def _along(
+    blocks: pl.LazyFrame, rows: pl.LazyFrame, keys: Sequence[str], name: str
+) -> pl.LazyFrame:
+    """List the values of a column of the ideal list at each position of a block."""
+    column, position = name.replace("_along", ""), "__rankframe_position"
+    ideal = _ideal(rows, keys, [column]).select(*keys, "ideal_rank", column)
+    places = blocks.with_columns(pl.int_ranges(_rank, _rank + pl.col("tied")).alias(position))
+    deep = pl.min_horizontal(position, "graded").alias("ideal_rank")
+    values = places.explode(position).with_columns(deep).join(ideal, on=[*keys, "ideal_rank"])
+    if column == "level_weight":
+        inside = pl.col(position) <= pl.col("graded")
+        values = values.with_columns(pl.when(inside).then(column).otherwise(0.0))
+    return values.group_by(*keys, "rank").agg(pl.col(column).sort_by(position).alias(name))
+
+
+def _discounts(cut: str) -> pl.Expr:
+    """Sum the discount over the positions of a block, down to the cut."""
+    end = _rank + pl.col("tied")
+    end = end.clip(upper_bound=int(cut) + 1) if cut else end
+    places = pl.int_ranges(_rank, pl.max_horizontal(end, "rank"))
+    return places.list.eval(discount(pl.element())).list.sum()
+
+
+def _survival(max_grade: str, keys: Sequence[str], order: str) -> pl.Expr:
+    above = (1 - stop_chance(max_grade)).cum_prod().shift(1, fill_value=1.0)
+    return above.over(keys, order_by=order, nulls_last=True)
+
+
+def _parameters(reads: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """Take the columns apart that may carry a parameter."""
+    return ((name, *_parameter(name)) for name in reads)
 
 
 def _parameter(name: str) -> tuple[str, str]:
@@ -175,6 +270,20 @@ def _with_best_rank(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
 
 def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> pl.LazyFrame:
     """Look up at each rank how far the ideal list has come; below its end, its end."""
+    depth = pl.when(_rank.is_not_null()).then(pl.min_horizontal("rank", "graded"))
+    joined = rows.with_columns(depth.alias("__rankframe_depth")).join(
+        _ideal(rows, keys, reads),
+        left_on=[*keys, "__rankframe_depth"],
+        right_on=[*keys, "ideal_rank"],
+        how="left",
+    )
+    beyond = _rank > pl.col("graded")
+    weight = pl.when(beyond).then(0.0).otherwise("level_weight").alias("level_weight")
+    return joined.with_columns(weight).drop("__rankframe_depth")
+
+
+def _ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> pl.LazyFrame:
+    """Give the ideal list, one row for each position, with what is cumulated down to it."""
 
     def down(value: pl.Expr, *, reverse: bool = False) -> pl.Expr:
         return value.cum_sum(reverse=reverse).over(keys, order_by="ideal_rank")
@@ -182,34 +291,23 @@ def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str])
     last = (
         (_relevance != _relevance.shift(-1)).over(keys, order_by="ideal_rank").fill_null(value=True)
     )
-    discounted = pl.col("ideal_discounted_gains")
-    ideal = (
+    level = pl.when("__rankframe_last").then(1 / pl.col("ideal_discounted_gains")).otherwise(0.0)
+    gains = (
+        down(gain_of(gain_from(parameter))).alias(name)
+        for name, base, parameter in _parameters(reads)
+        if base == "ideal_gains"
+    )
+    return (
         rows.filter(_relevance > 0)
         .select(*keys, "relevance", "ideal_rank")
         .with_columns(
-            *(
-                down(gain_of(gain_from(parameter))).alias(name)
-                for name in reads
-                for base, parameter in [_parameter(name)]
-                if base == "ideal_gains"
-            ),
+            *gains,
             ideal_discounted_gains=down(gain_of("linear") * discount(pl.col("ideal_rank"))),
             __rankframe_last=last,
         )
-        .with_columns(
-            down(
-                pl.when("__rankframe_last").then(1 / discounted).otherwise(0.0), reverse=True
-            ).alias("level_weight")
-        )
+        .with_columns(level_weight=down(level, reverse=True))
         .drop("relevance", "__rankframe_last")
     )
-    depth = pl.when(_rank.is_not_null()).then(pl.min_horizontal("rank", "graded"))
-    joined = rows.with_columns(depth.alias("__rankframe_depth")).join(
-        ideal, left_on=[*keys, "__rankframe_depth"], right_on=[*keys, "ideal_rank"], how="left"
-    )
-    beyond = _rank > pl.col("graded")
-    weight = pl.when(beyond).then(0.0).otherwise("level_weight").alias("level_weight")
-    return joined.with_columns(weight).drop("__rankframe_depth")
 
 
 def _running(value: pl.Expr, keys: Sequence[str]) -> pl.Expr:

@@ -8,16 +8,18 @@ import polars as pl
 from rankframe.labels import Gain, Mean, labelled, labelled_mean
 from rankframe.metrics.words import (
     R,
+    any_within,
     attainable,
-    discount,
+    chance_within,
+    discount_down_to,
+    discount_within,
+    first_reciprocal,
     floored_geometric_mean,
     found,
     gain_sum,
-    hits,
     listed,
     n,
-    rank,
-    relevant,
+    precisions,
     share,
     total,
     where_relevant,
@@ -258,7 +260,7 @@ def hit_at(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.hit_at(1), rf.hit_at(2)).row(0)
     (1, 0.0, 1.0)
     """
-    return where_relevant((found(k) > 0).cast(pl.Float64))
+    return where_relevant(any_within(k))
 
 
 @labelled("ap", aliases={"map": "ap", "map_cut_{}": "ap@{}"})
@@ -299,13 +301,12 @@ def average_precision(
     >>> judged.rank.evaluate(rf.average_precision()).item(0, "ap")
     0.25
     """
-    precisions = (hits / rank).filter(within(k)).sum()
     divisor = {
         "relevant": lambda: R,
         "attainable": lambda: attainable(k),
-        "hits": lambda: found(k),
+        "hits": lambda: within(k).sum(),
     }
-    return where_relevant(share(precisions, divisor[divide_by]()))
+    return where_relevant(share(precisions(k), divisor[divide_by]()))
 
 
 @labelled("rr", aliases={"mrr": "rr", "recip_rank": "rr"})
@@ -341,7 +342,7 @@ def reciprocal_rank(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.reciprocal_rank()).item(0, "rr")
     0.5
     """
-    return where_relevant((1 / rank.filter(within(k)).min()).fill_null(0.0))
+    return where_relevant(first_reciprocal(k))
 
 
 @labelled("cg")
@@ -380,7 +381,7 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.cg_at()).item(0, "cg")
     4.0
     """
-    return gain_sum(gain, pl.lit(1.0), rank, k)
+    return gain_sum(gain, chance_within(k))
 
 
 @labelled("dcg")
@@ -419,7 +420,7 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.dcg_at(3)).item(0, "dcg@3")
     3.5
     """
-    return gain_sum(gain, discount(rank), rank, k)
+    return gain_sum(gain, discount_within(k))
 
 
 @labelled("ndcg", aliases={"ndcg_cut_{}": "ndcg@{}", "ndcg.{*}": _trec_gains})
@@ -458,10 +459,9 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.ndcg_at(3)).item(0, "ndcg@3"), 4)
     0.3066
     """
-    ideal_rank = pl.col("ideal_rank")
-    ideal = gain_sum(gain, discount(ideal_rank), ideal_rank, k)
+    ideal = gain_sum(gain, discount_down_to(k, pl.col("ideal_rank")))
     # not `> 0`: NaN, the mark of a grade without a gain, must come through
-    ratio = gain_sum(gain, discount(rank), rank, k) / ideal
+    ratio = gain_sum(gain, discount_within(k)) / ideal
     return pl.when(ideal != 0).then(ratio.clip(upper_bound=1))  # sums in two orders round apart
 
 
@@ -501,7 +501,7 @@ def r_precision(*, multiple: float = 1) -> pl.Expr:
     0.5
     """
     last = total if multiple == 1 else (multiple * total + 0.9).floor()
-    return where_relevant(share((relevant & (rank <= last)).sum(), last.max()))
+    return where_relevant(share(found(last), last.max()))
 
 
 @labelled("attainable_precision")

@@ -3,15 +3,21 @@
 import polars as pl
 
 from rankframe.labels import Gain, as_text, labelled
+from rankframe.metrics.gains import stop_chance
 from rankframe.metrics.words import (
     R,
+    blended_ratio,
+    blended_ratios,
+    count_within,
     found,
     hits,
+    judged,
+    listed,
+    misplaced,
     n,
     rank,
     relevance,
     share,
-    stop_chance,
     where_relevant,
     within,
 )
@@ -26,8 +32,6 @@ __all__ = [
     "p_plus",
     "q_measure",
 ]
-
-_judged = pl.col("judged")
 
 
 @labelled("err")
@@ -152,7 +156,7 @@ def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -
     0.25
     """
     best = R if k is None else pl.min_horizontal(R, k)
-    return where_relevant(_blended(beta, gain).filter(within(k)).sum() / best)
+    return where_relevant(blended_ratios(beta, gain, k) / best)
 
 
 @labelled("o_measure")
@@ -189,7 +193,7 @@ def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.o_measure()).item(0, "o_measure")
     0.5
     """
-    first = _blended(beta, gain).filter(within(None) & (hits == 1)).max()
+    first = blended_ratio(beta, gain).filter(within(None) & (hits == 1)).max()
     return where_relevant(first.fill_null(0.0))
 
 
@@ -225,7 +229,7 @@ def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.p_measure()).item(0, "p_measure")
     1.0
     """
-    preferred = _blended(beta, gain).filter(within(None) & (rank == pl.col("best_rank"))).max()
+    preferred = blended_ratio(beta, gain).filter(within(None) & (rank == pl.col("best_rank"))).max()
     return where_relevant(preferred.fill_null(0.0))
 
 
@@ -262,7 +266,7 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.p_plus()).item(0, "p_plus"), 4)
     0.8333
     """
-    down = _blended(beta, gain).filter(within(None) & (rank <= pl.col("best_rank")))
+    down = blended_ratio(beta, gain).filter(within(None) & (rank <= pl.col("best_rank")))
     return where_relevant(down.mean().fill_null(0.0))
 
 
@@ -300,8 +304,7 @@ def judged_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.judged_at(10)).item(0, "judged@10")
     0.5
     """
-    seen = (_judged.is_not_null() & (rank <= k)).sum().cast(pl.Int64)
-    return share(seen, pl.min_horizontal(n, k))
+    return share(count_within(judged.is_not_null(), k), listed(k))
 
 
 @labelled("auc")
@@ -327,8 +330,7 @@ def auc() -> pl.Expr:
     0.5
     """
     pairs = found(None) * (n - found(None))
-    misplaced = (rank - hits).filter(within(None)).sum()
-    return pl.when(pairs > 0).then(1 - misplaced / pairs)
+    return pl.when(pairs > 0).then(1 - misplaced() / pairs)
 
 
 def _err(position: pl.Expr, survival: str, k: int | None, max_grade: float | None) -> pl.Expr:
@@ -338,10 +340,3 @@ def _err(position: pl.Expr, survival: str, k: int | None, max_grade: float | Non
     inside = position.is_not_null() if k is None else position <= k
     total = pl.when(inside).then(reached).otherwise(0.0 * stop).sum()
     return pl.when((relevance > 0).any()).then(total)
-
-
-def _blended(beta: float, gain: Gain) -> pl.Expr:
-    """The blended ratio at a rank."""
-    which = "" if gain == "linear" else f"({as_text(gain)})"
-    gains, ideal = pl.col(f"gains{which}"), pl.col(f"ideal_gains{which}")
-    return (hits + beta * gains) / (rank + beta * ideal)

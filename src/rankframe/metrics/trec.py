@@ -6,14 +6,19 @@ import polars as pl
 
 from rankframe.labels import Mean, Signed, labelled, labelled_mean
 from rankframe.metrics.core import ndcg_at
+from rankframe.metrics.gains import gain_of
 from rankframe.metrics.words import (
     R,
-    discount,
+    count_within,
     floored_geometric_mean,
     found,
-    gain_of,
     hits,
+    judged,
+    kept_of_bpref,
+    level_gains,
+    listed,
     n,
+    persistence,
     rank,
     relevance,
     relevant,
@@ -44,10 +49,9 @@ __all__ = [
     "yaap",
 ]
 
-_judged = pl.col("judged")
 _judged_hits = pl.col("judged_hits")
 #: n of every judged user, also of one without an item of grade > 0
-_listed = pl.col("retrieved").filter(_judged.is_not_null()).max()
+_listed = pl.col("retrieved").filter(judged.is_not_null()).max()
 
 
 @labelled(
@@ -155,10 +159,7 @@ def bpref() -> pl.Expr:
     >>> judged.rank.evaluate(rf.bpref()).item(0, "bpref")
     0.5
     """
-    above = _judged_hits - hits
-    lost = pl.min_horizontal(above, total) / pl.min_horizontal("nonrelevant", total)
-    kept = pl.when(above > 0).then(1 - lost).otherwise(1.0)
-    return where_relevant(kept.filter(within(None)).sum() / R)
+    return where_relevant(kept_of_bpref() / R)
 
 
 @labelled("infap")
@@ -303,8 +304,7 @@ def ndcg_at_levels() -> pl.Expr:
     positive = relevance > 0
     levels = relevance.filter(positive).n_unique().cast(pl.Int64)
     longer = (n >= positive.sum().cast(pl.Int64) + 2).cast(pl.Int64)
-    at_levels = gain_of("linear") * discount(rank) * pl.col("level_weight")
-    return where_relevant((at_levels.sum() + longer * ndcg_at()) / (levels + longer))
+    return where_relevant((level_gains() + longer * ndcg_at()) / (levels + longer))
 
 
 @labelled("set_ap", aliases={"set_map": "set_ap"})
@@ -449,9 +449,9 @@ def rank_biased_precision(
     0.625
     """
     _check_persistence(p)
-    weight = (1 - p) * pl.lit(p).pow(rank - 1)
+    weight = persistence(p)
     if gain == "binary":
-        return where_relevant(weight.filter(within(None)).sum())
+        return where_relevant(weight.filter(relevant).sum())
     grade = gain_of("linear")
     top = pl.col("top_grade").max() if max_grade is None else pl.lit(float(max_grade))
     top = grade.max() if gain == "user" else top
@@ -496,11 +496,10 @@ def rank_biased_residual(
     0.5
     """
     _check_persistence(p)
-    seen = _judged & rank.is_not_null()
-    residual = 1 - ((1 - p) * pl.lit(p).pow(rank - 1)).filter(seen).sum()
+    residual = 1 - persistence(p).filter(judged).sum()
     if counts == "always":
         return residual
-    return pl.when(n > seen.sum().cast(pl.Int64)).then(residual).otherwise(0.0)
+    return pl.when(n > count_within(judged, None)).then(residual).otherwise(0.0)
 
 
 @labelled("unjudged", aliases={"unj_{}": "unjudged@{}"})
@@ -536,8 +535,7 @@ def unjudged_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.unjudged_at(2)).item(0, "unjudged@2")
     0.5
     """
-    seen = (_judged & (rank <= k)).sum().cast(pl.Int64)
-    return (pl.min_horizontal(n, k) - seen) / k
+    return (listed(k) - count_within(judged, k)) / k
 
 
 @labelled("num_retrieved", aliases={"num_ret": "num_retrieved"}, over_users=pl.Expr.sum)
@@ -641,7 +639,7 @@ def num_nonrelevant() -> pl.Expr:
     >>> judged.rank.evaluate(rf.num_nonrelevant()).item(0, "num_nonrelevant")
     1
     """
-    return (_judged & ~relevant & rank.is_not_null()).sum().cast(pl.Int64)
+    return count_within(judged & ~relevant, None)
 
 
 @labelled_mean("num_users", aliases={"num_q": "num_users"})

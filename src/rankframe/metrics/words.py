@@ -1,28 +1,130 @@
-"""The words of the formulas: what the metrics of all families say about one user's rows."""
+"""The words of the formulas: what the metrics of all families say about one user's rows.
+
+A word marked ``expected_as`` has an exact expectation under ties, and so has a metric that knows
+positions by such words only.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec
 
 import polars as pl
 
-from rankframe.labels import Gain
+from rankframe.labels import Gain, made_for_ties
+from rankframe.metrics import ties
+from rankframe.metrics.gains import discount, gain_of, of_gain
+
+P = ParamSpec("P")
 
 rank = pl.col("rank")
 relevance = pl.col("relevance")
 relevant = pl.col("relevant")
 hits = pl.col("hits")
 total = pl.col("total")
+judged = pl.col("judged")
 #: R, the number of relevant items
 R = relevant.sum().cast(pl.Int64)
 #: n, the length of the list
 n = pl.col("retrieved").max()
 
 
-def within(k: int | None) -> pl.Expr:
+def expected_as(
+    expectation: Callable[P, pl.Expr],
+) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
+    """Say the expectation instead, where a metric is made for a table with ties."""
+
+    def decorate(plain: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
+        @functools.wraps(plain)
+        def word(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
+            return (expectation if made_for_ties() else plain)(*args, **kwargs)
+
+        return word
+
+    return decorate
+
+
+def within(k: ties.Cut) -> pl.Expr:
     """A relevant item among the first k."""
-    return relevant & (rank.is_not_null() if k is None else rank <= k)
+    return relevant & _inside(rank, k)
 
 
-def found(k: int | None) -> pl.Expr:
+@expected_as(ties.chance_within)
+def chance_within(k: ties.Cut) -> pl.Expr:
+    """1 for an item among the first k, else 0."""
+    return _inside(rank, k).fill_null(value=False).cast(pl.Float64)
+
+
+@expected_as(ties.count_within)
+def count_within(which: pl.Expr, k: ties.Cut) -> pl.Expr:
+    """Number of these items among the first k."""
+    return (which & _inside(rank, k)).sum().cast(pl.Int64)
+
+
+def found(k: ties.Cut) -> pl.Expr:
     """Number of relevant items among the first k."""
-    return within(k).sum().cast(pl.Int64)
+    return count_within(relevant, k)
+
+
+@expected_as(ties.any_within)
+def any_within(k: int | None) -> pl.Expr:
+    """1 if a relevant item is among the first k, else 0."""
+    return (found(k) > 0).cast(pl.Float64)
+
+
+@expected_as(ties.first_reciprocal)
+def first_reciprocal(k: int | None) -> pl.Expr:
+    """1 / rank of the first relevant item among the first k, or 0."""
+    return (1 / rank.filter(within(k)).min()).fill_null(0.0)
+
+
+@expected_as(ties.precisions)
+def precisions(k: int | None) -> pl.Expr:
+    """Σ hits / rank over the relevant items among the first k."""
+    return (hits / rank).filter(within(k)).sum()
+
+
+@expected_as(ties.discount_within)
+def discount_within(k: int | None) -> pl.Expr:
+    """The discount of an item's rank, 0 below k."""
+    return discount_down_to(k, rank)
+
+
+@expected_as(ties.persistence)
+def persistence(p: float) -> pl.Expr:
+    """(1 − p)·p^(rank − 1), the weight of a rank for a reader who goes on with chance p."""
+    return (1 - p) * pl.lit(p).pow(rank - 1)
+
+
+@expected_as(ties.blended_ratios)
+def blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
+    """Σ of the blended ratio over the relevant items among the first k."""
+    return blended_ratio(beta, gain).filter(within(k)).sum()
+
+
+def blended_ratio(beta: float, gain: Gain) -> pl.Expr:
+    """(hits + β·gains) / (rank + β·ideal gains), at a rank."""
+    gains, ideal = pl.col(of_gain("gains", gain)), pl.col(of_gain("ideal_gains", gain))
+    return (hits + beta * gains) / (rank + beta * ideal)
+
+
+@expected_as(ties.level_gains)
+def level_gains() -> pl.Expr:
+    """Σ gain · discount · level weight."""
+    return (gain_of("linear") * discount(rank) * pl.col("level_weight")).sum()
+
+
+@expected_as(ties.misplaced)
+def misplaced() -> pl.Expr:
+    """Number of pairs of a relevant item and one above it that is not."""
+    return (rank - hits).filter(within(None)).sum()
+
+
+@expected_as(ties.kept_of_bpref)
+def kept_of_bpref() -> pl.Expr:
+    """Σ over the relevant items of 1 − min(judged non-relevant above, R) / min(their number, R)."""
+    above = pl.col("judged_hits") - hits
+    lost = pl.min_horizontal(above, total) / pl.min_horizontal("nonrelevant", total)
+    return pl.when(above > 0).then(1 - lost).otherwise(1.0).filter(within(None)).sum()
 
 
 def listed(k: int | None) -> pl.Expr:
@@ -35,42 +137,15 @@ def attainable(k: int | None) -> pl.Expr:
     return pl.min_horizontal(R, n if k is None else k)
 
 
-def gain_of(gain: Gain) -> pl.Expr:
-    """The gain of a row, 0 for a grade ≤ 0; NaN where a mapping does not know the grade."""
-    grade = relevance.cast(pl.Float64).clip(lower_bound=0)
-    if gain == "linear":
-        return grade
-    if gain == "exponential":
-        return pl.lit(2.0).pow(grade) - 1
-    gains = dict(gain)
-    nan = float("nan")
-    if len(gains) > 100:  # a chain of so many tests is slow, but replace_strict does not stream
-        return grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
-    mapped = pl.when(grade == 0).then(0.0).otherwise(nan)
-    for known, value in gains.items():
-        mapped = pl.when(relevance == known).then(value).otherwise(mapped)
-    return mapped
+def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
+    """Σ gain·weight; the weight is 0, not null, where a row does not count."""
+    # 0·NaN is NaN: a grade without a gain must show wherever it stands
+    return (gain_of(gain) * weight).sum()
 
 
-def gain_sum(gain: Gain, weight: pl.Expr, position: pl.Expr, k: int | None) -> pl.Expr:
-    """Σ gain·weight over the rows at position ≤ k."""
-    gains = gain_of(gain)
-    inside = position.is_not_null() if k is None else position <= k
-    # 0·gain, not 0: a grade without a gain (NaN) must show wherever it stands
-    return pl.when(inside).then(gains * weight).otherwise(0.0 * gains).sum()
-
-
-def stop_chance(max_grade: str) -> pl.Expr:
-    """Chance that a reader stops at a row, (2^g − 1) / 2^max; NaN for a grade above the maximum."""
-    top = pl.col("top_grade") if max_grade == "top" else pl.lit(float(max_grade))
-    grade = relevance.cast(pl.Float64).clip(lower_bound=0)
-    chance = (pl.lit(2.0).pow(grade) - 1) / pl.lit(2.0).pow(top)
-    return pl.when(grade <= top).then(chance).otherwise(float("nan"))
-
-
-def discount(position: pl.Expr) -> pl.Expr:
-    """1 / log2(position + 1)."""
-    return 1 / (position.cast(pl.Float64) + 1).log(2)
+def discount_down_to(k: int | None, position: pl.Expr) -> pl.Expr:
+    """The discount of a position, 0 below k."""
+    return pl.when(_inside(position, k)).then(discount(position)).otherwise(0.0)
 
 
 def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
@@ -86,3 +161,7 @@ def floored_geometric_mean(value: pl.Expr) -> pl.Expr:
 def where_relevant(value: pl.Expr) -> pl.Expr:
     """Null for a user without a relevant item: 0/0 is not 0."""
     return pl.when(relevant.any()).then(value)
+
+
+def _inside(position: pl.Expr, k: ties.Cut) -> pl.Expr:
+    return position.is_not_null() if k is None else position <= k

@@ -1,0 +1,40 @@
+"""What a grade and a position are worth."""
+
+import polars as pl
+
+from rankframe.labels import Gain, as_text
+
+
+def gain_of(gain: Gain) -> pl.Expr:
+    """The gain of a row, 0 for a grade ≤ 0; NaN where a mapping does not know the grade."""
+    grade = pl.col("relevance").cast(pl.Float64).clip(lower_bound=0)
+    if gain == "linear":
+        return grade
+    if gain == "exponential":
+        return pl.lit(2.0).pow(grade) - 1
+    gains = dict(gain)
+    nan = float("nan")
+    if len(gains) > 100:  # a chain of so many tests is slow, but replace_strict does not stream
+        return grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
+    mapped = pl.when(grade == 0).then(0.0).otherwise(nan)
+    for known, value in gains.items():
+        mapped = pl.when(pl.col("relevance") == known).then(value).otherwise(mapped)
+    return mapped
+
+
+def of_gain(column: str, gain: Gain) -> str:
+    """Name the vocabulary's column of this gain: ``gains``, or ``gains(exponential)``."""
+    return column if gain == "linear" else f"{column}({as_text(gain)})"
+
+
+def stop_chance(max_grade: str) -> pl.Expr:
+    """Chance that a reader stops at a row, (2^g − 1) / 2^max; NaN for a grade above the maximum."""
+    top = pl.col("top_grade") if max_grade == "top" else pl.lit(float(max_grade))
+    grade = pl.col("relevance").cast(pl.Float64).clip(lower_bound=0)
+    chance = (pl.lit(2.0).pow(grade) - 1) / pl.lit(2.0).pow(top)
+    return pl.when(grade <= top).then(chance).otherwise(float("nan"))
+
+
+def discount(position: pl.Expr) -> pl.Expr:
+    """1 / log2(position + 1)."""
+    return 1 / (position.cast(pl.Float64) + 1).log(2)

@@ -1,0 +1,261 @@
+"""Exact expectations under ties: against every order, against references, and where they refuse."""
+
+import itertools
+import random
+from fractions import Fraction
+
+import polars as pl
+import pytest
+from every_metric import CALLS, EVERY_METRIC
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from rankframe.metrics import ties
+
+NO_FORM = {
+    "binary_g_measure",
+    "eleven_point_precision",
+    "err_at",
+    "g_measure",
+    "inferred_average_precision",
+    "interpolated_precision",
+    "ndcg_at_relevant",
+    "nerr_at",
+    "o_measure",
+    "p_measure",
+    "p_plus",
+    "yaap",
+}
+
+
+def has_form(label):
+    function, arguments = CALLS[label]
+    return function not in NO_FORM and arguments.get("divide_by") != "hits"
+
+
+WITH_FORM = [label for label in EVERY_METRIC if has_form(label)]
+WITHOUT = [label for label in EVERY_METRIC if not has_form(label)]
+
+
+def assert_same(left, right):
+    assert_frame_equal(left, right, check_exact=False, rel_tol=1e-12, abs_tol=1e-12)
+
+
+def make_tables(seed):
+    """A few users with blocks of ties, and one list for each order of the blocks."""
+    rng = random.Random(seed)
+    tied, orders, truth = [], [], []
+    for user in range(3):
+        items = rng.sample(range(12), rng.randint(2, 7))
+        blocks = []
+        while items:
+            size = min(rng.choice([1, 1, 2, 3, 4]), len(items))
+            blocks.append([items.pop() for _ in range(size)])
+        rank = 1
+        for block in blocks:
+            tied += [(user, item, rank, len(block)) for item in block]
+            rank += len(block)
+        every = itertools.product(*map(itertools.permutations, blocks))
+        for number, order in enumerate(every):
+            flat = itertools.chain.from_iterable(order)
+            orders += [(f"{user}:{number}", item, place) for place, item in enumerate(flat, 1)]
+        for item in rng.sample(range(12), rng.randint(3, 9)):
+            truth.append((user, item, rng.choice([-1, 0, 0, 1, 1, 2, 3])))
+        truth.append((user, 50, 1))
+    return (
+        pl.DataFrame(tied, schema=["user", "item", "rank", "tied"], orient="row"),
+        pl.DataFrame(orders, schema=["user", "item", "rank"], orient="row"),
+        pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row"),
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "options", [{}, {"relevant_at": 2}, {"judged_only": True}], ids=["plain", "l2", "judged"]
+)
+def test_expectation_is_the_mean_over_every_order(seed, options):
+    tied, orders, truth = make_tables(seed)
+    got = tied.rank.per_user(*WITH_FORM, truth=truth, users="judged", **options)
+    lists = orders.select(order="user").unique()
+    lists = lists.with_columns(user=pl.col("order").str.split(":").list.first().cast(pl.Int64))
+    each = lists.join(truth, on="user").drop("user").rename({"order": "user"})
+    every = orders.rank.per_user(*WITH_FORM, truth=each, users="judged", **options)
+    owner = pl.col("user").str.split(":").list.first().cast(pl.Int64)
+    # undefined is undefined in every order, so that no mean is one over fewer
+    counts = every.group_by(owner).agg(pl.exclude("user").null_count() / pl.len())
+    assert set(counts.drop("user").unpivot()["value"]) <= {0.0, 1.0}
+    expected = every.group_by(owner).agg(pl.exclude("user").cast(pl.Float64).mean()).sort("user")
+    assert_same(got.with_columns(pl.exclude("user").cast(pl.Float64)), expected)
+
+
+def test_blocks_of_one_are_the_plain_metrics():
+    rng = random.Random(3)
+    run = [(u, i, r) for u in range(20) for r, i in enumerate(rng.sample(range(30), 9), 1)]
+    truth = [(u, i, rng.choice([0, 1, 2, 3])) for u in range(22) for i in rng.sample(range(30), 8)]
+    run = pl.DataFrame(run, schema=["user", "item", "rank"], orient="row")
+    truth = pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row")
+    blocks = run.with_columns(tied=pl.lit(1))
+    for options in ({}, {"depth": 4}, {"users": "all", "undefined": 0.0}):
+        plain = run.rank.per_user(*WITH_FORM, truth=truth, **options)
+        assert_same(blocks.rank.per_user(*WITH_FORM, truth=truth, **options), plain)
+        plain = run.rank.evaluate(*WITH_FORM, truth=truth, **options)
+        assert_same(blocks.rank.evaluate(*WITH_FORM, truth=truth, **options), plain)
+
+
+def test_real_data_equals_the_reference(shared):
+    names = {"P": "precision", "F1": "f1", "success": "hit", "Rprec": "r_precision"}
+    for folder in ("trec_sample", "web12_catb"):
+        tables = {
+            name: pl.read_parquet(shared / folder / f"{name}.parquet")
+            for name in ("run", "qrels", "expected_reference")
+        }
+        expected = tables["expected_reference"].filter(
+            pl.col("measure").str.starts_with("tie:"), pl.col("user") != "all"
+        )
+        labels = {}
+        for measure in expected["measure"].unique():
+            name, _, k = measure.removeprefix("tie:").replace("(exp)", "").partition("@")
+            gain = "(gain=exponential)" if "(exp)" in measure else ""
+            labels[measure] = names.get(name, name.lower()) + gain + (f"@{k}" if k else "")
+        assert len(labels) > 50
+        tied = tables["run"].rank.with_rank(ties="expected")
+        got = tied.rank.per_user(*labels.values(), truth=tables["qrels"], users="both")
+        got = got.unpivot(index="user", variable_name="label", value_name="got")
+        both = expected.with_columns(label=pl.col("measure").replace_strict(labels)).join(
+            got, on=["user", "label"], how="left"
+        )
+        assert both["got"].null_count() == 0
+        assert (both["got"] - both["value"]).abs().max() < 1e-12
+
+
+TIED = pl.DataFrame(
+    {"user": [1, 1, 1, 1], "item": [1, 2, 3, 4], "rank": [1, 1, 1, 4], "tied": [3, 3, 3, 1]}
+)
+TRUTH = pl.DataFrame({"user": [1, 1], "item": [2, 9], "relevance": [1, 1]})
+
+
+@pytest.mark.parametrize("label", WITHOUT)
+def test_a_metric_without_a_form_refuses(label):
+    for asked in (label, EVERY_METRIC[label]):
+        with pytest.raises(ValueError, match="has no exact expectation under ties"):
+            TIED.rank.per_user(asked, truth=TRUTH)
+
+
+def test_geometric_means_refuse_and_counts_do_not():
+    for label in ("gmap", "gm_map", "gm_bpref"):
+        with pytest.raises(ValueError, match="no exact expectation under ties"):
+            TIED.rank.evaluate(label, truth=TRUTH)
+    assert TIED.rank.evaluate("num_users", "num_ret", "num_rel_ret", truth=TRUTH).row(0) == (
+        1, 1, 4, 1,
+    )  # fmt: skip
+
+
+def test_worked_by_hand():
+    # the relevant item is at 1, 2 or 3, each with chance 1/3
+    got = TIED.rank.per_user("p@1", "p@2", "rr", "ap", "hit@2", "ndcg@1", "recall@3", truth=TRUTH)
+    third = Fraction(1, 3)
+    rr = third * (1 + Fraction(1, 2) + third)
+    assert got.row(0)[1:] == pytest.approx((1 / 3, 1 / 3, rr, rr / 2, 2 / 3, 1 / 3, 1 / 2))
+
+
+def test_renamed_and_own_expressions():
+    own = (pl.col("relevant") / pl.col("tied")).sum().alias("mine")
+    steady = pl.col("relevance").max().alias("top")
+    got = TIED.rank.per_user(rf.precision_at(1).alias("x").alias("y"), own, steady, truth=TRUTH)
+    assert got.row(0) == (1, pytest.approx(1 / 3), pytest.approx(1 / 3), 1)
+    for bad in (rf.precision_at(1) * 2, pl.col("rank").min(), pl.col("hits").max()):
+        with pytest.raises(ValueError, match="'(rank|hits)', which an item in a block of ties"):
+            TIED.rank.per_user(bad.alias("own"), truth=TRUTH)
+    with pytest.raises(rf.RankingDataError, match="no ranks to compose metrics on"):
+        TIED.rank.judge(TRUTH).rank.relevant()
+
+
+def test_a_cut_through_a_block_refuses():
+    with pytest.raises(rf.RankingDataError, match="depth=2 cuts through a block.*item="):
+        TIED.rank.per_user("ap", truth=TRUTH, depth=2)
+    lazy = TIED.lazy().rank.evaluate("ap", truth=TRUTH, depth=2)
+    with pytest.raises(rf.RankingDataError, match="depth=2 cuts through a block"):
+        lazy.collect()
+    cut = TIED.rank.per_user("ap", truth=TRUTH, depth=3)
+    assert_same(cut, TIED.filter(rank=1).rank.per_user("ap", truth=TRUTH))
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ({"tied": [2, 2, 2, 1]}, "no more items share a rank than 'tied' says"),
+        ({"tied": [3, 3, 4, 1]}, "all of them say the same"),
+        ({"tied": [4, 4, 4, 1]}, "a block of ties ends before the next rank"),
+        ({"tied": [3, 3, 3, None]}, "the size of its block of ties is a whole number from 1"),
+        ({"tied": [3, 3, 3, 0]}, "the size of its block of ties is a whole number from 1"),
+        ({"tied": [3, 3, 3, 1.5]}, "the size of its block of ties is a whole number from 1"),
+        ({"tied": ["3", "3", "3", "1"]}, "String cannot be the size of a block of ties"),
+    ],
+)
+def test_blocks_that_do_not_fit_are_told(columns, text):
+    run = TIED.with_columns(
+        **{name: pl.Series(values, strict=False) for name, values in columns.items()}
+    )
+    for call in (
+        lambda: run.rank.per_user("ap", truth=TRUTH),
+        lambda: run.lazy().rank.evaluate("ap", truth=TRUTH).collect(),
+        lambda: run.rank.judge(TRUTH),
+        lambda: run.rank.check(truth=TRUTH),
+    ):
+        with pytest.raises(rf.RankingDataError, match=text):
+            call()
+
+
+def test_with_rank_makes_blocks():
+    run = pl.DataFrame(
+        {"user": [1, 1, 1, 1, 2], "item": list("abcde"), "score": [0.5, 0.9, 0.5, None, 1.0]}
+    )
+    ranked = run.rank.with_rank(ties="expected")
+    assert ranked.columns == ["user", "item", "score", "rank", "tied"]
+    assert ranked["rank"].to_list() == [2, 1, 2, None, 1]
+    assert ranked["tied"].to_list() == [2, 1, 2, None, 1]
+    assert_frame_equal(run.lazy().rank.with_rank(ties="expected").collect(), ranked)
+    low = run.rank.with_rank(ties="expected", descending=False)
+    assert low["rank"].to_list() == [1, 3, 1, None, 1]
+    # the blocks go when another rule makes the ranks
+    assert "tied" not in ranked.rank.with_rank().columns
+
+
+def test_pandas_lazy_and_groups_agree():
+    pytest.importorskip("pandas")
+    import rankframe.pandas  # noqa: F401
+
+    rng = random.Random(5)
+    run = pl.DataFrame(
+        [(m, u, i, rng.randint(1, 4)) for m in "ab" for u in range(9) for i in range(8)],
+        schema=["model", "user", "item", "score"],
+        orient="row",
+    )
+    truth = pl.DataFrame(
+        [(u, i, rng.choice([0, 1, 2])) for u in range(9) for i in range(0, 10, 2)],
+        schema=["user", "item", "relevance"],
+        orient="row",
+    )
+    labels = WITH_FORM
+    tied = run.rank.with_rank(ties="expected", by="model")
+    expected = tied.rank.evaluate(*labels, truth=truth, by="model")
+    for model in "ab":
+        alone = tied.filter(model=model).drop("model").rank.evaluate(*labels, truth=truth)
+        assert_same(alone, expected.filter(model=model).drop("model"))
+    judged = tied.rank.judge(truth, by="model")
+    assert_same(judged.rank.evaluate(*labels, by="model"), expected)
+    lazy = run.lazy().rank.with_rank(ties="expected", by="model")
+    assert_same(lazy.rank.evaluate(*labels, truth=truth, by="model").collect(), expected)
+    pandas = run.to_pandas().ranking.with_rank(ties="expected", by="model")
+    got = pandas.ranking.evaluate(*labels, truth=truth.to_pandas(), by="model")
+    assert_frame_equal(
+        pl.from_pandas(got), expected, check_dtypes=False, rel_tol=1e-12, abs_tol=1e-12
+    )
+
+
+@pytest.mark.parametrize(("start", "length"), [(1, 1), (1, 5), (3, 1), (1, 1000), (10**6, 7)])
+def test_harmonic_sums_keep_their_digits(start, length):
+    exact = sum(Fraction(1, i) for i in range(start, start + length))
+    row = pl.select(start=pl.lit(start), length=pl.lit(length))
+    got = row.select(ties._harmonic(pl.col("start"), pl.col("length"))).item()
+    assert got == pytest.approx(float(exact), rel=1e-14)
