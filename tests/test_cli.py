@@ -273,3 +273,18 @@ def test_output_that_is_not_utf8_gets_a_plain_table(tmp_path):
         command, capture_output=True, check=True, timeout=60, env={"PYTHONIOENCODING": "ascii"}
     )
     assert b"| M2    | 10    | 0.352222 | 0.121187 | 0.900000 |" in done.stdout
+
+
+def test_ties_and_bounds(files, capsys):
+    scored = RUN.with_columns(score=pl.lit(1.0)).drop("rank")
+    scored.write_parquet(files / "scored.parquet")
+    out = files / "out.parquet"
+    paths = [str(files / "scored.parquet"), str(files / "truth.csv")]
+    options = ["-m", "rr", "--by", "model", *ROLES, "--ties", "expected", "--bounds"]
+    assert main(["evaluate", *paths, *options, "--out", str(out)]) == 0
+    roles = {"user": "uid", "item": "sku"}
+    ranked = scored.rank.with_rank(ties="expected", by="model", **roles)
+    expected = ranked.rank.evaluate("rr", truth=TRUTH, by="model", bounds=True, **roles)
+    assert pl.read_parquet(out).equals(expected)
+    assert main(["evaluate", str(files / "run.csv"), paths[1], *options]) == 2
+    assert "no column 'score' for score" in capsys.readouterr().err

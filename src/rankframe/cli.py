@@ -14,7 +14,7 @@ from rankframe import trec
 from rankframe.checks import Columns
 from rankframe.evaluate import TREC_EVAL, TREC_EVAL_9, Users, evaluate, per_user
 from rankframe.labels import every_label, function_of
-from rankframe.table import from_lists
+from rankframe.table import Ties, from_lists, with_rank
 
 _FORMATS = {
     "parquet": (".parquet", ".pq"),
@@ -94,6 +94,8 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--undefined", type=float, metavar="X", help="value of undefined metrics")
     ask.add_argument("--relevant-at", type=float, metavar="G", help="grade that is relevant")
     ask.add_argument("--judged-only", action="store_true", help="drop unjudged items")
+    ask.add_argument("--ties", choices=get_args(Ties), help="rank by score, equal scores so")
+    ask.add_argument("--bounds", action="store_true", help="add what unjudged items leave open")
     ask.add_argument("--depth", type=int, metavar="K", help="cut the lists to K items first")
     ask.add_argument(
         "--trec-eval",
@@ -129,13 +131,19 @@ def _evaluate(given: argparse.Namespace) -> None:
     truth = _scan(given.truth, given.format, trec.scan_qrels, columns, ids)
     for name in ids:
         run, truth = _meeting(name, run, truth)
+    lists = run.frame
+    if given.ties is not None:
+        lists = with_rank(lists, by=given.by, ties=given.ties, **columns)
+        columns.pop("score", None)
+        columns.pop("rank", None)
     verb = per_user if given.per_user else evaluate
     result = verb(
-        run.frame,
+        lists,
         *given.metrics,
         truth=truth.frame,
         by=given.by,
         judged_only=given.judged_only,
+        bounds=given.bounds,
         **options,
         **columns,
     ).collect()

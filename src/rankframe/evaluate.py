@@ -77,6 +77,7 @@ def per_user(
     relevant_at: float | None = None,
     judged_only: bool = False,
     depth: int | None = None,
+    bounds: bool = False,
     defaults: Defaults | None = None,
     single_precision: bool = False,
     **columns: Unpack[Columns],
@@ -111,6 +112,11 @@ def per_user(
         Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
     depth
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
+    bounds
+        Add ``<metric>_low`` and ``<metric>_high``: the metric if all unjudged items of the list
+        (and those of negative grade) are not relevant, and if all are of the top grade of the
+        truth, the lesser first. The gap is what the missing judgments leave open; a measure that
+        compares with R, such as recall, may lie outside when only some of them are relevant.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
         ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
@@ -123,7 +129,7 @@ def per_user(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        by…, user and one column a metric, sorted by by… and user.
+        by…, user and one column a metric (with ``bounds`` three), sorted by by… and user.
 
     Raises
     ------
@@ -149,19 +155,19 @@ def per_user(
     └──────┴─────────────┴─────┘
     """
     asked = ask_all(metrics, per_user=True, defaults=defaults)
-    _check_options(users, undefined, judged_only, single_precision)
+    _check_options(users, undefined, judged_only, bounds, single_precision)
     street = enter_street(frame, truth, by, columns, single_precision=single_precision)
     if street.tied:
         asked = in_ties(asked, metrics, defaults=defaults)
     keys = street.tables[0].keys
-    check_names(asked, keys)
-    plan = _plan(
+    plan, asked = _planned(
         street,
         asked,
+        bounds=bounds,
+        judged_only=judged_only,
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
-        judged_only=judged_only,
         depth=depth,
     )
     result = guarded(plan.values, plan.flags, plan.explain)
@@ -179,6 +185,7 @@ def evaluate(
     relevant_at: float | None = None,
     judged_only: bool = False,
     depth: int | None = None,
+    bounds: bool = False,
     defaults: Defaults | None = None,
     single_precision: bool = False,
     **columns: Unpack[Columns],
@@ -214,6 +221,11 @@ def evaluate(
         Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
     depth
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
+    bounds
+        Add ``<metric>_low`` and ``<metric>_high``: the metric if all unjudged items of the list
+        (and those of negative grade) are not relevant, and if all are of the top grade of the
+        truth, the lesser first. The gap is what the missing judgments leave open; a measure that
+        compares with R, such as recall, may lie outside when only some of them are relevant.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
         ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
@@ -226,8 +238,9 @@ def evaluate(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        by…, ``users`` (Int64, how many the policy selects) and one column a metric; one row, or
-        one for each group, sorted. A group that the truth knows nothing of has 0 users and nulls.
+        by…, ``users`` (Int64, how many the policy selects) and one column a metric (with ``bounds``
+        three); one row, or one for each group, sorted. A group that the truth knows nothing of has
+        0 users and nulls.
 
     Raises
     ------
@@ -251,7 +264,7 @@ def evaluate(
     └───────┴─────────────┴─────┘
     """
     asked = ask_all(metrics, per_user=False, defaults=defaults)
-    _check_options(users, undefined, judged_only, single_precision)
+    _check_options(users, undefined, judged_only, bounds, single_precision)
     street = enter_street(frame, truth, by, columns, single_precision=single_precision)
     if street.tied:
         asked = in_ties(asked, metrics, defaults=defaults)
@@ -263,13 +276,14 @@ def evaluate(
     if undefined is not None and undefined < 0 and not all(one.per_user for one in asked):
         msg = f"a geometric mean takes no value below 0, so undefined cannot be {undefined!r}"
         raise ValueError(msg)
-    plan = _plan(
+    plan, asked = _planned(
         street,
         asked,
+        bounds=bounds,
+        judged_only=judged_only,
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
-        judged_only=judged_only,
         depth=depth,
     )
     _check_numeric(plan.values, asked)
@@ -298,24 +312,77 @@ class _Plan(NamedTuple):
     explain: Callable[[], None]
 
 
-def _plan(
+class _Options(TypedDict):
+    """What a plan is made for, whether or not unjudged items stay in the lists."""
+
+    users: Users
+    undefined: float | None
+    relevant_at: float | None
+    depth: int | None
+
+
+def _planned(
     street: Street,
-    asked: Sequence[Asked],
+    asked: list[Asked],
     *,
-    users: Users,
-    undefined: float | None,
-    relevant_at: float | None,
+    bounds: bool,
     judged_only: bool,
-    depth: int | None,
+    **options: Unpack[_Options],
+) -> tuple[_Plan, list[Asked]]:
+    """Plan the metrics, and with ``bounds`` their least and greatest value."""
+    plan = _plan(street, asked, judged_only=judged_only, **options)
+    if not bounds:
+        return plan, asked
+    keys = street.tables[0].keys
+    _check_numeric(plan.values, asked)
+    low = _plan(street, asked, judged_only=False, **options) if judged_only else plan
+    high = _plan(_judged_best(street), asked, judged_only=False, **options)
+    joined = plan.values
+    for scenario, other in (("low", low), ("high", high)):
+        named = {one.name: f"{one.name}_{scenario}" for one in asked}
+        joined = joined.join(other.values.rename(named), on=keys, how="left")
+    columns: list[pl.Expr] = []
+    expanded: list[Asked] = []
+    for one in asked:
+        least, greatest = f"{one.name}_low", f"{one.name}_high"
+        defined = pl.col(least).is_not_null()
+        columns += [
+            pl.col(one.name),
+            pl.when(defined).then(pl.min_horizontal(least, greatest)).alias(least),
+            pl.max_horizontal(least, greatest).alias(greatest),
+        ]
+        expanded += [one._replace(name=name) for name in (one.name, least, greatest)]
+    check_names(expanded, keys)
+
+    def explain() -> None:
+        for each in (plan, low, high):
+            each.explain()
+
+    flags = [*plan.flags, *low.flags, *high.flags]
+    return _Plan(joined.select(*keys, *columns), flags, explain), expanded
+
+
+def _judged_best(street: Street) -> Street:
+    """Give all unjudged items of the lists the top grade of the truth."""
+    grade = pl.col("relevance")
+    unjudged = pl.col("rank").is_not_null() & ~(grade >= 0).fill_null(value=False)
+    best = street.judged.with_columns(pl.when(unjudged).then(grade.max()).otherwise(grade))
+    return street._replace(judged=best)
+
+
+def _plan(
+    street: Street, asked: Sequence[Asked], *, judged_only: bool, **options: Unpack[_Options]
 ) -> _Plan:
     """Walk the street: judged table → relevant rows → one row a user."""
-    table = street.tables[0]
+    table, depth = street.tables[0], options["depth"]
     keys = table.keys
+    check_names(asked, keys)
 
     def reduce(some: Sequence[Asked], *watched: pl.Expr) -> pl.LazyFrame:
         reads = {name for one in some for name in one.expr.meta.root_names()}
+        line = options["relevant_at"]
         rows = vocabulary_rows(
-            street, reads, relevant_at=relevant_at, judged_only=judged_only, depth=depth
+            street, reads, relevant_at=line, judged_only=judged_only, depth=depth
         )
         _check_columns(rows, some, tied=street.tied)
         return rows.group_by(keys).agg(*(one.expr for one in some), *watched)
@@ -343,6 +410,7 @@ def _plan(
     if judged_only:
         flags += [unique_flag(each) for each in street.tables]
 
+    users, undefined = options["users"], options["undefined"]
     values, *others = found if users == "truth" else [_selected(street, users), *found]
     for other in others:
         values = values.join(other, on=keys, how="left")
@@ -384,9 +452,10 @@ def _raise_cut(torn: pl.LazyFrame, depth: int | None) -> None:
 
 
 def _check_options(
-    users: object, undefined: object, judged_only: object, single_precision: object
+    users: object, undefined: object, judged_only: object, bounds: object, single_precision: object
 ) -> None:
     check_flag("judged_only", judged_only)
+    check_flag("bounds", bounds)
     check_flag("single_precision", single_precision)
     if users not in get_args(Users):
         msg = f"users must be one of {', '.join(map(repr, get_args(Users)))}, not {users!r}"

@@ -12,7 +12,7 @@ import inspect
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Real
 from typing import (
@@ -302,7 +302,7 @@ def _label_of(expr: pl.Expr) -> str | None:
 
 
 @contextlib.contextmanager
-def _making_for_ties() -> Iterator[None]:
+def _making_for_ties() -> Generator[None, None, None]:
     token = _MADE_FOR_TIES.set(True)
     try:
         yield
