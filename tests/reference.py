@@ -154,7 +154,14 @@ def gain_of(grade, gain):
     return gain[grade]
 
 
-def graded(name, ranks, grades, k, gain="linear"):
+def weight(position, discount):
+    """1 / log2(position + 1), or Järvelin and Kekäläinen's: no discount before position 3."""
+    if discount == "log2_clipped":
+        return 1 / math.log2(position) if position > 2 else 1.0
+    return 1 / math.log2(position + 1)
+
+
+def graded(name, ranks, grades, k, gain="linear", discount="log2"):
     """cg, dcg and ndcg of one user, who has an item of grade > 0."""
     gains = {item: gain_of(grade, gain) for item, grade in grades.items() if grade > 0}
     cutoff = math.inf if k is None else k
@@ -163,7 +170,7 @@ def graded(name, ranks, grades, k, gain="linear"):
         kept = [(rank, gain) for rank, gain in placed if rank <= cutoff]
         if name == "cg":
             return math.fsum(gain for _, gain in kept)
-        return math.fsum(gain / math.log2(rank + 1) for rank, gain in kept)
+        return math.fsum(gain * weight(rank, discount) for rank, gain in kept)
 
     value = cumulated([(rank, gains[item]) for item, rank in ranks.items() if item in gains])
     if name != "ndcg":

@@ -31,6 +31,7 @@ GAINS = [
     {0.5: 0, 1: 1, 1.5: 1, 2: 3, 3: 4.5, 9: 10},
     {0.5: 0, 1: 0, 1.5: 0, 2: 0, 3: 0, 9: 1},
 ]
+CLIPPED = {"discount": "log2_clipped"}
 PARAMETERS = {
     "precision": [{}, *({"divide_by": by} for by in ("k", "returned", "attainable"))],
     "recall": [{}, *({"divide_by": by} for by in ("relevant", "attainable"))],
@@ -42,6 +43,8 @@ PARAMETERS = {
         for name in ("cg", "dcg", "ndcg")
     },
 }
+for _name in ("dcg", "ndcg"):
+    PARAMETERS[_name] += [CLIPPED, {"gain": GAINS[0], **CLIPPED}]
 VARIANTS = [(name, parameters) for name in FUNCTIONS for parameters in PARAMETERS.get(name, [{}])]
 GEOMETRIC = [("gm_map", {}), *(("gmap", p) for p in ({}, {"epsilon": 0.01}, {"epsilon": 1}))]
 

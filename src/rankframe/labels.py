@@ -29,6 +29,7 @@ from typing import (
 import polars as pl
 
 Gain: TypeAlias = Literal["linear", "exponential"] | Mapping[float, float]
+Discount: TypeAlias = Literal["log2", "log2_clipped"]
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]
 Signed: TypeAlias = Annotated[float, "of any sign"]

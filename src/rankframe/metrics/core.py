@@ -5,11 +5,10 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.labels import Gain, Mean, labelled, labelled_mean
+from rankframe.labels import Discount, Gain, Mean, labelled, labelled_mean
 from rankframe.metrics.words import (
     R,
     attainable,
-    discount,
     floored_geometric_mean,
     found,
     gain_sum,
@@ -23,6 +22,7 @@ from rankframe.metrics.words import (
     where_relevant,
     within,
 )
+from rankframe.metrics.words import discount as discounted
 
 __all__ = [
     "attainable_precision_at",
@@ -384,7 +384,7 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
 
 
 @labelled("dcg")
-def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
+def dcg_at(k: int | None = None, *, gain: Gain = "linear", discount: Discount = "log2") -> pl.Expr:
     """
     Discounted cumulated gain: Σ gain / log2(rank + 1) over the items at rank ≤ k.
 
@@ -395,6 +395,9 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
         present to its gain, ≥ 0 and not falling as the grade rises.
+    discount
+        ``"log2"`` = log2(rank + 1), or ``"log2_clipped"`` = max(1, log2(rank)), which discounts
+        from rank 3 on.
 
     Returns
     -------
@@ -404,12 +407,13 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``gain`` is unknown or not allowed.
+        If k is no whole number from 1, or ``gain`` or ``discount`` is unknown or not allowed.
 
     Notes
     -----
     Reads ``relevance`` and ``rank``; ``relevant_at`` does not touch gains. Järvelin and
-    Kekäläinen, *ACM TOIS* 20(4), 2002; the discount is trec_eval's.
+    Kekäläinen, *ACM TOIS* 20(4), 2002: their discount of base 2 is the clipped one, LensKit's;
+    ``"log2"`` is trec_eval's.
 
     Examples
     --------
@@ -419,11 +423,11 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.dcg_at(3)).item(0, "dcg@3")
     3.5
     """
-    return gain_sum(gain, discount(rank), rank, k)
+    return gain_sum(gain, discounted(rank, discount), rank, k)
 
 
 @labelled("ndcg", aliases={"ndcg_cut_{}": "ndcg@{}", "ndcg.{*}": _trec_gains})
-def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
+def ndcg_at(k: int | None = None, *, gain: Gain = "linear", discount: Discount = "log2") -> pl.Expr:
     """
     Normalised DCG: DCG@k / DCG@k of the ideal list of all the user's items of grade > 0.
 
@@ -434,6 +438,9 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
         present to its gain, ≥ 0 and not falling as the grade rises.
+    discount
+        ``"log2"`` = log2(rank + 1), or ``"log2_clipped"`` = max(1, log2(rank)), which discounts
+        from rank 3 on.
 
     Returns
     -------
@@ -443,7 +450,7 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``gain`` is unknown or not allowed.
+        If k is no whole number from 1, or ``gain`` or ``discount`` is unknown or not allowed.
 
     Notes
     -----
@@ -459,9 +466,9 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     0.3066
     """
     ideal_rank = pl.col("ideal_rank")
-    ideal = gain_sum(gain, discount(ideal_rank), ideal_rank, k)
+    ideal = gain_sum(gain, discounted(ideal_rank, discount), ideal_rank, k)
     # not `> 0`: NaN, the mark of a grade without a gain, must come through
-    ratio = gain_sum(gain, discount(rank), rank, k) / ideal
+    ratio = gain_sum(gain, discounted(rank, discount), rank, k) / ideal
     return pl.when(ideal != 0).then(ratio.clip(upper_bound=1))  # sums in two orders round apart
 
 

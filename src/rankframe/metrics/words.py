@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from rankframe.labels import Gain
+from rankframe.labels import Discount, Gain
 
 rank = pl.col("rank")
 relevance = pl.col("relevance")
@@ -68,9 +68,12 @@ def stop_chance(max_grade: str) -> pl.Expr:
     return pl.when(grade <= top).then(chance).otherwise(float("nan"))
 
 
-def discount(position: pl.Expr) -> pl.Expr:
-    """1 / log2(position + 1)."""
-    return 1 / (position.cast(pl.Float64) + 1).log(2)
+def discount(position: pl.Expr, form: Discount = "log2") -> pl.Expr:
+    """1 / log2(position + 1), or clipped, 1 / max(1, log2(position))."""
+    place = position.cast(pl.Float64)
+    if form == "log2_clipped":
+        return 1 / place.log(2).clip(lower_bound=1)
+    return 1 / (place + 1).log(2)
 
 
 def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
