@@ -29,7 +29,7 @@ def _choices(parameter: inspect.Parameter) -> list[object]:
     if parameter.name == "k":
         return [1, 3, 10] if annotation is int else [None, 1, 3, 10]
     if annotation is Gain:
-        return ["linear", "exponential", GAINS]
+        return ["linear", "exponential", "binary", GAINS]
     if get_origin(annotation) is Literal:
         return list(get_args(annotation))
     if annotation == float | None:

@@ -146,7 +146,9 @@ class Binary:
         return min(1.0, k / self.total)
 
 
-def gain_of(grade, gain):
+def gain_of(grade, gain, relevant_at=None):
+    if gain == "binary":
+        return 1.0 if relevant_at is None or grade >= relevant_at else 0.0
     if gain == "linear":
         return float(grade)
     if gain == "exponential":
@@ -161,9 +163,9 @@ def weight(position, discount):
     return 1 / math.log2(position + 1)
 
 
-def graded(name, ranks, grades, k, gain="linear", discount="log2"):
+def graded(name, ranks, grades, k, relevant_at, gain="linear", discount="log2"):
     """cg, dcg and ndcg of one user, who has an item of grade > 0."""
-    gains = {item: gain_of(grade, gain) for item, grade in grades.items() if grade > 0}
+    gains = {item: gain_of(grade, gain, relevant_at) for item, grade in grades.items() if grade > 0}
     cutoff = math.inf if k is None else k
 
     def cumulated(placed):
@@ -184,7 +186,7 @@ def measure(name, ranks, grades, k=None, *, relevant_at=None, **parameters):
     if name in ("cg", "dcg", "ndcg"):
         if not any(grade > 0 for grade in grades.values()):
             return None
-        return graded(name, ranks, grades, k, **parameters)
+        return graded(name, ranks, grades, k, relevant_at, **parameters)
     user = Binary(ranks, grades, relevant_at)
     return getattr(user, name)(k, **parameters) if user.total else None
 

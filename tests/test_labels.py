@@ -127,8 +127,8 @@ def test_an_alias_differs_from_its_metric_only_in_its_name(alias, expr):
         ),
         (
             "ndcg(gain=cubic)@5",
-            "ndcg_at: gain must be one of 'linear', 'exponential' or a mapping of grades to "
-            "gains, not 'cubic'",
+            "ndcg_at: gain must be one of 'linear', 'exponential', 'binary' or a mapping of grades "
+            "to gains, not 'cubic'",
         ),
         ("ndcg(gain=1:a)@5", "metric 'ndcg(gain=1:a)@5': gain cannot be read from '1:a'"),
         ("f(beta=x)@5", "metric 'f(beta=x)@5': beta cannot be read from 'x'"),

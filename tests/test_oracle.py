@@ -39,7 +39,7 @@ PARAMETERS = {
     "e": [{}, *({"beta": beta} for beta in (1, 0, 0.5, 2))],
     "ap": [{}, *({"divide_by": by} for by in ("relevant", "attainable", "hits"))],
     **{
-        name: [{}, *({"gain": gain} for gain in ("linear", "exponential", *GAINS))]
+        name: [{}, *({"gain": gain} for gain in ("linear", "exponential", "binary", *GAINS))]
         for name in ("cg", "dcg", "ndcg")
     },
 }

@@ -160,8 +160,9 @@ class Listed:
 
     def blended(self, i, beta, gain):
         """(hits + β·gain) / (rank + β·ideal gain) at rank i."""
-        gained = sum(GAINS[gain](grade) for grade in self.gains[:i])
-        ideal = sum(GAINS[gain](grade) for grade in self.ideal[:i])
+        gain_of = GAINS.get(gain, lambda grade: float(grade >= self.level))
+        gained = sum(map(gain_of, self.gains[:i]))
+        ideal = sum(map(gain_of, self.ideal[:i]))
         return (self.c(i) + beta * gained) / (i + beta * ideal)
 
     def q(self, k=None, beta=1, gain="linear"):
@@ -310,7 +311,7 @@ POINTS = [{}, {"points": "nearest"}, {"points": "floor"}]
 BLENDED = [
     {},
     *({"beta": beta} for beta in (0, 0.5, 10)),
-    *({"gain": gain} for gain in ("linear", "exponential")),
+    *({"gain": gain} for gain in ("linear", "exponential", "binary")),
     {"beta": 2, "gain": "exponential"},
 ]
 PARAMETERS = {

@@ -28,7 +28,7 @@ from typing import (
 
 import polars as pl
 
-Gain: TypeAlias = Literal["linear", "exponential"] | Mapping[float, float]
+Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, float]
 Discount: TypeAlias = Literal["log2", "log2_clipped"]
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]

@@ -185,7 +185,7 @@ def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str])
     discounted = pl.col("ideal_discounted_gains")
     ideal = (
         rows.filter(_relevance > 0)
-        .select(*keys, "relevance", "ideal_rank")
+        .select(*keys, "relevance", "relevant", "ideal_rank")
         .with_columns(
             *(
                 down(gain_of(gain_from(parameter))).alias(name)
@@ -201,7 +201,7 @@ def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str])
                 pl.when("__rankframe_last").then(1 / discounted).otherwise(0.0), reverse=True
             ).alias("level_weight")
         )
-        .drop("relevance", "__rankframe_last")
+        .drop("relevance", "relevant", "__rankframe_last")
     )
     depth = pl.when(_rank.is_not_null()).then(pl.min_horizontal("rank", "graded"))
     joined = rows.with_columns(depth.alias("__rankframe_depth")).join(

@@ -354,8 +354,9 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     k
         Cut-off; None means the whole list.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
-        present to its gain, ≥ 0 and not falling as the grade rises.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping from every grade present to its gain, ≥ 0 and not falling as the grade
+        rises.
 
     Returns
     -------
@@ -369,7 +370,7 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevance`` and ``rank``; ``relevant_at`` does not touch gains. Järvelin and
+    Reads ``relevance`` and ``rank``; ``relevant_at`` touches the binary gain alone. Järvelin and
     Kekäläinen, *ACM TOIS* 20(4), 2002.
 
     Examples
@@ -393,8 +394,9 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear", discount: Discount = 
     k
         Cut-off; None means the whole list.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
-        present to its gain, ≥ 0 and not falling as the grade rises.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping from every grade present to its gain, ≥ 0 and not falling as the grade
+        rises.
     discount
         ``"log2"`` = log2(rank + 1), or ``"log2_clipped"`` = max(1, log2(rank)), which discounts
         from rank 3 on.
@@ -411,7 +413,7 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear", discount: Discount = 
 
     Notes
     -----
-    Reads ``relevance`` and ``rank``; ``relevant_at`` does not touch gains. Järvelin and
+    Reads ``relevance`` and ``rank``; ``relevant_at`` touches the binary gain alone. Järvelin and
     Kekäläinen, *ACM TOIS* 20(4), 2002: their discount of base 2 is the clipped one, LensKit's;
     ``"log2"`` is trec_eval's.
 
@@ -436,8 +438,9 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear", discount: Discount =
     k
         Cut-off of both lists; None means the whole lists.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
-        present to its gain, ≥ 0 and not falling as the grade rises.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping from every grade present to its gain, ≥ 0 and not falling as the grade
+        rises.
     discount
         ``"log2"`` = log2(rank + 1), or ``"log2_clipped"`` = max(1, log2(rank)), which discounts
         from rank 3 on.
@@ -454,7 +457,7 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear", discount: Discount =
 
     Notes
     -----
-    Reads ``relevance``, ``rank`` and ``ideal_rank``; ``relevant_at`` does not touch gains.
+    Reads ``relevance``, ``rank`` and ``ideal_rank``; ``relevant_at`` touches the binary gain alone.
     Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``, ``ndcg_cut_k``.
 
     Examples

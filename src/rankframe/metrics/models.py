@@ -126,7 +126,8 @@ def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -
     beta
         Weight of the gains; with 0 it is average precision.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping.
 
     Returns
     -------
@@ -165,7 +166,8 @@ def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     beta
         Weight of the gains.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping.
 
     Returns
     -------
@@ -203,7 +205,8 @@ def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     beta
         Weight of the gains.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping.
 
     Returns
     -------
@@ -239,7 +242,8 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     beta
         Weight of the gains.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping.
 
     Returns
     -------

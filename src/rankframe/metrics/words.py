@@ -37,6 +37,8 @@ def attainable(k: int | None) -> pl.Expr:
 
 def gain_of(gain: Gain) -> pl.Expr:
     """The gain of a row, 0 for a grade ≤ 0; NaN where a mapping does not know the grade."""
+    if gain == "binary":
+        return relevant.cast(pl.Float64)
     grade = relevance.cast(pl.Float64).clip(lower_bound=0)
     if gain == "linear":
         return grade
