@@ -24,6 +24,7 @@ VOCABULARY = {
     "relevant": "the grade reaches relevant_at (by default: is > 0)",
     "hits": "relevant items at or above this rank; null where rank is",
     "ideal_rank": "position in the ideal list, highest grade first; null where the grade is ≤ 0",
+    "returned_ideal_rank": "position among the items of grade > 0 of the list, highest grade first",
     "total": "R, the number of relevant items of the user",
     "graded": "number of items of grade > 0 of the user",
     "retrieved": "n, the length of the user's list; 0 where there is none",
@@ -130,9 +131,11 @@ def _with_judged(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
 def _with_windows(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     positive = _relevance > 0
     ideal_rank = _count(_relevance.rank("ordinal", descending=True).over(keys))
+    returned = pl.when(positive & _rank.is_not_null()).then(_relevance)
     return rows.with_columns(
         hits=_running(pl.col("relevant").cast(pl.Int64), keys),
         ideal_rank=pl.when(positive).then(ideal_rank),
+        returned_ideal_rank=_count(returned.rank("ordinal", descending=True).over(keys)),
         total=_count(pl.col("relevant").sum().over(keys)),
         graded=_count(positive.sum().over(keys)),
         top_grade=_relevance.max(),

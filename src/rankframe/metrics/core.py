@@ -11,6 +11,7 @@ from rankframe.metrics.words import (
     attainable,
     floored_geometric_mean,
     found,
+    gain_of,
     gain_sum,
     hits,
     listed,
@@ -39,6 +40,9 @@ __all__ = [
     "recall_at",
     "reciprocal_rank",
 ]
+
+
+_DEEPEST_PERFECT = 1_000_000
 
 
 def _trec_gains(pairs: str) -> str:
@@ -263,7 +267,9 @@ def hit_at(k: int | None = None) -> pl.Expr:
 
 @labelled("ap", aliases={"map": "ap", "map_cut_{}": "ap@{}"})
 def average_precision(
-    k: int | None = None, *, divide_by: Literal["relevant", "attainable", "hits"] = "relevant"
+    k: int | None = None,
+    *,
+    divide_by: Literal["relevant", "attainable", "returned", "hits", "k"] = "relevant",
 ) -> pl.Expr:
     """
     Average precision: Σ hits / rank over the relevant items at rank ≤ k, divided by R.
@@ -274,7 +280,8 @@ def average_precision(
         Cut-off of the sum; None means the whole list.
     divide_by
         ``"relevant"`` = R (the definition), ``"attainable"`` = min(k, R) (without k: min(length
-        of the list, R)), or ``"hits"`` = the relevant items found.
+        of the list, R)), ``"returned"`` = min(k, length of the list, R), ``"hits"`` = the relevant
+        items found, or ``"k"`` (without k: the length of the list).
 
     Returns
     -------
@@ -289,7 +296,8 @@ def average_precision(
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``hits``. trec_eval: ``map``, ``map_cut_k``.
+    Reads ``relevant``, ``rank`` and ``hits``, and ``retrieved`` where the length of the list
+    divides. trec_eval: ``map``, ``map_cut_k``.
 
     Examples
     --------
@@ -303,7 +311,9 @@ def average_precision(
     divisor = {
         "relevant": lambda: R,
         "attainable": lambda: attainable(k),
+        "returned": lambda: pl.min_horizontal(R, listed(k)),
         "hits": lambda: found(k),
+        "k": lambda: n if k is None else pl.lit(k),
     }
     return where_relevant(share(precisions, divisor[divide_by]()))
 
@@ -429,7 +439,13 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear", discount: Discount = 
 
 
 @labelled("ndcg", aliases={"ndcg_cut_{}": "ndcg@{}", "ndcg.{*}": _trec_gains})
-def ndcg_at(k: int | None = None, *, gain: Gain = "linear", discount: Discount = "log2") -> pl.Expr:
+def ndcg_at(
+    k: int | None = None,
+    *,
+    gain: Gain = "linear",
+    discount: Discount = "log2",
+    ideal: Literal["truth", "returned", "perfect"] = "truth",
+) -> pl.Expr:
     """
     Normalised DCG: DCG@k / DCG@k of the ideal list of all the user's items of grade > 0.
 
@@ -444,21 +460,28 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear", discount: Discount =
     discount
         ``"log2"`` = log2(rank + 1), or ``"log2_clipped"`` = max(1, log2(rank)), which discounts
         from rank 3 on.
+    ideal
+        The ideal list holds the items of the ``"truth"``, retrieved or not; only those that were
+        ``"returned"``, so that what is missing costs nothing; or it is ``"perfect"``: k items of
+        the truth's highest grade for every user (without k: as many as the user has).
 
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``ndcg@k``. Null for a user without an item of gain > 0.
+        Float64 in [0, 1], named ``ndcg@k``. Null for a user without an item of gain > 0; 0 where
+        the ideal is of what was returned, and that has none.
 
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``gain`` or ``discount`` is unknown or not allowed.
+        If k is no whole number from 1, or ``gain``, ``discount`` or ``ideal`` is unknown or not
+        allowed.
 
     Notes
     -----
-    Reads ``relevance``, ``rank`` and ``ideal_rank``; ``relevant_at`` touches the binary gain alone.
-    Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``, ``ndcg_cut_k``.
+    Reads ``relevance``, ``rank`` and ``ideal_rank``, and ``returned_ideal_rank`` or ``top_grade``
+    for these ideals; ``relevant_at`` touches the binary gain alone. Järvelin and Kekäläinen,
+    *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``, ``ndcg_cut_k``.
 
     Examples
     --------
@@ -469,10 +492,17 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear", discount: Discount =
     0.3066
     """
     ideal_rank = pl.col("ideal_rank")
-    ideal = gain_sum(gain, discounted(ideal_rank, discount), ideal_rank, k)
+    best = gain_sum(gain, discounted(ideal_rank, discount), ideal_rank, k)
+    divisor = {
+        "truth": lambda: best,
+        "returned": lambda: _returned_ideal(k, gain, discount),
+        "perfect": lambda: _perfect_ideal(k, gain, discount),
+    }[ideal]()
+    ratio = gain_sum(gain, discounted(rank, discount), rank, k) / divisor
+    if ideal == "returned":
+        ratio = pl.when(divisor != 0).then(ratio).otherwise(0.0)
     # not `> 0`: NaN, the mark of a grade without a gain, must come through
-    ratio = gain_sum(gain, discounted(rank, discount), rank, k) / ideal
-    return pl.when(ideal != 0).then(ratio.clip(upper_bound=1))  # sums in two orders round apart
+    return pl.when(best != 0).then(ratio.clip(upper_bound=1))  # sums in two orders round apart
 
 
 @labelled(
@@ -599,6 +629,26 @@ def gmap(epsilon: float = 1e-5) -> Mean:
 def gm_map() -> Mean:
     """Geometric MAP of trec_eval: exp(mean(ln(max(AP, 1e-5))))."""
     return Mean(average_precision(), floored_geometric_mean)
+
+
+def _returned_ideal(k: int | None, gain: Gain, discount: Discount) -> pl.Expr:
+    """DCG@k of the items returned, in their best order."""
+    position = pl.col("returned_ideal_rank")
+    return gain_sum(gain, discounted(position, discount), position, k)
+
+
+def _perfect_ideal(k: int | None, gain: Gain, discount: Discount) -> pl.Expr:
+    """DCG of k items of the highest grade."""
+    top = pl.lit(1.0) if gain == "binary" else gain_of(gain, pl.col("top_grade")).max()
+    if k is None:
+        weights = discounted(pl.col("ideal_rank"), discount).filter(gain_of(gain) > 0).sum()
+    elif k > _DEEPEST_PERFECT:
+        msg = f"ndcg_at: with ideal='perfect', k must not be above {_DEEPEST_PERFECT}, not {k}"
+        raise ValueError(msg)
+    else:
+        positions = pl.int_range(1, k + 1)
+        weights = pl.lit(pl.select(discounted(positions, discount).sum()).item())
+    return top * weights
 
 
 def _f(k: int | None, beta: float) -> pl.Expr:

@@ -35,11 +35,11 @@ def attainable(k: int | None) -> pl.Expr:
     return pl.min_horizontal(R, n if k is None else k)
 
 
-def gain_of(gain: Gain) -> pl.Expr:
-    """The gain of a row, 0 for a grade ≤ 0; NaN where a mapping does not know the grade."""
+def gain_of(gain: Gain, of: pl.Expr = relevance) -> pl.Expr:
+    """The gain of a grade, 0 if it is ≤ 0; NaN where a mapping does not know the grade."""
     if gain == "binary":
         return relevant.cast(pl.Float64)
-    grade = relevance.cast(pl.Float64).clip(lower_bound=0)
+    grade = of.cast(pl.Float64).clip(lower_bound=0)
     if gain == "linear":
         return grade
     if gain == "exponential":
@@ -50,7 +50,7 @@ def gain_of(gain: Gain) -> pl.Expr:
         return grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
     mapped = pl.when(grade == 0).then(0.0).otherwise(nan)
     for known, value in gains.items():
-        mapped = pl.when(relevance == known).then(value).otherwise(mapped)
+        mapped = pl.when(of == known).then(value).otherwise(mapped)
     return mapped
 
 
