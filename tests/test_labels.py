@@ -233,13 +233,25 @@ def test_defaults_are_for_a_metric_by_any_of_its_names(name):
     assert stated.row(0) == (1, 0.5, 0.5)
 
 
+def test_defaults_may_be_for_metrics_with_a_cut_off():
+    judged = pl.DataFrame({**JUDGED, "user": [1, 1], "item": [1, 2], "rank": [1, None]})
+    defaults = {"map@k": {"divide_by": "hits"}, "ndcg": {"gain": "binary"}}
+    asked = ["map", "map@5", "map_cut_5", "ap(divide_by=k)@5"]
+    assert judged.rank.evaluate(*asked, defaults=defaults).row(0) == (1, 0.5, 1.0, 1.0, 0.2)
+
+
 @pytest.mark.parametrize(
     ("defaults", "message"),
     [
+        (
+            {"r_precision@k": {}},
+            "defaults of 'r_precision@k': name the metric alone, 'r_precision'",
+        ),
+        ({"map@k": {}, "AP@k": {}}, "defaults of 'AP@k': the metric is there twice"),
         ({"mapp": {}}, "unknown metric 'mapp'; the nearest are 'map'"),
         ({"ap": {"divide": "hits"}}, "defaults of 'ap': unknown parameter 'divide'"),
         ({"ap": {"k": 3}}, "defaults of 'ap': unknown parameter 'k'"),
-        ({"P_10": {}}, "defaults of 'P_10': name the metric alone, 'precision'"),
+        ({"P_10": {}}, "defaults of 'P_10': name the metric alone, 'precision' or 'precision@k'"),
         ({"ap": {}, "map": {}}, "defaults of 'map': the metric is there twice"),
     ],
 )

@@ -113,7 +113,8 @@ def per_user(
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
     defaults
         Parameters for metrics asked for by label that leave them open, for example
-        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
+        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric. ``"map@k"`` names
+        those with a cut-off alone.
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
@@ -214,7 +215,8 @@ def evaluate(
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
     defaults
         Parameters for metrics asked for by label that leave them open, for example
-        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
+        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric. ``"map@k"`` names
+        those with a cut-off alone.
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns

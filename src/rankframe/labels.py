@@ -248,10 +248,16 @@ def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
             raise ValueError(msg)
         options[name] = _read(label, name, text, parameters[name].annotation)
     try:
-        return entry.function(**{**defaults.get(entry.label, {}), **options})  # type: ignore[no-any-return]
+        return entry.function(**_with_defaults(entry, defaults, options))  # type: ignore[no-any-return]
     except TypeError as error:  # a cut-off or parameter that the label leaves out
         msg = f"metric {label!r}: {error}"
         raise ValueError(msg) from None
+
+
+def _with_defaults(entry: _Entry, defaults: Defaults, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Fill what a label leaves open, first as for ``ap@k`` where it has a cut-off."""
+    cut = defaults.get(f"{entry.label}@k", {}) if "k" in options else {}
+    return {**defaults.get(entry.label, {}), **cut, **options}
 
 
 def _aggregate(expr: pl.Expr) -> Aggregate:
@@ -274,7 +280,7 @@ def _counts() -> list[tuple[pl.Expr, Aggregate]]:
 
 
 def _read_defaults(defaults: Defaults) -> Defaults:
-    """Find the metrics that ``defaults`` names, by any of their names."""
+    """Find the metrics that ``defaults`` names, by any of their names, alone or with ``@k``."""
     read: dict[str, Mapping[str, Any]] = {}
     for name, options in defaults.items():
         found = _find(name)
@@ -282,17 +288,19 @@ def _read_defaults(defaults: Defaults) -> Defaults:
             raise ValueError(_unknown(name))
         entry, parts = found
         msg = f"defaults of {name!r}: "
-        if parts["k"] is not None or parts["options"] is not None:
-            msg += f"name the metric alone, {entry.label!r}"
+        parameters = set(inspect.signature(entry.function).parameters)
+        names = [entry.label, *([f"{entry.label}@k"] if "k" in parameters else [])]
+        named = entry.label if parts["k"] is None else f"{entry.label}@{parts['k']}"
+        if named not in names or parts["options"] is not None:
+            msg += f"name the metric alone, {_one_of(names)}"
             raise ValueError(msg)
-        known = set(inspect.signature(entry.function).parameters) - {"k"}
-        if unknown := set(options) - known:
+        if unknown := set(options) - (parameters - {"k"}):
             msg += f"unknown parameter {min(unknown)!r}"
             raise ValueError(msg)
-        if entry.label in read:
+        if named in read:
             msg += "the metric is there twice"
             raise ValueError(msg)
-        read[entry.label] = options
+        read[named] = options
     return read
 
 

@@ -1,5 +1,7 @@
 """Measures of the literature that model a reader, or weigh grades."""
 
+from typing import Literal
+
 import polars as pl
 
 from rankframe.labels import Gain, as_text, labelled
@@ -7,6 +9,7 @@ from rankframe.metrics.words import (
     R,
     found,
     hits,
+    listed,
     n,
     rank,
     relevance,
@@ -309,14 +312,26 @@ def judged_at(k: int) -> pl.Expr:
 
 
 @labelled("auc")
-def auc() -> pl.Expr:
+def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> pl.Expr:
     """
     Area under the ROC curve within the list: share of (hit, miss) pairs in the right order.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    only_hits
+        A list of nothing but hits has no pair: ``"null"``, or ``"one"`` as in RePlay.
 
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``auc``. Null where the list has no hit, or nothing but hits.
+        Float64 in [0, 1], named ``auc@k``. Null where the first k have no hit, or nothing but hits.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or ``only_hits`` is unknown.
 
     Notes
     -----
@@ -330,9 +345,10 @@ def auc() -> pl.Expr:
     >>> judged.rank.evaluate(rf.auc()).item(0, "auc")
     0.5
     """
-    pairs = found(None) * (n - found(None))
-    misplaced = (rank - hits).filter(within(None)).sum()
-    return pl.when(pairs > 0).then(1 - misplaced / pairs)
+    pairs = found(k) * (listed(k) - found(k))
+    misplaced = (rank - hits).filter(within(k)).sum()
+    in_order = pl.when(pairs > 0).then(1 - misplaced / pairs)
+    return in_order if only_hits == "null" else in_order.when(found(k) > 0).then(1.0)
 
 
 def _err(position: pl.Expr, survival: str, k: int | None, max_grade: float | None) -> pl.Expr:
