@@ -56,15 +56,18 @@ class Asked(NamedTuple):
     per_user: bool
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
+    """A metric as labels know it: its name, with defaults, and every other spelling."""
+
     function: Callable[..., Any]
     label: str
     plain: str
     over_users: Aggregate
+    aliases: tuple[tuple[str, Alias], ...]
 
 
 METRICS: dict[str, MetricFunction] = {}
-_ENTRIES: dict[str, _Entry] = {}
+_ENTRIES: dict[str, Entry] = {}
 _ALIASES: dict[str, Alias] = {}
 
 
@@ -211,6 +214,11 @@ def every_label() -> dict[str, Callable[..., Any]]:
     return {entry.plain: entry.function for entry in _ENTRIES.values()}
 
 
+def every_entry() -> list[Entry]:
+    """Give each metric once, in the order of its family."""
+    return list(dict.fromkeys(_ENTRIES.values()))
+
+
 def function_of(label: str) -> Callable[..., Any]:
     """Give the function that a label calls."""
     found = _find(label)
@@ -254,10 +262,13 @@ def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
         raise ValueError(msg) from None
 
 
-def _with_defaults(entry: _Entry, defaults: Defaults, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill what a label leaves open, first as for ``ap@k`` where it has a cut-off."""
-    cut = defaults.get(f"{entry.label}@k", {}) if "k" in options else {}
-    return {**defaults.get(entry.label, {}), **cut, **options}
+def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Fill what a label leaves open; with a cut-off, what is for ``ap@k`` goes before ``ap``."""
+    names = [entry.label, *([f"{entry.label}@k"] if "k" in options else [])]
+    filled: dict[str, Any] = {}
+    for given in (*(defaults.get(name, {}) for name in names), options):
+        filled.update(given)
+    return filled
 
 
 def _aggregate(expr: pl.Expr) -> Aggregate:
@@ -275,8 +286,7 @@ def _aggregate(expr: pl.Expr) -> Aggregate:
 @functools.cache
 def _counts() -> list[tuple[pl.Expr, Aggregate]]:
     """List the metrics that are not averaged over users."""
-    entries = dict.fromkeys(_ENTRIES.values())
-    return [(e.function(), e.over_users) for e in entries if e.over_users is not pl.Expr.mean]
+    return [(e.function(), e.over_users) for e in every_entry() if e.over_users is not pl.Expr.mean]
 
 
 def _read_defaults(defaults: Defaults) -> Defaults:
@@ -304,7 +314,7 @@ def _read_defaults(defaults: Defaults) -> Defaults:
     return read
 
 
-def _find(label: str) -> tuple[_Entry, re.Match[str]] | None:
+def _find(label: str) -> tuple[Entry, re.Match[str]] | None:
     """Take a label apart, if its name is known."""
     parts = _LABEL.fullmatch(_unaliased(label.strip()))
     entry = _ENTRIES.get(parts["name"].lower()) if parts else None
@@ -394,8 +404,9 @@ def _register(
     plain: str | None = None,
     aliases: Mapping[str, Alias] | None = None,
     over_users: Aggregate = pl.Expr.mean,
-) -> _Entry:
-    entry = _Entry(function, label, plain or label, over_users)
+) -> Entry:
+    known = tuple((aliases or {}).items())
+    entry = Entry(function, label, plain or label, over_users, known)
     _ENTRIES[label] = _ENTRIES[entry.plain] = entry
     _ENTRIES.setdefault(function.__name__, entry)  # the function's name is read as a label, too
     _ENTRIES.setdefault(function.__name__.removesuffix("_at"), entry)
@@ -403,7 +414,7 @@ def _register(
     return entry
 
 
-def _canonical(entry: _Entry, options: Mapping[str, Any]) -> str:
+def _canonical(entry: Entry, options: Mapping[str, Any]) -> str:
     """Write the label: every option that differs from its default, then the cut-off."""
     parameters = inspect.signature(entry.function).parameters
     shown = {
