@@ -378,6 +378,17 @@ def test_ndcg_of_recommenders_is_a_mean_over_the_truth():
     assert got.row(0, named=True) == pytest.approx({"users": 5, **printed}, abs=1e-12)
 
 
+def test_a_level_of_ranx_also_takes_the_gains_below():
+    printed = {  # ranx 0.3.21, "-l2"
+        "precision@5": 0.12000000000000002,
+        "map": 0.3,
+        "r_precision": 0.2,
+        "ndcg(gain=1:0;2:2;3:3)@5": 0.34692787260227564,
+    }
+    got = RUN.rank.evaluate(*printed, truth=TRUTH, relevant_at=2, **rf.RANX)
+    assert got.row(0, named=True) == pytest.approx({"users": 5, **printed}, abs=1e-12)
+
+
 def test_an_outer_join_in_spark_counts_all_users():
     printed = {  # pyspark 4.0.1
         "precision@5": 0.16666666666666669,
