@@ -12,8 +12,10 @@ import polars as pl
 
 from rankframe import trec
 from rankframe.checks import Columns
-from rankframe.evaluate import TREC_EVAL, TREC_EVAL_9, Users, evaluate, per_user
+from rankframe.evaluate import Users, evaluate, per_user
 from rankframe.labels import every_label, function_of
+from rankframe.presets import TREC_EVAL, TREC_EVAL_9
+from rankframe.reference import reference_page
 from rankframe.table import Ties, from_lists, with_rank
 
 _FORMATS = {
@@ -60,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
 
     listing = commands.add_parser("metrics", help="list the metrics, or explain one")
     listing.set_defaults(run_command=_metrics)
+    listing.add_argument(
+        "--markdown", action="store_true", help="print the reference of all as a Markdown page"
+    )
     listing.add_argument("name", nargs="?", metavar="NAME", help="a label such as ndcg@10 or P_10")
 
     ask = commands.add_parser(
@@ -158,6 +163,12 @@ def _evaluate(given: argparse.Namespace) -> None:
 
 
 def _metrics(given: argparse.Namespace) -> None:
+    if given.markdown:
+        if given.name is not None:
+            msg = "--markdown prints all metrics: leave out the name"
+            raise ValueError(msg)
+        print(reference_page(), end="")
+        return
     if given.name is not None:
         function = function_of(given.name)
         print(f"{function.__name__}{inspect.signature(function)}\n\n{inspect.getdoc(function)}")

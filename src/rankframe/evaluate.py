@@ -34,38 +34,6 @@ from rankframe.vocabulary import VOCABULARY, vocabulary_rows
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
 
 
-class Preset(TypedDict, total=False):
-    """The keywords that stand for the conventions of another tool."""
-
-    users: Users
-    undefined: float
-    defaults: Defaults
-    single_precision: bool
-
-
-_RBP = {
-    "rbp": {"p": 0.9, "gain": "user"},
-    "rbp_residual": {"p": 0.9, "counts": "unjudged"},
-}
-_FLOOR = {
-    "interpolated_precision": {"points": "floor"},
-    "eleven_point_precision": {"points": "floor"},
-}
-
-#: ``trec_eval -c`` of version 10: every judged user counts, and what is undefined is 0. (Without
-#: ``-c`` trec_eval leaves out users that are absent from the run: ``users="both"``.)
-TREC_EVAL: Preset = {"users": "judged", "undefined": 0.0, "defaults": _RBP}
-
-#: ``trec_eval -c`` of version 9, of pytrec_eval and ir_measures: scores are 32-bit floats, and
-#: recall levels are reached by ⌊recall·R + 0.9⌋ hits.
-TREC_EVAL_9: Preset = {
-    "users": "judged",
-    "undefined": 0.0,
-    "defaults": _FLOOR,
-    "single_precision": True,
-}
-
-
 def per_user(
     frame: FrameT,
     /,
@@ -119,7 +87,8 @@ def per_user(
         compares with R, such as recall, may lie outside when only some of them are relevant.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
-        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
+        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric. ``"map@k"`` names
+        those with a cut-off alone.
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
@@ -228,7 +197,8 @@ def evaluate(
         compares with R, such as recall, may lie outside when only some of them are relevant.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
-        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
+        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric. ``"map@k"`` names
+        those with a cut-off alone.
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
