@@ -109,8 +109,9 @@ def _item(stratum: np.ndarray, place: np.ndarray, strata: int) -> np.ndarray:
     """Draw an item out of its stratum; item x is as popular as x to the power of -2/3."""
     width = CATALOGUE // strata**3
     last = width * (stratum + 1) ** 3 - 1
-    popularity = np.minimum((width * (stratum + place) ** 3).astype(np.int64), last)
-    return popularity * 387_420_489 % CATALOGUE  # 3^18: ids do not tell the popularity
+    popularity: np.ndarray = np.minimum((width * (stratum + place) ** 3).astype(np.int64), last)
+    popularity *= 387_420_489  # 3^18: ids do not tell the popularity
+    return popularity % CATALOGUE
 
 
 def _texts(frame: pl.DataFrame) -> pl.DataFrame:

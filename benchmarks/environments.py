@@ -46,6 +46,7 @@ def interpreter(script: Path, folder: Path) -> Path:
         ended = subprocess.run(install, capture_output=True, text=True, check=False)
         if ended.returncode:
             errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR")]
-            raise RuntimeError((errors or ["pip failed"])[-1])
+            msg = f"cannot be installed: {(errors or ['pip failed'])[-1]}"
+            raise RuntimeError(msg)
         done.touch()
     return python

@@ -49,15 +49,15 @@ class Tables(NamedTuple):
 
     def five(self) -> object:
         """Evaluate five metrics."""
-        return self.run.rank.evaluate(*FIVE, truth=self.truth)
+        return rf.evaluate(self.run, *FIVE, truth=self.truth)
 
     def grid(self) -> object:
         """Evaluate the grid."""
-        return self.run.rank.evaluate(*GRID, truth=self.truth)
+        return rf.evaluate(self.run, *GRID, truth=self.truth)
 
     def five_by_score(self) -> object:
         """Evaluate five metrics, the ranks made on the way."""
-        return self.scored.rank.evaluate(*FIVE, truth=self.truth)
+        return rf.evaluate(self.scored, *FIVE, truth=self.truth)
 
     def shuffled(self) -> Tables:
         """Put the rows in random order."""
@@ -86,29 +86,29 @@ def on_a(tables: Tables) -> Iterator[Comparison]:
     name = "from scores / from ranks, (a) shuffled"
     yield Comparison(name, 3.0, mixed.five, mixed.five_by_score)
 
-    judged = tables.run.rank.judge(tables.truth)
+    judged = rf.judge(tables.run, tables.truth)
     grouped = judged.lazy().group_by("user").agg(pl.col("rank").sum())
     yield Comparison(
         "judged table, five metrics / group_by sum, (a)",
         2.0,
         grouped.collect,
-        lambda: judged.rank.evaluate(*FIVE),
+        lambda: rf.evaluate(judged, *FIVE),
     )
 
     def compose(rows: pl.LazyFrame) -> pl.LazyFrame:
-        return rows.rank.relevant().group_by("user").agg(EXPRESSIONS)
+        return rf.relevant(rows).group_by("user").agg(EXPRESSIONS)
 
-    street = tables.run.lazy().rank.judge(tables.truth)
+    street = rf.judge(tables.run.lazy(), tables.truth)
     yield Comparison(
         "composed by hand / per_user, (a)",
         1.3,
-        lambda: tables.run.rank.per_user(*FIVE, truth=tables.truth),
+        lambda: rf.per_user(tables.run, *FIVE, truth=tables.truth),
         lambda: compose(street).collect(),
     )
     yield Comparison(
         "composed by hand / per_user, (a) judged",
         1.3,
-        lambda: judged.rank.per_user(*FIVE),
+        lambda: rf.per_user(judged, *FIVE),
         lambda: compose(judged.lazy()).collect(),
     )
 
@@ -134,14 +134,10 @@ truth = run.select("user", "item").gather_every(3)
 
 def start_up(rounds: int) -> Iterator[list[object]]:
     """Compare the imports, and time the first call."""
-    imports = [(_fresh(CLOCK.format("import polars")), _fresh(CLOCK.format("import rankframe")))]
-    imports += [
-        (_fresh(CLOCK.format("import polars")), _fresh(CLOCK.format("import rankframe")))
-        for _ in range(rounds)
-    ]
-    polars, own = (median(pair[side] for pair in imports[1:]) for side in (0, 1))
+    codes = [CLOCK.format("import polars"), CLOCK.format("import rankframe"), FIRST_CALL]
+    turns = [[_fresh(code) for code in codes] for _ in range(rounds + 1)]
+    polars, own, call = map(median, zip(*turns[1:], strict=True))  # the first fills disk caches
     yield _row("import rankframe / import polars", polars, own, 1.15)
-    call = median([_fresh(FIRST_CALL) for _ in range(rounds + 1)][1:])
     yield _row("first call, 100 rows / 20 ms", 0.02, call, 1.0)
 
 

@@ -56,7 +56,6 @@ def show(results: pl.DataFrame, where: Path, readme: Path | None) -> None:
 
 def _table(results: pl.DataFrame) -> pl.DataFrame:
     notes = [pl.format("lacks {}", "missing"), pl.format("differs: {}", "different"), "remark"]
-    notes = pl.concat_str(notes, separator="; ", ignore_nulls=True)
     return results.select(
         *CELL,
         "peer",
@@ -64,16 +63,20 @@ def _table(results: pl.DataFrame) -> pl.DataFrame:
         pl.col("convert_seconds", "compute_seconds", "rankframe_seconds").round(4),
         pl.col("ratio", "ratio_without_conversion").round_sig_figs(2),
         pl.col("peak_mb", "rankframe_peak_mb").round(0).cast(pl.Int64, strict=False),
-        notes.alias("not timed"),
+        pl.concat_str(notes, separator="; ", ignore_nulls=True).alias("not timed"),
     )
 
 
 def markdown(table: pl.DataFrame) -> str:
     """Write a frame as a table of Markdown; null is an empty cell."""
     rows = [table.columns, ["---"] * table.width, *table.iter_rows()]
-    return "\n".join(
-        f"| {' | '.join('' if cell is None else str(cell) for cell in row)} |" for row in rows
-    )
+    return "\n".join(f"| {' | '.join(map(_text, row))} |" for row in rows)
+
+
+def _text(cell: object) -> str:
+    if cell is None:
+        return ""
+    return f"{cell:g}" if isinstance(cell, float) else str(cell)
 
 
 def fill(readme: Path, name: str, table: str) -> None:
@@ -95,17 +98,18 @@ def chart(results: pl.DataFrame) -> alt.FacetChart:
         "peer",
         "suite",
         "ratio",
-        data=pl.format("({}) {} ids", "shape", "ids"),
-        times=pl.format("{}×", pl.col("ratio").round_sig_figs(2)),
+        data=pl.format("({}), {} ids", "shape", "ids"),
+        label=pl.max_horizontal("ratio", 1.0),  # beside the bar, also where that goes to the left
     )
     peer = alt.Y("peer:N", title=None).sort(field="ratio", op="median", order="ascending")
-    scale = alt.Scale(type="log", domainMin=0.1)
-    ratio = alt.X("ratio:Q", title="seconds / seconds of rankframe, conversion included")
-    base = alt.Chart().encode(y=peer, yOffset="suite:N", x=ratio.scale(scale))
-    bars = base.mark_bar().encode(
-        x2=alt.datum(1), color=alt.Color("suite:N", title="metrics", sort="ascending")
-    )
-    text = base.mark_text(align="left", dx=3, fontSize=9).encode(text="times:N")
-    line = alt.Chart().mark_rule().encode(x=alt.datum(1, type="quantitative", scale=scale))
-    layers = alt.layer(bars, text, line, data=timed).properties(width=280, height=200)
-    return layers.facet("data:N", columns=2, title="Times as long as rankframe")
+    axis = alt.Axis(values=[10.0**n for n in range(-2, 5)], format="~r")
+    ratio = alt.X("ratio:Q", title="times as long", axis=axis, scale=alt.Scale(type="log"))
+    color = alt.Color("suite:N", title="metrics", sort="ascending")
+    base = alt.Chart().encode(y=peer, yOffset="suite:N")
+    bars = base.mark_bar().encode(x=ratio, x2=alt.datum(1), color=color)
+    text = base.mark_text(align="left", dx=3, fontSize=9)
+    text = text.encode(x="label:Q", text=alt.Text("ratio:Q", format=".2~r"))
+    line = alt.Chart().mark_rule().encode(x=alt.datum(1, type="quantitative"))
+    panel = alt.layer(bars, text, line, data=timed).properties(width=280, height=200)
+    title = "Tables to means: how many times as long as rankframe"
+    return panel.facet(alt.Facet("data:N", title=None), columns=2, title=title)

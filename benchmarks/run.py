@@ -13,7 +13,7 @@ import json
 import math
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -111,14 +111,12 @@ def _figures(them: tuple[dict[str, Any], ...], us: tuple[dict[str, Any], ...]) -
     }
 
 
-def _median(processes: tuple[dict[str, Any], ...], part: Any) -> float:
+def _median(processes: tuple[dict[str, Any], ...], part: Callable[[Any], float]) -> float:
     """Take the median within each process, then that of the processes."""
     return median(median(map(part, one["timed"])) for one in processes)
 
 
-def ask(
-    peer: str, made: Files, labels: list[str], repeats: int = 0, seconds: float = 0.0
-) -> dict[str, Any]:
+def ask(peer: str, made: Files, labels: list[str], repeats: int = 0, seconds: float = 0.0) -> Any:
     """Let a fresh process of the peer's environment measure.
 
     Raises ``RuntimeError`` with the last line of what the process or pip has to say.
@@ -135,7 +133,7 @@ def ask(
     with tempfile.TemporaryDirectory() as folder:
         asked, answered = Path(folder, "request.json"), Path(folder, "answer.json")
         asked.write_text(json.dumps(request))
-        command = [python, "-m", "benchmarks.worker", asked, answered]
+        command = [str(python), "-m", "benchmarks.worker", str(asked), str(answered)]
         ended = subprocess.run(
             command, cwd=HERE.parent, capture_output=True, text=True, check=False
         )
@@ -154,7 +152,7 @@ def _title(peer: str) -> str:
     """Name the peer's distribution and version."""
     if peer == "polars_join":
         return "bare join"
-    return environments.metadata(_script(peer))["dependencies"][0].replace("==", " ")
+    return str(environments.metadata(_script(peer))["dependencies"][0]).replace("==", " ")
 
 
 def _cells(options: argparse.Namespace) -> Iterator[tuple[str, Any, str]]:

@@ -88,7 +88,7 @@ def _part(number: int, millions: int) -> Files:
     return write(folder, partial(tables, shape, first=number * users))
 
 
-def measure(case: str, millions: int) -> dict[str, float]:
+def measure(case: str, millions: int) -> Any:
     """Evaluate once, in a fresh process."""
     asked = ["--measure", case, "--sizes", str(millions)]
     command = [sys.executable, "-m", "benchmarks.scale", *asked]
@@ -160,8 +160,8 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
-    sizes = {"type": int, "nargs": "+", "default": SIZES, "help": "millions of rows"}
-    parser.add_argument("--sizes", choices=SIZES, **sizes)
+    sizes = "millions of rows of run"
+    parser.add_argument("--sizes", type=int, nargs="+", choices=SIZES, default=SIZES, help=sizes)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--measure", choices=list(CASES), help=argparse.SUPPRESS)
     return parser.parse_args()
