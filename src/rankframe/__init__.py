@@ -6,6 +6,8 @@
 import polars as pl
 
 from rankframe.checks import check as check
+from rankframe.compare import compare as compare
+from rankframe.compare import diagnose as diagnose
 from rankframe.errors import RankingDataError as RankingDataError
 from rankframe.evaluate import TREC_EVAL as TREC_EVAL
 from rankframe.evaluate import TREC_EVAL_9 as TREC_EVAL_9
@@ -18,14 +20,16 @@ from rankframe.metrics.models import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.namespace import RankFrame as RankFrame
 from rankframe.namespace import attach
+from rankframe.summarize import summarize as summarize
 from rankframe.table import from_dict as from_dict
 from rankframe.table import from_lists as from_lists
 from rankframe.table import judge as judge
 from rankframe.table import relevant as relevant
 from rankframe.table import with_rank as with_rank
 
-_own = ["TREC_EVAL", "TREC_EVAL_9", "RankFrame", "RankingDataError", "check", "evaluate"]
-_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "relevant", "with_rank"]
+_own = ["TREC_EVAL", "TREC_EVAL_9", "RankFrame", "RankingDataError", "check", "compare"]
+_own += ["diagnose", "evaluate", "from_dict", "from_lists", "judge", "metric", "per_user"]
+_own += ["relevant", "summarize", "with_rank"]
 __all__ = sorted([*_own, *METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 
 attach("rank", pl.DataFrame, pl.api.register_dataframe_namespace)

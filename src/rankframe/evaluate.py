@@ -43,6 +43,18 @@ class Preset(TypedDict, total=False):
     single_precision: bool
 
 
+class Options(Columns, total=False):
+    """The keywords of ``per_user`` that verbs built on it hand through."""
+
+    users: Users
+    undefined: float | None
+    relevant_at: float | None
+    judged_only: bool
+    depth: int | None
+    defaults: Defaults | None
+    single_precision: bool
+
+
 _RBP = {
     "rbp": {"p": 0.9, "gain": "user"},
     "rbp_residual": {"p": 0.9, "counts": "unjudged"},
@@ -172,6 +184,7 @@ def evaluate(
     *metrics: Metric,
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
+    total: bool = False,
     users: Users = "truth",
     undefined: float | None = None,
     relevant_at: float | None = None,
@@ -198,6 +211,9 @@ def evaluate(
         The truth that judges the run.
     by
         Columns that split the run into separate lists, such as model, fold or day; one row each.
+    total
+        Add the row of all users, whose column ``by`` is null. Of several columns the first stays:
+        ``by=["model", "country"]`` adds a row for each model, whose country is null.
     users
         Whose mean: ``"truth"``, every user with an item of grade > 0 (one whom the run misses
         has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and one
@@ -225,7 +241,8 @@ def evaluate(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         by…, ``users`` (Int64, how many the policy selects) and one column a metric; one row, or
-        one for each group, sorted. A group that the truth knows nothing of has 0 users and nulls.
+        one for each group, sorted, totals last. A group that the truth knows nothing of has 0
+        users and nulls.
 
     Raises
     ------
@@ -250,8 +267,12 @@ def evaluate(
     """
     asked = ask_all(metrics, per_user=False, defaults=defaults)
     _check_options(users, undefined, judged_only, single_precision)
+    check_flag("total", total)
     street = enter_street(frame, truth, by, columns, single_precision=single_precision)
     groups = street.tables[0].by
+    if total and not groups:
+        msg = "total=True adds a row to the groups of by=: name their columns"
+        raise ValueError(msg)
     if "users" in groups:
         msg = "column 'users': evaluate counts users under this name: rename the column"
         raise RankingDataError(msg)
@@ -271,19 +292,71 @@ def evaluate(
     _check_numeric(plan.values, asked)
     count = pl.len().cast(pl.Int64).alias("users")
     means = [one.over_users(pl.col(one.name)).alias(one.name) for one in asked]
-    if groups:
-        every = pl.concat([street.run.select(groups), street.truth.select(groups)]).unique()
-        result = every.join(plan.values.group_by(groups).agg(count, *means), on=groups, how="left")
-        result = result.with_columns(pl.col("users").fill_null(0))
-    else:
-        result = plan.values.select(count, *means)
+
+    def over(names: Sequence[str]) -> pl.LazyFrame:
+        if not names:
+            return plan.values.select(count, *means)
+        counted = plan.values.group_by(names).agg(count, *means)
+        joined = _groups(street, names).join(counted, on=names, how="left")
+        return joined.with_columns(pl.col("users").fill_null(0))
+
+    result = over(groups)
+    if total:
+        result = pl.concat([result, over(groups[:1] if len(groups) > 1 else [])], how="diagonal")
 
     def explain() -> None:
         plan.explain()
         _raise_infinite_mean(result, groups)
 
     checked = guarded(result, plan.flags, explain)
-    return leave(checked.sort(groups) if groups else checked, like=frame)
+    return leave(checked.sort(groups, nulls_last=True) if groups else checked, like=frame)
+
+
+class UserValues(NamedTuple):
+    """One row a user; a group without users has one row of nulls."""
+
+    asked: list[Asked]
+    by: list[str]
+    user: str
+    rows: pl.LazyFrame
+
+
+def user_values(
+    frame: Frame,
+    metrics: Sequence[Metric],
+    *,
+    per_user: bool = True,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    users: Users = "truth",
+    undefined: float | None = None,
+    relevant_at: float | None = None,
+    judged_only: bool = False,
+    depth: int | None = None,
+    defaults: Defaults | None = None,
+    single_precision: bool = False,
+    **columns: Unpack[Columns],
+) -> UserValues:
+    """Give what statistics are made of; ``per_user=False`` takes geometric means, too."""
+    asked = ask_all(metrics, per_user=per_user, defaults=defaults)
+    _check_options(users, undefined, judged_only, single_precision)
+    street = enter_street(frame, truth, by, columns, single_precision=single_precision)
+    table = street.tables[0]
+    check_names(asked, table.keys)
+    plan = _plan(
+        street,
+        asked,
+        users=users,
+        undefined=undefined,
+        relevant_at=relevant_at,
+        judged_only=judged_only,
+        depth=depth,
+    )
+    _check_numeric(plan.values, asked)
+    rows = plan.values
+    if table.by:
+        rows = _groups(street, table.by).join(rows, on=table.by, how="left")
+    return UserValues(asked, table.by, table.user, guarded(rows, plan.flags, plan.explain))
 
 
 class _Plan(NamedTuple):
@@ -307,6 +380,12 @@ def _plan(
     """Walk the street: judged table → relevant rows → one row a user."""
     table = street.tables[0]
     keys = table.keys
+    if table.placed and users in ("run", "all"):
+        msg = (
+            f"users={users!r} takes in users whom the truth does not know, and the column "
+            f"{table.placed[0]!r} of by= is in the truth alone: join it to the run"
+        )
+        raise ValueError(msg)
 
     def reduce(some: Sequence[Asked], *watched: pl.Expr) -> pl.LazyFrame:
         reads = {name for one in some for name in one.expr.meta.root_names()}
@@ -353,6 +432,11 @@ def _plan(
             _raise_not_finite(frame, positive, keys)
 
     return _Plan(values, flags, explain)
+
+
+def _groups(street: Street, names: Sequence[str]) -> pl.LazyFrame:
+    """Give each group of the run or the truth once."""
+    return pl.concat([street.run.select(names), street.truth.select(names)]).unique()
 
 
 def _check_options(
