@@ -45,7 +45,7 @@ class Joint(NamedTuple):
     def adjusted(self, pair: tuple[int, int]) -> float:
         """The p-value of a pair among all pairs."""
         distance, systems = self.distance[pair], len(self.distance)
-        return float(stats.studentized_range.sf(distance, systems, self.freedom))
+        return float(stats.studentized_range.sf(distance, systems, self.freedom))  # pyright: ignore
 
 
 class Resampling(NamedTuple):
