@@ -22,7 +22,7 @@ from rankframe.metrics.core import (
     precision_at,
     recall_at,
 )
-from rankframe.metrics.words import R, found
+from rankframe.metrics.trec import num_relevant
 from rankframe.summarize import (
     asked_resampling,
     check_choice,
@@ -252,10 +252,10 @@ def diagnose(
     k, bins = whole_number("k", k), whole_number("bins", bins)
     measures = (precision_at, recall_at, attainable_precision_at, attainable_recall_at)
     levels = [measure(k).alias(name) for measure, name in zip(measures, _LEVELS, strict=True)]
-    metrics = [found(k).alias("hits"), R.alias("total"), *levels]
+    metrics = [num_relevant().alias("total"), *levels]
     values = _of_systems("diagnose", frame, metrics, truth, by, options)
     schema = made_schema("diagnose", values, _DIAGNOSIS)
-    reduce = partial(_diagnosed, values=values, baseline=baseline, bins=bins)
+    reduce = partial(_diagnosed, values=values, k=k, baseline=baseline, bins=bins)
     return leave(values.rows.map_batches(reduce, schema=schema), like=frame)
 
 
@@ -483,7 +483,7 @@ def _numbers(pair: _Pair) -> dict[str, float]:
 
 
 def _diagnosed(
-    rows: pl.DataFrame, *, values: UserValues, baseline: object, bins: int
+    rows: pl.DataFrame, *, values: UserValues, k: int, baseline: object, bins: int
 ) -> pl.DataFrame:
     model, *segments = values.by
     _systems(rows, model, baseline)
@@ -492,14 +492,12 @@ def _diagnosed(
     known = rows.filter(pl.col("total") > 0)
     before = known.filter(of_baseline).drop(model)
     paired = known.filter(~of_baseline).join(before, on=users, suffix=" before")
-    smaller = pl.col("total before").rank("min") - 1
+    smaller = pl.col("total before").rank("min").cast(pl.Int64) - 1
     place = (smaller * bins // pl.len()).over(values.by).alias("__rankframe_bin")
     bounds = pl.col("total before").min(), pl.col("total before").max()
-    changes = {
-        change: pl.col(name) - pl.col(f"{name} before")
-        for change, name in zip(_CHANGES, ("hits", "precision", "recall"), strict=True)
-    }
-    means = [expr.mean().alias(name) for name, expr in changes.items()]
+    precision, recall = (pl.col(name) - pl.col(f"{name} before") for name in _LEVELS[:2])
+    changes = (precision * k, precision, recall)
+    means = [change.mean().alias(name) for change, name in zip(changes, _CHANGES, strict=True)]
     means += [pl.col(name).mean() for name in _LEVELS]
     counted = [pl.len().cast(pl.Int64).alias("users"), *means]
     in_bins = paired.group_by(*values.by, place).agg(
