@@ -6,6 +6,8 @@
 import polars as pl
 
 from rankframe.checks import check as check
+from rankframe.compare import compare as compare
+from rankframe.compare import diagnose as diagnose
 from rankframe.errors import RankingDataError as RankingDataError
 from rankframe.evaluate import evaluate as evaluate
 from rankframe.evaluate import per_user as per_user
@@ -27,14 +29,16 @@ from rankframe.presets import SCIKIT_LEARN as SCIKIT_LEARN
 from rankframe.presets import SPARK as SPARK
 from rankframe.presets import TREC_EVAL as TREC_EVAL
 from rankframe.presets import TREC_EVAL_9 as TREC_EVAL_9
+from rankframe.summarize import summarize as summarize
 from rankframe.table import from_dict as from_dict
 from rankframe.table import from_lists as from_lists
 from rankframe.table import judge as judge
 from rankframe.table import relevant as relevant
 from rankframe.table import with_rank as with_rank
 
-_own = ["RankFrame", "RankingDataError", "check", "evaluate"]
-_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "relevant", "with_rank"]
+_own = ["RankFrame", "RankingDataError", "check", "compare", "diagnose", "evaluate"]
+_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "relevant", "summarize"]
+_own += ["with_rank"]
 __all__ = sorted([*_own, *PRESETS, *METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 
 attach("rank", pl.DataFrame, pl.api.register_dataframe_namespace)

@@ -34,6 +34,18 @@ from rankframe.vocabulary import VOCABULARY, vocabulary_rows
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
 
 
+class Options(Columns, total=False):
+    """The keywords of ``per_user`` that verbs built on it hand through."""
+
+    users: Users
+    undefined: float | None
+    relevant_at: float | None
+    judged_only: bool
+    depth: int | None
+    defaults: Defaults | None
+    single_precision: bool
+
+
 def per_user(
     frame: FrameT,
     /,
@@ -87,8 +99,7 @@ def per_user(
         compares with R, such as recall, may lie outside when only some of them are relevant.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
-        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric. ``"map@k"`` names
-        those with a cut-off alone.
+        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
@@ -149,6 +160,7 @@ def evaluate(
     *metrics: Metric,
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
+    total: bool = False,
     users: Users = "truth",
     undefined: float | None = None,
     relevant_at: float | None = None,
@@ -176,6 +188,9 @@ def evaluate(
         The truth that judges the run.
     by
         Columns that split the run into separate lists, such as model, fold or day; one row each.
+    total
+        Add the row of all users, whose column ``by`` is null. Of several columns the first stays:
+        ``by=["model", "country"]`` adds a row for each model, whose country is null.
     users
         Whose mean: ``"truth"``, every user with an item of grade > 0 (one whom the run misses
         has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and one
@@ -197,8 +212,7 @@ def evaluate(
         compares with R, such as recall, may lie outside when only some of them are relevant.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
-        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric. ``"map@k"`` names
-        those with a cut-off alone.
+        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
@@ -209,8 +223,8 @@ def evaluate(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         by…, ``users`` (Int64, how many the policy selects) and one column a metric (with ``bounds``
-        three); one row, or one for each group, sorted. A group that the truth knows nothing of has
-        0 users and nulls.
+        three); one row, or one for each group, sorted, totals last. A group that the truth knows
+        nothing of has 0 users and nulls.
 
     Raises
     ------
@@ -235,10 +249,14 @@ def evaluate(
     """
     asked = ask_all(metrics, per_user=False, defaults=defaults)
     _check_options(users, undefined, judged_only, bounds, single_precision)
+    check_flag("total", total)
     street = enter_street(frame, truth, by, columns, single_precision=single_precision)
     if street.tied:
         asked = in_ties(asked, metrics, defaults=defaults)
     groups = street.tables[0].by
+    if total and not groups:
+        msg = "total=True adds a row to the groups of by=: name their columns"
+        raise ValueError(msg)
     if "users" in groups:
         msg = "column 'users': evaluate counts users under this name: rename the column"
         raise RankingDataError(msg)
@@ -259,19 +277,72 @@ def evaluate(
     _check_numeric(plan.values, asked)
     count = pl.len().cast(pl.Int64).alias("users")
     means = [one.over_users(pl.col(one.name)).alias(one.name) for one in asked]
-    if groups:
-        every = pl.concat([street.run.select(groups), street.truth.select(groups)]).unique()
-        result = every.join(plan.values.group_by(groups).agg(count, *means), on=groups, how="left")
-        result = result.with_columns(pl.col("users").fill_null(0))
-    else:
-        result = plan.values.select(count, *means)
+
+    def over(names: Sequence[str]) -> pl.LazyFrame:
+        if not names:
+            return plan.values.select(count, *means)
+        counted = plan.values.group_by(names).agg(count, *means)
+        joined = _groups(street, names).join(counted, on=names, how="left")
+        return joined.with_columns(pl.col("users").fill_null(0))
+
+    result = over(groups)
+    if total:
+        result = pl.concat([result, over(groups[:1] if len(groups) > 1 else [])], how="diagonal")
 
     def explain() -> None:
         plan.explain()
         _raise_infinite_mean(result, groups)
 
     checked = guarded(result, plan.flags, explain)
-    return leave(checked.sort(groups) if groups else checked, like=frame)
+    return leave(checked.sort(groups, nulls_last=True) if groups else checked, like=frame)
+
+
+class UserValues(NamedTuple):
+    """One row a user; a group without users has one row of nulls."""
+
+    asked: list[Asked]
+    by: list[str]
+    user: str
+    rows: pl.LazyFrame
+
+
+def user_values(
+    frame: Frame,
+    metrics: Sequence[Metric],
+    *,
+    per_user: bool = True,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    users: Users = "truth",
+    undefined: float | None = None,
+    relevant_at: float | None = None,
+    judged_only: bool = False,
+    depth: int | None = None,
+    defaults: Defaults | None = None,
+    single_precision: bool = False,
+    **columns: Unpack[Columns],
+) -> UserValues:
+    """Give what statistics are made of; ``per_user=False`` takes geometric means, too."""
+    asked = ask_all(metrics, per_user=per_user, defaults=defaults)
+    _check_options(users, undefined, judged_only, bounds=False, single_precision=single_precision)
+    street = enter_street(frame, truth, by, columns, single_precision=single_precision)
+    if street.tied:
+        asked = in_ties(asked, metrics, defaults=defaults)
+    table = street.tables[0]
+    plan = _plan(
+        street,
+        asked,
+        users=users,
+        undefined=undefined,
+        relevant_at=relevant_at,
+        judged_only=judged_only,
+        depth=depth,
+    )
+    _check_numeric(plan.values, asked)
+    rows = plan.values
+    if table.by:
+        rows = _groups(street, table.by).join(rows, on=table.by, how="left")
+    return UserValues(asked, table.by, table.user, guarded(rows, plan.flags, plan.explain))
 
 
 class _Plan(NamedTuple):
@@ -347,6 +418,12 @@ def _plan(
     table, depth = street.tables[0], options["depth"]
     keys = table.keys
     check_names(asked, keys)
+    if table.placed and options["users"] in ("run", "all"):
+        msg = (
+            f"users={options['users']!r} takes in users whom the truth does not know, and the "
+            f"column {table.placed[0]!r} of by= is in the truth alone: join it to the run"
+        )
+        raise ValueError(msg)
 
     def reduce(some: Sequence[Asked], *watched: pl.Expr) -> pl.LazyFrame:
         reads = {name for one in some for name in one.expr.meta.root_names()}
@@ -419,6 +496,11 @@ def _raise_cut(torn: pl.LazyFrame, depth: int | None) -> None:
             f"@{depth}, or rank with ties='item'. Offending row: {shown(row)}"
         )
         raise RankingDataError(msg)
+
+
+def _groups(street: Street, names: Sequence[str]) -> pl.LazyFrame:
+    """Give each group of the run or the truth once."""
+    return pl.concat([street.run.select(names), street.truth.select(names)]).unique()
 
 
 def _check_options(
