@@ -19,7 +19,10 @@ FLOATS = {
     "multiple": [1, 0.2, 2.5],
     "p": [0.8, 0.5],
     "collection": [0, 100],
+    "goals": [1, 2, 0.5],
 }
+#: and whole numbers, beside cut-offs
+WHOLE = {"collection": [30, 1000]}
 UNBOUNDED = ("cg", "dcg", "utility", "yaap", "infap", "num_")
 SPECIAL_MEANS = ["gmap", "gmap(epsilon=0.01)", "gm_map", "gm_bpref", "num_users"]
 
@@ -32,6 +35,8 @@ def _choices(parameter: inspect.Parameter) -> list[object]:
         return ["linear", "exponential", GAINS]
     if get_origin(annotation) is Literal:
         return list(get_args(annotation))
+    if annotation is int:
+        return WHOLE[parameter.name]
     if annotation == float | None:
         return [None, 4]
     if annotation is Signed:

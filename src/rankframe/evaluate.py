@@ -428,7 +428,8 @@ def _raise_not_finite(values: pl.LazyFrame, positive: pl.LazyFrame, keys: Sequen
             grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
             msg = (
                 f"metric {name!r}: it is not a finite number. Each grade present "
-                f"({', '.join(map(str, grades.head(10)))}) needs a finite gain, and an expression "
-                f"of your own must be null where it is undefined. Offending row: {shown(row)}"
+                f"({', '.join(map(str, grades.head(10)))}) needs a finite gain, a collection must "
+                "hold the items of every user, and an expression of your own must be null where it "
+                f"is undefined. Offending row: {shown(row)}"
             )
             raise RankingDataError(msg)

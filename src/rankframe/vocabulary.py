@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rankframe.labels import gain_from, is_number, whole_number
-from rankframe.metrics.words import discount, gain_of, stop_chance
+from rankframe.metrics.words import discount, gain_of, need, stop_chance, usefulness
 
 if TYPE_CHECKING:
     from rankframe.table import Street
@@ -39,6 +39,10 @@ VOCABULARY = {
     "best_rank": "the first rank of the highest grade in the user's list",
     "survival": "ERR's chance to come down to this rank; for a highest grade of 4: survival(4)",
     "ideal_survival": "the same in the ideal list: ideal_survival(4)",
+    "shared": "Σ of the smaller gain of each pair of this item and one at or above: "
+    "shared(exponential)",
+    "eagerness": "INST's Π (1 − gain / need) over the items above; of 2 goals and a highest grade "
+    "of 4: eagerness(2;4)",
     "level_weight": "Σ 1/IDCG(p) over the ends p ≥ rank of the grades in the ideal list",
 }
 
@@ -51,6 +55,8 @@ _PARAMETERS = {
     "ideal_gains": "linear",
     "survival": "top",
     "ideal_survival": "top",
+    "shared": "linear",
+    "eagerness": "1;top",
 }
 
 _WIDE = {"judged", "judged_hits", "pooled_hits", "nonrelevant"}
@@ -90,9 +96,14 @@ def vocabulary_rows(
             rows = rows.filter(_relevance > 0)
     rows = _with_windows(rows, keys)
     rows = _with_parameters(rows, keys, reads)
-    if "best_rank" in reads:
+    bases = {name.partition("(")[0] for name in reads}
+    if "best_rank" in bases:
         rows = _with_best_rank(rows, keys)
-    if not _IDEAL.isdisjoint(name.partition("(")[0] for name in reads):
+    if "shared" in bases:
+        rows = _with_shared(rows, keys, reads)
+    if "eagerness" in bases:
+        rows = _with_eagerness(rows, keys, reads)
+    if not _IDEAL.isdisjoint(bases):
         rows = _with_ideal(rows, keys, reads)
     if "retrieved" in reads:
         lengths = listed.filter(_rank.is_not_null()).group_by(keys).agg(retrieved=_count(pl.len()))
@@ -152,12 +163,7 @@ def _with_parameters(
         elif base in ("survival", "ideal_survival"):
             above = 1 - stop_chance(parameter)
             order = "rank" if base == "survival" else "ideal_rank"
-            columns.append(
-                above.cum_prod()
-                .shift(1, fill_value=1.0)
-                .over(keys, order_by=order, nulls_last=True)
-                .alias(name)
-            )
+            columns.append(_product_above(above, keys, order).alias(name))
     return rows.with_columns(columns)
 
 
@@ -167,10 +173,52 @@ def _parameter(name: str) -> tuple[str, str]:
     return base, parameter or _PARAMETERS.get(base, "")
 
 
+def _parameters(reads: Collection[str], base: str) -> dict[str, str]:
+    """Give the parameter of each column of this kind that is read."""
+    read = {name: _parameter(name) for name in reads}
+    return {name: parameter for name, (kind, parameter) in read.items() if kind == base}
+
+
 def _with_best_rank(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     best = _relevance.filter(_rank.is_not_null()).max().over(keys).alias("__rankframe_best")
     first = _rank.filter(_relevance == pl.col("__rankframe_best")).min().over(keys)
     return rows.with_columns(best).with_columns(best_rank=first).drop("__rankframe_best")
+
+
+def _with_shared(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> pl.LazyFrame:
+    """Two items share the gain of the lower grade: what each level adds that both reach."""
+    grade, above = "__rankframe_grade", "__rankframe_above"
+    gains = {n: gain_of(gain_from(gain)) for n, gain in _parameters(reads, "shared").items()}
+    listed = rows.filter(_rank.is_not_null(), _relevance > 0)
+    levels = (
+        listed.select(*keys, "relevance")
+        .unique()
+        .with_columns(
+            (gain - gain.shift(1, fill_value=0.0).over(keys, order_by="relevance")).alias(name)
+            for name, gain in gains.items()
+        )
+    )
+    shared = (
+        listed.select(*keys, "rank", _relevance.alias(grade))
+        .join(levels, on=keys)
+        .filter(_relevance <= pl.col(grade))
+        .with_columns(_rank.cum_count().over([*keys, "relevance"], order_by="rank").alias(above))
+        .group_by(*keys, "rank")
+        .agg((pl.col(name) * pl.col(above)).sum() for name in gains)
+    )
+    return rows.join(shared, on=[*keys, "rank"], how="left")
+
+
+def _with_eagerness(
+    rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]
+) -> pl.LazyFrame:
+    gains = _running(gain_of("linear"), keys).alias("__rankframe_gains")
+    columns: list[pl.Expr] = []
+    for name, parameter in _parameters(reads, "eagerness").items():
+        goals, _, top = parameter.partition(";")
+        kept = 1 - usefulness(top) / need(float(goals), top, pl.col("__rankframe_gains"))
+        columns.append(_product_above(kept, keys, "rank").alias(name))
+    return rows.with_columns(gains).with_columns(columns).drop("__rankframe_gains")
 
 
 def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> pl.LazyFrame:
@@ -189,9 +237,7 @@ def _with_ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str])
         .with_columns(
             *(
                 down(gain_of(gain_from(parameter))).alias(name)
-                for name in reads
-                for base, parameter in [_parameter(name)]
-                if base == "ideal_gains"
+                for name, parameter in _parameters(reads, "ideal_gains").items()
             ),
             ideal_discounted_gains=down(gain_of("linear") * discount(pl.col("ideal_rank"))),
             __rankframe_last=last,
@@ -216,6 +262,11 @@ def _running(value: pl.Expr, keys: Sequence[str]) -> pl.Expr:
     """Running sum in rank order, null where the item was not retrieved."""
     above = value.cum_sum().over(keys, order_by="rank", nulls_last=True)
     return pl.when(_rank.is_not_null()).then(above)
+
+
+def _product_above(factor: pl.Expr, keys: Sequence[str], order: str) -> pl.Expr:
+    """Product over the rows above this one."""
+    return factor.cum_prod().shift(1, fill_value=1.0).over(keys, order_by=order, nulls_last=True)
 
 
 def _count(number: pl.Expr) -> pl.Expr:

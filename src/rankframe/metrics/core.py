@@ -384,7 +384,7 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
 
 
 @labelled("dcg")
-def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
+def dcg_at(k: int | None = None, *, gain: Gain = "linear", base: float | None = None) -> pl.Expr:
     """
     Discounted cumulated gain: Σ gain / log2(rank + 1) over the items at rank ≤ k.
 
@@ -395,6 +395,9 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
         present to its gain, ≥ 0 and not falling as the grade rises.
+    base
+        A base b > 1 discounts by 1 / log_b(rank) instead, and not at all above rank b, as in the
+        paper.
 
     Returns
     -------
@@ -404,12 +407,12 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``gain`` is unknown or not allowed.
+        If k is no whole number from 1, ``gain`` is unknown or not allowed, or ``base`` not > 1.
 
     Notes
     -----
     Reads ``relevance`` and ``rank``; ``relevant_at`` does not touch gains. Järvelin and
-    Kekäläinen, *ACM TOIS* 20(4), 2002; the discount is trec_eval's.
+    Kekäläinen, *ACM TOIS* 20(4), 2002; the discount without ``base`` is trec_eval's.
 
     Examples
     --------
@@ -419,11 +422,12 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.dcg_at(3)).item(0, "dcg@3")
     3.5
     """
-    return gain_sum(gain, discount(rank), rank, k)
+    _check_base(base)
+    return gain_sum(gain, discount(rank, base), rank, k)
 
 
 @labelled("ndcg", aliases={"ndcg_cut_{}": "ndcg@{}", "ndcg.{*}": _trec_gains})
-def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
+def ndcg_at(k: int | None = None, *, gain: Gain = "linear", base: float | None = None) -> pl.Expr:
     """
     Normalised DCG: DCG@k / DCG@k of the ideal list of all the user's items of grade > 0.
 
@@ -434,6 +438,9 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
         present to its gain, ≥ 0 and not falling as the grade rises.
+    base
+        A base b > 1 discounts by 1 / log_b(rank) instead, and not at all above rank b, as in the
+        paper.
 
     Returns
     -------
@@ -443,7 +450,7 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``gain`` is unknown or not allowed.
+        If k is no whole number from 1, ``gain`` is unknown or not allowed, or ``base`` not > 1.
 
     Notes
     -----
@@ -458,10 +465,11 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.ndcg_at(3)).item(0, "ndcg@3"), 4)
     0.3066
     """
+    _check_base(base)
     ideal_rank = pl.col("ideal_rank")
-    ideal = gain_sum(gain, discount(ideal_rank), ideal_rank, k)
+    ideal = gain_sum(gain, discount(ideal_rank, base), ideal_rank, k)
     # not `> 0`: NaN, the mark of a grade without a gain, must come through
-    ratio = gain_sum(gain, discount(rank), rank, k) / ideal
+    ratio = gain_sum(gain, discount(rank, base), rank, k) / ideal
     return pl.when(ideal != 0).then(ratio.clip(upper_bound=1))  # sums in two orders round apart
 
 
@@ -595,3 +603,9 @@ def _f(k: int | None, beta: float) -> pl.Expr:
     weight = beta * beta
     measure = share((1 + weight) * found(k), weight * R + (n if k is None else k))
     return measure.clip(upper_bound=1)  # 1 + β² rounds
+
+
+def _check_base(base: float | None) -> None:
+    if base is not None and base <= 1:
+        msg = f"base must be a number > 1, not {base}"
+        raise ValueError(msg)

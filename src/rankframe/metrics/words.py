@@ -62,15 +62,32 @@ def gain_sum(gain: Gain, weight: pl.Expr, position: pl.Expr, k: int | None) -> p
 
 def stop_chance(max_grade: str) -> pl.Expr:
     """Chance that a reader stops at a row, (2^g − 1) / 2^max; NaN for a grade above the maximum."""
-    top = pl.col("top_grade") if max_grade == "top" else pl.lit(float(max_grade))
+    top = top_of(max_grade)
     grade = relevance.cast(pl.Float64).clip(lower_bound=0)
     chance = (pl.lit(2.0).pow(grade) - 1) / pl.lit(2.0).pow(top)
     return pl.when(grade <= top).then(chance).otherwise(float("nan"))
 
 
-def discount(position: pl.Expr) -> pl.Expr:
-    """1 / log2(position + 1)."""
-    return 1 / (position.cast(pl.Float64) + 1).log(2)
+def usefulness(max_grade: str) -> pl.Expr:
+    """The grade of a row as a share of the highest; NaN for a grade above the maximum."""
+    grade, top = gain_of("linear"), top_of(max_grade)
+    return pl.when(grade <= top).then(grade / top).otherwise(float("nan"))
+
+
+def top_of(max_grade: str) -> pl.Expr:
+    """The highest grade of the scale: a number, or ``"top"`` for that of the whole truth."""
+    return pl.col("top_grade") if max_grade == "top" else pl.lit(float(max_grade))
+
+
+def need(goals: float, max_grade: str, gains: pl.Expr) -> pl.Expr:
+    """What INST's reader wants at a rank: rank − 1 + 2·goals − the usefulness of what is above."""
+    return rank - 1 + 2 * goals - (gains - gain_of("linear")) / top_of(max_grade)
+
+
+def discount(position: pl.Expr, base: float | None = None) -> pl.Expr:
+    """1 / log2(position + 1), or with a base b 1 / log_b(position), and 1 above position b."""
+    place = position.cast(pl.Float64)
+    return 1 / ((place + 1).log(2) if base is None else place.log(base).clip(lower_bound=1))
 
 
 def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
