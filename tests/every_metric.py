@@ -20,6 +20,7 @@ FLOATS = {
     "p": [0.8, 0.5],
     "collection": [0, 100],
     "goals": [1, 2, 0.5],
+    "alpha": [0.5, 0.3, 1],
 }
 #: and whole numbers, beside cut-offs
 WHOLE = {"collection": [30, 1000]}

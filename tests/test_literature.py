@@ -57,6 +57,9 @@ NTCIREVAL = {
 #: cwl_eval reads 1,000 items of a list
 IR_MEASURES = {
     **{f"judged:Judged@{k}": rf.judged_at(k) for k in (5, 10, 20)},
+    "compat:Compat": rf.compatibility(),
+    "compat:Compat(p=0.8)": rf.compatibility(0.8),
+    "compat:Compat(normalize=False)": rf.compatibility(divide_by="weights"),
     "cwl_eval:INSQ(max_rel=4)": rf.insq_at(1000, **OF_FOUR),
     "cwl_eval:INSQ(T=2.0,max_rel=4)": rf.insq_at(1000, goals=2, **OF_FOUR),
     "cwl_eval:INST(max_rel=4)": rf.inst_at(1000, **OF_FOUR),
@@ -111,7 +114,7 @@ def test_a_grade_above_the_scale_is_told():
 
 @pytest.mark.parametrize("p", [0, 1, 1.5])
 def test_persistence_is_a_chance(p):
-    for make in (rf.rank_biased_precision, rf.rank_biased_residual):
+    for make in (rf.rank_biased_precision, rf.rank_biased_residual, rf.compatibility):
         with pytest.raises(ValueError, match="p must be a number between 0 and 1"):
             make(p)
 

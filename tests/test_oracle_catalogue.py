@@ -197,6 +197,20 @@ class Listed:
 
         return self.reading(k, max_grade, chance)
 
+    def compatibility(self, p=0.95, divide_by="ideal"):
+        """By the depths: the nearest ideal list has equal grades in the order of the list."""
+        found = sorted((-grade, i) for i, grade in enumerate(self.gains, start=1) if grade > 0)
+        missed = list(self.ideal)
+        for grade, _ in found:
+            missed.remove(-grade)
+        places = [*found, *((-grade, math.inf) for grade in missed)]
+        ranks = [i for _, i in sorted(places)]
+        depths = range(1, max(self.n, self.m) + 1)
+        both = [sum(max(i, j) <= d for j, i in enumerate(ranks, start=1)) for d in depths]
+        common = math.fsum(p ** (d - 1) * x / d for d, x in zip(depths, both, strict=True))
+        best = math.fsum(p ** (d - 1) * min(d, self.m) / d for d in depths)
+        return common / (best if divide_by == "ideal" else math.fsum(p ** (d - 1) for d in depths))
+
     # Sakai's
 
     def blended(self, i, beta, gain):
@@ -290,7 +304,8 @@ class Listed:
 
 
 OF_ROWS = {"utility", "rbp_residual", "unjudged", "judged", "num_retrieved", "num_nonrelevant"}
-OF_GAINS = {"g", "ndcg_rel", "err", "nerr", "num_relevant", "num_hits", "gap", "insq", "inst"}
+OF_GAINS = {"g", "ndcg_rel", "err", "nerr", "num_relevant", "num_hits"}
+OF_GAINS |= {"gap", "insq", "inst", "compatibility"}
 SUMMED = {"num_retrieved", "num_relevant", "num_hits", "num_nonrelevant"}
 
 
@@ -371,6 +386,7 @@ FUNCTIONS = {
     "gap": rf.graded_average_precision,
     "insq": rf.insq_at,
     "inst": rf.inst_at,
+    "compatibility": rf.compatibility,
     "pauc": rf.pauc_at,
     "pap": rf.pap_at,
     "lauc": rf.lauc_at,
@@ -420,6 +436,7 @@ PARAMETERS = {
     **dict.fromkeys(("q", "o_measure", "p_measure", "p_plus"), BLENDED),
     "gap": [{}, *({"gain": gain} for gain in GAINS)],
     **dict.fromkeys(("insq", "inst"), READERS),
+    "compatibility": [{}, {"p": 0.5}, *({"divide_by": by} for by in ("ideal", "weights"))],
     "lauc": [{"collection": 8}, {"collection": 20}],
 }
 

@@ -14,6 +14,7 @@ from rankframe.evaluate import per_user as per_user
 from rankframe.labels import METRICS
 from rankframe.labels import metric as metric
 from rankframe.metrics.core import *  # noqa: F403
+from rankframe.metrics.diversity import *  # noqa: F403
 from rankframe.metrics.models import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.namespace import RankFrame as RankFrame

@@ -29,7 +29,7 @@ from rankframe.table import (
     enter_street,
     table_flags,
 )
-from rankframe.vocabulary import VOCABULARY, vocabulary_rows
+from rankframe.vocabulary import VOCABULARY, reads_subtopics, vocabulary_rows
 
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
 
@@ -117,8 +117,8 @@ def per_user(
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, where they are not called so.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, where they are not called so.
 
     Returns
     -------
@@ -218,8 +218,8 @@ def evaluate(
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, where they are not called so.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, where they are not called so.
 
     Returns
     -------
@@ -316,20 +316,20 @@ def _plan(
         _check_columns(rows, some)
         return rows.group_by(keys).agg(*(one.expr for one in some), *watched)
 
-    # what reads the judged rows reduces them all, and leaves the rows of the others as they are
-    broad = [one for one in asked if "judged" in one.expr.meta.root_names()]
-    narrow = [one for one in asked if one not in broad]
+    # what reads the judged rows reduces them all, and leaves the rows of the others as they are;
+    # what reads subtopics, where there are some, reduces a row for each of an item
+    split = [one for one in asked if street.has_subtopics and reads_subtopics(one.expr)]
+    items = [one for one in asked if one not in split]
+    broad = [one for one in items if "judged" in one.expr.meta.root_names()]
+    narrow = [one for one in items if one not in broad]
     lists = reduce(narrow, *watch(table.item))
     found = [lists.select(*keys, *(one.name for one in narrow))]
     suspect = pl.any_horizontal(suspicion(street.tables), *_infinite(found[0], keys))
     flags = [*table_flags(street), lists.select(suspect=suspect)]
-    if broad:
-        found.append(reduce(broad))
-        flags.append(
-            found[1].select(
-                suspect=pl.any_horizontal(pl.lit(value=False), *_infinite(found[1], keys))
-            )
-        )
+    for some in filter(None, (broad, split)):
+        found.append(reduce(some))
+        infinite = _infinite(found[-1], keys)
+        flags.append(found[-1].select(suspect=pl.any_horizontal(pl.lit(value=False), *infinite)))
     if any("retrieved" in one.expr.meta.root_names() for one in asked):
         flags.append(unique_flag(table))  # these count rows that no relevant row shows
     if judged_only:

@@ -1,10 +1,13 @@
 """Measures of the literature that model a reader, or weigh grades."""
 
+from typing import Literal
+
 import polars as pl
 
 from rankframe.labels import Gain, as_text, labelled
 from rankframe.metrics.words import (
     R,
+    check_persistence,
     found,
     gain_of,
     hits,
@@ -23,6 +26,7 @@ from rankframe.metrics.words import (
 __all__ = [
     "auc",
     "average_recall_at",
+    "compatibility",
     "err_at",
     "graded_average_precision",
     "insq_at",
@@ -655,6 +659,54 @@ def average_recall_at(k: int) -> pl.Expr:
     0.375
     """
     return where_relevant((float(k) - rank + 1).filter(within(k)).sum() / (float(k) * R))
+
+
+@labelled("compatibility", aliases={"compat": "compatibility"})
+def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "ideal") -> pl.Expr:
+    """
+    Compatibility: rank-biased overlap with the nearest ideal list / that of this list with itself.
+
+    The ideal lists have the items of grade > 0, the highest grades first; the nearest has equal
+    grades in the order of the user's list. The overlap at a depth d, items that both lists have in
+    their first d / d, is weighed by p^(d − 1), down to the end of the longer list.
+
+    Parameters
+    ----------
+    p
+        Persistence: the chance that a reader goes on to the next depth, 0 < p < 1.
+    divide_by
+        ``"ideal"``: the overlap of the ideal list with itself, which is less than 1 where the
+        ideal list ends first; ``"weights"``: their sum, which makes it plain rank-biased overlap.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``compatibility``. Null for a user without an item of grade > 0.
+
+    Raises
+    ------
+    ValueError
+        If p is not between 0 and 1, or ``divide_by`` is unknown.
+
+    Notes
+    -----
+    Reads ``relevance``, ``retrieved``, ``graded``, ``common_weight`` and ``ideal_weight``. Clarke,
+    Vtyurina and Smucker, *ACM TOIS* 39(3), 2021; ir_measures: ``Compat``. ``rbo`` compares two
+    runs.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [0, 1]})
+    >>> round(judged.rank.evaluate(rf.compatibility(0.5)).item(0, "compatibility(p=0.5)"), 4)
+    0.2
+    """
+    check_persistence(p)
+    common, ideal = (pl.col(f"{of}_weight({as_text(p)})").sum() for of in ("common", "ideal"))
+    depth = pl.max_horizontal(n, pl.col("graded").max())
+    weights = (1 - pl.lit(p).pow(depth)) / (1 - p)
+    overlap, best = common / weights, ideal / weights
+    value = overlap / best if divide_by == "ideal" else overlap
+    return pl.when((relevance > 0).any()).then(value.clip(upper_bound=1))  # the sums round
 
 
 def _misses_below(k: int, items: pl.Expr) -> pl.Expr:

@@ -8,6 +8,7 @@ from rankframe.labels import Mean, Signed, labelled, labelled_mean
 from rankframe.metrics.core import ndcg_at
 from rankframe.metrics.words import (
     R,
+    check_persistence,
     discount,
     floored_geometric_mean,
     found,
@@ -448,7 +449,7 @@ def rank_biased_precision(
     >>> judged.rank.evaluate(rf.rank_biased_precision(0.5)).item(0, "rbp(p=0.5)")
     0.625
     """
-    _check_persistence(p)
+    check_persistence(p)
     weight = (1 - p) * pl.lit(p).pow(rank - 1)
     if gain == "binary":
         return where_relevant(weight.filter(within(None)).sum())
@@ -495,7 +496,7 @@ def rank_biased_residual(
     >>> judged.rank.evaluate(rf.rank_biased_residual(0.5)).item(0, "rbp_residual(p=0.5)")
     0.5
     """
-    _check_persistence(p)
+    check_persistence(p)
     seen = _judged & rank.is_not_null()
     residual = 1 - ((1 - p) * pl.lit(p).pow(rank - 1)).filter(seen).sum()
     if counts == "always":
@@ -666,9 +667,3 @@ def _interpolated(recall: float, points: str) -> pl.Expr:
     halves_up = pl.when(level - level.floor() >= 0.5).then(level.ceil()).otherwise(level.floor())
     need = halves_up if points == "nearest" else (level + 0.9).floor()
     return (hits / rank).filter(within(None) & (hits >= need)).max().fill_null(0.0)
-
-
-def _check_persistence(p: float) -> None:
-    if not 0 < p < 1:
-        msg = f"p must be a number between 0 and 1, not {p}"
-        raise ValueError(msg)

@@ -103,3 +103,10 @@ def floored_geometric_mean(value: pl.Expr) -> pl.Expr:
 def where_relevant(value: pl.Expr) -> pl.Expr:
     """Null for a user without a relevant item: 0/0 is not 0."""
     return pl.when(relevant.any()).then(value)
+
+
+def check_persistence(p: float) -> None:
+    """Check the chance that a reader goes on to the next item."""
+    if not 0 < p < 1:
+        msg = f"p must be a number between 0 and 1, not {p}"
+        raise ValueError(msg)
