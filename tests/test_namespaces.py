@@ -16,7 +16,7 @@ from rankframe.labels import METRICS
 from rankframe.namespace import RankFrame
 
 TABLE = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 1, 1]}
-VERBS = ["judge", "with_rank", "relevant", "from_lists", "check", "per_user", "evaluate"]
+VERBS = ["judge", "with_rank", "relevant", "from_lists", "check", "per_user", "evaluate", "rbo"]
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from rankframe.metrics.models import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.namespace import RankFrame as RankFrame
 from rankframe.namespace import attach
+from rankframe.overlap import rbo as rbo
 from rankframe.table import from_dict as from_dict
 from rankframe.table import from_lists as from_lists
 from rankframe.table import judge as judge
@@ -26,7 +27,7 @@ from rankframe.table import relevant as relevant
 from rankframe.table import with_rank as with_rank
 
 _own = ["TREC_EVAL", "TREC_EVAL_9", "RankFrame", "RankingDataError", "check", "evaluate"]
-_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "relevant", "with_rank"]
+_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "rbo", "relevant", "with_rank"]
 __all__ = sorted([*_own, *METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 
 attach("rank", pl.DataFrame, pl.api.register_dataframe_namespace)

@@ -12,6 +12,7 @@ from rankframe._frames import FrameT
 from rankframe.checks import check
 from rankframe.evaluate import evaluate, per_user
 from rankframe.labels import METRICS
+from rankframe.overlap import rbo
 from rankframe.table import from_lists, judge, relevant, with_rank
 
 
@@ -19,8 +20,8 @@ class RankFrame(Generic[FrameT]):
     """
     Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
 
-    The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user`` and
-    ``evaluate`` take the frame as their first argument. Each metric function, such as
+    The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
+    ``evaluate`` and ``rbo`` take the frame as their first argument. Each metric function, such as
     ``precision_at``, gives the per-user frame of that one metric, and takes the keywords of
     ``per_user`` beside its own. Type checkers cannot see namespaces: typed code calls the
     functions, ``rf.evaluate(df, …)`` or ``df.pipe(rf.evaluate, …)``.
@@ -108,6 +109,7 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     check,
     per_user,
     evaluate,
+    rbo,
 )
 for _function in _VERBS:
     setattr(RankFrame, _function.__name__, _verb(_function))
