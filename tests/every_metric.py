@@ -19,7 +19,11 @@ FLOATS = {
     "multiple": [1, 0.2, 2.5],
     "p": [0.8, 0.5],
     "collection": [0, 100],
+    "goals": [1, 2, 0.5],
+    "alpha": [0.5, 0.3, 1],
 }
+#: and whole numbers, beside cut-offs
+WHOLE = {"collection": [30, 1000]}
 UNBOUNDED = ("cg", "dcg", "utility", "yaap", "infap", "num_")
 SPECIAL_MEANS = ["gmap", "gmap(epsilon=0.01)", "gm_map", "gm_bpref", "num_users"]
 
@@ -34,6 +38,8 @@ def _choices(parameter: inspect.Parameter) -> list[object]:
         return list(get_args(annotation))
     if parameter.name == "base":
         return [None, 2, 10]
+    if annotation is int:
+        return WHOLE[parameter.name]
     if annotation == float | None:
         return [None, 4]
     if annotation is Signed:

@@ -611,13 +611,12 @@ def test_bad_diagnoses():
 def test_the_options_are_those_of_per_user():
     import inspect
 
+    from rankframe.checks import Columns
     from rankframe.evaluate import Options
 
     own = {"frame", "metrics", "truth", "by", "columns", "bounds"}
     names = inspect.signature(rf.per_user).parameters.keys() - own
-    assert {*names, "user", "item", "rank", "relevance", "score"} == set(
-        Options.__annotations__
-    ) | {"user", "item", "rank", "relevance", "score"}
+    assert {*names, *Columns.__annotations__} == {*Options.__annotations__}
 
 
 def test_options_reach_per_user():

@@ -29,7 +29,7 @@ from rankframe.table import (
     enter_street,
     table_flags,
 )
-from rankframe.vocabulary import VOCABULARY, vocabulary_rows
+from rankframe.vocabulary import VOCABULARY, reads_subtopics, vocabulary_rows
 
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
 
@@ -103,8 +103,8 @@ def per_user(
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, where they are not called so.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, where they are not called so.
 
     Returns
     -------
@@ -216,8 +216,8 @@ def evaluate(
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, where they are not called so.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, where they are not called so.
 
     Returns
     -------
@@ -376,6 +376,10 @@ def _planned(
         return plan, asked
     keys = street.tables[0].keys
     _check_numeric(plan.values, asked)
+    for one in asked:
+        if street.has_subtopics and reads_subtopics(one.expr):
+            msg = f"metric {one.name!r}: no bounds, an unjudged item may be of any subtopics"
+            raise ValueError(msg)
     low = _plan(street, asked, judged_only=False, **options) if judged_only else plan
     high = _plan(_judged_best(street), asked, judged_only=False, **options)
     joined = plan.values
@@ -407,8 +411,11 @@ def _judged_best(street: Street) -> Street:
     """Give all unjudged items of the lists the top grade of the truth."""
     grade = pl.col("relevance")
     unjudged = pl.col("rank").is_not_null() & ~(grade >= 0).fill_null(value=False)
-    best = street.judged.with_columns(pl.when(unjudged).then(grade.max()).otherwise(grade))
-    return street._replace(judged=best)
+    judged = street.judged.with_columns(pl.when(unjudged).then(grade.max()).otherwise(grade))
+    if not street.has_subtopics:
+        return street._replace(judged=judged, items=judged)
+    items = street.items.with_columns(pl.when(unjudged).then(grade.max()).otherwise(grade))
+    return street._replace(judged=judged, items=items)
 
 
 def _plan(
@@ -434,21 +441,21 @@ def _plan(
         _check_columns(rows, some, tied=street.tied)
         return rows.group_by(keys).agg(*(one.expr for one in some), *watched)
 
-    # what reads the judged rows reduces them all, and leaves the rows of the others as they are
-    broad = [one for one in asked if "judged" in one.expr.meta.root_names()]
-    narrow = [one for one in asked if one not in broad]
+    # what reads the judged rows reduces them all, and leaves the rows of the others as they are;
+    # what reads subtopics, where there are some, reduces a row for each of an item
+    split = [one for one in asked if street.has_subtopics and reads_subtopics(one.expr)]
+    items = [one for one in asked if one not in split]
+    broad = [one for one in items if "judged" in one.expr.meta.root_names()]
+    narrow = [one for one in items if one not in broad]
     position = pl.col("block" if street.tied else "rank")
     lists = reduce(narrow, *watch(table.item, position, tied=street.tied))
     found = [lists.select(*keys, *(one.name for one in narrow))]
     suspect = pl.any_horizontal(suspicion(street.tables), *_infinite(found[0], keys))
     flags = [*table_flags(street), lists.select(suspect=suspect)]
-    if broad:
-        found.append(reduce(broad))
-        flags.append(
-            found[1].select(
-                suspect=pl.any_horizontal(pl.lit(value=False), *_infinite(found[1], keys))
-            )
-        )
+    for some in filter(None, (broad, split)):
+        found.append(reduce(some))
+        infinite = _infinite(found[-1], keys)
+        flags.append(found[-1].select(suspect=pl.any_horizontal(pl.lit(value=False), *infinite)))
     if any("retrieved" in one.expr.meta.root_names() for one in asked):
         flags.append(unique_flag(table))  # these count rows that no relevant row shows
     cut = _cut_blocks(street, depth)
@@ -584,7 +591,8 @@ def _raise_not_finite(values: pl.LazyFrame, positive: pl.LazyFrame, keys: Sequen
             grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
             msg = (
                 f"metric {name!r}: it is not a finite number. Each grade present "
-                f"({', '.join(map(str, grades.head(10)))}) needs a finite gain, and an expression "
-                f"of your own must be null where it is undefined. Offending row: {shown(row)}"
+                f"({', '.join(map(str, grades.head(10)))}) needs a finite gain, a collection must "
+                "hold the items of every user, and an expression of your own must be null where it "
+                f"is undefined. Offending row: {shown(row)}"
             )
             raise RankingDataError(msg)

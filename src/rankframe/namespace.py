@@ -13,6 +13,7 @@ from rankframe.checks import check
 from rankframe.compare import compare, diagnose
 from rankframe.evaluate import evaluate, per_user
 from rankframe.labels import METRICS
+from rankframe.overlap import rbo
 from rankframe.summarize import summarize
 from rankframe.table import from_lists, judge, relevant, with_rank
 
@@ -22,7 +23,7 @@ class RankFrame(Generic[FrameT]):
     Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
 
     The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
-    ``evaluate``, ``summarize``, ``compare`` and ``diagnose`` take the frame as their first
+    ``evaluate``, ``summarize``, ``compare``, ``diagnose`` and ``rbo`` take the frame as their first
     argument. Each metric function, such as ``precision_at``, gives the per-user frame of that one
     metric, and takes the keywords of ``per_user`` beside its own. Type checkers cannot see
     namespaces: typed code calls the functions, ``rf.evaluate(df, …)`` or
@@ -114,6 +115,7 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     summarize,
     compare,
     diagnose,
+    rbo,
 )
 for _function in _VERBS:
     setattr(RankFrame, _function.__name__, _verb(_function))

@@ -174,5 +174,12 @@ def where_relevant(value: pl.Expr) -> pl.Expr:
     return pl.when(relevant.any()).then(value)
 
 
+def check_persistence(p: float) -> None:
+    """Check the chance that a reader goes on to the next item."""
+    if not 0 < p < 1:
+        msg = f"p must be a number between 0 and 1, not {p}"
+        raise ValueError(msg)
+
+
 def _inside(position: pl.Expr, k: ties.Cut) -> pl.Expr:
     return position.is_not_null() if k is None else position <= k
