@@ -527,7 +527,7 @@ def pauc_at(k: int) -> pl.Expr:
     Notes
     -----
     Reads ``relevant``, ``rank`` and ``hits``. Budhiraja, Hiranandani, Yarrabelly, Choure,
-    Koyejo and Dhillon, 2020; RecTools: ``PartialAUC``.
+    Koyejo and Jain, *arXiv* 2001.10495, 2020; RecTools: ``PartialAUC``.
 
     Examples
     --------
@@ -566,7 +566,7 @@ def pap_at(k: int) -> pl.Expr:
     Notes
     -----
     Reads ``relevant``, ``rank`` and ``hits``. Budhiraja, Hiranandani, Yarrabelly, Choure,
-    Koyejo and Dhillon, 2020; RecTools: ``PAP``.
+    Koyejo and Jain, *arXiv* 2001.10495, 2020; RecTools: ``PAP``.
 
     Examples
     --------
@@ -609,7 +609,8 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``hits``. Schröder, Thiele and Lehner, 2011.
+    Reads ``relevant``, ``rank`` and ``hits``. Schröder, Thiele and Lehner,
+    *UCERSTI* 2011; the formula is Elliot's.
 
     Examples
     --------
