@@ -191,7 +191,7 @@ def test_intent_aware_is_the_mean_over_the_subtopics():
 
 
 def test_the_example_of_the_paper():
-    """Clarke et al. 2008, §5: documents a … h on cruise lines, α = 1/2."""
+    """Clarke et al. 2008: G = ⟨2, 1/2, 1/4, 0, 2, 1/2, 1⟩; these subtopics give it, α = 1/2."""
     covers = {"a": "xy", "b": "y", "c": "y", "e": "zw", "f": "z", "g": "v", "h": "z"}
     truth = pl.DataFrame(
         [(1, item, topic) for item, topics in covers.items() for topic in topics],

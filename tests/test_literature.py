@@ -140,7 +140,7 @@ def test_the_top_grade_is_that_of_the_whole_truth():
 
 
 def test_dcg_of_the_paper():
-    """Järvelin and Kekäläinen 2002, §2.2: ⟨3, 2, 3, 0, 0, 1, 2, 2, 3, 0⟩ with base 2."""
+    """Järvelin and Kekäläinen 2002: ⟨3, 2, 3, 0, 0, 1, 2, 2, 3, 0⟩ with base 2."""
     grades = [3, 2, 3, 0, 0, 1, 2, 2, 3, 0]
     judged = pl.DataFrame(
         {"user": 1, "item": list(range(10)), "rank": list(range(1, 11)), "relevance": grades}

@@ -47,7 +47,7 @@ def apart(one, two):
 
 
 def extrapolated(one, two, p):
-    """Equation (32) of the paper, S the shorter list."""
+    """RBO_EXT of the paper for lists of two lengths, s the shorter."""
     s, n = sorted((len(one), len(two)))
     x = [0, *overlaps(one, two, range(1, n + 1))]
     first = math.fsum(x[d] / d * p**d for d in range(1, n + 1))
@@ -84,7 +84,7 @@ def test_a_list_is_like_itself_and_unlike_a_list_of_others():
     assert rf.rbo(run, run)["rbo"].to_list() == pytest.approx([1, 1])
     other = run.with_columns(pl.col("item") + 10)
     assert rf.rbo(run, other).select("rbo", "rbo_min").rows() == [(0, 0), (0, 0)]
-    # the first ten depths have 86 % of the weight (§4.1 of the paper)
+    # the first ten depths have 86 % of the weight (Webber et al. 2010)
     ten = run_of(list(range(10)))
     assert rf.rbo(ten, ten)["rbo_min"].item() == pytest.approx(0.8556, abs=5e-5)
 

@@ -77,8 +77,8 @@ def rbo(
 
     Notes
     -----
-    Lists may be of different lengths. Webber, Moffat and Zobel, *ACM TOIS* 28(4), 2010: equations
-    (32), (11) at the end of the longer list, and (30).
+    Lists may be of different lengths: what is missing of the shorter one is not known, not a miss.
+    Webber, Moffat and Zobel, *ACM TOIS* 28(4), 2010, where these are RBO_EXT, RBO_MIN and RBO_RES.
 
     Examples
     --------

@@ -439,9 +439,9 @@ def _with_overlap(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str
     rows = rows.with_columns(
         pl.when(_relevance > 0).then(_count(nearest)).alias(ideal),
         (pl.max_horizontal("retrieved", "graded") + 1).alias(end),
-    ).with_columns(
-        pl.when(_rank >= 1, _relevance > 0).then(pl.max_horizontal("rank", ideal)).alias(both)
     )
+    listed = pl.when(_rank.is_not_null(), _relevance > 0)  # max_horizontal passes over nulls
+    rows = rows.with_columns(listed.then(pl.max_horizontal("rank", ideal)).alias(both))
     for base, place in (("common_weight", both), ("ideal_weight", ideal)):
         for name, parameter in _parameters(reads, base).items():
             tails = overlap_tails(float(parameter))

@@ -543,7 +543,7 @@ def pauc_at(k: int) -> pl.Expr:
     Notes
     -----
     Reads ``relevant``, ``rank`` and ``hits``. Budhiraja, Hiranandani, Yarrabelly, Choure,
-    Koyejo and Dhillon, 2020; RecTools: ``PartialAUC``.
+    Koyejo and Jain, *arXiv* 2001.10495, 2020; RecTools: ``PartialAUC``.
 
     Examples
     --------
@@ -582,7 +582,7 @@ def pap_at(k: int) -> pl.Expr:
     Notes
     -----
     Reads ``relevant``, ``rank`` and ``hits``. Budhiraja, Hiranandani, Yarrabelly, Choure,
-    Koyejo and Dhillon, 2020; RecTools: ``PAP``.
+    Koyejo and Jain, *arXiv* 2001.10495, 2020; RecTools: ``PAP``.
 
     Examples
     --------
@@ -625,7 +625,8 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``hits``. Schröder, Thiele and Lehner, 2011.
+    Reads ``relevant``, ``rank`` and ``hits``. Schröder, Thiele and Lehner,
+    *UCERSTI* 2011; the formula is Elliot's.
 
     Examples
     --------
@@ -754,12 +755,11 @@ def _over_list(value: pl.Expr, k: int | None, grade: pl.Expr) -> pl.Expr:
     return pl.when(inside).then(value).otherwise(0.0 * grade).sum()
 
 
-def _inverse_squares(start: pl.Expr | float) -> pl.Expr:
+def _inverse_squares(start: pl.Expr) -> pl.Expr:
     """Give Σ 1/(start + i)² over i = 0, 1, …, the trigamma function, for start ≥ 1."""
     shift = 12  # from there on the asymptotic series is exact to the last digits
-    x = pl.lit(start) if isinstance(start, float) else start
-    head = pl.sum_horizontal(1 / (x + i).pow(2) for i in range(shift))
-    y = 1 / (x + shift)
+    head = pl.sum_horizontal([(start + i).pow(-2) for i in range(shift)])
+    y = 1 / (start + shift)
     square = y * y
     series = 1 / 6 - square * (1 / 30 - square * (1 / 42 - square * (1 / 30 - square * 5 / 66)))
     return head + y + square / 2 + y * square * series
