@@ -19,7 +19,6 @@ NO_FORM = {
     "average_recall_at",
     "compatibility",
     "err_ia_at",
-    "graded_average_precision",
     "insq_at",
     "inst_at",
     "lauc_at",

@@ -65,6 +65,8 @@ VOCABULARY = {
     "nonrelevant_above": "with ties: judged items above the block that are not relevant",
     "tied_gains": "with ties: gain of the items in the block: tied_gains(exponential)",
     "gains_above": "with ties: gain of the items above the block: gains_above(exponential)",
+    "tied_shared": "with ties: Σ of the smaller gain of each pair of the item and one in its block",
+    "shared_above": "with ties: the same with the items above the block: shared_above(exponential)",
     "ideal_gains_along": "with ties: ideal_gains at each position of the block, as a list",
     "level_weight_along": "with ties: level_weight at each position of the block, as a list",
     "discounts": "with ties: Σ 1/log2(i + 1) over the block's positions; to 10: discounts(10)",
@@ -79,6 +81,8 @@ _PARAMETERS = {
     "ideal_gains": "linear",
     "tied_gains": "linear",
     "gains_above": "linear",
+    "tied_shared": "linear",
+    "shared_above": "linear",
     "ideal_gains_along": "linear",
     "survival": "top",
     "ideal_survival": "top",
@@ -251,7 +255,8 @@ def _with_ranks(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str])
     if "best_rank" in bases:
         rows = _with_best_rank(rows, keys)
     if "shared" in bases:
-        rows = _with_shared(rows, keys, reads)
+        down = _count(_rank.rank("max").over([*keys, "relevance"]))
+        rows = _with_shared(rows, keys, reads, "shared", down)
     if "eagerness" in bases:
         rows = _with_eagerness(rows, keys, reads)
     if not _IDEAL.isdisjoint(bases):
@@ -272,6 +277,12 @@ def _with_blocks(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]
         rows = rows.with_columns(gain.sum().over(block).alias(name))
     for name, parameter in _parameters(reads, "gains_above").items():
         rows = _with_above(rows, gain_of(gain_from(parameter)), keys, name)
+    if "tied_shared" in _bases(reads):
+        level = [*keys, "relevance"]
+        inside = _count(pl.len().over([*level, "rank"]))
+        above = _count(_rank.rank("min").over(level)) - 1
+        rows = _with_shared(rows, keys, reads, "tied_shared", inside)
+        rows = _with_shared(rows, keys, reads, "shared_above", above)
     along = [
         blocks.select(*block, _discounts(parameter).alias(name))
         for name, parameter in _parameters(reads, "discounts").items()
@@ -337,10 +348,15 @@ def _with_best_rank(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     return rows.with_columns(best).with_columns(best_rank=first).drop("__rankframe_best")
 
 
-def _with_shared(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> pl.LazyFrame:
-    """Two items share the gain of the lower grade: what each level adds that both reach."""
-    grade, above = "__rankframe_grade", "__rankframe_above"
-    gains = {n: gain_of(gain_from(gain)) for n, gain in _parameters(reads, "shared").items()}
+def _with_shared(
+    rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str], base: str, number: pl.Expr
+) -> pl.LazyFrame:
+    """Two items share the gain of the lower grade: what each level adds that both reach.
+
+    ``number`` counts the others that reach a level: it is taken over the items that do.
+    """
+    grade, others = "__rankframe_grade", "__rankframe_others"
+    gains = {n: gain_of(gain_from(gain)) for n, gain in _parameters(reads, base).items()}
     listed = rows.filter(_rank.is_not_null(), _relevance > 0)
     levels = (
         listed.select(*keys, "relevance", "relevant")
@@ -354,11 +370,13 @@ def _with_shared(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]
         listed.select(*keys, "rank", _relevance.alias(grade))
         .join(levels, on=keys)
         .filter(_relevance <= pl.col(grade))
-        .with_columns(_rank.cum_count().over([*keys, "relevance"], order_by="rank").alias(above))
-        .group_by(*keys, "rank")
-        .agg((pl.col(name) * pl.col(above)).sum() for name in gains)
+        .with_columns(number.alias(others))
+        .unique([*keys, "rank", grade, "relevance"])  # equal grades in a block share alike
+        .group_by(*keys, "rank", grade)
+        .agg((pl.col(name) * pl.col(others)).sum() for name in gains)
     )
-    return rows.join(shared, on=[*keys, "rank"], how="left")
+    left, right = [*keys, "rank", "relevance"], [*keys, "rank", grade]
+    return rows.join(shared, left_on=left, right_on=right, how="left")
 
 
 def _with_eagerness(

@@ -22,6 +22,7 @@ from rankframe.metrics.words import (
     rank,
     relevance,
     share,
+    shared_gains,
     where_relevant,
     within,
 )
@@ -327,10 +328,8 @@ def graded_average_precision(k: int | None = None, *, gain: Gain = "linear") -> 
     0.8333
     """
     gains = gain_of(gain)
-    inside = rank.is_not_null() if k is None else rank <= k
-    shared = pl.col("shared" if gain == "linear" else f"shared({as_text(gain)})")
-    # 0·gain, not 0: a grade without a gain (NaN) must show wherever it stands
-    ratio = pl.when(inside).then(shared / rank).otherwise(0.0 * gains).sum() / gains.sum()
+    # + 0·gain: a grade without a gain (NaN) must show wherever it stands
+    ratio = (shared_gains(gain, k) + 0.0 * gains).sum() / gains.sum()
     return pl.when(gains.sum() != 0).then(ratio.clip(upper_bound=1))
 
 

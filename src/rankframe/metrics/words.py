@@ -112,6 +112,13 @@ def blended_ratio(beta: float, gain: Gain) -> pl.Expr:
     return (hits + beta * gains) / (rank + beta * ideal)
 
 
+@expected_as(ties.shared_gains)
+def shared_gains(gain: Gain, k: int | None) -> pl.Expr:
+    """Shared gain / rank, at a rank; 0 below k."""
+    shared = pl.col(of_gain("shared", gain))
+    return pl.when(_inside(rank, k)).then(shared / rank).otherwise(0.0)
+
+
 @expected_as(ties.level_gains)
 def level_gains() -> pl.Expr:
     """Σ gain · discount · level weight."""
