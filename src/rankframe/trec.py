@@ -28,8 +28,7 @@ Source: TypeAlias = str | os.PathLike[str]
 # Fields are parted by what C's isspace says, as in trec_eval: a no-break space is part of an id.
 _GAP, _WORD = r"[ \t\n\r\f\v]", r"[^ \t\n\r\f\v]+"
 _USER = r"[^ \t\n\r\f\v#\x{feff}][^ \t\n\r\f\v]*"
-_START = rf"^\x{{feff}}?{_GAP}*"
-_PASSED_OVER = rf"{_START}(?:#.*)?$"
+_PASSED_OVER = rf"^{_GAP}*(?:#.*)?$"
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 24
@@ -50,7 +49,7 @@ class _Form(NamedTuple):
 
 
 # a pattern that can match in one way only is matched in one go: twice as fast
-_HEAD = rf"{_START}(?<user>{_USER}){_GAP}+{_WORD}{_GAP}+(?<item>{_WORD}){_GAP}+"
+_HEAD = rf"^{_GAP}*(?<user>{_USER}){_GAP}+{_WORD}{_GAP}+(?<item>{_WORD}){_GAP}+"
 _RUN = _Form(
     "user Q0 item rank score tag",
     rf"{_HEAD}{_WORD}{_GAP}+(?<score>{_WORD})(?:{_GAP}+(?:{_WORD}{_GAP}*)?)?$",
@@ -339,6 +338,7 @@ def _pieces(path: Path) -> Iterator[tuple[bytes | Path, int]]:
 
 def _parsed(path: Path, form: _Form, piece: bytes | Path, first: int) -> Iterator[pl.DataFrame]:
     lines = pl.scan_lines(piece, row_index_name="number", row_index_offset=first, glob=False)
+    lines = lines.with_columns(pl.col("line").str.strip_prefix("\ufeff"))
     fields = pl.col("line").str.extract_groups(form.pattern).alias("fields")
     value = pl.col(form.value).cast(form.dtype, strict=False)
     rows = lines.with_columns(fields).unnest("fields").with_columns(value)
