@@ -31,7 +31,7 @@ _USER = r"[^ \t\n\r\f\v#\x{feff}][^ \t\n\r\f\v]*"
 _PASSED_OVER = rf"^{_GAP}*(?:#.*)?$"
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_PIECE = 1 << 24
+_PIECE = 1 << 22
 _PACKING: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
 
@@ -89,7 +89,7 @@ def scan_run(source: Source) -> pl.LazyFrame:
     Notes
     -----
     Reads ``user Q0 item rank score tag``, parted by any spaces and tabs; the tag may be missing.
-    A line of a plain or gzip file has less than 16 MB. A zstd file is unpacked by polars, which
+    A line of a plain or gzip file has less than 4 MB. A zstd file is unpacked by polars, which
     holds its longest line.
 
     Examples
