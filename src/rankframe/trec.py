@@ -32,7 +32,8 @@ _PASSED_OVER = rf"^{_GAP}*(?:#.*)?$"
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 22
-_PACKING: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+#: What is packed, by the end of its name.
+PACKINGS: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
 
 class _Form(NamedTuple):
@@ -410,6 +411,6 @@ def _write(lines: pl.DataFrame, path: Source) -> None:
         include_header=False,
         separator=" ",
         quote_style="never",
-        compression=_PACKING.get(Path(path).suffix.lower(), "uncompressed"),
+        compression=PACKINGS.get(Path(path).suffix.lower(), "uncompressed"),
         check_extension=False,
     )
