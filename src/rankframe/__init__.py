@@ -1,6 +1,9 @@
 """Ranking metrics as polars expressions.
 
 ``import rankframe as rf`` registers ``df.rank`` on polars DataFrames and LazyFrames.
+
+Calls from several threads are safe. Start processes by ``spawn`` or ``forkserver``: polars never
+answers in one that was forked after it had computed anything.
 """
 
 import polars as pl

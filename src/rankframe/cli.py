@@ -73,7 +73,8 @@ def _parser() -> argparse.ArgumentParser:
         help="evaluate a run against its truth",
         description=(
             "Evaluate a run (user, item, rank or score) against its truth (user, item, relevance). "
-            "Files are Parquet, CSV, TSV, Arrow IPC, or TREC run and qrels text."
+            "Files are Parquet, CSV, TSV, Arrow IPC, or TREC run and qrels text; gzip and zstd "
+            "(.gz, .zst) may pack what is text."
         ),
     )
     ask.set_defaults(run_command=_evaluate)
@@ -301,10 +302,11 @@ def _scan(
     if not path.is_file():
         msg = f"{path}: no such file"
         raise ValueError(msg)
-    known = (name for name, suffixes in _FORMATS.items() if path.suffix.lower() in suffixes)
+    unpacked = path.with_suffix("") if path.suffix.lower() in trec.PACKINGS else path
+    known = (name for name, suffixes in _FORMATS.items() if unpacked.suffix.lower() in suffixes)
     form = form or next(known, None)
     if form is None:
-        msg = f"{path}: unknown suffix {path.suffix!r}; say --format {'|'.join(_FORMATS)}"
+        msg = f"{path}: unknown suffix {unpacked.suffix!r}; say --format {'|'.join(_FORMATS)}"
         raise ValueError(msg)
     try:
         if form == "trec":
