@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from rankframe._order import in_rank_order, with_ideal_relevance
 from rankframe.labels import gain_from, is_number, whole_number
 from rankframe.metrics.gains import discount, gain_of, stop_chance
 
@@ -24,6 +25,8 @@ VOCABULARY = {
     "relevant": "the grade reaches relevant_at (by default: is > 0)",
     "hits": "relevant items at or above this rank; null where rank is",
     "ideal_rank": "position in the ideal list, highest grade first; null where the grade is ≤ 0",
+    "ideal_place": "number of the row among the user's in rank order, as a place of the ideal list",
+    "ideal_relevance": "the grade at that place of the ideal list; 0 where that has ended",
     "total": "R, the number of relevant items of the user",
     "graded": "number of items of grade > 0 of the user",
     "retrieved": "n, the length of the user's list; 0 where there is none",
@@ -54,7 +57,10 @@ VOCABULARY = {
 }
 
 #: What ``relevant`` gives unasked.
-BASIC = ("rank", "relevance", "relevant", "hits", "ideal_rank", "total", "retrieved")
+BASIC = (
+    *("rank", "relevance", "relevant", "hits", "total"),
+    *("ideal_rank", "ideal_place", "ideal_relevance"),
+)
 
 #: Columns that take a parameter, with its default.
 _PARAMETERS = {
@@ -111,8 +117,14 @@ def vocabulary_rows(
         rows = _with_judged_blocks(rows, keys) if tied else _with_judged_ranks(rows, keys)
         if "judged" not in reads:
             rows = rows.filter(_relevance > 0)
+    rows = with_ideal_relevance(in_rank_order(rows, keys))
     rows = _with_ideal_ranks(rows, keys, reads)
-    rows = _with_blocks(rows, keys, reads) if tied else _with_ranks(rows, keys, reads)
+    if tied:
+        rows = _with_blocks(rows, keys, reads)
+    else:
+        every_row_counts = relevant_at is None and "judged" not in reads
+        rows = rows.with_columns(hits=_numbered() if every_row_counts else _hits(keys))
+        rows = _with_ranks(rows, keys, reads)
     if "retrieved" in reads:
         lengths = listed.filter(_rank.is_not_null()).group_by(keys).agg(retrieved=_count(pl.len()))
         rows = rows.join(lengths, on=keys, how="left")
@@ -175,10 +187,8 @@ def _with_ideal_ranks(
 
 def _with_ranks(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> pl.LazyFrame:
     """Derive what tells of the list down to a rank."""
-    rows = rows.with_columns(
-        hits=_running(pl.col("relevant").cast(pl.Int64), keys),
-        discounted_gains=_running(gain_of("linear") * discount(_rank), keys),
-    )
+    discounted_gains = _running(gain_of("linear") * discount(_rank), keys)
+    rows = rows.with_columns(discounted_gains=discounted_gains)
     for name, base, parameter in _parameters(reads):
         if base == "gains":
             gains = _running(gain_of(gain_from(parameter)), keys)
@@ -308,6 +318,15 @@ def _ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> p
         .with_columns(level_weight=down(level, reverse=True))
         .drop("relevance", "__rankframe_last")
     )
+
+
+def _hits(keys: Sequence[str]) -> pl.Expr:
+    return _running(pl.col("relevant").cast(pl.Int64), keys)
+
+
+def _numbered() -> pl.Expr:
+    """The running count of rows that are all relevant: their number, at half the price."""
+    return pl.when(_rank.is_not_null()).then("ideal_place")
 
 
 def _running(value: pl.Expr, keys: Sequence[str]) -> pl.Expr:

@@ -448,8 +448,9 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevance``, ``rank`` and ``ideal_rank``; ``relevant_at`` does not touch gains.
-    Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``, ``ndcg_cut_k``.
+    Reads ``relevance``, ``rank``, ``ideal_place`` and ``ideal_relevance``; ``relevant_at`` does not
+    touch gains. Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``,
+    ``ndcg_cut_k``.
 
     Examples
     --------
@@ -459,7 +460,7 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.ndcg_at(3)).item(0, "ndcg@3"), 4)
     0.3066
     """
-    ideal = gain_sum(gain, discount_down_to(k, pl.col("ideal_rank")))
+    ideal = gain_sum(gain, discount_down_to(k, pl.col("ideal_place")), "ideal_relevance")
     # not `> 0`: NaN, the mark of a grade without a gain, must come through
     ratio = gain_sum(gain, discount_within(k)) / ideal
     return pl.when(ideal != 0).then(ratio.clip(upper_bound=1))  # sums in two orders round apart

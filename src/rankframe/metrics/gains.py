@@ -5,9 +5,9 @@ import polars as pl
 from rankframe.labels import Gain, as_text
 
 
-def gain_of(gain: Gain) -> pl.Expr:
-    """The gain of a row, 0 for a grade ≤ 0; NaN where a mapping does not know the grade."""
-    grade = pl.col("relevance").cast(pl.Float64).clip(lower_bound=0)
+def gain_of(gain: Gain, column: str = "relevance") -> pl.Expr:
+    """The gain of a grade, 0 for one ≤ 0; NaN where a mapping does not know it."""
+    grade = pl.col(column).cast(pl.Float64).clip(lower_bound=0)
     if gain == "linear":
         return grade
     if gain == "exponential":
@@ -18,7 +18,7 @@ def gain_of(gain: Gain) -> pl.Expr:
         return grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
     mapped = pl.when(grade == 0).then(0.0).otherwise(nan)
     for known, value in gains.items():
-        mapped = pl.when(pl.col("relevance") == known).then(value).otherwise(mapped)
+        mapped = pl.when(pl.col(column) == known).then(value).otherwise(mapped)
     return mapped
 
 

@@ -137,10 +137,10 @@ def attainable(k: int | None) -> pl.Expr:
     return pl.min_horizontal(R, n if k is None else k)
 
 
-def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
+def gain_sum(gain: Gain, weight: pl.Expr, grades: str = "relevance") -> pl.Expr:
     """Σ gain·weight; the weight is 0, not null, where a row does not count."""
     # 0·NaN is NaN: a grade without a gain must show wherever it stands
-    return (gain_of(gain) * weight).sum()
+    return (gain_of(gain, grades) * weight).sum()
 
 
 def discount_down_to(k: int | None, position: pl.Expr) -> pl.Expr:
