@@ -217,9 +217,9 @@ def relevant(
     judged
         A judged table: user, item, rank (or score), relevance; made by ``judge``, or your own.
     *metrics
-        Metrics that will be taken of the rows: what they read is derived, also beyond the columns
-        below, and ``retrieved``, which takes a pass over all rows, only if it is read. One that
-        reads ``judged`` brings all rows of the truth.
+        Metrics that will be taken of the rows: what they read is derived beyond the columns below,
+        such as ``retrieved``, which takes a pass over all rows. One that reads ``judged`` brings
+        all rows of the truth.
     by
         Columns that split the table into separate lists.
     relevant_at
@@ -233,8 +233,8 @@ def relevant(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         The rows, retrieved or not, with all their columns and ``relevant`` (Boolean), ``hits``,
-        ``ideal_rank``, ``total`` and ``retrieved`` (Int64). Group them by by… and user, and
-        aggregate with any metric. Sorted unless lazy.
+        ``ideal_rank``, ``ideal_place``, ``total`` (Int64) and ``ideal_relevance`` (Float64). Group
+        them by by… and user, and aggregate. Sorted unless lazy.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def relevant(
 
     Notes
     -----
-    Ranks, ``hits``, ``ideal_rank``, ``total`` and ``retrieved`` are those of the user's whole list.
+    Ranks and the columns derived are those of the user's whole list.
     Grouped finer than by… and user, say by an item's category, ``precision_at``, ``recall_at``,
     ``hit_at``, ``reciprocal_rank``, ``dcg_at`` and your own sums tell what the group's items
     contribute; ``average_precision``, ``ndcg_at`` and ``r_precision`` compare with the whole list,
@@ -278,7 +278,7 @@ def relevant(
     if street.has_subtopics and len({reads_subtopics(one.expr) for one in asked}) == 2:
         msg = "some of these metrics reduce items, some the subtopics of items: ask for them apart"
         raise ValueError(msg)
-    reads = {name for one in asked for name in one.expr.meta.root_names()} or {"retrieved"}
+    reads = {name for one in asked for name in one.expr.meta.root_names()}
     rows = vocabulary_rows(street, reads, relevant_at=relevant_at)
     rows = rows.drop(set(VOCABULARY) - {*BASIC, *reads, "subtopic"}, strict=False)
     flags = [*table_flags(street), rows_flag(street)]

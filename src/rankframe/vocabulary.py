@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from rankframe._order import in_rank_order, with_ideal_relevance
 from rankframe.labels import gain_from, is_number, whole_number
 from rankframe.metrics.gains import discount, gain_of, need, stop_chance, usefulness
 
@@ -27,6 +28,8 @@ VOCABULARY = {
     "hits": "relevant items at or above this rank; null where rank is",
     "ideal_rank": "position in the ideal list, highest grade first; null where the grade is ≤ 0",
     "returned_ideal_rank": "position among the items of grade > 0 of the list, highest grade first",
+    "ideal_place": "number of the row among the user's in rank order, as a place of the ideal list",
+    "ideal_relevance": "the grade at that place of the ideal list; 0 where that has ended",
     "total": "R, the number of relevant items of the user",
     "graded": "number of items of grade > 0 of the user",
     "retrieved": "n, the length of the user's list; 0 where there is none",
@@ -73,7 +76,10 @@ VOCABULARY = {
 }
 
 #: What ``relevant`` gives unasked.
-BASIC = ("rank", "relevance", "relevant", "hits", "ideal_rank", "total", "retrieved")
+BASIC = (
+    *("rank", "relevance", "relevant", "hits", "total"),
+    *("ideal_rank", "ideal_place", "ideal_relevance"),
+)
 
 #: Columns that take a parameter, with its default.
 _PARAMETERS = {
@@ -156,8 +162,14 @@ def vocabulary_rows(
         rows = _with_judged_blocks(rows, keys) if tied else _with_judged_ranks(rows, keys)
         if "judged" not in reads:
             rows = rows.filter(_relevance > 0)
+    rows = with_ideal_relevance(in_rank_order(rows, keys))
     rows = _with_ideal_ranks(rows, keys, reads)
-    rows = _with_blocks(rows, keys, reads) if tied else _with_ranks(rows, keys, reads)
+    if tied:
+        rows = _with_blocks(rows, keys, reads)
+    else:
+        every_row_counts = relevant_at is None and "judged" not in reads
+        rows = rows.with_columns(hits=_numbered() if every_row_counts else _hits(keys))
+        rows = _with_ranks(rows, keys, reads)
     if not (tied or _SUBTOPIC.isdisjoint(bases)):
         rows = _with_subtopics(rows, keys, reads, street.tables[0].item if split else None)
     if "retrieved" in reads:
@@ -238,10 +250,6 @@ def _with_ideal_ranks(
 def _with_ranks(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> pl.LazyFrame:
     """Derive what tells of the list down to a rank."""
     rows = rows.with_columns(
-        hits=_running(pl.col("relevant").cast(pl.Int64), keys),
-        discounted_gains=_running(gain_of("linear") * discount(_rank), keys),
-    )
-    rows = rows.with_columns(
         *(
             _running(gain_of(gain_from(parameter)), keys).alias(name)
             for name, parameter in _parameters(reads, "gains").items()
@@ -250,6 +258,7 @@ def _with_ranks(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str])
             _survival(parameter, keys, "rank").alias(name)
             for name, parameter in _parameters(reads, "survival").items()
         ),
+        discounted_gains=_running(gain_of("linear") * discount(_rank), keys),
     )
     bases = _bases(reads)
     if "best_rank" in bases:
@@ -565,6 +574,15 @@ def _running(value: pl.Expr, keys: Sequence[str], order: str = "rank") -> pl.Exp
 def _product_above(factor: pl.Expr, keys: Sequence[str], order: str) -> pl.Expr:
     """Product over the rows above this one."""
     return factor.cum_prod().shift(1, fill_value=1.0).over(keys, order_by=order, nulls_last=True)
+
+
+def _hits(keys: Sequence[str]) -> pl.Expr:
+    return _running(pl.col("relevant").cast(pl.Int64), keys)
+
+
+def _numbered() -> pl.Expr:
+    """The running count of rows that are all relevant: their number, at half the price."""
+    return pl.when(_rank.is_not_null()).then("ideal_place")
 
 
 def _count(number: pl.Expr) -> pl.Expr:

@@ -19,6 +19,7 @@ from rankframe.metrics.words import (
     floored_geometric_mean,
     found,
     gain_sum,
+    ideal_gain_sum,
     listed,
     n,
     precisions,
@@ -481,9 +482,10 @@ def ndcg_at(
 
     Notes
     -----
-    Reads ``relevance``, ``rank`` and ``ideal_rank``, and ``returned_ideal_rank`` or ``top_grade``
-    for these ideals; ``relevant_at`` touches the binary gain alone. Järvelin and Kekäläinen,
-    *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``, ``ndcg_cut_k``.
+    Reads ``relevance``, ``rank``, ``ideal_place`` and ``ideal_relevance``, and ``ideal_rank``,
+    ``returned_ideal_rank`` or ``top_grade`` for other ideals; ``relevant_at`` touches the binary
+    gain alone. Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``,
+    ``ndcg_cut_k``.
 
     Examples
     --------
@@ -494,7 +496,7 @@ def ndcg_at(
     0.3066
     """
     _check_base(base)
-    best = gain_sum(gain, discount_down_to(k, pl.col("ideal_rank"), base))
+    best = ideal_gain_sum(gain, k, base)
     divisor = {
         "truth": lambda: best,
         "returned": lambda: gain_sum(

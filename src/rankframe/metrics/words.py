@@ -155,6 +155,14 @@ def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
     return (gain_of(gain) * weight).sum()
 
 
+def ideal_gain_sum(gain: Gain, k: int | None, base: float | None = None) -> pl.Expr:
+    """Σ gain·discount over the first k places of the ideal list."""
+    place, grade = pl.col("ideal_place"), pl.col("ideal_relevance")
+    binary = (place <= total).cast(pl.Float64)  # the first R places hold the relevant items
+    gains = binary if gain == "binary" else gain_of(gain, grade)
+    return (gains * discount_down_to(k, place, base)).sum()
+
+
 def discount_down_to(k: int | None, position: pl.Expr, base: float | None = None) -> pl.Expr:
     """The discount of a position, 0 below k."""
     return pl.when(_inside(position, k)).then(discount(position, base)).otherwise(0.0)
