@@ -1,4 +1,4 @@
-"""The one list of metrics: each function with each option, made from its signature.
+"""The one list of metrics: each function with each pair of options, made from its signature.
 
 A new metric is in it without being named here.
 """
@@ -56,6 +56,10 @@ def _calls() -> dict[str, tuple[str, dict[str, object]]]:
         parameters = inspect.signature(function).parameters
         for values in itertools.product(*map(_choices, parameters.values())):
             arguments = dict(zip(parameters, values, strict=True))
+            given = (parameters[name].default for name in arguments)
+            chosen = zip(arguments.values(), given, strict=True)
+            if sum(value != default != inspect.Parameter.empty for value, default in chosen) > 2:
+                continue  # options meet in pairs; all at once would be thousands
             found.setdefault(function(**arguments).meta.output_name(), (name, arguments))
     return found
 
