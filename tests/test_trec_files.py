@@ -233,8 +233,8 @@ print(peak() - before)
     ("unit", "told"),
     [
         (b"\0" * (1 << 20), "bomb.gz, line 1: it is longer than 4 MB"),
-        (b"#" + b" " * 62 + b"\n", "0"),
-        (RUN + b"#" * (63 - len(RUN)) + b"\n", str(3 * 240 * (1 << 14))),
+        (b"#" + b" " * 1_022 + b"\n", "0"),
+        (RUN + b"#" * (1_023 - len(RUN)) + b"\n", str(3 * 240 * 1_024)),
     ],
 )
 def test_a_bomb_is_not_held_in_memory(tmp_path, unit, told):

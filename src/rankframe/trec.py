@@ -2,8 +2,7 @@
 
 Fields are parted by any spaces and tabs. The rank column of a run is dropped, as in trec_eval:
 the score counts. Blank lines and lines that begin with ``#`` are passed over. Files may be packed
-by gzip or zstd, whatever they are called. They are read piece by piece, and are never whole in
-memory, packed or not.
+by gzip or zstd, whatever they are called, and are read piece by piece.
 """
 
 from __future__ import annotations
@@ -181,8 +180,9 @@ def write_run(
 
     Notes
     -----
-    Rows keep their order. Scores are written with all their digits, so :func:`read_run` gives the
-    very numbers back, and ids as text. A run with ranks and no scores gets −rank as its score.
+    Rows keep their order. Scores are written as 64-bit floats with all their digits, so
+    :func:`read_run` gives the very numbers back, and ids as text. A run with ranks and no scores
+    gets −rank as its score.
 
     Examples
     --------
@@ -314,7 +314,8 @@ def _rows(path: Path, form: _Form) -> Iterator[pl.DataFrame]:
 
 
 def _pieces(path: Path) -> Iterator[tuple[bytes | Path, int]]:
-    """Cut a file at ends of lines; each piece comes with the number of its first line.
+    """
+    Cut a file at ends of lines; each piece comes with the number of its first line.
 
     Polars cannot be told to stop in an endless line, so it is given pieces. Each begins with the
     line end before it: what looks like a packed file to polars is then still text.
