@@ -628,3 +628,9 @@ def test_options_reach_per_user():
     assert [got["baseline_mean"], got["mean"]] == pytest.approx(means)
     got = run.rank.summarize("p@2", truth=truth, by="model", **options)
     assert got["mean"].to_list() == pytest.approx(means)
+
+
+def test_resamples_have_a_bound():
+    for call in (rf.compare, rf.summarize):
+        with pytest.raises(ValueError, match="resamples must not be above 10,000,000"):
+            call(RUN, "ap", truth=TRUTH, by="model", resamples=10**12)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Method: TypeAlias = Literal["t", "bootstrap", "percentile"]
 
+_MOST_RESAMPLES = 10_000_000  # their shifts are held in memory
+
 _SUMMARY = {
     "metric": pl.String,
     **dict.fromkeys(("users", "undefined"), pl.Int64),
@@ -218,6 +220,9 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
 def asked_resampling(resamples: object, seed: object) -> Resampling:
     """Read how to resample, and check that the statistics are installed."""
     times = whole_number("resamples", resamples)
+    if times > _MOST_RESAMPLES:
+        msg = f"resamples must not be above {_MOST_RESAMPLES:,}, not {times:,}"
+        raise ValueError(msg)
     start = whole_number("seed", seed, least=0)
     if missing := [name for name in ("numpy", "scipy", "tqdm") if find_spec(name) is None]:
         msg = f"statistics need {' and '.join(missing)}: pip install 'rankframe[stats]'"
