@@ -16,7 +16,6 @@ NO_FORM = {
     "alpha_dcg_at",
     "alpha_ndcg_at",
     "average_precision_ia",
-    "average_recall_at",
     "compatibility",
     "err_ia_at",
     "insq_at",

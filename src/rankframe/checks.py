@@ -202,9 +202,10 @@ def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
     if score not in names:
         raise RankingDataError(_missing(table, "score", score))
     made = columns.get("rank", "rank")
-    if made in (*table.keys, table.item, score):
-        msg = f"run, column {made!r}: with_rank replaces the rank, so it can play no other role"
-        raise RankingDataError(msg)
+    for name in (made, "tied"):
+        if name in (*table.keys, table.item, score):
+            msg = f"run, column {name!r}: with_rank makes this column, so it can play no other role"
+            raise RankingDataError(msg)
     return _typed(table._replace(score=score), allow=("rank", "relevance", "tied", made))
 
 

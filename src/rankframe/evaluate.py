@@ -29,7 +29,7 @@ from rankframe.table import (
     enter_street,
     table_flags,
 )
-from rankframe.vocabulary import VOCABULARY, reads_subtopics, vocabulary_rows
+from rankframe.vocabulary import VOCABULARY, mixes_subtopics, reads_subtopics, vocabulary_rows
 
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
 
@@ -94,9 +94,10 @@ def per_user(
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
     bounds
         Add ``<metric>_low`` and ``<metric>_high``: the metric if all unjudged items of the list
-        (and those of negative grade) are not relevant, and if all are of the top grade of the
-        truth, the lesser first. The gap is what the missing judgments leave open; a measure that
-        compares with R, such as recall, may lie outside when only some of them are relevant.
+        (and those of negative grade) are judged not relevant, and if all are judged of the top
+        grade of the truth, the lesser first; null where one of them is undefined. The gap is what
+        the missing judgments leave open; a measure that compares with R, such as recall, may lie
+        outside when only some of them are relevant. Diversity measures refuse.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
         ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
@@ -207,9 +208,10 @@ def evaluate(
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
     bounds
         Add ``<metric>_low`` and ``<metric>_high``: the metric if all unjudged items of the list
-        (and those of negative grade) are not relevant, and if all are of the top grade of the
-        truth, the lesser first. The gap is what the missing judgments leave open; a measure that
-        compares with R, such as recall, may lie outside when only some of them are relevant.
+        (and those of negative grade) are judged not relevant, and if all are judged of the top
+        grade of the truth, the lesser first; null where one of them is undefined. The gap is what
+        the missing judgments leave open; a measure that compares with R, such as recall, may lie
+        outside when only some of them are relevant. Diversity measures refuse.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
         ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
@@ -380,8 +382,9 @@ def _planned(
         if street.has_subtopics and reads_subtopics(one.expr):
             msg = f"metric {one.name!r}: no bounds, an unjudged item may be of any subtopics"
             raise ValueError(msg)
-    low = _plan(street, asked, judged_only=False, **options) if judged_only else plan
-    high = _plan(_judged_best(street), asked, judged_only=False, **options)
+    worst = _judged_as(street, pl.lit(0))
+    best = _judged_as(street, pl.col("relevance").max())
+    low, high = (_plan(each, asked, judged_only=False, **options) for each in (worst, best))
     joined = plan.values
     for scenario, other in (("low", low), ("high", high)):
         named = {one.name: f"{one.name}_{scenario}" for one in asked}
@@ -390,11 +393,12 @@ def _planned(
     expanded: list[Asked] = []
     for one in asked:
         least, greatest = f"{one.name}_low", f"{one.name}_high"
-        defined = pl.col(least).is_not_null()
+        # null unless both are defined: their means must be over the same users
+        both = pl.when(pl.col(least).is_not_null(), pl.col(greatest).is_not_null())
         columns += [
             pl.col(one.name),
-            pl.when(defined).then(pl.min_horizontal(least, greatest)).alias(least),
-            pl.max_horizontal(least, greatest).alias(greatest),
+            both.then(pl.min_horizontal(least, greatest)).alias(least),
+            both.then(pl.max_horizontal(least, greatest)).alias(greatest),
         ]
         expanded += [one._replace(name=name) for name in (one.name, least, greatest)]
     check_names(expanded, keys)
@@ -407,15 +411,15 @@ def _planned(
     return _Plan(joined.select(*keys, *columns), flags, explain), expanded
 
 
-def _judged_best(street: Street) -> Street:
-    """Give all unjudged items of the lists the top grade of the truth."""
+def _judged_as(street: Street, verdict: pl.Expr) -> Street:
+    """Give all unjudged items of the lists one grade."""
     grade = pl.col("relevance")
     unjudged = pl.col("rank").is_not_null() & ~(grade >= 0).fill_null(value=False)
-    judged = street.judged.with_columns(pl.when(unjudged).then(grade.max()).otherwise(grade))
+    filled = pl.when(unjudged).then(verdict).otherwise(grade).alias("relevance")
+    judged = street.judged.with_columns(filled)
     if not street.has_subtopics:
         return street._replace(judged=judged, items=judged)
-    items = street.items.with_columns(pl.when(unjudged).then(grade.max()).otherwise(grade))
-    return street._replace(judged=judged, items=items)
+    return street._replace(judged=judged, items=street.items.with_columns(filled))
 
 
 def _plan(
@@ -444,6 +448,10 @@ def _plan(
     # what reads the judged rows reduces them all, and leaves the rows of the others as they are;
     # what reads subtopics, where there are some, reduces a row for each of an item
     split = [one for one in asked if street.has_subtopics and reads_subtopics(one.expr)]
+    for one in split:
+        if mixes_subtopics(one.expr):
+            msg = f"metric {one.name!r}: it mixes items and subtopics of items: ask for them apart"
+            raise ValueError(msg)
     items = [one for one in asked if one not in split]
     broad = [one for one in items if "judged" in one.expr.meta.root_names()]
     narrow = [one for one in items if one not in broad]
@@ -591,8 +599,9 @@ def _raise_not_finite(values: pl.LazyFrame, positive: pl.LazyFrame, keys: Sequen
             grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
             msg = (
                 f"metric {name!r}: it is not a finite number. Each grade present "
-                f"({', '.join(map(str, grades.head(10)))}) needs a finite gain, a collection must "
-                "hold the items of every user, and an expression of your own must be null where it "
-                f"is undefined. Offending row: {shown(row)}"
+                f"({', '.join(map(str, grades.head(10)))}) needs a finite gain, and "
+                "none may be above max_grade; a collection must hold the items of every user, and "
+                "an expression of your own must be null where it is undefined. "
+                f"Offending row: {shown(row)}"
             )
             raise RankingDataError(msg)

@@ -175,7 +175,7 @@ def ask_all(
     if not metrics:
         msg = 'ask for at least one metric, for example "ndcg@10"'
         raise ValueError(msg)
-    options = _read_defaults(defaults or {})
+    options = _read_defaults({} if defaults is None else defaults)
     asked = [ask(wanted, options) for wanted in metrics]
     for one in asked:
         if per_user and not one.per_user:
@@ -187,7 +187,7 @@ def in_ties(
     asked: Sequence[Asked], metrics: Sequence[Metric], *, defaults: Defaults | None = None
 ) -> list[Asked]:
     """Take the exact expectation of each metric that reads positions, for a table with ties."""
-    options = _read_defaults(defaults or {})
+    options = _read_defaults({} if defaults is None else defaults)
     return [_expected(one, wanted, options) for one, wanted in zip(asked, metrics, strict=True)]
 
 
@@ -348,7 +348,7 @@ def _counts() -> list[tuple[pl.Expr, Aggregate]]:
 def _read_defaults(defaults: Defaults) -> Defaults:
     """Find the metrics that ``defaults`` names, by any of their names, alone or with ``@k``."""
     read: dict[str, Mapping[str, Any]] = {}
-    for name, options in defaults.items():
+    for name, options in _checked_defaults(defaults).items():
         found = _find(name)
         if found is None:
             raise ValueError(_unknown(name))
@@ -368,6 +368,16 @@ def _read_defaults(defaults: Defaults) -> Defaults:
             raise ValueError(msg)
         read[named] = options
     return read
+
+
+def _checked_defaults(defaults: Any) -> Defaults:
+    """Check that the defaults are mappings in a mapping."""
+    if isinstance(defaults, Mapping):
+        given = cast("Mapping[object, object]", defaults)
+        if all(isinstance(name, str) and isinstance(given[name], Mapping) for name in given):
+            return cast("Defaults", defaults)
+    msg = f"defaults must be like {{'map': {{'divide_by': 'attainable'}}}}, not {defaults!r}"
+    raise TypeError(msg)
 
 
 def _find(label: str) -> tuple[Entry, re.Match[str]] | None:
@@ -418,6 +428,11 @@ def gain_from(text: str) -> Gain:
     return gains
 
 
+def check_gain(gain: Gain) -> None:
+    """Check a gain that was read from text."""
+    _check_option("gain", gain, Gain)
+
+
 def _unknown(label: str) -> str:
     """Say that a label is unknown, with the nearest ones that can be read."""
     head, _, k = label.partition("@")
@@ -446,8 +461,7 @@ def _one_of(names: Sequence[str]) -> str:
 
 def _not_per_user(label: str) -> str:
     return (
-        f"{label!r} is a mean over users, not a value of one user: "
-        "ask evaluate or summarize for it, or per_user for 'ap'"
+        f"{label!r} is a mean over users, not a value of one user: ask evaluate or summarize for it"
     )
 
 

@@ -86,7 +86,8 @@ def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
     @functools.wraps(function)
     def method(self: RankFrame[Any], *args: Any, **options: Any) -> Any:
         mine = {name: options.pop(name) for name in own if name in options}
-        return per_user(self.frame, function(*args, **mine), **options)
+        label = function(*args, **mine).meta.output_name()  # so that defaults= fill what is open
+        return per_user(self.frame, label, **options)
 
     first, _, rest = (inspect.getdoc(function) or "").partition("\n")
     method.__doc__ = f"{first}\n\n{_METHOD}\n{rest}"

@@ -125,6 +125,7 @@ def _summarized(
 ) -> pl.DataFrame:
     from rankframe import _statistics as st
 
+    check_sizes(rows, values)
     asked, by = values.asked, values.by
     rows = rows.sort(*by, values.user)
     groups = rows.partition_by(by, maintain_order=True) if by else [rows]
@@ -191,6 +192,15 @@ def made_schema(verb: str, values: UserValues, made: dict[str, Any]) -> dict[str
             msg = f"column {name!r}: {verb} makes a column of this name: rename it"
             raise RankingDataError(msg)
     return {**{name: types[name] for name in values.by}, **made}
+
+
+def check_sizes(rows: pl.DataFrame, values: UserValues) -> None:
+    """Check that the values have squares: a variance that is not finite tells nothing."""
+    for one in values.asked:
+        most = rows.select(pl.col(one.name).cast(pl.Float64).abs().max()).item()
+        if most is not None and most > 1e100:
+            msg = f"metric {one.name!r}: there are no statistics of values as large as {most:.0e}"
+            raise RankingDataError(msg)
 
 
 def check_numbers(values: UserValues) -> None:

@@ -42,10 +42,11 @@ class _Form(NamedTuple):
     pattern: str
     value: str
     dtype: pl.DataType
+    texts: tuple[str, ...] = ("user", "item")
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
-        return {"user": pl.String(), "item": pl.String(), self.value: self.dtype}
+        return {**dict.fromkeys(self.texts, pl.String()), self.value: self.dtype}
 
 
 # a pattern that can match in one way only is matched in one go: twice as fast
@@ -61,6 +62,14 @@ _QRELS = _Form(
     rf"{_HEAD}(?<relevance>{_WORD}){_GAP}*$",
     "relevance",
     pl.Int64(),
+)
+_SUBTOPICS = _Form(
+    "user subtopic item relevance (a whole number)",
+    rf"^{_GAP}*(?<user>{_USER}){_GAP}+(?<subtopic>{_WORD}){_GAP}+(?<item>{_WORD}){_GAP}+"
+    rf"(?<relevance>{_WORD}){_GAP}*$",
+    "relevance",
+    pl.Int64(),
+    ("user", "item", "subtopic"),
 )
 
 
@@ -112,7 +121,7 @@ def scan_run(source: Source) -> pl.LazyFrame:
     return _scan(source, _RUN)
 
 
-def scan_qrels(source: Source) -> pl.LazyFrame:
+def scan_qrels(source: Source, *, subtopics: bool = False) -> pl.LazyFrame:
     """
     Scan a TREC qrels file, plain or packed by gzip or zstd.
 
@@ -120,11 +129,14 @@ def scan_qrels(source: Source) -> pl.LazyFrame:
     ----------
     source
         Path of the file.
+    subtopics
+        Take the second word of a line for the ``subtopic`` of the item, as diversity tasks do.
 
     Returns
     -------
     LazyFrame
-        user (String), item (String), relevance (Int64), in the order of the lines.
+        user (String), item (String), with ``subtopics`` subtopic (String), and relevance (Int64),
+        in the order of the lines.
 
     Raises
     ------
@@ -136,9 +148,11 @@ def scan_qrels(source: Source) -> pl.LazyFrame:
 
     Notes
     -----
-    Reads ``user 0 item relevance``, parted by any spaces and tabs.
+    Reads ``user 0 item relevance``, parted by any spaces and tabs; the second word is a subtopic
+    in the qrels of diversity tasks only.
     """
-    return _scan(source, _QRELS)
+    checks.check_flag("subtopics", subtopics)
+    return _scan(source, _SUBTOPICS if subtopics else _QRELS)
 
 
 def read_run(source: Source) -> pl.DataFrame:
@@ -146,9 +160,9 @@ def read_run(source: Source) -> pl.DataFrame:
     return scan_run(source).collect()
 
 
-def read_qrels(source: Source) -> pl.DataFrame:
+def read_qrels(source: Source, *, subtopics: bool = False) -> pl.DataFrame:
     """Read a TREC qrels file; see :func:`scan_qrels`."""
-    return scan_qrels(source).collect()
+    return scan_qrels(source, subtopics=subtopics).collect()
 
 
 def write_run(

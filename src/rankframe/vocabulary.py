@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rankframe._order import in_rank_order, with_ideal_relevance
-from rankframe.labels import gain_from, is_number, whole_number
+from rankframe.labels import check_gain, gain_from, is_number, whole_number
 from rankframe.metrics.gains import discount, gain_of, need, stop_chance, usefulness
 
 if TYPE_CHECKING:
@@ -129,6 +129,13 @@ def reads_subtopics(metric: pl.Expr) -> bool:
     return not _SUBTOPIC.isdisjoint(_bases(metric.meta.root_names()))
 
 
+def mixes_subtopics(metric: pl.Expr) -> bool:
+    """Tell if a metric reads subtopics beside what is counted by items."""
+    bases = _bases(metric.meta.root_names())
+    shared = {"rank", "relevance", "relevant", "retrieved", *_SUBTOPIC}
+    return not _SUBTOPIC.isdisjoint(bases) and not (bases & VOCABULARY.keys()) <= shared
+
+
 def vocabulary_rows(
     street: Street,
     reads: Collection[str],
@@ -149,6 +156,8 @@ def vocabulary_rows(
     judged, listed = _cut(street.items, depth), _cut(street.run, depth)
     if judged_only:
         judged = listed = _condensed(judged, keys, tied=tied)
+    for name in reads:
+        _check_parameter(name)
     bases = _bases(reads)
     split = street.has_subtopics and not _SUBTOPIC.isdisjoint(bases)
     if split:
@@ -343,6 +352,32 @@ def _parameter(name: str) -> tuple[str, str]:
     """Read ``gains(exponential)`` or plain ``gains``."""
     base, _, parameter = name.removesuffix(")").partition("(")
     return base, parameter or _PARAMETERS.get(base, "")
+
+
+def _check_parameter(name: str) -> None:
+    """Check what a column of the vocabulary carries in its name."""
+    base, given, _ = name.partition("(")
+    if base not in _PARAMETERS or not given:
+        return
+    _, parameter = _parameter(name)
+    first, _, second = parameter.partition(";")
+    try:
+        if _PARAMETERS[base] == "linear":
+            check_gain(gain_from(parameter))
+            good = True
+        elif base.endswith("survival"):
+            good = parameter == "top" or float(parameter) > 0
+        elif base == "eagerness":
+            good = float(first) >= 0.5 and (second == "top" or float(second) > 0)
+        elif base in _OVERLAP:
+            good = 0 < float(parameter) < 1
+        else:
+            good = 0 <= float(first) <= 1 and (not second or int(second) > 0)
+    except ValueError:
+        good = False
+    if not (good and name.endswith(")")):
+        msg = f"column {name!r}: {parameter!r} is no parameter of {base!r}, {VOCABULARY[base]}"
+        raise ValueError(msg)
 
 
 def _parameters(reads: Collection[str], base: str) -> dict[str, str]:

@@ -48,6 +48,14 @@ __all__ = [
 _DEEPEST_PERFECT = 1_000_000
 
 
+def _trec_beta(squared: str) -> str:
+    """Read trec_eval's ``set_F.b``, where b = β²."""
+    if float(squared) < 0:
+        msg = f"set_F.{squared}: b, the square of β, must be a number from 0"
+        raise ValueError(msg)
+    return f"f(beta={sqrt(float(squared))!r})"
+
+
 def _trec_gains(pairs: str) -> str:
     """Read trec_eval's ``ndcg.1=3,2=9``; here every grade present must be there."""
     return f"ndcg(gain={pairs.replace('=', ':').replace(',', ';')})"
@@ -155,7 +163,7 @@ def recall_at(
         "f{}": "f(beta={})",
         "f{}@{}": "f(beta={})@{}",
         "set_F": "f1",
-        "set_F.{}": lambda squared: f"f(beta={sqrt(float(squared))!r})",
+        "set_F.{}": _trec_beta,
     },
 )
 def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:

@@ -109,8 +109,10 @@ def alpha_ndcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``subtopic_hits``, ``diverse_rank`` and ``diverse_hits``. Clarke,
-    Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, *SIGIR* 2008.
+    Reads ``relevant``, ``rank``, ``subtopic_hits``, ``diverse_rank`` and ``diverse_hits``. The
+    ideal list takes at each rank the item that adds most, of equals that of the higher id, as
+    ndeval does.
+    Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, *SIGIR* 2008.
 
     Examples
     --------

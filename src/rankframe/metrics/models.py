@@ -19,8 +19,10 @@ from rankframe.metrics.words import (
     listed,
     misplaced,
     n,
+    places_left,
     rank,
     relevance,
+    relevant,
     share,
     shared_gains,
     where_relevant,
@@ -674,7 +676,7 @@ def average_recall_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.average_recall_at(4)).item(0, "average_recall@4")
     0.375
     """
-    return where_relevant((float(k) - rank + 1).filter(within(k)).sum() / (float(k) * R))
+    return where_relevant(places_left(k).filter(relevant).sum() / (float(k) * R))
 
 
 @labelled("compatibility", aliases={"compat": "compatibility"})

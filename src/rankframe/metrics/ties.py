@@ -83,6 +83,12 @@ def shared_gains(gain: Gain, k: int | None) -> pl.Expr:
     return (sum_over_block / tied).fill_null(0.0)
 
 
+def places_left(k: int) -> pl.Expr:
+    """Expected number of cut-offs from the item's position to k."""
+    places = _places(k)
+    return places * ((k - block + 1) - (places - 1) / 2) / tied
+
+
 def level_gains() -> pl.Expr:
     """Σ gain · discount · level weight, in expectation."""
     discounts = pl.int_ranges(block, block + tied).list.eval(discount(pl.element()))

@@ -119,6 +119,12 @@ def shared_gains(gain: Gain, k: int | None) -> pl.Expr:
     return pl.when(_inside(rank, k)).then(shared / rank).otherwise(0.0)
 
 
+@expected_as(ties.places_left)
+def places_left(k: int) -> pl.Expr:
+    """Number of cut-offs from the item's rank to k."""
+    return pl.when(rank <= k).then(float(k) - rank + 1)
+
+
 @expected_as(ties.level_gains)
 def level_gains() -> pl.Expr:
     """Σ gain · discount · level weight."""
