@@ -79,7 +79,7 @@ def test_relevant_rows_count_no_row_twice(lazy):
     ]:
         judged = (run.lazy() if lazy else run).rank.judge(judgments)
         with pytest.raises(rf.RankingDataError, match="one row for each"):
-            judged.rank.relevant().lazy().collect()
+            judged.rank.relevant("precision").lazy().collect()
 
 
 def test_no_mean_is_infinite():
