@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._order import in_rank_order, with_ideal_relevance
+from rankframe._order import in_rank_order
 
 DAY = datetime.date(2026, 1, 1)
 USERS = {
@@ -36,7 +36,7 @@ GRADES = {
     "single": ([0.5, 1.5, -3.0], pl.Float32),
     "huge": ([1, 2**40, 2**53], pl.UInt64),
 }
-RANKS = {"short": range(1, 60), "deep": [2**31 - 1, 2**31, 2**32, 2**40, 2**62, *range(1, 40)]}
+RANKS = {"short": range(1, 60), "deep": [2**31 - 1, 2**31, 2**32, 2**40, 2**63 - 1, *range(1, 40)]}
 
 
 def random_rows(seed, users, grades, ranks):
@@ -78,7 +78,7 @@ def test_places_and_the_ideal_beside_them(users, grades, ranks, keys):
     frame = random_rows(f"{users}{grades}{ranks}", USERS[users], GRADES[grades], RANKS[ranks])
     frame = frame if "group" in keys else frame.filter(group="x")
     places, ideals = expected(frame, keys)
-    rows = with_ideal_relevance(in_rank_order(frame.lazy(), keys)).collect()
+    rows = in_rank_order(frame.lazy(), keys).collect()
     assert rows.select(frame.columns).sort("item").equals(frame.sort("item"))
     assert rows.columns == [*frame.columns, "ideal_place", "ideal_relevance"]
     for key, mine in rows.partition_by(keys, as_dict=True).items():
@@ -90,7 +90,7 @@ def test_places_and_the_ideal_beside_them(users, grades, ranks, keys):
 
 def test_no_row_at_all():
     frame = random_rows(0, USERS["small"], GRADES["few"], RANKS["short"]).clear()
-    rows = with_ideal_relevance(in_rank_order(frame.lazy(), ["user"])).collect()
+    rows = in_rank_order(frame.lazy(), ["user"]).collect()
     assert rows.is_empty()
     assert rows.schema["ideal_place"] == pl.Int64
     assert rows.schema["ideal_relevance"] == pl.Float64
@@ -126,3 +126,88 @@ def test_ndcg_of_grades_that_only_64_bits_tell_apart():
     assert judged.rank.evaluate("ndcg")["ndcg"].item() == 1.0
     assert judged.rank.relevant()["ideal_relevance"].to_list() == sorted(grades, reverse=True)
     assert rf.relevant(judged.with_columns(rank=4 - pl.col("rank")))["hits"].to_list() == [1, 2, 3]
+
+
+# ------------------------------------------------------------------ ranks from scores
+
+NAN = float("nan")
+FLOATS = [0.5, -0.5, 0.0, -0.0, 1e300, -1e300, 5e-324, -5e-324, 1.0, 1.0 + 2**-52, NAN, None]
+SCORES = {
+    "floats": (FLOATS, pl.Float64),
+    "single": ([0.1, -0.1, 0.0, -0.0, 3e38, NAN, None], pl.Float32),
+    "integers": ([-(2**63), -(2**63) + 1, 0, 2**53, 2**53 + 1, 2**63 - 1, None], pl.Int64),
+    "unsigned": ([0, 1, 2**63, 2**64 - 2, 2**64 - 1, None], pl.UInt64),
+    "bytes": ([-128, -1, 0, 127, None], pl.Int8),
+    "wide": ([-(2**100), -(2**100) + 1, 0, 2**100, 2**100 + 1], pl.Int128),
+    "decimals": (["0.10", "0.11", "-0.10", "9999999999999999.98", None], pl.Decimal(18, 2)),
+    "nothing": ([None], pl.Null),
+    "constant": ([1.0], pl.Float64),
+}
+ITEMS = {
+    "integers": (list(range(-20, 20)), pl.Int64),
+    "unsigned": ([*range(20), *range(2**64 - 20, 2**64)], pl.UInt64),
+    "text": ([*"abcABCé", "aa", "a ", "", "ä", *map(str, range(30))], pl.String),
+    "categories": ([*"zyxabcABCé", *map(str, range(30))], pl.Categorical),
+    "floats": ([-1e300, -0.5, 0.0, *range(1, 30)], pl.Float64),
+}
+
+
+def random_run(seed, users, items, scores):
+    draw = random.Random(seed)
+    rows = []
+    for group in ("x", "y"):
+        for user in users[0]:
+            chosen = draw.sample(items[0], draw.randrange(12))
+            rows += [(group, user, item, draw.choice(scores[0])) for item in chosen]
+    draw.shuffle(rows)
+    columns = {"group": pl.String, "user": users[1], "item": items[1]}
+    frame = pl.DataFrame([row[:3] for row in rows], schema=columns, orient="row")
+    values = [row[3] for row in rows]
+    exact = scores[1] in (pl.Int128, pl.Int64, pl.UInt64)
+    given = pl.Series("score", values, dtype=scores[1] if exact else None)
+    return frame.with_columns(given.cast(scores[1]))
+
+
+def by_window(run, keys, *, descending, ties, single_precision=False):
+    """Rank by the plain rule, one window over all rows."""
+    dtype = run.schema["score"]
+    score = pl.col("score").fill_nan(None) if dtype.is_float() else pl.col("score")
+    score = score.cast(pl.Float64) if dtype == pl.Null else score
+    score = score.cast(pl.Float32) if single_precision else score
+    placed = score.is_not_null()
+    tie = -pl.col("index").cast(pl.Int64)
+    if ties == "item":
+        texts = run.schema["item"] == pl.Categorical
+        tie = pl.col("item").cast(pl.String) if texts else pl.col("item")
+    score = score if descending else (~score if dtype.is_integer() else -score)
+    position = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
+        keys, order_by=[score, tie], descending=True, nulls_last=True
+    )
+    indexed = run.with_row_index("index")
+    return indexed.with_columns(rank=pl.when(placed).then(position)).drop("index")
+
+
+@pytest.mark.parametrize("ties", ["item", "order"])
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("items", ITEMS)
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize("users", ["negative", "unsigned", "text", "floats", "bytes"])
+def test_ranks_from_scores(users, scores, items, descending, ties):
+    run = random_run(f"{users}{scores}{items}", USERS[users], ITEMS[items], SCORES[scores])
+    ranked = run.rank.with_rank(by="group", descending=descending, ties=ties)
+    plain = by_window(run, ["group", "user"], descending=descending, ties=ties)
+    assert ranked.equals(plain)
+
+
+@pytest.mark.parametrize("single_precision", [True, False])
+def test_ranks_on_the_way(single_precision):
+    values = [1.0, 1.0 + 2**-40, 0.5, None, NAN]
+    run = random_run("way", USERS["text"], ITEMS["text"], (values, pl.Float64))
+    plain = by_window(
+        run, ["group", "user"], descending=True, ties="item", single_precision=single_precision
+    )
+    truth = run.select("user", "item").unique().sort("user", "item")[::2]
+    asked = [*("ap", "ndcg@3", "rr"), pl.col("rank").sum().alias("ranks")]
+    options = {"truth": truth, "by": "group", "users": "both"}
+    found = run.rank.per_user(*asked, single_precision=single_precision, **options)
+    assert found.equals(plain.drop("score").rank.per_user(*asked, **options))

@@ -199,7 +199,7 @@ def test_a_rank_is_replaced():
     run = RUN.with_columns(score=pl.Series([0.1, 0.9, 0.2]))
     assert run.rank.with_rank()["rank"].to_list() == [1, 1, 2]
     assert run.rank.with_rank(score="minutes")["rank"].to_list() == [1, 2, 1]
-    placed = run.rename({"rank": "ideal_place"}).rank.with_rank(rank="ideal_place")
+    placed = run.rename({"rank": "place"}).rank.with_rank(rank="place")
     assert placed.columns == ["user", "item", "minutes", "score", "rank"]
 
 

@@ -394,11 +394,16 @@ def _unaliased(label: str) -> str:
     if head and isinstance(target, str):
         return target + label[head.end() :]
     for alias, target in _ALIASES.items():
-        pattern = re.escape(alias).replace(r"\{\}", r"(-?\d+(?:\.\d+)?)").replace(r"\{\*\}", "(.+)")
-        if found := re.fullmatch(pattern, label.lower()):
+        if found := _pattern(alias).fullmatch(label.lower()):
             make = target.format if isinstance(target, str) else target
             return make(*found.groups())
     return label
+
+
+@functools.cache
+def _pattern(alias: str) -> re.Pattern[str]:
+    pattern = re.escape(alias).replace(r"\{\}", r"(-?\d+(?:\.\d+)?)").replace(r"\{\*\}", "(.+)")
+    return re.compile(pattern)
 
 
 def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:

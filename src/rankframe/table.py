@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
 import polars as pl
 
 from rankframe._frames import Frame, FrameT, enter, leave
+from rankframe._order import with_positions
 from rankframe.checks import (
     Columns,
     Table,
@@ -38,6 +39,8 @@ from rankframe.labels import Metric, ask_all
 from rankframe.vocabulary import BASIC, VOCABULARY, reads_subtopics, vocabulary_rows
 
 Ties: TypeAlias = Literal["item", "order", "expected"]
+
+_INDEX = "__rankframe_index"
 
 
 class Street(NamedTuple):
@@ -195,7 +198,8 @@ def with_rank(
         raise ValueError(msg)
     table = read_scored(run, by, columns)
     others = table.frame.drop(columns.get("rank", "rank"), "tied", strict=False)
-    ranked = _ranked(others, table, descending=descending, ties=ties)
+    ranked = _ranked(others.with_row_index(_INDEX), table, descending=descending, ties=ties)
+    ranked = ranked.sort(_INDEX).drop(_INDEX)
     explain = functools.partial(raise_first_broken, [table])
     checked = guarded(ranked, [table_flag(table), unique_flag(table)], explain)
     return leave(checked, like=run, made=["rank", "tied"] if ties == "expected" else ["rank"])
@@ -507,9 +511,9 @@ def _ranked(
     if single_precision:
         score = score.cast(pl.Float32)
     placed = score.is_not_null()
-    tie, index = pl.col(table.item), "__rankframe_row"
+    tie = pl.col(table.item)
     if ties == "order":
-        frame, tie = frame.with_row_index(index), -pl.col(index).cast(pl.Int64)
+        tie = -pl.col(_INDEX).cast(pl.Int64)
     elif isinstance(table.schema[table.item], pl.Categorical | pl.Enum):
         tie = tie.cast(pl.String)
     if not descending:
@@ -519,12 +523,8 @@ def _ranked(
         size = pl.len().over([*table.keys, "rank"]).cast(pl.Int64)
         ranked = frame.with_columns(rank=pl.when(placed).then(blocks))
         return ranked.with_columns(tied=pl.when(pl.col("rank").is_not_null()).then(size))
-    order = [score, tie]
-    position = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
-        table.keys, order_by=order, descending=True, nulls_last=True
-    )
-    ranked = frame.with_columns(rank=pl.when(placed).then(position))
-    return ranked.drop(index) if ties == "order" else ranked
+    ranked = with_positions(frame, table.keys, score, tie)
+    return ranked.with_columns(rank=pl.when(placed).then("rank"))
 
 
 def _renamed(frame: pl.LazyFrame, old: str, new: str) -> pl.LazyFrame:

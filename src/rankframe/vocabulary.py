@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankframe._order import in_rank_order, with_ideal_relevance
+from rankframe._order import in_rank_order
 from rankframe.labels import check_gain, gain_from, is_number, whole_number
 from rankframe.metrics.gains import discount, gain_of, need, stop_chance, usefulness
 
@@ -171,7 +171,7 @@ def vocabulary_rows(
         rows = _with_judged_blocks(rows, keys) if tied else _with_judged_ranks(rows, keys)
         if "judged" not in reads:
             rows = rows.filter(_relevance > 0)
-    rows = with_ideal_relevance(in_rank_order(rows, keys))
+    rows = in_rank_order(rows, keys)
     rows = _with_ideal_ranks(rows, keys, reads)
     if tied:
         rows = _with_blocks(rows, keys, reads)
