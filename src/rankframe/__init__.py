@@ -5,6 +5,7 @@
 
 import polars as pl
 
+from rankframe import plot as plot
 from rankframe.checks import check as check
 from rankframe.compare import compare as compare
 from rankframe.compare import diagnose as diagnose
