@@ -410,7 +410,7 @@ def compare(
         y=alt.Y("pair:N", title=None, sort=_texts(table["pair"]), axis=alt.Axis(labelLimit=260)),
         color=alt.Color(
             "verdict:N",
-            title=f"p < {1 - confidence:.2g}",
+            legend=alt.Legend(title=f"p < {1 - confidence:.2g}", padding=8),
             scale=alt.Scale(
                 domain=["higher", "undecided", "lower"], range=[_BLUE, _GREY, _VERMILION]
             ),
@@ -617,14 +617,19 @@ def heatmap(
     panels = _texts(table["panel"])
     base = alt.Chart().encode(
         x=alt.X("metric:N", title=None, sort=names, axis=alt.Axis(labelAngle=0)),
-        y=alt.Y("segment:N", title=groups[-1], sort=_texts(every["segment"])),
+        y=alt.Y(
+            "segment:N",
+            title=groups[-1],
+            sort=_texts(every["segment"]),
+            axis=alt.Axis(titlePadding=12),
+        ),
         tooltip=_tooltip(table.drop("text")),
     )
     colour = alt.Color(
         "share:Q",
         title=["share of the", "metric's best"],
         scale=alt.Scale(scheme="blues", domain=[0, 1]),
-        legend=alt.Legend(format="%"),
+        legend=alt.Legend(format="%", padding=8),
     )
     ink = alt.when("datum.share > 0.6").then(alt.value("white")).otherwise(alt.value("black"))
     text = base.mark_text().encode(text="text:N", color=ink)
@@ -825,7 +830,9 @@ def _change_chart(cells: pl.DataFrame, means: pl.DataFrame, k: int, baseline: st
     circles = alt.Chart().mark_circle(color=_BLUE, opacity=0.45)
     circles = circles.transform_filter("isValid(datum.count)").encode(
         x=alt.X("relevant:Q", title=of_r, axis=alt.Axis(format="d", tickCount=5, grid=False)),
-        y=alt.Y("change:Q", title=of_change, axis=alt.Axis(format="+.2~f", tickCount=7)),
+        y=alt.Y(
+            "change:Q", title=of_change, axis=alt.Axis(format="+.2~f", tickCount=7, titlePadding=8)
+        ),
         size=alt.Size("count:Q", title="users", scale=alt.Scale(range=[12, 400], zero=False)),
         tooltip=_tooltip(table.select("relevant", "change", "count")),
     )
@@ -869,12 +876,12 @@ def _greatest(table: pl.DataFrame, *names: str) -> float:
 
 
 def _readings(overall: pl.DataFrame, k: int) -> list[str]:
-    """Write what ``diagnose`` reads, a line for each system."""
-    return [
-        f"{row['panel']}: precision@{k} {row['precision_change']:+.3g}, "
-        f"recall@{k} {row['recall_change']:+.3g}, {row['reading']}"
-        for row in overall.with_columns(_panel("system")).iter_rows(named=True)
-    ]
+    """Write what ``diagnose`` reads, two lines for each system."""
+    lines: list[str] = []
+    for row in overall.with_columns(_panel("system")).iter_rows(named=True):
+        changes = f"precision@{k} {row['precision_change']:+.3g}, recall@{k} "
+        lines += [f"{row['panel']}: {changes}{row['recall_change']:+.3g}:", row["reading"]]
+    return lines
 
 
 def _path(table: pl.DataFrame, colours: dict[str, Any], groups: Sequence[str]) -> Any:
@@ -884,7 +891,12 @@ def _path(table: pl.DataFrame, colours: dict[str, Any], groups: Sequence[str]) -
     x_end, y_end = (min(1.0, 1.1 * (_greatest(table, name) or 0.1)) for name in _AXES)
     scales = [alt.Scale(domain=[0, end], nice=False) for end in (x_end, y_end)]
     x, y = (
-        alt.X("recall:Q", title="mean recall@k", scale=scales[0], axis=alt.Axis(grid=False)),
+        alt.X(
+            "recall:Q",
+            title="mean recall@k",
+            scale=scales[0],
+            axis=alt.Axis(grid=False, tickCount=5),
+        ),
         alt.Y("precision:Q", title="mean precision@k", scale=scales[1], axis=alt.Axis(grid=False)),
     )
     contours = alt.Chart(_contours(x_end, y_end))
@@ -948,7 +960,9 @@ def _colour(table: pl.DataFrame, groups: Sequence[str], *, legend: bool = True) 
         return {"color": alt.value(_BLUE)}
     colours = [_COLOURS[place % len(_COLOURS)] for place in range(len(systems))]
     scale = alt.Scale(domain=systems, range=colours)
-    shown = alt.Legend(title=groups[0], symbolLimit=0, symbolOpacity=1) if legend else None
+    shown = (
+        alt.Legend(title=groups[0], symbolLimit=0, symbolOpacity=1, padding=8) if legend else None
+    )
     return {"color": alt.Color("system:N", scale=scale, legend=shown)}
 
 
