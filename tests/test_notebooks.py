@@ -1,6 +1,7 @@
 """The notebooks run from top to bottom, and are kept as they ran."""
 
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -39,3 +40,10 @@ def test_a_notebook_runs(path, tmp_path):
             pytest.skip("MovieLens-100K is not at hand: name a file in MOVIELENS_100K")
         pytest.fail(result.error.trace)
     assert time.monotonic() - start < 60 * MINUTES
+    pictures = [*tmp_path.glob("*.svg")]
+    assert len(pictures) == (path.stem == "1_quickstart")
+    for made in pictures:
+        kept = path.with_name(made.name).read_text()
+        assert re.findall(">([^<]+)</text>", kept) == re.findall(
+            ">([^<]+)</text>", made.read_text()
+        )
