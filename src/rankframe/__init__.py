@@ -8,6 +8,7 @@ answers in one that was forked after it had computed anything.
 
 import polars as pl
 
+from rankframe import plot as plot
 from rankframe.checks import check as check
 from rankframe.compare import compare as compare
 from rankframe.compare import diagnose as diagnose

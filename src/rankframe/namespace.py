@@ -8,7 +8,8 @@ from typing import Any, Generic
 
 import polars as pl
 
-from rankframe._frames import FrameT
+from rankframe import plot
+from rankframe._frames import Frame, FrameT
 from rankframe.checks import check
 from rankframe.compare import compare, diagnose
 from rankframe.evaluate import evaluate, per_user
@@ -31,6 +32,18 @@ class RankFrame(Generic[FrameT]):
     """
 
     def __init__(self, frame: FrameT) -> None:
+        self.frame = frame
+
+    @property
+    def plot(self) -> "RankPlot":
+        """Charts of the frame, which need ``rankframe[plot]``."""
+        return RankPlot(self.frame)
+
+
+class RankPlot:
+    """Charts of a frame: ``df.rank.plot.at_k(…)`` is ``rf.plot.at_k(df, …)``."""
+
+    def __init__(self, frame: Frame) -> None:
         self.frame = frame
 
 
@@ -65,7 +78,7 @@ def _verb(function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def method(self: RankFrame[Any], *args: Any, **options: Any) -> Any:
+    def method(self: RankFrame[Any] | RankPlot, *args: Any, **options: Any) -> Any:
         return function(self.frame, *args, **options)
 
     _, *rest = signature.parameters.values()
@@ -120,5 +133,14 @@ _VERBS: tuple[Callable[..., Any], ...] = (
 )
 for _function in _VERBS:
     setattr(RankFrame, _function.__name__, _verb(_function))
+for _function in (
+    plot.at_k,
+    plot.precision_recall,
+    plot.users,
+    plot.compare,
+    plot.change,
+    plot.heatmap,
+):
+    setattr(RankPlot, _function.__name__, _verb(_function))
 for _name, _metric_function in METRICS.items():
     setattr(RankFrame, _name, _metric(_metric_function))
