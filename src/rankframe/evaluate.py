@@ -14,6 +14,7 @@ import polars as pl
 from rankframe._frames import Frame, FrameT, leave
 from rankframe.checks import (
     Columns,
+    Whole,
     check_flag,
     guarded,
     raise_first_broken,
@@ -29,9 +30,22 @@ from rankframe.table import (
     enter_street,
     table_flags,
 )
-from rankframe.vocabulary import VOCABULARY, vocabulary_rows
+from rankframe.vocabulary import VOCABULARY, top_grade, vocabulary_rows
 
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
+
+
+class Options(Columns, total=False):
+    """The keywords of ``per_user`` that other verbs hand through."""
+
+    users: Users
+    undefined: float | None
+    relevant_at: float | None
+    judged_only: bool
+    depth: int | None
+    bounds: bool
+    defaults: Defaults | None
+    single_precision: bool
 
 
 class Preset(TypedDict, total=False):
@@ -154,24 +168,23 @@ def per_user(
     │ 3    ┆ 0.0         ┆ 0.0 │
     └──────┴─────────────┴─────┘
     """
-    asked = ask_all(metrics, per_user=True, defaults=defaults)
-    _check_options(users, undefined, judged_only, bounds, single_precision)
-    street = enter_street(frame, truth, by, columns, single_precision=single_precision)
-    if street.tied:
-        asked = in_ties(asked, metrics, defaults=defaults)
-    keys = street.tables[0].keys
-    plan, asked = _planned(
-        street,
-        asked,
-        bounds=bounds,
-        judged_only=judged_only,
+    plan = plan_values(
+        frame,
+        metrics,
+        per_user=True,
+        truth=truth,
+        by=by,
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
+        judged_only=judged_only,
         depth=depth,
+        bounds=bounds,
+        defaults=defaults,
+        single_precision=single_precision,
+        **columns,
     )
-    result = guarded(plan.values, plan.flags, plan.explain)
-    return leave(result.sort(keys), like=frame)
+    return leave(plan.guarded().sort(plan.keys), like=frame)
 
 
 def evaluate(
@@ -263,20 +276,84 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
-    asked = ask_all(metrics, per_user=False, defaults=defaults)
+    plan = plan_values(
+        frame,
+        metrics,
+        per_user=False,
+        truth=truth,
+        by=by,
+        users=users,
+        undefined=undefined,
+        relevant_at=relevant_at,
+        judged_only=judged_only,
+        depth=depth,
+        bounds=bounds,
+        defaults=defaults,
+        single_precision=single_precision,
+        **columns,
+    )
+    result = over_users(plan, [one.over_users(pl.col(one.name)) for one in plan.asked])
+
+    def explain() -> None:
+        plan.explain()
+        raise_infinite_mean(result, plan.by)
+
+    checked = guarded(result, plan.flags, explain)
+    return leave(checked.sort(plan.by) if plan.by else checked, like=frame)
+
+
+class Plan(NamedTuple):
+    """The values of every user, what to watch while they are computed, and how to tell."""
+
+    street: Street
+    asked: list[Asked]
+    values: pl.LazyFrame
+    flags: list[pl.LazyFrame]
+    explain: Callable[[], None]
+
+    @property
+    def by(self) -> list[str]:
+        """The columns that split the run into lists."""
+        return self.street.tables[0].by
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of by and the user."""
+        return self.street.tables[0].keys
+
+    def guarded(self) -> pl.LazyFrame:
+        """Give the values, checked when the plan runs."""
+        return guarded(self.values, self.flags, self.explain)
+
+
+def plan_values(
+    frame: Frame,
+    metrics: Sequence[Metric],
+    *,
+    per_user: bool,
+    truth: Frame | None,
+    by: str | Sequence[str],
+    whole: Whole | None = None,
+    users: Users = "truth",
+    undefined: float | None = None,
+    relevant_at: float | None = None,
+    judged_only: bool = False,
+    depth: int | None = None,
+    bounds: bool = False,
+    defaults: Defaults | None = None,
+    single_precision: bool = False,
+    **columns: Unpack[Columns],
+) -> Plan:
+    """Plan the values of every user, for ``per_user`` or for means over users."""
+    asked = ask_all(metrics, per_user=per_user, defaults=defaults)
     _check_options(users, undefined, judged_only, bounds, single_precision)
-    street = enter_street(frame, truth, by, columns, single_precision=single_precision)
+    street = enter_street(frame, truth, by, columns, single_precision=single_precision, whole=whole)
     if street.tied:
         asked = in_ties(asked, metrics, defaults=defaults)
-    groups = street.tables[0].by
-    if "users" in groups:
-        msg = "column 'users': evaluate counts users under this name: rename the column"
-        raise RankingDataError(msg)
-    check_names(asked, [*groups, "users"])
     if undefined is not None and undefined < 0 and not all(one.per_user for one in asked):
         msg = f"a geometric mean takes no value below 0, so undefined cannot be {undefined!r}"
         raise ValueError(msg)
-    plan, asked = _planned(
+    plan = _planned(
         street,
         asked,
         bounds=bounds,
@@ -286,30 +363,24 @@ def evaluate(
         relevant_at=relevant_at,
         depth=depth,
     )
-    _check_numeric(plan.values, asked)
-    count = pl.len().cast(pl.Int64).alias("users")
-    means = [one.over_users(pl.col(one.name)).alias(one.name) for one in asked]
-    if groups:
-        every = pl.concat([street.run.select(groups), street.truth.select(groups)]).unique()
-        result = every.join(plan.values.group_by(groups).agg(count, *means), on=groups, how="left")
-        result = result.with_columns(pl.col("users").fill_null(0))
-    else:
-        result = plan.values.select(count, *means)
-
-    def explain() -> None:
-        plan.explain()
-        _raise_infinite_mean(result, groups)
-
-    checked = guarded(result, plan.flags, explain)
-    return leave(checked.sort(groups) if groups else checked, like=frame)
+    if not per_user:
+        if "users" in plan.by:
+            msg = "column 'users': evaluate counts users under this name: rename the column"
+            raise RankingDataError(msg)
+        check_names(plan.asked, [*plan.by, "users"])
+        _check_numeric(plan.values, plan.asked)
+    return plan
 
 
-class _Plan(NamedTuple):
-    """The values of every user, what to watch while they are computed, and how to tell."""
-
-    values: pl.LazyFrame
-    flags: list[pl.LazyFrame]
-    explain: Callable[[], None]
+def over_users(plan: Plan, aggregates: Sequence[pl.Expr]) -> pl.LazyFrame:
+    """Reduce the values of users to one row a group, or to one."""
+    aggregates = [pl.len().cast(pl.Int64).alias("users"), *aggregates]
+    if not plan.by:
+        return plan.values.select(aggregates)
+    tables = (plan.street.run, plan.street.truth)
+    every = pl.concat(table.select(plan.by) for table in tables).unique()
+    reduced = every.join(plan.values.group_by(plan.by).agg(aggregates), on=plan.by, how="left")
+    return reduced.with_columns(pl.col("users").fill_null(0))
 
 
 class _Options(TypedDict):
@@ -328,11 +399,11 @@ def _planned(
     bounds: bool,
     judged_only: bool,
     **options: Unpack[_Options],
-) -> tuple[_Plan, list[Asked]]:
+) -> Plan:
     """Plan the metrics, and with ``bounds`` their least and greatest value."""
     plan = _plan(street, asked, judged_only=judged_only, **options)
     if not bounds:
-        return plan, asked
+        return plan
     keys = street.tables[0].keys
     _check_numeric(plan.values, asked)
     low = _plan(street, asked, judged_only=False, **options) if judged_only else plan
@@ -359,20 +430,20 @@ def _planned(
             each.explain()
 
     flags = [*plan.flags, *low.flags, *high.flags]
-    return _Plan(joined.select(*keys, *columns), flags, explain), expanded
+    return Plan(street, expanded, joined.select(*keys, *columns), flags, explain)
 
 
 def _judged_best(street: Street) -> Street:
     """Give all unjudged items of the lists the top grade of the truth."""
     grade = pl.col("relevance")
     unjudged = pl.col("rank").is_not_null() & ~(grade >= 0).fill_null(value=False)
-    best = street.judged.with_columns(pl.when(unjudged).then(grade.max()).otherwise(grade))
-    return street._replace(judged=best)
+    best = pl.when(unjudged).then(top_grade(street)).otherwise(grade).alias("relevance")
+    return street._replace(judged=street.judged.with_columns(best))
 
 
 def _plan(
-    street: Street, asked: Sequence[Asked], *, judged_only: bool, **options: Unpack[_Options]
-) -> _Plan:
+    street: Street, asked: list[Asked], *, judged_only: bool, **options: Unpack[_Options]
+) -> Plan:
     """Walk the street: judged table → relevant rows → one row a user."""
     table, depth = street.tables[0], options["depth"]
     keys = table.keys
@@ -430,7 +501,7 @@ def _plan(
         for frame in found:
             _raise_not_finite(frame, positive, keys)
 
-    return _Plan(values, flags, explain)
+    return Plan(street, asked, values, flags, explain)
 
 
 def _cut_blocks(street: Street, depth: int | None) -> pl.LazyFrame | None:
@@ -513,7 +584,7 @@ def _infinite(values: pl.LazyFrame, keys: Sequence[str]) -> list[pl.Expr]:
     return [(~pl.col(name).sum().is_finite()).alias(name) for name in floats]
 
 
-def _raise_infinite_mean(result: pl.LazyFrame, groups: Sequence[str]) -> None:
+def raise_infinite_mean(result: pl.LazyFrame, groups: Sequence[str]) -> None:
     """Raise if finite values of users make a mean that is not."""
     for broken in _infinite(result, groups):
         name = broken.meta.output_name()

@@ -16,6 +16,7 @@ from rankframe._frames import Frame, FrameT, enter, leave
 from rankframe.checks import (
     Columns,
     Table,
+    Whole,
     as_rank,
     check_columns,
     check_flag,
@@ -108,9 +109,7 @@ def judge(
     """
     street = enter_street(run, truth, by, columns)
     mine = street.tables[0]
-    explain = functools.partial(raise_first_broken, street.tables)
-    judged = guarded(street.judged, [*table_flags(street), rows_flag(street)], explain)
-    result = leave(judged, like=run, sort=[*mine.keys, "rank", mine.item])
+    result = leave(guarded_judged(street), like=run, sort=[*mine.keys, "rank", mine.item])
     if isinstance(result, pl.LazyFrame):
         _remember(result, street)
     return result
@@ -388,11 +387,12 @@ def enter_street(
     columns: Columns,
     *,
     single_precision: bool = False,
+    whole: Whole | None = None,
 ) -> Street:
     """Bring a run and its truth, or a judged table, into plain columns."""
     if truth is None and (street := _remembered(frame, by, columns)):
         return street
-    tables = read_tables(frame, truth, by, columns)
+    tables = [table._replace(whole=whole) for table in read_tables(frame, truth, by, columns)]
     if len(tables) == 1:
         judged = _plain(tables[0], single_precision=single_precision)
         run = judged.filter(pl.col("rank").is_not_null())
@@ -404,11 +404,20 @@ def enter_street(
     run = run.filter(pl.col("rank").is_not_null())
     mine, theirs = tables
     if lacking := [name for name in mine.by if name not in theirs.by]:
-        judgments = judgments.join(run.select(lacking).unique(), how="cross")
+        groups = run.select(lacking).unique()
+        if whole is not None and whole.groups is not None:
+            groups = whole.groups.lazy()
+        judgments = judgments.join(groups, how="cross")
     keys = [*mine.keys, mine.item]
     judged = run.join(judgments, on=keys, how="full", coalesce=True)
     rest = pl.exclude(*keys, "rank", "relevance")
     return Street(tables, run, judgments, judged.select(*keys, "rank", "relevance", rest))
+
+
+def guarded_judged(street: Street) -> pl.LazyFrame:
+    """Give the judged table, checked when the plan runs."""
+    explain = functools.partial(raise_first_broken, street.tables)
+    return guarded(street.judged, [*table_flags(street), rows_flag(street)], explain)
 
 
 def table_flags(street: Street) -> list[pl.LazyFrame]:

@@ -102,7 +102,7 @@ def vocabulary_rows(
     judged, listed = _cut(street.judged, depth), _cut(street.run, depth)
     if judged_only:
         judged = listed = _condensed(judged, keys, tied=tied)
-    wide = not _WIDE.isdisjoint(reads)
+    wide = reads_irrelevant(reads)
     rows = judged.filter(_relevance.is_not_null() if wide else _relevance > 0)
     line = _relevance > 0 if relevant_at is None else _relevance >= relevant_at
     rows = rows.with_columns(relevant=line)
@@ -111,13 +111,24 @@ def vocabulary_rows(
         rows = _with_judged_blocks(rows, keys) if tied else _with_judged_ranks(rows, keys)
         if "judged" not in reads:
             rows = rows.filter(_relevance > 0)
-    rows = _with_ideal_ranks(rows, keys, reads)
+    rows = _with_ideal_ranks(rows, keys, reads, top_grade(street))
     rows = _with_blocks(rows, keys, reads) if tied else _with_ranks(rows, keys, reads)
     if "retrieved" in reads:
         lengths = listed.filter(_rank.is_not_null()).group_by(keys).agg(retrieved=_count(pl.len()))
         rows = rows.join(lengths, on=keys, how="left")
         rows = rows.with_columns(pl.col("retrieved").fill_null(0))
     return rows
+
+
+def reads_irrelevant(reads: Collection[str]) -> bool:
+    """Tell if what is read takes the rows of the truth that are not relevant."""
+    return not _WIDE.isdisjoint(reads)
+
+
+def top_grade(street: Street) -> pl.Expr:
+    """The highest grade of the whole truth."""
+    whole = street.tables[0].whole
+    return _relevance.max() if whole is None else pl.lit(whole.top_grade)
 
 
 def _cut(judged: pl.LazyFrame, depth: int | None) -> pl.LazyFrame:
@@ -156,7 +167,7 @@ def _with_judged_blocks(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame
 
 
 def _with_ideal_ranks(
-    rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]
+    rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str], top_grade: pl.Expr
 ) -> pl.LazyFrame:
     """Derive what no position in the list has a part in."""
     positive = _relevance > 0
@@ -165,7 +176,7 @@ def _with_ideal_ranks(
         ideal_rank=pl.when(positive).then(ideal_rank),
         total=_count(pl.col("relevant").sum().over(keys)),
         graded=_count(positive.sum().over(keys)),
-        top_grade=_relevance.max(),
+        top_grade=top_grade,
     ).with_columns(
         _survival(parameter, keys, "ideal_rank").alias(name)
         for name, base, parameter in _parameters(reads)

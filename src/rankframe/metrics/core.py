@@ -5,7 +5,7 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.labels import Gain, Mean, labelled, labelled_mean
+from rankframe.labels import Aggregate, Gain, Mean, labelled, labelled_mean
 from rankframe.metrics.words import (
     R,
     any_within,
@@ -578,11 +578,10 @@ def attainable_recall_at(k: int) -> pl.Expr:
 @labelled_mean("gmap")
 def gmap(epsilon: float = 1e-5) -> Mean:
     """Geometric MAP: exp(mean(ln(AP + ε))) − ε (Robertson, *CIKM* 2006)."""
-
-    def over_users(ap: pl.Expr) -> pl.Expr:
-        return (ap + epsilon).log().mean().exp() - epsilon
-
-    return Mean(average_precision(), over_users)
+    logarithms = Aggregate(
+        of_each=lambda ap: (ap + epsilon).log(), back=lambda mean: mean.exp() - epsilon
+    )
+    return Mean(average_precision(), logarithms)
 
 
 @labelled_mean("gm_map")

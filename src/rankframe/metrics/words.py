@@ -10,7 +10,7 @@ from typing import ParamSpec
 
 import polars as pl
 
-from rankframe.labels import Gain, made_for_ties
+from rankframe.labels import Aggregate, Gain, made_for_ties
 from rankframe.metrics import ties
 from rankframe.metrics.gains import discount, gain_of, of_gain
 
@@ -26,6 +26,10 @@ judged = pl.col("judged")
 R = relevant.sum().cast(pl.Int64)
 #: n, the length of the list
 n = pl.col("retrieved").max()
+#: exp(mean(ln(max(value, 1e-5)))) over users, as in trec_eval
+floored_geometric_mean = Aggregate(
+    of_each=lambda value: value.clip(lower_bound=1e-5).log(), back=pl.Expr.exp
+)
 
 
 def expected_as(
@@ -151,11 +155,6 @@ def discount_down_to(k: int | None, position: pl.Expr) -> pl.Expr:
 def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
     """Part / whole, and 0 where the whole is 0."""
     return pl.when(whole > 0).then(part / whole).otherwise(0.0)
-
-
-def floored_geometric_mean(value: pl.Expr) -> pl.Expr:
-    """Give exp(mean(ln(max(value, 1e-5)))) over users, as in trec_eval."""
-    return value.clip(lower_bound=1e-5).log().mean().exp()
 
 
 def where_relevant(value: pl.Expr) -> pl.Expr:
