@@ -125,6 +125,11 @@ def reads_irrelevant(reads: Collection[str]) -> bool:
     return not _WIDE.isdisjoint(reads)
 
 
+def reads_top_grade(reads: Collection[str]) -> bool:
+    """Tell if what is read depends on the highest grade of the whole truth."""
+    return "top_grade" in reads or any(parameter == "top" for _, _, parameter in _parameters(reads))
+
+
 def top_grade(street: Street) -> pl.Expr:
     """The highest grade of the whole truth."""
     whole = street.tables[0].whole

@@ -578,10 +578,14 @@ def attainable_recall_at(k: int) -> pl.Expr:
 @labelled_mean("gmap")
 def gmap(epsilon: float = 1e-5) -> Mean:
     """Geometric MAP: exp(mean(ln(AP + ε))) − ε (Robertson, *CIKM* 2006)."""
-    logarithms = Aggregate(
-        of_each=lambda ap: (ap + epsilon).log(), back=lambda mean: mean.exp() - epsilon
-    )
-    return Mean(average_precision(), logarithms)
+
+    def logarithm(ap: pl.Expr) -> pl.Expr:
+        return (ap + epsilon).log()
+
+    def back(mean: pl.Expr) -> pl.Expr:
+        return mean.exp() - epsilon
+
+    return Mean(average_precision(), Aggregate(of_each=logarithm, back=back))
 
 
 @labelled_mean("gm_map")

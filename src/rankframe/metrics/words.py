@@ -26,10 +26,6 @@ judged = pl.col("judged")
 R = relevant.sum().cast(pl.Int64)
 #: n, the length of the list
 n = pl.col("retrieved").max()
-#: exp(mean(ln(max(value, 1e-5)))) over users, as in trec_eval
-floored_geometric_mean = Aggregate(
-    of_each=lambda value: value.clip(lower_bound=1e-5).log(), back=pl.Expr.exp
-)
 
 
 def expected_as(
@@ -155,6 +151,14 @@ def discount_down_to(k: int | None, position: pl.Expr) -> pl.Expr:
 def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
     """Part / whole, and 0 where the whole is 0."""
     return pl.when(whole > 0).then(part / whole).otherwise(0.0)
+
+
+def _floored_logarithm(value: pl.Expr) -> pl.Expr:
+    return value.clip(lower_bound=1e-5).log()
+
+
+#: exp(mean(ln(max(value, 1e-5)))) over users, as in trec_eval
+floored_geometric_mean = Aggregate(of_each=_floored_logarithm, back=pl.Expr.exp)
 
 
 def where_relevant(value: pl.Expr) -> pl.Expr:
