@@ -464,7 +464,9 @@ def _top_grade(sides: Sequence[_Side]) -> float | None:
     if side.table.relevance is None:
         return 1
     grade = _collected(side.frame.select(F.max(side.column(side.table.relevance)))).item()
-    return grade if grade is None or isinstance(grade, int) else float(grade)
+    if grade is None:
+        return None
+    return int(grade) if isinstance(grade, int) else float(grade)  # True is an int
 
 
 # ------------------------------------------------------------------ one shuffle, by user
@@ -592,7 +594,7 @@ def _to_spark(session: SparkSession, frame: pl.DataFrame) -> DataFrame:
 def _fits(column: pl.Series) -> bool:
     """Tell if the integers of a type that Spark has not are all in the range of its own."""
     wide = isinstance(column.dtype, pl.UInt64 | pl.Int128 | pl.UInt128)
-    return wide and column.is_between(-(2**63), 2**63 - 1).all()
+    return wide and column.cast(pl.Int64, strict=False).null_count() == column.null_count()
 
 
 def _spark_type(dtype: pl.DataType) -> pl.DataType:
