@@ -29,9 +29,11 @@ def _choices(parameter: inspect.Parameter) -> list[object]:
     if parameter.name == "k":
         return [1, 3, 10] if annotation is int else [None, 1, 3, 10]
     if annotation is Gain:
-        return ["linear", "exponential", GAINS]
+        return ["linear", "exponential", "binary", GAINS]
     if get_origin(annotation) is Literal:
         return list(get_args(annotation))
+    if parameter.name == "base":
+        return [None, 2, 10]
     if annotation == float | None:
         return [None, 4]
     if annotation is Signed:

@@ -129,7 +129,9 @@ class Binary:
         divisors = {
             "relevant": self.total,
             "attainable": self.attainable(k),
+            "returned": min(self.total, self.length, k or self.length),
             "hits": len(self.within(k)),
+            "k": k or self.length,
         }
         return ratio(summed, divisors[divide_by])
 
@@ -146,7 +148,9 @@ class Binary:
         return min(1.0, k / self.total)
 
 
-def gain_of(grade, gain):
+def gain_of(grade, gain, relevant_at=None):
+    if gain == "binary":
+        return 1.0 if relevant_at is None or grade >= relevant_at else 0.0
     if gain == "linear":
         return float(grade)
     if gain == "exponential":
@@ -154,30 +158,43 @@ def gain_of(grade, gain):
     return gain[grade]
 
 
-def graded(name, ranks, grades, k, gain="linear"):
-    """cg, dcg and ndcg of one user, who has an item of grade > 0."""
-    gains = {item: gain_of(grade, gain) for item, grade in grades.items() if grade > 0}
+def weight(position, base):
+    """1 / log2(position + 1), or Järvelin and Kekäläinen's: no discount up to their base."""
+    if base is not None:
+        return 1 / math.log(position, base) if position > base else 1.0
+    return 1 / math.log2(position + 1)
+
+
+def graded(name, ranks, grades, k, top, relevant_at, gain="linear", base=None, ideal="truth"):
+    """cg, dcg and ndcg of one user, who has an item of grade > 0; `top` is anybody's best grade."""
+    gains = {item: gain_of(grade, gain, relevant_at) for item, grade in grades.items() if grade > 0}
     cutoff = math.inf if k is None else k
 
     def cumulated(placed):
         kept = [(rank, gain) for rank, gain in placed if rank <= cutoff]
         if name == "cg":
             return math.fsum(gain for _, gain in kept)
-        return math.fsum(gain / math.log2(rank + 1) for rank, gain in kept)
+        return math.fsum(gain * weight(rank, base) for rank, gain in kept)
 
     value = cumulated([(rank, gains[item]) for item, rank in ranks.items() if item in gains])
     if name != "ndcg":
         return value
-    ideal = cumulated(enumerate(sorted(gains.values(), reverse=True), start=1))
-    return value / ideal if ideal else None
+    if not any(gains.values()):
+        return None
+    best = {
+        "truth": list(gains.values()),
+        "returned": [gain for item, gain in gains.items() if item in ranks],
+        "perfect": [gain_of(top, gain)] * (k or sum(gain > 0 for gain in gains.values())),
+    }[ideal]
+    return ratio(value, cumulated(enumerate(sorted(best, reverse=True), start=1)))
 
 
-def measure(name, ranks, grades, k=None, *, relevant_at=None, **parameters):
+def measure(name, ranks, grades, k=None, *, top, relevant_at=None, **parameters):
     """One metric of one user with this list, None where it is undefined."""
     if name in ("cg", "dcg", "ndcg"):
         if not any(grade > 0 for grade in grades.values()):
             return None
-        return graded(name, ranks, grades, k, **parameters)
+        return graded(name, ranks, grades, k, top, relevant_at, **parameters)
     user = Binary(ranks, grades, relevant_at)
     return getattr(user, name)(k, **parameters) if user.total else None
 
@@ -194,12 +211,13 @@ def per_user(
 ):
     """Rows (*group, user, *values), sorted, of `metrics` = (name, k, parameters), ..."""
     rows = []
+    top = max((grade for _, grades in table.values() for grade in grades.values()), default=0)
     for (group, user), (ranks, grades) in table.items():
         if not is_selected(ranks, grades, users):
             continue
         kept = cut(ranks, grades, depth=depth, judged_only=judged_only)
         values = [
-            measure(name, kept, grades, k, relevant_at=relevant_at, **parameters)
+            measure(name, kept, grades, k, top=top, relevant_at=relevant_at, **parameters)
             for name, k, parameters in metrics
         ]
         rows.append((*group, user, *(undefined if v is None else v for v in values)))

@@ -209,6 +209,94 @@ def test_it_runs_as_a_module_and_knows_its_version():
     assert done.stdout.startswith("rankframe 0.")
 
 
+OTHER = pl.DataFrame({"uid": [1, 2, 3], "sku": [8, 7, 8], "rank": [1, 1, 1]})
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_runs_are_compared(files, suffix):
+    first = RUN.filter(model="a").drop("model")
+    WRITERS[suffix](first, files / f"first.{suffix}")
+    OTHER.cast({"uid": pl.Int32}).write_parquet(files / "other.parquet")
+    (files / "third.csv").write_text("uid,sku,rank,more\n3,7,1,x\n")
+    out = files / "out.parquet"
+    command = f"""compare {files}/first.{suffix} {files}/other.parquet {files}/third.csv
+        {files}/truth.csv --user uid --item sku -m ndcg@10 -m map --baseline first
+        --test randomization --correction none --confidence 0.9 --resamples 99 --seed 3
+        --users judged --out {out}"""
+    assert main(command.split()) == 0
+    third = pl.DataFrame({"uid": [3], "sku": [7], "rank": [1]})
+    runs = {"first": first, "other": OTHER, "third": third}
+    expected = rf.compare(
+        pl.concat(run.with_columns(model=pl.lit(name)) for name, run in runs.items()),
+        "ndcg@10",
+        "map",
+        truth=TRUTH,
+        baseline="first",
+        test="randomization",
+        correction=None,
+        confidence=0.9,
+        resamples=99,
+        seed=3,
+        users="judged",
+        user="uid",
+        item="sku",
+    )
+    assert pl.read_parquet(out).equals(expected)
+    assert expected["model"].to_list() == ["other", "third"] * 2
+
+
+def test_runs_of_trec_are_compared_in_segments(tmp_path):
+    (tmp_path / "a.run").write_text("1 Q0 x 1 0.9 t\n2 Q0 x 1 0.9 t\n3 Q0 x 1 0.9 t\n")
+    (tmp_path / "b.run").write_text("1 Q0 y 1 0.9 t\n2 Q0 x 1 0.9 t\n3 Q0 x 1 0.9 t\n")
+    (tmp_path / "t.csv").write_text("user,item,country\n1,x,se\n2,x,no\n3,x,no\n")
+    out = tmp_path / "out.csv"
+    paths = [str(tmp_path / name) for name in ("a.run", "b.run", "t.csv")]
+    assert main(["compare", *paths, "-m", "rr", "--by", "country", "--out", str(out)]) == 0
+    rows = pl.read_csv(out).select("country", "model", "baseline", "users", "difference").rows()
+    assert rows == [("no", "b", "a", 2, 0.0), ("se", "b", "a", 1, -1.0)]
+    code = main(["evaluate", paths[0], paths[2], "-m", "rr", "--by", "country", "--total"])
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("a.csv t.csv -m rr", "compare takes two runs or more, each with a name of its own, not"),
+        ("a.csv a.csv t.csv -m rr", "compare takes two runs or more, each with a name of its own"),
+        ("a.csv t.csv", "the following arguments are required: -m/--metric"),
+        ("a.csv b.csv t.csv -m rr --baseline c", "baseline must be one of 'a', 'b', not 'c'"),
+        ("a.csv b.csv t.csv -m rr --test x", "argument --test: invalid choice: 'x'"),
+        ("a.csv b.csv t.csv -m rr --by model", "--by names segments; the systems are called as"),
+        ("a.csv b.csv t.csv -m rr --by day", "run: no column 'day' for by"),
+        ("a.csv s.csv t.csv -m rr", "all runs must have a 'rank', or all only a 'score'"),
+        ("a.csv none.csv t.csv -m rr", "none.csv: no such file"),
+        ("a.csv b.csv t.csv -m gmap", "'gmap' is a mean over users, not a value of one user"),
+    ],
+)
+def test_bad_comparisons_are_one_line(tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("user,item,rank\n1,x,1\n")
+    (tmp_path / "s.csv").write_text("user,item,score\n1,x,1\n")
+    (tmp_path / "t.csv").write_text("user,item\n1,x\n")
+    try:
+        code = main(["compare", *arguments.split()])
+    except SystemExit as stopped:
+        code = stopped.code
+    out, err = capsys.readouterr()
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"rankframe: error: {message}")
+
+
+def test_totals_are_of_means(files, capsys):
+    paths = [str(files / "run.csv"), str(files / "truth.csv")]
+    options = ["-m", "map", *ROLES, "--by", "model", "--total"]
+    assert main(["evaluate", *paths, *options]) == 0
+    assert "│ null  ┆ 6     ┆" in capsys.readouterr().out
+    assert main(["evaluate", *paths, *options, "--per-user"]) == 2
+    assert "--total is of means, and --per-user takes none" in capsys.readouterr().err
+
+
 def evaluate_text(folder, run, truth, *options, suffixes=("csv", "csv")):
     paths = [folder / f"r.{suffixes[0]}", folder / f"t.{suffixes[1]}"]
     for path, text in zip(paths, (run, truth), strict=True):

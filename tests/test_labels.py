@@ -42,6 +42,8 @@ def test_a_canonical_label_gives_its_expression_back(label):
         (rf.dcg_at(10), "dcg@10"),
         (rf.ndcg_at(10, gain="exponential"), "ndcg(gain=exponential)@10"),
         (rf.ndcg_at(10, gain={2: 3, 1: 0.5}), "ndcg(gain=1:0.5;2:3)@10"),
+        (rf.ndcg_at(10, ideal="perfect", gain="binary"), "ndcg(gain=binary, ideal=perfect)@10"),
+        (rf.dcg_at(10, base=2), "dcg(base=2)@10"),
         (rf.cg_at(), "cg"),
         (rf.r_precision(), "r_precision"),
         (rf.attainable_precision_at(10), "attainable_precision@10"),
@@ -127,8 +129,8 @@ def test_an_alias_differs_from_its_metric_only_in_its_name(alias, expr):
         ),
         (
             "ndcg(gain=cubic)@5",
-            "ndcg_at: gain must be one of 'linear', 'exponential' or a mapping of grades to "
-            "gains, not 'cubic'",
+            "ndcg_at: gain must be one of 'linear', 'exponential', 'binary' or a mapping of grades "
+            "to gains, not 'cubic'",
         ),
         ("ndcg(gain=1:a)@5", "metric 'ndcg(gain=1:a)@5': gain cannot be read from '1:a'"),
         ("f(beta=x)@5", "metric 'f(beta=x)@5': beta cannot be read from 'x'"),
@@ -157,6 +159,7 @@ def test_a_bad_cut_off_is_told_where_the_expression_is_made(k):
         (lambda: rf.f_at(3, beta=float("nan")), "beta must be a number from 0, not nan"),
         (lambda: rf.f_at(3, beta=float("inf")), "beta must be a number from 0, not inf"),
         (lambda: rf.attainable_recall_at(None), "k must be a whole number from 1, not None"),
+        (lambda: rf.ndcg_at(10**9, ideal="perfect"), "k must not be above 1000000, not 1000000000"),
         (lambda: rf.dcg_at(gain={}), "gain must map grades to gains"),
         (lambda: rf.dcg_at(gain={1: "a"}), "gain must map grades to gains"),
         (lambda: rf.dcg_at(gain={1: 2, 2: 1}), "must not fall as the grade rises"),
@@ -230,13 +233,25 @@ def test_defaults_are_for_a_metric_by_any_of_its_names(name):
     assert stated.row(0) == (1, 0.5, 0.5)
 
 
+def test_defaults_may_be_for_metrics_with_a_cut_off():
+    judged = pl.DataFrame({**JUDGED, "user": [1, 1], "item": [1, 2], "rank": [1, None]})
+    defaults = {"map@k": {"divide_by": "hits"}, "ndcg": {"gain": "binary"}}
+    asked = ["map", "map@5", "map_cut_5", "ap(divide_by=k)@5"]
+    assert judged.rank.evaluate(*asked, defaults=defaults).row(0) == (1, 0.5, 1.0, 1.0, 0.2)
+
+
 @pytest.mark.parametrize(
     ("defaults", "message"),
     [
+        (
+            {"r_precision@k": {}},
+            "defaults of 'r_precision@k': name the metric alone, 'r_precision'",
+        ),
+        ({"map@k": {}, "AP@k": {}}, "defaults of 'AP@k': the metric is there twice"),
         ({"mapp": {}}, "unknown metric 'mapp'; the nearest are 'map'"),
         ({"ap": {"divide": "hits"}}, "defaults of 'ap': unknown parameter 'divide'"),
         ({"ap": {"k": 3}}, "defaults of 'ap': unknown parameter 'k'"),
-        ({"P_10": {}}, "defaults of 'P_10': name the metric alone, 'precision'"),
+        ({"P_10": {}}, "defaults of 'P_10': name the metric alone, 'precision' or 'precision@k'"),
         ({"ap": {}, "map": {}}, "defaults of 'map': the metric is there twice"),
     ],
 )

@@ -31,17 +31,26 @@ GAINS = [
     {0.5: 0, 1: 1, 1.5: 1, 2: 3, 3: 4.5, 9: 10},
     {0.5: 0, 1: 0, 1.5: 0, 2: 0, 3: 0, 9: 1},
 ]
+CLIPPED = {"base": 2}
 PARAMETERS = {
     "precision": [{}, *({"divide_by": by} for by in ("k", "returned", "attainable"))],
     "recall": [{}, *({"divide_by": by} for by in ("relevant", "attainable"))],
     "f": [{}, *({"beta": beta} for beta in (1, 0, 0.5, 2))],
     "e": [{}, *({"beta": beta} for beta in (1, 0, 0.5, 2))],
-    "ap": [{}, *({"divide_by": by} for by in ("relevant", "attainable", "hits"))],
+    "ap": [{}, *({"divide_by": by} for by in ("relevant", "attainable", "returned", "hits", "k"))],
     **{
-        name: [{}, *({"gain": gain} for gain in ("linear", "exponential", *GAINS))]
+        name: [{}, *({"gain": gain} for gain in ("linear", "exponential", "binary", *GAINS))]
         for name in ("cg", "dcg", "ndcg")
     },
 }
+for _name in ("dcg", "ndcg"):
+    PARAMETERS[_name] += [CLIPPED, {"gain": GAINS[0], **CLIPPED}]
+PARAMETERS["ndcg"] += [
+    {"ideal": ideal, **gain, **discount}
+    for ideal in ("truth", "returned", "perfect")
+    for gain in ({}, {"gain": "exponential"}, {"gain": "binary"}, {"gain": GAINS[0]})
+    for discount in ({}, CLIPPED)
+]
 VARIANTS = [(name, parameters) for name in FUNCTIONS for parameters in PARAMETERS.get(name, [{}])]
 GEOMETRIC = [("gm_map", {}), *(("gmap", p) for p in ({}, {"epsilon": 0.01}, {"epsilon": 1}))]
 

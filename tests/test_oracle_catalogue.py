@@ -145,23 +145,30 @@ class Listed:
     def nerr(self, k=None, max_grade=None):
         return self.err(k, max_grade) / err(self.ideal[:k], max_grade or self.top)
 
-    def rbp(self, p=0.8, gain="binary", max_grade=None):
-        value = 0.0
-        for i, grade in enumerate(self.gains, start=1):
-            useful = {
-                "binary": float(i in self.hits),
-                "graded": grade / (max_grade or self.top),
-                "user": grade / max(self.ideal, default=1),
-            }
-            value += (1 - p) * p ** (i - 1) * useful[gain]
-        return value
+    def rbp(self, k=None, p=0.8, gain="binary", max_grade=None, divide_by="one"):
+        def biased(grades):
+            value = 0.0
+            for i, grade in enumerate(grades, start=1):
+                useful = {
+                    "binary": float(grade >= self.level),
+                    "graded": grade / (max_grade or self.top),
+                    "user": grade / max(self.ideal, default=1),
+                }
+                value += (1 - p) * p ** (i - 1) * useful[gain]
+            return value
+
+        value = biased(self.gains[:k])
+        if divide_by == "one":
+            return value
+        return reference.ratio(value, biased(self.ideal[: len(self.listed[:k])]))
 
     # Sakai's
 
     def blended(self, i, beta, gain):
         """(hits + β·gain) / (rank + β·ideal gain) at rank i."""
-        gained = sum(GAINS[gain](grade) for grade in self.gains[:i])
-        ideal = sum(GAINS[gain](grade) for grade in self.ideal[:i])
+        gain_of = GAINS.get(gain, lambda grade: float(grade >= self.level))
+        gained = sum(map(gain_of, self.gains[:i]))
+        ideal = sum(map(gain_of, self.ideal[:i]))
         return (self.c(i) + beta * gained) / (i + beta * ideal)
 
     def q(self, k=None, beta=1, gain="linear"):
@@ -204,10 +211,13 @@ class Listed:
         kept = relevant * c + nonrelevant * (self.n - c)
         return float(kept + missed * (self.total - c) + rest * others)
 
-    def auc(self):
-        """Share of the pairs of a hit and a miss in the list that have the hit above."""
-        misses = [i for i in range(1, self.n + 1) if i not in self.hits]
-        pairs = [hit < miss for hit in self.hits for miss in misses]
+    def auc(self, k=None, only_hits="null"):
+        """Share of the pairs of a hit and a miss among the first k that have the hit above."""
+        places = range(1, len(self.listed[:k]) + 1)
+        hits = [i for i in places if i in self.hits]
+        pairs = [hit < miss for hit in hits for miss in places if miss not in self.hits]
+        if hits and not pairs and only_hits == "one":
+            return 1.0
         return sum(pairs) / len(pairs) if pairs else None
 
     def num_retrieved(self):
@@ -304,13 +314,13 @@ FUNCTIONS = {
     "auc": rf.auc,
 }
 WITH_CUT = {"unjudged", "judged"}
-MAY_HAVE_CUT = {"err", "nerr", "q"}
+MAY_HAVE_CUT = {"err", "nerr", "q", "rbp", "auc"}
 OVER_USERS = ["gm_bpref", "num_users"]
 POINTS = [{}, {"points": "nearest"}, {"points": "floor"}]
 BLENDED = [
     {},
     *({"beta": beta} for beta in (0, 0.5, 10)),
-    *({"gain": gain} for gain in ("linear", "exponential")),
+    *({"gain": gain} for gain in ("linear", "exponential", "binary")),
     {"beta": 2, "gain": "exponential"},
 ]
 PARAMETERS = {
@@ -329,6 +339,7 @@ PARAMETERS = {
         *({"gain": gain} for gain in ("binary", "graded", "user")),
         *({"gain": "graded", "max_grade": grade} for grade in (4, 5)),
         *({"p": 0.3, "gain": gain} for gain in ("graded", "user")),
+        *({"divide_by": "attainable", "gain": gain} for gain in ("binary", "graded", "user")),
     ],
     "rbp_residual": [
         {},
@@ -336,6 +347,7 @@ PARAMETERS = {
         {"counts": "always"},
         *({"p": p, "counts": "unjudged"} for p in (0.8, 0.95)),
     ],
+    "auc": [{}, {"only_hits": "one"}],
     "err": [{}, {"max_grade": 4}, {"max_grade": 5}],
     "nerr": [{}, {"max_grade": 4}, {"max_grade": 5}],
     **dict.fromkeys(("q", "o_measure", "p_measure", "p_plus"), BLENDED),
@@ -372,8 +384,8 @@ def asked_for(draw, names):
         if name in OVER_USERS:
             expression = column = name
         else:
-            cut = () if k is None else (k,)
-            expression = FUNCTIONS[name](*cut, **parameters)
+            cut = {} if k is None else {"k": k}
+            expression = FUNCTIONS[name](**cut, **parameters)
             column = expression.meta.output_name()
         # canonical: a spelt-out default is the same column again
         if column not in metrics:

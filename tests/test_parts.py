@@ -25,7 +25,9 @@ def parts(run, truth, count):
 @pytest.mark.parametrize("options", [{}, {"bounds": True, "users": "all"}, {"judged_only": True}])
 def test_parts_add_up_to_the_whole(by, options):
     run = RUN if by else A
-    asked = {"by": by, "options": options}
+    bounds = options.get("bounds", False)
+    rest = {name: value for name, value in options.items() if name != "bounds"}
+    asked = {"by": by, "bounds": bounds, "options": rest}
     got = pl.concat(
         values_of(*part, metrics=METRICS, **asked).collect() for part in parts(run, TRUTH, 45)
     )
@@ -47,7 +49,7 @@ def test_means_of_what_is_no_number_of_ours():
         pl.len().cast(pl.UInt8).alias("rows") * 20,
         pl.lit(None).alias("nothing"),
     ]
-    options = {"by": [], "options": {}}
+    options = {"by": [], "bounds": False, "options": {}}
     sums = [sums_of(*part, metrics=metrics, **options).collect() for part in parts(A, TRUTH, 3)]
     plan = plan_values(A.clear(), metrics, per_user=False, truth=TRUTH.clear(), by=[])
     expected = rf.evaluate(A, *metrics, truth=TRUTH)
@@ -99,7 +101,6 @@ def test_cut_offs_are_read_off_the_expression():
         (["precision@3"], {"users": "judged"}, 3, False),
         (["precision@3"], {"users": "run"}, None, False),
         (["precision@3"], {"judged_only": True}, None, False),
-        (["precision@3"], {"bounds": True, "depth": 2}, None, False),
         ([pl.len().alias("n"), "precision@3"], {}, None, True),
     ],
 )
@@ -107,15 +108,17 @@ def test_what_must_go_into_a_shuffle(metrics, options, depth, relevant):
     plan = plan_values(A, metrics, per_user=True, truth=TRUTH, by=[], **options)
     needs = needs_of(plan, options)
     assert (needs.depth, needs.relevant) == (depth, relevant)
+    needs = needs_of(plan, options, bounds=True)
+    assert (needs.depth, needs.relevant) == (None, False)
 
 
 def test_the_top_grade_is_asked_for_where_it_is_read():
-    for metrics, options, needed in [
-        (["err@3"], {}, True),
-        ([pl.col("survival").min().alias("x")], {}, True),
-        (["err(max_grade=4)@3"], {}, False),
-        (["ndcg@3"], {}, False),
-        (["ndcg@3"], {"bounds": True}, True),
+    for metric, needed in [
+        ("err@3", True),
+        (pl.col("survival").min().alias("x"), True),
+        ("err(max_grade=4)@3", False),
+        ("ndcg@3", False),
     ]:
-        plan = plan_values(A, metrics, per_user=True, truth=TRUTH, by=[], **options)
-        assert needs_of(plan, options).top_grade is needed
+        plan = plan_values(A, [metric], per_user=True, truth=TRUTH, by=[])
+        assert needs_of(plan, {}).top_grade is needed
+        assert needs_of(plan, {}, bounds=True).top_grade

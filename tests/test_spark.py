@@ -7,8 +7,10 @@ import io
 import os
 import re
 import shutil
+import subprocess
 import sys
 from contextlib import redirect_stdout
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -107,13 +109,15 @@ def take(frame, *keys):
 @pytest.mark.parametrize("by", [[], ["model"]])
 def test_every_metric_equals_the_local_one(rs, run, a, truth, by):
     frame, local = (run, RUN) if by else (a, A)
-    options = {"by": by, "partitions": 3}
-    got = take(rs.per_user(frame, *METRICS, truth=truth, **options), *by, "user")
-    expected = rf.per_user(local, *METRICS, truth=TRUTH, by=by)
+    options = {"by": by, "partitions": 2}
+    if by:
+        means = [*METRICS, *SPECIAL_MEANS]
+        got = take(rs.evaluate(frame, *means, truth=truth, **options))
+        expected = rf.evaluate(local, *means, truth=TRUTH, by=by)
+    else:
+        got = take(rs.per_user(frame, *METRICS, truth=truth, **options), "user")
+        expected = rf.per_user(local, *METRICS, truth=TRUTH)
     assert_same(got, expected, check_dtypes=True)
-    means = [*METRICS, *SPECIAL_MEANS]
-    got = take(rs.evaluate(frame, *means, truth=truth, **options))
-    assert_same(got, rf.evaluate(local, *means, truth=TRUTH, by=by), check_dtypes=True)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +142,7 @@ def test_options_and_metrics_of_ones_own(rs, run, truth, metrics, options):
 
 
 def test_a_judged_table_equals_run_and_truth(rs, run, truth):
-    judged = rs.judge(run, truth, by="model")
+    judged = rs.judge(run, truth, by="model").cache()
     local = rf.judge(RUN, TRUTH, by="model")
     assert judged.columns == local.columns
     assert_same(take(judged, "model", "user", "rank", "item"), local, check_dtypes=True)
@@ -297,8 +301,8 @@ def plan_of(frame):
 
 
 def test_one_shuffle_by_user_right_before_the_workers(rs, run, truth):
-    for frame in (run, run.repartition(4, "user", "item"), run.hint("rebalance", "user")):
-        plan = plan_of(rs.per_user(frame, *METRICS, truth=truth, by="model", partitions=7))
+    for frame in (run.repartition(4, "user", "item"), run.hint("rebalance", "user")):
+        plan = plan_of(rs.per_user(frame, *FEW, truth=truth, by="model", partitions=7))
         top = plan[plan.index("MapInArrow") :].splitlines()
         assert re.match(r"\s*\+- Exchange hashpartitioning\(column\d#\d+L?, 7\)", top[1])
     plan = plan_of(rs.per_user(run, *METRICS, truth=truth, by="model"))
@@ -524,6 +528,51 @@ def test_a_metric_that_is_not_finite(rs, a, truth):
     assert "it is not a finite number" in str(error)
 
 
+# ------------------------------------------------------------------ statistics
+
+
+def test_totals(rs, bring):
+    local = RUN.with_columns(device=pl.col("rank") % 2)
+    for by in ("model", ["model", "device"]):
+        got = take(rs.evaluate(bring(local), *FEW, truth=TRUTH, by=by, total=True))
+        expected = rf.evaluate(local, *FEW, truth=TRUTH, by=by, total=True)
+        assert_same(got, expected, check_dtypes=True)
+
+
+def test_a_column_of_by_that_the_truth_alone_has(rs, run, bring):
+    judgments = TRUTH.with_columns(country=pl.col("user") % 3)
+    by = ["model", "country"]
+    got = take(rs.evaluate(run, *FEW, truth=bring(judgments), by=by))
+    assert_same(got, rf.evaluate(RUN, *FEW, truth=judgments, by=by), check_dtypes=True)
+    error = told(rs.evaluate, run.limit(0), "map", truth=bring(judgments), by=by)
+    assert str(error) == "run: it is empty"
+
+
+@pytest.mark.parametrize("by", [[], "model"])
+def test_summarize(rs, run, a, truth, by):
+    frame, local = (run, RUN) if by else (a, A)
+    metrics = ["ndcg@3", "map", "gmap", "num_hits", "precision(divide_by=returned)@3"]
+    got = take(rs.summarize(frame, *metrics, truth=truth, by=by))
+    assert_same(got, rf.summarize(local, *metrics, truth=TRUTH, by=by), check_dtypes=True)
+
+
+def test_a_group_without_users_is_summarized(rs, run, bring):
+    judgments = TRUTH.with_columns(model=pl.lit("a"))
+    got = take(rs.summarize(run, "map", truth=bring(judgments), by="model"))
+    assert_same(got, rf.summarize(RUN, "map", truth=judgments, by="model"), check_dtypes=True)
+
+
+def test_compare(rs, run, truth):
+    options = {"test": "randomization", "baseline": "b", "resamples": 500, "seed": 3}
+    got = take(rs.compare(run, "ndcg@3", "map", truth=truth, **options))
+    expected = rf.compare(RUN, "ndcg@3", "map", truth=TRUTH, **options)
+    assert_same(got, expected, check_dtypes=True)
+    with pytest.raises(ValueError, match="baseline must be one of 'a', 'b', not 'c'"):
+        rs.compare(run, "map", truth=truth, baseline="c")
+    with pytest.raises(ValueError, match="compare needs the column"):
+        rs.compare(run.where("model = 'a'"), "map", truth=truth, by=[])
+
+
 # ------------------------------------------------------------------ what the docs say
 
 
@@ -534,3 +583,67 @@ def test_the_examples(rs, spark):
         runner.run(test)
     assert runner.tries > 10
     assert runner.failures == 0
+
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+CODE, SHOWN = re.search(r"```py\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL).groups()
+
+
+def printed_by(code):
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(code, {})
+    return printed.getvalue().strip()
+
+
+def test_the_readme(spark):
+    assert printed_by(CODE) == SHOWN.strip()
+
+
+CONNECTED = """
+import polars as pl
+from pyspark.sql import SparkSession
+
+import rankframe as rf
+from test_invariants import RUN, TRUTH, assert_same
+from test_spark import BAD_RUNS, CODE, FEW, RUN_3, SHOWN, TRUTH_3, printed_by, take, told
+
+options = {"spark.driver.memory": "1g", "spark.ui.enabled": "false"}
+options["spark.sql.shuffle.partitions"] = "4"
+spark = SparkSession.builder.remote("local[2]").config(map=options).getOrCreate()
+assert "connect" in type(spark).__module__
+assert printed_by(CODE) == SHOWN.strip()
+
+import rankframe.spark as rs
+
+run = spark.createDataFrame(RUN.to_arrow(compat_level=pl.CompatLevel.oldest()))
+by = {"by": "model"}
+values = take(rs.per_user(run, *FEW, truth=TRUTH, **by), "model", "user")
+assert_same(values, rf.per_user(RUN, *FEW, truth=TRUTH, **by))
+means = take(rs.evaluate(run, *FEW, truth=TRUTH, bounds=True, **by))
+assert_same(means, rf.evaluate(RUN, *FEW, truth=TRUTH, bounds=True, **by))
+
+local = pl.concat([RUN_3, BAD_RUNS["rank 0"]])
+bad = spark.createDataFrame(local.to_arrow(compat_level=pl.CompatLevel.oldest()))
+expected = str(told(rf.evaluate, local, "map", truth=TRUTH_3))
+assert str(told(rs.evaluate, bad, "map", truth=TRUTH_3)) == expected
+assert str(told(rs.evaluate, run, "map", truth=TRUTH.clear(), **by)) == "truth: it is empty"
+spark.stop()
+print("all is well")
+"""
+
+
+def test_spark_connect():
+    """In a process of its own: one that has run Spark's classic session cannot connect."""
+    need_spark()
+    paths = [str(Path(__file__).parent), *filter(None, sys.path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(
+        [sys.executable, "-c", CONNECTED],
+        env={**environment, "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.stdout.strip().endswith("all is well"), done.stderr[-3000:]

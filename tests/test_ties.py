@@ -30,7 +30,9 @@ NO_FORM = {
 
 def has_form(label):
     function, arguments = CALLS[label]
-    return function not in NO_FORM and arguments.get("divide_by") != "hits"
+    cut = arguments.get("k") is not None
+    of_two_chances = function == "auc" or arguments.get("divide_by") == "hits"
+    return function not in NO_FORM and not (cut and of_two_chances)
 
 
 WITH_FORM = [label for label in EVERY_METRIC if has_form(label)]

@@ -21,6 +21,14 @@ def test_the_kind_of_frame_is_kept() -> None:
     assert_type(lf.pipe(rf.relevant), pl.LazyFrame)
     assert_type(rf.evaluate(df, "ap", **rf.TREC_EVAL), pl.DataFrame)
     assert_type(rf.ndcg_at(10, gain={1: 1.0}), pl.Expr)
+    assert_type(rf.summarize(df, "ap", users="judged", user="user"), pl.DataFrame)
+
+
+def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
+    assert_type(rf.compare(df, "ap", baseline="old", test="tukey", **rf.TREC_EVAL), pl.DataFrame)
+    assert_type(lf.pipe(rf.compare, "ap"), pl.LazyFrame)
+    assert_type(rf.compare(lf, "ap", by=["model", "day"], correction=None), pl.LazyFrame)
+    assert_type(rf.diagnose(lf, 10, baseline="old", users="both"), pl.LazyFrame)
 
 
 def pandas_frames(pdf: "pd.DataFrame", df: pl.DataFrame) -> None:
@@ -34,4 +42,7 @@ def refused(df: pl.DataFrame) -> None:
     rf.evaluate(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.precision_at(10, divide_by="n")  # type: ignore[arg-type]
     rf.evaluate([1], "ap")  # type: ignore[type-var]
+    rf.compare(df, "ap", test="anova")  # type: ignore[arg-type]
+    rf.compare(df, "ap", usr="uid")  # type: ignore[call-arg]
+    rf.diagnose(df, 10)  # type: ignore[call-arg]
     df.pipe(rf.evaluate, 10)  # type: ignore[arg-type]

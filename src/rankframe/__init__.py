@@ -6,9 +6,9 @@
 import polars as pl
 
 from rankframe.checks import check as check
+from rankframe.compare import compare as compare
+from rankframe.compare import diagnose as diagnose
 from rankframe.errors import RankingDataError as RankingDataError
-from rankframe.evaluate import TREC_EVAL as TREC_EVAL
-from rankframe.evaluate import TREC_EVAL_9 as TREC_EVAL_9
 from rankframe.evaluate import evaluate as evaluate
 from rankframe.evaluate import per_user as per_user
 from rankframe.labels import METRICS
@@ -18,15 +18,28 @@ from rankframe.metrics.models import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.namespace import RankFrame as RankFrame
 from rankframe.namespace import attach
+from rankframe.presets import LENSKIT as LENSKIT
+from rankframe.presets import PRESETS
+from rankframe.presets import PYTREC_EVAL as PYTREC_EVAL
+from rankframe.presets import RANX as RANX
+from rankframe.presets import RECOMMENDERS as RECOMMENDERS
+from rankframe.presets import RECTOOLS as RECTOOLS
+from rankframe.presets import REPLAY as REPLAY
+from rankframe.presets import SCIKIT_LEARN as SCIKIT_LEARN
+from rankframe.presets import SPARK as SPARK
+from rankframe.presets import TREC_EVAL as TREC_EVAL
+from rankframe.presets import TREC_EVAL_9 as TREC_EVAL_9
+from rankframe.summarize import summarize as summarize
 from rankframe.table import from_dict as from_dict
 from rankframe.table import from_lists as from_lists
 from rankframe.table import judge as judge
 from rankframe.table import relevant as relevant
 from rankframe.table import with_rank as with_rank
 
-_own = ["TREC_EVAL", "TREC_EVAL_9", "RankFrame", "RankingDataError", "check", "evaluate"]
-_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "relevant", "with_rank"]
-__all__ = sorted([*_own, *METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
+_own = ["RankFrame", "RankingDataError", "check", "compare", "diagnose", "evaluate"]
+_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "relevant", "summarize"]
+_own += ["with_rank"]
+__all__ = sorted([*_own, *PRESETS, *METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 
 attach("rank", pl.DataFrame, pl.api.register_dataframe_namespace)
 attach("rank", pl.LazyFrame, pl.api.register_lazyframe_namespace)

@@ -52,6 +52,7 @@ class Table(NamedTuple):
     rank: str | None
     score: str | None
     relevance: str | None
+    placed: Sequence[str] = ()  # columns of by that the truth alone has, joined to the run by user
     whole: Whole | None = None  # of a part; rules on the whole are then not for it to keep
 
     @property
@@ -133,9 +134,14 @@ def read_tables(
     """Read ``[judged table]``, or ``[run, truth]``."""
     if truth is None:
         return [read_judged(frame, by, columns)]
-    tables = [read_run(frame, by, columns), read_truth(truth, by, columns)]
-    _check_pair(*tables)
-    return tables
+    groups = group_names(by)
+    lacking = [name for name in groups if name not in enter(frame, "run").collect_schema()]
+    known = enter(truth, "truth").collect_schema() if lacking else ()
+    placed = [name for name in lacking if name in known]
+    run = read_run(frame, [name for name in groups if name not in placed], columns)
+    judgments = read_truth(truth, by, columns)
+    _check_pair(run, judgments)
+    return [_placed(run, judgments, groups, placed) if placed else run, judgments]
 
 
 def read_run(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
@@ -190,7 +196,7 @@ def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
 def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
     """Give the type on which each key column of both tables meets, or raise."""
     types: dict[str, pl.DataType] = {}
-    for name in [*right.keys, right.item]:
+    for name in [name for name in [*right.keys, right.item] if name in left.schema]:
         one, other = left.schema[name], right.schema[name]
         if pl.Null in (one, other):  # no value at all, as in an empty frame: not a mismatch
             types[name] = other if one == pl.Null else one
@@ -340,6 +346,20 @@ def _check_pair(run: Table, truth: Table) -> None:
             raise RankingDataError(msg)
 
 
+def _placed(run: Table, truth: Table, by: list[str], placed: Sequence[str]) -> Table:
+    """Put the lists of each user into the groups in which the truth has the user.
+
+    A user that the truth does not know is in none: null.
+    """
+    types = [pl.col(name).cast(dtype) for name, dtype in same_types(run, truth).items()]
+    shared = [name for name in truth.keys if name not in placed]
+    users = truth.frame.select(*truth.keys).with_columns(
+        one for one in types if one.meta.output_name() in shared
+    )
+    frame = run.frame.with_columns(types).join(users.unique(), on=shared, how="left")
+    return run._replace(frame=frame, schema=frame.collect_schema(), by=by, placed=placed)
+
+
 # ------------------------------------------------------------------ rules on the data
 
 
@@ -359,6 +379,8 @@ def as_rank(name: str) -> pl.Expr:
 def _row_rules(table: Table) -> Iterator[_Rule]:
     """Rules that a row breaks by itself: always on, over every row."""
     for name in [*table.keys, table.item]:
+        if name in table.placed:
+            continue
         null = pl.col(name).is_null()
         broken = null | pl.col(name).is_nan() if table.schema[name].is_float() else null
         text = "users, items and by columns are never null"

@@ -1,9 +1,9 @@
-"""The command: ``rankframe evaluate RUN TRUTH -m ndcg@10 -m map`` and ``rankframe demo``."""
+"""The command: ``rankframe evaluate RUN TRUTH -m ndcg@10 -m map``, ``compare`` and ``demo``."""
 
 import argparse
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, cast, get_args
@@ -12,8 +12,11 @@ import polars as pl
 
 from rankframe import trec
 from rankframe.checks import Columns
-from rankframe.evaluate import TREC_EVAL, TREC_EVAL_9, Users, evaluate, per_user
+from rankframe.compare import Correction, Test, compare
+from rankframe.evaluate import Users, evaluate, per_user
 from rankframe.labels import every_label, function_of
+from rankframe.presets import TREC_EVAL, TREC_EVAL_9
+from rankframe.reference import reference_page
 from rankframe.table import Ties, from_lists, with_rank
 
 _FORMATS = {
@@ -38,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         given.run_command(given)
-    except (ValueError, TypeError, OSError, pl.exceptions.PolarsError) as error:
+    except (ValueError, TypeError, OSError, ImportError, pl.exceptions.PolarsError) as error:
         print(f"rankframe: error: {_one_line(error)}", file=sys.stderr)
         return 2
     return 0
@@ -60,6 +63,9 @@ def _parser() -> argparse.ArgumentParser:
 
     listing = commands.add_parser("metrics", help="list the metrics, or explain one")
     listing.set_defaults(run_command=_metrics)
+    listing.add_argument(
+        "--markdown", action="store_true", help="print the reference of all as a Markdown page"
+    )
     listing.add_argument("name", nargs="?", metavar="NAME", help="a label such as ndcg@10 or P_10")
 
     ask = commands.add_parser(
@@ -73,6 +79,38 @@ def _parser() -> argparse.ArgumentParser:
     ask.set_defaults(run_command=_evaluate)
     ask.add_argument("run", metavar="RUN", type=Path, help="file of the run")
     ask.add_argument("truth", metavar="TRUTH", type=Path, help="file of the truth")
+    _add_options(ask, by="a column that splits the run into lists, such as model; repeat for more")
+    ask.add_argument("--per-user", action="store_true", help="one row a user, not the mean")
+    ask.add_argument("--ties", choices=get_args(Ties), help="rank by score, equal scores so")
+    ask.add_argument("--bounds", action="store_true", help="add what unjudged items leave open")
+    ask.add_argument("--total", action="store_true", help="add the row of all users")
+
+    against = commands.add_parser(
+        "compare",
+        help="compare runs on the users that they share",
+        description=(
+            "Compare runs, each a system called as its file is, without the suffix: differences, "
+            "intervals and tests. Files are as in rankframe evaluate."
+        ),
+    )
+    against.set_defaults(run_command=_compare)
+    against.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="files of the runs")
+    against.add_argument("truth", metavar="TRUTH", type=Path, help="file of the truth")
+    _add_options(against, by="a column of segments to compare in, such as country; repeat for more")
+    against.add_argument(
+        "--baseline", metavar="SYSTEM", help="compare with it (default: all pairs)"
+    )
+    against.add_argument("--test", choices=get_args(Test), default="t", help="default: t")
+    corrections = (*get_args(Correction), "none")
+    against.add_argument("--correction", choices=corrections, default="holm", help="default: holm")
+    against.add_argument("--confidence", type=float, metavar="X", default=0.95, help="of intervals")
+    against.add_argument("--resamples", type=int, metavar="N", default=10_000, help="how many")
+    against.add_argument("--seed", type=int, metavar="N", default=0, help="of the resamples")
+    return parser
+
+
+def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
+    """Add what evaluate and compare both take."""
     ask.add_argument(
         "-m",
         "--metric",
@@ -82,20 +120,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="LABEL",
         help="a metric such as ndcg@10, map or P_10; repeat it for more",
     )
-    ask.add_argument(
-        "--by",
-        action="append",
-        default=[],
-        metavar="COL",
-        help="a column that splits the run into lists, such as model; repeat it for more",
-    )
-    ask.add_argument("--per-user", action="store_true", help="one row a user, not the mean")
+    ask.add_argument("--by", action="append", default=[], metavar="COL", help=by)
     ask.add_argument("--users", choices=get_args(Users), help="whose mean (default: truth)")
     ask.add_argument("--undefined", type=float, metavar="X", help="value of undefined metrics")
     ask.add_argument("--relevant-at", type=float, metavar="G", help="grade that is relevant")
     ask.add_argument("--judged-only", action="store_true", help="drop unjudged items")
-    ask.add_argument("--ties", choices=get_args(Ties), help="rank by score, equal scores so")
-    ask.add_argument("--bounds", action="store_true", help="add what unjudged items leave open")
     ask.add_argument("--depth", type=int, metavar="K", help="cut the lists to K items first")
     ask.add_argument(
         "--trec-eval",
@@ -105,48 +134,112 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--trec-eval-9", action="store_true", help="the same of version 9")
     for role in Columns.__annotations__:
         ask.add_argument(f"--{role}", metavar="NAME", help=f"column of the {role}")
-    ask.add_argument("--format", choices=_FORMATS, help="format of both files (default: by suffix)")
+    ask.add_argument("--format", choices=_FORMATS, help="format of all files (default: by suffix)")
     ask.add_argument(
         "--out", type=Path, metavar="FILE", help="write .csv, .parquet or .json; print nothing"
     )
-    return parser
 
 
 def _evaluate(given: argparse.Namespace) -> None:
-    out: Path | None = given.out
-    if out and out.suffix.lower() not in _OUTPUTS:
-        msg = f"--out must end in one of {', '.join(_OUTPUTS)}, not {out.name!r}"
+    columns, options = _read_options(given)
+    run, truth = _read_files(given, [given.run], columns)
+    if given.ties is not None:
+        run = with_rank(run, by=given.by, ties=given.ties, **columns)
+        columns.pop("score", None)
+        columns.pop("rank", None)
+    if given.per_user and given.total:
+        msg = "--total is of means, and --per-user takes none"
+        raise ValueError(msg)
+    if given.total:
+        options["total"] = True
+    options["bounds"] = given.bounds
+    verb = per_user if given.per_user else evaluate
+    result = verb(run, *given.metrics, truth=truth, by=given.by, **options, **columns)
+    _deliver(result.collect(), given.out)
+
+
+def _compare(given: argparse.Namespace) -> None:
+    columns, options = _read_options(given)
+    names = [path.stem for path in given.runs]
+    if len(set(names)) < len(names) or len(names) < 2:
+        msg = f"compare takes two runs or more, each with a name of its own, not {names}"
+        raise ValueError(msg)
+    if "model" in given.by:
+        msg = "--by names segments; the systems are called as their files are"
+        raise ValueError(msg)
+    *runs, truth = _read_files(given, given.runs, columns)
+    systems = dict(zip(names, runs, strict=True))
+    result = compare(
+        _of_systems(systems, _ids(given, columns), columns),
+        *given.metrics,
+        truth=truth,
+        by=["model", *given.by],
+        baseline=given.baseline,
+        test=given.test,
+        correction=None if given.correction == "none" else given.correction,
+        confidence=given.confidence,
+        resamples=given.resamples,
+        seed=given.seed,
+        **options,
+        **columns,
+    )
+    _deliver(result.collect(), given.out)
+
+
+def _read_options(given: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
+    """Read the columns that play the roles, and the options of per_user."""
+    if given.out and given.out.suffix.lower() not in _OUTPUTS:
+        msg = f"--out must end in one of {', '.join(_OUTPUTS)}, not {given.out.name!r}"
         raise ValueError(msg)
     columns: Columns = {
         role: getattr(given, role) for role in Columns.__annotations__ if getattr(given, role)
     }  # type: ignore[assignment]
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"judged_only": given.judged_only}
     if given.trec_eval or given.trec_eval_9:
         options.update(TREC_EVAL if given.trec_eval else TREC_EVAL_9)
     for option in ("users", "undefined", "relevant_at", "depth"):
         if getattr(given, option) is not None:
             options[option] = getattr(given, option)
-    ids = [columns.get("user", "user"), columns.get("item", "item"), *given.by]
-    run = _scan(given.run, given.format, trec.scan_run, columns, ids)
-    truth = _scan(given.truth, given.format, trec.scan_qrels, columns, ids)
+    return columns, options
+
+
+def _ids(given: argparse.Namespace, columns: Columns) -> list[str]:
+    return [columns.get("user", "user"), columns.get("item", "item"), *given.by]
+
+
+def _read_files(
+    given: argparse.Namespace, runs: Sequence[Path], columns: Columns
+) -> list[pl.LazyFrame]:
+    """Scan the runs and the truth, which comes last; their ids meet."""
+    ids = _ids(given, columns)
+    files = [_scan(path, given.format, trec.scan_run, columns, ids) for path in runs]
+    files.append(_scan(given.truth, given.format, trec.scan_qrels, columns, ids))
     for name in ids:
-        run, truth = _meeting(name, run, truth)
-    lists = run.frame
-    if given.ties is not None:
-        lists = with_rank(lists, by=given.by, ties=given.ties, **columns)
-        columns.pop("score", None)
-        columns.pop("rank", None)
-    verb = per_user if given.per_user else evaluate
-    result = verb(
-        lists,
-        *given.metrics,
-        truth=truth.frame,
-        by=given.by,
-        judged_only=given.judged_only,
-        bounds=given.bounds,
-        **options,
-        **columns,
-    ).collect()
+        files = list(_meeting(name, *files))
+    return [file.frame for file in files]
+
+
+def _of_systems(
+    runs: Mapping[str, pl.LazyFrame], ids: Sequence[str], columns: Columns
+) -> pl.LazyFrame:
+    """Put the runs under each other, each called as its file is."""
+    places = (columns.get("rank", "rank"), columns.get("score", "score"))
+    frames: list[pl.LazyFrame] = []
+    used: set[str | None] = set()
+    for name, run in runs.items():
+        has = run.collect_schema().names()
+        place = next((column for column in places if column in has), None)
+        used.add(place)
+        frame = run.select(column for column in (*ids, place) if column in has)
+        frames.append(frame.with_columns(model=pl.lit(name)))
+    if len(used) > 1:
+        msg = f"all runs must have a {places[0]!r}, or all only a {places[1]!r}"
+        raise ValueError(msg)
+    return pl.concat(frames, how="diagonal_relaxed")
+
+
+def _deliver(result: pl.DataFrame, out: Path | None) -> None:
+    """Write the result to a file by its suffix, or print it."""
     if out is None:
         _show(result)
     elif out.suffix.lower() == ".csv":
@@ -158,6 +251,12 @@ def _evaluate(given: argparse.Namespace) -> None:
 
 
 def _metrics(given: argparse.Namespace) -> None:
+    if given.markdown:
+        if given.name is not None:
+            msg = "--markdown prints all metrics: leave out the name"
+            raise ValueError(msg)
+        print(reference_page(), end="")
+        return
     if given.name is not None:
         function = function_of(given.name)
         print(f"{function.__name__}{inspect.signature(function)}\n\n{inspect.getdoc(function)}")
@@ -235,10 +334,10 @@ def _scan(
 
 
 def _meeting(name: str, *files: _File) -> tuple[_File, ...]:
-    """Bring an id of both files to one type.
+    """Bring an id of all files to one type.
 
-    A CSV file does not say whether 7 is a number, nor a TREC file. Ids are numbers where the other
-    file says so, or where both are CSV, and only if all are written as numbers are (007 is not);
+    A CSV file does not say whether 7 is a number, nor a TREC file. Ids are numbers where another
+    file says so, or where all are CSV, and only if all are written as numbers are (007 is not);
     else they are text.
     """
     having = [file for file in files if name in file.frame.collect_schema()]

@@ -36,48 +36,15 @@ Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
 
 
 class Options(Columns, total=False):
-    """The keywords of ``per_user`` that other verbs hand through."""
+    """The keywords of ``per_user`` that verbs built on it hand through."""
 
     users: Users
     undefined: float | None
     relevant_at: float | None
     judged_only: bool
     depth: int | None
-    bounds: bool
     defaults: Defaults | None
     single_precision: bool
-
-
-class Preset(TypedDict, total=False):
-    """The keywords that stand for the conventions of another tool."""
-
-    users: Users
-    undefined: float
-    defaults: Defaults
-    single_precision: bool
-
-
-_RBP = {
-    "rbp": {"p": 0.9, "gain": "user"},
-    "rbp_residual": {"p": 0.9, "counts": "unjudged"},
-}
-_FLOOR = {
-    "interpolated_precision": {"points": "floor"},
-    "eleven_point_precision": {"points": "floor"},
-}
-
-#: ``trec_eval -c`` of version 10: every judged user counts, and what is undefined is 0. (Without
-#: ``-c`` trec_eval leaves out users that are absent from the run: ``users="both"``.)
-TREC_EVAL: Preset = {"users": "judged", "undefined": 0.0, "defaults": _RBP}
-
-#: ``trec_eval -c`` of version 9, of pytrec_eval and ir_measures: scores are 32-bit floats, and
-#: recall levels are reached by ⌊recall·R + 0.9⌋ hits.
-TREC_EVAL_9: Preset = {
-    "users": "judged",
-    "undefined": 0.0,
-    "defaults": _FLOOR,
-    "single_precision": True,
-}
 
 
 def per_user(
@@ -193,6 +160,7 @@ def evaluate(
     *metrics: Metric,
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
+    total: bool = False,
     users: Users = "truth",
     undefined: float | None = None,
     relevant_at: float | None = None,
@@ -220,6 +188,9 @@ def evaluate(
         The truth that judges the run.
     by
         Columns that split the run into separate lists, such as model, fold or day; one row each.
+    total
+        Add the row of all users, whose column ``by`` is null. Of several columns the first stays:
+        ``by=["model", "country"]`` adds a row for each model, whose country is null.
     users
         Whose mean: ``"truth"``, every user with an item of grade > 0 (one whom the run misses
         has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and one
@@ -252,8 +223,8 @@ def evaluate(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         by…, ``users`` (Int64, how many the policy selects) and one column a metric (with ``bounds``
-        three); one row, or one for each group, sorted. A group that the truth knows nothing of has
-        0 users and nulls.
+        three); one row, or one for each group, sorted, totals last. A group that the truth knows
+        nothing of has 0 users and nulls.
 
     Raises
     ------
@@ -276,12 +247,12 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
-    plan = plan_values(
+    plan = plan_means(
         frame,
         metrics,
-        per_user=False,
         truth=truth,
         by=by,
+        total=total,
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
@@ -292,14 +263,20 @@ def evaluate(
         single_precision=single_precision,
         **columns,
     )
-    result = over_users(plan, [one.over_users(pl.col(one.name)) for one in plan.asked])
+    means = [one.over_users(pl.col(one.name)).alias(one.name) for one in plan.asked]
+    result = over_users(plan, means, plan.by)
+    if total:
+        result = pl.concat([result, over_users(plan, means, total_by(plan.by))], how="diagonal")
 
     def explain() -> None:
         plan.explain()
         raise_infinite_mean(result, plan.by)
 
     checked = guarded(result, plan.flags, explain)
-    return leave(checked.sort(plan.by) if plan.by else checked, like=frame)
+    return leave(checked.sort(plan.by, nulls_last=True) if plan.by else checked, like=frame)
+
+
+# ------------------------------------------------------------------ plans
 
 
 class Plan(NamedTuple):
@@ -344,16 +321,13 @@ def plan_values(
     single_precision: bool = False,
     **columns: Unpack[Columns],
 ) -> Plan:
-    """Plan the values of every user, for ``per_user`` or for means over users."""
+    """Plan the values of every user; ``per_user=False`` takes geometric means, too."""
     asked = ask_all(metrics, per_user=per_user, defaults=defaults)
     _check_options(users, undefined, judged_only, bounds, single_precision)
     street = enter_street(frame, truth, by, columns, single_precision=single_precision, whole=whole)
     if street.tied:
         asked = in_ties(asked, metrics, defaults=defaults)
-    if undefined is not None and undefined < 0 and not all(one.per_user for one in asked):
-        msg = f"a geometric mean takes no value below 0, so undefined cannot be {undefined!r}"
-        raise ValueError(msg)
-    plan = _planned(
+    return _planned(
         street,
         asked,
         bounds=bounds,
@@ -363,24 +337,93 @@ def plan_values(
         relevant_at=relevant_at,
         depth=depth,
     )
-    if not per_user:
-        if "users" in plan.by:
-            msg = "column 'users': evaluate counts users under this name: rename the column"
-            raise RankingDataError(msg)
-        check_names(plan.asked, [*plan.by, "users"])
-        _check_numeric(plan.values, plan.asked)
+
+
+def plan_means(
+    frame: Frame,
+    metrics: Sequence[Metric],
+    *,
+    truth: Frame | None,
+    by: str | Sequence[str],
+    total: bool = False,
+    bounds: bool = False,
+    whole: Whole | None = None,
+    **options: Unpack[Options],
+) -> Plan:
+    """Plan the values of every user, of which means can be taken."""
+    plan = plan_values(
+        frame,
+        metrics,
+        per_user=False,
+        truth=truth,
+        by=by,
+        bounds=bounds,
+        whole=whole,
+        **options,
+    )
+    check_flag("total", total)
+    if total and not plan.by:
+        msg = "total=True adds a row to the groups of by=: name their columns"
+        raise ValueError(msg)
+    if "users" in plan.by:
+        msg = "column 'users': evaluate counts users under this name: rename the column"
+        raise RankingDataError(msg)
+    check_names(plan.asked, [*plan.by, "users"])
+    undefined = options.get("undefined")
+    if undefined is not None and undefined < 0 and not all(one.per_user for one in plan.asked):
+        msg = f"a geometric mean takes no value below 0, so undefined cannot be {undefined!r}"
+        raise ValueError(msg)
+    _check_numeric(plan.values, plan.asked)
     return plan
 
 
-def over_users(plan: Plan, aggregates: Sequence[pl.Expr]) -> pl.LazyFrame:
+def over_users(plan: Plan, aggregates: Sequence[pl.Expr], by: Sequence[str]) -> pl.LazyFrame:
     """Reduce the values of users to one row a group, or to one."""
     aggregates = [pl.len().cast(pl.Int64).alias("users"), *aggregates]
-    if not plan.by:
+    if not by:
         return plan.values.select(aggregates)
-    tables = (plan.street.run, plan.street.truth)
-    every = pl.concat(table.select(plan.by) for table in tables).unique()
-    reduced = every.join(plan.values.group_by(plan.by).agg(aggregates), on=plan.by, how="left")
-    return reduced.with_columns(pl.col("users").fill_null(0))
+    reduced = plan.values.group_by(by).agg(aggregates)
+    joined = _groups(plan.street, by).join(reduced, on=by, how="left")
+    return joined.with_columns(pl.col("users").fill_null(0))
+
+
+def total_by(by: Sequence[str]) -> Sequence[str]:
+    """Name the columns of ``by`` that stay in the row of all users."""
+    return by[:1] if len(by) > 1 else []
+
+
+class UserValues(NamedTuple):
+    """One row a user; a group without users has one row of nulls."""
+
+    asked: list[Asked]
+    by: list[str]
+    user: str
+    rows: pl.LazyFrame
+
+
+def user_values(
+    frame: Frame,
+    metrics: Sequence[Metric],
+    *,
+    per_user: bool = True,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    **options: Unpack[Options],
+) -> UserValues:
+    """Give what statistics are made of; ``per_user=False`` takes geometric means, too."""
+    return in_groups(
+        plan_values(frame, metrics, per_user=per_user, truth=truth, by=by, bounds=False, **options)
+    )
+
+
+def in_groups(plan: Plan) -> UserValues:
+    """Give the values of all users, and each group a row."""
+    _check_numeric(plan.values, plan.asked)
+    rows = plan.values
+    if plan.by:
+        rows = _groups(plan.street, plan.by).join(rows, on=plan.by, how="left")
+    *_, user = plan.keys
+    return UserValues(plan.asked, plan.by, user, guarded(rows, plan.flags, plan.explain))
 
 
 class _Options(TypedDict):
@@ -448,6 +491,12 @@ def _plan(
     table, depth = street.tables[0], options["depth"]
     keys = table.keys
     check_names(asked, keys)
+    if table.placed and options["users"] in ("run", "all"):
+        msg = (
+            f"users={options['users']!r} takes in users whom the truth does not know, and the "
+            f"column {table.placed[0]!r} of by= is in the truth alone: join it to the run"
+        )
+        raise ValueError(msg)
 
     def reduce(some: Sequence[Asked], *watched: pl.Expr) -> pl.LazyFrame:
         reads = {name for one in some for name in one.expr.meta.root_names()}
@@ -520,6 +569,11 @@ def _raise_cut(torn: pl.LazyFrame, depth: int | None) -> None:
             f"@{depth}, or rank with ties='item'. Offending row: {shown(row)}"
         )
         raise RankingDataError(msg)
+
+
+def _groups(street: Street, names: Sequence[str]) -> pl.LazyFrame:
+    """Give each group of the run or the truth once."""
+    return pl.concat([street.run.select(names), street.truth.select(names)]).unique()
 
 
 def _check_options(

@@ -30,7 +30,7 @@ from typing import (
 
 import polars as pl
 
-Gain: TypeAlias = Literal["linear", "exponential"] | Mapping[float, float]
+Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, float]
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]
 Signed: TypeAlias = Annotated[float, "of any sign"]
@@ -79,15 +79,18 @@ class Asked(NamedTuple):
     per_user: bool
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
+    """A metric as labels know it: its name, with defaults, and every other spelling."""
+
     function: Callable[..., Any]
     label: str
     plain: str
     over_users: Aggregate
+    aliases: tuple[tuple[str, Alias], ...]
 
 
 METRICS: dict[str, MetricFunction] = {}
-_ENTRIES: dict[str, _Entry] = {}
+_ENTRIES: dict[str, Entry] = {}
 _ALIASES: dict[str, Alias] = {}
 
 
@@ -254,6 +257,11 @@ def cut_off(metric: pl.Expr) -> int | None:
     return int(found[1]["k"]) if found and found[1]["k"] else None
 
 
+def every_entry() -> list[Entry]:
+    """Give each metric once, in the order of its family."""
+    return list(dict.fromkeys(_ENTRIES.values()))
+
+
 def function_of(label: str) -> Callable[..., Any]:
     """Give the function that a label calls."""
     found = _find(label)
@@ -291,10 +299,19 @@ def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
             raise ValueError(msg)
         options[name] = _read(label, name, text, parameters[name].annotation)
     try:
-        return entry.function(**{**defaults.get(entry.label, {}), **options})  # type: ignore[no-any-return]
+        return entry.function(**_with_defaults(entry, defaults, options))  # type: ignore[no-any-return]
     except TypeError as error:  # a cut-off or parameter that the label leaves out
         msg = f"metric {label!r}: {error}"
         raise ValueError(msg) from None
+
+
+def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Fill what a label leaves open; with a cut-off, what is for ``ap@k`` goes before ``ap``."""
+    names = [entry.label, *([f"{entry.label}@k"] if "k" in options else [])]
+    filled: dict[str, Any] = {}
+    for given in (*(defaults.get(name, {}) for name in names), options):
+        filled.update(given)
+    return filled
 
 
 def _expected(asked: Asked, wanted: Metric, defaults: Defaults) -> Asked:
@@ -352,12 +369,11 @@ def _aggregate(expr: pl.Expr) -> Aggregate:
 @functools.cache
 def _counts() -> list[tuple[pl.Expr, Aggregate]]:
     """List the metrics that are not averaged over users."""
-    entries = dict.fromkeys(_ENTRIES.values())
-    return [(e.function(), e.over_users) for e in entries if e.over_users is not MEAN]
+    return [(e.function(), e.over_users) for e in every_entry() if e.over_users is not MEAN]
 
 
 def _read_defaults(defaults: Defaults) -> Defaults:
-    """Find the metrics that ``defaults`` names, by any of their names."""
+    """Find the metrics that ``defaults`` names, by any of their names, alone or with ``@k``."""
     read: dict[str, Mapping[str, Any]] = {}
     for name, options in defaults.items():
         found = _find(name)
@@ -365,21 +381,23 @@ def _read_defaults(defaults: Defaults) -> Defaults:
             raise ValueError(_unknown(name))
         entry, parts = found
         msg = f"defaults of {name!r}: "
-        if parts["k"] is not None or parts["options"] is not None:
-            msg += f"name the metric alone, {entry.label!r}"
+        parameters = set(inspect.signature(entry.function).parameters)
+        names = [entry.label, *([f"{entry.label}@k"] if "k" in parameters else [])]
+        named = entry.label if parts["k"] is None else f"{entry.label}@{parts['k']}"
+        if named not in names or parts["options"] is not None:
+            msg += f"name the metric alone, {_one_of(names)}"
             raise ValueError(msg)
-        known = set(inspect.signature(entry.function).parameters) - {"k"}
-        if unknown := set(options) - known:
+        if unknown := set(options) - (parameters - {"k"}):
             msg += f"unknown parameter {min(unknown)!r}"
             raise ValueError(msg)
-        if entry.label in read:
+        if named in read:
             msg += "the metric is there twice"
             raise ValueError(msg)
-        read[entry.label] = options
+        read[named] = options
     return read
 
 
-def _find(label: str) -> tuple[_Entry, re.Match[str]] | None:
+def _find(label: str) -> tuple[Entry, re.Match[str]] | None:
     """Take a label apart, if its name is known."""
     parts = _LABEL.fullmatch(_unaliased(label.strip()))
     entry = _ENTRIES.get(parts["name"].lower()) if parts else None
@@ -469,8 +487,9 @@ def _register(
     plain: str | None = None,
     aliases: Mapping[str, Alias] | None = None,
     over_users: Aggregate = MEAN,
-) -> _Entry:
-    entry = _Entry(function, label, plain or label, over_users)
+) -> Entry:
+    known = tuple((aliases or {}).items())
+    entry = Entry(function, label, plain or label, over_users, known)
     _ENTRIES[label] = _ENTRIES[entry.plain] = entry
     _ENTRIES.setdefault(function.__name__, entry)  # the function's name is read as a label, too
     _ENTRIES.setdefault(function.__name__.removesuffix("_at"), entry)
@@ -478,7 +497,7 @@ def _register(
     return entry
 
 
-def _canonical(entry: _Entry, options: Mapping[str, Any]) -> str:
+def _canonical(entry: Entry, options: Mapping[str, Any]) -> str:
     """Write the label: every option that differs from its default, then the cut-off."""
     parameters = inspect.signature(entry.function).parameters
     shown = {

@@ -10,8 +10,10 @@ import polars as pl
 
 from rankframe._frames import FrameT
 from rankframe.checks import check
+from rankframe.compare import compare, diagnose
 from rankframe.evaluate import evaluate, per_user
 from rankframe.labels import METRICS
+from rankframe.summarize import summarize
 from rankframe.table import from_lists, judge, relevant, with_rank
 
 
@@ -19,11 +21,12 @@ class RankFrame(Generic[FrameT]):
     """
     Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
 
-    The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user`` and
-    ``evaluate`` take the frame as their first argument. Each metric function, such as
-    ``precision_at``, gives the per-user frame of that one metric, and takes the keywords of
-    ``per_user`` beside its own. Type checkers cannot see namespaces: typed code calls the
-    functions, ``rf.evaluate(df, …)`` or ``df.pipe(rf.evaluate, …)``.
+    The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
+    ``evaluate``, ``summarize``, ``compare`` and ``diagnose`` take the frame as their first
+    argument. Each metric function, such as ``precision_at``, gives the per-user frame of that one
+    metric, and takes the keywords of ``per_user`` beside its own. Type checkers cannot see
+    namespaces: typed code calls the functions, ``rf.evaluate(df, …)`` or
+    ``df.pipe(rf.evaluate, …)``.
     """
 
     def __init__(self, frame: FrameT) -> None:
@@ -108,6 +111,9 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     check,
     per_user,
     evaluate,
+    summarize,
+    compare,
+    diagnose,
 )
 for _function in _VERBS:
     setattr(RankFrame, _function.__name__, _verb(_function))

@@ -29,15 +29,18 @@ import pyarrow as pa
 from pyspark.errors import PythonException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from rankframe._frames import enter
 from rankframe._parts import (
     Needs,
+    gathered,
     is_proved,
     judged_of,
     means_of,
     needs_of,
+    rows_of,
     sums_of,
     values_of,
 )
@@ -51,15 +54,17 @@ from rankframe.checks import (
     raise_if_empty,
     role_columns,
 )
+from rankframe.compare import Correction, Test, comparison_of
 from rankframe.errors import RankingDataError
-from rankframe.evaluate import Options, Plan, plan_values
+from rankframe.evaluate import Options, Plan, UserValues, plan_means, plan_values
 from rankframe.labels import Metric, ask_all, whole_number
+from rankframe.summarize import Method, summary_of
 from rankframe.table import enter_street
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["evaluate", "judge", "per_user", "plain_errors"]
+__all__ = ["compare", "evaluate", "judge", "per_user", "plain_errors", "summarize"]
 
 Truth: TypeAlias = "DataFrame | pl.DataFrame | pl.LazyFrame | pd.DataFrame"
 Compute: TypeAlias = Callable[[pl.LazyFrame, pl.LazyFrame | None, Whole | None], pl.LazyFrame]
@@ -146,6 +151,7 @@ def per_user(
     *metrics: Metric,
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
+    bounds: bool = False,
     partitions: int | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
@@ -162,6 +168,8 @@ def per_user(
         The truth that judges the run; of Spark, Polars or pandas.
     by
         Columns that split the run into separate lists, such as model, fold or day.
+    bounds
+        Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.per_user``.
     partitions
         Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
     **options
@@ -199,10 +207,11 @@ def per_user(
     |   2|0.0|  0.0|
     +----+---+-----+
     """
-    sides, plan = _planned(frame, truth, metrics, by, options, per_user=True)
+    plans = functools.partial(plan_values, per_user=True, bounds=bounds)
+    sides, plan = _planned(frame, truth, metrics, by, options, plans)
     _check_whole(sides)
-    compute = functools.partial(values_of, metrics=metrics, by=by, options=options)
-    return _computed(sides, compute, partitions, needs_of(plan, options))
+    compute = functools.partial(values_of, metrics=metrics, by=by, bounds=bounds, options=options)
+    return _computed(sides, compute, partitions, needs_of(plan, options, bounds=bounds))
 
 
 def evaluate(
@@ -211,6 +220,8 @@ def evaluate(
     *metrics: Metric,
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
+    total: bool = False,
+    bounds: bool = False,
     partitions: int | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
@@ -227,6 +238,10 @@ def evaluate(
         The truth that judges the run; of Spark, Polars or pandas.
     by
         Columns that split the run into separate lists, such as model, fold or day; one row each.
+    total
+        Add the row of all users, as in ``rf.evaluate``.
+    bounds
+        Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.evaluate``.
     partitions
         Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
     **options
@@ -261,13 +276,164 @@ def evaluate(
     |    2|0.25|     0.5|
     +-----+----+--------+
     """
-    sides, plan = _planned(frame, truth, metrics, by, options, per_user=False)
-    compute = functools.partial(sums_of, metrics=metrics, by=by, options=options)
+    plans = functools.partial(plan_means, total=total, bounds=bounds)
+    sides, plan = _planned(frame, truth, metrics, by, options, plans)
+    compute = functools.partial(sums_of, metrics=metrics, by=by, bounds=bounds, options=options)
     with plain_errors():
-        parts = _collected(_computed(sides, compute, partitions, needs_of(plan, options)))
+        parts = _collected(
+            _computed(sides, compute, partitions, needs_of(plan, options, bounds=bounds))
+        )
     if not is_proved(parts):
         _check_whole(sides)
-    return _to_spark(frame.sparkSession, means_of(parts, plan))
+    return _to_spark(frame.sparkSession, means_of(parts, plan, total=total))
+
+
+def summarize(
+    frame: DataFrame,
+    /,
+    *metrics: Metric,
+    truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    confidence: float = 0.95,
+    method: Method = "t",
+    resamples: int = 10_000,
+    seed: int = 0,
+    partitions: int | None = None,
+    **options: Unpack[Options],
+) -> DataFrame:
+    """
+    Describe metrics over users: mean, spread and an interval of the mean.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run.
+    *metrics
+        Labels or expressions, as in ``rf.summarize``.
+    truth
+        The truth that judges the run; of Spark, Polars or pandas.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    confidence, method, resamples, seed
+        As in ``rf.summarize``.
+    partitions
+        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
+    **options
+        All other keywords of ``rf.summarize``.
+
+    Returns
+    -------
+    DataFrame
+        The frame of ``rf.summarize``: small, computed at the call.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``rf.check``), or a metric is not a finite number.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+
+    Notes
+    -----
+    The values of all users are collected where the call is made, 8 bytes a metric and the user's
+    id: medians and resamples need them all.
+
+    Examples
+    --------
+    >>> run = spark.createDataFrame([(1, 7, 1), (2, 8, 2)], "user int, item int, rank int")
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [7, 8]})
+    >>> summary = rankframe.spark.summarize(run, "rr", truth=truth)
+    >>> summary.select("metric", "users", "mean", "min", "median", "max").show()
+    +------+-----+----+---+------+---+
+    |metric|users|mean|min|median|max|
+    +------+-----+----+---+------+---+
+    |    rr|    2|0.75|0.5|  0.75|1.0|
+    +------+-----+----+---+------+---+
+    """
+    values = _gathered(frame, truth, metrics, by, options, partitions, per_user=False)
+    summary = summary_of(
+        values, confidence=confidence, method=method, resamples=resamples, seed=seed
+    )
+    return _to_spark(frame.sparkSession, summary.collect())
+
+
+def compare(
+    frame: DataFrame,
+    /,
+    *metrics: Metric,
+    truth: Truth | None = None,
+    by: str | Sequence[str] = "model",
+    baseline: object = None,
+    test: Test = "t",
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    partitions: int | None = None,
+    **options: Unpack[Options],
+) -> DataFrame:
+    """
+    Compare systems on the users that they share: differences, intervals and tests.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run.
+    *metrics
+        Labels or expressions, as in ``rf.compare``.
+    truth
+        The truth that judges the run; of Spark, Polars or pandas.
+    by
+        The column that tells the systems apart; further columns are segments.
+    baseline, test, correction, confidence, resamples, seed
+        As in ``rf.compare``.
+    partitions
+        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
+    **options
+        All other keywords of ``rf.compare``.
+
+    Returns
+    -------
+    DataFrame
+        The frame of ``rf.compare``: small, computed at the call.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``rf.check``), a metric is not a finite number, or there are
+        no two systems.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is no
+        system.
+
+    Notes
+    -----
+    The values of all users are collected where the call is made, as in ``summarize``: each system's
+    are paired with the other's.
+
+    Examples
+    --------
+    >>> rows = [("old", 1, 7, 1), ("old", 2, 7, 4), ("new", 1, 7, 1), ("new", 2, 7, 2)]
+    >>> run = spark.createDataFrame(rows, "model string, user int, item int, rank int")
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [7, 7]})
+    >>> change = rankframe.spark.compare(run, "rr", truth=truth, baseline="old")
+    >>> change.select("metric", "model", "difference", "wins", "ties", "losses").show()
+    +------+-----+----------+----+----+------+
+    |metric|model|difference|wins|ties|losses|
+    +------+-----+----------+----+----+------+
+    |    rr|  new|     0.125|   1|   1|     0|
+    +------+-----+----------+----+----+------+
+    """
+    comparison = comparison_of(
+        _gathered(frame, truth, metrics, by, options, partitions, per_user=True),
+        baseline=baseline,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+    )
+    return _to_spark(frame.sparkSession, comparison.collect())
 
 
 @contextlib.contextmanager
@@ -333,7 +499,8 @@ class _Side(NamedTuple):
     def one(self, rows: DataFrame) -> Table:
         """Fetch one of the rows, if there is one."""
         found = _collected(rows.select([self.column(name) for name in self.roles]).limit(1))
-        return self.table._replace(frame=_named(found, self.roles).lazy())
+        here = [name for name in self.table.by if name in self.names]
+        return self.table._replace(frame=_named(found, self.roles).lazy(), by=here)
 
 
 def _planned(
@@ -342,20 +509,38 @@ def _planned(
     metrics: Sequence[Metric],
     by: str | Sequence[str],
     options: Options,
-    *,
-    per_user: bool,
+    plans: Callable[..., Plan],
 ) -> tuple[list[_Side], Plan]:
     """Plan on tables without rows: what is wrong with the call is told at once."""
-    asked = ask_all(metrics, per_user=per_user, defaults=options.get("defaults"))
+    asked = ask_all(metrics, per_user=False, defaults=options.get("defaults"))
     given = dict(options)
     wanted = {str(given.get(role, role)) for role in ROLES} | {*group_names(by), "tied"}
     wanted |= {name for one in asked for name in one.expr.meta.root_names()}
     frames = _frames(frame, truth, wanted)
     empty = [_empty(each, wanted) for each in frames]
-    plan = plan_values(
-        empty[0], metrics, per_user=per_user, truth=_pair(empty)[1], by=by, **options
-    )
+    run, judgments = _pair(empty)
+    plan = plans(run, metrics, truth=judgments, by=by, **options)
     return _sides(frames, empty, plan.street.tables), plan
+
+
+def _gathered(
+    frame: DataFrame,
+    truth: Truth | None,
+    metrics: Sequence[Metric],
+    by: str | Sequence[str],
+    options: Options,
+    partitions: int | None,
+    *,
+    per_user: bool,
+) -> UserValues:
+    """Collect the values of all users."""
+    plans = functools.partial(plan_values, per_user=per_user)
+    sides, plan = _planned(frame, truth, metrics, by, options, plans)
+    _check_whole(sides)
+    compute = functools.partial(rows_of, metrics=metrics, per_user=per_user, by=by, options=options)
+    with plain_errors():
+        parts = _collected(_computed(sides, compute, partitions, needs_of(plan, options)))
+    return gathered(parts, plan)
 
 
 def _frames(
@@ -379,9 +564,9 @@ def _empty(frame: DataFrame, wanted: Collection[str] | None = None) -> pl.LazyFr
     if twice := [name for name in names if names.count(name) > 1]:
         msg = f"column {twice[0]!r}: two columns have this name"
         raise RankingDataError(msg)
-    used = [str(i) for i, name in enumerate(names) if wanted is None or name in wanted]
-    types = _collected(_numbered(frame).select(used).limit(0)).schema
-    return pl.LazyFrame(schema={name: types.get(str(i), pl.Null()) for i, name in enumerate(names)})
+    fields = [field for field in frame.schema if wanted is None or field.name in wanted]
+    types = _from_arrow(to_arrow_schema(StructType(fields)).empty_table()).schema
+    return pl.LazyFrame(schema={name: types.get(name, pl.Null()) for name in names})
 
 
 def _sides(
@@ -411,41 +596,42 @@ def _named(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 def _check_whole(sides: Sequence[_Side]) -> None:
     """Raise if a table is empty, or the users of run and truth cannot meet."""
-    tables = [side.one(side.listed) for side in sides]
-    for side, table in zip(sides, tables, strict=True):
-        raise_if_empty(table if _has_row(table) else side.one(side.frame))
-    if len(sides) == 1:
+    met = _met(*sides) if len(sides) == 2 else None
+    if met is None:
+        tables = [side.one(side.listed) for side in sides]
+        for side, table in zip(sides, tables, strict=True):
+            raise_if_empty(table if _has_row(table) else side.one(side.frame))
+        if len(sides) == 2:
+            raise_if_apart(*tables)
         return
     run, truth = sides
-    known = truth.frame.select(truth.column(truth.table.user).alias("known"))
-    some = F.broadcast(known.limit(1000))  # in almost all tables one of them shows it
-    met = next(filter(_has_row, (_met(run, users) for users in (some, known))), None)
-    if met is None:
-        raise_if_apart(*tables)
-        return
     groups = _groups(sides)
     if groups is None:
         return
     for name in groups.columns:
-        counted = run.listed.groupBy(run.column(run.table.user)).agg(
-            F.count_distinct(run.column(name)).alias("n")
-        )
+        user, group = run.column(run.table.user), run.column(name)
+        counted = run.listed.groupBy(user).agg(F.count_distinct(group).alias("n"))
         if groups[name].n_unique() > 1 and counted.where("n > 1").isEmpty():
             there = met.frame.collect()[name].item()
-            other = run.one(run.listed.where(run.column(name) != F.lit(there)))
+            other = run.one(run.listed.where(group != F.lit(there)))
             both = run.table._replace(frame=pl.concat([met.frame, other.frame]))
             raise_if_apart(both, truth.table._replace(frame=met.frame))
 
 
+def _met(run: _Side, truth: _Side) -> Table | None:
+    """Fetch a row of a user whom the truth knows, if there is one."""
+    known = truth.frame.select(truth.column(truth.table.user).alias("known"))
+    same = run.column(run.table.user) == F.col("known")
+    # in almost all tables a few users show it
+    tables = (
+        run.one(run.listed.join(users, same, "left_semi"))
+        for users in (F.broadcast(known.limit(1000)), known)
+    )
+    return next(filter(_has_row, tables), None)
+
+
 def _has_row(table: Table) -> bool:
     return not table.frame.collect().is_empty()
-
-
-def _met(run: _Side, known: DataFrame) -> Table:
-    """Fetch a row of a user whom the truth knows."""
-    return run.one(
-        run.listed.join(known, run.column(run.table.user) == F.col("known"), "left_semi")
-    )
 
 
 def _groups(sides: Sequence[_Side]) -> pl.DataFrame | None:
@@ -512,9 +698,9 @@ def _computed(
     empty = [side.empty for side in sides]
     made = compute(*_pair(empty), whole).collect_schema()
     types = pl.Schema({name: _spark_type(dtype) for name, dtype in made.items()})
-    schema, arrow = _schemas(sides[0].frame.sparkSession, types)
+    schema = from_arrow_schema(_to_arrow(pl.DataFrame(schema=types)).schema)
     truth = kept[1] if len(kept) == 2 else None
-    task = _Task(compute, whole, columns, kept[0], truth, types, arrow)
+    task = _Task(compute, whole, columns, kept[0], truth, types, to_arrow_schema(schema))
     return parted.mapInArrow(functools.partial(_computed_part, task), schema)
 
 
@@ -523,8 +709,7 @@ def _computed_part(task: _Task, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     received = list(batches)
     if not received:
         return
-    rows = cast("pl.DataFrame", pl.from_arrow(pa.Table.from_batches(received)))
-    rows = _named(rows, [*task.columns, _OF_TRUTH])
+    rows = _named(_from_arrow(pa.Table.from_batches(received)), [*task.columns, _OF_TRUTH])
     of_truth = pl.col(_OF_TRUTH)
     run = rows.lazy().filter(~of_truth).select(task.run)
     truth = None if task.truth is None else rows.lazy().filter(of_truth).select(task.truth)
@@ -578,7 +763,7 @@ def _whole(number: Column) -> Column:
 
 
 def _collected(frame: DataFrame) -> pl.DataFrame:
-    return cast("pl.DataFrame", pl.from_arrow(frame.toArrow()))
+    return _from_arrow(frame.toArrow())
 
 
 def _to_spark(session: SparkSession, frame: pl.DataFrame) -> DataFrame:
@@ -587,8 +772,8 @@ def _to_spark(session: SparkSession, frame: pl.DataFrame) -> DataFrame:
         column.cast(pl.Int64) if _fits(column) else column.cast(_spark_type(column.dtype))
         for column in frame
     )
-    schema, _ = _schemas(session, frame.schema)
-    return session.createDataFrame(_to_arrow(frame), schema)
+    table = _to_arrow(frame)
+    return session.createDataFrame(table, from_arrow_schema(table.schema))
 
 
 def _fits(column: pl.Series) -> bool:
@@ -607,10 +792,8 @@ def _spark_type(dtype: pl.DataType) -> pl.DataType:
     return _WIDER.get(dtype.base_type(), dtype)
 
 
-def _schemas(session: SparkSession, types: pl.Schema) -> tuple[StructType, pa.Schema]:
-    """Give the schema in the words of Spark and of Arrow."""
-    example = session.createDataFrame(_to_arrow(pl.DataFrame(schema=types).clear(1)))
-    return example.schema, example.limit(0).toArrow().schema
+def _from_arrow(table: pa.Table) -> pl.DataFrame:
+    return cast("pl.DataFrame", pl.from_arrow(table))
 
 
 def _to_arrow(frame: pl.DataFrame) -> pa.Table:

@@ -75,7 +75,9 @@ def judge(
     by
         Columns that split the run into separate lists, such as model, fold or day. A truth that
         has the column is joined on it too; a truth that lacks it judges every group, so that a
-        model that misses a user has that user as a miss.
+        model that misses a user has that user as a miss. A column that the truth alone has, such
+        as the user's country, puts each list into the groups in which the truth has its user; lists
+        of users that the truth does not know are left out.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
         roles, where they are not called so.
@@ -408,6 +410,8 @@ def enter_street(
         if whole is not None and whole.groups is not None:
             groups = whole.groups.lazy()
         judgments = judgments.join(groups, how="cross")
+    if mine.placed:
+        run = run.drop_nulls(mine.placed)
     keys = [*mine.keys, mine.item]
     judged = run.join(judgments, on=keys, how="full", coalesce=True)
     rest = pl.exclude(*keys, "rank", "relevance")

@@ -24,6 +24,7 @@ VOCABULARY = {
     "relevant": "the grade reaches relevant_at (by default: is > 0)",
     "hits": "relevant items at or above this rank; null where rank is",
     "ideal_rank": "position in the ideal list, highest grade first; null where the grade is ≤ 0",
+    "returned_ideal_rank": "position among the items of grade > 0 of the list, highest grade first",
     "total": "R, the number of relevant items of the user",
     "graded": "number of items of grade > 0 of the user",
     "retrieved": "n, the length of the user's list; 0 where there is none",
@@ -177,8 +178,10 @@ def _with_ideal_ranks(
     """Derive what no position in the list has a part in."""
     positive = _relevance > 0
     ideal_rank = _count(_relevance.rank("ordinal", descending=True).over(keys))
+    returned = pl.when(positive & _rank.is_not_null()).then(_relevance)
     return rows.with_columns(
         ideal_rank=pl.when(positive).then(ideal_rank),
+        returned_ideal_rank=_count(returned.rank("ordinal", descending=True).over(keys)),
         total=_count(pl.col("relevant").sum().over(keys)),
         graded=_count(positive.sum().over(keys)),
         top_grade=top_grade,
@@ -254,12 +257,13 @@ def _along(
     return values.group_by(*keys, "rank").agg(pl.col(column).sort_by(position).alias(name))
 
 
-def _discounts(cut: str) -> pl.Expr:
+def _discounts(parameter: str) -> pl.Expr:
     """Sum the discount over the positions of a block, down to the cut."""
+    cut, _, base = parameter.partition(";")
     end = _rank + pl.col("tied")
     end = end.clip(upper_bound=int(cut) + 1) if cut else end
     places = pl.int_ranges(_rank, pl.max_horizontal(end, "rank"))
-    return places.list.eval(discount(pl.element())).list.sum()
+    return places.list.eval(discount(pl.element(), float(base) if base else None)).list.sum()
 
 
 def _survival(max_grade: str, keys: Sequence[str], order: str) -> pl.Expr:
@@ -315,14 +319,14 @@ def _ideal(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> p
     )
     return (
         rows.filter(_relevance > 0)
-        .select(*keys, "relevance", "ideal_rank")
+        .select(*keys, "relevance", "relevant", "ideal_rank")
         .with_columns(
             *gains,
             ideal_discounted_gains=down(gain_of("linear") * discount(pl.col("ideal_rank"))),
             __rankframe_last=last,
         )
         .with_columns(level_weight=down(level, reverse=True))
-        .drop("relevance", "__rankframe_last")
+        .drop("relevance", "relevant", "__rankframe_last")
     )
 
 

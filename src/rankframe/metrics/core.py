@@ -6,10 +6,12 @@ from typing import Literal
 import polars as pl
 
 from rankframe.labels import Aggregate, Gain, Mean, labelled, labelled_mean
+from rankframe.metrics.gains import discount, gain_of
 from rankframe.metrics.words import (
     R,
     any_within,
     attainable,
+    certain,
     chance_within,
     discount_down_to,
     discount_within,
@@ -23,7 +25,6 @@ from rankframe.metrics.words import (
     share,
     total,
     where_relevant,
-    within,
 )
 
 __all__ = [
@@ -41,6 +42,9 @@ __all__ = [
     "recall_at",
     "reciprocal_rank",
 ]
+
+
+_DEEPEST_PERFECT = 1_000_000
 
 
 def _trec_gains(pairs: str) -> str:
@@ -265,7 +269,9 @@ def hit_at(k: int | None = None) -> pl.Expr:
 
 @labelled("ap", aliases={"map": "ap", "map_cut_{}": "ap@{}"})
 def average_precision(
-    k: int | None = None, *, divide_by: Literal["relevant", "attainable", "hits"] = "relevant"
+    k: int | None = None,
+    *,
+    divide_by: Literal["relevant", "attainable", "returned", "hits", "k"] = "relevant",
 ) -> pl.Expr:
     """
     Average precision: Σ hits / rank over the relevant items at rank ≤ k, divided by R.
@@ -276,7 +282,8 @@ def average_precision(
         Cut-off of the sum; None means the whole list.
     divide_by
         ``"relevant"`` = R (the definition), ``"attainable"`` = min(k, R) (without k: min(length
-        of the list, R)), or ``"hits"`` = the relevant items found.
+        of the list, R)), ``"returned"`` = min(k, length of the list, R), ``"hits"`` = the relevant
+        items found, or ``"k"`` (without k: the length of the list).
 
     Returns
     -------
@@ -291,7 +298,8 @@ def average_precision(
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``hits``. trec_eval: ``map``, ``map_cut_k``.
+    Reads ``relevant``, ``rank`` and ``hits``, and ``retrieved`` where the length of the list
+    divides. trec_eval: ``map``, ``map_cut_k``.
 
     Examples
     --------
@@ -304,7 +312,9 @@ def average_precision(
     divisor = {
         "relevant": lambda: R,
         "attainable": lambda: attainable(k),
-        "hits": lambda: within(k).sum(),
+        "returned": lambda: pl.min_horizontal(R, listed(k)),
+        "hits": lambda: certain(k),
+        "k": lambda: n if k is None else pl.lit(k),
     }
     return where_relevant(share(precisions(k), divisor[divide_by]()))
 
@@ -355,8 +365,9 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     k
         Cut-off; None means the whole list.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
-        present to its gain, ≥ 0 and not falling as the grade rises.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping from every grade present to its gain, ≥ 0 and not falling as the grade
+        rises.
 
     Returns
     -------
@@ -370,7 +381,7 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevance`` and ``rank``; ``relevant_at`` does not touch gains. Järvelin and
+    Reads ``relevance`` and ``rank``; ``relevant_at`` touches the binary gain alone. Järvelin and
     Kekäläinen, *ACM TOIS* 20(4), 2002.
 
     Examples
@@ -385,7 +396,7 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
 
 
 @labelled("dcg")
-def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
+def dcg_at(k: int | None = None, *, gain: Gain = "linear", base: float | None = None) -> pl.Expr:
     """
     Discounted cumulated gain: Σ gain / log2(rank + 1) over the items at rank ≤ k.
 
@@ -394,8 +405,12 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     k
         Cut-off; None means the whole list.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
-        present to its gain, ≥ 0 and not falling as the grade rises.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping from every grade present to its gain, ≥ 0 and not falling as the grade
+        rises.
+    base
+        A base b > 1 discounts by 1 / log_b(rank) instead, and not at all above rank b, as in the
+        paper.
 
     Returns
     -------
@@ -405,12 +420,13 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``gain`` is unknown or not allowed.
+        If k is no whole number from 1, ``gain`` is unknown or not allowed, or ``base`` not > 1.
 
     Notes
     -----
-    Reads ``relevance`` and ``rank``; ``relevant_at`` does not touch gains. Järvelin and
-    Kekäläinen, *ACM TOIS* 20(4), 2002; the discount is trec_eval's.
+    Reads ``relevance`` and ``rank``; ``relevant_at`` touches the binary gain alone. Järvelin and
+    Kekäläinen, *ACM TOIS* 20(4), 2002; the discount without ``base`` is trec_eval's, with 2
+    LensKit's.
 
     Examples
     --------
@@ -420,11 +436,18 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.dcg_at(3)).item(0, "dcg@3")
     3.5
     """
-    return gain_sum(gain, discount_within(k))
+    _check_base(base)
+    return gain_sum(gain, discount_within(k, base))
 
 
 @labelled("ndcg", aliases={"ndcg_cut_{}": "ndcg@{}", "ndcg.{*}": _trec_gains})
-def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
+def ndcg_at(
+    k: int | None = None,
+    *,
+    gain: Gain = "linear",
+    base: float | None = None,
+    ideal: Literal["truth", "returned", "perfect"] = "truth",
+) -> pl.Expr:
     """
     Normalised DCG: DCG@k / DCG@k of the ideal list of all the user's items of grade > 0.
 
@@ -433,23 +456,34 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     k
         Cut-off of both lists; None means the whole lists.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping from every grade
-        present to its gain, ≥ 0 and not falling as the grade rises.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping from every grade present to its gain, ≥ 0 and not falling as the grade
+        rises.
+    base
+        A base b > 1 discounts by 1 / log_b(rank) instead, and not at all above rank b, as in the
+        paper.
+    ideal
+        The ideal list holds the items of the ``"truth"``, retrieved or not; only those that were
+        ``"returned"``, so that what is missing costs nothing; or it is ``"perfect"``: k items of
+        the truth's highest grade for every user (without k: as many as the user has).
 
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``ndcg@k``. Null for a user without an item of gain > 0.
+        Float64 in [0, 1], named ``ndcg@k``. Null for a user without an item of gain > 0; 0 where
+        the ideal is of what was returned, and that has none.
 
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``gain`` is unknown or not allowed.
+        If k is no whole number from 1, ``gain`` or ``ideal`` is unknown or not allowed, or ``base``
+        is not > 1.
 
     Notes
     -----
-    Reads ``relevance``, ``rank`` and ``ideal_rank``; ``relevant_at`` does not touch gains.
-    Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``, ``ndcg_cut_k``.
+    Reads ``relevance``, ``rank`` and ``ideal_rank``, and ``returned_ideal_rank`` or ``top_grade``
+    for these ideals; ``relevant_at`` touches the binary gain alone. Järvelin and Kekäläinen,
+    *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``, ``ndcg_cut_k``.
 
     Examples
     --------
@@ -459,10 +493,20 @@ def ndcg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.ndcg_at(3)).item(0, "ndcg@3"), 4)
     0.3066
     """
-    ideal = gain_sum(gain, discount_down_to(k, pl.col("ideal_rank")))
+    _check_base(base)
+    best = gain_sum(gain, discount_down_to(k, pl.col("ideal_rank"), base))
+    divisor = {
+        "truth": lambda: best,
+        "returned": lambda: gain_sum(
+            gain, discount_down_to(k, pl.col("returned_ideal_rank"), base)
+        ),
+        "perfect": lambda: _perfect_ideal(k, gain, base),
+    }[ideal]()
+    ratio = gain_sum(gain, discount_within(k, base)) / divisor
+    if ideal == "returned":
+        ratio = pl.when(divisor != 0).then(ratio).otherwise(0.0)
     # not `> 0`: NaN, the mark of a grade without a gain, must come through
-    ratio = gain_sum(gain, discount_within(k)) / ideal
-    return pl.when(ideal != 0).then(ratio.clip(upper_bound=1))  # sums in two orders round apart
+    return pl.when(best != 0).then(ratio.clip(upper_bound=1))  # sums in two orders round apart
 
 
 @labelled(
@@ -594,7 +638,27 @@ def gm_map() -> Mean:
     return Mean(average_precision(), floored_geometric_mean)
 
 
+def _perfect_ideal(k: int | None, gain: Gain, base: float | None) -> pl.Expr:
+    """DCG of k items of the highest grade."""
+    top = pl.lit(1.0) if gain == "binary" else gain_of(gain, pl.col("top_grade")).max()
+    if k is None:
+        weights = discount(pl.col("ideal_rank"), base).filter(gain_of(gain) > 0).sum()
+    elif k > _DEEPEST_PERFECT:
+        msg = f"ndcg_at: with ideal='perfect', k must not be above {_DEEPEST_PERFECT}, not {k}"
+        raise ValueError(msg)
+    else:
+        positions = pl.int_range(1, k + 1)
+        weights = pl.lit(pl.select(discount(positions, base).sum()).item())
+    return top * weights
+
+
 def _f(k: int | None, beta: float) -> pl.Expr:
     weight = beta * beta
     measure = share((1 + weight) * found(k), weight * R + (n if k is None else k))
     return measure.clip(upper_bound=1)  # 1 + β² rounds
+
+
+def _check_base(base: float | None) -> None:
+    if base is not None and base <= 1:
+        msg = f"base must be a number > 1, not {base}"
+        raise ValueError(msg)

@@ -4,10 +4,14 @@ import polars as pl
 
 from rankframe.labels import Gain, as_text
 
+_relevance = pl.col("relevance")
 
-def gain_of(gain: Gain) -> pl.Expr:
-    """The gain of a row, 0 for a grade ≤ 0; NaN where a mapping does not know the grade."""
-    grade = pl.col("relevance").cast(pl.Float64).clip(lower_bound=0)
+
+def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
+    """The gain of a grade, 0 if it is ≤ 0; NaN where a mapping does not know the grade."""
+    if gain == "binary":
+        return pl.col("relevant").cast(pl.Float64)
+    grade = of.cast(pl.Float64).clip(lower_bound=0)
     if gain == "linear":
         return grade
     if gain == "exponential":
@@ -18,7 +22,7 @@ def gain_of(gain: Gain) -> pl.Expr:
         return grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
     mapped = pl.when(grade == 0).then(0.0).otherwise(nan)
     for known, value in gains.items():
-        mapped = pl.when(pl.col("relevance") == known).then(value).otherwise(mapped)
+        mapped = pl.when(of == known).then(value).otherwise(mapped)
     return mapped
 
 
@@ -35,6 +39,7 @@ def stop_chance(max_grade: str) -> pl.Expr:
     return pl.when(grade <= top).then(chance).otherwise(float("nan"))
 
 
-def discount(position: pl.Expr) -> pl.Expr:
-    """1 / log2(position + 1)."""
-    return 1 / (position.cast(pl.Float64) + 1).log(2)
+def discount(position: pl.Expr, base: float | None = None) -> pl.Expr:
+    """1 / log2(position + 1), or with a base b 1 / log_b(position), and 1 above position b."""
+    place = position.cast(pl.Float64)
+    return 1 / ((place + 1).log(2) if base is None else place.log(base).clip(lower_bound=1))

@@ -1,5 +1,7 @@
 """Measures of the literature that model a reader, or weigh grades."""
 
+from typing import Literal
+
 import polars as pl
 
 from rankframe.labels import Gain, as_text, labelled
@@ -8,13 +10,12 @@ from rankframe.metrics.words import (
     R,
     blended_ratio,
     blended_ratios,
+    certain,
     count_within,
-    found,
     hits,
     judged,
     listed,
     misplaced,
-    n,
     rank,
     relevance,
     share,
@@ -130,7 +131,8 @@ def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -
     beta
         Weight of the gains; with 0 it is average precision.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping.
 
     Returns
     -------
@@ -169,7 +171,8 @@ def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     beta
         Weight of the gains.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping.
 
     Returns
     -------
@@ -207,7 +210,8 @@ def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     beta
         Weight of the gains.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping.
 
     Returns
     -------
@@ -243,7 +247,8 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     beta
         Weight of the gains.
     gain
-        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, or a mapping.
+        ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
+        item, or a mapping.
 
     Returns
     -------
@@ -308,14 +313,26 @@ def judged_at(k: int) -> pl.Expr:
 
 
 @labelled("auc")
-def auc() -> pl.Expr:
+def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> pl.Expr:
     """
     Area under the ROC curve within the list: share of (hit, miss) pairs in the right order.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    only_hits
+        A list of nothing but hits has no pair: ``"null"``, or ``"one"`` as in RePlay.
 
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``auc``. Null where the list has no hit, or nothing but hits.
+        Float64 in [0, 1], named ``auc@k``. Null where the first k have no hit, or nothing but hits.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or ``only_hits`` is unknown.
 
     Notes
     -----
@@ -329,8 +346,9 @@ def auc() -> pl.Expr:
     >>> judged.rank.evaluate(rf.auc()).item(0, "auc")
     0.5
     """
-    pairs = found(None) * (n - found(None))
-    return pl.when(pairs > 0).then(1 - misplaced() / pairs)
+    pairs = certain(k) * (listed(k) - certain(k))
+    in_order = pl.when(pairs > 0).then(1 - misplaced(k) / pairs)
+    return in_order if only_hits == "null" else in_order.when(certain(k) > 0).then(1.0)
 
 
 def _err(position: pl.Expr, survival: str, k: int | None, max_grade: float | None) -> pl.Expr:

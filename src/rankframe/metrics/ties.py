@@ -50,15 +50,17 @@ def precisions(k: int | None) -> pl.Expr:
     return ((linear + harmonic) / tied).filter(relevant).sum()
 
 
-def discount_within(k: int | None) -> pl.Expr:
+def discount_within(k: int | None, base: float | None = None) -> pl.Expr:
     """Expected discount of the item, 0 below k."""
-    column = "discounts" if k is None else f"discounts({k})"
+    parameters = [str(k or ""), *([] if base is None else [str(base)])]
+    column = "discounts" if k is base is None else f"discounts({';'.join(parameters)})"
     return (pl.col(column) / tied).fill_null(0.0)
 
 
-def persistence(p: float) -> pl.Expr:
-    """(1 − p)·p^(position − 1) in expectation."""
-    return pl.lit(p).pow(block - 1) * (1 - pl.lit(p).pow(tied)) / tied
+def persistence(p: float, k: int | None = None) -> pl.Expr:
+    """(1 − p)·p^(position − 1) in expectation, 0 below k."""
+    weight = pl.lit(p).pow(block - 1) * (1 - pl.lit(p).pow(_places(k))) / tied
+    return weight.fill_null(0.0)
 
 
 def blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
@@ -79,7 +81,7 @@ def level_gains() -> pl.Expr:
     return (gain_of("linear") * weight).sum()
 
 
-def misplaced() -> pl.Expr:
+def misplaced(k: int | None) -> pl.Expr:  # noqa: ARG001  (``certain`` refuses a cut)
     """Expected number of pairs of a relevant item and one above it that is not."""
     above = (block - 1 - hits_above) + (tied - tied_hits) / 2
     return above.filter(relevant).sum()

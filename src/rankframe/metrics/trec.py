@@ -19,6 +19,7 @@ from rankframe.metrics.words import (
     listed,
     n,
     persistence,
+    persistence_down_to,
     rank,
     relevance,
     relevant,
@@ -411,6 +412,8 @@ def rank_biased_precision(
     *,
     gain: Literal["binary", "graded", "user"] = "binary",
     max_grade: float | None = None,
+    k: int | None = None,
+    divide_by: Literal["one", "attainable"] = "one",
 ) -> pl.Expr:
     """
     Rank-biased precision: (1 − p)·Σ u·p^(rank − 1), u = 1 for a relevant item.
@@ -424,20 +427,27 @@ def rank_biased_precision(
         u = grade / the user's highest grade, which is trec_eval's.
     max_grade
         The highest grade of the scale, for ``"graded"``; None takes the highest in the truth.
+    k
+        Cut-off; None means the whole list.
+    divide_by
+        ``"attainable"`` divides by the best value that the list's min(k, length) places can hold.
 
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``rbp``. Null for a user without a relevant item (of grade > 0).
+        Float64 in [0, 1], named ``rbp@k``. Null for a user without a relevant item (of grade > 0).
 
     Raises
     ------
     ValueError
-        If p is not between 0 and 1, or ``gain`` is unknown.
+        If p is not between 0 and 1, k is no whole number from 1, or ``gain`` or ``divide_by`` is
+        unknown.
 
     Notes
     -----
-    Reads ``relevant`` or ``relevance`` and ``top_grade``, and ``rank``. Moffat and Zobel,
+    Reads ``relevant`` or ``relevance`` and ``top_grade``, and ``rank``; ``ideal_rank`` and
+    ``retrieved`` to divide. A grade above ``max_grade`` is useful more than once: with 1, grades
+    count as they are, as in ranx. Moffat and Zobel,
     *ACM TOIS* 27(1), 2008.
 
     Examples
@@ -449,13 +459,16 @@ def rank_biased_precision(
     0.625
     """
     _check_persistence(p)
-    weight = persistence(p)
-    if gain == "binary":
-        return where_relevant(weight.filter(relevant).sum())
-    grade = gain_of("linear")
+    grade = gain_of("binary" if gain == "binary" else "linear")
     top = pl.col("top_grade").max() if max_grade is None else pl.lit(float(max_grade))
-    top = grade.max() if gain == "user" else top
-    return pl.when(grade.max() > 0).then((grade * weight).sum() / top)
+    top = {"binary": pl.lit(1.0), "graded": top, "user": grade.max()}[gain]
+    value = (persistence(p, k) * grade).sum() / top
+    if divide_by == "attainable":
+        size = pl.col("retrieved")
+        places = size if k is None else pl.min_horizontal(size, k)
+        weight = persistence_down_to(places, pl.col("ideal_rank"), p)
+        value = share(value, (weight * grade).sum() / top)
+    return pl.when(grade.max() > 0).then(value)
 
 
 @labelled("rbp_residual", aliases={"rbp_resid": "rbp_residual"})

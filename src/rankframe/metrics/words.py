@@ -65,6 +65,11 @@ def found(k: ties.Cut) -> pl.Expr:
     return count_within(relevant, k)
 
 
+def certain(k: int | None) -> pl.Expr:
+    """The same, to divide by or to square: under ties only the whole list's number is certain."""
+    return found(None) if k is None else within(k).sum().cast(pl.Int64)
+
+
 @expected_as(ties.any_within)
 def any_within(k: int | None) -> pl.Expr:
     """1 if a relevant item is among the first k, else 0."""
@@ -84,15 +89,15 @@ def precisions(k: int | None) -> pl.Expr:
 
 
 @expected_as(ties.discount_within)
-def discount_within(k: int | None) -> pl.Expr:
+def discount_within(k: int | None, base: float | None = None) -> pl.Expr:
     """The discount of an item's rank, 0 below k."""
-    return discount_down_to(k, rank)
+    return discount_down_to(k, rank, base)
 
 
 @expected_as(ties.persistence)
-def persistence(p: float) -> pl.Expr:
-    """(1 − p)·p^(rank − 1), the weight of a rank for a reader who goes on with chance p."""
-    return (1 - p) * pl.lit(p).pow(rank - 1)
+def persistence(p: float, k: int | None = None) -> pl.Expr:
+    """(1 − p)·p^(rank − 1), the weight of a rank for one who reads on with chance p; 0 below k."""
+    return persistence_down_to(k, rank, p)
 
 
 @expected_as(ties.blended_ratios)
@@ -114,9 +119,9 @@ def level_gains() -> pl.Expr:
 
 
 @expected_as(ties.misplaced)
-def misplaced() -> pl.Expr:
-    """Number of pairs of a relevant item and one above it that is not."""
-    return (rank - hits).filter(within(None)).sum()
+def misplaced(k: int | None) -> pl.Expr:
+    """Number of pairs of a relevant item among the first k and one above it that is not."""
+    return (rank - hits).filter(within(k)).sum()
 
 
 @expected_as(ties.kept_of_bpref)
@@ -143,9 +148,15 @@ def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
     return (gain_of(gain) * weight).sum()
 
 
-def discount_down_to(k: int | None, position: pl.Expr) -> pl.Expr:
+def discount_down_to(k: int | None, position: pl.Expr, base: float | None = None) -> pl.Expr:
     """The discount of a position, 0 below k."""
-    return pl.when(_inside(position, k)).then(discount(position)).otherwise(0.0)
+    return pl.when(_inside(position, k)).then(discount(position, base)).otherwise(0.0)
+
+
+def persistence_down_to(k: pl.Expr | int | None, position: pl.Expr, p: float) -> pl.Expr:
+    """The weight of a position for such a reader, 0 below k."""
+    weight = (1 - p) * pl.lit(p).pow(position - 1)
+    return pl.when(_inside(position, k)).then(weight).otherwise(0.0)
 
 
 def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:

@@ -1,0 +1,196 @@
+"""Ratios of rankframe to plain polars, and of rankframe to itself: ``python -m benchmarks.ratios``.
+
+All in one process, baseline and candidate in turn, the tables in memory. Ends with status 1 if a
+target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import polars as pl
+
+import rankframe as rf
+from benchmarks import report
+from benchmarks.data import Ids, files
+from benchmarks.suites import FIVE, GRID
+from benchmarks.timing import alternate
+
+EXPRESSIONS = [rf.metric(label) for label in FIVE]
+
+Call = Callable[[], object]
+
+
+class Comparison(NamedTuple):
+    """A candidate, its baseline, and how many times as long it may take."""
+
+    name: str
+    target: float
+    baseline: Call
+    candidate: Call
+
+
+class Tables(NamedTuple):
+    """A run with ranks, the same with scores only, and the truth."""
+
+    run: pl.DataFrame
+    scored: pl.DataFrame
+    truth: pl.DataFrame
+
+    def join(self) -> object:
+        """Find the hits: the floor."""
+        return self.run.join(self.truth, on=["user", "item"])
+
+    def five(self) -> object:
+        """Evaluate five metrics."""
+        return rf.evaluate(self.run, *FIVE, truth=self.truth)
+
+    def grid(self) -> object:
+        """Evaluate the grid."""
+        return rf.evaluate(self.run, *GRID, truth=self.truth)
+
+    def five_by_score(self) -> object:
+        """Evaluate five metrics, the ranks made on the way."""
+        return rf.evaluate(self.scored, *FIVE, truth=self.truth)
+
+    def shuffled(self) -> Tables:
+        """Put the rows in random order."""
+        return Tables(*(frame.sample(fraction=1, shuffle=True, seed=1) for frame in self))
+
+
+def comparisons(shapes: list[str], *, small: bool) -> Iterator[Comparison]:
+    """Give all comparisons, each when it is its turn, so that few tables are in memory."""
+    for shape, target in {"a": 1.3, "b": 1.7, "c": 2.0}.items():
+        if shape in shapes:
+            tables = load(shape, "integer", small=small)
+            yield Comparison(f"five metrics / join, ({shape})", target, tables.join, tables.five)
+            yield Comparison(f"grid / five metrics, ({shape})", 1.8, tables.five, tables.grid)
+            texts = load(shape, "string", small=small)
+            yield Comparison(f"string / integer ids, ({shape})", 1.8, tables.five, texts.five)
+            name = f"from scores / from ranks, ({shape})"
+            yield Comparison(name, 2.3, tables.five, tables.five_by_score)
+    if "a" in shapes:
+        yield from on_a(load("a", "integer", small=small))
+
+
+def on_a(tables: Tables) -> Iterator[Comparison]:
+    """Compare what has a target on (a) only."""
+    mixed = tables.shuffled()
+    yield Comparison("five metrics / join, (a) shuffled", 1.2, mixed.join, mixed.five)
+    name = "from scores / from ranks, (a) shuffled"
+    yield Comparison(name, 3.0, mixed.five, mixed.five_by_score)
+
+    judged = rf.judge(tables.run, tables.truth)
+    grouped = judged.lazy().group_by("user").agg(pl.col("rank").sum())
+    yield Comparison(
+        "judged table, five metrics / group_by sum, (a)",
+        2.0,
+        grouped.collect,
+        lambda: rf.evaluate(judged, *FIVE),
+    )
+
+    def compose(rows: pl.LazyFrame) -> pl.LazyFrame:
+        return rf.relevant(rows).group_by("user").agg(EXPRESSIONS)
+
+    street = rf.judge(tables.run.lazy(), tables.truth)
+    yield Comparison(
+        "composed by hand / per_user, (a)",
+        1.3,
+        lambda: rf.per_user(tables.run, *FIVE, truth=tables.truth),
+        lambda: compose(street).collect(),
+    )
+    yield Comparison(
+        "composed by hand / per_user, (a) judged",
+        1.3,
+        lambda: rf.per_user(judged, *FIVE),
+        lambda: compose(judged.lazy()).collect(),
+    )
+
+
+def load(shape: str, ids: Ids, *, small: bool) -> Tables:
+    """Read the tables of a shape."""
+    made = files(shape, ids, small=small)
+    run = pl.read_parquet(made.run)
+    return Tables(run.drop("score"), run.drop("rank"), pl.read_parquet(made.truth))
+
+
+# Start-up takes fresh processes, which tell their seconds.
+
+CLOCK = "from time import perf_counter; begin = perf_counter(); {}; print(perf_counter() - begin)"
+FIRST_CALL = """
+import polars as pl
+import rankframe as rf
+run = pl.DataFrame({"user": [i // 10 for i in range(100)], "item": list(range(100))})
+run = run.with_columns(rank=pl.col("item") % 10 + 1)
+truth = run.select("user", "item").gather_every(3)
+""" + CLOCK.format(f"run.rank.evaluate(*{FIVE}, truth=truth)")
+
+
+def start_up(rounds: int) -> Iterator[list[object]]:
+    """Compare the imports, and time the first call."""
+    codes = [CLOCK.format("import polars"), CLOCK.format("import rankframe"), FIRST_CALL]
+    turns = [[_fresh(code) for code in codes] for _ in range(rounds + 1)]
+    polars, own, call = map(median, zip(*turns[1:], strict=True))  # the first fills disk caches
+    yield _row("import rankframe / import polars", polars, own, 1.15)
+    yield _row("first call, 100 rows / 20 ms", 0.02, call, 1.0)
+
+
+def _fresh(code: str) -> float:
+    ended = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return float(ended.stdout)
+
+
+def _row(name: str, baseline: float, candidate: float, target: float) -> list[object]:
+    ratio = candidate / baseline
+    verdict = "pass" if ratio <= target else "FAIL"
+    return [
+        name,
+        round(baseline * 1e3, 2),
+        round(candidate * 1e3, 2),
+        f"{ratio:.2f}",
+        target,
+        verdict,
+    ]
+
+
+def main() -> None:
+    """Measure and print all ratios."""
+    options = _options()
+    columns = [
+        "candidate / baseline",
+        "baseline, ms",
+        "candidate, ms",
+        "ratio",
+        "target",
+        "verdict",
+    ]
+    rows = []
+    for name, target, baseline, candidate in comparisons(options.shapes, small=options.small):
+        rows.append(_row(name, *alternate(baseline, candidate, options.rounds), target))
+        print(*rows[-1], sep="\t", flush=True)
+    rows += start_up(options.rounds)
+    table = pl.DataFrame(rows, schema=columns, orient="row", strict=False)
+    print(report.markdown(table))
+    if not options.small:
+        report.fill(Path(__file__).parent / "README.md", "ratios", report.markdown(table))
+    sys.exit("FAIL" in table["verdict"])
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.ratios", description=__doc__)
+    parser.add_argument("--small", action="store_true", help="1/50 of the users; keeps no results")
+    parser.add_argument("--shapes", nargs="+", choices=["a", "b", "c"], default=["a", "b", "c"])
+    parser.add_argument("--rounds", type=int, default=9)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

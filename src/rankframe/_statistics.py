@@ -1,0 +1,309 @@
+"""The statistics, on arrays of numpy. SciPy knows the distributions; resampling is matrix algebra.
+
+Imported by a verb when it needs it: numpy, SciPy and tqdm are the extra ``stats``. Undefined is NaN
+here, and null in the frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from statistics import NormalDist
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+from tqdm.auto import tqdm
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Bits: TypeAlias = npt.NDArray[np.bool_]
+Advance: TypeAlias = Callable[[int], object]
+
+
+class Outcome(NamedTuple):
+    """A p-value and the ends of an interval, for each column of a matrix."""
+
+    p: Array
+    low: Array
+    high: Array
+
+
+class Joint(NamedTuple):
+    """All pairs of systems at once: distances in units of the studentised range."""
+
+    distance: Array
+    freedom: float
+    margin: float  # half of a simultaneous interval, or NaN
+    note: str | None
+
+    def p(self, pair: tuple[int, int]) -> float:
+        """The p-value of a pair by itself."""
+        distance = self.distance[pair] / np.sqrt(2)
+        return float(2 * stats.t.sf(distance, self.freedom))  # pyright: ignore
+
+    def adjusted(self, pair: tuple[int, int]) -> float:
+        """The p-value of a pair among all pairs."""
+        distance, systems = self.distance[pair], len(self.distance)
+        return float(stats.studentized_range.sf(distance, systems, self.freedom))  # pyright: ignore
+
+
+class Resampling(NamedTuple):
+    """How often, and from which seed."""
+
+    times: int
+    seed: int
+
+
+#: Shown when resampling takes longer than this, in seconds.
+PATIENCE = 2.0
+
+#: Sums that differ by less than this share of Σ|d| are one sum, added up in two orders.
+_ROUNDING = 1e-10
+
+_CELLS = 2**22  # of the random matrix that is held at a time
+
+
+def differences(here: Array, there: Array) -> Array:
+    """Subtract, and take off the rounding of float sums: what is left is a difference or a tie."""
+    return rounded(here - there, np.abs([here, there]))
+
+
+def rounded(values: Array, sizes: Array | None = None) -> Array:
+    """Round to the thirteenth digit of the largest of the sizes, or else of the values."""
+    size = np.abs(values if sizes is None else sizes).max(initial=0)
+    decimals = 13 - int(np.ceil(np.log10(size))) if size > 0 else 0
+    return np.round(values, min(decimals, 300))
+
+
+def differs(matrix: Array) -> Bits:
+    """Tell which columns have a variance."""
+    low, high = matrix.min(axis=0, initial=np.inf), matrix.max(axis=0, initial=-np.inf)
+    return np.asarray(low < high, np.bool_)
+
+
+def in_matrices(
+    vectors: Sequence[Array], reduce: Callable[[Array, Advance], Outcome], times: int
+) -> Outcome:
+    """Reduce vectors of one length as columns of one matrix: so they share each draw.
+
+    The bar is shown where it takes long.
+    """
+    whole = Outcome(*(np.full(len(vectors), np.nan) for _ in Outcome._fields))
+    places: dict[int, list[int]] = {}
+    for place, vector in enumerate(vectors):
+        places.setdefault(len(vector), []).append(place)
+    with tqdm(total=times * len(places), delay=PATIENCE, leave=False, disable=None) as bar:
+        for together in places.values():
+            part = reduce(np.column_stack([vectors[place] for place in together]), bar.update)
+            for into, values in zip(whole, part, strict=True):
+                into[together] = values
+    return whole
+
+
+# ------------------------------------------------------------------ tests of paired differences
+
+
+def t_test(matrix: Array, confidence: float) -> Outcome:
+    """Student's paired t, and its interval of the mean."""
+    outcome = _undefined(matrix)
+    varied = differs(matrix)
+    if varied.any():
+        test = stats.ttest_1samp(matrix[:, varied], 0.0, axis=0)
+        low, high = test.confidence_interval(confidence)
+        for into, values in zip(outcome, (test.pvalue, low, high), strict=True):
+            into[varied] = values
+    return outcome
+
+
+def wilcoxon(matrix: Array, confidence: float) -> Outcome:
+    """Wilcoxon's signed ranks; the interval is that of the mean."""
+    outcome = t_test(matrix, confidence)
+    for place, column in enumerate(matrix.T):
+        if len(column):
+            outcome.p[place] = stats.wilcoxon(column).pvalue if column.any() else 1.0
+    return outcome
+
+
+def randomization(
+    matrix: Array, confidence: float, resampling: Resampling, advance: Advance
+) -> Outcome:
+    """Fisher's randomisation: the share of sign patterns whose sum is as far from 0, or further."""
+    outcome = t_test(matrix, confidence)
+    observed, size = np.abs(matrix.sum(axis=0)), np.abs(matrix).sum(axis=0)
+    least = observed - _ROUNDING * size
+    few = np.count_nonzero(matrix, axis=0) <= np.log2(resampling.times)
+    for place in np.flatnonzero(few & (len(matrix) > 0)):
+        sums = _all_sums(matrix[:, place])
+        outcome.p[place] = np.mean(np.abs(sums) >= least[place])
+    if not few.all():
+        many = matrix[:, ~few]
+        as_far = np.zeros(many.shape[1], int)
+        for signs in _signs(len(many), resampling, advance):
+            as_far += (np.abs(signs @ many) >= least[~few]).sum(axis=0)
+        outcome.p[~few] = (as_far + 1) / (resampling.times + 1)
+    return outcome
+
+
+def bootstrap(
+    matrix: Array, confidence: float, resampling: Resampling, advance: Advance, *, bca: bool = True
+) -> Outcome:
+    """Resample users with replacement: BCa or percentile interval, and the p-value of Sakai's test.
+
+    The test asks how often the t statistic of a resample, shifted to the mean 0, is as far from 0.
+    """
+    outcome = _undefined(matrix)
+    if not (varied := differs(matrix)).any():
+        return outcome
+    values = matrix[:, varied]
+    mean = values.mean(axis=0)
+    centred = values - mean
+    blocks = [
+        (counts @ centred / len(values), counts @ centred**2 / len(values))
+        for counts in _counts(len(values), resampling, advance)
+    ]
+    shifts, squares = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    deviation = np.sqrt(np.maximum(squares - shifts**2, 0))
+    # |shift| / deviation ≥ |mean| / std, without the division: a resample may have no variance
+    as_far = np.abs(shifts) * values.std(axis=0) >= np.abs(mean) * deviation * (1 - _ROUNDING)
+    outcome.p[varied] = (as_far.sum(axis=0) + 1) / (resampling.times + 1)
+    tail = (1 - confidence) / 2
+    for place, column, around in zip(np.flatnonzero(varied), shifts.T, centred.T, strict=True):
+        tails = _bca_tails(tail, column, around) if bca else np.array([tail, 1 - tail])
+        ends = matrix[:, place].mean() + np.quantile(column, tails)
+        # products of matrices differ in the last bit with the number of threads
+        outcome.low[place], outcome.high[place] = rounded(ends)
+    return outcome
+
+
+def _undefined(matrix: Array) -> Outcome:
+    return Outcome(*(np.full(matrix.shape[1], np.nan) for _ in Outcome._fields))
+
+
+def _all_sums(column: Array) -> Array:
+    """Give the sum of every pattern of signs; a difference of 0 has no sign."""
+    sums = np.zeros(1)
+    for value in column[column != 0]:
+        sums = np.concatenate([sums + value, sums - value])
+    return sums
+
+
+def _signs(users: int, resampling: Resampling, advance: Advance) -> Iterator[Array]:
+    """Draw blocks of rows of +1 and −1, one row a resample."""
+    source = np.random.PCG64(resampling.seed)
+    words = -(-users // 64)
+    for rows in _block_sizes(users, resampling.times):
+        # the raw bits: these are the same on every machine and in every version of numpy
+        drawn = source.random_raw(rows * words).astype("<u8").view(np.uint8).reshape(rows, -1)
+        bits = np.unpackbits(drawn, axis=1, count=users, bitorder="little")
+        yield bits.astype(np.float64) * 2 - 1
+        advance(rows)
+
+
+def _counts(users: int, resampling: Resampling, advance: Advance) -> Iterator[Array]:
+    """Draw blocks of rows that say how often each user is in a resample.
+
+    The draws are those of ``scipy.stats.bootstrap(…, rng=seed)``.
+    """
+    generator = np.random.default_rng(resampling.seed)
+    for rows in _block_sizes(users, resampling.times):
+        drawn = generator.integers(0, users, (rows, users)) + users * np.arange(rows)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=rows * users)
+        yield counts.reshape(rows, users).astype(np.float64)
+        advance(rows)
+
+
+def _block_sizes(users: int, times: int) -> Iterator[int]:
+    rows = max(1, _CELLS // users)
+    for start in range(0, times, rows):
+        yield min(rows, times - start)
+
+
+def _bca_tails(tail: float, shifts: Array, centred: Array) -> Array:
+    """Correct the tails for bias and acceleration (Efron 1987), which of a mean is its skewness."""
+    slack = _ROUNDING * np.abs(centred).mean()
+    below = ((shifts < -slack).mean() + (shifts <= slack).mean()) / 2
+    least = 0.5 / len(shifts)  # few resamples may all fall on one side
+    below = min(max(below, least), 1 - least)
+    acceleration = (centred**3).sum() / (6 * (centred**2).sum() ** 1.5)
+    normal = NormalDist()
+    bias = normal.inv_cdf(below)
+
+    def moved(share: float) -> float:
+        shifted = bias + normal.inv_cdf(share)
+        return normal.cdf(bias + shifted / (1 - acceleration * shifted))
+
+    return np.array([moved(tail), moved(1 - tail)])
+
+
+# ------------------------------------------------------------------ all systems at once
+
+
+def tukey(matrix: Array, confidence: float) -> Joint:
+    """Tukey's honest significant differences of the columns, the users being blocks.
+
+    The residuals are those of the two-way analysis of variance; for two systems it is the paired t.
+    """
+    users, systems = matrix.shape
+    if users < 2:
+        return _no_joint(systems)
+    means = matrix.mean(axis=0)
+    residuals = differences(matrix, np.add.outer(matrix.mean(axis=1) - matrix.mean(), means))
+    freedom = (users - 1) * (systems - 1)
+    error = np.sqrt((residuals**2).sum() / freedom / users)
+    if not error:
+        return _no_joint(systems)
+    distance = np.abs(np.subtract.outer(means, means)) / error
+    margin = critical(confidence, systems, freedom) * float(error)
+    return Joint(distance, freedom, margin, None)
+
+
+def friedman(matrix: Array) -> Joint:
+    """Nemenyi's comparison of the mean ranks of the columns, after Friedman's test.
+
+    Ties shrink the variance of the ranks, as they do in Friedman's statistic.
+    """
+    users, systems = matrix.shape
+    if users < 2:
+        return _no_joint(systems)
+    ranks = stats.rankdata(rounded(matrix), axis=1)
+    means = ranks.mean(axis=0)
+    variance = ranks.var(axis=1, ddof=1).mean()
+    if not variance:
+        return _no_joint(systems)
+    distance = np.abs(np.subtract.outer(means, means)) / np.sqrt(variance / users)
+    note = None
+    if systems > 2:
+        omnibus = stats.friedmanchisquare(*ranks.T)
+        note = f"Friedman: chi² = {omnibus.statistic:.4g}, p = {omnibus.pvalue:.3g}"
+    return Joint(distance, np.inf, np.nan, note)
+
+
+def _no_joint(systems: int) -> Joint:
+    return Joint(np.full((systems, systems), np.nan), 1, np.nan, None)
+
+
+@cache
+def critical(confidence: float, systems: int, freedom: float) -> float:
+    """The range that the means of equal systems exceed by chance this seldom."""
+    return float(stats.studentized_range.ppf(confidence, systems, freedom))
+
+
+# ------------------------------------------------------------------ corrections
+
+
+def corrected(p: Array, correction: str | None) -> Array:
+    """Adjust p-values for their number; those that are NaN are none."""
+    adjusted = p.copy()
+    given = p[~np.isnan(p)]
+    number = len(given)
+    if correction == "bonferroni":
+        given = np.minimum(given * number, 1)
+    elif correction == "bh" and number:
+        given = stats.false_discovery_control(given)
+    elif correction == "holm":
+        order = np.argsort(given)
+        steps = given[order] * np.arange(number, 0, -1)
+        given[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    adjusted[~np.isnan(p)] = given
+    return adjusted

@@ -1,0 +1,547 @@
+"""One row a user → one row a pair of systems: what a difference means, and who gained.
+
+The rows are collected once, and SciPy does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import isnan, nan
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, Unpack, get_args
+
+import polars as pl
+
+from rankframe._frames import Frame, FrameT, leave
+from rankframe.errors import RankingDataError
+from rankframe.evaluate import Options, UserValues, user_values
+from rankframe.labels import Metric, whole_number
+from rankframe.metrics.core import (
+    attainable_precision_at,
+    attainable_recall_at,
+    precision_at,
+    recall_at,
+)
+from rankframe.metrics.trec import num_relevant
+from rankframe.summarize import (
+    asked_resampling,
+    check_choice,
+    check_confidence,
+    check_numbers,
+    made_schema,
+)
+
+if TYPE_CHECKING:
+    from rankframe._statistics import Array, Outcome, Resampling
+
+Test: TypeAlias = Literal["t", "wilcoxon", "randomization", "bootstrap", "tukey", "friedman"]
+Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
+
+_COMPARISON = {
+    "users": pl.Int64,
+    **dict.fromkeys(("mean", "baseline_mean", "difference", "ci_low", "ci_high"), pl.Float64),
+    **dict.fromkeys(("p_value", "p_adjusted", "effect_size"), pl.Float64),
+    **dict.fromkeys(("wins", "ties", "losses"), pl.Int64),
+    "note": pl.String,
+}
+_CHANGES = ("hits_change", "precision_change", "recall_change")
+_LEVELS = ("precision", "recall", "attainable_precision", "attainable_recall")
+_DIAGNOSIS = {
+    **dict.fromkeys(("relevant_low", "relevant_high", "users"), pl.Int64),
+    **dict.fromkeys(_CHANGES, pl.Float64),
+    "reading": pl.String,
+    **dict.fromkeys(_LEVELS, pl.Float64),
+}
+
+
+def compare(
+    frame: FrameT,
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = "model",
+    baseline: object = None,
+    test: Test = "t",
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Compare systems on the users that they share: differences, intervals and tests.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run.
+    *metrics
+        Labels or expressions, as in ``per_user``.
+    truth
+        The truth that judges the run.
+    by
+        The column that tells the systems apart; further columns are segments, in each of which the
+        systems are compared: ``by=["model", "country"]``.
+    baseline
+        The system that the others are compared with; by default every pair is compared.
+    test
+        ``"t"``: paired t; ``"wilcoxon"``: signed ranks; ``"randomization"``: signs of the
+        differences flipped, p = (b + 1)/(n + 1), exact where there are no more patterns than
+        ``resamples``; ``"bootstrap"``: the t statistic of shifted resamples. And for many systems
+        at once, on the users that all share: ``"tukey"``: honest significant differences,
+        ``"friedman"``: Friedman's test, of which ``note`` tells, and Nemenyi's comparison.
+    correction
+        For the number of comparisons in this call: ``"holm"``, ``"bonferroni"``, ``"bh"``
+        (Benjamini and Hochberg), or None. ``"tukey"`` and ``"friedman"`` bring their own, over all
+        pairs for one metric in one segment.
+    confidence
+        How often an interval, by itself, shall cover the true difference; of ``"tukey"`` all of a
+        metric together.
+    resamples
+        Number of sign patterns or bootstrap resamples; all metrics and systems share them.
+    seed
+        Of the resamples; one seed gives the same numbers everywhere.
+    **options
+        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        A row for each segment, metric and pair: segments…, ``metric``, the system (called as in
+        ``by``), ``baseline``, ``users`` (on whom both are defined; the rest is about them),
+        ``mean``, ``baseline_mean``, ``difference``, its interval ``ci_low`` to ``ci_high`` (BCa for
+        ``"bootstrap"``, simultaneous for ``"tukey"``, else Student's), ``p_value``, ``p_adjusted``,
+        ``effect_size`` (Cohen's d of paired data: mean / standard deviation of the differences),
+        ``wins``, ``ties``, ``losses`` (users whose value is higher, equal, lower) and ``note``,
+        which says why a number is null.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are no
+        two systems.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, ``baseline`` is no system,
+        or a metric is no value of one user, such as ``gmap``.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    A user who is missing from a run is a miss, by ``users="truth"``. M. D. Smucker, J. Allan and
+    B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar, *JMLR* 7,
+    2006, for Friedman and Nemenyi.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> rf.compare(run, "rr", truth=truth, baseline="old").select("model", "difference", "p_value")
+    shape: (1, 3)
+    ┌───────┬────────────┬──────────┐
+    │ model ┆ difference ┆ p_value  │
+    │ ---   ┆ ---        ┆ ---      │
+    │ str   ┆ f64        ┆ f64      │
+    ╞═══════╪════════════╪══════════╡
+    │ new   ┆ 0.194444   ┆ 0.335589 │
+    └───────┴────────────┴──────────┘
+    """
+    comparison = comparison_of(
+        user_values(frame, metrics, truth=truth, by=by, **options),
+        baseline=baseline,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+    )
+    return leave(comparison, like=frame)
+
+
+def comparison_of(
+    values: UserValues,
+    *,
+    baseline: object,
+    test: Test,
+    correction: Correction | None,
+    confidence: float,
+    resamples: int,
+    seed: int,
+) -> pl.LazyFrame:
+    """Plan a comparison of values that are there."""
+    check_confidence(confidence)
+    check_choice("test", test, get_args(Test))
+    check_choice("correction", correction, (*get_args(Correction), None))
+    resampling = asked_resampling(resamples, seed)
+    _check_systems("compare", values)
+    check_numbers(values)
+    made = made_schema("compare", values, {"metric": pl.String, "baseline": None, **_COMPARISON})
+    model, *segments = values.by
+    order = [*segments, "metric", model, "baseline", *_COMPARISON]
+    schema = {name: made[model if name == "baseline" else name] for name in order}
+    reduce = partial(
+        _compared,
+        values=values,
+        baseline=baseline,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        resampling=resampling,
+    )
+    return values.rows.map_batches(reduce, schema=schema)
+
+
+def diagnose(
+    frame: FrameT,
+    /,
+    k: int,
+    *,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = "model",
+    baseline: object,
+    bins: int = 4,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Tell who gained where mean recall@k and mean precision@k change: users in bins of R.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run.
+    k
+        Cut-off.
+    truth
+        The truth that judges the run.
+    by
+        The column that tells the systems apart; further columns are segments.
+    baseline
+        The system that the others are compared with.
+    bins
+        How many bins of users, at most: users of equal R, the number of their relevant items, stay
+        together.
+    **options
+        All other keywords of ``per_user``: ``users``, ``relevant_at``…, and the columns that play
+        the roles.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        For each system and segment a row for each bin, and last one for all users, whose bounds
+        are null: by…, ``relevant_low`` and ``relevant_high`` (least and greatest R), ``users``, the
+        mean ``hits_change``, ``precision_change`` and ``recall_change``, and their ``reading``:
+        "better overall", "worse overall", "unchanged", "better for users with few relevant items,
+        worse for users with many", or "better for users with many relevant items, worse for users
+        with few". Then the system's mean ``precision`` and ``recall`` beside the best that these
+        users' R allow, ``attainable_precision`` and ``attainable_recall``.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or there are no two systems.
+    ValueError
+        If k or ``bins`` is no whole number from 1, ``baseline`` is no system, or an option is
+        unknown or out of range.
+
+    Notes
+    -----
+    For one user recall@k and precision@k rise and fall together, since both count the same hits.
+    Their means can part: mean recall weighs users with few relevant items, mean precision those
+    with many.
+
+    Examples
+    --------
+    >>> old = pl.DataFrame({"user": ["A", "A", "B"], "item": [1, 2, 9], "rank": [1, 2, 1]})
+    >>> new = pl.DataFrame({"user": ["A", "B"], "item": [101, 101], "rank": [1, 1]})
+    >>> run = pl.concat([f.with_columns(model=pl.lit(m)) for f, m in [(old, "old"), (new, "new")]])
+    >>> truth = pl.DataFrame({"user": ["A"] * 100 + ["B"] * 20, "item": range(1, 121)})
+    >>> change = rf.diagnose(run, 10, truth=truth, baseline="old")
+    >>> change.select("relevant_low", "users", "hits_change", "precision_change", "recall_change")
+    shape: (3, 5)
+    ┌──────────────┬───────┬─────────────┬──────────────────┬───────────────┐
+    │ relevant_low ┆ users ┆ hits_change ┆ precision_change ┆ recall_change │
+    │ ---          ┆ ---   ┆ ---         ┆ ---              ┆ ---           │
+    │ i64          ┆ i64   ┆ f64         ┆ f64              ┆ f64           │
+    ╞══════════════╪═══════╪═════════════╪══════════════════╪═══════════════╡
+    │ 20           ┆ 1     ┆ 1.0         ┆ 0.1              ┆ 0.05          │
+    │ 100          ┆ 1     ┆ -2.0        ┆ -0.2             ┆ -0.02         │
+    │ null         ┆ 2     ┆ -0.5        ┆ -0.05            ┆ 0.015         │
+    └──────────────┴───────┴─────────────┴──────────────────┴───────────────┘
+    >>> change["reading"].last()
+    'better for users with few relevant items, worse for users with many'
+    """
+    k, bins = whole_number("k", k), whole_number("bins", bins)
+    measures = (precision_at, recall_at, attainable_precision_at, attainable_recall_at)
+    levels = [measure(k).alias(name) for measure, name in zip(measures, _LEVELS, strict=True)]
+    metrics = [num_relevant().alias("total"), *levels]
+    values = user_values(frame, metrics, truth=truth, by=by, **options)
+    _check_systems("diagnose", values)
+    schema = made_schema("diagnose", values, _DIAGNOSIS)
+    reduce = partial(_diagnosed, values=values, k=k, baseline=baseline, bins=bins)
+    return leave(values.rows.map_batches(reduce, schema=schema), like=frame)
+
+
+def _check_systems(verb: str, values: UserValues) -> None:
+    if not values.by:
+        msg = f"{verb} needs the column that tells the systems apart: name it in by="
+        raise ValueError(msg)
+
+
+# ------------------------------------------------------------------ one row a user → one a pair
+
+
+class _Matrix(NamedTuple):
+    """A metric in a segment: a row for each user, a column for each system, NaN where undefined."""
+
+    segment: int
+    metric: str
+    values: Array
+
+
+class _Pair(NamedTuple):
+    """Two systems on the users that they share."""
+
+    segment: int
+    metric: str
+    model: int
+    baseline: int
+    here: Array
+    there: Array
+    difference: Array
+
+
+class _Tested(NamedTuple):
+    """Numbers and a note for each pair."""
+
+    outcome: Outcome
+    adjusted: Array
+    notes: list[str | None]
+
+
+def _compared(
+    rows: pl.DataFrame,
+    *,
+    values: UserValues,
+    baseline: object,
+    test: Test,
+    correction: Correction | None,
+    confidence: float,
+    resampling: Resampling,
+) -> pl.DataFrame:
+    model, *segments = values.by
+    models = _systems(rows, model, baseline)
+    joint = test in ("tukey", "friedman")
+    matrices = list(_matrices(rows, values, models, complete=joint))
+    wanted = _wanted(models.to_list(), baseline)
+    pairs = [_pair(matrix, *pair) for matrix in matrices for pair in wanted]
+    if joint:
+        tested = _test_jointly(matrices, pairs, test, correction, confidence)
+    else:
+        tested = _test_pairs(pairs, test, correction, confidence, resampling)
+    places = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
+    return (
+        pl.DataFrame([_numbers(pair) for pair in pairs])
+        .select(
+            *(places[name].gather([pair.segment for pair in pairs]) for name in segments),
+            pl.Series("metric", [pair.metric for pair in pairs]),
+            models.gather([pair.model for pair in pairs]).alias(model),
+            models.gather([pair.baseline for pair in pairs]).alias("baseline"),
+            *("users", "mean", "baseline_mean", "difference"),
+            pl.Series("ci_low", tested.outcome.low),
+            pl.Series("ci_high", tested.outcome.high),
+            pl.Series("p_value", tested.outcome.p),
+            pl.Series("p_adjusted", tested.adjusted),
+            *("effect_size", "wins", "ties", "losses"),
+            pl.Series("note", tested.notes, pl.String),
+        )
+        .with_columns(pl.selectors.float().exclude(segments, model, "baseline").fill_nan(None))
+    )
+
+
+def _systems(rows: pl.DataFrame, model: str, baseline: object) -> pl.Series:
+    systems = rows[model].unique().sort()
+    names = systems.to_list()
+    if len(names) < 2:
+        msg = f"column {model!r}: to compare takes two systems, and there is only {names[0]!r}"
+        raise RankingDataError(msg)
+    if baseline is not None and baseline not in names:
+        msg = f"baseline must be one of {', '.join(map(repr, names[:10]))}, not {baseline!r}"
+        raise ValueError(msg)
+    return systems
+
+
+def _wanted(models: list[object], baseline: object) -> list[tuple[int, int]]:
+    """Pair the systems: with the baseline, or each with those before it."""
+    if baseline is None:
+        return [
+            (one, other) for other in range(len(models)) for one in range(other + 1, len(models))
+        ]
+    other = models.index(baseline)
+    return [(one, other) for one in range(len(models)) if one != other]
+
+
+def _matrices(
+    rows: pl.DataFrame, values: UserValues, models: pl.Series, *, complete: bool
+) -> Iterator[_Matrix]:
+    """Spread the rows; ``complete`` leaves out users for whom a system is undefined."""
+    import numpy as np
+
+    model, *segments = values.by
+    names = [one.name for one in values.asked]
+    columns = models.to_frame().with_row_index("__rankframe_column")
+    rows = rows.sort(segments) if segments else rows
+    groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
+    for segment, group in enumerate(groups):
+        users = group.select(values.user).drop_nulls().unique().sort(values.user)
+        placed = group.join(users.with_row_index("__rankframe_row"), on=values.user)
+        placed = placed.join(columns, on=model)
+        cube = np.full((len(users), len(models), len(names)), np.nan)
+        where = placed["__rankframe_row"].to_numpy(), placed["__rankframe_column"].to_numpy()
+        cube[where] = placed.select(pl.col(names).cast(pl.Float64)).to_numpy()
+        for place, name in enumerate(names):
+            matrix = cube[:, :, place]
+            keep = ~np.isnan(matrix).any(axis=1) if complete else slice(None)
+            yield _Matrix(segment, name, matrix[keep])
+
+
+def _pair(matrix: _Matrix, model: int, baseline: int) -> _Pair:
+    import numpy as np
+
+    from rankframe._statistics import differences
+
+    here, there = matrix.values[:, model], matrix.values[:, baseline]
+    shared = ~np.isnan(here - there)
+    here, there = here[shared], there[shared]
+    change = differences(here, there)
+    return _Pair(matrix.segment, matrix.metric, model, baseline, here, there, change)
+
+
+def _test_pairs(
+    pairs: Sequence[_Pair],
+    test: Test,
+    correction: Correction | None,
+    confidence: float,
+    resampling: Resampling,
+) -> _Tested:
+    from rankframe import _statistics as st
+
+    def reduce(matrix: Array, advance: st.Advance) -> Outcome:
+        if test == "randomization":
+            return st.randomization(matrix, confidence, resampling, advance)
+        if test == "bootstrap":
+            return st.bootstrap(matrix, confidence, resampling, advance)
+        return (st.wilcoxon if test == "wilcoxon" else st.t_test)(matrix, confidence)
+
+    vectors = [pair.difference for pair in pairs]
+    outcome = st.in_matrices(vectors, reduce, resampling.times)
+    notes = [_reason(vector) for vector in vectors]
+    return _Tested(outcome, st.corrected(outcome.p, correction), notes)
+
+
+def _test_jointly(
+    matrices: Sequence[_Matrix],
+    pairs: Sequence[_Pair],
+    test: Test,
+    correction: Correction | None,
+    confidence: float,
+) -> _Tested:
+    from rankframe import _statistics as st
+
+    joint = {
+        (one.segment, one.metric): (
+            st.tukey(one.values, confidence) if test == "tukey" else st.friedman(one.values)
+        )
+        for one in matrices
+    }
+    tested = _test_pairs(pairs, "t", None, confidence, st.Resampling(0, 0))
+    for place, pair in enumerate(pairs):
+        family, systems = joint[pair.segment, pair.metric], (pair.model, pair.baseline)
+        tested.outcome.p[place] = family.p(systems)
+        alone = correction is None
+        tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
+        if not isnan(family.margin):
+            tested.outcome.low[place] = pair.difference.mean() - family.margin
+            tested.outcome.high[place] = pair.difference.mean() + family.margin
+        said = [note for note in (family.note, tested.notes[place]) if note]
+        tested.notes[place] = "; ".join(said) or None
+    return tested
+
+
+def _reason(difference: Array) -> str | None:
+    """Say why a number is undefined."""
+    if len(difference) < 2:
+        return "one user" if len(difference) else "no user in common"
+    if not difference.any():
+        return "no user differs"
+    return None if difference.min() < difference.max() else "every user differs by the same"
+
+
+def _numbers(pair: _Pair) -> dict[str, float]:
+    """Describe a pair without a test."""
+    change = pair.difference
+    some, varied = len(change) > 0, _reason(change) is None
+    return {
+        "users": len(change),
+        "mean": pair.here.mean() if some else nan,
+        "baseline_mean": pair.there.mean() if some else nan,
+        "difference": change.mean() if some else nan,
+        "effect_size": change.mean() / change.std(ddof=1) if varied else nan,
+        "wins": (change > 0).sum(),
+        "ties": (change == 0).sum(),
+        "losses": (change < 0).sum(),
+    }
+
+
+# ------------------------------------------------------------------ one row a user → one a bin
+
+
+def _diagnosed(
+    rows: pl.DataFrame, *, values: UserValues, k: int, baseline: object, bins: int
+) -> pl.DataFrame:
+    model, *segments = values.by
+    _systems(rows, model, baseline)
+    of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
+    users = [*segments, values.user]
+    known = rows.filter(pl.col("total") > 0)
+    before = known.filter(of_baseline).drop(model)
+    paired = known.filter(~of_baseline).join(before, on=users, suffix=" before")
+    smaller = pl.col("total before").rank("min").cast(pl.Int64) - 1
+    place = (smaller * bins // pl.len()).over(values.by).alias("__rankframe_bin")
+    bounds = pl.col("total before").min(), pl.col("total before").max()
+    precision, recall = (pl.col(name) - pl.col(f"{name} before") for name in _LEVELS[:2])
+    changes = (precision * k, precision, recall)
+    means = [change.mean().alias(name) for change, name in zip(changes, _CHANGES, strict=True)]
+    means += [pl.col(name).mean() for name in _LEVELS]
+    counted = [pl.len().cast(pl.Int64).alias("users"), *means]
+    in_bins = paired.group_by(*values.by, place).agg(
+        bounds[0].alias("relevant_low"), bounds[1].alias("relevant_high"), *counted
+    )
+    systems = rows.filter(~of_baseline).select(values.by).unique()
+    overall = systems.join(paired.group_by(values.by).agg(counted), on=values.by, how="left")
+    table = pl.concat([in_bins, overall], how="diagonal_relaxed").with_columns(
+        pl.col("users").fill_null(0), reading=_reading()
+    )
+    table = table.sort(*values.by, "__rankframe_bin", nulls_last=True)
+    return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
+
+
+def _reading() -> pl.Expr:
+    """Read the signs of both changes: where they part, users of few and of many items parted."""
+    precision, recall = (
+        pl.when(pl.col(name).abs() > 1e-12).then(pl.col(name).sign()).otherwise(0.0 * pl.col(name))
+        for name in ("precision_change", "recall_change")
+    )
+    return (
+        pl.when(precision > recall)
+        .then(pl.lit("better for users with many relevant items, worse for users with few"))
+        .when(precision < recall)
+        .then(pl.lit("better for users with few relevant items, worse for users with many"))
+        .when(precision > 0)
+        .then(pl.lit("better overall"))
+        .when(precision < 0)
+        .then(pl.lit("worse overall"))
+        .when(precision == 0)
+        .then(pl.lit("unchanged"))
+    )

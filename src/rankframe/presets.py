@@ -1,0 +1,123 @@
+"""Presets: the conventions of other tools, as keywords of ``evaluate`` and ``per_user``.
+
+``run.rank.evaluate("map@10", "ndcg@10", truth=truth, **rf.REPLAY)`` gives RePlay's numbers. A
+preset speaks of the numbers, not of the order: a run whose scores tie is ranked beforehand.
+"""
+
+from typing import TypedDict
+
+from rankframe.evaluate import Users
+from rankframe.labels import Defaults
+
+
+class Preset(TypedDict, total=False):
+    """The keywords that stand for the conventions of another tool."""
+
+    users: Users
+    undefined: float
+    defaults: Defaults
+    single_precision: bool
+
+
+_BINARY = {"gain": "binary"}
+_ATTAINABLE = {"divide_by": "attainable"}
+_RETURNED = {"divide_by": "returned"}
+
+#: ``trec_eval -c`` of version 10: every judged user counts, and what is undefined is 0. (Without
+#: ``-c`` trec_eval leaves out users that are absent from the run: ``users="both"``.)
+TREC_EVAL: Preset = {
+    "users": "judged",
+    "undefined": 0.0,
+    "defaults": {
+        "rbp": {"p": 0.9, "gain": "user"},
+        "rbp_residual": {"p": 0.9, "counts": "unjudged"},
+    },
+}
+
+#: ``trec_eval -c`` of version 9, and ir_measures: scores are 32-bit floats, and recall levels are
+#: reached by ⌊recall·R + 0.9⌋ hits.
+TREC_EVAL_9: Preset = {
+    "users": "judged",
+    "undefined": 0.0,
+    "defaults": {
+        "interpolated_precision": {"points": "floor"},
+        "eleven_point_precision": {"points": "floor"},
+    },
+    "single_precision": True,
+}
+
+#: pytrec_eval, which wraps trec_eval 9: users of both tables.
+PYTREC_EVAL: Preset = {**TREC_EVAL_9, "users": "both"}
+
+#: ranx with ``make_comparable=True``: grades count in RBP as they are. (``ndcg_burges`` is
+#: ``ndcg(gain=exponential)``.)
+RANX: Preset = {
+    "users": "judged",
+    "undefined": 0.0,
+    "defaults": {"rbp": {"gain": "graded", "max_grade": 1.0}},
+}
+
+#: RecTools: nDCG is binary, and its ideal is k hits for everybody. (``divide_by_achievable`` is
+#: ``ndcg(ideal=truth)@k``, ``r_precision`` is ``precision(divide_by=attainable)@k``, MAP's
+#: ``divide_by_k`` is ``map(divide_by=k)@k``.)
+RECTOOLS: Preset = {
+    "users": "truth",
+    "defaults": {"ndcg": {**_BINARY, "ideal": "perfect"}},
+}
+
+#: RePlay: MAP divides by min(k, R), and nDCG is binary.
+REPLAY: Preset = {
+    "users": "truth",
+    "undefined": 0.0,
+    "defaults": {"ap@k": _ATTAINABLE, "ndcg": _BINARY, "auc": {"only_hits": "one"}},
+}
+
+#: Spark's RankingMetrics of an inner join of lists and truth: ``meanAveragePrecisionAt(k)`` divides
+#: by min(k, R), ``meanAveragePrecision`` by R, and nDCG is binary.
+SPARK: Preset = {
+    "users": "both",
+    "undefined": 0.0,
+    "defaults": {"ap@k": _ATTAINABLE, "ndcg": _BINARY},
+}
+
+#: LensKit: divides by what was returned or attainable, and discounts from rank 3 on. (Its ``gain=``
+#: is ``ndcg(gain=linear)@k``, RBP's ``normalize`` is ``rbp(divide_by=attainable)@k``.)
+LENSKIT: Preset = {
+    "users": "both",
+    "defaults": {
+        "precision": _RETURNED,
+        "recall@k": _ATTAINABLE,
+        "ap": _RETURNED,
+        "dcg": {**_BINARY, "base": 2},
+        "ndcg": {**_BINARY, "base": 2},
+        "rbp": {"p": 0.85},
+    },
+}
+
+#: Recommenders: ``map@k`` is its ``map_at_k``; its ``map`` is ``map(divide_by=relevant)@k``. Its
+#: nDCG is a mean over ``users="truth"``, unlike the rest.
+RECOMMENDERS: Preset = {
+    "users": "both",
+    "defaults": {"ap@k": _ATTAINABLE, "ndcg": _BINARY},
+}
+
+#: scikit-learn, with a matrix of the items returned: what was not returned does not exist.
+SCIKIT_LEARN: Preset = {
+    "users": "run",
+    "undefined": 0.0,
+    "defaults": {"ap": {"divide_by": "hits"}, "ndcg": {"ideal": "returned"}},
+}
+
+#: All of them, by name.
+PRESETS: dict[str, Preset] = {
+    "TREC_EVAL": TREC_EVAL,
+    "TREC_EVAL_9": TREC_EVAL_9,
+    "PYTREC_EVAL": PYTREC_EVAL,
+    "RANX": RANX,
+    "RECTOOLS": RECTOOLS,
+    "REPLAY": REPLAY,
+    "SPARK": SPARK,
+    "LENSKIT": LENSKIT,
+    "RECOMMENDERS": RECOMMENDERS,
+    "SCIKIT_LEARN": SCIKIT_LEARN,
+}

@@ -1,0 +1,237 @@
+"""One row a user → one row a metric: mean, spread and an interval of the mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
+
+import polars as pl
+
+from rankframe._frames import Frame, FrameT, leave
+from rankframe.errors import RankingDataError
+from rankframe.evaluate import Options, UserValues, user_values
+from rankframe.labels import Asked, Metric, is_number, whole_number
+
+if TYPE_CHECKING:
+    from rankframe._statistics import Advance, Array, Outcome, Resampling
+
+Method: TypeAlias = Literal["t", "bootstrap", "percentile"]
+
+_SUMMARY = {
+    "metric": pl.String,
+    **dict.fromkeys(("users", "undefined"), pl.Int64),
+    **dict.fromkeys(("mean", "std", "ci_low", "ci_high", "min", "median", "max"), pl.Float64),
+    "note": pl.String,
+}
+
+
+def summarize(
+    frame: FrameT,
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    confidence: float = 0.95,
+    method: Method = "t",
+    resamples: int = 10_000,
+    seed: int = 0,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Describe metrics over users: mean, spread and an interval of the mean.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run.
+    *metrics
+        Labels or expressions, as in ``evaluate``.
+    truth
+        The truth that judges the run.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    confidence
+        How often the interval shall cover the true mean.
+    method
+        ``"t"``: Student's interval; ``"bootstrap"``: BCa, which corrects for bias and skewness;
+        ``"percentile"``: the plain bootstrap.
+    resamples
+        Number of bootstrap resamples.
+    seed
+        Of the bootstrap; one seed gives the same numbers everywhere.
+    **options
+        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        by…, ``metric``, ``users`` (whom the policy selects), ``undefined`` (those for whom the
+        metric is null, and who are left out of what follows), ``mean``, ``std``, ``ci_low``,
+        ``ci_high``, ``min``, ``median``, ``max`` and ``note``, which says why a number is null.
+        Counts such as ``num_hits`` are averaged; of a geometric mean, ``mean`` is that, without an
+        interval, and the rest describes its per-user metric.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or a metric is not a finite number.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    B. Efron, *JASA* 82, 1987, for BCa.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7], "rank": [1, 2, 4]})
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> rf.summarize(run, "rr", truth=truth).select("metric", "users", "mean", "ci_low", "ci_high")
+    shape: (1, 5)
+    ┌────────┬───────┬──────────┬───────────┬──────────┐
+    │ metric ┆ users ┆ mean     ┆ ci_low    ┆ ci_high  │
+    │ ---    ┆ ---   ┆ ---      ┆ ---       ┆ ---      │
+    │ str    ┆ i64   ┆ f64      ┆ f64       ┆ f64      │
+    ╞════════╪═══════╪══════════╪═══════════╪══════════╡
+    │ rr     ┆ 3     ┆ 0.583333 ┆ -0.365312 ┆ 1.531979 │
+    └────────┴───────┴──────────┴───────────┴──────────┘
+    """
+    values = user_values(frame, metrics, per_user=False, truth=truth, by=by, **options)
+    summary = summary_of(
+        values, confidence=confidence, method=method, resamples=resamples, seed=seed
+    )
+    return leave(summary, like=frame)
+
+
+def summary_of(
+    values: UserValues, *, confidence: float, method: Method, resamples: int, seed: int
+) -> pl.LazyFrame:
+    """Plan a summary of values that are there."""
+    check_confidence(confidence)
+    check_choice("method", method, get_args(Method))
+    resampling = asked_resampling(resamples, seed)
+    check_numbers(values)
+    schema = made_schema("summarize", values, _SUMMARY)
+    reduce = partial(
+        _summarized, values=values, confidence=confidence, method=method, resampling=resampling
+    )
+    return values.rows.map_batches(reduce, schema=schema)
+
+
+def _summarized(
+    rows: pl.DataFrame,
+    *,
+    values: UserValues,
+    confidence: float,
+    method: Method,
+    resampling: Resampling,
+) -> pl.DataFrame:
+    from rankframe import _statistics as st
+
+    asked, by = values.asked, values.by
+    rows = rows.sort(*by, values.user)
+    groups = rows.partition_by(by, maintain_order=True) if by else [rows]
+    vectors: list[Array] = []
+    notes: list[str | None] = []
+    for group in groups:
+        for one in asked:
+            vector = st.rounded(group[one.name].cast(pl.Float64).drop_nulls().to_numpy())
+            notes.append(_note(one, vector))
+            vectors.append(vector if one.per_user else vector[:0])
+
+    def interval(matrix: Array, advance: Advance) -> Outcome:
+        if method == "t":
+            return st.t_test(matrix, confidence)
+        return st.bootstrap(matrix, confidence, resampling, advance, bca=method == "bootstrap")
+
+    outcome = st.in_matrices(vectors, interval, resampling.times)
+    order = "__rankframe_order"
+    tables: list[pl.DataFrame] = []
+    for place, one in enumerate(asked):
+        described = [*_described(one, values.user), pl.lit(place).alias(order)]
+        tables.append(rows.group_by(by).agg(described) if by else rows.select(described))
+    summary = pl.concat(tables).sort(*by, order)
+    summary = summary.with_columns(
+        pl.Series("ci_low", outcome.low).fill_nan(None),
+        pl.Series("ci_high", outcome.high).fill_nan(None),
+        pl.Series("note", notes, pl.String),
+    )
+    return summary.select(*by, *_SUMMARY)
+
+
+def _described(one: Asked, user: str) -> list[pl.Expr]:
+    value = pl.col(one.name).cast(pl.Float64)
+    users = pl.col(user).count().cast(pl.Int64)
+    return [
+        pl.lit(one.name).alias("metric"),
+        users.alias("users"),
+        (users - value.count()).alias("undefined"),
+        (value.mean() if one.per_user else one.over_users(value).cast(pl.Float64)).alias("mean"),
+        value.std().alias("std"),
+        value.min().alias("min"),
+        value.median().alias("median"),
+        value.max().alias("max"),
+    ]
+
+
+def _note(one: Asked, values: Array) -> str | None:
+    """Say why a number is null."""
+    if len(values) < 2:
+        return "one user" if len(values) else "no user has a value"
+    if not one.per_user:
+        return "no interval: this is no arithmetic mean"
+    return None if values.min() < values.max() else "every user has the same value"
+
+
+# ------------------------------------------------------------------ what every verb here asks
+
+
+def made_schema(verb: str, values: UserValues, made: dict[str, Any]) -> dict[str, Any]:
+    """Put the columns of ``by`` before those that are made."""
+    types = values.rows.collect_schema()
+    for name in values.by:
+        if name in made:
+            msg = f"column {name!r}: {verb} makes a column of this name: rename it"
+            raise RankingDataError(msg)
+    return {**{name: types[name] for name in values.by}, **made}
+
+
+def check_numbers(values: UserValues) -> None:
+    """Check that every metric is a number for each user."""
+    types = values.rows.collect_schema()
+    for one in values.asked:
+        dtype = types[one.name]
+        if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Null)):
+            msg = f"metric {one.name!r} is {dtype} for each user; statistics are made of numbers"
+            raise ValueError(msg)
+
+
+def check_confidence(confidence: object) -> None:
+    """Check that the confidence is a share."""
+    if not (is_number(confidence) and 0 < confidence < 1):
+        msg = f"confidence must be a number between 0 and 1, not {confidence!r}"
+        raise ValueError(msg)
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Check that an option is one of those that there are."""
+    if value not in choices:
+        msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
+        raise ValueError(msg)
+
+
+def asked_resampling(resamples: object, seed: object) -> Resampling:
+    """Read how to resample, and check that the statistics are installed."""
+    times = whole_number("resamples", resamples)
+    start = whole_number("seed", seed, least=0)
+    if missing := [name for name in ("numpy", "scipy", "tqdm") if find_spec(name) is None]:
+        msg = f"statistics need {' and '.join(missing)}: pip install 'rankframe[stats]'"
+        raise ImportError(msg)
+    from rankframe._statistics import Resampling
+
+    return Resampling(times, start)

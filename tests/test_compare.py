@@ -1,0 +1,631 @@
+"""The verbs summarize, compare and diagnose: who is paired, what comes out, and as what."""
+
+import os
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from test_statistics import FEW, TESTS, VALUE, compared, judged, one, sample
+
+import rankframe as rf
+
+COMPARISON = """metric model baseline users mean baseline_mean difference ci_low ci_high p_value
+    p_adjusted effect_size wins ties losses note""".split()
+SUMMARY = "metric users undefined mean std ci_low ci_high min median max note".split()
+DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change reading
+    precision recall attainable_precision attainable_recall""".split()
+
+RUN = pl.DataFrame(
+    [
+        ("old", 1, "a", 1),
+        ("old", 1, "b", 2),
+        ("old", 2, "c", 1),
+        ("old", 3, "a", 2),
+        ("new", 1, "b", 1),
+        ("new", 2, "b", 1),
+        ("new", 2, "c", 2),
+        ("new", 4, "a", 1),
+    ],
+    schema=["model", "user", "item", "rank"],
+    orient="row",
+)
+TRUTH = pl.DataFrame({"user": [1, 2, 3, 4, 5], "item": list("bcaaa")})
+COUNTRIES = pl.DataFrame({"user": [1, 2, 3, 4, 5], "country": list("xxyyy")})
+
+
+# ------------------------------------------------------------------ who is paired
+
+
+def test_a_user_whom_a_run_misses_is_a_miss():
+    """New: 1, 1/2, 0, 1, 0; old: 1/2, 1, 1/2, 0, 0."""
+    got = RUN.rank.compare("rr", truth=TRUTH, baseline="old")
+    assert got.columns == COMPARISON
+    row = got.row(0, named=True)
+    assert (row["metric"], row["model"], row["baseline"], row["users"]) == ("rr", "new", "old", 5)
+    assert (row["mean"], row["baseline_mean"]) == pytest.approx((0.5, 0.4))
+    assert (row["wins"], row["ties"], row["losses"]) == (2, 1, 2)
+
+
+def test_other_policies_pair_the_users_of_both():
+    """In both lists and the truth: 1 and 2, with 1, 1/2 against 1/2, 1."""
+    got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both").row(0, named=True)
+    assert got["users"] == 2
+    assert (got["mean"], got["baseline_mean"], got["difference"]) == (0.75, 0.75, 0.0)
+    assert (got["wins"], got["ties"], got["losses"]) == (1, 0, 1)
+
+
+def test_an_undefined_metric_is_no_pair():
+    got = compared([1.0, None, 3.0], [2.0, 5.0, None], [3.0, 1.0, 1.0], correction=None)
+    assert got.select("model", "baseline", "users", "mean", "baseline_mean").rows() == [
+        ("m1", "m0", 1, 2.0, 1.0),
+        ("m2", "m0", 2, 2.0, 2.0),
+        ("m2", "m1", 2, 2.0, 3.5),
+    ]
+    (row,) = rf.summarize(judged([1.0, None, 3.0]), VALUE).rows(named=True)
+    assert (row["users"], row["undefined"], row["mean"]) == (3, 1, 2.0)
+    (row,) = rf.summarize(judged([1.0, None, 3.0]), VALUE, undefined=0.0).rows(named=True)
+    assert (row["users"], row["undefined"], row["mean"]) == (3, 0, pytest.approx(4 / 3))
+
+
+def test_means_are_those_of_evaluate():
+    means = RUN.rank.evaluate("rr", "precision@2", truth=TRUTH, by="model")
+    got = RUN.rank.compare("rr", "precision@2", truth=TRUTH)
+    summary = RUN.rank.summarize("rr", "precision@2", truth=TRUTH, by="model")
+    for metric in ("rr", "precision@2"):
+        new, old = means.sort("model")[metric]
+        row = got.row(by_predicate=pl.col("metric") == metric, named=True)
+        assert (row["model"], row["baseline"]) == ("old", "new")
+        assert (row["mean"], row["baseline_mean"]) == pytest.approx((old, new), abs=1e-12)
+        described = summary.filter(metric=metric)["mean"].to_list()
+        assert described == pytest.approx([new, old], abs=1e-12)
+
+
+def test_pairs_come_in_order():
+    values = sample(1, 10, systems=4)
+    square = (pl.col("value").first() ** 2).alias("a square")
+    got = rf.compare(judged(*values), VALUE, square)
+    pairs = [("m1", "m0"), ("m2", "m0"), ("m3", "m0"), ("m2", "m1"), ("m3", "m1"), ("m3", "m2")]
+    assert got.select("metric", "model", "baseline").rows() == [
+        (metric, *pair) for metric in ("value", "a square") for pair in pairs
+    ]
+    got = rf.compare(judged(*values), VALUE, baseline="m2")
+    assert got["model"].to_list() == ["m0", "m1", "m3"]
+    assert set(got["baseline"]) == {"m2"}
+
+
+def test_swapping_turns_the_signs():
+    old, new = sample(2, 12)
+    for test in TESTS:
+        there, back = one(old, new, test=test), one(new, old, test=test)
+        for name in ("p_value", "p_adjusted"):
+            assert there[name] == pytest.approx(back[name], abs=1e-2 if test == "bootstrap" else 0)
+        assert there["difference"] == -back["difference"]
+        assert (there["wins"], there["losses"]) == (back["losses"], back["wins"])
+
+
+def test_the_order_of_rows_and_the_other_metrics_do_not_matter():
+    table = judged(*sample(3, 40, systems=3))
+    square = (pl.col("value").first() ** 2).alias("square")
+    for test in TESTS:
+        options = {"test": test, "resamples": FEW, "correction": None}
+        got = rf.compare(table, VALUE, **options)
+        mixed = rf.compare(table.sample(fraction=1, shuffle=True, seed=5), square, VALUE, **options)
+        assert mixed.filter(metric="value").equals(got)
+
+
+# ------------------------------------------------------------------ segments
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_a_segment_is_compared_as_if_alone(test):
+    table = judged(*sample(4, 30, systems=3)).with_columns(country=pl.col("user") % 2)
+    options = {"test": test, "resamples": FEW, "correction": None}
+    got = rf.compare(table, VALUE, by=["model", "country"], **options)
+    assert got.columns == ["country", *COMPARISON]
+    for country in (0, 1):
+        alone = rf.compare(table.filter(country=country), VALUE, **options)
+        assert got.filter(country=country).drop("country").equals(alone)
+
+
+def test_segments_of_the_truth_place_the_users():
+    truth = TRUTH.join(COUNTRIES, on="user")
+    got = RUN.rank.evaluate("rr", truth=truth, by=["model", "country"], total=True)
+    assert got.rows() == [
+        ("new", "x", 2, 0.75),
+        ("new", "y", 3, pytest.approx(1 / 3)),
+        ("new", None, 5, 0.5),
+        ("old", "x", 2, 0.75),
+        ("old", "y", 3, pytest.approx(1 / 6)),
+        ("old", None, 5, pytest.approx(0.4)),
+    ]
+    by = ["model", "country"]
+    both = RUN.join(COUNTRIES, on="user").rank.evaluate("rr", truth=truth, by=by)
+    assert both.equals(got.drop_nulls())
+    joined = RUN.rank.judge(TRUTH, by="model").join(COUNTRIES, on="user")
+    assert joined.rank.evaluate("rr", by=by).equals(both)
+    assert RUN.rank.judge(truth, by=by).rank.evaluate("rr", by=by).equals(both)
+    users = {row["country"]: row["users"] for row in _compared_by(truth).rows(named=True)}
+    assert users == {"x": 2, "y": 3}
+    assert _compared_by(truth.lazy()).equals(_compared_by(truth))
+
+
+def _compared_by(truth):
+    return RUN.rank.compare("rr", truth=truth, by=["model", "country"])
+
+
+def test_segments_of_the_truth_need_its_users():
+    truth = TRUTH.join(COUNTRIES, on="user")
+    by = ["model", "country"]
+    with pytest.raises(ValueError, match="'country' of by= is in the truth alone: join it to the"):
+        RUN.rank.evaluate("rr", truth=truth, by=by, users="all")
+    stranger = RUN.with_columns(
+        pl.when(pl.col("user") == 3).then(9).otherwise("user").alias("user")
+    )
+    assert stranger.rank.per_user("rr", truth=truth, by=by)["user"].to_list() == [1, 2, 3, 4, 5] * 2
+    for bad, message in [
+        (stranger.filter(user=9), "no user of the run is in the truth"),
+        (stranger.with_columns(rank=pl.col("rank") - 1), "a rank is a whole number from 1"),
+        (RUN.cast({"user": pl.String}), "it is String in the run and Int64 in the truth"),
+        (pl.concat([RUN, RUN]), "one row for each"),
+    ]:
+        with pytest.raises(rf.RankingDataError, match=message):
+            bad.rank.evaluate("rr", truth=truth, by=by)
+    with pytest.raises(rf.RankingDataError, match="run: no column 'county' for by"):
+        RUN.rank.evaluate("rr", truth=truth, by=["model", "county"])
+
+
+def test_ids_of_other_widths_meet_where_the_truth_places_users():
+    truth = TRUTH.join(COUNTRIES, on="user")
+    expected = RUN.rank.evaluate("rr", truth=truth, by=["model", "country"])
+    narrow = RUN.cast({"user": pl.UInt8})
+    assert narrow.rank.evaluate("rr", truth=truth, by=["model", "country"]).equals(expected)
+
+
+def test_totals():
+    truth = TRUTH.join(COUNTRIES, on="user")
+    run = RUN.filter(model="old").drop("model")
+    got = run.rank.evaluate("rr", "gmap", "num_hits", truth=truth, by="country", total=True)
+    assert got["country"].to_list() == ["x", "y", None]
+    whole = run.rank.evaluate("rr", "gmap", "num_hits", truth=TRUTH)
+    assert_frame_equal(got.filter(pl.col("country").is_null()).drop("country"), whole)
+    lazy = run.lazy().rank.evaluate("rr", "gmap", "num_hits", truth=truth, by="country", total=True)
+    assert_frame_equal(lazy.collect(), got)
+    with pytest.raises(ValueError, match="total=True adds a row to the groups of by="):
+        run.rank.evaluate("rr", truth=TRUTH, total=True)
+    with pytest.raises(TypeError, match="total must be True or False"):
+        run.rank.evaluate("rr", truth=truth, by="country", total="yes")
+
+
+def test_a_segment_without_users_says_so():
+    truth = TRUTH.join(COUNTRIES, on="user").with_columns(day=1)
+    run = pl.concat([RUN.with_columns(day=1), RUN.with_columns(day=2)])
+    by = ["model", "day"]
+    got = run.rank.compare("rr", truth=truth.drop("country"), by=by, correction="bh")
+    assert got.select("day", "users", "note").rows() == [(1, 5, None), (2, 0, "no user in common")]
+    assert got.row(1)[5:13] == (None,) * 8
+    got = run.rank.summarize("rr", truth=truth.drop("country"), by=by)
+    assert (
+        got.filter(day=2).select("users", "mean", "note").rows()
+        == [(0, None, "no user has a value")] * 2
+    )
+    got = run.rank.diagnose(2, truth=truth.drop("country"), by=by, baseline="old")
+    assert got.filter(day=2).drop("model", "day").rows() == [(None, None, 0, *[None] * 8)]
+
+
+# ------------------------------------------------------------------ kinds of frames
+
+
+@pytest.mark.parametrize("verb", ["summarize", "compare", "diagnose"])
+def test_every_kind_of_frame(verb):
+    pandas = pytest.importorskip("pandas")
+    import rankframe.pandas  # noqa: F401
+
+    arguments = [2] if verb == "diagnose" else ["rr", "hit@1"]
+    options = {"by": "model"} if verb == "summarize" else {"baseline": "old"}
+    eager = getattr(RUN.rank, verb)(*arguments, truth=TRUTH, **options)
+    columns = {"summarize": ["model", *SUMMARY], "diagnose": ["model", *DIAGNOSIS]}
+    assert eager.columns == columns.get(verb, COMPARISON)
+    lazy = getattr(RUN.lazy().rank, verb)(*arguments, truth=TRUTH.lazy(), **options)
+    assert isinstance(lazy, pl.LazyFrame)
+    assert lazy.collect_schema() == eager.schema
+    assert lazy.collect().equals(eager)
+    assert lazy.filter(model="new").collect().equals(eager.filter(model="new"))
+    frame = getattr(RUN.to_pandas().ranking, verb)(*arguments, truth=TRUTH.to_pandas(), **options)
+    assert isinstance(frame, pandas.DataFrame)
+    assert pl.from_pandas(frame).equals(eager)
+
+
+@pytest.mark.parametrize("verb", ["summarize", "compare", "diagnose"])
+def test_a_plan_is_collected_once_and_not_before(verb, monkeypatch):
+    collected = []
+    collect = pl.LazyFrame.collect
+    monkeypatch.setattr(
+        pl.LazyFrame, "collect", lambda self, **kw: collected.append(self) or collect(self, **kw)
+    )
+    arguments = [2] if verb == "diagnose" else ["rr", "precision@2", "ndcg"]
+    options = {"by": "model"} if verb == "summarize" else {"baseline": "old"}
+    result = getattr(RUN.lazy().rank, verb)(*arguments, truth=TRUTH.lazy(), **options)
+    assert collected == []
+    result.collect()
+    assert len(collected) == 1
+    getattr(RUN.rank, verb)(*arguments, truth=TRUTH.lazy(), **options)
+    assert len(collected) == 2
+
+
+@pytest.mark.parametrize("verb", ["summarize", "compare"])
+def test_types_of_by_are_kept(verb):
+    for values in (
+        pl.Series([3, 1], dtype=pl.UInt8),
+        pl.Series(["b", "a"], dtype=pl.Enum(["b", "a"])),
+        pl.Series(["b", "a"], dtype=pl.Categorical),
+        pl.Series([True, False]),
+        pl.Series([1.5, 0.5]),
+        pl.Series(["2026-01-01", "2026-01-02"]).str.to_date(),
+    ):
+        run = RUN.with_columns(pl.col("model").replace_strict(["old", "new"], values))
+        got = getattr(rf, verb)(run, "rr", truth=TRUTH, by="model")
+        assert got.schema["model"] == values.dtype
+        expected = getattr(rf, verb)(RUN, "rr", truth=TRUTH, by="model")
+        assert got.height == expected.height
+        if verb == "compare":
+            got = rf.compare(run, "rr", truth=TRUTH, by="model", baseline=values[0])
+            assert got.select("model", "baseline").row(0) == (values[1], values[0])
+            plain = rf.compare(RUN, "rr", truth=TRUTH, baseline="old")
+            assert got.drop("model", "baseline").equals(plain.drop("model", "baseline"))
+            bins = rf.diagnose(run, 2, truth=TRUTH, by="model", baseline=values[0])
+            assert bins["model"].unique().to_list() == [values[1]]
+
+
+def test_metrics_of_any_number_type():
+    table = judged([1.0, 2.0, 5.0], [2.0, 1.0, 9.0])
+    expected = rf.compare(table, VALUE).drop("metric")
+    whole = pl.col("value").first().cast(pl.UInt8).alias("x")
+    assert rf.compare(table, whole).drop("metric").equals(expected)
+    flag = (pl.col("value").first() > 1.5).alias("x")
+    assert rf.compare(table, flag).select("wins", "losses").row(0) == (1, 1)
+    assert rf.summarize(table, flag, by="model")["mean"][0] == pytest.approx(2 / 3)
+    for verb in (rf.compare, rf.summarize):
+        with pytest.raises(ValueError, match="metric 'x' is String for each user, which has no"):
+            verb(table, pl.col("model").first().alias("x"), by="model")
+        with pytest.raises(ValueError, match="metric 'x' is Duration.* for each user; statistics"):
+            verb(table, pl.duration(seconds=pl.len()).first().alias("x"), by="model")
+
+
+def test_counts_are_averaged_and_geometric_means_kept():
+    got = RUN.rank.summarize("num_hits", "gmap", truth=TRUTH, by="model")
+    hits = RUN.rank.per_user("num_hits", truth=TRUTH, by="model")
+    assert got.filter(metric="num_hits")["mean"].to_list() == [
+        part["num_hits"].mean() for part in hits.partition_by("model")
+    ]
+    geometric = RUN.rank.evaluate("gmap", truth=TRUTH, by="model")["gmap"]
+    assert got.filter(metric="gmap")["mean"].to_list() == pytest.approx(geometric.to_list())
+    assert got.filter(metric="gmap")["ci_low"].null_count() == 2
+    assert set(got.filter(metric="gmap")["note"]) == {"no interval: this is no arithmetic mean"}
+    with pytest.raises(ValueError, match="'gmap' is a mean over users, not a value of one user"):
+        RUN.rank.compare("gmap", truth=TRUTH)
+
+
+# ------------------------------------------------------------------ same seed, same numbers
+
+SCRIPT = """
+import numpy as np, polars as pl, rankframe as rf
+values = (np.arange(1200) * 7919 % 1009 / 1009).reshape(3, 400)
+values[1] += 0.04
+table = pl.DataFrame({
+    "model": np.repeat(["a", "b", "c"], 400), "user": np.tile(np.arange(400), 3), "item": 0,
+    "rank": 1, "relevance": 1, "value": values.ravel()})
+metric = pl.col("value").first().alias("value")
+for test in ("randomization", "bootstrap"):
+    print(rf.compare(table, metric, test=test, resamples=999, seed=4).rows())
+print(rf.summarize(table, metric, by="model", method="bootstrap", resamples=999, seed=4).rows())
+"""
+
+
+def test_a_seed_gives_the_same_numbers_in_every_process():
+    printed = []
+    for threads in ("1", "2"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
+        env = {**os.environ, **dict.fromkeys(names, threads)}
+        command = [sys.executable, "-W", "error", "-c", SCRIPT]
+        done = subprocess.run(command, env=env, capture_output=True, check=True, timeout=60)
+        printed.append(done.stdout)
+    assert printed[0] == printed[1]
+    # written down: the numbers are the same on every machine
+    assert b"'b', 'a', 400," in printed[0]
+    first, second = (line.split(b", ") for line in printed[0].splitlines()[:2])
+    assert (first[9], second[9]) == (b"0.109", b"0.118")
+
+
+def test_another_seed_gives_other_numbers():
+    old, new = sample(5, 50)
+    for test in ("randomization", "bootstrap"):
+        got = {one(old, new, test=test, seed=seed)["p_value"] for seed in range(4)}
+        assert len(got) > 1
+        assert max(got) - min(got) < 0.05
+
+
+# ------------------------------------------------------------------ too little to go by
+
+
+DEGENERATE = {
+    "no user": ([1.0, None], [None, 2.0], "no user in common"),
+    "one user": ([1.0], [2.0], "one user"),
+    "two users": ([1.0, 2.0], [2.0, 5.0], None),
+    "all ties": ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], "no user differs"),
+    "constant": ([0.1, 0.2, 0.3], [0.2, 0.3, 0.4], "every user differs by the same"),
+}
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_comparisons(case, test):
+    old, new, note = DEGENERATE[case]
+    got = one(old, new, test=test, resamples=FEW)
+    assert not [name for name, value in got.items() if value != value]
+    assert got["note"] == note
+    assert (got["effect_size"] is None) == (note is not None)
+    assert (got["ci_low"] is None) == (got["ci_high"] is None) == (note is not None)
+    expected = {
+        "no user": None,
+        "one user": 1.0 if test in ("wilcoxon", "randomization") else None,
+        "all ties": 1.0 if test in ("wilcoxon", "randomization") else None,
+        "constant": 0.25 if test in ("wilcoxon", "randomization") else None,
+    }
+    if case == "two users":
+        assert 0 < got["p_value"] < 1
+    elif (case, test) == ("constant", "friedman"):
+        assert got["p_value"] == pytest.approx(0.0832645)  # z = √3: every user ranks alike
+    else:
+        assert got["p_value"] == expected[case]
+
+
+@pytest.mark.parametrize("method", ["t", "bootstrap", "percentile"])
+def test_degenerate_summaries(method):
+    for values, note in [
+        ([None, None], "no user has a value"),
+        ([1.0, None], "one user"),
+        ([0.3, 0.3], "every user has the same value"),
+        ([0.3, 0.1 + 0.2], "every user has the same value"),
+        ([0.3, 0.4], None),
+    ]:
+        got = rf.summarize(judged(values), VALUE, method=method).row(0, named=True)
+        assert not [name for name, value in got.items() if value != value]
+        assert got["note"] == note
+        assert (got["ci_low"] is None) == (note is not None)
+
+
+def test_rounding_makes_no_difference():
+    """0.1 + 0.2 and 0.3 are one number, and differences of one size one rank."""
+    old = np.array([0.3, 0.1 + 0.2, 0.5, 0.7, 0.9])
+    new = np.array([0.1 + 0.2, 0.3, 0.6, 0.8, 1.0])
+    got = one(old, new, test="wilcoxon")
+    assert (got["wins"], got["ties"], got["losses"]) == (3, 2, 0)
+    assert got["p_value"] == 0.25
+
+
+def test_few_resamples_are_no_trouble():
+    old, new = sample(6, 30)
+    got = one(old, new + 9, test="bootstrap", resamples=1)
+    assert got["p_value"] in (0.5, 1)
+    assert got["ci_low"] == got["ci_high"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"baseline": "m9"}, "baseline must be one of 'm0', 'm1', not 'm9'"),
+        ({"test": "anova"}, "test must be one of 't', 'wilcoxon', 'randomization', 'bootstrap',"),
+        ({"correction": "sidak"}, "correction must be one of 'holm', 'bonferroni', 'bh', None"),
+        ({"confidence": 95}, "confidence must be a number between 0 and 1, not 95"),
+        ({"resamples": 0}, "resamples must be a whole number from 1, not 0"),
+        ({"seed": -1}, "seed must be a whole number from 0, not -1"),
+        ({"by": []}, "compare needs the column that tells the systems apart: name it in by="),
+        ({"users": "me"}, "users must be one of"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        compared([1.0, 2.0], [3.0, 1.0], **options)
+
+
+def test_bad_data():
+    with pytest.raises(rf.RankingDataError, match="'model': to compare takes two systems, and the"):
+        compared([1.0, 2.0])
+    with pytest.raises(rf.RankingDataError, match="'users': compare makes a column of this name"):
+        judged([1.0], [2.0]).rename({"model": "users"}).rank.compare("rr", by="users")
+    with pytest.raises(rf.RankingDataError, match="'mean': summarize makes a column of this name"):
+        judged([1.0], [2.0]).rename({"model": "mean"}).rank.summarize("rr", by="mean")
+    lazy = judged([1.0], [2.0]).lazy().rank.compare("rr", baseline="m9")
+    with pytest.raises(ValueError, match="baseline must be one of"):
+        lazy.collect()
+    with pytest.raises(TypeError, match="unknown argument 'basline'"):
+        compared([1.0], [2.0], basline="m0")
+
+
+def test_a_missing_extra_says_what_to_install():
+    code = """
+import sys, importlib.util, polars as pl, rankframe as rf
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == "scipy" else found(name)
+import importlib
+sys.modules.pop("rankframe.summarize"); summarize = importlib.import_module("rankframe.summarize")
+table = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
+try:
+    summarize.summarize(table, "rr")
+except ImportError as error:
+    assert str(error) == "statistics need scipy: pip install 'rankframe[stats]'", error
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+
+
+def test_a_bar_after_two_seconds(monkeypatch, capsys):
+    from rankframe import _statistics as st
+
+    bars = []
+
+    class Bar(st.tqdm):
+        def __init__(self, **options):
+            bars.append([options, 0])
+            super().__init__(**options)
+
+        def update(self, n):
+            bars[-1][1] += n
+            return super().update(n)
+
+    monkeypatch.setattr(st, "tqdm", Bar)
+    monkeypatch.setattr(st, "_CELLS", 2**10)  # many blocks
+    old, new = sample(7, 30)
+    for test in ("randomization", "bootstrap"):
+        one(old, new, test=test, resamples=FEW)
+        options, done = bars[-1]
+        assert (options["delay"], options["total"], done) == (2, FEW, FEW)
+    assert capsys.readouterr().err == ""
+
+
+# ------------------------------------------------------------------ recall and precision together
+
+FEW_GAIN = "better for users with few relevant items, worse for users with many"
+MANY_GAIN = "better for users with many relevant items, worse for users with few"
+
+
+def with_hits(sizes, **systems):
+    """Users with R = sizes, and systems with so many hits among the first 10."""
+    truth = [(u, f"r{i}") for u, size in enumerate(sizes) for i in range(size)]
+    run = [
+        (name, u, f"r{i}" if i < hits else f"x{i}", i + 1)
+        for name, found in systems.items()
+        for u, hits in enumerate(found)
+        for i in range(10)
+    ]
+    return (
+        pl.DataFrame(run, schema=["model", "user", "item", "rank"], orient="row"),
+        pl.DataFrame(truth, schema=["user", "item"], orient="row"),
+    )
+
+
+def test_the_worked_example():
+    """A: R = 100, hits −2; B: R = 20, hits +1; k = 10."""
+    run, truth = with_hits([100, 20], old=[5, 3], new=[3, 4])
+    got = run.rank.diagnose(10, truth=truth, baseline="old")
+    assert got.columns == ["model", *DIAGNOSIS]
+    expected = [
+        ("new", 20, 20, 1, 1.0, 0.1, 0.05, "better overall", 0.4, 0.2, 1.0, 0.5),
+        ("new", 100, 100, 1, -2.0, -0.2, -0.02, "worse overall", 0.3, 0.03, 1.0, 0.1),
+        ("new", None, None, 2, -0.5, -0.05, 0.015, FEW_GAIN, 0.35, 0.115, 1.0, 0.3),
+    ]
+    for row, wanted in zip(got.rows(), expected, strict=True):
+        assert row == tuple(pytest.approx(x) if isinstance(x, float) else x for x in wanted)
+
+
+@pytest.mark.parametrize(
+    ("change", "reading"),
+    [
+        ([1, 1], "better overall"),
+        ([-1, 0], "worse overall"),
+        ([0, 0], "unchanged"),
+        ([-2, 1], FEW_GAIN),
+        ([2, -1], MANY_GAIN),
+        ([1, -1], MANY_GAIN),  # as many hits as before, so precision stays and recall falls
+        ([-1, 1], FEW_GAIN),
+        ([5, -1], MANY_GAIN),  # 5/100 − 1/20 = 0: recall stays, precision rises
+        ([-5, 1], FEW_GAIN),
+    ],
+)
+def test_readings(change, reading):
+    run, truth = with_hits([100, 20], old=[5, 3], new=[5 + change[0], 3 + change[1]])
+    assert run.rank.diagnose(10, truth=truth, baseline="old")["reading"][-1] == reading
+
+
+def test_diagnose_adds_up_to_evaluate():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 40, 50).tolist()
+    hits = {m: [int(rng.integers(0, min(10, r) + 1)) for r in sizes] for m in ("a", "b", "c")}
+    run, truth = with_hits(sizes, **hits)
+    got = run.rank.diagnose(10, truth=truth, baseline="b", bins=5)
+    whole = got.filter(pl.col("relevant_low").is_null())
+    assert whole["model"].to_list() == ["a", "c"]
+    names = ["precision", "recall", "attainable_precision", "attainable_recall"]
+    means = run.rank.evaluate(*(f"{name}@10" for name in names), truth=truth, by="model")
+    for name in names:
+        old, new = means.filter(model="b")[f"{name}@10"].item(), means.filter(model="c")
+        assert whole[name][1] == pytest.approx(new[f"{name}@10"].item())
+        if name in ("precision", "recall"):
+            assert whole[f"{name}_change"][1] == pytest.approx(new[f"{name}@10"].item() - old)
+    for model in ("a", "c"):
+        bins = got.filter(pl.col("relevant_low").is_not_null(), model=model)
+        assert bins.height == 5
+        assert bins["users"].sum() == 50
+        assert bins["users"].min() >= 5
+        assert (bins["relevant_high"][:-1] < bins["relevant_low"][1:]).all()
+        for low, high, users, change, recall in bins.select(
+            "relevant_low", "relevant_high", "users", "hits_change", "recall_change"
+        ).rows():
+            inside = [u for u, size in enumerate(sizes) if low <= size <= high]
+            assert len(inside) == users
+            gained = [Fraction(hits[model][u] - hits["b"][u]) for u in inside]
+            assert change == pytest.approx(float(sum(gained) / users))
+            shares = [gain / sizes[u] for gain, u in zip(gained, inside, strict=True)]
+            assert recall == pytest.approx(float(sum(shares) / users))
+
+
+def test_users_of_equal_r_stay_together():
+    run, truth = with_hits([3] * 9 + [4], old=[1] * 10, new=[2] * 10)
+    got = run.rank.diagnose(10, truth=truth, baseline="old")
+    assert got.select("relevant_low", "relevant_high", "users").rows() == [
+        (3, 3, 9),
+        (4, 4, 1),
+        (None, None, 10),
+    ]
+
+
+def test_users_without_a_relevant_item_are_left_out():
+    run, truth = with_hits([3, 4], old=[1, 1], new=[2, 1])
+    graded = truth.with_columns(relevance=pl.when(pl.col("user") == 0).then(2).otherwise(1))
+    for undefined in (None, 0.0):
+        got = run.rank.diagnose(
+            10, truth=graded, baseline="old", relevant_at=2, undefined=undefined
+        )
+        assert got["users"].to_list() == [1, 1]
+
+
+def test_bad_diagnoses():
+    run, truth = with_hits([3], old=[1], new=[2])
+    for options, message in [
+        ({"k": 0, "baseline": "old"}, "k must be a whole number from 1"),
+        ({"k": 3, "baseline": "old", "bins": 0}, "bins must be a whole number from 1"),
+        ({"k": 3, "baseline": "older"}, "baseline must be one of 'new', 'old', not 'older'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            rf.diagnose(run, options.pop("k"), truth=truth, **options)
+
+
+# ------------------------------------------------------------------ what is shared with per_user
+
+
+def test_the_options_are_those_of_per_user():
+    import inspect
+
+    from rankframe.evaluate import Options
+
+    own = {"frame", "metrics", "truth", "by", "columns", "bounds"}
+    names = inspect.signature(rf.per_user).parameters.keys() - own
+    assert {*names, "user", "item", "rank", "relevance", "score"} == set(
+        Options.__annotations__
+    ) | {"user", "item", "rank", "relevance", "score"}
+
+
+def test_options_reach_per_user():
+    truth = TRUTH.with_columns(relevance=pl.col("user")).rename({"user": "who"})
+    options = {"users": "judged", "undefined": 0.5, "relevant_at": 3, "depth": 1, "user": "who"}
+    run = RUN.rename({"user": "who"})
+    means = run.rank.evaluate("p@2", truth=truth, by="model", **options)["p@2"].to_list()
+    got = run.rank.compare("p@2", truth=truth, **options).row(0, named=True)
+    assert [got["baseline_mean"], got["mean"]] == pytest.approx(means)
+    got = run.rank.summarize("p@2", truth=truth, by="model", **options)
+    assert got["mean"].to_list() == pytest.approx(means)

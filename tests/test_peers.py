@@ -1,0 +1,426 @@
+"""Equal to other tools: what they print on real data, and on one small input for all of them."""
+
+from collections.abc import Callable
+from itertools import product
+from typing import NamedTuple
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe.presets import PRESETS, Preset
+
+DATA_SETS = ["trec_sample", "web12_catb"]
+CUTS = (1, 3, 5, 10, 20, 100)
+CUTS_AND_NONE = ("", *(f"@{k}" for k in CUTS))
+
+
+def each(values: tuple[object, ...], templates: dict[str, str]) -> dict[str, str]:
+    """Write a value into the ``{}`` of each measure and label."""
+    pairs = product(values, templates.items())
+    return {name.replace("{}", f"{v}"): label.replace("{}", f"{v}") for v, (name, label) in pairs}
+
+
+def by_item(run: pl.DataFrame) -> pl.DataFrame:
+    """Ties by item descending, as trec_eval."""
+    return run.rank.with_rank()
+
+
+def by_item_ascending(run: pl.DataFrame) -> pl.DataFrame:
+    return run.sort("item").rank.with_rank(ties="order")
+
+
+def by_order(run: pl.DataFrame) -> pl.DataFrame:
+    return run.rank.with_rank(ties="order")
+
+
+class Comparison(NamedTuple):
+    """Measures of a program with our labels, under a preset and an order of ties."""
+
+    program: str
+    labels: dict[str, str]
+    preset: Preset
+    ranked: Callable[[pl.DataFrame], pl.DataFrame] = by_item
+    options: dict[str, object] = {}  # noqa: RUF012
+    tolerance: float = 1e-12
+
+
+RECTOOLS = each(
+    CUTS,
+    {
+        "Precision@{}": "precision@{}",
+        "Precision@{}(r_precision)": "precision(divide_by=attainable)@{}",
+        "Recall@{}": "recall@{}",
+        "F1Beta@{}": "f1@{}",
+        "F1Beta@{}(beta=2)": "f(beta=2)@{}",
+        "HitRate@{}": "hit@{}",
+        "MRR@{}": "mrr@{}",
+        "MAP@{}": "map@{}",
+        "MAP@{}(divide_by_k)": "map(divide_by=k)@{}",
+        "NDCG@{}": "ndcg@{}",
+        "NDCG@{}(log_base=3)": "ndcg@{}",  # the base of a logarithm cancels
+        "NDCG@{}(divide_by_achievable)": "ndcg(ideal=truth)@{}",
+    },
+)
+REPLAY = each(
+    CUTS,
+    {
+        "Precision@{}": "precision@{}",
+        "Recall@{}": "recall@{}",
+        "HitRate@{}": "hit@{}",
+        "MRR@{}": "mrr@{}",
+        "MAP@{}": "map@{}",
+        "NDCG@{}": "ndcg@{}",
+        "RocAuc@{}": "auc@{}",
+    },
+)
+_SPARK_AT = {
+    "meanAveragePrecisionAt({})": "map@{}",
+    "ndcgAt({})": "ndcg@{}",
+    "precisionAt({})": "precision@{}",
+    "recallAt({})": "recall@{}",
+}
+SPARK = {
+    f"{measure}{table}": label
+    for table in ("[binary]", "[binary,users with a relevant item]")
+    for measure, label in {"meanAveragePrecision": "map", **each(CUTS, _SPARK_AT)}.items()
+} | {f"ndcgAt({k})[graded]": f"ndcg@{k}" for k in CUTS}  # Python hands Spark no grades
+LENSKIT = each(
+    CUTS_AND_NONE,
+    {
+        "Precision{}": "precision{}",
+        "Recall{}": "recall{}",
+        "Hit{}": "hit{}",
+        "RecipRank{}": "rr{}",
+        "AveragePrecision{}": "map{}",
+        "DCG{}(binary)": "dcg{}",
+        "NDCG{}(binary)": "ndcg{}",
+        "NDCG{}(gain=rating)": "ndcg(gain=linear){}",
+        "RBP{}(0.5)": "rbp(p=0.5){}",
+        "RBP{}(0.85)": "rbp{}",
+        "RBP{}(0.85,normalize)": "rbp(divide_by=attainable){}",
+    },
+)
+PYTREC_EVAL = {
+    f"pytrec_eval:{measure}": label
+    for measure, label in {
+        "AP": "map",
+        "AP@10": "map_cut_10",
+        "Bpref": "bpref",
+        "IPrec@0.0": "iprec_at_recall_0.0",
+        "IPrec@0.1": "iprec_at_recall_0.1",
+        "IPrec@0.5": "iprec_at_recall_0.5",
+        "P@10": "P_10",
+        "R@10": "recall_10",
+        "RR": "recip_rank",
+        "Rprec": "Rprec",
+        "SetAP": "set_map",
+        "SetF": "set_F",
+        "SetF(beta=2.0)": "set_F.2.0",
+        "SetP": "set_P",
+        "SetP(relative=True)": "set_relative_P",
+        "SetR": "set_recall",
+        "Success@1": "success_1",
+        "Success@10": "success_10",
+        "infAP": "infAP",
+        "nDCG": "ndcg",
+        "nDCG@10": "ndcg_cut_10",
+        "nDCG(gains={2:3,3:7,4:15,5:31})": "ndcg.1=1,2=3,3=7,4=15",
+    }.items()
+}
+JUDGED_ONLY = {
+    "pytrec_eval:AP(judged_only=True)": "map",
+    "pytrec_eval:P(judged_only=True)@10": "P_10",
+    "pytrec_eval:RR(judged_only=True)": "recip_rank",
+    "pytrec_eval:nDCG(judged_only=True)@10": "ndcg_cut_10",
+}
+GDEVAL = each(
+    (5, 10, 20),
+    {
+        "gdeval:ERR@{}": "err(max_grade=4)@{}",
+        "gdeval:nDCG(dcg='exp-log2')@{}": "ndcg(gain=exponential)@{}",
+    },
+)
+ASCENDING = {
+    **each((5, 10, 100), {"msmarco:RR@{}": "rr@{}"}),
+    **each((5, 10, 20), {"judged:Judged@{}": "judged@{}"}),
+}
+IN_ORDER = {
+    "accuracy:Accuracy": "auc",
+    "accuracy:Accuracy@10": "auc@10",
+    "accuracy:Accuracy@100": "auc@100",
+    "cwl_eval:AP": "ap(divide_by=hits)",
+    "cwl_eval:P@10": "precision@10",
+    "cwl_eval:RR": "rr",
+    "cwl_eval:RBP(p=0.5,rel=1)": "rbp(p=0.5)",
+    "cwl_eval:RBP(p=0.95,rel=1)": "rbp(p=0.95)",
+    "cwl_eval:RBP(rel=1)": "rbp(p=0.8)",
+    **each((5, 10), {"cwl_eval:SDCG(max_rel=4)@{}": "ndcg(ideal=perfect)@{}"}),
+}
+NTCIREVAL = {
+    "lin:AP": "ap",
+    "lin:AP@10": "ap(divide_by=attainable)@10",
+    "lin:P@10": "precision@10",
+    **each((1, 10), {"lin:Hit@{}": "hit@{}"}),
+    "lin:RR": "rr",
+    "lin:MSnDCG": "ndcg",
+    "lin:MSnDCG@10": "ndcg@10",
+    "exp:MSnDCG": "ndcg(gain=exponential)",
+    "exp:MSnDCG@10": "ndcg(gain=exponential)@10",
+    "lin:nDCG_orig(b=2)": "ndcg(base=2)",
+    "lin:nDCG_orig(b=2)@10": "ndcg(base=2)@10",
+    "exp:nDCG_orig(b=2)": "ndcg(gain=exponential, base=2)",
+    "exp:nDCG_orig(b=2)@10": "ndcg(gain=exponential, base=2)@10",
+    "lin:Q(beta=1)@10": "q@10",
+    "exp:Q(beta=1)@10": "q(gain=exponential)@10",
+    "exp:ERR": "err",
+    "exp:nERR": "nerr",
+    "exp:nERR@10": "nerr@10",
+    **each((0.85, 0.95), {"lin:RBP(p={})": "rbp(p={}, gain=graded)"}),
+    **each(("0.1", 1, 10), {"lin:Q(beta={})": "q(beta={})"}),
+    **each(("0.1", 1, 10), {"exp:Q(beta={})": "q(beta={}, gain=exponential)"}),
+    "lin:O(beta=1)": "o_measure",
+    "exp:O(beta=1)": "o_measure(gain=exponential)",
+    "lin:P(beta=1)": "p_measure",
+    "exp:P(beta=1)": "p_measure(gain=exponential)",
+    "lin:P+(beta=1)": "p_plus",
+    "exp:P+(beta=1)": "p_plus(gain=exponential)",
+}
+IR = "ir_measures"
+COMPARISONS = {
+    "RecTools": Comparison("rectools", RECTOOLS, rf.RECTOOLS),
+    "RePlay": Comparison("replay", REPLAY, rf.REPLAY),
+    "Spark": Comparison("spark", SPARK, rf.SPARK),
+    "LensKit": Comparison("lenskit", LENSKIT, rf.LENSKIT),
+    "pytrec_eval": Comparison(IR, PYTREC_EVAL, rf.PYTREC_EVAL),
+    "pytrec_eval -J": Comparison(IR, JUDGED_ONLY, rf.PYTREC_EVAL, options={"judged_only": True}),
+    # gdeval prints five decimals
+    "gdeval": Comparison(IR, GDEVAL, rf.TREC_EVAL, tolerance=5.1e-6),
+    "ir_measures, item ascending": Comparison(IR, ASCENDING, rf.TREC_EVAL, by_item_ascending),
+    "ir_measures, by order": Comparison(IR, IN_ORDER, {"users": "judged"}, by_order),
+    # it was given the first 100 items of each list
+    "ntcireval": Comparison("ntcireval", NTCIREVAL, rf.TREC_EVAL, options={"depth": 100}),
+}
+#: measures of those files that no label reproduces, by the start of their names
+NOT_COVERED = {
+    "rectools": {
+        "Accuracy": "counts the items of the catalogue that were rightly not recommended",
+        "MCC": "needs the number of items of the catalogue",
+        "PAP": "no such metric in these families",
+        "PartialAUC": "no such metric in these families",
+    },
+    IR: {
+        "compat:": "RBO with an ideal list, which is no sum over relevant items",
+        "cwl_eval:BPM": "a bounded search for gain: no such metric",
+        "cwl_eval:INSQ": "no such metric in these families",
+        "cwl_eval:INST": "no such metric in these families",
+        "cwl_eval:NERR": "C/W/L's own readers: no such metric",
+    },
+    "ntcireval": {
+        "exp:RBP": "the utility is the exponential gain; rbp takes the grade",
+        "lin:nDCG_orig(b=10)": "the discount of base 10",
+        "exp:nDCG_orig(b=10)": "the discount of base 10",
+        "lin:ERR": "the stop chance is grade / (max + 1), NTCIREVAL's own",
+        "lin:nERR": "the stop chance is grade / (max + 1), NTCIREVAL's own",
+    },
+}
+
+
+def read(shared, name, program):
+    run = pl.read_parquet(shared / name / "run.parquet").drop("rank")
+    truth = pl.read_parquet(shared / name / "qrels.parquet")
+    expected = pl.read_parquet(shared / name / f"expected_{program}.parquet")
+    return run, truth, expected
+
+
+@pytest.mark.parametrize("program", sorted({c.program for c in COMPARISONS.values()}))
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_every_measure_is_compared_or_excused(shared, name, program):
+    _, _, expected = read(shared, name, program)
+    covered = {m for c in COMPARISONS.values() if c.program == program for m in c.labels}
+    excused = NOT_COVERED.get(program, {})
+    for measure in expected["measure"].unique():
+        starts = [start for start in excused if measure.startswith(start)]
+        assert (measure in covered) + len(starts) == 1, measure
+    for start in excused:
+        assert expected["measure"].str.starts_with(start).any(), start
+
+
+@pytest.mark.parametrize("tool", COMPARISONS)
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_a_tool_is_equal_on_real_data(shared, name, tool):
+    """Of each user, and over all, wherever the tool prints it."""
+    comparison = COMPARISONS[tool]
+    run, truth, expected = read(shared, name, comparison.program)
+    expected = expected.filter(pl.col("measure").is_in([*comparison.labels]))
+    # web12_catb lacks Accuracy@10: some list has nothing but hits, and ir_measures stops
+    labels = {m: x for m, x in comparison.labels.items() if m in expected["measure"].unique()}
+    assert len(labels) >= len(comparison.labels) - 1
+    ranked = comparison.ranked(run)
+    keywords = {"truth": truth, **comparison.preset, **comparison.options}
+    asked = list(dict.fromkeys(labels.values()))
+    users = ranked.rank.per_user(*asked, **keywords)
+    means = ranked.rank.evaluate(*asked, **keywords).with_columns(user=pl.lit("all"))
+    frames = (users, means.select(users.columns))
+    tidy = pl.concat(
+        f.unpivot(index="user", variable_name="label", value_name="got") for f in frames
+    )
+    names = pl.DataFrame({"measure": [*labels], "label": [*labels.values()]})
+    joined = expected.join(names, on="measure").join(tidy, on=["label", "user"], how="left")
+    assert joined["got"].null_count() == 0
+    apart = (pl.col("got") - pl.col("value")).abs()
+    worst = joined.with_columns(apart=apart).sort("apart").row(-1, named=True)
+    assert worst["apart"] < comparison.tolerance, worst
+
+
+# ------------------------------------------------------------------ one input, all conventions
+
+LISTS = {1: "abcde", 2: "dab", 3: "ghijk", 5: "abcde", 6: "ceb"}  # user 4 has none
+GRADES = {
+    1: {"a": 1, "c": 2, "f": 1, "v": 1, "x": 1, "y": 3, "z": 1},
+    2: {"a": 1, "b": 3},
+    3: {"m": 1},
+    4: {"a": 2, "b": 1},
+    6: {"c": 3},
+}  # user 5 has none
+RUN = rf.from_lists(pl.DataFrame({"user": [*LISTS], "item": [list(x) for x in LISTS.values()]}))
+TRUTH = rf.from_dict(GRADES, score="relevance")
+
+PRINTED = {
+    "RECTOOLS": {  # rectools 0.19.0
+        "users": 5,
+        "precision@5": 0.2,
+        "recall@5": 0.45714285714285713,
+        "map@5": 0.36428571428571427,
+        "mrr@5": 0.5,
+        "ndcg@5": 0.24629337611107519,
+        "precision(divide_by=attainable)@5": 0.48,
+        "map(divide_by=k)@5": 0.15333333333333332,
+        "ndcg(ideal=truth)@5": 0.440433342305539,
+    },
+    "REPLAY": {  # replay-rec 0.22.0
+        "users": 5,
+        "precision@5": 0.2,
+        "recall@5": 0.45714285714285713,
+        "map@5": 0.3833333333333333,
+        "mrr@5": 0.5,
+        "ndcg@5": 0.440433342305539,
+        "auc@5": 0.3666666666666667,
+    },
+    "SPARK": {  # pyspark 4.0.1, an inner join of lists and truth
+        "users": 4,
+        "precision@5": 0.25,
+        "recall@5": 0.5714285714285714,
+        "map@5": 0.47916666666666663,
+        "map": 0.4553571428571429,
+        "ndcg@5": 0.5505416778819237,
+    },
+    "RECOMMENDERS": {  # recommenders 1.2.1
+        "users": 4,
+        "precision@5": 0.25,
+        "recall@5": 0.5714285714285714,
+        "map@5": 0.47916666666666663,
+        "map(divide_by=relevant)@5": 0.45535714285714285,
+    },
+    "SCIKIT_LEARN": {  # scikit-learn 1.9.1, one row of a matrix for each list
+        "users": 5,
+        "ap": 0.4833333333333333,  # average_precision_score
+        "ndcg": 0.46941404097351774,
+        "ndcg@5": 0.46941404097351774,
+        "dcg@5": 1.4261859507142916,
+        "ndcg(gain=binary)@5": 0.5226294385530916,
+    },
+    "RANX": {  # ranx 0.3.21, make_comparable=True
+        "users": 5,
+        "precision@5": 0.2,
+        "precision": 0.28,
+        "recall@5": 0.45714285714285713,
+        "f1@5": 0.24761904761904763,
+        "hit_rate@5": 0.6,
+        "mrr@5": 0.5,
+        "map@5": 0.36428571428571427,
+        "dcg@5": 1.4261859507142916,
+        "dcg(gain=exponential)@5": 2.7261859507142914,  # dcg_burges
+        "ndcg": 0.3811832826058482,
+        "ndcg@5": 0.38906897393318945,
+        "ndcg(gain=exponential)@5": 0.35723812698158774,  # ndcg_burges
+        "r_precision": 0.3571428571428571,
+        "rbp(p=0.8)": 0.31999999999999995,
+    },
+    "PYTREC_EVAL": {  # pytrec_eval-terrier 0.5.11
+        "users": 4,
+        "P_5": 0.25,
+        "recall_5": 0.5714285714285714,
+        "map_cut_5": 0.45535714285714285,
+        "recip_rank": 0.625,
+        "ndcg_cut_5": 0.4863362174164868,
+    },
+}
+
+
+@pytest.mark.parametrize("tool", PRINTED)
+def test_a_preset_gives_what_the_tool_prints(tool):
+    printed = PRINTED[tool]
+    labels = [label for label in printed if label != "users"]
+    got = RUN.rank.evaluate(*labels, truth=TRUTH, **PRESETS[tool])
+    assert got.row(0, named=True) == pytest.approx(printed, abs=1e-12)
+
+
+def test_ndcg_of_recommenders_is_a_mean_over_the_truth():
+    """Its other measures leave out users without a list; version 1.2.1."""
+    printed = {  # score_type "binary", "raw" and "exp"
+        "ndcg@5": 0.44043334230553893,
+        "ndcg(gain=linear)@5": 0.38906897393318945,
+        "ndcg(gain=exponential)@5": 0.35723812698158774,
+    }
+    keywords = {**rf.RECOMMENDERS, "users": "truth"}
+    got = RUN.rank.evaluate(*printed, truth=TRUTH, **keywords)
+    assert got.row(0, named=True) == pytest.approx({"users": 5, **printed}, abs=1e-12)
+
+
+def test_a_level_of_ranx_also_takes_the_gains_below():
+    printed = {  # ranx 0.3.21, "-l2"
+        "precision@5": 0.12000000000000002,
+        "map": 0.3,
+        "r_precision": 0.2,
+        "ndcg(gain=1:0;2:2;3:3)@5": 0.34692787260227564,
+    }
+    got = RUN.rank.evaluate(*printed, truth=TRUTH, relevant_at=2, **rf.RANX)
+    assert got.row(0, named=True) == pytest.approx({"users": 5, **printed}, abs=1e-12)
+
+
+def test_an_outer_join_in_spark_counts_all_users():
+    printed = {  # pyspark 4.0.1
+        "precision@5": 0.16666666666666669,
+        "recall@5": 0.38095238095238093,
+        "map@5": 0.3194444444444444,
+        "map": 0.3035714285714286,
+        "ndcg@5": 0.3670277852546158,
+    }
+    got = RUN.rank.evaluate(*printed, truth=TRUTH, **{**rf.SPARK, "users": "all"})
+    assert got.row(0, named=True) == pytest.approx({"users": 6, **printed}, abs=1e-12)
+
+
+def test_lenskit_by_its_formulas():
+    """Precision by what was returned, recall and AP by what it could hold, log2 from rank 3 on."""
+    got = RUN.rank.per_user("precision@5", "recall@5", "map@5", "ndcg@5", truth=TRUTH, **rf.LENSKIT)
+    assert got["user"].to_list() == [1, 2, 3, 6]
+    third = 0.6309297535714575  # 1 / log2(3)
+    ideal_of_5 = 1 + 1 + third + 1 / 2 + 0.43067655807339306
+    expected = [
+        (1, 2 / 5, 2 / 5, (1 + 2 / 3) / 5, (1 + third) / ideal_of_5),
+        (2, 2 / 3, 1.0, (1 / 2 + 2 / 3) / 2, (1 + third) / 2),
+        (3, 0.0, 0.0, 0.0, 0.0),
+        (6, 1 / 3, 1.0, 1.0, 1.0),
+    ]
+    for row, wanted in zip(got.rows(), expected, strict=True):
+        assert row == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("tool", PRESETS)
+def test_a_preset_is_plain_keywords_for_metrics_there_are(tool):
+    preset = PRESETS[tool]
+    assert type(preset) is dict
+    assert getattr(rf, tool) is preset
+    asked = ["map@5", "ndcg", "rbp", "iprec_at_recall_0.5", "11pt_avg"]
+    assert RUN.rank.evaluate(*asked, truth=TRUTH, **preset).columns == ["users", *asked]
