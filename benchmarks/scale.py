@@ -73,12 +73,16 @@ CASES: dict[str, Callable[[pl.LazyFrame, pl.LazyFrame], pl.LazyFrame]] = {
 
 
 def scan(millions: int) -> Scan:
-    """Scan that many million rows of run, and a tenth of truth, made if they are not there."""
-    if millions < PART:
-        made = [_part(0, millions)]
-    else:
-        made = [_part(number, PART) for number in range(millions // PART)]
+    """Scan that many million rows of run, and a tenth of truth."""
+    made = parts(millions)
     return pl.scan_parquet([one.run for one in made]), pl.scan_parquet([one.truth for one in made])
+
+
+def parts(millions: int) -> list[Files]:
+    """Give the files of that many million rows of run, made if they are not there."""
+    if millions < PART:
+        return [_part(0, millions)]
+    return [_part(number, PART) for number in range(millions // PART)]
 
 
 def _part(number: int, millions: int) -> Files:

@@ -35,6 +35,13 @@ _RUNS = ("run", "other run")
 ROLES = tuple(Columns.__annotations__)
 
 
+class Whole(NamedTuple):
+    """What a part of the tables, some users with all their rows, must know of the whole."""
+
+    top_grade: float | None
+    groups: pl.DataFrame | None  # the groups of ``by`` that the truth lacks
+
+
 class Table(NamedTuple):
     """A table of the caller's and the names of the columns that play a role in it."""
 
@@ -49,6 +56,7 @@ class Table(NamedTuple):
     relevance: str | None
     placed: Sequence[str] = ()  # columns of by that the truth alone has, joined to the run by user
     subtopic: str | None = None
+    whole: Whole | None = None  # of a part; rules on the whole are then not for it to keep
 
     @property
     def keys(self) -> list[str]:
@@ -476,16 +484,29 @@ def _table_rules(table: Table) -> Iterator[_Rule]:
 def raise_first_broken(tables: Sequence[Table]) -> None:
     """Read every row of the tables, and raise the first rule that is broken."""
     for table in tables:
-        _raise_if_empty(table)
+        if table.whole is None:
+            raise_if_empty(table)
         rules = [*_row_rules(table), *_table_rules(table)]
         flags = table.frame.select(
             rule.broken.any().alias(str(number)) for number, rule in enumerate(rules)
         ).collect()
         for rule in itertools.compress(rules, flags.row(0)):
-            row = table.frame.filter(rule.broken).select(_role_columns(table)).head(1).collect()
+            row = table.frame.filter(rule.broken).select(role_columns(table)).head(1).collect()
             raise _broken(table, rule.column, rule.text, row)
-    if len(tables) == 2:
-        _raise_if_apart(*tables)
+    if len(tables) == 2 and tables[0].whole is None:
+        raise_if_apart(*tables)
+
+
+def proves_whole(tables: Sequence[Table]) -> bool:
+    """Tell if a part shows by itself that the whole keeps the rules on the whole."""
+    try:
+        for table in tables:
+            raise_if_empty(table)
+        if len(tables) == 2:
+            raise_if_apart(*tables)
+    except RankingDataError:
+        return False
+    return True
 
 
 def _broken(table: Table, column: str, text: str, row: pl.DataFrame) -> RankingDataError:
@@ -498,12 +519,14 @@ def shown(row: pl.DataFrame) -> str:
     return ", ".join(f"{name}={'null' if value is None else repr(value)}" for name, value in values)
 
 
-def _role_columns(table: Table) -> list[str]:
+def role_columns(table: Table) -> list[str]:
+    """Name the columns that play a role."""
     named = (table.rank, table.score, table.relevance)
     return [*table.row, *(name for name in named if name is not None)]
 
 
-def _raise_if_empty(table: Table) -> None:
+def raise_if_empty(table: Table) -> None:
+    """Raise if there is no row, or of a run no rank."""
     if table.frame.head(1).collect().is_empty():
         msg = f"{table.name}: it is empty"
         raise RankingDataError(msg)
@@ -512,7 +535,7 @@ def _raise_if_empty(table: Table) -> None:
         raise RankingDataError(msg)
 
 
-def _raise_if_apart(run: Table, truth: Table) -> None:
+def raise_if_apart(run: Table, truth: Table) -> None:
     """Raise if the users cannot meet: ids that do not match, or groups that split the users."""
     user = pl.col(run.user).cast(same_types(run, truth)[run.user])
     lacking = [name for name in run.by if name not in truth.by]
@@ -523,7 +546,8 @@ def _raise_if_apart(run: Table, truth: Table) -> None:
         text = f"no user of the {run.name} is in the {truth.name}, which has users like {example!r}"
         raise _broken(run, run.user, text, _first_row(run))
     for name in lacking:
-        groups = mine.select(pl.col(name).n_unique()).collect().item()
+        every = mine if run.whole is None or run.whole.groups is None else run.whole.groups.lazy()
+        groups = every.select(pl.col(name).n_unique()).collect().item()
         most = mine.group_by(run.user).agg(pl.col(name).n_unique()).select(pl.col(name).max())
         if groups > 1 and most.collect().item() == 1:
             text = (
@@ -547,7 +571,7 @@ def _placing(table: Table) -> str:
 
 
 def _first_row(table: Table) -> pl.DataFrame:
-    return _retrieved(table).select(_role_columns(table)).head(1).collect()
+    return _retrieved(table).select(role_columns(table)).head(1).collect()
 
 
 # ------------------------------------------------------------------ flags that ride along
@@ -574,11 +598,12 @@ def guarded(
 
 def table_flag(table: Table) -> pl.LazyFrame:
     """Flag rows that break a rule by themselves, and emptiness."""
-    placed = (
-        pl.col(table.rank).count() == 0 if table.name in _RUNS and table.rank is not None else False
-    )
     broken = [rule.broken.any() for rule in _row_rules(table)]
-    return table.frame.select(suspect=pl.any_horizontal(pl.len() == 0, placed, *broken))
+    if table.whole is None:
+        broken.append(pl.len() == 0)
+        if table.name in _RUNS and table.rank is not None:
+            broken.append(pl.col(table.rank).count() == 0)
+    return table.frame.select(suspect=pl.any_horizontal(broken))
 
 
 def ties_flag(table: Table) -> pl.LazyFrame:
@@ -626,7 +651,7 @@ def suspicion(tables: Sequence[Table]) -> pl.Expr:
     share a user, or none that a user is in two groups.
     """
     suspects = [pl.col("__rankframe_twice").any(), pl.col("__rankframe_shared").any()]
-    if len(tables) == 2:
+    if len(tables) == 2 and tables[0].whole is None:
         run, truth = tables
         hit = pl.col("__rankframe_hit")
         suspects.append(~hit.any())

@@ -152,11 +152,34 @@ def compare(
     │ new   ┆ 0.194444   ┆ 0.335589 │
     └───────┴────────────┴──────────┘
     """
+    comparison = comparison_of(
+        user_values(frame, metrics, truth=truth, by=by, **options),
+        baseline=baseline,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+    )
+    return leave(comparison, like=frame)
+
+
+def comparison_of(
+    values: UserValues,
+    *,
+    baseline: object,
+    test: Test,
+    correction: Correction | None,
+    confidence: float,
+    resamples: int,
+    seed: int,
+) -> pl.LazyFrame:
+    """Plan a comparison of values that are there."""
     check_confidence(confidence)
     check_choice("test", test, get_args(Test))
     check_choice("correction", correction, (*get_args(Correction), None))
     resampling = asked_resampling(resamples, seed)
-    values = _of_systems("compare", frame, metrics, truth, by, options)
+    _check_systems("compare", values)
     check_numbers(values)
     made = made_schema("compare", values, {"metric": pl.String, "baseline": None, **_COMPARISON})
     model, *segments = values.by
@@ -171,7 +194,7 @@ def compare(
         confidence=confidence,
         resampling=resampling,
     )
-    return leave(values.rows.map_batches(reduce, schema=schema), like=frame)
+    return values.rows.map_batches(reduce, schema=schema)
 
 
 def diagnose(
@@ -260,25 +283,17 @@ def diagnose(
     measures = (precision_at, recall_at, attainable_precision_at, attainable_recall_at)
     levels = [measure(k).alias(name) for measure, name in zip(measures, _LEVELS, strict=True)]
     metrics = [num_relevant().alias("total"), *levels]
-    values = _of_systems("diagnose", frame, metrics, truth, by, options)
+    values = user_values(frame, metrics, truth=truth, by=by, **options)
+    _check_systems("diagnose", values)
     schema = made_schema("diagnose", values, _DIAGNOSIS)
     reduce = partial(_diagnosed, values=values, k=k, baseline=baseline, bins=bins)
     return leave(values.rows.map_batches(reduce, schema=schema), like=frame)
 
 
-def _of_systems(
-    verb: str,
-    frame: Frame,
-    metrics: Sequence[Metric],
-    truth: Frame | None,
-    by: str | Sequence[str],
-    options: Options,
-) -> UserValues:
-    values = user_values(frame, metrics, truth=truth, by=by, **options)
+def _check_systems(verb: str, values: UserValues) -> None:
     if not values.by:
         msg = f"{verb} needs the column that tells the systems apart: name it in by="
         raise ValueError(msg)
-    return values
 
 
 # ------------------------------------------------------------------ one row a user → one a pair

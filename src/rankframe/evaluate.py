@@ -14,6 +14,7 @@ import polars as pl
 from rankframe._frames import Frame, FrameT, leave
 from rankframe.checks import (
     Columns,
+    Whole,
     check_flag,
     guarded,
     raise_first_broken,
@@ -29,7 +30,13 @@ from rankframe.table import (
     enter_street,
     table_flags,
 )
-from rankframe.vocabulary import VOCABULARY, mixes_subtopics, reads_subtopics, vocabulary_rows
+from rankframe.vocabulary import (
+    VOCABULARY,
+    mixes_subtopics,
+    reads_subtopics,
+    top_grade,
+    vocabulary_rows,
+)
 
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
 
@@ -135,24 +142,23 @@ def per_user(
     │ 3    ┆ 0.0         ┆ 0.0 │
     └──────┴─────────────┴─────┘
     """
-    asked = ask_all(metrics, per_user=True, defaults=defaults)
-    _check_options(users, undefined, judged_only, bounds, single_precision)
-    street = enter_street(frame, truth, by, columns, single_precision=single_precision)
-    if street.tied:
-        asked = in_ties(asked, metrics, defaults=defaults)
-    keys = street.tables[0].keys
-    plan, asked = _planned(
-        street,
-        asked,
-        bounds=bounds,
-        judged_only=judged_only,
+    plan = plan_values(
+        frame,
+        metrics,
+        per_user=True,
+        truth=truth,
+        by=by,
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
+        judged_only=judged_only,
         depth=depth,
+        bounds=bounds,
+        defaults=defaults,
+        single_precision=single_precision,
+        **columns,
     )
-    result = guarded(plan.values, plan.flags, plan.explain)
-    return leave(result.sort(keys), like=frame)
+    return leave(plan.guarded().sort(plan.keys), like=frame)
 
 
 def evaluate(
@@ -249,24 +255,87 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
-    asked = ask_all(metrics, per_user=False, defaults=defaults)
+    plan = plan_means(
+        frame,
+        metrics,
+        truth=truth,
+        by=by,
+        total=total,
+        users=users,
+        undefined=undefined,
+        relevant_at=relevant_at,
+        judged_only=judged_only,
+        depth=depth,
+        bounds=bounds,
+        defaults=defaults,
+        single_precision=single_precision,
+        **columns,
+    )
+    means = [one.over_users(pl.col(one.name)).alias(one.name) for one in plan.asked]
+    result = over_users(plan, means, plan.by)
+    if total:
+        result = pl.concat([result, over_users(plan, means, total_by(plan.by))], how="diagonal")
+
+    def explain() -> None:
+        plan.explain()
+        raise_infinite_mean(result, plan.by)
+
+    checked = guarded(result, plan.flags, explain)
+    return leave(checked.sort(plan.by, nulls_last=True) if plan.by else checked, like=frame)
+
+
+# ------------------------------------------------------------------ plans
+
+
+class Plan(NamedTuple):
+    """The values of every user, what to watch while they are computed, and how to tell."""
+
+    street: Street
+    asked: list[Asked]
+    values: pl.LazyFrame
+    flags: list[pl.LazyFrame]
+    explain: Callable[[], None]
+
+    @property
+    def by(self) -> list[str]:
+        """The columns that split the run into lists."""
+        return self.street.tables[0].by
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of by and the user."""
+        return self.street.tables[0].keys
+
+    def guarded(self) -> pl.LazyFrame:
+        """Give the values, checked when the plan runs."""
+        return guarded(self.values, self.flags, self.explain)
+
+
+def plan_values(
+    frame: Frame,
+    metrics: Sequence[Metric],
+    *,
+    per_user: bool,
+    truth: Frame | None,
+    by: str | Sequence[str],
+    whole: Whole | None = None,
+    users: Users = "truth",
+    undefined: float | None = None,
+    relevant_at: float | None = None,
+    judged_only: bool = False,
+    depth: int | None = None,
+    bounds: bool = False,
+    defaults: Defaults | None = None,
+    single_precision: bool = False,
+    **columns: Unpack[Columns],
+) -> Plan:
+    """Plan the values of every user; ``per_user=False`` takes geometric means, too."""
+    asked = ask_all(metrics, per_user=per_user, defaults=defaults)
     _check_options(users, undefined, judged_only, bounds, single_precision)
-    check_flag("total", total)
-    street = enter_street(frame, truth, by, columns, single_precision=single_precision)
+    street = enter_street(frame, truth, by, columns, single_precision=single_precision, whole=whole)
     if street.tied:
         asked = in_ties(asked, metrics, defaults=defaults)
-    groups = street.tables[0].by
-    if total and not groups:
-        msg = "total=True adds a row to the groups of by=: name their columns"
-        raise ValueError(msg)
-    if "users" in groups:
-        msg = "column 'users': evaluate counts users under this name: rename the column"
-        raise RankingDataError(msg)
-    check_names(asked, [*groups, "users"])
-    if undefined is not None and undefined < 0 and not all(one.per_user for one in asked):
-        msg = f"a geometric mean takes no value below 0, so undefined cannot be {undefined!r}"
-        raise ValueError(msg)
-    plan, asked = _planned(
+    return _planned(
         street,
         asked,
         bounds=bounds,
@@ -276,27 +345,59 @@ def evaluate(
         relevant_at=relevant_at,
         depth=depth,
     )
-    _check_numeric(plan.values, asked)
-    count = pl.len().cast(pl.Int64).alias("users")
-    means = [one.over_users(pl.col(one.name)).alias(one.name) for one in asked]
 
-    def over(names: Sequence[str]) -> pl.LazyFrame:
-        if not names:
-            return plan.values.select(count, *means)
-        counted = plan.values.group_by(names).agg(count, *means)
-        joined = _groups(street, names).join(counted, on=names, how="left")
-        return joined.with_columns(pl.col("users").fill_null(0))
 
-    result = over(groups)
-    if total:
-        result = pl.concat([result, over(groups[:1] if len(groups) > 1 else [])], how="diagonal")
+def plan_means(
+    frame: Frame,
+    metrics: Sequence[Metric],
+    *,
+    truth: Frame | None,
+    by: str | Sequence[str],
+    total: bool = False,
+    bounds: bool = False,
+    whole: Whole | None = None,
+    **options: Unpack[Options],
+) -> Plan:
+    """Plan the values of every user, of which means can be taken."""
+    plan = plan_values(
+        frame,
+        metrics,
+        per_user=False,
+        truth=truth,
+        by=by,
+        bounds=bounds,
+        whole=whole,
+        **options,
+    )
+    check_flag("total", total)
+    if total and not plan.by:
+        msg = "total=True adds a row to the groups of by=: name their columns"
+        raise ValueError(msg)
+    if "users" in plan.by:
+        msg = "column 'users': evaluate counts users under this name: rename the column"
+        raise RankingDataError(msg)
+    check_names(plan.asked, [*plan.by, "users"])
+    undefined = options.get("undefined")
+    if undefined is not None and undefined < 0 and not all(one.per_user for one in plan.asked):
+        msg = f"a geometric mean takes no value below 0, so undefined cannot be {undefined!r}"
+        raise ValueError(msg)
+    _check_numeric(plan.values, plan.asked)
+    return plan
 
-    def explain() -> None:
-        plan.explain()
-        _raise_infinite_mean(result, groups)
 
-    checked = guarded(result, plan.flags, explain)
-    return leave(checked.sort(groups, nulls_last=True) if groups else checked, like=frame)
+def over_users(plan: Plan, aggregates: Sequence[pl.Expr], by: Sequence[str]) -> pl.LazyFrame:
+    """Reduce the values of users to one row a group, or to one."""
+    aggregates = [pl.len().cast(pl.Int64).alias("users"), *aggregates]
+    if not by:
+        return plan.values.select(aggregates)
+    reduced = plan.values.group_by(by).agg(aggregates)
+    joined = _groups(plan.street, by).join(reduced, on=by, how="left")
+    return joined.with_columns(pl.col("users").fill_null(0))
+
+
+def total_by(by: Sequence[str]) -> Sequence[str]:
+    """Name the columns of ``by`` that stay in the row of all users."""
+    return by[:1] if len(by) > 1 else []
 
 
 class UserValues(NamedTuple):
@@ -315,44 +416,22 @@ def user_values(
     per_user: bool = True,
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
-    users: Users = "truth",
-    undefined: float | None = None,
-    relevant_at: float | None = None,
-    judged_only: bool = False,
-    depth: int | None = None,
-    defaults: Defaults | None = None,
-    single_precision: bool = False,
-    **columns: Unpack[Columns],
+    **options: Unpack[Options],
 ) -> UserValues:
     """Give what statistics are made of; ``per_user=False`` takes geometric means, too."""
-    asked = ask_all(metrics, per_user=per_user, defaults=defaults)
-    _check_options(users, undefined, judged_only, bounds=False, single_precision=single_precision)
-    street = enter_street(frame, truth, by, columns, single_precision=single_precision)
-    if street.tied:
-        asked = in_ties(asked, metrics, defaults=defaults)
-    table = street.tables[0]
-    plan = _plan(
-        street,
-        asked,
-        users=users,
-        undefined=undefined,
-        relevant_at=relevant_at,
-        judged_only=judged_only,
-        depth=depth,
+    return in_groups(
+        plan_values(frame, metrics, per_user=per_user, truth=truth, by=by, bounds=False, **options)
     )
-    _check_numeric(plan.values, asked)
+
+
+def in_groups(plan: Plan) -> UserValues:
+    """Give the values of all users, and each group a row."""
+    _check_numeric(plan.values, plan.asked)
     rows = plan.values
-    if table.by:
-        rows = _groups(street, table.by).join(rows, on=table.by, how="left")
-    return UserValues(asked, table.by, table.user, guarded(rows, plan.flags, plan.explain))
-
-
-class _Plan(NamedTuple):
-    """The values of every user, what to watch while they are computed, and how to tell."""
-
-    values: pl.LazyFrame
-    flags: list[pl.LazyFrame]
-    explain: Callable[[], None]
+    if plan.by:
+        rows = _groups(plan.street, plan.by).join(rows, on=plan.by, how="left")
+    *_, user = plan.keys
+    return UserValues(plan.asked, plan.by, user, guarded(rows, plan.flags, plan.explain))
 
 
 class _Options(TypedDict):
@@ -371,11 +450,11 @@ def _planned(
     bounds: bool,
     judged_only: bool,
     **options: Unpack[_Options],
-) -> tuple[_Plan, list[Asked]]:
+) -> Plan:
     """Plan the metrics, and with ``bounds`` their least and greatest value."""
     plan = _plan(street, asked, judged_only=judged_only, **options)
     if not bounds:
-        return plan, asked
+        return plan
     keys = street.tables[0].keys
     _check_numeric(plan.values, asked)
     for one in asked:
@@ -383,7 +462,7 @@ def _planned(
             msg = f"metric {one.name!r}: no bounds, an unjudged item may be of any subtopics"
             raise ValueError(msg)
     worst = _judged_as(street, pl.lit(0))
-    best = _judged_as(street, pl.col("relevance").max())
+    best = _judged_as(street, top_grade(street))
     low, high = (_plan(each, asked, judged_only=False, **options) for each in (worst, best))
     joined = plan.values
     for scenario, other in (("low", low), ("high", high)):
@@ -408,7 +487,7 @@ def _planned(
             each.explain()
 
     flags = [*plan.flags, *low.flags, *high.flags]
-    return _Plan(joined.select(*keys, *columns), flags, explain), expanded
+    return Plan(street, expanded, joined.select(*keys, *columns), flags, explain)
 
 
 def _judged_as(street: Street, verdict: pl.Expr) -> Street:
@@ -423,8 +502,8 @@ def _judged_as(street: Street, verdict: pl.Expr) -> Street:
 
 
 def _plan(
-    street: Street, asked: Sequence[Asked], *, judged_only: bool, **options: Unpack[_Options]
-) -> _Plan:
+    street: Street, asked: list[Asked], *, judged_only: bool, **options: Unpack[_Options]
+) -> Plan:
     """Walk the street: judged table → relevant rows → one row a user."""
     table, depth = street.tables[0], options["depth"]
     keys = table.keys
@@ -492,7 +571,7 @@ def _plan(
         for frame in found:
             _raise_not_finite(frame, positive, keys)
 
-    return _Plan(values, flags, explain)
+    return Plan(street, asked, values, flags, explain)
 
 
 def _cut_blocks(street: Street, depth: int | None) -> pl.LazyFrame | None:
@@ -580,7 +659,7 @@ def _infinite(values: pl.LazyFrame, keys: Sequence[str]) -> list[pl.Expr]:
     return [(~pl.col(name).sum().is_finite()).alias(name) for name in floats]
 
 
-def _raise_infinite_mean(result: pl.LazyFrame, groups: Sequence[str]) -> None:
+def raise_infinite_mean(result: pl.LazyFrame, groups: Sequence[str]) -> None:
     """Raise if finite values of users make a mean that is not."""
     for broken in _infinite(result, groups):
         name = broken.meta.output_name()

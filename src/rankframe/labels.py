@@ -35,12 +35,32 @@ Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]
 Signed: TypeAlias = Annotated[float, "of any sign"]
 Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
-Aggregate: TypeAlias = Callable[[pl.Expr], pl.Expr]
 
 _MADE_FOR_TIES = contextvars.ContextVar("_MADE_FOR_TIES", default=False)
 
 P = ParamSpec("P")
 MetricFunction: TypeAlias = Callable[..., pl.Expr]
+
+
+def _as_it_is(value: pl.Expr) -> pl.Expr:
+    return value
+
+
+class Aggregate(NamedTuple):
+    """A mean over users: the mean or sum of what is made ``of_each`` value, taken ``back``."""
+
+    of_each: Callable[[pl.Expr], pl.Expr] = _as_it_is
+    back: Callable[[pl.Expr], pl.Expr] = _as_it_is
+    summed: bool = False
+
+    def __call__(self, values: pl.Expr) -> pl.Expr:
+        """Reduce the values of all users."""
+        each = self.of_each(values)
+        return self.back(each.sum() if self.summed else each.mean())
+
+
+MEAN = Aggregate()
+SUM = Aggregate(summed=True)
 
 
 class Mean(NamedTuple):
@@ -79,7 +99,7 @@ def labelled(
     *,
     plain: str | None = None,
     aliases: Mapping[str, Alias] | None = None,
-    over_users: Aggregate = pl.Expr.mean,
+    over_users: Aggregate = MEAN,
 ) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
     """Make a function a metric called ``label`` (``plain`` when every option has its default).
 
@@ -230,6 +250,13 @@ def every_label() -> dict[str, Callable[..., Any]]:
     return {entry.plain: entry.function for entry in _ENTRIES.values()}
 
 
+def cut_off(metric: pl.Expr) -> int | None:
+    """Give the k of a metric of ours: nothing below is in its value, but a list's length may be."""
+    label = _label_of(metric)
+    found = None if label is None else _find(label)
+    return int(found[1]["k"]) if found and found[1]["k"] else None
+
+
 def every_entry() -> list[Entry]:
     """Give each metric once, in the order of its family."""
     return list(dict.fromkeys(_ENTRIES.values()))
@@ -336,13 +363,13 @@ def _aggregate(expr: pl.Expr) -> Aggregate:
     for count, aggregate in _counts():
         if expr.meta.eq(count) or expr.meta.eq(count.alias(name)):
             return aggregate
-    return pl.Expr.mean
+    return MEAN
 
 
 @functools.cache
 def _counts() -> list[tuple[pl.Expr, Aggregate]]:
     """List the metrics that are not averaged over users."""
-    return [(e.function(), e.over_users) for e in every_entry() if e.over_users is not pl.Expr.mean]
+    return [(e.function(), e.over_users) for e in every_entry() if e.over_users is not MEAN]
 
 
 def _read_defaults(defaults: Defaults) -> Defaults:
@@ -478,7 +505,7 @@ def _register(
     label: str,
     plain: str | None = None,
     aliases: Mapping[str, Alias] | None = None,
-    over_users: Aggregate = pl.Expr.mean,
+    over_users: Aggregate = MEAN,
 ) -> Entry:
     known = tuple((aliases or {}).items())
     entry = Entry(function, label, plain or label, over_users, known)

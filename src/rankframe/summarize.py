@@ -103,16 +103,26 @@ def summarize(
     │ rr     ┆ 3     ┆ 0.583333 ┆ -0.365312 ┆ 1.531979 │
     └────────┴───────┴──────────┴───────────┴──────────┘
     """
+    values = user_values(frame, metrics, per_user=False, truth=truth, by=by, **options)
+    summary = summary_of(
+        values, confidence=confidence, method=method, resamples=resamples, seed=seed
+    )
+    return leave(summary, like=frame)
+
+
+def summary_of(
+    values: UserValues, *, confidence: float, method: Method, resamples: int, seed: int
+) -> pl.LazyFrame:
+    """Plan a summary of values that are there."""
     check_confidence(confidence)
     check_choice("method", method, get_args(Method))
     resampling = asked_resampling(resamples, seed)
-    values = user_values(frame, metrics, per_user=False, truth=truth, by=by, **options)
     check_numbers(values)
     schema = made_schema("summarize", values, _SUMMARY)
     reduce = partial(
         _summarized, values=values, confidence=confidence, method=method, resampling=resampling
     )
-    return leave(values.rows.map_batches(reduce, schema=schema), like=frame)
+    return values.rows.map_batches(reduce, schema=schema)
 
 
 def _summarized(

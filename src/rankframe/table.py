@@ -17,6 +17,7 @@ from rankframe._order import with_positions
 from rankframe.checks import (
     Columns,
     Table,
+    Whole,
     as_rank,
     check_columns,
     check_flag,
@@ -124,10 +125,10 @@ def judge(
     """
     street = enter_street(run, truth, by, columns)
     mine = street.tables[0]
-    explain = functools.partial(raise_first_broken, street.tables)
-    judged = guarded(street.judged, [*table_flags(street), rows_flag(street)], explain)
     subtopic = ["subtopic"] if street.has_subtopics else []
-    result = leave(judged, like=run, sort=[*mine.keys, "rank", mine.item, *subtopic])
+    result = leave(
+        guarded_judged(street), like=run, sort=[*mine.keys, "rank", mine.item, *subtopic]
+    )
     if isinstance(result, pl.LazyFrame):
         _remember(result, street)
     return result
@@ -409,11 +410,12 @@ def enter_street(
     columns: Columns,
     *,
     single_precision: bool = False,
+    whole: Whole | None = None,
 ) -> Street:
     """Bring a run and its truth, or a judged table, into plain columns."""
     if truth is None and (street := _remembered(frame, by, columns)):
         return street
-    tables = read_tables(frame, truth, by, columns)
+    tables = [table._replace(whole=whole) for table in read_tables(frame, truth, by, columns)]
     if len(tables) == 1:
         judged = plain(tables[0], single_precision=single_precision)
         items = _one_row_an_item(judged, tables[0])
@@ -426,7 +428,10 @@ def enter_street(
     run = run.filter(pl.col("rank").is_not_null())
     mine, theirs = tables
     if lacking := [name for name in mine.by if name not in theirs.by]:
-        judgments = judgments.join(run.select(lacking).unique(), how="cross")
+        groups = run.select(lacking).unique()
+        if whole is not None and whole.groups is not None:
+            groups = whole.groups.lazy()
+        judgments = judgments.join(groups, how="cross")
     if mine.placed:
         run = run.drop_nulls(mine.placed)
     judged = _joined(run, judgments, mine)
@@ -448,6 +453,12 @@ def _one_row_an_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
     best_first = frame.sort("relevance", "subtopic", descending=True, nulls_last=True)
     best = best_first.unique([*table.keys, table.item], keep="first", maintain_order=True)
     return best.drop("subtopic")
+
+
+def guarded_judged(street: Street) -> pl.LazyFrame:
+    """Give the judged table, checked when the plan runs."""
+    explain = functools.partial(raise_first_broken, street.tables)
+    return guarded(street.judged, [*table_flags(street), rows_flag(street)], explain)
 
 
 def table_flags(street: Street) -> list[pl.LazyFrame]:

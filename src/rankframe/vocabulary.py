@@ -162,7 +162,7 @@ def vocabulary_rows(
     split = street.has_subtopics and not _SUBTOPIC.isdisjoint(bases)
     if split:
         judged = _split(street, judged)
-    wide = not _WIDE.isdisjoint(reads)
+    wide = reads_irrelevant(reads)
     rows = judged.filter(_relevance.is_not_null() if wide else _relevance > 0)
     line = _relevance > 0 if relevant_at is None else _relevance >= relevant_at
     rows = rows.with_columns(relevant=line)
@@ -172,7 +172,7 @@ def vocabulary_rows(
         if "judged" not in reads:
             rows = rows.filter(_relevance > 0)
     rows = in_rank_order(rows, keys)
-    rows = _with_ideal_ranks(rows, keys, reads)
+    rows = _with_ideal_ranks(rows, keys, reads, top_grade(street))
     if tied:
         rows = _with_blocks(rows, keys, reads)
     else:
@@ -188,6 +188,22 @@ def vocabulary_rows(
     if not (tied or _OVERLAP.isdisjoint(bases)):
         rows = _with_overlap(rows, keys, reads)
     return rows
+
+
+def reads_irrelevant(reads: Collection[str]) -> bool:
+    """Tell if what is read takes the rows of the truth that are not relevant."""
+    return not _WIDE.isdisjoint(reads)
+
+
+def reads_top_grade(reads: Collection[str]) -> bool:
+    """Tell if what is read depends on the highest grade of the whole truth."""
+    return "top_grade" in reads or any(_parameter(name)[1].endswith("top") for name in reads)
+
+
+def top_grade(street: Street) -> pl.Expr:
+    """The highest grade of the whole truth."""
+    whole = street.tables[0].whole
+    return _relevance.max() if whole is None else pl.lit(whole.top_grade)
 
 
 def _bases(reads: Iterable[str]) -> set[str]:
@@ -238,7 +254,7 @@ def _with_judged_blocks(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame
 
 
 def _with_ideal_ranks(
-    rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]
+    rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str], top_grade: pl.Expr
 ) -> pl.LazyFrame:
     """Derive what no position in the list has a part in."""
     positive = _relevance > 0
@@ -249,7 +265,7 @@ def _with_ideal_ranks(
         returned_ideal_rank=_count(returned.rank("ordinal", descending=True).over(keys)),
         total=_count(pl.col("relevant").sum().over(keys)),
         graded=_count(positive.sum().over(keys)),
-        top_grade=_relevance.max(),
+        top_grade=top_grade,
     ).with_columns(
         _survival(parameter, keys, "ideal_rank").alias(name)
         for name, parameter in _parameters(reads, "ideal_survival").items()

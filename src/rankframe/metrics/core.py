@@ -5,7 +5,7 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.labels import Gain, Mean, labelled, labelled_mean
+from rankframe.labels import Aggregate, Gain, Mean, labelled, labelled_mean
 from rankframe.metrics.gains import discount, gain_of
 from rankframe.metrics.words import (
     R,
@@ -633,10 +633,13 @@ def attainable_recall_at(k: int) -> pl.Expr:
 def gmap(epsilon: float = 1e-5) -> Mean:
     """Geometric MAP: exp(mean(ln(AP + ε))) − ε (Robertson, *CIKM* 2006)."""
 
-    def over_users(ap: pl.Expr) -> pl.Expr:
-        return (ap + epsilon).log().mean().exp() - epsilon
+    def logarithm(ap: pl.Expr) -> pl.Expr:
+        return (ap + epsilon).log()
 
-    return Mean(average_precision(), over_users)
+    def back(mean: pl.Expr) -> pl.Expr:
+        return mean.exp() - epsilon
+
+    return Mean(average_precision(), Aggregate(of_each=logarithm, back=back))
 
 
 @labelled_mean("gm_map")

@@ -4,7 +4,7 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.labels import Mean, Signed, labelled, labelled_mean
+from rankframe.labels import SUM, Aggregate, Mean, Signed, labelled, labelled_mean
 from rankframe.metrics.core import ndcg_at
 from rankframe.metrics.gains import gain_of
 from rankframe.metrics.words import (
@@ -552,7 +552,7 @@ def unjudged_at(k: int) -> pl.Expr:
     return (listed(k) - count_within(judged, k)) / k
 
 
-@labelled("num_retrieved", aliases={"num_ret": "num_retrieved"}, over_users=pl.Expr.sum)
+@labelled("num_retrieved", aliases={"num_ret": "num_retrieved"}, over_users=SUM)
 def num_retrieved() -> pl.Expr:
     """
     Number of items retrieved; over users, their sum.
@@ -577,7 +577,7 @@ def num_retrieved() -> pl.Expr:
     return _listed
 
 
-@labelled("num_relevant", aliases={"num_rel": "num_relevant"}, over_users=pl.Expr.sum)
+@labelled("num_relevant", aliases={"num_rel": "num_relevant"}, over_users=SUM)
 def num_relevant() -> pl.Expr:
     """
     Number of relevant items, R; over users, their sum.
@@ -602,7 +602,7 @@ def num_relevant() -> pl.Expr:
     return R
 
 
-@labelled("num_hits", aliases={"num_rel_ret": "num_hits"}, over_users=pl.Expr.sum)
+@labelled("num_hits", aliases={"num_rel_ret": "num_hits"}, over_users=SUM)
 def num_hits() -> pl.Expr:
     """
     Number of relevant items retrieved; over users, their sum.
@@ -630,7 +630,7 @@ def num_hits() -> pl.Expr:
 @labelled(
     "num_nonrelevant",
     aliases={"num_nonrel_judged_ret": "num_nonrelevant"},
-    over_users=pl.Expr.sum,
+    over_users=SUM,
 )
 def num_nonrelevant() -> pl.Expr:
     """
@@ -660,10 +660,10 @@ def num_nonrelevant() -> pl.Expr:
 def num_users() -> Mean:
     """Number of users."""
 
-    def over_users(_: pl.Expr) -> pl.Expr:
-        return pl.len().cast(pl.Int64)
+    def one(count: pl.Expr) -> pl.Expr:
+        return (count.is_null() | pl.lit(value=True)).cast(pl.Int64)
 
-    return Mean(R, over_users)
+    return Mean(R, Aggregate(of_each=one, summed=True))
 
 
 @labelled_mean("gm_bpref")

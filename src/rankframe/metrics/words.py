@@ -10,7 +10,7 @@ from typing import ParamSpec
 
 import polars as pl
 
-from rankframe.labels import Gain, made_for_ties
+from rankframe.labels import Aggregate, Gain, made_for_ties
 from rankframe.metrics import ties
 from rankframe.metrics.gains import discount, gain_of, of_gain
 
@@ -185,9 +185,12 @@ def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
     return pl.when(whole > 0).then(part / whole).otherwise(0.0)
 
 
-def floored_geometric_mean(value: pl.Expr) -> pl.Expr:
-    """Give exp(mean(ln(max(value, 1e-5)))) over users, as in trec_eval."""
-    return value.clip(lower_bound=1e-5).log().mean().exp()
+def _floored_logarithm(value: pl.Expr) -> pl.Expr:
+    return value.clip(lower_bound=1e-5).log()
+
+
+#: exp(mean(ln(max(value, 1e-5)))) over users, as in trec_eval
+floored_geometric_mean = Aggregate(of_each=_floored_logarithm, back=pl.Expr.exp)
 
 
 def where_relevant(value: pl.Expr) -> pl.Expr:

@@ -1,0 +1,178 @@
+"""Past one machine: users are closed under the key.
+
+What comes out for a user depends on the rows of that user alone, and on the little that ``Whole``
+tells of all others. So an engine that brings all rows of a user into one part may take each part
+for all there is: the plans are those of one machine, and so are the checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from rankframe.checks import Columns, Whole, proves_whole
+from rankframe.evaluate import (
+    Options,
+    Plan,
+    UserValues,
+    in_groups,
+    over_users,
+    plan_means,
+    plan_values,
+    raise_infinite_mean,
+    total_by,
+)
+from rankframe.labels import Asked, Metric, cut_off
+from rankframe.table import enter_street, guarded_judged
+from rankframe.vocabulary import reads_irrelevant, reads_top_grade
+
+_PROVED, _SUM, _COUNT = "__rankframe_proved", "__rankframe_sum", "__rankframe_count"
+
+
+class Needs(NamedTuple):
+    """What matters to the metrics that are asked for."""
+
+    columns: set[str]  # those that they read
+    top_grade: bool
+    depth: int | None = None  # of the run: only ranks down to it; None: all
+    relevant: bool = False  # of the truth: only grades > 0
+
+
+def judged_of(
+    run: pl.LazyFrame,
+    truth: pl.LazyFrame | None,
+    whole: Whole | None,
+    *,
+    by: str | Sequence[str],
+    columns: Columns,
+) -> pl.LazyFrame:
+    """Join the run and the truth of some users."""
+    return guarded_judged(enter_street(run, truth, by, columns, whole=whole))
+
+
+def values_of(
+    frame: pl.LazyFrame,
+    truth: pl.LazyFrame | None,
+    whole: Whole | None,
+    *,
+    metrics: Sequence[Metric],
+    by: str | Sequence[str],
+    bounds: bool,
+    options: Options,
+) -> pl.LazyFrame:
+    """Compute the metrics of some users."""
+    plan = plan_values(
+        frame, metrics, per_user=True, truth=truth, by=by, whole=whole, bounds=bounds, **options
+    )
+    return plan.guarded()
+
+
+def rows_of(
+    frame: pl.LazyFrame,
+    truth: pl.LazyFrame | None,
+    whole: Whole | None,
+    *,
+    metrics: Sequence[Metric],
+    per_user: bool,
+    by: str | Sequence[str],
+    options: Options,
+) -> pl.LazyFrame:
+    """Compute what statistics are made of, for some users; ``gathered`` puts it together."""
+    plan = plan_values(
+        frame, metrics, per_user=per_user, truth=truth, by=by, whole=whole, **options
+    )
+    return in_groups(plan).rows
+
+
+def gathered(parts: pl.DataFrame, plan: Plan) -> UserValues:
+    """Put the rows of all users together; only a group without users has a row without one."""
+    values = in_groups(plan)
+    users = parts.filter(pl.col(values.user).is_not_null())
+    if values.by:
+        bare = parts.join(users, on=values.by, how="anti").unique(values.by)
+        users = pl.concat([users, bare])
+    return values._replace(rows=users.lazy())
+
+
+def sums_of(
+    frame: pl.LazyFrame,
+    truth: pl.LazyFrame | None,
+    whole: Whole | None,
+    *,
+    metrics: Sequence[Metric],
+    by: str | Sequence[str],
+    bounds: bool,
+    options: Options,
+) -> pl.LazyFrame:
+    """Add up the metrics of some users, for ``means_of`` to add up all."""
+    plan = plan_means(frame, metrics, truth=truth, by=by, whole=whole, bounds=bounds, **options)
+    types = plan.values.collect_schema()
+    sums = [
+        column
+        for place, one in enumerate(plan.asked)
+        for column in _summed(one, place, types[one.name])
+    ]
+    proved = pl.lit(proves_whole(plan.street.tables)).alias(_PROVED)
+    added = plan._replace(values=over_users(plan, sums, plan.by).with_columns(proved))
+    return added.guarded()
+
+
+def means_of(parts: pl.DataFrame, plan: Plan, *, total: bool = False) -> pl.DataFrame:
+    """Give the means over all users, from the sums of each part; ``plan`` says what is asked."""
+    means = [one.over_users(pl.col(one.name)).alias(one.name) for one in plan.asked]
+    types = over_users(plan, means, plan.by).collect_schema()
+    columns = [_added(one, place, types[one.name]) for place, one in enumerate(plan.asked)]
+    columns = [pl.col("users").sum(), *columns]
+    result = _over(parts, columns, plan.by)
+    if total:
+        result = pl.concat([result, _over(parts, columns, total_by(plan.by))], how="diagonal")
+    raise_infinite_mean(result.lazy(), plan.by)
+    return result.sort(plan.by, nulls_last=True) if plan.by else result
+
+
+def is_proved(parts: pl.DataFrame) -> bool:
+    """Tell if one of the parts shows that the whole keeps the rules on the whole."""
+    return bool(parts[_PROVED].any())
+
+
+def needs_of(plan: Plan, options: Options, *, bounds: bool = False) -> Needs:
+    """Tell what must go into a shuffle: without the rest nothing comes out differently."""
+    reads = {name for one in plan.asked for name in one.expr.meta.root_names()}
+    users, depth = options.get("users", "truth"), options.get("depth")
+    condensed = options.get("judged_only", False)
+    needs = Needs(reads, top_grade=bounds or reads_top_grade(reads))
+    if bounds or plan.street.tied or plan.street.tables[0].rank is None:
+        return needs
+    relevant = users == "truth" and not condensed and not reads_irrelevant(reads)
+    counted = "retrieved" in reads
+    if len(plan.street.tables) == 1:
+        return needs._replace(relevant=relevant and not counted)
+    if depth is None and not (condensed or counted):
+        cuts = [cut_off(one.expr) for one in plan.asked]
+        depth = max((k for k in cuts if k), default=None) if all(cuts) else None
+    depth = depth if users in ("truth", "judged") else None
+    return needs._replace(depth=depth, relevant=relevant)
+
+
+def _summed(one: Asked, place: int, dtype: pl.DataType) -> list[pl.Expr]:
+    each = one.over_users.of_each(pl.col(one.name))
+    total = each.cast(pl.Int64) if isinstance(dtype, pl.Duration) else each
+    total = total if one.over_users.summed else total.cast(pl.Float64)
+    # a sum counts as one even of no user, as where there are no groups it is 0
+    count = pl.lit(1) if one.over_users.summed else each.count()
+    return [total.sum().alias(f"{_SUM}{place}"), count.cast(pl.Int64).alias(f"{_COUNT}{place}")]
+
+
+def _over(parts: pl.DataFrame, columns: Sequence[pl.Expr], by: Sequence[str]) -> pl.DataFrame:
+    return parts.group_by(by).agg(columns) if by else parts.select(columns)
+
+
+def _added(one: Asked, place: int, dtype: pl.DataType) -> pl.Expr:
+    total, count = pl.col(f"{_SUM}{place}").sum(), pl.col(f"{_COUNT}{place}").sum()
+    there = total if one.over_users.summed else total / count
+    value = one.over_users.back(pl.when(count > 0).then(there))
+    if isinstance(dtype, pl.Duration):
+        value = value.cast(pl.Int64)
+    return value.cast(dtype).alias(one.name)

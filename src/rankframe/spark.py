@@ -1,0 +1,800 @@
+"""The verbs on Spark's DataFrames: the same expressions and checks, inside Spark's workers.
+
+Needs ``pip install 'rankframe[spark]'``, Java 17, and rankframe and Polars on the workers; Spark
+Connect does as well. Run and truth go through one shuffle by user, however many metrics are asked
+for, and each partition is computed as on one machine: see :mod:`rankframe._parts`.
+
+A worker takes about 200 MB and, for each row of its partition, 70 bytes (ranks, integer ids) to 200
+(scores, text ids), so 2 million rows make a good partition: ``partitions=`` says how many there
+shall be. By default ``spark.sql.shuffle.partitions`` does, and adaptive execution merges small
+ones. A user is never split.
+"""
+
+# pyarrow has no types
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
+# pyright: reportUnknownLambdaType=false, reportMissingTypeStubs=false
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+import re
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar, Unpack, cast
+
+import polars as pl
+import pyarrow as pa
+from pyspark.errors import PythonException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from rankframe._frames import enter
+from rankframe._parts import (
+    Needs,
+    gathered,
+    is_proved,
+    judged_of,
+    means_of,
+    needs_of,
+    rows_of,
+    sums_of,
+    values_of,
+)
+from rankframe.checks import (
+    ROLES,
+    Columns,
+    Table,
+    Whole,
+    group_names,
+    raise_if_apart,
+    raise_if_empty,
+    role_columns,
+)
+from rankframe.compare import Correction, Test, comparison_of
+from rankframe.errors import RankingDataError
+from rankframe.evaluate import Options, Plan, UserValues, plan_means, plan_values
+from rankframe.labels import Metric, ask_all, whole_number
+from rankframe.summarize import Method, summary_of
+from rankframe.table import enter_street
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["compare", "evaluate", "judge", "per_user", "plain_errors", "summarize"]
+
+Truth: TypeAlias = "DataFrame | pl.DataFrame | pl.LazyFrame | pd.DataFrame"
+Compute: TypeAlias = Callable[[pl.LazyFrame, pl.LazyFrame | None, Whole | None], pl.LazyFrame]
+
+#: Types that Spark has not, and where their values fit.
+_WIDER: dict[type[pl.DataType], pl.DataType] = {
+    pl.UInt8: pl.Int16(),
+    pl.UInt16: pl.Int32(),
+    pl.UInt32: pl.Int64(),
+    pl.UInt64: pl.Decimal(20, 0),
+    pl.Int128: pl.Decimal(38, 0),
+    pl.UInt128: pl.Decimal(38, 0),
+    pl.Categorical: pl.String(),
+    pl.Enum: pl.String(),
+}
+T = TypeVar("T")
+
+_OF_TRUTH = "__rankframe_of_truth"
+
+
+def judge(
+    run: DataFrame,
+    /,
+    truth: Truth,
+    *,
+    by: str | Sequence[str] = (),
+    partitions: int | None = None,
+    **columns: Unpack[Columns],
+) -> DataFrame:
+    """
+    Join a run and its truth into the judged table.
+
+    Parameters
+    ----------
+    run
+        One row for each item of each list: user, item, and rank (1 = first) or score.
+    truth
+        One row for each judged item: user, item, relevance; of Spark, Polars or pandas.
+    by
+        Columns that split the run into separate lists, as in ``rf.judge``.
+    partitions
+        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, where they are not called so.
+
+    Returns
+    -------
+    DataFrame
+        The full outer join, computed when Spark runs it, in no order: by…, user, item, ``rank``
+        (null = judged, not retrieved), ``relevance`` (null = retrieved, unjudged), then all other
+        columns.
+
+    Raises
+    ------
+    RankingDataError
+        If columns do not fit, a table is empty, or run and truth share no user. Of other rules
+        (see ``rf.check``) Spark tells when it runs; see ``plain_errors``.
+
+    Examples
+    --------
+    >>> run = spark.createDataFrame([(1, 7, 1), (1, 8, 2)], "user int, item int, rank int")
+    >>> truth = pl.DataFrame({"user": [1, 1], "item": [8, 9], "relevance": [2, 1]})
+    >>> rankframe.spark.judge(run, truth).orderBy("item").show()
+    +----+----+----+---------+
+    |user|item|rank|relevance|
+    +----+----+----+---------+
+    |   1|   7|   1|     NULL|
+    |   1|   8|   2|        2|
+    |   1|   9|NULL|        1|
+    +----+----+----+---------+
+    """
+    frames = _frames(run, truth)
+    empty = [_empty(frame) for frame in frames]
+    sides = _sides(frames, empty, enter_street(*_pair(empty), by, columns).tables)
+    _check_whole(sides)
+    compute = functools.partial(judged_of, by=by, columns=columns)
+    return _computed(sides, compute, partitions)
+
+
+def per_user(
+    frame: DataFrame,
+    /,
+    *metrics: Metric,
+    truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    bounds: bool = False,
+    partitions: int | None = None,
+    **options: Unpack[Options],
+) -> DataFrame:
+    """
+    Compute metrics for every user.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run.
+    *metrics
+        Labels or expressions, as in ``rf.per_user``.
+    truth
+        The truth that judges the run; of Spark, Polars or pandas.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    bounds
+        Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.per_user``.
+    partitions
+        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
+    **options
+        All other keywords of ``rf.per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles.
+
+    Returns
+    -------
+    DataFrame
+        by…, user and one column a metric, computed when Spark runs it, in no order.
+
+    Raises
+    ------
+    RankingDataError
+        If columns do not fit, a table is empty, or run and truth share no user. Of other rules
+        (see ``rf.check``) Spark tells when it runs; see ``plain_errors``.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+
+    Notes
+    -----
+    Rows that cannot matter stay out of the shuffle: ranks below the deepest cut-off, if all metrics
+    have one, and judgments of grade ≤ 0, if no metric reads them. A duplicate or a shared rank
+    among these is not seen.
+
+    Examples
+    --------
+    >>> run = spark.createDataFrame([(1, 7, 1), (1, 8, 2)], "user int, item int, rank int")
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 9]})
+    >>> rankframe.spark.per_user(run, "rr", "hit@1", truth=truth).orderBy("user").show()
+    +----+---+-----+
+    |user| rr|hit@1|
+    +----+---+-----+
+    |   1|0.5|  0.0|
+    |   2|0.0|  0.0|
+    +----+---+-----+
+    """
+    plans = functools.partial(plan_values, per_user=True, bounds=bounds)
+    sides, plan = _planned(frame, truth, metrics, by, options, plans)
+    _check_whole(sides)
+    compute = functools.partial(values_of, metrics=metrics, by=by, bounds=bounds, options=options)
+    return _computed(sides, compute, partitions, needs_of(plan, options, bounds=bounds))
+
+
+def evaluate(
+    frame: DataFrame,
+    /,
+    *metrics: Metric,
+    truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    total: bool = False,
+    bounds: bool = False,
+    partitions: int | None = None,
+    **options: Unpack[Options],
+) -> DataFrame:
+    """
+    Compute the mean of metrics over users.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run.
+    *metrics
+        Labels or expressions, as in ``rf.evaluate``.
+    truth
+        The truth that judges the run; of Spark, Polars or pandas.
+    by
+        Columns that split the run into separate lists, such as model, fold or day; one row each.
+    total
+        Add the row of all users, as in ``rf.evaluate``.
+    bounds
+        Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.evaluate``.
+    partitions
+        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
+    **options
+        All other keywords of ``rf.evaluate``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles.
+
+    Returns
+    -------
+    DataFrame
+        by…, ``users`` and one column a metric, sorted: a small frame, computed at the call.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``rf.check``), or a metric is not a finite number.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+
+    Notes
+    -----
+    Each partition adds up its users, and the sums are added up where the call is made. Rows that
+    cannot matter stay out of the shuffle, as in ``per_user``.
+
+    Examples
+    --------
+    >>> run = spark.createDataFrame([(1, 7, 1), (1, 8, 2)], "user int, item int, rank int")
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 9]})
+    >>> rankframe.spark.evaluate(run, "mrr", "recall@2", truth=truth).show()
+    +-----+----+--------+
+    |users| mrr|recall@2|
+    +-----+----+--------+
+    |    2|0.25|     0.5|
+    +-----+----+--------+
+    """
+    plans = functools.partial(plan_means, total=total, bounds=bounds)
+    sides, plan = _planned(frame, truth, metrics, by, options, plans)
+    compute = functools.partial(sums_of, metrics=metrics, by=by, bounds=bounds, options=options)
+    with plain_errors():
+        parts = _collected(
+            _computed(sides, compute, partitions, needs_of(plan, options, bounds=bounds))
+        )
+    if not is_proved(parts):
+        _check_whole(sides)
+    return _to_spark(frame.sparkSession, means_of(parts, plan, total=total))
+
+
+def summarize(
+    frame: DataFrame,
+    /,
+    *metrics: Metric,
+    truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    confidence: float = 0.95,
+    method: Method = "t",
+    resamples: int = 10_000,
+    seed: int = 0,
+    partitions: int | None = None,
+    **options: Unpack[Options],
+) -> DataFrame:
+    """
+    Describe metrics over users: mean, spread and an interval of the mean.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run.
+    *metrics
+        Labels or expressions, as in ``rf.summarize``.
+    truth
+        The truth that judges the run; of Spark, Polars or pandas.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    confidence, method, resamples, seed
+        As in ``rf.summarize``.
+    partitions
+        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
+    **options
+        All other keywords of ``rf.summarize``.
+
+    Returns
+    -------
+    DataFrame
+        The frame of ``rf.summarize``: small, computed at the call.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``rf.check``), or a metric is not a finite number.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+
+    Notes
+    -----
+    The values of all users are collected where the call is made, 8 bytes a metric and the user's
+    id: medians and resamples need them all.
+
+    Examples
+    --------
+    >>> run = spark.createDataFrame([(1, 7, 1), (2, 8, 2)], "user int, item int, rank int")
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [7, 8]})
+    >>> summary = rankframe.spark.summarize(run, "rr", truth=truth)
+    >>> summary.select("metric", "users", "mean", "min", "median", "max").show()
+    +------+-----+----+---+------+---+
+    |metric|users|mean|min|median|max|
+    +------+-----+----+---+------+---+
+    |    rr|    2|0.75|0.5|  0.75|1.0|
+    +------+-----+----+---+------+---+
+    """
+    values = _gathered(frame, truth, metrics, by, options, partitions, per_user=False)
+    summary = summary_of(
+        values, confidence=confidence, method=method, resamples=resamples, seed=seed
+    )
+    return _to_spark(frame.sparkSession, summary.collect())
+
+
+def compare(
+    frame: DataFrame,
+    /,
+    *metrics: Metric,
+    truth: Truth | None = None,
+    by: str | Sequence[str] = "model",
+    baseline: object = None,
+    test: Test = "t",
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    partitions: int | None = None,
+    **options: Unpack[Options],
+) -> DataFrame:
+    """
+    Compare systems on the users that they share: differences, intervals and tests.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run.
+    *metrics
+        Labels or expressions, as in ``rf.compare``.
+    truth
+        The truth that judges the run; of Spark, Polars or pandas.
+    by
+        The column that tells the systems apart; further columns are segments.
+    baseline, test, correction, confidence, resamples, seed
+        As in ``rf.compare``.
+    partitions
+        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
+    **options
+        All other keywords of ``rf.compare``.
+
+    Returns
+    -------
+    DataFrame
+        The frame of ``rf.compare``: small, computed at the call.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``rf.check``), a metric is not a finite number, or there are
+        no two systems.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is no
+        system.
+
+    Notes
+    -----
+    The values of all users are collected where the call is made, as in ``summarize``: each system's
+    are paired with the other's.
+
+    Examples
+    --------
+    >>> rows = [("old", 1, 7, 1), ("old", 2, 7, 4), ("new", 1, 7, 1), ("new", 2, 7, 2)]
+    >>> run = spark.createDataFrame(rows, "model string, user int, item int, rank int")
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [7, 7]})
+    >>> change = rankframe.spark.compare(run, "rr", truth=truth, baseline="old")
+    >>> change.select("metric", "model", "difference", "wins", "ties", "losses").show()
+    +------+-----+----------+----+----+------+
+    |metric|model|difference|wins|ties|losses|
+    +------+-----+----------+----+----+------+
+    |    rr|  new|     0.125|   1|   1|     0|
+    +------+-----+----------+----+----+------+
+    """
+    comparison = comparison_of(
+        _gathered(frame, truth, metrics, by, options, partitions, per_user=True),
+        baseline=baseline,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+    )
+    return _to_spark(frame.sparkSession, comparison.collect())
+
+
+@contextlib.contextmanager
+def plain_errors() -> Generator[None, None, None]:
+    """
+    Raise what a worker says of bad data as ``RankingDataError``, with Spark's error as its cause.
+
+    Raises
+    ------
+    RankingDataError
+        If Spark, running what ``judge`` or ``per_user`` gave, finds a row that breaks a rule.
+
+    Examples
+    --------
+    >>> run = spark.createDataFrame([(1, 7, 0)], "user int, item int, rank int")
+    >>> values = rankframe.spark.per_user(run, "rr", truth=pl.DataFrame({"user": [1], "item": [7]}))
+    >>> with rankframe.spark.plain_errors():
+    ...     values.show()
+    Traceback (most recent call last):
+        ...
+    rankframe.errors.RankingDataError: run, column 'rank': a rank is a whole number from 1. \
+Offending row: user=1, item=7, rank=0
+    """
+    try:
+        yield
+    except PythonException as error:
+        name = re.escape(f"{RankingDataError.__module__}.{RankingDataError.__qualname__}")
+        if found := re.search(rf"^{name}: (.*)$", str(error), re.MULTILINE):
+            raise RankingDataError(found[1]) from error
+        raise
+
+
+# ------------------------------------------------------------------ the tables
+
+
+class _Side(NamedTuple):
+    """A table; its columns go by number, as names may hold dots or differ in case only."""
+
+    frame: DataFrame
+    names: list[str]
+    empty: pl.LazyFrame
+    table: Table
+
+    def column(self, name: str) -> Column:
+        return F.col(str(self.names.index(name)))
+
+    @property
+    def roles(self) -> list[str]:
+        """The columns that play a role."""
+        named = [*role_columns(self.table), *(["tied"] if self.table.tied else [])]
+        return [name for name in named if name in self.names]
+
+    @property
+    def listed(self) -> DataFrame:
+        """The rows that are in a list; of a truth all."""
+        name = self.table.rank or self.table.score
+        if name is None:
+            return self.frame
+        return self.frame.where(
+            self.column(name).isNotNull() & ~F.isnan(self.column(name).cast("double"))
+        )
+
+    def one(self, rows: DataFrame) -> Table:
+        """Fetch one of the rows, if there is one."""
+        found = _collected(rows.select([self.column(name) for name in self.roles]).limit(1))
+        here = [name for name in self.table.by if name in self.names]
+        return self.table._replace(frame=_named(found, self.roles).lazy(), by=here)
+
+
+def _planned(
+    frame: DataFrame,
+    truth: Truth | None,
+    metrics: Sequence[Metric],
+    by: str | Sequence[str],
+    options: Options,
+    plans: Callable[..., Plan],
+) -> tuple[list[_Side], Plan]:
+    """Plan on tables without rows: what is wrong with the call is told at once."""
+    asked = ask_all(metrics, per_user=False, defaults=options.get("defaults"))
+    given = dict(options)
+    wanted = {str(given.get(role, role)) for role in ROLES} | {*group_names(by), "tied"}
+    wanted |= {name for one in asked for name in one.expr.meta.root_names()}
+    frames = _frames(frame, truth, wanted)
+    empty = [_empty(each, wanted) for each in frames]
+    run, judgments = _pair(empty)
+    plan = plans(run, metrics, truth=judgments, by=by, **options)
+    return _sides(frames, empty, plan.street.tables), plan
+
+
+def _gathered(
+    frame: DataFrame,
+    truth: Truth | None,
+    metrics: Sequence[Metric],
+    by: str | Sequence[str],
+    options: Options,
+    partitions: int | None,
+    *,
+    per_user: bool,
+) -> UserValues:
+    """Collect the values of all users."""
+    plans = functools.partial(plan_values, per_user=per_user)
+    sides, plan = _planned(frame, truth, metrics, by, options, plans)
+    _check_whole(sides)
+    compute = functools.partial(rows_of, metrics=metrics, per_user=per_user, by=by, options=options)
+    with plain_errors():
+        parts = _collected(_computed(sides, compute, partitions, needs_of(plan, options)))
+    return gathered(parts, plan)
+
+
+def _frames(
+    frame: DataFrame, truth: Truth | None, wanted: Collection[str] | None = None
+) -> list[DataFrame]:
+    """Bring a truth of this machine into Spark."""
+    if not isinstance(cast("object", frame), DataFrame):
+        msg = f"rankframe.spark takes a DataFrame of Spark, not {type(frame).__name__}"
+        raise TypeError(msg)
+    if truth is None or isinstance(truth, DataFrame):
+        return [frame] if truth is None else [frame, truth]
+    local = enter(truth, "truth").collect()
+    unread = [name for name in local.columns if wanted is not None and name not in wanted]
+    local = local.with_columns(pl.lit(None, pl.Int8).alias(name) for name in unread)
+    return [frame, _to_spark(frame.sparkSession, local)]
+
+
+def _empty(frame: DataFrame, wanted: Collection[str] | None = None) -> pl.LazyFrame:
+    """Give a table without rows in Polars; columns that are not wanted have no type."""
+    names = frame.columns
+    if twice := [name for name in names if names.count(name) > 1]:
+        msg = f"column {twice[0]!r}: two columns have this name"
+        raise RankingDataError(msg)
+    fields = [field for field in frame.schema if wanted is None or field.name in wanted]
+    types = _from_arrow(to_arrow_schema(StructType(fields)).empty_table()).schema
+    return pl.LazyFrame(schema={name: types.get(name, pl.Null()) for name in names})
+
+
+def _sides(
+    frames: Sequence[DataFrame], empty: Sequence[pl.LazyFrame], tables: Sequence[Table]
+) -> list[_Side]:
+    return [
+        _Side(_numbered(frame), frame.columns, nothing, table)
+        for frame, nothing, table in zip(frames, empty, tables, strict=True)
+    ]
+
+
+def _pair(tables: Sequence[T]) -> tuple[T, T | None]:
+    """Give a run and its truth, or a judged table and None."""
+    return tables[0], tables[1] if len(tables) == 2 else None
+
+
+def _numbered(frame: DataFrame) -> DataFrame:
+    return frame.toDF(*map(str, range(len(frame.columns))))
+
+
+def _named(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    return frame.rename(dict(zip(frame.columns, names, strict=True)))
+
+
+# ------------------------------------------------------------------ what is about all users
+
+
+def _check_whole(sides: Sequence[_Side]) -> None:
+    """Raise if a table is empty, or the users of run and truth cannot meet."""
+    met = _met(*sides) if len(sides) == 2 else None
+    if met is None:
+        tables = [side.one(side.listed) for side in sides]
+        for side, table in zip(sides, tables, strict=True):
+            raise_if_empty(table if _has_row(table) else side.one(side.frame))
+        if len(sides) == 2:
+            raise_if_apart(*tables)
+        return
+    run, truth = sides
+    groups = _groups(sides)
+    if groups is None:
+        return
+    for name in groups.columns:
+        user, group = run.column(run.table.user), run.column(name)
+        counted = run.listed.groupBy(user).agg(F.count_distinct(group).alias("n"))
+        if groups[name].n_unique() > 1 and counted.where("n > 1").isEmpty():
+            there = met.frame.collect()[name].item()
+            other = run.one(run.listed.where(group != F.lit(there)))
+            both = run.table._replace(frame=pl.concat([met.frame, other.frame]))
+            raise_if_apart(both, truth.table._replace(frame=met.frame))
+
+
+def _met(run: _Side, truth: _Side) -> Table | None:
+    """Fetch a row of a user whom the truth knows, if there is one."""
+    known = truth.frame.select(truth.column(truth.table.user).alias("known"))
+    same = run.column(run.table.user) == F.col("known")
+    # in almost all tables a few users show it
+    tables = (
+        run.one(run.listed.join(users, same, "left_semi"))
+        for users in (F.broadcast(known.limit(1000)), known)
+    )
+    return next(filter(_has_row, tables), None)
+
+
+def _has_row(table: Table) -> bool:
+    return not table.frame.collect().is_empty()
+
+
+def _groups(sides: Sequence[_Side]) -> pl.DataFrame | None:
+    """Collect the groups of ``by`` that the truth lacks."""
+    run, truth = sides[0], sides[-1]
+    lacking = [name for name in run.table.by if name not in truth.table.by]
+    if not lacking:
+        return None
+    return _named(
+        _collected(run.listed.select([run.column(name) for name in lacking]).distinct()), lacking
+    )
+
+
+def _top_grade(sides: Sequence[_Side]) -> float | None:
+    side = sides[-1]
+    if side.table.relevance is None:
+        return 1
+    grade = _collected(side.frame.select(F.max(side.column(side.table.relevance)))).item()
+    if grade is None:
+        return None
+    return int(grade) if isinstance(grade, int) else float(grade)  # True is an int
+
+
+# ------------------------------------------------------------------ one shuffle, by user
+
+
+class _Task(NamedTuple):
+    """What a worker makes of a partition."""
+
+    compute: Compute
+    whole: Whole
+    columns: list[str]
+    run: list[str]
+    truth: list[str] | None
+    types: pl.Schema
+    arrow: pa.Schema
+
+
+def _computed(
+    sides: Sequence[_Side], compute: Compute, partitions: int | None, needs: Needs | None = None
+) -> DataFrame:
+    """Bring all rows of a user into one partition, and compute each by itself."""
+    kept = [_kept(side, needs) for side in sides]
+    columns = list(dict.fromkeys(name for names in kept for name in names))
+    rows = [
+        _needed(side, needs).select(
+            *(side.column(name).alias(f"column{columns.index(name)}") for name in names),
+            F.lit(side is not sides[0]).alias(_OF_TRUTH),
+        )
+        for side, names in zip(sides, kept, strict=True)
+    ]
+    both = rows[0]
+    for other in rows[1:]:
+        both = both.unionByName(other, allowMissingColumns=True)
+    both = both.select(*(f"column{place}" for place in range(len(columns))), _OF_TRUTH)
+    user = f"column{columns.index(sides[0].table.user)}"
+    # the last step before mapInArrow: what comes between might part the rows of a user
+    if partitions is None:
+        parted = both.repartition(F.col(user))
+    else:
+        parted = both.repartition(whole_number("partitions", partitions), F.col(user))
+    top_grade = _top_grade(sides) if needs and needs.top_grade else None
+    whole = Whole(top_grade, _groups(sides))
+    empty = [side.empty for side in sides]
+    made = compute(*_pair(empty), whole).collect_schema()
+    types = pl.Schema({name: _spark_type(dtype) for name, dtype in made.items()})
+    schema = from_arrow_schema(_to_arrow(pl.DataFrame(schema=types)).schema)
+    truth = kept[1] if len(kept) == 2 else None
+    task = _Task(compute, whole, columns, kept[0], truth, types, to_arrow_schema(schema))
+    return parted.mapInArrow(functools.partial(_computed_part, task), schema)
+
+
+def _computed_part(task: _Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Compute a partition, inside a worker."""
+    received = list(batches)
+    if not received:
+        return
+    rows = _named(_from_arrow(pa.Table.from_batches(received)), [*task.columns, _OF_TRUTH])
+    of_truth = pl.col(_OF_TRUTH)
+    run = rows.lazy().filter(~of_truth).select(task.run)
+    truth = None if task.truth is None else rows.lazy().filter(of_truth).select(task.truth)
+    result = task.compute(run, truth, task.whole).collect()
+    # Spark goes by position and exact types
+    result = result.select(pl.col(name).cast(dtype) for name, dtype in task.types.items())
+    yield from _to_arrow(result).cast(task.arrow).to_batches()
+
+
+def _kept(side: _Side, needs: Needs | None) -> list[str]:
+    if needs is None:
+        return side.names
+    return [name for name in side.names if name in side.roles or name in needs.columns]
+
+
+def _needed(side: _Side, needs: Needs | None) -> DataFrame:
+    """Leave out rows that do not matter, and break no rule by themselves."""
+    spare = None if needs is None else _spare(side, needs)
+    if spare is None:
+        return side.frame
+    table = side.table
+    ids = [name for name in side.roles if name not in (table.rank, table.relevance)]
+    there = (side.column(name).isNotNull() for name in ids)
+    numbers = (~F.isnan(side.column(name)) for name in ids if table.schema[name].is_float())
+    spare = functools.reduce(operator.and_, (*there, *numbers), spare)
+    return side.frame.where(spare.isNull() | ~spare)
+
+
+def _spare(side: _Side, needs: Needs) -> Column | None:
+    """Tell which rows do not matter, as far as their rank and relevance are what they should be."""
+    rank, grade = (
+        None if name is None else side.column(name).cast("double")
+        for name in (side.table.rank, side.table.relevance)
+    )
+    if grade is None:
+        return None if rank is None or needs.depth is None else (rank > needs.depth) & _whole(rank)
+    if not needs.relevant:
+        return None
+    irrelevant = (grade <= 0) & (grade > float("-inf"))
+    if rank is None:
+        return irrelevant
+    listed = (rank >= 1) & _whole(rank)
+    return (irrelevant & (rank.isNull() | listed)) | (grade.isNull() & listed)
+
+
+def _whole(number: Column) -> Column:
+    return number % 1 == 0
+
+
+# ------------------------------------------------------------------ types
+
+
+def _collected(frame: DataFrame) -> pl.DataFrame:
+    return _from_arrow(frame.toArrow())
+
+
+def _to_spark(session: SparkSession, frame: pl.DataFrame) -> DataFrame:
+    """Bring a frame of Polars into Spark."""
+    frame = frame.select(
+        column.cast(pl.Int64) if _fits(column) else column.cast(_spark_type(column.dtype))
+        for column in frame
+    )
+    table = _to_arrow(frame)
+    return session.createDataFrame(table, from_arrow_schema(table.schema))
+
+
+def _fits(column: pl.Series) -> bool:
+    """Tell if the integers of a type that Spark has not are all in the range of its own."""
+    wide = isinstance(column.dtype, pl.UInt64 | pl.Int128 | pl.UInt128)
+    return wide and column.cast(pl.Int64, strict=False).null_count() == column.null_count()
+
+
+def _spark_type(dtype: pl.DataType) -> pl.DataType:
+    if isinstance(dtype, pl.Datetime):
+        return pl.Datetime("us", dtype.time_zone)
+    if isinstance(dtype, pl.Duration):
+        return pl.Duration("us")
+    if isinstance(dtype, pl.List):
+        return pl.List(_spark_type(cast("pl.DataType", dtype.inner)))
+    return _WIDER.get(dtype.base_type(), dtype)
+
+
+def _from_arrow(table: pa.Table) -> pl.DataFrame:
+    return cast("pl.DataFrame", pl.from_arrow(table))
+
+
+def _to_arrow(frame: pl.DataFrame) -> pa.Table:
+    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())

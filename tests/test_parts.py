@@ -1,0 +1,127 @@
+"""Users are closed under the key: parts of the tables, each by itself, add up to the whole."""
+
+import polars as pl
+import pytest
+from every_metric import CALLS, EVERY_METRIC, SPECIAL_MEANS
+from test_invariants import RUN, TRUTH, A, assert_same
+
+import rankframe as rf
+from rankframe._parts import judged_of, means_of, needs_of, sums_of, values_of
+from rankframe.checks import Whole
+from rankframe.evaluate import plan_values
+from rankframe.labels import cut_off
+
+#: one of each function: the parts are many, and the options are the same expressions
+_LABELS = {function: label for label, (function, _) in CALLS.items()}
+METRICS = [EVERY_METRIC[label] for label in _LABELS.values()]
+WHOLE = Whole(TRUTH["relevance"].max(), RUN.select("model").unique())
+
+
+def parts(run, truth, count):
+    """Split both tables by user; some parts are empty, or hold rows of one table only."""
+    for number in range(count + 2):
+        mine = pl.col("user") % count == number
+        yield run.lazy().filter(mine), truth.lazy().filter(mine), WHOLE
+
+
+@pytest.mark.parametrize("by", [[], ["model"]])
+@pytest.mark.parametrize("options", [{}, {"bounds": True, "users": "all"}, {"judged_only": True}])
+def test_parts_add_up_to_the_whole(by, options):
+    run = RUN if by else A
+    bounds = options.get("bounds", False)
+    rest = {name: value for name, value in options.items() if name != "bounds"}
+    asked = {"by": by, "bounds": bounds, "options": rest}
+    got = pl.concat(
+        values_of(*part, metrics=METRICS, **asked).collect() for part in parts(run, TRUTH, 10)
+    )
+    expected = rf.per_user(run, *METRICS, truth=TRUTH, by=by, **options)
+    assert_same(got.sort(*by, "user"), expected, check_dtypes=True)
+
+    metrics = [*METRICS, *SPECIAL_MEANS]
+    sums = [sums_of(*part, metrics=metrics, **asked).collect() for part in parts(run, TRUTH, 10)]
+    plan = plan_values(run.clear(), metrics, per_user=False, truth=TRUTH.clear(), by=by, **options)
+    expected = rf.evaluate(run, *metrics, truth=TRUTH, by=by, **options)
+    assert_same(means_of(pl.concat(sums), plan), expected, check_dtypes=True)
+
+
+def test_means_of_what_is_no_number_of_ours():
+    """Booleans, durations and unsigned counts have a mean, too; sums of 8 bits do not wrap."""
+    metrics = [
+        pl.col("relevance").max().ge(2).alias("high"),
+        pl.duration(minutes=pl.col("minutes").max()).alias("time"),
+        pl.len().cast(pl.UInt8).alias("rows") * 20,
+        pl.lit(None).alias("nothing"),
+    ]
+    options = {"by": [], "bounds": False, "options": {}}
+    sums = [sums_of(*part, metrics=metrics, **options).collect() for part in parts(A, TRUTH, 3)]
+    plan = plan_values(A.clear(), metrics, per_user=False, truth=TRUTH.clear(), by=[])
+    expected = rf.evaluate(A, *metrics, truth=TRUTH)
+    assert expected["rows"].item() * expected["users"].item() > 255
+    assert_same(means_of(pl.concat(sums), plan), expected, check_dtypes=True)
+
+
+def test_a_judged_table_is_made_part_by_part():
+    got = pl.concat(
+        judged_of(*part, by="model", columns={}).collect() for part in parts(RUN, TRUTH, 7)
+    )
+    expected = rf.judge(RUN, TRUTH, by="model")
+    assert_same(got.sort("model", "user", "rank", "item", nulls_last=True), expected)
+
+
+def test_below_its_cut_off_a_metric_reads_nothing():
+    cuts = {label: cut_off(expr) for label, expr in EVERY_METRIC.items()}
+    assert all(
+        cuts[label] == int(label.partition("@")[2] or 0) or "@" not in label for label in cuts
+    )
+    for k in (1, 3, 10):
+        metrics = [
+            expr
+            for label, expr in EVERY_METRIC.items()
+            if cuts[label] == k and "retrieved" not in expr.meta.root_names()
+        ]
+        assert len(metrics) > 20
+        short = A.filter(pl.col("rank") <= k)
+        assert_same(
+            short.rank.per_user(*metrics, truth=TRUTH), A.rank.per_user(*metrics, truth=TRUTH)
+        )
+
+
+def test_cut_offs_are_read_off_the_expression():
+    assert cut_off(rf.metric("P_10")) == cut_off(rf.precision_at(10).alias("x")) == 10
+    assert cut_off(rf.metric("map")) is None
+    own = pl.col("rank").max().alias("precision@10")
+    assert cut_off(own) is None
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options", "depth", "relevant"),
+    [
+        (["precision@3", "ndcg@10"], {}, 10, True),
+        (["precision@3", "map"], {}, None, True),
+        (["precision(divide_by=returned)@3"], {}, None, True),
+        (["precision@3", "bpref"], {}, None, False),
+        (["map"], {"depth": 5}, 5, True),
+        (["precision@3"], {"users": "judged"}, 3, False),
+        (["precision@3"], {"users": "run"}, None, False),
+        (["precision@3"], {"judged_only": True}, None, False),
+        ([pl.len().alias("n"), "precision@3"], {}, None, True),
+    ],
+)
+def test_what_must_go_into_a_shuffle(metrics, options, depth, relevant):
+    plan = plan_values(A, metrics, per_user=True, truth=TRUTH, by=[], **options)
+    needs = needs_of(plan, options)
+    assert (needs.depth, needs.relevant) == (depth, relevant)
+    needs = needs_of(plan, options, bounds=True)
+    assert (needs.depth, needs.relevant) == (None, False)
+
+
+def test_the_top_grade_is_asked_for_where_it_is_read():
+    for metric, needed in [
+        ("err@3", True),
+        (pl.col("survival").min().alias("x"), True),
+        ("err(max_grade=4)@3", False),
+        ("ndcg@3", False),
+    ]:
+        plan = plan_values(A, [metric], per_user=True, truth=TRUTH, by=[])
+        assert needs_of(plan, {}).top_grade is needed
+        assert needs_of(plan, {}, bounds=True).top_grade

@@ -1,0 +1,649 @@
+"""Spark gives what one machine gives, and says what it says."""
+
+import doctest
+import gc
+import importlib.util
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import polars as pl
+import pytest
+from test_invariants import METRICS, RUN, SPECIAL_MEANS, TRUTH, A, assert_same
+
+import rankframe as rf
+
+# Spark leaves its sockets to the garbage collector
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+FEW = ["ndcg@3", "map", "precision(divide_by=returned)@3", "err@10", "num_hits"]
+RUN_3 = A.select("user", "item", "rank")
+TRUTH_3 = TRUTH.select("user", "item", "relevance")
+DISTANT = ["precision@3", "rr@1"]  # metrics that let ranks below 3 stay at home
+
+
+def missing():
+    """Say what Spark lacks here."""
+    if importlib.util.find_spec("pyspark") is None:
+        return "pyspark is not installed: pip install 'rankframe[spark]'"
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        return "there is no Java, which Spark needs: Debian's openjdk-17-jre-headless has it"
+    return None
+
+
+def need_spark():
+    """Skip the test with a reason; CI has what Spark needs, or fails."""
+    reason = missing()
+    if reason and os.environ.get("CI"):
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def spark():
+    need_spark()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    from pyspark.sql import SparkSession
+
+    options = {
+        "spark.driver.memory": "1g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": "/nonexistent",
+    }
+    builder = SparkSession.builder.master("local[2,2]")  # a task may fail once
+    session = builder.config(map=options).getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+    gc.collect()  # while its warnings are ignored
+
+
+@pytest.fixture(scope="module")
+def rs(spark):
+    import rankframe.spark
+
+    return rankframe.spark
+
+
+@pytest.fixture(scope="module")
+def bring(spark):
+    def to_spark(frame):
+        return spark.createDataFrame(frame.to_arrow(compat_level=pl.CompatLevel.oldest()))
+
+    return to_spark
+
+
+@pytest.fixture(scope="module")
+def run(bring):
+    return bring(RUN).cache()
+
+
+@pytest.fixture(scope="module")
+def a(bring):
+    return bring(A).cache()
+
+
+@pytest.fixture(scope="module")
+def truth(bring):
+    return bring(TRUTH).cache()
+
+
+def take(frame, *keys):
+    found = pl.from_arrow(frame.toArrow())
+    return found.sort(keys, nulls_last=True) if keys else found
+
+
+# ------------------------------------------------------------------ the same numbers
+
+
+@pytest.mark.parametrize("by", [[], ["model"]])
+def test_every_metric_equals_the_local_one(rs, run, a, truth, by):
+    frame, local = (run, RUN) if by else (a, A)
+    options = {"by": by, "partitions": 2}
+    if by:
+        means = [*METRICS, *SPECIAL_MEANS]
+        got = take(rs.evaluate(frame, *means, truth=truth, **options))
+        expected = rf.evaluate(local, *means, truth=TRUTH, by=by)
+    else:
+        got = take(rs.per_user(frame, *METRICS, truth=truth, **options), "user")
+        expected = rf.per_user(local, *METRICS, truth=TRUTH)
+    assert_same(got, expected, check_dtypes=True)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options"),
+    [
+        (DISTANT, {}),
+        (DISTANT, {"users": "judged", "undefined": 0.5}),
+        (DISTANT, {"users": "run"}),
+        (FEW, {"users": "both", "relevant_at": 2}),
+        (FEW, {"users": "all", "judged_only": True}),
+        (FEW, {"bounds": True, "partitions": 20}),
+        (FEW, {"depth": 4}),
+        (["map"], {"defaults": {"map": {"divide_by": "hits"}}}),
+        ([pl.col("minutes").filter(pl.col("rank") <= 3).sum().alias("x.y"), "rr"], {}),
+        ([pl.col("genre").n_unique().alias("X"), pl.len().alias("x")], {}),
+    ],
+)
+def test_options_and_metrics_of_ones_own(rs, run, truth, metrics, options):
+    local = {name: value for name, value in options.items() if name != "partitions"}
+    got = take(rs.evaluate(run, *metrics, truth=truth, by="model", **options))
+    assert_same(got, rf.evaluate(RUN, *metrics, truth=TRUTH, by="model", **local))
+
+
+def test_a_judged_table_equals_run_and_truth(rs, run, truth):
+    judged = rs.judge(run, truth, by="model").cache()
+    local = rf.judge(RUN, TRUTH, by="model")
+    assert judged.columns == local.columns
+    assert_same(take(judged, "model", "user", "rank", "item"), local, check_dtypes=True)
+    for metrics in (["map", "ndcg@3"], FEW):  # irrelevant rows stay at home, or come
+        got = take(rs.evaluate(judged, *metrics, by="model", users="truth"))
+        assert_same(got, rf.evaluate(local, *metrics, by="model"))
+
+
+def test_a_group_that_the_truth_knows_nothing_of(rs, run, bring):
+    truth = TRUTH.with_columns(model=pl.lit("a"))
+    got = take(rs.evaluate(run, "map", "num_hits", truth=bring(truth), by="model"))
+    assert_same(got, rf.evaluate(RUN, "map", "num_hits", truth=truth, by="model"))
+    assert got.row(1) == ("b", 0, None, None)
+
+
+def test_a_truth_of_polars_or_pandas(rs, a):
+    expected = rf.evaluate(A, *FEW, truth=TRUTH)
+    wide = TRUTH.with_columns(pl.col("user").cast(pl.UInt64), pl.col("item").cast(pl.Int128))
+    for truth in (TRUTH.lazy(), TRUTH.to_pandas(), wide, wide.cast({"relevance": pl.Float32})):
+        assert_same(take(rs.evaluate(a, *FEW, truth=truth)), expected)
+
+
+# ------------------------------------------------------------------ types and nulls
+
+
+def text(name):
+    return pl.format("u{}", pl.col(name).cast(pl.String).str.zfill(2)).alias(name)
+
+
+ids = pl.col("user", "item")
+ID_TYPES = {
+    "byte": [ids.cast(pl.Int8)],
+    "short": [ids.cast(pl.Int16)],
+    "int": [ids.cast(pl.Int32)],
+    "double": [ids.cast(pl.Float64) / 2],
+    "decimal": [ids.cast(pl.Decimal(20, 3))],
+    "text": [text("user"), text("item")],
+    "binary": [text("user").cast(pl.Binary), text("item").cast(pl.Binary)],
+    "date": [ids.cast(pl.Int32).cast(pl.Date)],
+    "time": [ids.cast(pl.Datetime("us", "UTC"))],
+    "boolean": [pl.col("item") > 15, (pl.col("user") * 100 + pl.col("item")).alias("user")],
+}
+
+
+@pytest.mark.parametrize("name", ID_TYPES)
+def test_types_of_ids(rs, bring, name):
+    local, judgments = A.with_columns(ID_TYPES[name]), TRUTH.with_columns(ID_TYPES[name])
+    if name == "boolean":  # as an item: few lists have no item twice
+        local, judgments = (x.unique(["user", "item"]) for x in (local, judgments))
+    got = take(rs.per_user(bring(local), *FEW, truth=bring(judgments)), "user")
+    assert_same(got, rf.per_user(local, *FEW, truth=judgments), check_dtypes=True)
+
+
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum([f"u{n:02}" for n in range(40)])])
+def test_ids_from_a_dictionary(rs, bring, dtype):
+    local, judgments = A.with_columns(ID_TYPES["text"]), TRUTH.with_columns(ID_TYPES["text"])
+    of_dictionary = judgments.with_columns(ids.cast(dtype))
+    got = take(rs.evaluate(bring(local), *FEW, truth=of_dictionary))
+    assert_same(got, rf.evaluate(local, *FEW, truth=judgments))
+
+
+@pytest.mark.parametrize("left", [pl.Int8, pl.Int32, pl.Int64])
+def test_integers_of_any_width_meet(rs, bring, left):
+    """Spark hashes an int and a bigint differently."""
+    local, judgments = A.cast({"user": left}), TRUTH.cast({"user": pl.Int16, "item": pl.Int32})
+    run = bring(local).repartition(3, "user")
+    truth = bring(judgments).repartition(3, "user")
+    got = take(rs.per_user(run, *FEW, truth=truth, partitions=3), "user")
+    assert_same(got, rf.per_user(local, *FEW, truth=judgments), check_dtypes=True)
+
+
+@pytest.mark.parametrize("rank", [pl.Int8, pl.Float32, pl.Float64, pl.Decimal(12, 2)])
+@pytest.mark.parametrize("relevance", [pl.Boolean, pl.Int16, pl.Float32, pl.Decimal(5, 1)])
+def test_types_of_ranks_and_relevances(rs, bring, rank, relevance):
+    local = A.with_columns(pl.col("rank").cast(rank))
+    grade = pl.col("relevance") > 0 if relevance == pl.Boolean else pl.col("relevance")
+    judgments = TRUTH.with_columns(grade.cast(relevance))
+    metrics = ["ndcg@3", "precision@1", "err@3"]
+    got = take(rs.evaluate(bring(local), *metrics, truth=bring(judgments)))
+    assert_same(got, rf.evaluate(local, *metrics, truth=judgments))
+
+
+@pytest.mark.parametrize("dtype", [pl.Int32, pl.Float32, pl.Float64, pl.Decimal(12, 3)])
+def test_ranks_from_scores_of_any_type(rs, bring, truth, dtype):
+    """With ties, and with nulls and NaN, which are not retrieved."""
+    score = (pl.col("minutes").cast(pl.Int32) // 3).cast(dtype)
+    score = pl.when(pl.col("item") % 5 > 0).then(score)
+    if dtype.is_float():
+        score = pl.when(pl.col("item") % 7 > 0).then(score).otherwise(float("nan"))
+    local = A.drop("rank").with_columns(score.alias("score"))
+    got = take(rs.evaluate(bring(local), *FEW, truth=truth))
+    assert_same(got, rf.evaluate(local, *FEW, truth=TRUTH))
+
+
+def test_blocks_of_ties(rs, bring, truth):
+    score = pl.col("minutes").cast(pl.Int32) // 4
+    local = A.drop("rank").with_columns(score=score).rank.with_rank(ties="expected")
+    got = take(rs.evaluate(bring(local), "ndcg@3", "map", truth=truth))
+    assert_same(got, rf.evaluate(local, "ndcg@3", "map", truth=TRUTH))
+
+
+def test_a_null_rank_is_not_retrieved(rs, bring, truth):
+    local = A.with_columns(pl.when(pl.col("rank") != 2).then("rank").alias("rank"))
+    for metrics in (FEW, DISTANT):
+        got = take(rs.evaluate(bring(local), *metrics, truth=truth))
+        assert_same(got, rf.evaluate(local, *metrics, truth=TRUTH))
+
+
+def test_columns_go_by_name(rs, bring):
+    names = {"user": "U.id", "item": "u.ID", "rank": "the rank", "relevance": "Grade`"}
+    local = A.rename(names, strict=False).with_columns(Minutes=pl.lit("no role"))
+    judgments = TRUTH.rename(names, strict=False)
+    got = take(
+        rs.per_user(bring(local[:, ::-1]), *FEW, truth=bring(judgments[:, ::-1]), **names), "U.id"
+    )
+    assert_same(got, rf.per_user(local, *FEW, truth=judgments, **names), check_dtypes=True)
+
+
+def test_types_that_only_polars_has_come_out_wider(rs, a, truth):
+    last = pl.col("genre").max()
+    metrics = [
+        pl.len().cast(pl.UInt8).alias("u8"),
+        pl.len().cast(pl.UInt64).alias("u64"),
+        last.cast(pl.Categorical).alias("category"),
+        pl.duration(minutes=pl.len()).alias("time"),
+        pl.lit(None).alias("nothing"),
+    ]
+    got = take(rs.per_user(a, *metrics, truth=truth), "user")
+    expected = rf.per_user(A, *metrics, truth=TRUTH)
+    types = {"u8": pl.Int16, "u64": pl.Decimal(20, 0), "category": pl.String}
+    assert_same(got, expected.cast(types), check_dtypes=True)
+
+
+# ------------------------------------------------------------------ partitions
+
+
+def test_however_the_tables_are_partitioned(rs, run, truth):
+    expected = rf.per_user(RUN, *FEW, truth=TRUTH, by="model")
+    ways = [
+        (run.repartition(5, "item"), truth.repartition(3, "user"), None),
+        (run.repartition(3, "user"), truth.repartition(3, "user"), 3),
+        (run.hint("rebalance", "user"), truth.repartitionByRange(2, "item"), None),
+        (run.repartition(4, "user", "item"), truth.coalesce(1), 1),
+        (run.orderBy("minutes"), truth.sort("relevance"), 64),
+    ]
+    for some, judgments, partitions in ways:
+        values = rs.per_user(some, *FEW, truth=judgments, by="model", partitions=partitions)
+        assert_same(take(values, "model", "user"), expected)
+
+
+def plan_of(frame):
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        frame.explain()
+    return printed.getvalue()
+
+
+def test_one_shuffle_by_user_right_before_the_workers(rs, run, truth):
+    for frame in (run.repartition(4, "user", "item"), run.hint("rebalance", "user")):
+        plan = plan_of(rs.per_user(frame, *FEW, truth=truth, by="model", partitions=7))
+        top = plan[plan.index("MapInArrow") :].splitlines()
+        assert re.match(r"\s*\+- Exchange hashpartitioning\(column\d#\d+L?, 7\)", top[1])
+    plan = plan_of(rs.per_user(run, *METRICS, truth=truth, by="model"))
+    assert plan.count("Exchange") == 1
+
+
+def test_what_cannot_matter_stays_out_of_the_shuffle(rs, a, truth):
+    def sent(*metrics, **options):
+        values = rs.per_user(a, *metrics, truth=truth, **options)
+        sides = values._jdf.queryExecution().optimizedPlan().children().head().children().head()
+        return str(sides)
+
+    plan = sent("precision@3")
+    assert re.search(r"> 3\.0", plan)
+    assert re.search(r"<= 0\.0", plan)
+    assert "minutes" not in plan.partition("InMemoryRelation")[0]
+    assert not re.search(r"> 3\.0", sent("precision@3", "map"))
+    assert not re.search(r"<= 0\.0", sent("precision@3", "bpref"))
+
+
+def test_one_user_with_most_of_the_rows(rs, bring):
+    items = pl.int_range(20_000, eager=True)
+    big = pl.select(user=pl.lit(1, pl.Int64), item=items, rank=items + 1)
+    local = pl.concat([big, RUN_3.filter(pl.col("user") != 1)])
+    liked = big.select("user", "item", relevance=pl.col("item") % 4)
+    judgments = pl.concat([liked, TRUTH_3.filter(pl.col("user") != 1)])
+    got = take(rs.per_user(bring(local), *FEW, truth=bring(judgments)), "user")
+    assert_same(got, rf.per_user(local, *FEW, truth=judgments))
+
+
+def test_a_task_that_is_tried_again_changes_nothing(rs, a, truth, tmp_path):
+    marker = tmp_path / "failed"
+
+    def fail_once(column):
+        if not marker.exists():
+            marker.touch()
+            raise OSError("a disk is gone")
+        return column
+
+    metric = pl.col("rank").map_batches(fail_once, return_dtype=pl.Int64).sum().alias("sum")
+    got = take(rs.evaluate(a, metric, "map", truth=truth))
+    assert marker.exists()
+    expected = rf.evaluate(A, pl.col("rank").sum().alias("sum"), "map", truth=TRUTH)
+    assert_same(got, expected)
+
+
+# ------------------------------------------------------------------ what is wrong is said once
+
+
+def row(**values):
+    return pl.DataFrame({"user": [1], "item": [99], "rank": [50], **values}).cast(
+        {"user": pl.Int64, "item": pl.Int64, "rank": pl.Int64}
+    )
+
+
+hit = A.join(TRUTH.filter(pl.col("relevance") > 0), on=["user", "item"]).row(0, named=True)
+BAD_RUNS = {
+    "null user": row(user=[None]),
+    "null item": row(item=[None]),
+    "rank 0": row(rank=[0]),
+    "twice": row(user=[hit["user"]], item=[hit["item"]]),
+    "shared": row(user=[hit["user"]], rank=[hit["rank"]]),
+}
+BAD_TRUTHS = {
+    "null relevance": {"relevance": [None]},
+    "null user": {"user": [None], "relevance": [-1.0]},
+    "NaN": {"relevance": [float("nan")]},
+    "-inf": {"relevance": [float("-inf")]},
+}
+
+
+def told(call, *args, **options):
+    with pytest.raises(rf.RankingDataError) as raised:
+        call(*args, **options)
+    return raised.value
+
+
+@pytest.mark.parametrize("name", BAD_RUNS)
+def test_a_bad_row_of_the_run(rs, bring, truth, name):
+    """Below the deepest cut-off, too: there a row stays at home only if it is good by itself."""
+    from pyspark.errors import PythonException
+
+    local = pl.concat([RUN_3, BAD_RUNS[name]])
+    metrics = ["map"] if name in ("twice", "shared") else ["rr@1"]
+    if name == "shared":  # a second hit at this rank
+        judged = pl.concat([TRUTH_3, pl.DataFrame({**hit, "item": 99}).select(TRUTH_3.columns)])
+        truth = bring(judged)
+    else:
+        judged = TRUTH_3
+    error = told(rs.evaluate, bring(local), *metrics, truth=truth)
+    expected = str(told(rf.evaluate, local, *metrics, truth=judged))
+    assert str(error).partition("Offending")[0] == expected.partition("Offending")[0]
+    assert isinstance(error.__cause__, PythonException)
+    if name not in ("twice", "shared"):  # which of two rows it names is open
+        assert str(error) == expected
+
+
+@pytest.mark.parametrize("name", BAD_TRUTHS)
+def test_a_bad_row_of_the_truth(rs, bring, name):
+    bad = pl.DataFrame({"user": [1], "item": [99], **BAD_TRUTHS[name]})
+    local = TRUTH_3.cast({"relevance": pl.Float64})
+    local = pl.concat([local, bad.cast(dict(local.schema))])
+    error = told(rs.evaluate, bring(RUN_3), "rr@1", truth=bring(local))
+    assert str(error) == str(told(rf.evaluate, RUN_3, "rr@1", truth=local))
+
+
+def test_a_lazy_frame_tells_when_it_runs(rs, bring, truth):
+    from pyspark.errors import PythonException
+
+    local = pl.concat([RUN_3, BAD_RUNS["rank 0"]])
+    expected = str(told(rf.per_user, local, "map", truth=TRUTH_3))
+    for lazy in (rs.per_user(bring(local), "map", truth=truth), rs.judge(bring(local), truth)):
+        with pytest.raises(PythonException) as raised:
+            lazy.collect()
+        assert str(raised.value).count(expected) == 1
+        with rs.plain_errors(), pytest.raises(rf.RankingDataError) as raised:
+            try:
+                lazy.collect()
+            except PythonException:
+                with rs.plain_errors():
+                    raise
+        assert str(raised.value) == expected
+
+
+def test_other_errors_pass(rs, a, truth):
+    from pyspark.errors import PythonException
+
+    def broken(_):
+        raise OSError("a disk is gone")
+
+    metric = pl.col("rank").map_batches(broken, return_dtype=pl.Int64).sum().alias("sum")
+    with pytest.raises(PythonException, match="a disk is gone"):
+        rs.evaluate(a, metric, truth=truth)
+
+
+folds = {"by": "fold"}
+WHOLE_TABLES = {
+    "empty run": (RUN_3.clear(), TRUTH_3, {}),
+    "empty truth": (RUN_3, TRUTH_3.clear(), {}),
+    "no rank": (RUN_3.with_columns(rank=pl.lit(None, pl.Int64)), TRUTH_3, {}),
+    "apart": (RUN_3, TRUTH_3.with_columns(pl.col("user") + 1000), {}),
+    "folds": (RUN_3.with_columns(fold=pl.col("user") % 3), TRUTH_3, folds),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE_TABLES)
+def test_rules_on_the_whole_are_kept_and_told_once(rs, bring, name):
+    local, judgments, options = WHOLE_TABLES[name]
+    frame, truth = bring(local), bring(judgments)
+    expected = str(told(rf.evaluate, local, "rr", truth=judgments, **options))
+    for call in (rs.evaluate, rs.per_user):
+        error = told(call, frame, "rr", truth=truth, **options)
+        assert str(error).partition("Offending")[0] == expected.partition("Offending")[0]
+    error = told(rs.judge, frame, truth, **options)
+    assert str(error).partition("Offending")[0] == expected.partition("Offending")[0]
+
+
+def test_users_who_meet_without_a_hit_are_no_mistake(rs, bring):
+    """Nor are users whom only rows show that stay at home."""
+    below = RUN_3.with_columns(pl.col("rank") + 20)
+    misses = TRUTH_3.with_columns(pl.col("item") + 100)
+    for local, judgments in ((below, TRUTH_3), (RUN_3, misses)):
+        got = take(rs.evaluate(bring(local), "rr@3", truth=bring(judgments)))
+        assert_same(got, rf.evaluate(local, "rr@3", truth=judgments))
+
+
+def test_one_group_is_no_split_of_the_users(rs, bring, truth):
+    local = RUN_3.with_columns(fold=1)
+    got = take(rs.evaluate(bring(local), "rr", truth=truth, by="fold"))
+    assert_same(got, rf.evaluate(local, "rr", truth=TRUTH_3, by="fold"))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options"),
+    [
+        (["ndgc@10"], {}),
+        ([], {}),
+        (["gmap"], {"users": "everyone"}),
+        (["map"], {"by": "fold"}),
+        (["map"], {"user": "uid"}),
+        (["map"], {"user": 3}),
+        (["map"], {"colour": "red"}),
+        (["map"], {"by": 3}),
+        (["map", "map"], {}),
+        (["map"], {"depth": 0}),
+        ([pl.col("nowhere").sum()], {}),
+        ([pl.col("genre").first()], {}),
+        (["map"], {"relevance": "genre"}),
+        (["map"], {"score": "minutes"}),
+    ],
+)
+def test_a_wrong_call_is_told_as_locally(rs, a, truth, metrics, options):
+    with pytest.raises((ValueError, TypeError)) as expected:
+        rf.evaluate(A, *metrics, truth=TRUTH, **options)
+    with pytest.raises(expected.type) as raised:
+        rs.evaluate(a, *metrics, truth=truth, **options)
+    assert str(raised.value) == str(expected.value)
+
+
+def test_ids_of_two_types_do_not_meet(rs, a, bring):
+    """Spark would turn numbers into text, and find nothing or too much."""
+    judgments = TRUTH.with_columns(pl.col("user").cast(pl.String))
+    error = told(rs.evaluate, a, "map", truth=bring(judgments))
+    assert str(error) == str(told(rf.evaluate, A, "map", truth=judgments))
+
+
+def test_frames_and_partitions_that_do_not_fit(rs, a, truth):
+    with pytest.raises(TypeError, match="rankframe.spark takes a DataFrame of Spark"):
+        rs.evaluate(A, "map", truth=TRUTH)
+    with pytest.raises(TypeError, match="the truth must be a polars DataFrame"):
+        rs.evaluate(a, "map", truth=[1])
+    with pytest.raises(ValueError, match="partitions must be a whole number from 1"):
+        rs.evaluate(a, "map", truth=truth, partitions=0)
+    twice = a.select("user", "item", "rank", "rank")
+    assert "two columns have this name" in str(told(rs.evaluate, twice, "map", truth=truth))
+
+
+def test_a_metric_that_is_not_finite(rs, a, truth):
+    metric = rf.ndcg_at(3, gain={1: 1, 2: 3})
+    error = told(rs.evaluate, a, metric, truth=truth)
+    expected = told(rf.evaluate, A, metric, truth=TRUTH)
+    assert str(error).partition(":")[0] == str(expected).partition(":")[0]
+    assert "it is not a finite number" in str(error)
+
+
+# ------------------------------------------------------------------ statistics
+
+
+def test_totals(rs, bring):
+    local = RUN.with_columns(device=pl.col("rank") % 2)
+    for by in ("model", ["model", "device"]):
+        got = take(rs.evaluate(bring(local), *FEW, truth=TRUTH, by=by, total=True))
+        expected = rf.evaluate(local, *FEW, truth=TRUTH, by=by, total=True)
+        assert_same(got, expected, check_dtypes=True)
+
+
+def test_a_column_of_by_that_the_truth_alone_has(rs, run, bring):
+    judgments = TRUTH.with_columns(country=pl.col("user") % 3)
+    by = ["model", "country"]
+    got = take(rs.evaluate(run, *FEW, truth=bring(judgments), by=by))
+    assert_same(got, rf.evaluate(RUN, *FEW, truth=judgments, by=by), check_dtypes=True)
+    error = told(rs.evaluate, run.limit(0), "map", truth=bring(judgments), by=by)
+    assert str(error) == "run: it is empty"
+
+
+@pytest.mark.parametrize("by", [[], "model"])
+def test_summarize(rs, run, a, truth, by):
+    frame, local = (run, RUN) if by else (a, A)
+    metrics = ["ndcg@3", "map", "gmap", "num_hits", "precision(divide_by=returned)@3"]
+    got = take(rs.summarize(frame, *metrics, truth=truth, by=by))
+    assert_same(got, rf.summarize(local, *metrics, truth=TRUTH, by=by), check_dtypes=True)
+
+
+def test_a_group_without_users_is_summarized(rs, run, bring):
+    judgments = TRUTH.with_columns(model=pl.lit("a"))
+    got = take(rs.summarize(run, "map", truth=bring(judgments), by="model"))
+    assert_same(got, rf.summarize(RUN, "map", truth=judgments, by="model"), check_dtypes=True)
+
+
+def test_compare(rs, run, truth):
+    options = {"test": "randomization", "baseline": "b", "resamples": 500, "seed": 3}
+    got = take(rs.compare(run, "ndcg@3", "map", truth=truth, **options))
+    expected = rf.compare(RUN, "ndcg@3", "map", truth=TRUTH, **options)
+    assert_same(got, expected, check_dtypes=True)
+    with pytest.raises(ValueError, match="baseline must be one of 'a', 'b', not 'c'"):
+        rs.compare(run, "map", truth=truth, baseline="c")
+    with pytest.raises(ValueError, match="compare needs the column"):
+        rs.compare(run.where("model = 'a'"), "map", truth=truth, by=[])
+
+
+# ------------------------------------------------------------------ what the docs say
+
+
+def test_the_examples(rs, spark):
+    found = doctest.DocTestFinder().find(rs, extraglobs={"spark": spark, "rankframe": rf})
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for test in found:
+        runner.run(test)
+    assert runner.tries > 10
+    assert runner.failures == 0
+
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+CODE, SHOWN = re.search(r"```py\n(.*?)```\n\n```text\n(.*?)```", README, re.DOTALL).groups()
+
+
+def printed_by(code):
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(code, {})
+    return printed.getvalue().strip()
+
+
+def test_the_readme(spark):
+    assert printed_by(CODE) == SHOWN.strip()
+
+
+CONNECTED = """
+import polars as pl
+from pyspark.sql import SparkSession
+
+import rankframe as rf
+from test_invariants import RUN, TRUTH, assert_same
+from test_spark import BAD_RUNS, CODE, FEW, RUN_3, SHOWN, TRUTH_3, printed_by, take, told
+
+options = {"spark.driver.memory": "1g", "spark.ui.enabled": "false"}
+options["spark.sql.shuffle.partitions"] = "4"
+spark = SparkSession.builder.remote("local[2]").config(map=options).getOrCreate()
+assert "connect" in type(spark).__module__
+assert printed_by(CODE) == SHOWN.strip()
+
+import rankframe.spark as rs
+
+run = spark.createDataFrame(RUN.to_arrow(compat_level=pl.CompatLevel.oldest()))
+by = {"by": "model"}
+values = take(rs.per_user(run, *FEW, truth=TRUTH, **by), "model", "user")
+assert_same(values, rf.per_user(RUN, *FEW, truth=TRUTH, **by))
+means = take(rs.evaluate(run, *FEW, truth=TRUTH, bounds=True, **by))
+assert_same(means, rf.evaluate(RUN, *FEW, truth=TRUTH, bounds=True, **by))
+
+local = pl.concat([RUN_3, BAD_RUNS["rank 0"]])
+bad = spark.createDataFrame(local.to_arrow(compat_level=pl.CompatLevel.oldest()))
+expected = str(told(rf.evaluate, local, "map", truth=TRUTH_3))
+assert str(told(rs.evaluate, bad, "map", truth=TRUTH_3)) == expected
+assert str(told(rs.evaluate, run, "map", truth=TRUTH.clear(), **by)) == "truth: it is empty"
+spark.stop()
+print("all is well")
+"""
+
+
+def test_spark_connect():
+    """In a process of its own: one that has run Spark's classic session cannot connect."""
+    need_spark()
+    paths = [str(Path(__file__).parent), *filter(None, sys.path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(
+        [sys.executable, "-c", CONNECTED],
+        env={**environment, "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.stdout.strip().endswith("all is well"), done.stderr[-3000:]
