@@ -250,11 +250,17 @@ def every_label() -> dict[str, Callable[..., Any]]:
     return {entry.plain: entry.function for entry in _ENTRIES.values()}
 
 
+_COUNT_MISSES = {"pauc", "pap"}  # their k is no rank
+
+
 def cut_off(metric: pl.Expr) -> int | None:
     """Give the k of a metric of ours: nothing below is in its value, but a list's length may be."""
     label = _label_of(metric)
     found = None if label is None else _find(label)
-    return int(found[1]["k"]) if found and found[1]["k"] else None
+    if not found or not found[1]["k"] or found[0].label in _COUNT_MISSES:
+        return None
+    whole_list = "returned_ideal_rank" in metric.meta.root_names()
+    return None if whole_list else int(found[1]["k"])
 
 
 def every_entry() -> list[Entry]:

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import operator
 import re
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast
 
 import polars as pl
 import pyarrow as pa
@@ -565,7 +566,7 @@ def _empty(frame: DataFrame, wanted: Collection[str] | None = None) -> pl.LazyFr
         msg = f"column {twice[0]!r}: two columns have this name"
         raise RankingDataError(msg)
     fields = [field for field in frame.schema if wanted is None or field.name in wanted]
-    types = _from_arrow(to_arrow_schema(StructType(fields)).empty_table()).schema
+    types = _from_arrow(_arrow_schema(StructType(fields)).empty_table()).schema
     return pl.LazyFrame(schema={name: types.get(name, pl.Null()) for name in names})
 
 
@@ -700,7 +701,7 @@ def _computed(
     types = pl.Schema({name: _spark_type(dtype) for name, dtype in made.items()})
     schema = from_arrow_schema(_to_arrow(pl.DataFrame(schema=types)).schema)
     truth = kept[1] if len(kept) == 2 else None
-    task = _Task(compute, whole, columns, kept[0], truth, types, to_arrow_schema(schema))
+    task = _Task(compute, whole, columns, kept[0], truth, types, _arrow_schema(schema))
     return parted.mapInArrow(functools.partial(_computed_part, task), schema)
 
 
@@ -790,6 +791,13 @@ def _spark_type(dtype: pl.DataType) -> pl.DataType:
     if isinstance(dtype, pl.List):
         return pl.List(_spark_type(cast("pl.DataType", dtype.inner)))
     return _WIDER.get(dtype.base_type(), dtype)
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    """Give the types in which Spark hands rows to Python; later versions ask for the zone."""
+    asked = inspect.signature(to_arrow_schema).parameters
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in asked else {}
+    return to_arrow_schema(schema, **zone)
 
 
 def _from_arrow(table: pa.Table) -> pl.DataFrame:
