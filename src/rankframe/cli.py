@@ -238,7 +238,7 @@ def _of_systems(
         place = next((column for column in places if column in has), None)
         used.add(place)
         frame = run.select(column for column in (*ids, place) if column in has)
-        frames.append(frame.with_columns(model=pl.lit(name, dtype=pl.Enum(runs))))
+        frames.append(frame.with_columns(model=pl.lit(name, dtype=pl.Enum(list(runs)))))
     if len(used) > 1:
         msg = f"all runs must have a {places[0]!r}, or all only a {places[1]!r}"
         raise ValueError(msg)
