@@ -7,7 +7,7 @@ import pickle
 import subprocess
 import sys
 import warnings
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 import pytest
@@ -83,12 +83,28 @@ def test_threads_get_their_own_errors():
 # supports is spawn and forkserver; a fork before its first use works, too.
 
 
+_POOL = """
+import json, multiprocessing, sys
+from concurrent.futures import ProcessPoolExecutor
+sys.path.insert(0, sys.argv[1])
+from test_concurrency import evaluated, tables
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(sys.argv[2])) as pool:
+        print(json.dumps([got.row(0) for got in pool.map(evaluated, [tables()] * 4)]))
+"""
+
+
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_processes_evaluate_the_same_frame(method):
-    expected = evaluated(tables())
-    context = multiprocessing.get_context(method)
-    with ProcessPoolExecutor(2, mp_context=context) as pool:
-        assert_same([expected, *pool.map(evaluated, [tables()] * 4, timeout=100)])
+def test_processes_evaluate_the_same_frame(method, request, tmp_path):
+    script = tmp_path / "pool.py"
+    script.write_text(_POOL)
+    command = [sys.executable, "-W", "error", script, request.path.parent, method]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+    assert done.stderr == ""
+    expected = evaluated(tables()).row(0)
+    for row in json.loads(done.stdout):
+        assert row == pytest.approx(expected, rel=1e-12)
 
 
 _FORK = """
