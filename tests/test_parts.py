@@ -2,43 +2,65 @@
 
 import polars as pl
 import pytest
-from every_metric import CALLS, EVERY_METRIC, SPECIAL_MEANS
-from test_invariants import RUN, TRUTH, A, assert_same
+from every_metric import EVERY_METRIC, SPECIAL_MEANS
+from test_invariants import METRICS, RUN, TRUTH, A, assert_same
 
 import rankframe as rf
 from rankframe._parts import judged_of, means_of, needs_of, sums_of, values_of
 from rankframe.checks import Whole
 from rankframe.evaluate import plan_values
 from rankframe.labels import cut_off
+from rankframe.vocabulary import reads_whole_list
 
-#: one of each function: the parts are many, and the options are the same expressions
-_LABELS = {function: label for label, (function, _) in CALLS.items()}
-METRICS = [EVERY_METRIC[label] for label in _LABELS.values()]
 WHOLE = Whole(TRUTH["relevance"].max(), RUN.select("model").unique())
 
 
-def parts(run, truth, count):
-    """Split both tables by user; some parts are empty, or hold rows of one table only."""
-    for number in range(count + 2):
-        mine = pl.col("user") % count == number
+# user 20 is in no run, user 1 in no truth; the parts have top grades of 1 to 3
+PARTS = [
+    [20],
+    [1, 2],
+    [3, 7, 8],
+    [9, 17],
+    [99],
+    [*range(4, 7), *range(10, 17), 18, 19, *range(21, 40), 0],
+]
+
+
+def parts(run, truth):
+    """Split both tables by user; a part may be empty, or hold rows of one table only."""
+    for users in PARTS:
+        mine = pl.col("user").is_in(users)
         yield run.lazy().filter(mine), truth.lazy().filter(mine), WHOLE
 
 
+def test_the_parts_differ():
+    tops = [truth.collect()["relevance"].max() for _, truth, _ in parts(A, TRUTH)]
+    assert len(set(tops)) > 2
+    heights = [(run.collect().height, truth.collect().height) for run, truth, _ in parts(A, TRUTH)]
+    assert heights[0][0] == 0 < heights[0][1]
+    assert heights[4] == (0, 0)
+
+
 @pytest.mark.parametrize("by", [[], ["model"]])
-@pytest.mark.parametrize("options", [{}, {"bounds": True, "users": "all"}, {"judged_only": True}])
-def test_parts_add_up_to_the_whole(by, options):
+@pytest.mark.parametrize(
+    ("some", "options"),
+    [
+        (METRICS[::3], {}),
+        (METRICS[::15], {"bounds": True, "users": "all"}),
+        (METRICS[::7], {"judged_only": True}),
+    ],
+)
+def test_parts_add_up_to_the_whole(by, some, options):
     run = RUN if by else A
     bounds = options.get("bounds", False)
     rest = {name: value for name, value in options.items() if name != "bounds"}
     asked = {"by": by, "bounds": bounds, "options": rest}
-    got = pl.concat(
-        values_of(*part, metrics=METRICS, **asked).collect() for part in parts(run, TRUTH, 10)
-    )
-    expected = rf.per_user(run, *METRICS, truth=TRUTH, by=by, **options)
+    got = pl.concat(values_of(*part, metrics=some, **asked).collect() for part in parts(run, TRUTH))
+    expected = rf.per_user(run, *some, truth=TRUTH, by=by, **options)
     assert_same(got.sort(*by, "user"), expected, check_dtypes=True)
 
-    metrics = [*METRICS, *SPECIAL_MEANS]
-    sums = [sums_of(*part, metrics=metrics, **asked).collect() for part in parts(run, TRUTH, 10)]
+    metrics = [*some, *SPECIAL_MEANS]
+    sums = [sums_of(*part, metrics=metrics, **asked).collect() for part in parts(run, TRUTH)]
     plan = plan_values(run.clear(), metrics, per_user=False, truth=TRUTH.clear(), by=by, **options)
     expected = rf.evaluate(run, *metrics, truth=TRUTH, by=by, **options)
     assert_same(means_of(pl.concat(sums), plan), expected, check_dtypes=True)
@@ -53,7 +75,7 @@ def test_means_of_what_is_no_number_of_ours():
         pl.lit(None).alias("nothing"),
     ]
     options = {"by": [], "bounds": False, "options": {}}
-    sums = [sums_of(*part, metrics=metrics, **options).collect() for part in parts(A, TRUTH, 3)]
+    sums = [sums_of(*part, metrics=metrics, **options).collect() for part in parts(A, TRUTH)]
     plan = plan_values(A.clear(), metrics, per_user=False, truth=TRUTH.clear(), by=[])
     expected = rf.evaluate(A, *metrics, truth=TRUTH)
     assert expected["rows"].item() * expected["users"].item() > 255
@@ -62,7 +84,7 @@ def test_means_of_what_is_no_number_of_ours():
 
 def test_a_judged_table_is_made_part_by_part():
     got = pl.concat(
-        judged_of(*part, by="model", columns={}).collect() for part in parts(RUN, TRUTH, 7)
+        judged_of(*part, by="model", columns={}).collect() for part in parts(RUN, TRUTH)
     )
     expected = rf.judge(RUN, TRUTH, by="model")
     assert_same(got.sort("model", "user", "rank", "item", nulls_last=True), expected)
@@ -70,17 +92,15 @@ def test_a_judged_table_is_made_part_by_part():
 
 def test_below_its_cut_off_a_metric_reads_nothing():
     cuts = {label: cut_off(expr) for label, expr in EVERY_METRIC.items()}
-    deeper = {"pauc", "pap", "ndcg(ideal=returned)"}
+    deeper = ("pauc", "pap")
     for label, cut in cuts.items():
         name, _, k = label.partition("@")
-        assert cut == (
-            int(k) if k and name not in deeper and "ideal=returned" not in name else None
-        )
+        assert cut == (int(k) if k else None) or name.startswith(deeper)
     for k in (1, 3, 10):
         metrics = [
             expr
             for label, expr in EVERY_METRIC.items()
-            if cuts[label] == k and "retrieved" not in expr.meta.root_names()
+            if cuts[label] == k and not reads_whole_list(expr.meta.root_names())
         ]
         assert len(metrics) > 20
         short = A.filter(pl.col("rank") <= k)
@@ -102,16 +122,20 @@ def test_cut_offs_are_read_off_the_expression():
         (["precision@3", "ndcg@10"], {}, 10, True),
         (["precision@3", "map"], {}, None, True),
         (["precision(divide_by=returned)@3"], {}, None, True),
+        (["ndcg(ideal=returned)@3"], {}, None, True),
         (["precision@3", "bpref"], {}, None, False),
         (["map"], {"depth": 5}, 5, True),
         (["precision@3"], {"users": "judged"}, 3, False),
         (["precision@3"], {"users": "run"}, None, False),
         (["precision@3"], {"judged_only": True}, None, False),
+        (["precision@3"], {"by": "model"}, 3, True),
+        (["precision@3"], {"by": "genre"}, None, False),
         ([pl.len().alias("n"), "precision@3"], {}, None, True),
     ],
 )
 def test_what_must_go_into_a_shuffle(metrics, options, depth, relevant):
-    plan = plan_values(A, metrics, per_user=True, truth=TRUTH, by=[], **options)
+    options = {"by": [], **options}
+    plan = plan_values(RUN, metrics, per_user=True, truth=TRUTH, **options)
     needs = needs_of(plan, options)
     assert (needs.depth, needs.relevant) == (depth, relevant)
     needs = needs_of(plan, options, bounds=True)

@@ -26,7 +26,7 @@ from rankframe.evaluate import (
 )
 from rankframe.labels import Asked, Metric, cut_off
 from rankframe.table import enter_street, guarded_judged
-from rankframe.vocabulary import reads_irrelevant, reads_top_grade
+from rankframe.vocabulary import reads_irrelevant, reads_top_grade, reads_whole_list
 
 _PROVED, _SUM, _COUNT = "__rankframe_proved", "__rankframe_sum", "__rankframe_count"
 
@@ -145,11 +145,12 @@ def needs_of(plan: Plan, options: Options, *, bounds: bool = False) -> Needs:
     needs = Needs(reads, top_grade=bounds or reads_top_grade(reads))
     if bounds or plan.street.tied or plan.street.tables[0].rank is None:
         return needs
+    if plan.street.tables[-1].by:  # a group may have no other rows, and yet it is there
+        return needs
     relevant = users == "truth" and not condensed and not reads_irrelevant(reads)
-    counted = "retrieved" in reads
     if len(plan.street.tables) == 1:
-        return needs._replace(relevant=relevant and not counted)
-    if depth is None and not (condensed or counted):
+        return needs._replace(relevant=relevant and "retrieved" not in reads)
+    if depth is None and not (condensed or reads_whole_list(reads)):
         cuts = [cut_off(one.expr) for one in plan.asked]
         depth = max((k for k in cuts if k), default=None) if all(cuts) else None
     depth = depth if users in ("truth", "judged") else None

@@ -259,8 +259,7 @@ def cut_off(metric: pl.Expr) -> int | None:
     found = None if label is None else _find(label)
     if not found or not found[1]["k"] or found[0].label in _COUNT_MISSES:
         return None
-    whole_list = "returned_ideal_rank" in metric.meta.root_names()
-    return None if whole_list else int(found[1]["k"])
+    return int(found[1]["k"])
 
 
 def every_entry() -> list[Entry]:

@@ -499,9 +499,19 @@ class _Side(NamedTuple):
 
     def one(self, rows: DataFrame) -> Table:
         """Fetch one of the rows, if there is one."""
-        found = _collected(rows.select([self.column(name) for name in self.roles]).limit(1))
+        found = self.collected(rows.limit(1), self.roles)
         here = [name for name in self.table.by if name in self.names]
-        return self.table._replace(frame=_named(found, self.roles).lazy(), by=here)
+        return self.table._replace(frame=found.lazy(), by=here)
+
+    def collected(self, rows: DataFrame, names: Sequence[str]) -> pl.DataFrame:
+        """Fetch columns of rows, in the types of this table: times come in the session's zone."""
+        found = _collected(rows.select([self.column(name) for name in names]).distinct())
+        return _named(found, names).select(_cast(self.types(names)))
+
+    def types(self, names: Sequence[str]) -> pl.Schema:
+        """Give the types of columns."""
+        schema = self.empty.collect_schema()
+        return pl.Schema({name: schema[name] for name in names})
 
 
 def _planned(
@@ -641,9 +651,7 @@ def _groups(sides: Sequence[_Side]) -> pl.DataFrame | None:
     lacking = [name for name in run.table.by if name not in truth.table.by]
     if not lacking:
         return None
-    return _named(
-        _collected(run.listed.select([run.column(name) for name in lacking]).distinct()), lacking
-    )
+    return run.collected(run.listed, lacking)
 
 
 def _top_grade(sides: Sequence[_Side]) -> float | None:
@@ -665,9 +673,9 @@ class _Task(NamedTuple):
     compute: Compute
     whole: Whole
     columns: list[str]
-    run: list[str]
-    truth: list[str] | None
-    types: pl.Schema
+    run: pl.Schema
+    truth: pl.Schema | None
+    made: pl.Schema
     arrow: pa.Schema
 
 
@@ -700,8 +708,8 @@ def _computed(
     made = compute(*_pair(empty), whole).collect_schema()
     types = pl.Schema({name: _spark_type(dtype) for name, dtype in made.items()})
     schema = from_arrow_schema(_to_arrow(pl.DataFrame(schema=types)).schema)
-    truth = kept[1] if len(kept) == 2 else None
-    task = _Task(compute, whole, columns, kept[0], truth, types, _arrow_schema(schema))
+    run, truth = _pair([side.types(names) for side, names in zip(sides, kept, strict=True)])
+    task = _Task(compute, whole, columns, run, truth, types, _arrow_schema(schema))
     return parted.mapInArrow(functools.partial(_computed_part, task), schema)
 
 
@@ -712,11 +720,11 @@ def _computed_part(task: _Task, batches: Iterable[pa.RecordBatch]) -> Iterator[p
         return
     rows = _named(_from_arrow(pa.Table.from_batches(received)), [*task.columns, _OF_TRUTH])
     of_truth = pl.col(_OF_TRUTH)
-    run = rows.lazy().filter(~of_truth).select(task.run)
-    truth = None if task.truth is None else rows.lazy().filter(of_truth).select(task.truth)
+    run = rows.lazy().filter(~of_truth).select(_cast(task.run))
+    truth = None if task.truth is None else rows.lazy().filter(of_truth).select(_cast(task.truth))
     result = task.compute(run, truth, task.whole).collect()
     # Spark goes by position and exact types
-    result = result.select(pl.col(name).cast(dtype) for name, dtype in task.types.items())
+    result = result.select(_cast(task.made))
     yield from _to_arrow(result).cast(task.arrow).to_batches()
 
 
@@ -791,6 +799,10 @@ def _spark_type(dtype: pl.DataType) -> pl.DataType:
     if isinstance(dtype, pl.List):
         return pl.List(_spark_type(cast("pl.DataType", dtype.inner)))
     return _WIDER.get(dtype.base_type(), dtype)
+
+
+def _cast(types: pl.Schema) -> list[pl.Expr]:
+    return [pl.col(name).cast(dtype) for name, dtype in types.items()]
 
 
 def _arrow_schema(schema: StructType) -> pa.Schema:

@@ -117,6 +117,30 @@ _WIDE = {
     "tied_nonrelevant",
     "nonrelevant_above",
 }
+#: What an item above a cut-off has is the same whatever the list holds below.
+_ABOVE = {
+    "rank",
+    "relevance",
+    "relevant",
+    "hits",
+    "ideal_rank",
+    "ideal_place",
+    "ideal_relevance",
+    "total",
+    "graded",
+    "top_grade",
+    "gains",
+    "ideal_gains",
+    "discounted_gains",
+    "ideal_discounted_gains",
+    "survival",
+    "ideal_survival",
+    "level_weight",
+    "judged",
+    "judged_hits",
+    "pooled_hits",
+    "nonrelevant",
+}
 _IDEAL = {"ideal_gains", "ideal_discounted_gains", "level_weight"}  # these cost a join
 
 _rank = pl.col("rank")
@@ -193,6 +217,11 @@ def vocabulary_rows(
 def reads_irrelevant(reads: Collection[str]) -> bool:
     """Tell if what is read takes the rows of the truth that are not relevant."""
     return not _WIDE.isdisjoint(reads)
+
+
+def reads_whole_list(reads: Collection[str]) -> bool:
+    """Tell if what is read of an item may depend on the list below it."""
+    return not _bases(reads) <= _ABOVE
 
 
 def reads_top_grade(reads: Collection[str]) -> bool:
