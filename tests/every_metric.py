@@ -1,4 +1,4 @@
-"""The one list of metrics: each function with each option, made from its signature.
+"""The one list of metrics: each function with each pair of options, made from its signature.
 
 A new metric is in it without being named here.
 """
@@ -19,7 +19,11 @@ FLOATS = {
     "multiple": [1, 0.2, 2.5],
     "p": [0.8, 0.5],
     "collection": [0, 100],
+    "goals": [1, 2, 0.5],
+    "alpha": [0.5, 0.3, 1],
 }
+#: and whole numbers, beside cut-offs
+WHOLE = {"collection": [30, 1000]}
 UNBOUNDED = ("cg", "dcg", "utility", "yaap", "infap", "num_")
 SPECIAL_MEANS = ["gmap", "gmap(epsilon=0.01)", "gm_map", "gm_bpref", "num_users"]
 
@@ -34,6 +38,8 @@ def _choices(parameter: inspect.Parameter) -> list[object]:
         return list(get_args(annotation))
     if parameter.name == "base":
         return [None, 2, 10]
+    if annotation is int:
+        return WHOLE[parameter.name]
     if annotation == float | None:
         return [None, 4]
     if annotation is Signed:
@@ -50,6 +56,10 @@ def _calls() -> dict[str, tuple[str, dict[str, object]]]:
         parameters = inspect.signature(function).parameters
         for values in itertools.product(*map(_choices, parameters.values())):
             arguments = dict(zip(parameters, values, strict=True))
+            given = (parameters[name].default for name in arguments)
+            chosen = zip(arguments.values(), given, strict=True)
+            if sum(value != default != inspect.Parameter.empty for value, default in chosen) > 2:
+                continue  # options meet in pairs; all at once would be thousands
             found.setdefault(function(**arguments).meta.output_name(), (name, arguments))
     return found
 

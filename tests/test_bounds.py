@@ -45,24 +45,24 @@ def test_the_bounds_are_the_metric_of_both_judgments():
     got = A.rank.per_user(*LABELS, truth=TRUTH, bounds=True)
     plain = A.rank.per_user(*LABELS, truth=TRUTH)
     assert_same(got.select(plain.columns), plain)
-    top = TRUTH["relevance"].max()
     unjudged = A.select("user", "item").join(
         TRUTH.filter(pl.col("relevance") >= 0), on=["user", "item"], how="anti"
     )
     kept = TRUTH.drop("genre").join(unjudged, on=["user", "item"], how="anti")
-    filled = pl.concat([kept, unjudged.with_columns(relevance=pl.lit(top, pl.Int64))])
-    best = A.rank.per_user(*LABELS, truth=filled)
-    best = plain.select("user").join(best, on="user", how="left").sort("user")
+    scenarios = []
+    for grade in (0, TRUTH["relevance"].max()):
+        filled = pl.concat([kept, unjudged.with_columns(relevance=pl.lit(grade, pl.Int64))])
+        values = A.rank.per_user(*LABELS, truth=filled, users="judged")
+        scenarios.append(plain.select("user").join(values, on="user", how="left").sort("user"))
     for label in LABELS:
-        low, high = got[f"{label}_low"], got[f"{label}_high"]
-        pair = pl.DataFrame({"a": plain[label], "b": best[label]})
-        defined = plain[label].is_not_null()
-        assert (low.is_not_null() == defined).all()
-        lesser = pair.select(pl.min_horizontal("a", "b")).to_series().filter(defined)
+        pair = pl.DataFrame({"a": scenarios[0][label], "b": scenarios[1][label]})
+        both = pair["a"].is_not_null() & pair["b"].is_not_null()
+        lesser = pair.select(pl.min_horizontal("a", "b")).to_series()
         greater = pair.select(pl.max_horizontal("a", "b")).to_series()
-        assert ((low.drop_nulls() - lesser).abs() < 1e-12).all(), label
-        assert (high.is_null() == greater.is_null()).all()
-        assert ((high - greater).drop_nulls().abs() < 1e-12).all(), label
+        for name, expected in (("low", lesser), ("high", greater)):
+            bound = got[f"{label}_{name}"]
+            assert (bound.is_not_null() == both).all(), label
+            assert ((bound - expected).drop_nulls().abs() < 1e-12).all(), label
 
 
 def test_every_way_in_gives_the_same():
@@ -95,7 +95,7 @@ def test_a_complete_truth_leaves_nothing_open():
     got = A.rank.per_user(*LABELS, truth=complete, bounds=True)
     for label in LABELS:
         low, high = got[f"{label}_low"], got[f"{label}_high"]
-        assert low.null_count() == high.null_count() == got[label].null_count()
+        assert low.null_count() == high.null_count()
         assert ((low - high).drop_nulls().abs() < 1e-12).all(), label
 
 
@@ -114,3 +114,19 @@ def test_bad_calls_are_told():
     text = pl.col("genre").first().alias("genre_first")
     with pytest.raises(ValueError, match="genre_first"):
         A.rank.per_user(text, truth=TRUTH, bounds=True)
+
+
+def test_the_means_are_over_the_same_users():
+    run = pl.DataFrame({"user": [1, 1, 2, 2], "item": list("abcd"), "rank": [1, 2, 1, 2]})
+    truth = pl.DataFrame({"user": [1, 1, 2], "item": list("abc"), "relevance": [1, 1, 0]})
+    got = run.rank.evaluate("precision@2", truth=truth, users="judged", bounds=True)
+    assert got.row(0) == (2, 1.0, 1.0, 1.0)  # of user 2 nothing is known, and nothing counts
+    filled = run.rank.evaluate("p@2", truth=truth, users="judged", bounds=True, undefined=0.0)
+    assert filled.row(0) == (2, 0.5, 0.5, 0.75)
+
+
+def test_metrics_of_judged_items_take_the_verdict():
+    run = pl.DataFrame({"user": [1, 1], "item": ["u", "a"], "rank": [1, 2]})
+    truth = pl.DataFrame({"user": [1], "item": ["a"], "relevance": [1]})
+    got = run.rank.per_user("bpref", "num_nonrelevant", truth=truth, bounds=True)
+    assert got.row(0) == (1, 1.0, 0.0, 1.0, 0, 0, 1)

@@ -643,8 +643,10 @@ def test_whole_floats_are_ranks():
         (
             rf.ndcg_at(3, gain={1: 1}),
             "metric 'ndcg(gain=1:1)@3': it is not a finite number. Each grade present (1.0, 2.0) "
-            "needs a finite gain, and an expression of your own must be null where it is "
-            "undefined. Offending row: user=1, ndcg(gain=1:1)@3=nan",
+            "needs a finite gain, and none may be above max_grade; a collection must hold the "
+            "items of every user, and an expression of your own must be null where it is "
+            "undefined. Offending row: user=1, "
+            "ndcg(gain=1:1)@3=nan",
         ),
         (rf.dcg_at(3, gain={1: 1}).alias("mine"), "metric 'mine': it is not a finite number"),
         ("cg(gain=1:1)@1", "metric 'cg(gain=1:1)@1': it is not a finite number"),

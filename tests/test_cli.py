@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
+from rankframe import trec
 from rankframe.cli import main
 
 RUN = pl.DataFrame(
@@ -180,8 +181,6 @@ def test_trec_files_of_every_shape(tmp_path):
         b"# comment\r\nq1 Q0 d1 7 0.5 tag\r\nq1\tQ0\td2   1 0.7\r\n\r\n  q2 Q0 d1 0 nan x\n"
     )
     qrels.write_bytes(b"q1 0 d1 1\nq2 0 d1 -2\n")
-    from rankframe import trec
-
     got = trec.read_run(str(run))
     assert got.fill_nan(None).rows() == [("q1", "d1", 0.5), ("q1", "d2", 0.7), ("q2", "d1", None)]
     assert trec.read_qrels(qrels).rows() == [("q1", "d1", 1), ("q2", "d1", -2)]
@@ -376,3 +375,57 @@ def test_ties_and_bounds(files, capsys):
     assert pl.read_parquet(out).equals(expected)
     assert main(["evaluate", str(files / "run.csv"), paths[1], *options]) == 2
     assert "no column 'score' for score" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("packing", ["gzip", "zstd"])
+def test_text_may_be_packed(files, packing):
+    suffix = {"gzip": ".GZ", "zstd": ".zst"}[packing]
+    for name, frame in {"run": RUN, "truth": TRUTH}.items():
+        target = files / f"{name}.csv{suffix}"
+        frame.write_csv(target, compression=packing, check_extension=False)
+    paths = [str(files / f"{name}.csv{suffix}") for name in ("run", "truth")]
+    out = files / "out.parquet"
+    metrics = ["-m", "ndcg@10", "-m", "map"]
+    assert main(["evaluate", *paths, *metrics, *ROLES, "--by", "model", "--out", str(out)]) == 0
+    assert pl.read_parquet(out).equals(EXPECTED)
+    trec.write_run(RUN.filter(model="a").drop("model"), files / "a.run.gz", user="uid", item="sku")
+    trec.write_qrels(TRUTH, files / "a.qrels.zst", user="uid", item="sku")
+    paths = [str(files / "a.run.gz"), str(files / "a.qrels.zst")]
+    assert main(["evaluate", *paths, *metrics, "--out", str(out)]) == 0
+    expected = EXPECTED.filter(model="a").drop("model")
+    assert pl.read_parquet(out).row(0) == pytest.approx(expected.row(0))
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", ["a.run", "a.run.gz", "a.run.zst", "run.csv", "run.parquet"])
+def test_nothing_is_written_but_out(tmp_path, name, monkeypatch, capsys):
+    home, work = tmp_path / "home", tmp_path / "work"
+    home.mkdir()
+    work.mkdir()
+    run = RUN.filter(model="a").drop("model").rename({"uid": "user", "sku": "item"})
+    truth = TRUTH.rename({"uid": "user", "sku": "item"})
+    if ".run" in name:
+        trec.write_run(run, work / name)
+    else:
+        WRITERS[name.rpartition(".")[2]](run, work / name)
+    truth.write_parquet(work / "truth.parquet")
+    monkeypatch.chdir(work)
+    for variable in ("HOME", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "POLARS_TEMP_DIR"):
+        monkeypatch.setenv(variable, str(home))
+    before = contents(tmp_path)
+    for options, code, made in [
+        ("-m map", 0, set()),
+        ("-m nothing", 2, set()),
+        ("-m map --out out.xls", 2, set()),
+        ("-m map --user nobody --out out.csv", 2, set()),
+        ("-m map --out none/out.csv", 2, set()),
+        ("-m map --per-user --out out.csv", 0, {work / "out.csv"}),
+    ]:
+        assert main(["evaluate", name, "truth.parquet", *options.split()]) == code
+        assert capsys.readouterr().err.count("\n") == (code == 2)
+        after = contents(tmp_path)
+        assert {key: after[key] for key in before} == before
+        assert set(after) - set(before) == made

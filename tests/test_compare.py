@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from scipy import stats
 from test_statistics import FEW, TESTS, VALUE, compared, judged, one, sample
 
 import rankframe as rf
@@ -205,7 +206,10 @@ def test_a_segment_without_users_says_so():
     run = pl.concat([RUN.with_columns(day=1), RUN.with_columns(day=2)])
     by = ["model", "day"]
     got = run.rank.compare("rr", truth=truth.drop("country"), by=by, correction="bh")
-    assert got.select("day", "users", "note").rows() == [(1, 5, None), (2, 0, "no user in common")]
+    assert got.select("day", "users", "note").rows() == [
+        (1, 5, None),
+        (2, 0, "no user has a value in both"),
+    ]
     assert got.row(1)[5:13] == (None,) * 8
     got = run.rank.summarize("rr", truth=truth.drop("country"), by=by)
     assert (
@@ -352,7 +356,7 @@ def test_another_seed_gives_other_numbers():
 
 
 DEGENERATE = {
-    "no user": ([1.0, None], [None, 2.0], "no user in common"),
+    "no user": ([1.0, None], [None, 2.0], "no user has a value in both"),
     "one user": ([1.0], [2.0], "one user"),
     "two users": ([1.0, 2.0], [2.0, 5.0], None),
     "all ties": ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], "no user differs"),
@@ -611,13 +615,12 @@ def test_bad_diagnoses():
 def test_the_options_are_those_of_per_user():
     import inspect
 
+    from rankframe.checks import Columns
     from rankframe.evaluate import Options
 
     own = {"frame", "metrics", "truth", "by", "columns", "bounds"}
     names = inspect.signature(rf.per_user).parameters.keys() - own
-    assert {*names, "user", "item", "rank", "relevance", "score"} == set(
-        Options.__annotations__
-    ) | {"user", "item", "rank", "relevance", "score"}
+    assert {*names, *Columns.__annotations__} == {*Options.__annotations__}
 
 
 def test_options_reach_per_user():
@@ -629,3 +632,41 @@ def test_options_reach_per_user():
     assert [got["baseline_mean"], got["mean"]] == pytest.approx(means)
     got = run.rank.summarize("p@2", truth=truth, by="model", **options)
     assert got["mean"].to_list() == pytest.approx(means)
+
+
+def test_resamples_have_a_bound():
+    for call in (rf.compare, rf.summarize):
+        with pytest.raises(ValueError, match="resamples must not be above 10,000,000"):
+            call(RUN, "ap", truth=TRUTH, by="model", resamples=10**12)
+
+
+def test_a_large_value_of_one_user_leaves_the_others_as_they_are():
+    grades = [1, 2, 3, 1, 2, 3, 2, 1, 3, 50]
+    ranks = {"A": [3, 2, 4, 5, 2, 6, 7, 3, 2, 1], "B": [1, 1, 2, 3, 1, 4, 5, 2, 1, 1]}
+    truth = pl.DataFrame({"user": range(10), "item": ["a"] * 10, "relevance": grades})
+    lists = [
+        pl.DataFrame({"model": [m] * 10, "user": range(10), "item": ["a"] * 10, "rank": r})
+        for m, r in ranks.items()
+    ]
+    label = "dcg(gain=exponential)@10"
+    values = pl.concat(lists).rank.per_user(label, truth=truth, by="model")
+    a, b = (values.filter(model=m)[label].to_numpy() for m in "AB")
+    for test, scipy in (("wilcoxon", stats.wilcoxon), ("t", stats.ttest_rel)):
+        got = rf.compare(pl.concat(lists), label, truth=truth, baseline="A", test=test)
+        assert got["p_value"].item() == pytest.approx(scipy(b, a).pvalue, rel=1e-6)
+        assert got.select("wins", "ties", "losses").row(0) == (9, 1, 0)
+        assert got["difference"].item() == pytest.approx((b - a).mean(), rel=1e-9)
+
+
+def test_values_without_squares_are_told():
+    x = pl.col("relevance").max().cast(pl.Float64).alias("x") * 1e150
+    for call in (rf.compare, rf.summarize):
+        with pytest.raises(rf.RankingDataError, match="no statistics of values as large"):
+            call(RUN, x.alias("x"), truth=TRUTH.with_columns(relevance=pl.lit(1)), by="model")
+
+
+def test_diagnose_needs_a_baseline():
+    with pytest.raises(ValueError, match="name it in baseline="):
+        rf.diagnose(RUN, 1, truth=TRUTH, baseline=None)
+    with pytest.raises(TypeError, match="name of a system"):
+        rf.diagnose(RUN, 1, truth=TRUTH, baseline=pl.lit("a"))

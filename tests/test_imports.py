@@ -15,6 +15,7 @@ assert not loaded, loaded
 import polars as pl
 frame = pl.DataFrame({{"user": [1], "item": [1], "rank": [1], "relevance": [1]}})
 frame.rank.evaluate("ndcg@10", "precision")
+frame.rank.plot.at_k, rankframe.plot.users
 loaded = [name for name in {HEAVY} if name in sys.modules]
 assert not loaded, loaded
 """

@@ -7,6 +7,7 @@ import rankframe as rf
 
 DATA_SETS = ["trec_sample", "web12_catb"]
 EXP = {"gain": "exponential"}
+OF_FOUR = {"max_grade": 4}
 rbp = rf.rank_biased_precision
 
 REFERENCE = {
@@ -19,6 +20,9 @@ REFERENCE = {
     "Q(beta=10)": rf.q_measure(beta=10),
     "Q(beta=1)@10": rf.q_measure(10),
     "Q(beta=1,exp)": rf.q_measure(**EXP),
+    "GAP(uniform)": rf.graded_average_precision(),
+    "ndcg_jk(b=2)@10": rf.ndcg_at(10, base=2),
+    "ndcg_jk(b=10)@20": rf.ndcg_at(20, base=10),
     "bpref": rf.bpref(),
     "infAP": rf.inferred_average_precision(),
     **{f"RBP(p={p},binary)": rbp(p) for p in (0.5, 0.8, 0.85, 0.9, 0.95)},
@@ -45,12 +49,30 @@ NTCIREVAL = {
     **{f"exp:Q(beta={b})": rf.q_measure(beta=b, **EXP) for b in (0.1, 1, 10)},
     "exp:Q(beta=1)@10": rf.q_measure(10, **EXP),
     "lin:RBP(p=0.95)": rbp(0.95, gain="graded"),
+    "lin:nDCG_orig(b=2)": rf.ndcg_at(base=2),
+    "lin:nDCG_orig(b=2)@10": rf.ndcg_at(10, base=2),
+    "exp:nDCG_orig(b=10)@20": rf.ndcg_at(20, base=10, **EXP),
 }
 
-#: gdeval prints five decimals
+#: cwl_eval reads 1,000 items of a list
 IR_MEASURES = {
     **{f"judged:Judged@{k}": rf.judged_at(k) for k in (5, 10, 20)},
-    **{f"gdeval:ERR@{k}": rf.err_at(k, max_grade=4) for k in (5, 10, 20)},
+    "compat:Compat": rf.compatibility(),
+    "compat:Compat(p=0.8)": rf.compatibility(0.8),
+    "compat:Compat(normalize=False)": rf.compatibility(divide_by="weights"),
+    "cwl_eval:INSQ(max_rel=4)": rf.insq_at(1000, **OF_FOUR),
+    "cwl_eval:INSQ(T=2.0,max_rel=4)": rf.insq_at(1000, goals=2, **OF_FOUR),
+    "cwl_eval:INST(max_rel=4)": rf.inst_at(1000, **OF_FOUR),
+    "cwl_eval:INST(T=2.0,max_rel=4)": rf.inst_at(1000, goals=2, **OF_FOUR),
+}
+
+#: prints five decimals
+GDEVAL = {f"gdeval:ERR@{k}": rf.err_at(k, **OF_FOUR) for k in (5, 10, 20)}
+
+CUTS = (1, 3, 5, 10, 20, 100)
+RECTOOLS = {
+    **{f"PartialAUC@{k}": rf.pauc_at(k) for k in CUTS},
+    **{f"PAP@{k}": rf.pap_at(k) for k in CUTS},
 }
 
 
@@ -59,7 +81,10 @@ IR_MEASURES = {
     [
         ("reference", REFERENCE, {}, 1e-12),
         ("ntcireval", NTCIREVAL, {"depth": 100}, 1e-12),
-        ("ir_measures", IR_MEASURES, {}, 5.1e-6),
+        ("ir_measures", IR_MEASURES, {}, 1e-12),
+        ("ir_measures", GDEVAL, {}, 5.1e-6),
+        ("rectools", RECTOOLS, {}, 1e-12),
+        ("gap_trec", {"GAP(uniform)": rf.graded_average_precision()}, {}, 1e-12),
     ],
 )
 @pytest.mark.parametrize("name", DATA_SETS)
@@ -81,14 +106,15 @@ def test_metrics_equal_other_programs(shared, name, program, metrics, options, t
 
 def test_a_grade_above_the_scale_is_told():
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [None], "relevance": [5]})
-    for metric in (rf.err_at(10, max_grade=4), rf.nerr_at(max_grade=4)):
+    for make in (rf.err_at, rf.nerr_at, rf.insq_at, rf.inst_at):
+        metric = make(10, max_grade=4)
         with pytest.raises(rf.RankingDataError, match="it is not a finite number"):
             judged.rank.evaluate(metric)
 
 
 @pytest.mark.parametrize("p", [0, 1, 1.5])
 def test_persistence_is_a_chance(p):
-    for make in (rf.rank_biased_precision, rf.rank_biased_residual):
+    for make in (rf.rank_biased_precision, rf.rank_biased_residual, rf.compatibility):
         with pytest.raises(ValueError, match="p must be a number between 0 and 1"):
             make(p)
 
@@ -111,3 +137,79 @@ def test_the_top_grade_is_that_of_the_whole_truth():
     judged = pl.DataFrame({"user": [1, 2], "item": [1, 1], "rank": [1, None], "relevance": [1, 3]})
     got = judged.rank.per_user(rf.err_at(), rf.rank_biased_precision(0.5, gain="graded"))
     assert got.row(0) == (1, 1 / 8, 0.5 / 3)
+
+
+def test_dcg_of_the_paper():
+    """Järvelin and Kekäläinen 2002: ⟨3, 2, 3, 0, 0, 1, 2, 2, 3, 0⟩ with base 2."""
+    grades = [3, 2, 3, 0, 0, 1, 2, 2, 3, 0]
+    judged = pl.DataFrame(
+        {"user": 1, "item": list(range(10)), "rank": list(range(1, 11)), "relevance": grades}
+    )
+    metrics = [rf.dcg_at(k, base=2) for k in range(1, 11)]
+    got = judged.rank.per_user(*metrics).drop("user").row(0)
+    assert [round(value, 2) for value in got] == [
+        3, 5, 6.89, 6.89, 6.89, 7.28, 7.99, 8.66, 9.61, 9.61
+    ]  # fmt: skip
+    assert metrics[1].meta.output_name() == "dcg(base=2)@2"
+
+
+def test_gap_with_threshold_weights_is_the_mean_of_average_precisions():
+    """Weights of the thresholds 1, 2, 3; the mean is weighed by how many items reach each."""
+    weights, grades = [0.5, 0.3, 0.2], [0, 2, 1, 3, 0, 3, 1]
+    judged = pl.DataFrame(
+        {"user": 1, "item": list(range(8)), "rank": [*range(1, 8), None], "relevance": [*grades, 2]}
+    )
+    reached = [sum(grade >= level for grade in [*grades, 2]) for level in (1, 2, 3)]
+    precisions = [judged.rank.evaluate("ap", relevant_at=level)["ap"].item() for level in (1, 2, 3)]
+    parts = [w * n for w, n in zip(weights, reached, strict=True)]
+    expected = sum(p * ap for p, ap in zip(parts, precisions, strict=True)) / sum(parts)
+    cumulated = {1: 0.5, 2: 0.8, 3: 1.0}
+    got = judged.rank.evaluate(rf.graded_average_precision(gain=cumulated))
+    assert got.row(0) == (1, pytest.approx(expected, abs=1e-15))
+    assert got.columns[1] == "gap(gain=1:0.5;2:0.8;3:1)"
+    with pytest.raises(rf.RankingDataError, match="it is not a finite number"):
+        judged.rank.evaluate("gap(gain=1:1;2:2)@1")
+
+
+def test_elliots_lauc():
+    """Its misses: the items of the catalogue, less those in training and the relevant, plus 1."""
+    catalogue, training, relevant, cut = 50, 7, {2, 4, 9}, 4
+    places = [place for place, item in enumerate([1, 2, 3, 4, 9][:cut]) if item in relevant]
+    misses = catalogue - training - len(relevant) + 1
+    summed = sum((misses - place + above) / misses for above, place in enumerate(places))
+    judged = pl.DataFrame(
+        {
+            "user": 1,
+            "item": [1, 2, 3, 4, 9],
+            "rank": [1, 2, 3, 4, 5],
+            "relevance": [0, 1, 0, 1, 1],
+        }
+    )
+    got = judged.rank.evaluate(rf.lauc_at(cut, collection=catalogue - training + 1))
+    assert got.row(0) == (1, pytest.approx(summed / min(cut, len(relevant))))
+
+
+@pytest.mark.parametrize("collection", [2, 3])
+def test_a_collection_too_small_is_told(collection):
+    judged = pl.DataFrame(
+        {"user": 1, "item": [1, 2, 3, 4], "rank": [1, 2, 3, 4], "relevance": [0, 0, 1, 1]}
+    )
+    with pytest.raises(rf.RankingDataError, match="a collection must hold the items"):
+        judged.rank.evaluate(rf.lauc_at(3, collection=collection))
+    assert judged.rank.evaluate(rf.lauc_at(3, collection=4)).row(0) == (1, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: rf.insq_at(goals=0.4), "goals must be a number from 0.5, not 0.4"),
+        (lambda: rf.inst_at(goals=0), "goals must be a number from 0.5, not 0.0"),
+        (lambda: rf.ndcg_at(base=1), "base must be a number > 1, not 1.0"),
+        (lambda: rf.dcg_at(base=0.5), "base must be a number > 1, not 0.5"),
+        (lambda: rf.lauc_at(5, collection=0), "collection must be a whole number from 1, not 0"),
+        (lambda: rf.metric("lauc@5"), "missing a required"),
+    ],
+)
+def test_a_parameter_out_of_range_is_told(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -13,11 +13,11 @@ import pytest
 
 import rankframe as rf
 from rankframe.labels import METRICS
-from rankframe.namespace import RankFrame
+from rankframe.namespace import RankFrame, RankPlot
 
 TABLE = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 1, 1]}
 VERBS = ["judge", "with_rank", "relevant", "from_lists", "check", "per_user", "evaluate"]
-VERBS += ["summarize", "compare", "diagnose"]
+VERBS += ["summarize", "compare", "diagnose", "rbo"]
 
 
 @pytest.fixture
@@ -94,7 +94,8 @@ def test_changes_in_place_are_seen_in_pandas():
 
 
 def test_every_function_and_metric_is_a_method():
-    assert {name for name in vars(RankFrame) if not name.startswith("_")} == {*VERBS, *METRICS}
+    named = {name for name in vars(RankFrame) if not name.startswith("_")}
+    assert named == {*VERBS, *METRICS, "plot"}
     own = dir(pl.DataFrame(TABLE).rank)
     assert {*VERBS, *METRICS} <= set(own)
 
@@ -110,6 +111,23 @@ def test_the_signature_of_a_verb_is_that_of_its_function(verb):
         == {parameter.name: None for parameter in expected}.keys()
     )
     assert inspect.getdoc(method) == inspect.getdoc(function)
+
+
+def test_every_chart_is_a_method_signed_as_its_function():
+    charts = ["at_k", "precision_recall", "users", "compare", "change", "heatmap"]
+    made_here = {
+        name
+        for name, value in vars(rf.plot).items()
+        if inspect.isfunction(value) and value.__module__ == "rankframe.plot" and name[0] != "_"
+    }
+    assert made_here == set(charts)
+    assert {name for name in vars(RankPlot) if not name.startswith("_")} == set(charts)
+    for name in charts:
+        function, method = getattr(rf.plot, name), getattr(RankPlot, name)
+        _, *expected = inspect.signature(function).parameters.values()
+        _, *got = inspect.signature(method).parameters.values()
+        assert got == expected
+        assert inspect.getdoc(method) == inspect.getdoc(function)
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -7,6 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
+from rankframe import trec as rf_trec
 
 RUN = pl.DataFrame({"user": [1, 1, 2, 2], "item": [10, 11, 10, 12], "rank": [1, 2, 1, 2]})
 TRUTH = pl.DataFrame({"user": [1, 2, 2, 3], "item": [11, 10, 13, 10], "relevance": [1, 2, 1, 1]})
@@ -79,7 +80,7 @@ def test_relevant_rows_count_no_row_twice(lazy):
     ]:
         judged = (run.lazy() if lazy else run).rank.judge(judgments)
         with pytest.raises(rf.RankingDataError, match="one row for each"):
-            judged.rank.relevant().lazy().collect()
+            judged.rank.relevant("precision").lazy().collect()
 
 
 def test_no_mean_is_infinite():
@@ -150,7 +151,7 @@ def test_names_that_we_use_inside_are_free(name):
 )
 def test_with_rank_replaces_no_other_role(options, column):
     run = RUN.with_columns(score=pl.lit(0.5))
-    with pytest.raises(rf.RankingDataError, match=f"run, column '{column}': with_rank replaces"):
+    with pytest.raises(rf.RankingDataError, match=f"run, column '{column}': with_rank makes"):
         run.rank.with_rank(**options)
 
 
@@ -287,3 +288,62 @@ def test_wide_unsigned_ids_meet():
     wide = RUN.with_columns(pl.lit(2**100, pl.UInt128).alias("item") + pl.col("item"))
     truth = TRUTH.with_columns(pl.lit(2**100, pl.UInt128).alias("item") + pl.col("item"))
     assert wide.rank.evaluate("map", truth=truth).equals(RUN.rank.evaluate("map", truth=TRUTH))
+
+
+def test_a_preset_reaches_the_methods():
+    run = pl.DataFrame({"user": [1] * 3, "item": list("abc"), "rank": [1, 2, 3]})
+    truth = pl.DataFrame({"user": [1, 1], "item": ["b", "z"], "relevance": [2, 3]})
+    for label, method in (("ndcg@5", run.rank.ndcg_at), ("precision@5", run.rank.precision_at)):
+        for preset in (rf.RECTOOLS, rf.LENSKIT):
+            asked = run.rank.per_user(label, truth=truth, **preset)
+            assert method(5, truth=truth, **preset).equals(asked)
+
+
+def test_items_and_subtopics_do_not_mix_in_one_metric():
+    run = pl.DataFrame({"user": [1] * 3, "item": list("abc"), "rank": [1, 2, 3]})
+    truth = pl.DataFrame({"user": [1] * 3, "item": list("aab"), "subtopic": list("xyx")})
+    mixed = (rf.alpha_ndcg_at(2) + rf.average_precision()).alias("sum")
+    with pytest.raises(ValueError, match="mixes items and subtopics"):
+        run.rank.per_user(mixed, truth=truth)
+
+
+@pytest.mark.parametrize("role", ["user", "item", "score", "by"])
+def test_with_rank_needs_the_name_tied(role):
+    run = pl.DataFrame({"user": [1], "item": ["a"], "score": [1.0], "model": ["m"]})
+    renamed = run.rename({"model" if role == "by" else role: "tied"})
+    with pytest.raises(rf.RankingDataError, match="with_rank makes this column"):
+        rf.with_rank(renamed, ties="expected", **{role: "tied"})
+
+
+@pytest.mark.parametrize("defaults", ["x", {1: {}}, {"map": None}, [], {"map": []}])
+def test_defaults_are_mappings(defaults):
+    judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
+    with pytest.raises(TypeError, match="defaults must be like"):
+        judged.rank.evaluate("map", defaults=defaults)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        *("common_weight(1)", "ideal_weight(0)", "gains(foo)", "gains(1:2;2:1)", "survival(x)"),
+        *("survival(0)", "eagerness(1)", "eagerness(0;3)", "diverse_rank(a;b)", "diverse_rank(2)"),
+        *("diverse_hits(0.5;2.5)", "diverse_hits(0.5;0)", "gains(linear"),
+    ],
+)
+def test_parameters_in_names_of_columns_are_checked(column):
+    judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
+    with pytest.raises(ValueError, match="is no parameter of"):
+        judged.rank.per_user(pl.col(column).max().alias("v"))
+
+
+def test_set_f_takes_a_square():
+    with pytest.raises(ValueError, match="the square of β"):
+        rf.metric("set_F.-1")
+
+
+def test_subtopics_of_qrels(tmp_path):
+    path = tmp_path / "d.qrels"
+    path.write_text("1 2 doc 1\n1 3 doc 0\n")
+    frame = rf_trec.read_qrels(path, subtopics=True)
+    assert frame.rows() == [("1", "doc", "2", 1), ("1", "doc", "3", 0)]
+    assert rf_trec.read_qrels(path).columns == ["user", "item", "relevance"]

@@ -162,6 +162,61 @@ class Listed:
             return value
         return reference.ratio(value, biased(self.ideal[: len(self.listed[:k])]))
 
+    def gap(self, k=None, gain="linear"):
+        gains = [GAINS[gain](grade) for grade in self.gains]
+        value = 0.0
+        for i, one in enumerate(gains[:k], start=1):
+            value += sum(min(one, other) for other in gains[:i]) / i
+        return value / math.fsum(GAINS[gain](grade) for grade in self.ideal)
+
+    # readers who go on with a chance
+
+    def reading(self, k, max_grade, chance):
+        """What a reader finds who goes on from rank i, T_i met, with chance(i, T_i): per rank read.
+
+        Without k the list goes on, misses only: where the weights fall as 1/i² their sum beyond
+        the last is that of the integral.
+        """
+        useful = [grade / (max_grade or self.top) for grade in self.gains[:k]]
+        found, read, weight, met = 0.0, 0.0, 1.0, 0.0
+        for i in range(1, (k or 10_000) + 1):
+            own = useful[i - 1] if i <= len(useful) else 0.0
+            met += own
+            found += weight * own
+            read += weight
+            weight *= chance(i, met)
+        if k is None:
+            going = math.sqrt(chance(i, met))  # (w - 1) / w
+            w = 1 / (1 - going)
+            read += weight * w**2 / (w - 0.5)
+        return found / read
+
+    def insq(self, k=None, goals=1, max_grade=None):
+        return self.reading(
+            k, max_grade, lambda i, met: ((i + 2 * goals - 1) / (i + 2 * goals)) ** 2
+        )
+
+    def inst(self, k=None, goals=1, max_grade=None):
+        def chance(i, met):
+            left = goals - met
+            return ((i + goals + left - 1) / (i + goals + left)) ** 2
+
+        return self.reading(k, max_grade, chance)
+
+    def compatibility(self, p=0.95, divide_by="ideal"):
+        """By the depths: the nearest ideal list has equal grades in the order of the list."""
+        found = sorted((-grade, i) for i, grade in enumerate(self.gains, start=1) if grade > 0)
+        missed = list(self.ideal)
+        for grade, _ in found:
+            missed.remove(-grade)
+        places = [*found, *((-grade, math.inf) for grade in missed)]
+        ranks = [i for _, i in sorted(places)]
+        depths = range(1, max(self.n, self.m) + 1)
+        both = [sum(max(i, j) <= d for j, i in enumerate(ranks, start=1)) for d in depths]
+        common = math.fsum(p ** (d - 1) * x / d for d, x in zip(depths, both, strict=True))
+        best = math.fsum(p ** (d - 1) * min(d, self.m) / d for d in depths)
+        return common / (best if divide_by == "ideal" else math.fsum(p ** (d - 1) for d in depths))
+
     # Sakai's
 
     def blended(self, i, beta, gain):
@@ -220,6 +275,31 @@ class Listed:
             return 1.0
         return sum(pairs) / len(pairs) if pairs else None
 
+    def in_order(self, items, misses):
+        """Number of the pairs that have the relevant item above; None is below all that is listed.
+
+        A list is taken to go on with misses."""
+        ranks = [self.hits[j] if j < len(self.hits) else math.inf for j in range(items)]
+        listed = [i for i in range(1, self.n + 1) if i not in self.hits]
+        places = [listed[j] if j < len(listed) else self.n + 1 + j for j in range(misses)]
+        return sum(rank < place for rank in ranks for place in places)
+
+    def pauc(self, k):
+        return self.in_order(self.total, k) / (k * self.total)
+
+    def pap(self, k):
+        items = min(k, self.total)
+        return self.in_order(items, k) / (k * items)
+
+    def lauc(self, k, collection):
+        misses = collection - self.total
+        if not misses:
+            return None
+        return self.in_order(self.c(k), misses) / misses / min(k, self.total)
+
+    def average_recall(self, k):
+        return math.fsum(self.c(j) / self.total for j in range(1, k + 1)) / k
+
     def num_retrieved(self):
         return self.n
 
@@ -235,6 +315,7 @@ class Listed:
 
 OF_ROWS = {"utility", "rbp_residual", "unjudged", "judged", "num_retrieved", "num_nonrelevant"}
 OF_GAINS = {"g", "ndcg_rel", "err", "nerr", "num_relevant", "num_hits"}
+OF_GAINS |= {"gap", "insq", "inst", "compatibility"}
 SUMMED = {"num_retrieved", "num_relevant", "num_hits", "num_nonrelevant"}
 
 
@@ -312,9 +393,17 @@ FUNCTIONS = {
     "p_measure": rf.p_measure,
     "p_plus": rf.p_plus,
     "auc": rf.auc,
+    "gap": rf.graded_average_precision,
+    "insq": rf.insq_at,
+    "inst": rf.inst_at,
+    "compatibility": rf.compatibility,
+    "pauc": rf.pauc_at,
+    "pap": rf.pap_at,
+    "lauc": rf.lauc_at,
+    "average_recall": rf.average_recall_at,
 }
-WITH_CUT = {"unjudged", "judged"}
-MAY_HAVE_CUT = {"err", "nerr", "q", "rbp", "auc"}
+WITH_CUT = {"unjudged", "judged", "pauc", "pap", "lauc", "average_recall"}
+MAY_HAVE_CUT = {"err", "nerr", "q", "rbp", "auc", "gap", "insq", "inst"}
 OVER_USERS = ["gm_bpref", "num_users"]
 POINTS = [{}, {"points": "nearest"}, {"points": "floor"}]
 BLENDED = [
@@ -322,6 +411,12 @@ BLENDED = [
     *({"beta": beta} for beta in (0, 0.5, 10)),
     *({"gain": gain} for gain in ("linear", "exponential", "binary")),
     {"beta": 2, "gain": "exponential"},
+]
+READERS = [
+    {},
+    *({"goals": goals} for goals in (0.5, 2, 3.5)),
+    {"max_grade": 4},
+    {"goals": 2, "max_grade": 5},
 ]
 PARAMETERS = {
     "interpolated_precision": [{"recall": r, **points} for r in LEVELS for points in POINTS],
@@ -351,6 +446,10 @@ PARAMETERS = {
     "err": [{}, {"max_grade": 4}, {"max_grade": 5}],
     "nerr": [{}, {"max_grade": 4}, {"max_grade": 5}],
     **dict.fromkeys(("q", "o_measure", "p_measure", "p_plus"), BLENDED),
+    "gap": [{}, *({"gain": gain} for gain in GAINS)],
+    **dict.fromkeys(("insq", "inst"), READERS),
+    "compatibility": [{}, {"p": 0.5}, *({"divide_by": by} for by in ("ideal", "weights"))],
+    "lauc": [{"collection": 8}, {"collection": 20}],
 }
 
 

@@ -1,11 +1,16 @@
 """What the README prints is what its code prints, and it names every metric."""
 
+import math
 import re
 from contextlib import redirect_stdout
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 
+import polars as pl
+import pytest
+
+import rankframe as rf
 from rankframe.labels import METRICS
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
@@ -38,3 +43,70 @@ def test_every_public_name_is_told():
     for name in rf.__all__:
         if name not in ("RankFrame", "metric"):
             assert name in README, name
+
+
+GRADES = {"1": {"a": 1, "b": 1}, "2": {"c": 1}}
+RUN = {"1": {"a": 3.0, "x": 2.0, "b": 1.0}, "2": {"y": 2.0, "c": 1.0}}
+
+
+def coming_from():
+    table = README.split("| from | there | here |")[1].split("\n\n")[0]
+    rows = re.findall(r"^\| (\w+) \| `.*?` \| `(.*)` \|$", table, re.MULTILINE)
+    return dict(rows)
+
+
+def test_there_is_a_line_for_each():
+    assert list(coming_from()) == ["ranx", "pytrec_eval", "RecTools", "RePlay", "Spark"]
+
+
+@pytest.mark.parametrize("tool", coming_from())
+def test_a_line_takes_the_tables_of_the_tool(tool):
+    pytest.importorskip("pandas")
+    import rankframe.pandas  # noqa: F401
+
+    run, truth = rf.from_dict(RUN), rf.from_dict(GRADES, score="relevance")
+    liked = truth.drop("relevance")
+    lists = run.group_by("user", maintain_order=True).agg(pl.col("item").alias("prediction"))
+    theirs = {"user": "user_id", "item": "item_id"}
+    names = {
+        "rf": rf,
+        "run": RUN,
+        "qrels": GRADES,
+        "reco": run.rank.with_rank().drop("score").rename(theirs).to_pandas(),
+        "interactions": liked.rename(theirs).to_pandas(),
+        "recs": run.rename({"user": "query_id", "item": "item_id", "score": "rating"}),
+        "test": liked.rename({"user": "query_id", "item": "item_id"}),
+        "lists": lists,
+        "labels": liked.group_by("user").agg(label="item"),
+    }
+    got = eval(coming_from()[tool], names)
+    # of user 1 the hits are at ranks 1 and 3, of user 2 at rank 2
+    ap = [(1 + 2 / 3) / 2, 1 / 2]
+    discount = {rank: 1 / math.log2(rank + 1) for rank in (1, 2, 3)}
+    ndcg = [(discount[1] + discount[3]) / (discount[1] + discount[2]), discount[2]]
+    label = got.columns[-1]
+    mean = float(pl.Series(got[label]).mean())
+    assert mean == pytest.approx(sum(ap if "map" in label else ndcg) / 2, abs=1e-12)
+
+
+def test_as_many_numbers_of_trec_eval_are_compared_as_it_says(shared):
+    import test_trec_eval as compared
+
+    every = [
+        compared.expected_values(shared, name, file)
+        for name in compared.DATA_SETS
+        for file in compared.OPTIONS
+    ]
+    numbers = sum(len(expected) for expected, _ in every)
+    measures = {measure for _, measures in every for measure in measures}
+    assert f"{numbers:,} numbers of {len(measures)} measures" in README
+
+
+def test_what_it_links_to_is_there():
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", README)
+    assert "notebooks/quickstart.svg" in links
+    for link in links:
+        assert (Path(__file__).parents[1] / link).exists(), link
+    headings = re.findall(r"^#+ (.+)$", README, re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    assert set(re.findall(r"\]\(#([^)]+)\)", README)) <= anchors

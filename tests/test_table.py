@@ -252,24 +252,25 @@ def test_relevant_gives_the_vocabulary():
         }
     )
     rows = judged.rank.relevant(relevant_at=2)
-    assert rows.columns == [
-        *judged.columns,
-        "relevant",
-        "ideal_rank",
-        "total",
-        "hits",
-        "retrieved",
+    counts = ["hits", "ideal_rank", "ideal_place", "total"]
+    assert set(rows.columns) == {*judged.columns, "relevant", *counts, "ideal_relevance"}
+    assert rows.select("user", "item", "relevant", *counts, "ideal_relevance").rows() == [
+        (1, 2, False, 0, 3, 1, 2, 3.0),
+        (1, 1, True, 1, 1, 2, 2, 2.0),
+        (1, 4, True, None, 2, 3, 2, 1.0),
+        (2, 1, True, None, 1, 1, 1, 2.0),
     ]
-    assert rows.select(
-        "user", "item", "relevant", "hits", "ideal_rank", "total", "retrieved"
-    ).rows() == [
-        (1, 2, False, 0, 3, 2, 4),
-        (1, 1, True, 1, 1, 2, 4),
-        (1, 4, True, None, 2, 2, 4),
-        (2, 1, True, None, 1, 1, 0),
-    ]
-    counts = ["hits", "ideal_rank", "total", "retrieved"]
     assert set(rows.select(counts).dtypes) == {pl.Int64}
+
+
+def test_list_lengths_are_counted_for_who_reads_them():
+    judged = pl.DataFrame(
+        {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, None], "relevance": [1, 0, 1]}
+    )
+    assert "retrieved" not in judged.rank.relevant("precision@1").columns
+    rows = judged.rank.relevant("precision")
+    assert rows.select("user", "retrieved").rows() == [(1, 2), (2, 0)]
+    assert rows.schema["retrieved"] == pl.Int64
 
 
 def test_a_plan_of_judge_is_evaluated_as_its_tables():

@@ -13,6 +13,21 @@ import rankframe as rf
 from rankframe.metrics import ties
 
 NO_FORM = {
+    "alpha_dcg_at",
+    "alpha_ndcg_at",
+    "average_precision_ia",
+    "compatibility",
+    "err_ia_at",
+    "insq_at",
+    "inst_at",
+    "lauc_at",
+    "nerr_ia_at",
+    "nnrbp",
+    "nrbp",
+    "pap_at",
+    "pauc_at",
+    "precision_ia_at",
+    "subtopic_recall_at",
     "binary_g_measure",
     "eleven_point_precision",
     "err_at",

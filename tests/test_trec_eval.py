@@ -1,5 +1,7 @@
 """Equal to trec_eval 10 to the last digits, on the runs and qrels that NIST published."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -105,3 +107,11 @@ def test_ranks_from_scores_are_those_of_trec_eval(shared, name):
     run = pl.read_parquet(shared / name / "run.parquet")
     ranked = run.drop("rank").rank.with_rank()
     assert ranked["rank"].equals(run["rank"].cast(pl.Int64))
+
+
+def test_the_readme_counts_these_numbers(shared):
+    found = [expected_values(shared, name, file) for name in DATA_SETS for file in OPTIONS]
+    numbers = sum(expected.height for expected, _ in found)
+    measures = {measure for _, names in found for measure in names}
+    readme = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
+    assert f"{numbers:,} numbers of {len(measures)} measures" in readme

@@ -1,10 +1,14 @@
 """Ranking metrics as polars expressions.
 
 ``import rankframe as rf`` registers ``df.rank`` on polars DataFrames and LazyFrames.
+
+Calls from several threads are safe. Start processes by ``spawn`` or ``forkserver``: polars never
+answers in one that was forked after it had computed anything.
 """
 
 import polars as pl
 
+from rankframe import plot as plot
 from rankframe.checks import check as check
 from rankframe.compare import compare as compare
 from rankframe.compare import diagnose as diagnose
@@ -14,10 +18,12 @@ from rankframe.evaluate import per_user as per_user
 from rankframe.labels import METRICS
 from rankframe.labels import metric as metric
 from rankframe.metrics.core import *  # noqa: F403
+from rankframe.metrics.diversity import *  # noqa: F403
 from rankframe.metrics.models import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.namespace import RankFrame as RankFrame
 from rankframe.namespace import attach
+from rankframe.overlap import rbo as rbo
 from rankframe.presets import LENSKIT as LENSKIT
 from rankframe.presets import PRESETS
 from rankframe.presets import PYTREC_EVAL as PYTREC_EVAL
@@ -37,7 +43,7 @@ from rankframe.table import relevant as relevant
 from rankframe.table import with_rank as with_rank
 
 _own = ["RankFrame", "RankingDataError", "check", "compare", "diagnose", "evaluate"]
-_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "relevant", "summarize"]
+_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "rbo", "relevant", "summarize"]
 _own += ["with_rank"]
 __all__ = sorted([*_own, *PRESETS, *METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 

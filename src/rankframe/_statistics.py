@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Bits: TypeAlias = npt.NDArray[np.bool_]
@@ -66,14 +66,15 @@ _CELLS = 2**22  # of the random matrix that is held at a time
 
 def differences(here: Array, there: Array) -> Array:
     """Subtract, and take off the rounding of float sums: what is left is a difference or a tie."""
-    return rounded(here - there, np.abs([here, there]))
+    return rounded(here - there, np.maximum(np.abs(here), np.abs(there)))
 
 
 def rounded(values: Array, sizes: Array | None = None) -> Array:
-    """Round to the thirteenth digit of the largest of the sizes, or else of the values."""
-    size = np.abs(values if sizes is None else sizes).max(initial=0)
-    decimals = 13 - int(np.ceil(np.log10(size))) if size > 0 else 0
-    return np.round(values, min(decimals, 300))
+    """Round each value to the fourteenth digit of its size: what only sums tell apart is equal."""
+    size = np.abs(values if sizes is None else sizes)
+    digits = np.floor(np.log10(size, where=size > 0, out=np.zeros_like(size)))
+    unit = 10.0 ** np.clip(digits - 13, -300, 300)
+    return np.asarray(np.round(values / unit) * unit, np.float64)
 
 
 def differs(matrix: Array) -> Bits:

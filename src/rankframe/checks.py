@@ -28,8 +28,10 @@ class Columns(TypedDict, total=False):
     rank: str
     relevance: str
     score: str
+    subtopic: str
 
 
+_RUNS = ("run", "other run")
 ROLES = tuple(Columns.__annotations__)
 
 
@@ -53,6 +55,7 @@ class Table(NamedTuple):
     score: str | None
     relevance: str | None
     placed: Sequence[str] = ()  # columns of by that the truth alone has, joined to the run by user
+    subtopic: str | None = None
     whole: Whole | None = None  # of a part; rules on the whole are then not for it to keep
 
     @property
@@ -64,6 +67,11 @@ class Table(NamedTuple):
     def tied(self) -> bool:
         """Whether equal scores stand as blocks: rank is the first position, ``tied`` the size."""
         return self.rank is not None and "tied" in self.schema
+
+    @property
+    def row(self) -> list[str]:
+        """What makes a row: the list and the item, and of a judgment the subtopic."""
+        return [*self.keys, self.item, *([] if self.subtopic is None else [self.subtopic])]
 
 
 def check(
@@ -86,8 +94,8 @@ def check(
     by
         Columns that split the run into separate lists.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, where they are not called so.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, where they are not called so.
 
     Returns
     -------
@@ -144,14 +152,21 @@ def read_tables(
     return [_placed(run, judgments, groups, placed) if placed else run, judgments]
 
 
-def read_run(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+def read_runs(run: Frame, other: Frame, by: str | Sequence[str], columns: Columns) -> list[Table]:
+    """Read two runs; of the other, ``by`` need not be there."""
+    tables = [read_run(run, by, columns), read_run(other, by, columns, kind="other run")]
+    same_types(*tables)
+    return tables
+
+
+def read_run(frame: Frame, by: str | Sequence[str], columns: Columns, kind: str = "run") -> Table:
     """Read a run: user, item, and rank or score."""
-    table, names = _read("run", frame, by, columns)
+    table, names = _read(kind, frame, by, columns)
     rank, score = _rank_or_score(table, names, columns)
     relevance = columns.get("relevance", "relevance")
     if relevance in names:
         msg = (
-            f"run, column {relevance!r}: a run has no relevance; "
+            f"{kind}, column {relevance!r}: a run has no relevance; "
             "a judged table is evaluated without truth="
         )
         raise RankingDataError(msg)
@@ -161,6 +176,7 @@ def read_run(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
 def read_truth(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
     """Read a truth: user, item, and relevance unless it is 1 in every row."""
     table, names = _read("truth", frame, by, columns)
+    table = _with_subtopic(table, columns)
     relevance = columns.get("relevance", "relevance")
     if relevance in names:
         return _typed(table._replace(relevance=relevance))
@@ -172,11 +188,18 @@ def read_truth(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table
 def read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
     """Read a judged table: user, item, rank or score, and relevance."""
     table, names = _read("judged table", frame, by, columns)
+    table = _with_subtopic(table, columns)
     relevance = columns.get("relevance", "relevance")
     if relevance not in names:
         hint = "; a run needs its truth: pass truth=, or call judge(run, truth)"
         raise RankingDataError(_missing(table, "relevance", relevance) + hint)
     rank, score = _rank_or_score(table, names, columns)
+    if table.subtopic is not None and rank is None:
+        msg = (
+            f"judged table, column {table.subtopic!r}: an item has a row for each subtopic here, "
+            "so ranks cannot be made from scores: call with_rank before judge"
+        )
+        raise RankingDataError(msg)
     return _typed(table._replace(rank=rank, score=score, relevance=relevance))
 
 
@@ -187,9 +210,10 @@ def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
     if score not in names:
         raise RankingDataError(_missing(table, "score", score))
     made = columns.get("rank", "rank")
-    if made in (*table.keys, table.item, score):
-        msg = f"run, column {made!r}: with_rank replaces the rank, so it can play no other role"
-        raise RankingDataError(msg)
+    for name in (made, "tied"):
+        if name in (*table.keys, table.item, score):
+            msg = f"run, column {name!r}: with_rank makes this column, so it can play no other role"
+            raise RankingDataError(msg)
     return _typed(table._replace(score=score), allow=("rank", "relevance", "tied", made))
 
 
@@ -220,13 +244,23 @@ def _read(
     schema = lazy.collect_schema()
     groups = group_names(by)
     user, item = columns.get("user", "user"), columns.get("item", "item")
-    if kind == "truth":
+    if kind in ("truth", "other run"):
         groups = [name for name in groups if name in schema]
     table = Table(kind, lazy, schema, groups, user, item, None, None, None)
     for role, name in [("user", user), ("item", item), *(("by", name) for name in groups)]:
         if name not in schema:
             raise RankingDataError(_missing(table, role, name))
     return table, schema.names()
+
+
+def _with_subtopic(table: Table, columns: Columns) -> Table:
+    """Find the column of subtopics, if there is one."""
+    name = columns.get("subtopic", "subtopic")
+    if name in table.schema:
+        return table._replace(subtopic=name)
+    if "subtopic" in columns:
+        raise RankingDataError(_missing(table, "subtopic", name))
+    return table
 
 
 def check_columns(columns: Mapping[str, object], roles: Sequence[str] = ROLES) -> None:
@@ -288,7 +322,7 @@ def _missing(table: Table, role: str, name: str) -> str:
 
 def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
     """Check that no column plays two roles, none is called like the vocabulary, types fit."""
-    keys = [*table.keys, table.item]
+    keys = table.row
     others = [name for name in (table.rank, table.score, table.relevance) if name is not None]
     for name in [*keys, *others]:
         if [*keys, *others].count(name) > 1:
@@ -297,7 +331,8 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
         if name == "*" or (name.startswith("^") and name.endswith("$")):
             msg = f"{table.name}, column {name!r}: polars reads this name as a pattern: rename it"
             raise RankingDataError(msg)
-    own = {"rank": table.rank, "relevance": table.relevance, "tied": table.tied and "tied"}
+    own = {"rank": table.rank, "relevance": table.relevance, "subtopic": table.subtopic}
+    own["tied"] = "tied" if table.tied else None
     for name in table.schema.names():
         if name in VOCABULARY and own.get(name) != name and name not in allow:
             msg = (
@@ -409,11 +444,18 @@ def _row_rules(table: Table) -> Iterator[_Rule]:
         elif table.rank is not None:
             text = "a row has a rank or a relevance, or both"
             yield _Rule(table.relevance, text, relevance.is_null() & pl.col(table.rank).is_null())
+    if table.subtopic is not None:
+        judged = True if table.relevance is None else pl.col(table.relevance).is_not_null()
+        text = "the subtopic of a judgment is never null"
+        null = pl.col(table.subtopic).is_null()
+        if table.schema[table.subtopic].is_float():
+            null |= pl.col(table.subtopic).is_nan()
+        yield _Rule(table.subtopic, text, null & judged)
 
 
 def _table_rules(table: Table) -> Iterator[_Rule]:
     """Rules that a row breaks beside another one: over every row in ``check`` only."""
-    one_row = [*table.keys, table.item]
+    one_row = table.row
     text = f"one row for each ({', '.join(one_row)})"
     if table.name != "truth" and not table.by:
         text += " (lists of several models, folds or days: name the column in by=)"
@@ -423,10 +465,14 @@ def _table_rules(table: Table) -> Iterator[_Rule]:
     placed = pl.col(table.rank).is_not_null()
     if not table.tied:
         shared = pl.struct([*table.keys, table.rank]).is_duplicated()
+        if table.subtopic is not None:
+            apart = pl.col(table.rank).n_unique().over([*table.keys, table.item]) > 1
+            yield _Rule(table.rank, "an item has one rank, whatever its subtopics", apart)
+            shared = pl.col(table.item).n_unique().over([*table.keys, table.rank]) > 1
         yield _Rule(table.rank, "no two items of a user share a rank", placed & shared)
         return
     rank, tied, block = as_rank(table.rank), as_rank("tied"), [*table.keys, table.rank]
-    sizes = (pl.len() > tied) | (tied.min() != tied.max())
+    sizes = (pl.col(table.item).n_unique() > tied) | (tied.min() != tied.max())
     text = "no more items share a rank than 'tied' says, and all of them say the same"
     yield _Rule("tied", text, placed & sizes.over(block))
     end = (rank + tied).shift(1).over(table.keys, order_by=table.rank, nulls_last=True)
@@ -476,7 +522,7 @@ def shown(row: pl.DataFrame) -> str:
 def role_columns(table: Table) -> list[str]:
     """Name the columns that play a role."""
     named = (table.rank, table.score, table.relevance)
-    return [*table.keys, table.item, *(name for name in named if name is not None)]
+    return [*table.row, *(name for name in named if name is not None)]
 
 
 def raise_if_empty(table: Table) -> None:
@@ -484,8 +530,8 @@ def raise_if_empty(table: Table) -> None:
     if table.frame.head(1).collect().is_empty():
         msg = f"{table.name}: it is empty"
         raise RankingDataError(msg)
-    if table.name == "run" and _retrieved(table).head(1).collect().is_empty():
-        msg = f"run, column {_placing(table)!r}: it is null in every row"
+    if table.name in _RUNS and _retrieved(table).head(1).collect().is_empty():
+        msg = f"{table.name}, column {_placing(table)!r}: it is null in every row"
         raise RankingDataError(msg)
 
 
@@ -497,7 +543,7 @@ def raise_if_apart(run: Table, truth: Table) -> None:
     theirs = truth.frame.select(user)
     if mine.join(theirs, on=run.user, how="semi").head(1).collect().is_empty():
         example = theirs.head(1).collect().item()
-        text = f"no user of the run is in the truth, which has users like {example!r}"
+        text = f"no user of the {run.name} is in the {truth.name}, which has users like {example!r}"
         raise _broken(run, run.user, text, _first_row(run))
     for name in lacking:
         every = mine if run.whole is None or run.whole.groups is None else run.whole.groups.lazy()
@@ -505,8 +551,9 @@ def raise_if_apart(run: Table, truth: Table) -> None:
         most = mine.group_by(run.user).agg(pl.col(name).n_unique()).select(pl.col(name).max())
         if groups > 1 and most.collect().item() == 1:
             text = (
-                "no user is in two of its groups, and the truth has no such column, so each user "
-                "would be a miss in every other group; join the column to the truth"
+                f"no user is in two of its groups, and the {truth.name} has no such column, so "
+                "each user would be a miss in every other group; "
+                f"join the column to the {truth.name}"
             )
             raise _broken(run, name, text, _first_row(run))
 
@@ -554,7 +601,7 @@ def table_flag(table: Table) -> pl.LazyFrame:
     broken = [rule.broken.any() for rule in _row_rules(table)]
     if table.whole is None:
         broken.append(pl.len() == 0)
-        if table.name == "run" and table.rank is not None:
+        if table.name in _RUNS and table.rank is not None:
             broken.append(pl.col(table.rank).count() == 0)
     return table.frame.select(suspect=pl.any_horizontal(broken))
 
@@ -568,8 +615,18 @@ def ties_flag(table: Table) -> pl.LazyFrame:
 def unique_flag(table: Table) -> pl.LazyFrame:
     """Flag an item that is twice in a list, over every row."""
     # 10 M rows: 0.2 s in order of users, 0.7 s shuffled; grouped by item too, 1.3 and 0.6 s
-    twice = table.frame.group_by(table.keys).agg(_twice(table.item))
+    twice = table.frame.group_by(table.keys).agg(_twice(*table.row[len(table.keys) :]))
     return twice.select(suspect=pl.col("__rankframe_twice").any())
+
+
+def rows_of_items_flag(table: Table) -> pl.LazyFrame:
+    """Flag what rows of a table with subtopics break beside each other, over every row.
+
+    Once they are one row an item, nothing of it is seen.
+    """
+    return table.frame.select(
+        suspect=pl.any_horizontal(rule.broken.any() for rule in _table_rules(table))
+    )
 
 
 def watch(item: str, rank: pl.Expr, *, tied: bool) -> list[pl.Expr]:
@@ -582,8 +639,9 @@ def watch(item: str, rank: pl.Expr, *, tied: bool) -> list[pl.Expr]:
     ]
 
 
-def _twice(item: str) -> pl.Expr:
-    return (pl.col(item).n_unique() < pl.len()).alias("__rankframe_twice")
+def _twice(*columns: str) -> pl.Expr:
+    row = pl.col(columns[0]) if len(columns) == 1 else pl.struct(columns)
+    return (row.n_unique() < pl.len()).alias("__rankframe_twice")
 
 
 def suspicion(tables: Sequence[Table]) -> pl.Expr:

@@ -1,6 +1,7 @@
 """The command: ``rankframe evaluate RUN TRUTH -m ndcg@10 -m map``, ``compare`` and ``demo``."""
 
 import argparse
+import functools
 import inspect
 import sys
 from collections.abc import Mapping, Sequence
@@ -73,7 +74,8 @@ def _parser() -> argparse.ArgumentParser:
         help="evaluate a run against its truth",
         description=(
             "Evaluate a run (user, item, rank or score) against its truth (user, item, relevance). "
-            "Files are Parquet, CSV, TSV, Arrow IPC, or TREC run and qrels text."
+            "Files are Parquet, CSV, TSV, Arrow IPC, or TREC run and qrels text; gzip and zstd "
+            "(.gz, .zst) may pack what is text."
         ),
     )
     ask.set_defaults(run_command=_evaluate)
@@ -126,14 +128,18 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
     ask.add_argument("--relevant-at", type=float, metavar="G", help="grade that is relevant")
     ask.add_argument("--judged-only", action="store_true", help="drop unjudged items")
     ask.add_argument("--depth", type=int, metavar="K", help="cut the lists to K items first")
-    ask.add_argument(
+    presets = ask.add_mutually_exclusive_group()
+    presets.add_argument(
         "--trec-eval",
         action="store_true",
         help="trec_eval -c: all judged users count, undefined is 0",
     )
-    ask.add_argument("--trec-eval-9", action="store_true", help="the same of version 9")
+    presets.add_argument("--trec-eval-9", action="store_true", help="the same of version 9")
     for role in Columns.__annotations__:
         ask.add_argument(f"--{role}", metavar="NAME", help=f"column of the {role}")
+    ask.add_argument(
+        "--subtopic-qrels", action="store_true", help="TREC qrels with a subtopic as second field"
+    )
     ask.add_argument("--format", choices=_FORMATS, help="format of all files (default: by suffix)")
     ask.add_argument(
         "--out", type=Path, metavar="FILE", help="write .csv, .parquet or .json; print nothing"
@@ -213,7 +219,8 @@ def _read_files(
     """Scan the runs and the truth, which comes last; their ids meet."""
     ids = _ids(given, columns)
     files = [_scan(path, given.format, trec.scan_run, columns, ids) for path in runs]
-    files.append(_scan(given.truth, given.format, trec.scan_qrels, columns, ids))
+    qrels = functools.partial(trec.scan_qrels, subtopics=given.subtopic_qrels)
+    files.append(_scan(given.truth, given.format, qrels, columns, ids))
     for name in ids:
         files = list(_meeting(name, *files))
     return [file.frame for file in files]
@@ -231,7 +238,7 @@ def _of_systems(
         place = next((column for column in places if column in has), None)
         used.add(place)
         frame = run.select(column for column in (*ids, place) if column in has)
-        frames.append(frame.with_columns(model=pl.lit(name)))
+        frames.append(frame.with_columns(model=pl.lit(name, dtype=pl.Enum(list(runs)))))
     if len(used) > 1:
         msg = f"all runs must have a {places[0]!r}, or all only a {places[1]!r}"
         raise ValueError(msg)
@@ -301,10 +308,11 @@ def _scan(
     if not path.is_file():
         msg = f"{path}: no such file"
         raise ValueError(msg)
-    known = (name for name, suffixes in _FORMATS.items() if path.suffix.lower() in suffixes)
+    unpacked = path.with_suffix("") if path.suffix.lower() in trec.PACKINGS else path
+    known = (name for name, suffixes in _FORMATS.items() if unpacked.suffix.lower() in suffixes)
     form = form or next(known, None)
     if form is None:
-        msg = f"{path}: unknown suffix {path.suffix!r}; say --format {'|'.join(_FORMATS)}"
+        msg = f"{path}: unknown suffix {unpacked.suffix!r}; say --format {'|'.join(_FORMATS)}"
         raise ValueError(msg)
     try:
         if form == "trec":

@@ -28,6 +28,7 @@ from rankframe.summarize import (
     check_choice,
     check_confidence,
     check_numbers,
+    check_sizes,
     made_schema,
 )
 
@@ -83,7 +84,8 @@ def compare(
         The column that tells the systems apart; further columns are segments, in each of which the
         systems are compared: ``by=["model", "country"]``.
     baseline
-        The system that the others are compared with; by default every pair is compared.
+        The system that the others are compared with; by default every pair is compared, each system
+        with those before it in sorted order (of an Enum, in the order of its categories).
     test
         ``"t"``: paired t; ``"wilcoxon"``: signed ranks; ``"randomization"``: signs of the
         differences flipped, p = (b + 1)/(n + 1), exact where there are no more patterns than
@@ -92,8 +94,9 @@ def compare(
         ``"friedman"``: Friedman's test, of which ``note`` tells, and Nemenyi's comparison.
     correction
         For the number of comparisons in this call: ``"holm"``, ``"bonferroni"``, ``"bh"``
-        (Benjamini and Hochberg), or None. ``"tukey"`` and ``"friedman"`` bring their own, over all
-        pairs for one metric in one segment.
+        (Benjamini and Hochberg), or None; a comparison without a p-value does not count.
+        ``"tukey"`` and ``"friedman"`` bring their own, over all pairs for one metric in one
+        segment.
     confidence
         How often an interval, by itself, shall cover the true difference; of ``"tukey"`` all of a
         metric together.
@@ -131,7 +134,8 @@ def compare(
     -----
     A user who is missing from a run is a miss, by ``users="truth"``. M. D. Smucker, J. Allan and
     B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar, *JMLR* 7,
-    2006, for Friedman and Nemenyi.
+    2006, for Friedman and Nemenyi, here with the variance of tied ranks. Values that differ only
+    from the fourteenth digit on are equal. Wilcoxon leaves out users who tie, as in SciPy.
 
     Examples
     --------
@@ -273,6 +277,9 @@ def diagnose(
     'better for users with few relevant items, worse for users with many'
     """
     k, bins = whole_number("k", k), whole_number("bins", bins)
+    if baseline is None:
+        msg = "diagnose compares with one system: name it in baseline="
+        raise ValueError(msg)
     measures = (precision_at, recall_at, attainable_precision_at, attainable_recall_at)
     levels = [measure(k).alias(name) for measure, name in zip(measures, _LEVELS, strict=True)]
     metrics = [num_relevant().alias("total"), *levels]
@@ -330,6 +337,7 @@ def _compared(
     confidence: float,
     resampling: Resampling,
 ) -> pl.DataFrame:
+    check_sizes(rows, values)
     model, *segments = values.by
     models = _systems(rows, model, baseline)
     joint = test in ("tukey", "friedman")
@@ -366,6 +374,9 @@ def _systems(rows: pl.DataFrame, model: str, baseline: object) -> pl.Series:
     if len(names) < 2:
         msg = f"column {model!r}: to compare takes two systems, and there is only {names[0]!r}"
         raise RankingDataError(msg)
+    if isinstance(baseline, pl.Expr | pl.Series):
+        msg = f"baseline must be the name of a system, not {type(baseline).__name__}"
+        raise TypeError(msg)
     if baseline is not None and baseline not in names:
         msg = f"baseline must be one of {', '.join(map(repr, names[:10]))}, not {baseline!r}"
         raise ValueError(msg)
@@ -472,7 +483,7 @@ def _test_jointly(
 def _reason(difference: Array) -> str | None:
     """Say why a number is undefined."""
     if len(difference) < 2:
-        return "one user" if len(difference) else "no user in common"
+        return "one user" if len(difference) else "no user has a value in both"
     if not difference.any():
         return "no user differs"
     return None if difference.min() < difference.max() else "every user differs by the same"
@@ -531,7 +542,8 @@ def _reading() -> pl.Expr:
     """Read the signs of both changes: where they part, users of few and of many items parted."""
     precision, recall = (
         pl.when(pl.col(name).abs() > 1e-12).then(pl.col(name).sign()).otherwise(0.0 * pl.col(name))
-        for name in ("precision_change", "recall_change")
+        # precision changes as hits do, and is no rounding error where k is large
+        for name in ("hits_change", "recall_change")
     )
     return (
         pl.when(precision > recall)

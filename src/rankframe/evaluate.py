@@ -30,7 +30,13 @@ from rankframe.table import (
     enter_street,
     table_flags,
 )
-from rankframe.vocabulary import VOCABULARY, top_grade, vocabulary_rows
+from rankframe.vocabulary import (
+    VOCABULARY,
+    mixes_subtopics,
+    reads_subtopics,
+    top_grade,
+    vocabulary_rows,
+)
 
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
 
@@ -95,17 +101,18 @@ def per_user(
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
     bounds
         Add ``<metric>_low`` and ``<metric>_high``: the metric if all unjudged items of the list
-        (and those of negative grade) are not relevant, and if all are of the top grade of the
-        truth, the lesser first. The gap is what the missing judgments leave open; a measure that
-        compares with R, such as recall, may lie outside when only some of them are relevant.
+        (and those of negative grade) are judged not relevant, and if all are judged of the top
+        grade of the truth, the lesser first; null where one of them is undefined. The gap is what
+        the missing judgments leave open; a measure that compares with R, such as recall, may lie
+        outside when only some of them are relevant. Diversity measures refuse.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
         ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, where they are not called so.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, where they are not called so.
 
     Returns
     -------
@@ -207,17 +214,18 @@ def evaluate(
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
     bounds
         Add ``<metric>_low`` and ``<metric>_high``: the metric if all unjudged items of the list
-        (and those of negative grade) are not relevant, and if all are of the top grade of the
-        truth, the lesser first. The gap is what the missing judgments leave open; a measure that
-        compares with R, such as recall, may lie outside when only some of them are relevant.
+        (and those of negative grade) are judged not relevant, and if all are judged of the top
+        grade of the truth, the lesser first; null where one of them is undefined. The gap is what
+        the missing judgments leave open; a measure that compares with R, such as recall, may lie
+        outside when only some of them are relevant. Diversity measures refuse.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
         ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, where they are not called so.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, where they are not called so.
 
     Returns
     -------
@@ -449,8 +457,13 @@ def _planned(
         return plan
     keys = street.tables[0].keys
     _check_numeric(plan.values, asked)
-    low = _plan(street, asked, judged_only=False, **options) if judged_only else plan
-    high = _plan(_judged_best(street), asked, judged_only=False, **options)
+    for one in asked:
+        if street.has_subtopics and reads_subtopics(one.expr):
+            msg = f"metric {one.name!r}: no bounds, an unjudged item may be of any subtopics"
+            raise ValueError(msg)
+    worst = _judged_as(street, pl.lit(0))
+    best = _judged_as(street, top_grade(street))
+    low, high = (_plan(each, asked, judged_only=False, **options) for each in (worst, best))
     joined = plan.values
     for scenario, other in (("low", low), ("high", high)):
         named = {one.name: f"{one.name}_{scenario}" for one in asked}
@@ -459,11 +472,12 @@ def _planned(
     expanded: list[Asked] = []
     for one in asked:
         least, greatest = f"{one.name}_low", f"{one.name}_high"
-        defined = pl.col(least).is_not_null()
+        # null unless both are defined: their means must be over the same users
+        both = pl.when(pl.col(least).is_not_null(), pl.col(greatest).is_not_null())
         columns += [
             pl.col(one.name),
-            pl.when(defined).then(pl.min_horizontal(least, greatest)).alias(least),
-            pl.max_horizontal(least, greatest).alias(greatest),
+            both.then(pl.min_horizontal(least, greatest)).alias(least),
+            both.then(pl.max_horizontal(least, greatest)).alias(greatest),
         ]
         expanded += [one._replace(name=name) for name in (one.name, least, greatest)]
     check_names(expanded, keys)
@@ -476,12 +490,15 @@ def _planned(
     return Plan(street, expanded, joined.select(*keys, *columns), flags, explain)
 
 
-def _judged_best(street: Street) -> Street:
-    """Give all unjudged items of the lists the top grade of the truth."""
+def _judged_as(street: Street, verdict: pl.Expr) -> Street:
+    """Give all unjudged items of the lists one grade."""
     grade = pl.col("relevance")
     unjudged = pl.col("rank").is_not_null() & ~(grade >= 0).fill_null(value=False)
-    best = pl.when(unjudged).then(top_grade(street)).otherwise(grade).alias("relevance")
-    return street._replace(judged=street.judged.with_columns(best))
+    filled = pl.when(unjudged).then(verdict).otherwise(grade).alias("relevance")
+    judged = street.judged.with_columns(filled)
+    if not street.has_subtopics:
+        return street._replace(judged=judged, items=judged)
+    return street._replace(judged=judged, items=street.items.with_columns(filled))
 
 
 def _plan(
@@ -507,21 +524,25 @@ def _plan(
         _check_columns(rows, some, tied=street.tied)
         return rows.group_by(keys).agg(*(one.expr for one in some), *watched)
 
-    # what reads the judged rows reduces them all, and leaves the rows of the others as they are
-    broad = [one for one in asked if "judged" in one.expr.meta.root_names()]
-    narrow = [one for one in asked if one not in broad]
+    # what reads the judged rows reduces them all, and leaves the rows of the others as they are;
+    # what reads subtopics, where there are some, reduces a row for each of an item
+    split = [one for one in asked if street.has_subtopics and reads_subtopics(one.expr)]
+    for one in split:
+        if mixes_subtopics(one.expr):
+            msg = f"metric {one.name!r}: it mixes items and subtopics of items: ask for them apart"
+            raise ValueError(msg)
+    items = [one for one in asked if one not in split]
+    broad = [one for one in items if "judged" in one.expr.meta.root_names()]
+    narrow = [one for one in items if one not in broad]
     position = pl.col("block" if street.tied else "rank")
     lists = reduce(narrow, *watch(table.item, position, tied=street.tied))
     found = [lists.select(*keys, *(one.name for one in narrow))]
     suspect = pl.any_horizontal(suspicion(street.tables), *_infinite(found[0], keys))
     flags = [*table_flags(street), lists.select(suspect=suspect)]
-    if broad:
-        found.append(reduce(broad))
-        flags.append(
-            found[1].select(
-                suspect=pl.any_horizontal(pl.lit(value=False), *_infinite(found[1], keys))
-            )
-        )
+    for some in filter(None, (broad, split)):
+        found.append(reduce(some))
+        infinite = _infinite(found[-1], keys)
+        flags.append(found[-1].select(suspect=pl.any_horizontal(pl.lit(value=False), *infinite)))
     if any("retrieved" in one.expr.meta.root_names() for one in asked):
         flags.append(unique_flag(table))  # these count rows that no relevant row shows
     cut = _cut_blocks(street, depth)
@@ -657,7 +678,9 @@ def _raise_not_finite(values: pl.LazyFrame, positive: pl.LazyFrame, keys: Sequen
             grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
             msg = (
                 f"metric {name!r}: it is not a finite number. Each grade present "
-                f"({', '.join(map(str, grades.head(10)))}) needs a finite gain, and an expression "
-                f"of your own must be null where it is undefined. Offending row: {shown(row)}"
+                f"({', '.join(map(str, grades.head(10)))}) needs a finite gain, and "
+                "none may be above max_grade; a collection must hold the items of every user, and "
+                "an expression of your own must be null where it is undefined. "
+                f"Offending row: {shown(row)}"
             )
             raise RankingDataError(msg)

@@ -195,7 +195,7 @@ def ask_all(
     if not metrics:
         msg = 'ask for at least one metric, for example "ndcg@10"'
         raise ValueError(msg)
-    options = _read_defaults(defaults or {})
+    options = _read_defaults({} if defaults is None else defaults)
     asked = [ask(wanted, options) for wanted in metrics]
     for one in asked:
         if per_user and not one.per_user:
@@ -207,7 +207,7 @@ def in_ties(
     asked: Sequence[Asked], metrics: Sequence[Metric], *, defaults: Defaults | None = None
 ) -> list[Asked]:
     """Take the exact expectation of each metric that reads positions, for a table with ties."""
-    options = _read_defaults(defaults or {})
+    options = _read_defaults({} if defaults is None else defaults)
     return [_expected(one, wanted, options) for one, wanted in zip(asked, metrics, strict=True)]
 
 
@@ -250,11 +250,16 @@ def every_label() -> dict[str, Callable[..., Any]]:
     return {entry.plain: entry.function for entry in _ENTRIES.values()}
 
 
+_COUNT_MISSES = {"pauc", "pap"}  # their k is no rank
+
+
 def cut_off(metric: pl.Expr) -> int | None:
-    """Give the k of a metric of ours: nothing below is in its value, but a list's length may be."""
+    """Give the rank that a metric of ours is cut off at; words of the whole list may be in it."""
     label = _label_of(metric)
     found = None if label is None else _find(label)
-    return int(found[1]["k"]) if found and found[1]["k"] else None
+    if not found or not found[1]["k"] or found[0].label in _COUNT_MISSES:
+        return None
+    return int(found[1]["k"])
 
 
 def every_entry() -> list[Entry]:
@@ -375,7 +380,7 @@ def _counts() -> list[tuple[pl.Expr, Aggregate]]:
 def _read_defaults(defaults: Defaults) -> Defaults:
     """Find the metrics that ``defaults`` names, by any of their names, alone or with ``@k``."""
     read: dict[str, Mapping[str, Any]] = {}
-    for name, options in defaults.items():
+    for name, options in _checked_defaults(defaults).items():
         found = _find(name)
         if found is None:
             raise ValueError(_unknown(name))
@@ -397,6 +402,16 @@ def _read_defaults(defaults: Defaults) -> Defaults:
     return read
 
 
+def _checked_defaults(defaults: Any) -> Defaults:
+    """Check that the defaults are mappings in a mapping."""
+    if isinstance(defaults, Mapping):
+        given = cast("Mapping[object, object]", defaults)
+        if all(isinstance(name, str) and isinstance(given[name], Mapping) for name in given):
+            return cast("Defaults", defaults)
+    msg = f"defaults must be like {{'map': {{'divide_by': 'attainable'}}}}, not {defaults!r}"
+    raise TypeError(msg)
+
+
 def _find(label: str) -> tuple[Entry, re.Match[str]] | None:
     """Take a label apart, if its name is known."""
     parts = _LABEL.fullmatch(_unaliased(label.strip()))
@@ -411,11 +426,16 @@ def _unaliased(label: str) -> str:
     if head and isinstance(target, str):
         return target + label[head.end() :]
     for alias, target in _ALIASES.items():
-        pattern = re.escape(alias).replace(r"\{\}", r"(-?\d+(?:\.\d+)?)").replace(r"\{\*\}", "(.+)")
-        if found := re.fullmatch(pattern, label.lower()):
+        if found := _pattern(alias).fullmatch(label.lower()):
             make = target.format if isinstance(target, str) else target
             return make(*found.groups())
     return label
+
+
+@functools.cache
+def _pattern(alias: str) -> re.Pattern[str]:
+    pattern = re.escape(alias).replace(r"\{\}", r"(-?\d+(?:\.\d+)?)").replace(r"\{\*\}", "(.+)")
+    return re.compile(pattern)
 
 
 def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
@@ -443,6 +463,11 @@ def gain_from(text: str) -> Gain:
         msg = "a grade is there twice"
         raise ValueError(msg)
     return gains
+
+
+def check_gain(gain: Gain) -> None:
+    """Check a gain that was read from text."""
+    _check_option("gain", gain, Gain)
 
 
 def _unknown(label: str) -> str:
@@ -473,8 +498,7 @@ def _one_of(names: Sequence[str]) -> str:
 
 def _not_per_user(label: str) -> str:
     return (
-        f"{label!r} is a mean over users, not a value of one user: "
-        "ask evaluate or summarize for it, or per_user for 'ap'"
+        f"{label!r} is a mean over users, not a value of one user: ask evaluate or summarize for it"
     )
 
 

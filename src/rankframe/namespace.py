@@ -8,11 +8,13 @@ from typing import Any, Generic
 
 import polars as pl
 
-from rankframe._frames import FrameT
+from rankframe import plot
+from rankframe._frames import Frame, FrameT
 from rankframe.checks import check
 from rankframe.compare import compare, diagnose
 from rankframe.evaluate import evaluate, per_user
 from rankframe.labels import METRICS
+from rankframe.overlap import rbo
 from rankframe.summarize import summarize
 from rankframe.table import from_lists, judge, relevant, with_rank
 
@@ -22,7 +24,7 @@ class RankFrame(Generic[FrameT]):
     Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
 
     The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
-    ``evaluate``, ``summarize``, ``compare`` and ``diagnose`` take the frame as their first
+    ``evaluate``, ``summarize``, ``compare``, ``diagnose`` and ``rbo`` take the frame as their first
     argument. Each metric function, such as ``precision_at``, gives the per-user frame of that one
     metric, and takes the keywords of ``per_user`` beside its own. Type checkers cannot see
     namespaces: typed code calls the functions, ``rf.evaluate(df, …)`` or
@@ -30,6 +32,18 @@ class RankFrame(Generic[FrameT]):
     """
 
     def __init__(self, frame: FrameT) -> None:
+        self.frame = frame
+
+    @property
+    def plot(self) -> "RankPlot":
+        """Charts of the frame, which need ``rankframe[plot]``."""
+        return RankPlot(self.frame)
+
+
+class RankPlot:
+    """Charts of a frame: ``df.rank.plot.at_k(…)`` is ``rf.plot.at_k(df, …)``."""
+
+    def __init__(self, frame: Frame) -> None:
         self.frame = frame
 
 
@@ -64,7 +78,7 @@ def _verb(function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def method(self: RankFrame[Any], *args: Any, **options: Any) -> Any:
+    def method(self: RankFrame[Any] | RankPlot, *args: Any, **options: Any) -> Any:
         return function(self.frame, *args, **options)
 
     _, *rest = signature.parameters.values()
@@ -85,7 +99,8 @@ def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
     @functools.wraps(function)
     def method(self: RankFrame[Any], *args: Any, **options: Any) -> Any:
         mine = {name: options.pop(name) for name in own if name in options}
-        return per_user(self.frame, function(*args, **mine), **options)
+        label = function(*args, **mine).meta.output_name()  # so that defaults= fill what is open
+        return per_user(self.frame, label, **options)
 
     first, _, rest = (inspect.getdoc(function) or "").partition("\n")
     method.__doc__ = f"{first}\n\n{_METHOD}\n{rest}"
@@ -114,8 +129,18 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     summarize,
     compare,
     diagnose,
+    rbo,
 )
 for _function in _VERBS:
     setattr(RankFrame, _function.__name__, _verb(_function))
+for _function in (
+    plot.at_k,
+    plot.precision_recall,
+    plot.users,
+    plot.compare,
+    plot.change,
+    plot.heatmap,
+):
+    setattr(RankPlot, _function.__name__, _verb(_function))
 for _name, _metric_function in METRICS.items():
     setattr(RankFrame, _name, _metric(_metric_function))

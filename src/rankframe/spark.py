@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import operator
 import re
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast
 
 import polars as pl
 import pyarrow as pa
@@ -575,7 +576,7 @@ def _empty(frame: DataFrame, wanted: Collection[str] | None = None) -> pl.LazyFr
         msg = f"column {twice[0]!r}: two columns have this name"
         raise RankingDataError(msg)
     fields = [field for field in frame.schema if wanted is None or field.name in wanted]
-    types = _from_arrow(to_arrow_schema(StructType(fields)).empty_table()).schema
+    types = _from_arrow(_arrow_schema(StructType(fields)).empty_table()).schema
     return pl.LazyFrame(schema={name: types.get(name, pl.Null()) for name in names})
 
 
@@ -708,7 +709,7 @@ def _computed(
     types = pl.Schema({name: _spark_type(dtype) for name, dtype in made.items()})
     schema = from_arrow_schema(_to_arrow(pl.DataFrame(schema=types)).schema)
     run, truth = _pair([side.types(names) for side, names in zip(sides, kept, strict=True)])
-    task = _Task(compute, whole, columns, run, truth, types, to_arrow_schema(schema))
+    task = _Task(compute, whole, columns, run, truth, types, _arrow_schema(schema))
     return parted.mapInArrow(functools.partial(_computed_part, task), schema)
 
 
@@ -802,6 +803,13 @@ def _spark_type(dtype: pl.DataType) -> pl.DataType:
 
 def _cast(types: pl.Schema) -> list[pl.Expr]:
     return [pl.col(name).cast(dtype) for name, dtype in types.items()]
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    """Give the types in which Spark hands rows to Python; later versions ask for the zone."""
+    asked = inspect.signature(to_arrow_schema).parameters
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in asked else {}
+    return to_arrow_schema(schema, **zone)
 
 
 def _from_arrow(table: pa.Table) -> pl.DataFrame:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Method: TypeAlias = Literal["t", "bootstrap", "percentile"]
 
+_MOST_RESAMPLES = 10_000_000  # their shifts are held in memory
+
 _SUMMARY = {
     "metric": pl.String,
     **dict.fromkeys(("users", "undefined"), pl.Int64),
@@ -133,6 +135,7 @@ def _summarized(
 ) -> pl.DataFrame:
     from rankframe import _statistics as st
 
+    check_sizes(rows, values)
     asked, by = values.asked, values.by
     rows = rows.sort(*by, values.user)
     groups = rows.partition_by(by, maintain_order=True) if by else [rows]
@@ -201,6 +204,15 @@ def made_schema(verb: str, values: UserValues, made: dict[str, Any]) -> dict[str
     return {**{name: types[name] for name in values.by}, **made}
 
 
+def check_sizes(rows: pl.DataFrame, values: UserValues) -> None:
+    """Check that the values have squares: a variance that is not finite tells nothing."""
+    for one in values.asked:
+        most = rows.select(pl.col(one.name).cast(pl.Float64).abs().max()).item()
+        if most is not None and most > 1e100:
+            msg = f"metric {one.name!r}: there are no statistics of values as large as {most:.0e}"
+            raise RankingDataError(msg)
+
+
 def check_numbers(values: UserValues) -> None:
     """Check that every metric is a number for each user."""
     types = values.rows.collect_schema()
@@ -228,6 +240,9 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
 def asked_resampling(resamples: object, seed: object) -> Resampling:
     """Read how to resample, and check that the statistics are installed."""
     times = whole_number("resamples", resamples)
+    if times > _MOST_RESAMPLES:
+        msg = f"resamples must not be above {_MOST_RESAMPLES:,}, not {times:,}"
+        raise ValueError(msg)
     start = whole_number("seed", seed, least=0)
     if missing := [name for name in ("numpy", "scipy", "tqdm") if find_spec(name) is None]:
         msg = f"statistics need {' and '.join(missing)}: pip install 'rankframe[stats]'"

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
 import polars as pl
 
 from rankframe._frames import Frame, FrameT, enter, leave
+from rankframe._order import with_positions
 from rankframe.checks import (
     Columns,
     Table,
@@ -25,6 +26,7 @@ from rankframe.checks import (
     raise_first_broken,
     read_scored,
     read_tables,
+    rows_of_items_flag,
     same_types,
     shown,
     suspicion,
@@ -35,18 +37,30 @@ from rankframe.checks import (
 )
 from rankframe.errors import RankingDataError
 from rankframe.labels import Metric, ask_all
-from rankframe.vocabulary import BASIC, VOCABULARY, vocabulary_rows
+from rankframe.vocabulary import BASIC, VOCABULARY, reads_subtopics, vocabulary_rows
 
 Ties: TypeAlias = Literal["item", "order", "expected"]
 
+_INDEX = "__rankframe_index"
+
 
 class Street(NamedTuple):
-    """Both tables on their way to the metrics, in plain columns: keys, item, rank, relevance."""
+    """Both tables on their way to the metrics, in plain columns: keys, item, rank, relevance.
+
+    ``items`` is the judged table itself, or where it has a row for each subtopic of an item, one
+    row an item.
+    """
 
     tables: list[Table]
     run: pl.LazyFrame
     truth: pl.LazyFrame
     judged: pl.LazyFrame
+    items: pl.LazyFrame
+
+    @property
+    def has_subtopics(self) -> bool:
+        """Whether an item may have several rows."""
+        return self.items is not self.judged
 
     @property
     def tied(self) -> bool:
@@ -71,7 +85,7 @@ def judge(
         One row for each item of each list: user, item, and rank (1 = first) or score.
     truth
         One row for each judged item: user, item, relevance. Without a relevance column every row
-        has relevance 1.
+        has relevance 1. With a column ``subtopic``, one row for each subtopic of an item.
     by
         Columns that split the run into separate lists, such as model, fold or day. A truth that
         has the column is joined on it too; a truth that lacks it judges every group, so that a
@@ -79,8 +93,8 @@ def judge(
         as the user's country, puts each list into the groups in which the truth has its user; lists
         of users that the truth does not know are left out.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, where they are not called so.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, where they are not called so.
 
     Returns
     -------
@@ -111,7 +125,10 @@ def judge(
     """
     street = enter_street(run, truth, by, columns)
     mine = street.tables[0]
-    result = leave(guarded_judged(street), like=run, sort=[*mine.keys, "rank", mine.item])
+    subtopic = ["subtopic"] if street.has_subtopics else []
+    result = leave(
+        guarded_judged(street), like=run, sort=[*mine.keys, "rank", mine.item, *subtopic]
+    )
     if isinstance(result, pl.LazyFrame):
         _remember(result, street)
     return result
@@ -182,7 +199,8 @@ def with_rank(
         raise ValueError(msg)
     table = read_scored(run, by, columns)
     others = table.frame.drop(columns.get("rank", "rank"), "tied", strict=False)
-    ranked = _ranked(others, table, descending=descending, ties=ties)
+    ranked = _ranked(others.with_row_index(_INDEX), table, descending=descending, ties=ties)
+    ranked = ranked.sort(_INDEX).drop(_INDEX)
     explain = functools.partial(raise_first_broken, [table])
     checked = guarded(ranked, [table_flag(table), unique_flag(table)], explain)
     return leave(checked, like=run, made=["rank", "tied"] if ties == "expected" else ["rank"])
@@ -204,24 +222,24 @@ def relevant(
     judged
         A judged table: user, item, rank (or score), relevance; made by ``judge``, or your own.
     *metrics
-        Metrics that will be taken of the rows: what they read is derived, also beyond the columns
-        below, and ``retrieved``, which takes a pass over all rows, only if it is read. One that
-        reads ``judged`` brings all rows of the truth.
+        Metrics that will be taken of the rows: what they read is derived beyond the columns below,
+        such as ``retrieved``, which takes a pass over all rows. One that reads ``judged`` brings
+        all rows of the truth.
     by
         Columns that split the table into separate lists.
     relevant_at
         The grade from which an item is relevant to the binary measures; > 0. By default every
         grade > 0 is.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, where they are not called so.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, where they are not called so.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         The rows, retrieved or not, with all their columns and ``relevant`` (Boolean), ``hits``,
-        ``ideal_rank``, ``total`` and ``retrieved`` (Int64). Group them by by… and user, and
-        aggregate with any metric. Sorted unless lazy.
+        ``ideal_rank``, ``ideal_place``, ``total`` (Int64) and ``ideal_relevance`` (Float64). Group
+        them by by… and user, and aggregate. Sorted unless lazy.
 
     Raises
     ------
@@ -232,7 +250,7 @@ def relevant(
 
     Notes
     -----
-    Ranks, ``hits``, ``ideal_rank``, ``total`` and ``retrieved`` are those of the user's whole list.
+    Ranks and the columns derived are those of the user's whole list.
     Grouped finer than by… and user, say by an item's category, ``precision_at``, ``recall_at``,
     ``hit_at``, ``reciprocal_rank``, ``dcg_at`` and your own sums tell what the group's items
     contribute; ``average_precision``, ``ndcg_at`` and ``r_precision`` compare with the whole list,
@@ -262,9 +280,12 @@ def relevant(
         )
         raise RankingDataError(msg)
     table = street.tables[0]
-    reads = {name for one in asked for name in one.expr.meta.root_names()} or {"retrieved"}
+    if street.has_subtopics and len({reads_subtopics(one.expr) for one in asked}) == 2:
+        msg = "some of these metrics reduce items, some the subtopics of items: ask for them apart"
+        raise ValueError(msg)
+    reads = {name for one in asked for name in one.expr.meta.root_names()}
     rows = vocabulary_rows(street, reads, relevant_at=relevant_at)
-    rows = rows.drop(set(VOCABULARY) - {*BASIC, *reads}, strict=False)
+    rows = rows.drop(set(VOCABULARY) - {*BASIC, *reads, "subtopic"}, strict=False)
     flags = [*table_flags(street), rows_flag(street)]
     if "retrieved" in reads:  # it counts all rows
         flags += [unique_flag(each) for each in street.tables]
@@ -396,12 +417,13 @@ def enter_street(
         return street
     tables = [table._replace(whole=whole) for table in read_tables(frame, truth, by, columns)]
     if len(tables) == 1:
-        judged = _plain(tables[0], single_precision=single_precision)
-        run = judged.filter(pl.col("rank").is_not_null())
-        return Street(tables, run, judged.filter(pl.col("relevance").is_not_null()), judged)
+        judged = plain(tables[0], single_precision=single_precision)
+        items = _one_row_an_item(judged, tables[0])
+        run = items.filter(pl.col("rank").is_not_null())
+        return Street(tables, run, items.filter(pl.col("relevance").is_not_null()), judged, items)
     types = [pl.col(name).cast(dtype) for name, dtype in same_types(*tables).items()]
     run, judgments = (
-        _plain(table, single_precision=single_precision).with_columns(types) for table in tables
+        plain(table, single_precision=single_precision).with_columns(types) for table in tables
     )
     run = run.filter(pl.col("rank").is_not_null())
     mine, theirs = tables
@@ -412,10 +434,25 @@ def enter_street(
         judgments = judgments.join(groups, how="cross")
     if mine.placed:
         run = run.drop_nulls(mine.placed)
+    judged = _joined(run, judgments, mine)
+    items = _one_row_an_item(judgments, theirs._replace(by=mine.by))
+    items = judged if items is judgments else _joined(run, items, mine)
+    return Street(tables, run, judgments, judged, items)
+
+
+def _joined(run: pl.LazyFrame, judgments: pl.LazyFrame, mine: Table) -> pl.LazyFrame:
     keys = [*mine.keys, mine.item]
     judged = run.join(judgments, on=keys, how="full", coalesce=True)
-    rest = pl.exclude(*keys, "rank", "relevance")
-    return Street(tables, run, judgments, judged.select(*keys, "rank", "relevance", rest))
+    return judged.select(*keys, "rank", "relevance", pl.exclude(*keys, "rank", "relevance"))
+
+
+def _one_row_an_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
+    """Keep of each item the row of its highest grade, if it has a row for each subtopic."""
+    if table.subtopic is None:
+        return frame
+    best_first = frame.sort("relevance", "subtopic", descending=True, nulls_last=True)
+    best = best_first.unique([*table.keys, table.item], keep="first", maintain_order=True)
+    return best.drop("subtopic")
 
 
 def guarded_judged(street: Street) -> pl.LazyFrame:
@@ -431,18 +468,19 @@ def table_flags(street: Street) -> list[pl.LazyFrame]:
         flags.append(ties_flag(street.tables[0]))
     if street.tables[0].score is not None:  # an item that is there twice shifts the ranks below it
         flags.append(unique_flag(street.tables[0]))
+    flags += [rows_of_items_flag(table) for table in street.tables if table.subtopic is not None]
     return flags
 
 
 def rows_flag(street: Street) -> pl.LazyFrame:
     """Flag over the rows of grade > 0."""
     mine = street.tables[0]
-    lists = street.judged.filter(pl.col("relevance") > 0).group_by(mine.keys)
+    lists = street.items.filter(pl.col("relevance") > 0).group_by(mine.keys)
     watched = watch(mine.item, pl.col("rank"), tied=street.tied)
     return lists.agg(watched).select(suspect=suspicion(street.tables))
 
 
-def _plain(table: Table, *, single_precision: bool) -> pl.LazyFrame:
+def plain(table: Table, *, single_precision: bool = False) -> pl.LazyFrame:
     """Call rank and relevance by these names, the rank Int64, the relevance a number."""
     frame = table.frame
     if table.rank is not None:
@@ -459,6 +497,8 @@ def _plain(table: Table, *, single_precision: bool) -> pl.LazyFrame:
             frame = frame.with_columns(pl.col("relevance").cast(number))
     elif table.name == "truth":
         frame = frame.with_columns(relevance=pl.lit(1, pl.Int64))
+    if table.subtopic is not None:
+        frame = _renamed(frame, table.subtopic, "subtopic")
     if table.score is not None and table.relevance is not None:
         frame = frame.filter(pl.col("rank").is_not_null() | pl.col("relevance").is_not_null())
     return frame
@@ -482,9 +522,9 @@ def _ranked(
     if single_precision:
         score = score.cast(pl.Float32)
     placed = score.is_not_null()
-    tie, index = pl.col(table.item), "__rankframe_row"
+    tie = pl.col(table.item)
     if ties == "order":
-        frame, tie = frame.with_row_index(index), -pl.col(index).cast(pl.Int64)
+        tie = -pl.col(_INDEX).cast(pl.Int64)
     elif isinstance(table.schema[table.item], pl.Categorical | pl.Enum):
         tie = tie.cast(pl.String)
     if not descending:
@@ -494,12 +534,8 @@ def _ranked(
         size = pl.len().over([*table.keys, "rank"]).cast(pl.Int64)
         ranked = frame.with_columns(rank=pl.when(placed).then(blocks))
         return ranked.with_columns(tied=pl.when(pl.col("rank").is_not_null()).then(size))
-    order = [score, tie]
-    position = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
-        table.keys, order_by=order, descending=True, nulls_last=True
-    )
-    ranked = frame.with_columns(rank=pl.when(placed).then(position))
-    return ranked.drop(index) if ties == "order" else ranked
+    ranked = with_positions(frame, table.keys, score, tie)
+    return ranked.with_columns(rank=pl.when(placed).then("rank"))
 
 
 def _renamed(frame: pl.LazyFrame, old: str, new: str) -> pl.LazyFrame:

@@ -1,28 +1,81 @@
 """TREC text files: runs (``user Q0 item rank score tag``) and qrels (``user 0 item relevance``).
 
 Fields are parted by any spaces and tabs. The rank column of a run is dropped, as in trec_eval:
-the score counts. Blank lines and lines that begin with ``#`` are passed over.
+the score counts. Blank lines and lines that begin with ``#`` are passed over. Files may be packed
+by gzip or zstd, whatever they are called, and are read piece by piece.
 """
 
+from __future__ import annotations
+
+import gzip
 import os
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, Unpack
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
-from rankframe.checks import guarded
+from rankframe import checks
+from rankframe._frames import Frame, enter
 from rankframe.errors import RankingDataError
+from rankframe.table import with_rank
 
 Source: TypeAlias = str | os.PathLike[str]
 
-_RUN = r"^\x{feff}?\s*(?<user>\S+)\s+\S+\s+(?<item>\S+)\s+\S+\s+(?<score>\S+)(?:\s+\S+)?\s*$"
-_QRELS = r"^\x{feff}?\s*(?<user>\S+)\s+\S+\s+(?<item>\S+)\s+(?<relevance>\S+)\s*$"
-_PASSED_OVER = r"^\x{feff}?\s*(?:#.*)?$"
+# Fields are parted by what C's isspace says, as in trec_eval: a no-break space is part of an id.
+_GAP, _WORD = r"[ \t\n\r\f\v]", r"[^ \t\n\r\f\v]+"
+_USER = r"[^ \t\n\r\f\v#\x{feff}][^ \t\n\r\f\v]*"
+_PASSED_OVER = rf"^{_GAP}*(?:#.*)?$"
+
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_PIECE = 1 << 22
+#: What is packed, by the end of its name.
+PACKINGS: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+
+
+class _Form(NamedTuple):
+    """A kind of line: how it is told, its pattern, and the name and type of its value."""
+
+    told: str
+    pattern: str
+    value: str
+    dtype: pl.DataType
+    texts: tuple[str, ...] = ("user", "item")
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        return {**dict.fromkeys(self.texts, pl.String()), self.value: self.dtype}
+
+
+# a pattern that can match in one way only is matched in one go: twice as fast
+_HEAD = rf"^{_GAP}*(?<user>{_USER}){_GAP}+{_WORD}{_GAP}+(?<item>{_WORD}){_GAP}+"
+_RUN = _Form(
+    "user Q0 item rank score tag",
+    rf"{_HEAD}{_WORD}{_GAP}+(?<score>{_WORD})(?:{_GAP}+(?:{_WORD}{_GAP}*)?)?$",
+    "score",
+    pl.Float64(),
+)
+_QRELS = _Form(
+    "user 0 item relevance (a whole number)",
+    rf"{_HEAD}(?<relevance>{_WORD}){_GAP}*$",
+    "relevance",
+    pl.Int64(),
+)
+_SUBTOPICS = _Form(
+    "user subtopic item relevance (a whole number)",
+    rf"^{_GAP}*(?<user>{_USER}){_GAP}+(?<subtopic>{_WORD}){_GAP}+(?<item>{_WORD}){_GAP}+"
+    rf"(?<relevance>{_WORD}){_GAP}*$",
+    "relevance",
+    pl.Int64(),
+    ("user", "item", "subtopic"),
+)
 
 
 def scan_run(source: Source) -> pl.LazyFrame:
     """
-    Scan a TREC run file.
+    Scan a TREC run file, plain or packed by gzip or zstd.
 
     Parameters
     ----------
@@ -32,40 +85,74 @@ def scan_run(source: Source) -> pl.LazyFrame:
     Returns
     -------
     LazyFrame
-        user (String), item (String), score (Float64).
+        user (String), item (String), score (Float64), in the order of the lines.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     RankingDataError
-        When the plan runs, if a line is no line of a run; the message has the line's number.
+        When the plan runs, at the first line that is no line of a run, with its number; or if the
+        file cannot be unpacked.
+
+    Notes
+    -----
+    Reads ``user Q0 item rank score tag``, parted by any spaces and tabs; the tag may be missing.
+    A line of a plain or gzip file has less than 4 MB. A zstd file is unpacked by polars, which
+    holds its longest line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankframe import trec
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.run").write_text("q1 Q0 d7 1 0.5 bm25")
+    ...     trec.scan_run(Path(folder, "a.run")).collect()
+    shape: (1, 3)
+    ┌──────┬──────┬───────┐
+    │ user ┆ item ┆ score │
+    │ ---  ┆ ---  ┆ ---   │
+    │ str  ┆ str  ┆ f64   │
+    ╞══════╪══════╪═══════╡
+    │ q1   ┆ d7   ┆ 0.5   │
+    └──────┴──────┴───────┘
     """
-    return _scan(source, _RUN, "score", pl.Float64, "user Q0 item rank score tag")
+    return _scan(source, _RUN)
 
 
-def scan_qrels(source: Source) -> pl.LazyFrame:
+def scan_qrels(source: Source, *, subtopics: bool = False) -> pl.LazyFrame:
     """
-    Scan a TREC qrels file.
+    Scan a TREC qrels file, plain or packed by gzip or zstd.
 
     Parameters
     ----------
     source
         Path of the file.
+    subtopics
+        Take the second word of a line for the ``subtopic`` of the item, as diversity tasks do.
 
     Returns
     -------
     LazyFrame
-        user (String), item (String), relevance (Int64).
+        user (String), item (String), with ``subtopics`` subtopic (String), and relevance (Int64),
+        in the order of the lines.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     RankingDataError
-        When the plan runs, if a line is no line of qrels; the message has the line's number.
+        When the plan runs, at the first line that is no line of qrels, with its number; or if the
+        file cannot be unpacked.
+
+    Notes
+    -----
+    Reads ``user 0 item relevance``, parted by any spaces and tabs; the second word is a subtopic
+    in the qrels of diversity tasks only.
     """
-    return _scan(source, _QRELS, "relevance", pl.Int64, "user 0 item relevance (a whole number)")
+    checks.check_flag("subtopics", subtopics)
+    return _scan(source, _SUBTOPICS if subtopics else _QRELS)
 
 
 def read_run(source: Source) -> pl.DataFrame:
@@ -73,27 +160,272 @@ def read_run(source: Source) -> pl.DataFrame:
     return scan_run(source).collect()
 
 
-def read_qrels(source: Source) -> pl.DataFrame:
+def read_qrels(source: Source, *, subtopics: bool = False) -> pl.DataFrame:
     """Read a TREC qrels file; see :func:`scan_qrels`."""
-    return scan_qrels(source).collect()
+    return scan_qrels(source, subtopics=subtopics).collect()
 
 
-def _scan(
-    source: Source, pattern: str, value: str, dtype: type[pl.DataType], form: str
-) -> pl.LazyFrame:
+def write_run(
+    run: Frame, path: Source, *, tag: str = "rankframe", **columns: Unpack[checks.Columns]
+) -> None:
+    """
+    Write a TREC run file.
+
+    Parameters
+    ----------
+    run
+        One row for each item of each list: user, item, and score or rank. A row without a score
+        (null or NaN), or without a rank where there are ranks, was not retrieved: it is left out.
+    path
+        Path of the file; what ends in ``.gz`` is packed by gzip, in ``.zst`` or ``.zstd`` by zstd.
+    tag
+        Name of the run, one word.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, where they
+        are not called so.
+
+    Raises
+    ------
+    RankingDataError
+        If the run breaks a rule (see ``check``), an id is no word that TREC files can hold, or
+        the ranks are not those that a reader of the file makes from the scores.
+    ValueError
+        If the tag is not one word.
+
+    Notes
+    -----
+    Rows keep their order. Scores are written as 64-bit floats with all their digits, so
+    :func:`read_run` gives the very numbers back, and ids as text. A run with ranks and no scores
+    gets −rank as its score.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankframe import trec
+    >>> run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "score": [0.1, 0.25]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trec.write_run(run, Path(folder, "a.run"), tag="bm25")
+    ...     print(Path(folder, "a.run").read_text(), end="")
+    1 Q0 7 2 0.1 bm25
+    1 Q0 8 1 0.25 bm25
+    """
+    if tag.split() != [tag]:
+        msg = f"tag must be one word, not {tag!r}"
+        raise ValueError(msg)
+    table = checks.read_run(enter(run, "run").collect(), (), columns)
+    checks.raise_first_broken([table])
+    given = pl.lit(None) if table.rank is None else checks.as_rank(table.rank)
+    scored = table.score or "score"
+    score = pl.col(scored) if scored in table.schema else -given
+    lists = table.frame.select(*_words(table), score=score, given=given)
+    if table.rank is not None:
+        lists = lists.filter(pl.col("given").is_not_null())
+    ranked = with_rank(lists, ties="expected" if table.tied else "item").collect()
+    _check_order(ranked, table)
+    lines = ranked.filter(pl.col("rank").is_not_null()).select(
+        "user",
+        pl.lit("Q0").alias("Q0"),
+        "item",
+        "rank",
+        pl.col("score").cast(pl.Float64),
+        pl.lit(tag).alias("tag"),
+    )
+    _write(lines, path)
+
+
+def write_qrels(truth: Frame, path: Source, **columns: Unpack[checks.Columns]) -> None:
+    """
+    Write a TREC qrels file.
+
+    Parameters
+    ----------
+    truth
+        One row for each judged item: user, item, relevance (whole numbers or booleans; without
+        the column it is 1 in every row).
+    path
+        Path of the file; what ends in ``.gz`` is packed by gzip, in ``.zst`` or ``.zstd`` by zstd.
+    **columns
+        ``user=``, ``item=``, ``relevance=``: the columns that play these roles, where they are
+        not called so.
+
+    Raises
+    ------
+    RankingDataError
+        If the truth breaks a rule (see ``check``), an id is no word that TREC files can hold, or
+        a relevance is no whole number.
+
+    Notes
+    -----
+    Rows keep their order; :func:`read_qrels` gives them back, ids as text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankframe import trec
+    >>> truth = pl.DataFrame({"user": [1, 1], "item": [7, 8], "relevance": [2, 0]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trec.write_qrels(truth, Path(folder, "a.qrels"))
+    ...     print(Path(folder, "a.qrels").read_text(), end="")
+    1 0 7 2
+    1 0 8 0
+    """
+    table = checks.read_truth(enter(truth, "truth").collect(), (), columns)
+    checks.raise_first_broken([table])
+    given = pl.lit(1) if table.relevance is None else pl.col(table.relevance)
+    judged = table.frame.select(
+        *_words(table), given=given, relevance=given.cast(pl.Int64, strict=False)
+    ).collect()
+    wrong = judged.filter(pl.col("relevance").ne_missing(pl.col("given").cast(pl.Float64)))
+    if not wrong.is_empty():
+        row = checks.shown(wrong.select("user", "item", relevance="given").head(1))
+        msg = (
+            f"truth, column {table.relevance!r}: a TREC file holds whole numbers. "
+            f"Offending row: {row}"
+        )
+        raise RankingDataError(msg)
+    _write(judged.select("user", pl.lit(0).alias("0"), "item", "relevance"), path)
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _scan(source: Source, form: _Form) -> pl.LazyFrame:
     path = Path(source)
-    if not path.is_file():
-        msg = f"no such file: {path}"
-        raise FileNotFoundError(msg)
-    lines = pl.scan_lines(path, row_index_name="number", row_index_offset=1, glob=False)
-    lines = lines.filter(~pl.col("line").str.contains(_PASSED_OVER))
-    rows = lines.with_columns(pl.col("line").str.extract_groups(pattern).alias("fields"))
-    rows = rows.unnest("fields").with_columns(pl.col(value).cast(dtype, strict=False))
-    bad = rows.filter(pl.col(value).is_null())
+    with path.open("rb"):  # tell at once if there is no such file
+        pass
 
-    def explain() -> None:
-        number, line = bad.select("number", "line").head(1).collect().row(0)
-        msg = f"{path.name}, line {number}: it is not of the form '{form}': {line!r}"
+    def batches(
+        columns: list[str] | None, predicate: pl.Expr | None, most: int | None, _: int | None
+    ) -> Iterator[pl.DataFrame]:
+        left = most
+        for rows in _rows(path, form):
+            wanted = rows.slice(0, left)
+            left = None if left is None else left - len(wanted)
+            wanted = wanted if predicate is None else wanted.filter(predicate)
+            yield wanted if columns is None else wanted.select(columns)
+            if left == 0:
+                return
+
+    return register_io_source(batches, schema=form.schema, is_pure=True)
+
+
+def _rows(path: Path, form: _Form) -> Iterator[pl.DataFrame]:
+    """Read a file piece by piece; what is wrong with it is told in our words."""
+    try:
+        for piece, first in _pieces(path):
+            try:
+                yield from _parsed(path, form, piece, first)
+            except pl.exceptions.ComputeError:
+                _raise_if_no_text(path, piece, first)
+                raise
+    except (EOFError, OSError, zlib.error, pl.exceptions.PolarsError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the system's: the file is gone, or a disk is broken
+        msg = f"{path.name}: it cannot be read to its end: {error}"
+        raise RankingDataError(msg) from None
+
+
+def _pieces(path: Path) -> Iterator[tuple[bytes | Path, int]]:
+    """
+    Cut a file at ends of lines; each piece comes with the number of its first line.
+
+    Polars cannot be told to stop in an endless line, so it is given pieces. Each begins with the
+    line end before it: what looks like a packed file to polars is then still text.
+    """
+    with path.open("rb") as file:
+        start = file.read(len(_ZSTD))
+    if start == _ZSTD:  # the standard library unpacks it from Python 3.14 on only
+        yield path, 1
+        return
+    rest, number = b"\n", 0
+    with gzip.open(path) if start.startswith(_GZIP) else path.open("rb") as file:
+        while more := file.read(_PIECE):
+            piece = rest + more
+            end = piece.rfind(b"\n")
+            if end == 0 and len(piece) > _PIECE:
+                raise _bad_line(path, number + 1, f"it is longer than {_PIECE >> 20} MB")
+            yield piece[:end], number
+            number += piece.count(b"\n", 0, end)
+            rest = piece[end:]
+    yield rest, number
+
+
+def _parsed(path: Path, form: _Form, piece: bytes | Path, first: int) -> Iterator[pl.DataFrame]:
+    lines = pl.scan_lines(piece, row_index_name="number", row_index_offset=first, glob=False)
+    lines = lines.with_columns(pl.col("line").str.strip_prefix("\ufeff"))
+    fields = pl.col("line").str.extract_groups(form.pattern).alias("fields")
+    value = pl.col(form.value).cast(form.dtype, strict=False)
+    rows = lines.with_columns(fields).unnest("fields").with_columns(value)
+    bad = pl.col(form.value).is_null()
+    rows = rows.filter(~bad | ~pl.col("line").str.contains(_PASSED_OVER))
+    for batch in rows.collect_batches(engine="streaming"):
+        for number, line in batch.filter(bad).select("number", "line").iter_rows():
+            told = f"it is not of the form '{form.told}': {line[:200]!r}"
+            raise _bad_line(path, number, told)
+        yield batch.select(*form.schema)
+
+
+def _raise_if_no_text(path: Path, piece: bytes | Path, first: int) -> None:
+    if isinstance(piece, bytes):
+        try:
+            piece.decode()
+        except UnicodeDecodeError as error:
+            number = first + piece.count(b"\n", 0, error.start)
+            raise _bad_line(path, number, f"it is not UTF-8 text: {error.reason}") from None
+
+
+def _bad_line(path: Path, number: int, told: str) -> RankingDataError:
+    return RankingDataError(f"{path.name}, line {number}: {told}")
+
+
+# ------------------------------------------------------------------ writing
+
+
+def _words(table: checks.Table) -> list[pl.Expr]:
+    """Give the ids as text, if TREC files can hold them."""
+    for role, name, pattern in (("user", table.user, _USER), ("item", table.item, _WORD)):
+        if isinstance(table.schema[name], pl.Binary | pl.Duration):
+            msg = f"{table.name}, column {name!r}: TREC files hold text, so cast it to pl.String"
+            raise RankingDataError(msg)
+        text = pl.col(name).cast(pl.String)
+        held = text.str.contains(f"^{pattern}$")
+        odd = table.frame.filter(~held).select(table.user, table.item).head(1).collect()
+        if not odd.is_empty():
+            msg = (
+                f"{table.name}, column {name!r}: {role}s of a TREC file are words without white "
+                f"space{', and begin with no #' if role == 'user' else ''}. "
+                f"Offending row: {checks.shown(odd)}"
+            )
+            raise RankingDataError(msg)
+    return [
+        pl.col(table.user).cast(pl.String).alias("user"),
+        pl.col(table.item).cast(pl.String).alias("item"),
+    ]
+
+
+def _check_order(ranked: pl.DataFrame, table: checks.Table) -> None:
+    """Check that the ranks given are those that the scores make."""
+    wrong = ranked.filter(
+        pl.col("given").is_not_null() & pl.col("given").ne_missing(pl.col("rank"))
+    )
+    if not wrong.is_empty():
+        row = wrong.select("user", "item", "score", rank="given", made="rank").head(1)
+        msg = (
+            f"run, column {table.rank!r}: TREC files are ranked by score (ties by item, "
+            f"descending; no gaps), which makes another rank of it. "
+            f"Offending row: {checks.shown(row)}"
+        )
         raise RankingDataError(msg)
 
-    return guarded(rows.select("user", "item", value), [bad.select(suspect=pl.len() > 0)], explain)
+
+def _write(lines: pl.DataFrame, path: Source) -> None:
+    lines.write_csv(
+        Path(path),
+        include_header=False,
+        separator=" ",
+        quote_style="never",
+        compression=PACKINGS.get(Path(path).suffix.lower(), "uncompressed"),
+        check_extension=False,
+    )

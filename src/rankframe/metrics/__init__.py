@@ -6,5 +6,6 @@ the namespaces and the invariant tests find it. What the columns mean is told in
 """
 
 from rankframe.metrics.core import *  # noqa: F403
+from rankframe.metrics.diversity import *  # noqa: F403
 from rankframe.metrics.models import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403

@@ -19,6 +19,7 @@ from rankframe.metrics.words import (
     floored_geometric_mean,
     found,
     gain_sum,
+    ideal_gain_sum,
     listed,
     n,
     precisions,
@@ -45,6 +46,14 @@ __all__ = [
 
 
 _DEEPEST_PERFECT = 1_000_000
+
+
+def _trec_beta(squared: str) -> str:
+    """Read trec_eval's ``set_F.b``, where b = β²."""
+    if float(squared) < 0:
+        msg = f"set_F.{squared}: b, the square of β, must be a number from 0"
+        raise ValueError(msg)
+    return f"f(beta={sqrt(float(squared))!r})"
 
 
 def _trec_gains(pairs: str) -> str:
@@ -154,7 +163,7 @@ def recall_at(
         "f{}": "f(beta={})",
         "f{}@{}": "f(beta={})@{}",
         "set_F": "f1",
-        "set_F.{}": lambda squared: f"f(beta={sqrt(float(squared))!r})",
+        "set_F.{}": _trec_beta,
     },
 )
 def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
@@ -481,9 +490,10 @@ def ndcg_at(
 
     Notes
     -----
-    Reads ``relevance``, ``rank`` and ``ideal_rank``, and ``returned_ideal_rank`` or ``top_grade``
-    for these ideals; ``relevant_at`` touches the binary gain alone. Järvelin and Kekäläinen,
-    *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``, ``ndcg_cut_k``.
+    Reads ``relevance``, ``rank``, ``ideal_place`` and ``ideal_relevance``, and ``ideal_rank``,
+    ``returned_ideal_rank`` or ``top_grade`` for other ideals; ``relevant_at`` touches the binary
+    gain alone. Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``,
+    ``ndcg_cut_k``.
 
     Examples
     --------
@@ -494,7 +504,7 @@ def ndcg_at(
     0.3066
     """
     _check_base(base)
-    best = gain_sum(gain, discount_down_to(k, pl.col("ideal_rank"), base))
+    best = ideal_gain_sum(gain, k, base)
     divisor = {
         "truth": lambda: best,
         "returned": lambda: gain_sum(

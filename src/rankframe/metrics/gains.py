@@ -33,10 +33,26 @@ def of_gain(column: str, gain: Gain) -> str:
 
 def stop_chance(max_grade: str) -> pl.Expr:
     """Chance that a reader stops at a row, (2^g − 1) / 2^max; NaN for a grade above the maximum."""
-    top = pl.col("top_grade") if max_grade == "top" else pl.lit(float(max_grade))
-    grade = pl.col("relevance").cast(pl.Float64).clip(lower_bound=0)
+    top = top_of(max_grade)
+    grade = _relevance.cast(pl.Float64).clip(lower_bound=0)
     chance = (pl.lit(2.0).pow(grade) - 1) / pl.lit(2.0).pow(top)
     return pl.when(grade <= top).then(chance).otherwise(float("nan"))
+
+
+def usefulness(max_grade: str) -> pl.Expr:
+    """The grade of a row as a share of the highest; NaN for a grade above the maximum."""
+    grade, top = gain_of("linear"), top_of(max_grade)
+    return pl.when(grade <= top).then(grade / top).otherwise(float("nan"))
+
+
+def top_of(max_grade: str) -> pl.Expr:
+    """The highest grade of the scale: a number, or ``"top"`` for that of the whole truth."""
+    return pl.col("top_grade") if max_grade == "top" else pl.lit(float(max_grade))
+
+
+def need(goals: float, max_grade: str, gains: pl.Expr) -> pl.Expr:
+    """What INST's reader wants at a rank: rank − 1 + 2·goals − the usefulness of what is above."""
+    return pl.col("rank") - 1 + 2 * goals - (gains - gain_of("linear")) / top_of(max_grade)
 
 
 def discount(position: pl.Expr, base: float | None = None) -> pl.Expr:

@@ -5,32 +5,46 @@ from typing import Literal
 import polars as pl
 
 from rankframe.labels import Gain, as_text, labelled
-from rankframe.metrics.gains import stop_chance
+from rankframe.metrics.gains import gain_of, need, stop_chance, top_of, usefulness
 from rankframe.metrics.words import (
     R,
     blended_ratio,
     blended_ratios,
     certain,
+    check_persistence,
     count_within,
+    found,
     hits,
     judged,
     listed,
     misplaced,
+    n,
+    places_left,
     rank,
     relevance,
+    relevant,
     share,
+    shared_gains,
     where_relevant,
     within,
 )
 
 __all__ = [
     "auc",
+    "average_recall_at",
+    "compatibility",
     "err_at",
+    "graded_average_precision",
+    "insq_at",
+    "inst_at",
     "judged_at",
+    "lauc_at",
     "nerr_at",
     "o_measure",
     "p_measure",
     "p_plus",
+    "pap_at",
+    "pauc_at",
     "q_measure",
 ]
 
@@ -275,6 +289,162 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     return where_relevant(down.mean().fill_null(0.0))
 
 
+@labelled("gap")
+def graded_average_precision(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
+    """
+    Graded average precision: Σ over the items at rank ≤ k of shared gain / rank, / Σ gain.
+
+    The shared gain at an item is the sum, over the items at or above, of the smaller gain of the
+    two. It is the average precision one expects who does not know from which grade on an item is
+    relevant to the user: each grade adds the weight of its threshold to the gain.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list. All items of grade > 0 divide, whatever k.
+    gain
+        ``"linear"`` = the grade: equal weights of the thresholds 1, 2, …; ``"exponential"`` =
+        2^grade − 1; or a mapping from each grade to the weight of all thresholds up to it:
+        weights of .5, .3 and .2 are ``{1: .5, 2: .8, 3: 1}``.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``gap@k``; with one grade it is average precision. Null for a user
+        without an item of gain > 0.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or ``gain`` is unknown or not allowed.
+
+    Notes
+    -----
+    Reads ``relevance``, ``rank`` and ``shared``; ``relevant_at`` does not touch gains. Robertson,
+    Kanoulas and Yilmaz, *SIGIR* 2010.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, 2]})
+    >>> round(judged.rank.evaluate(rf.graded_average_precision()).item(0, "gap"), 4)
+    0.8333
+    """
+    gains = gain_of(gain)
+    # + 0·gain: a grade without a gain (NaN) must show wherever it stands
+    ratio = (shared_gains(gain, k) + 0.0 * gains).sum() / gains.sum()
+    return pl.when(gains.sum() != 0).then(ratio.clip(upper_bound=1))
+
+
+@labelled("insq")
+def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None = None) -> pl.Expr:
+    """
+    INSQ: Σ u / (rank − 1 + 2T)² over the items at rank ≤ k / Σ 1 / (i − 1 + 2T)² over i = 1 … k.
+
+    A reader with T goals goes on from rank i with the chance ((i − 1 + 2T) / (i + 2T))², found or
+    not; u = grade / max_grade.
+
+    Parameters
+    ----------
+    k
+        The rank where every reader stops; None: the list goes on without an end.
+    goals
+        T, how many items the reader hopes to find, ≥ 0.5.
+    max_grade
+        The highest grade of the scale; None takes the highest grade in the truth.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``insq@k``. Null for a user without an item of grade > 0.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, T < 0.5, or ``max_grade`` is no number from 0. A grade
+        above ``max_grade`` is a RankingDataError.
+
+    Notes
+    -----
+    Reads ``relevance``, ``rank`` and ``top_grade``. Moffat, Scholer and Thomas, *ADCS* 2012;
+    cwl_eval's is ``insq@1000``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, 0]})
+    >>> round(judged.rank.evaluate(rf.insq_at(2)).item(0, "insq@2"), 4)
+    0.6923
+    """
+    _check_goals(goals)
+    useful = _useful(max_grade)
+    weight = 1 / (rank - 1 + 2 * goals).pow(2)
+    whole = _inverse_squares(pl.lit(2.0 * goals))
+    if k is not None:
+        whole -= _inverse_squares(pl.lit(2.0 * goals + k))
+    return _share_of_reading(_over_list(useful * weight, k, useful) / whole)
+
+
+@labelled("inst")
+def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None = None) -> pl.Expr:
+    """
+    INST: Σ u·reached over the items at rank ≤ k / Σ reached over the ranks 1 … k.
+
+    A reader with T goals goes on from rank i with the chance ((w − 1) / w)², w = i + 2T − Σ u down
+    to i: what is found brings the end nearer. A rank is reached with the product of the chances
+    above; u = grade / max_grade.
+
+    Parameters
+    ----------
+    k
+        The rank where every reader stops; None: the list goes on without an end.
+    goals
+        T, how many items the reader hopes to find, ≥ 0.5.
+    max_grade
+        The highest grade of the scale; None takes the highest grade in the truth.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``inst@k``. Null for a user without an item of grade > 0.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, T < 0.5, or ``max_grade`` is no number from 0. A grade
+        above ``max_grade`` is a RankingDataError.
+
+    Notes
+    -----
+    Reads ``relevance``, ``rank``, ``top_grade``, ``gains`` and ``eagerness``. Moffat, Bailey,
+    Scholer and Thomas, *ADCS* 2015; cwl_eval's is ``inst@1000``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [1, 0]})
+    >>> round(judged.rank.evaluate(rf.inst_at(2)).item(0, "inst@2"), 4)
+    0.8
+    """
+    _check_goals(goals)
+    scale = "top" if max_grade is None else as_text(max_grade)
+    gains, useful = pl.col("gains"), _useful(max_grade)
+    needed = need(goals, scale, gains)
+    # at a distance w from a hit, with nothing found in between, a rank is reached with force / w²
+    force = (2 * goals * pl.col(f"eagerness({as_text(goals)};{scale})")).pow(2)
+    force_after = force * (1 - useful / needed).pow(2)
+    reached = force / needed.pow(2)
+    # the sum over all ranks, stretch by stretch between the hits
+    start = (2.0 * goals) ** 2 * _inverse_squares(pl.lit(2.0 * goals))
+    turn = force_after * _inverse_squares(needed + 1 - useful) - force * _inverse_squares(
+        needed + 1
+    )
+    whole = start + _over_list(turn, k, useful)
+    if k is not None:
+        inside = (relevance > 0) & (rank <= k)
+        last = force_after.filter(inside).min().fill_null((2.0 * goals) ** 2)
+        satisfied = (gains / top_of(scale)).filter(inside).max().fill_null(0.0)
+        whole -= last * _inverse_squares(k + 2.0 * goals - satisfied)
+    return _share_of_reading(_over_list(useful * reached, k, useful) / whole)
+
+
 @labelled("judged")
 def judged_at(k: int) -> pl.Expr:
     """
@@ -351,6 +521,217 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
     return in_order if only_hits == "null" else in_order.when(certain(k) > 0).then(1.0)
 
 
+@labelled("pauc")
+def pauc_at(k: int) -> pl.Expr:
+    """
+    Partial AUC: the share of pairs of a relevant item and one of the first k misses in order.
+
+    Parameters
+    ----------
+    k
+        How many misses count, from the top. A list with fewer is taken to go on with misses.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``pauc@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank`` and ``hits``. Budhiraja, Hiranandani, Yarrabelly, Choure,
+    Koyejo and Jain, *arXiv* 2001.10495, 2020; RecTools: ``PartialAUC``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.pauc_at(2)).item(0, "pauc@2")
+    0.25
+    """
+    return where_relevant(_misses_below(k, within(None)) / (float(k) * R))
+
+
+@labelled("pap")
+def pap_at(k: int) -> pl.Expr:
+    """
+    pAp: the share of pairs of one of the first k relevant items and of the first k misses in order.
+
+    It is partial AUC and precision in one: the first min(k, R) relevant items count.
+
+    Parameters
+    ----------
+    k
+        How many misses count, from the top, and how many relevant items at most. A list with fewer
+        misses is taken to go on with misses.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``pap@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank`` and ``hits``. Budhiraja, Hiranandani, Yarrabelly, Choure,
+    Koyejo and Jain, *arXiv* 2001.10495, 2020; RecTools: ``PAP``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.pap_at(1)).item(0, "pap@1")
+    0.0
+    """
+    some = within(None) & (hits <= k)
+    return where_relevant(_misses_below(k, some) / (float(k) * pl.min_horizontal(R, k)))
+
+
+@labelled("lauc")
+def lauc_at(k: int, *, collection: int) -> pl.Expr:
+    """
+    Limited AUC: the share of pairs of a hit at rank ≤ k and a miss in order / min(k, R).
+
+    All items that could be recommended and are not relevant are misses, listed or not.
+
+    Parameters
+    ----------
+    k
+        Cut-off.
+    collection
+        How many items could be recommended to a user. Elliot's LAUC takes the items of the
+        catalogue, less those the user had in training, plus 1.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``lauc(collection=1000)@k``. Null for a user without a relevant
+        item, or without a miss.
+
+    Raises
+    ------
+    ValueError
+        If k or ``collection`` is no whole number from 1. A collection that does not hold the
+        user's relevant items and the misses above the hits is a RankingDataError.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank`` and ``hits``. Schröder, Thiele and Lehner,
+    *UCERSTI* 2011; the formula is Elliot's.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.lauc_at(2, collection=6)).item(0, "lauc(collection=6)@2")
+    0.375
+    """
+    misses, above = float(collection) - R, (rank - hits).filter(within(k))
+    in_order = (found(k) - above.sum() / misses) / pl.min_horizontal(R, k)
+    holds = above.max().fill_null(0) <= misses
+    value = pl.when(holds).then(pl.when(misses > 0).then(in_order)).otherwise(float("nan"))
+    return where_relevant(value)
+
+
+@labelled("average_recall", aliases={"mar": "average_recall", "ar": "average_recall"})
+def average_recall_at(k: int) -> pl.Expr:
+    """
+    Average recall: the mean of recall@1, recall@2, … recall@k.
+
+    Parameters
+    ----------
+    k
+        The last cut-off.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``average_recall@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1.
+
+    Notes
+    -----
+    Reads ``relevant`` and ``rank``. Elliot: ``MAR``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.average_recall_at(4)).item(0, "average_recall@4")
+    0.375
+    """
+    return where_relevant(places_left(k).filter(relevant).sum() / (float(k) * R))
+
+
+@labelled("compatibility", aliases={"compat": "compatibility"})
+def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "ideal") -> pl.Expr:
+    """
+    Compatibility: rank-biased overlap with the nearest ideal list / that of this list with itself.
+
+    The ideal lists have the items of grade > 0, the highest grades first; the nearest has equal
+    grades in the order of the user's list. The overlap at a depth d, items that both lists have in
+    their first d / d, is weighed by p^(d − 1), down to the end of the longer list.
+
+    Parameters
+    ----------
+    p
+        Persistence: the chance that a reader goes on to the next depth, 0 < p < 1.
+    divide_by
+        ``"ideal"``: the overlap of the ideal list with itself, which is less than 1 where the
+        ideal list ends first; ``"weights"``: their sum, which makes it plain rank-biased overlap.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``compatibility``. Null for a user without an item of grade > 0.
+
+    Raises
+    ------
+    ValueError
+        If p is not between 0 and 1, or ``divide_by`` is unknown.
+
+    Notes
+    -----
+    Reads ``relevance``, ``retrieved``, ``graded``, ``common_weight`` and ``ideal_weight``. Clarke,
+    Vtyurina and Smucker, *ACM TOIS* 39(3), 2021; ir_measures: ``Compat``. ``rbo`` compares two
+    runs.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2], "relevance": [0, 1]})
+    >>> round(judged.rank.evaluate(rf.compatibility(0.5)).item(0, "compatibility(p=0.5)"), 4)
+    0.2
+    """
+    check_persistence(p)
+    common, ideal = (pl.col(f"{of}_weight({as_text(p)})").sum() for of in ("common", "ideal"))
+    depth = pl.max_horizontal(n, pl.col("graded").max())
+    weights = (1 - pl.lit(p).pow(depth)) / (1 - p)
+    overlap, best = common / weights, ideal / weights
+    value = overlap / best if divide_by == "ideal" else overlap
+    return pl.when((relevance > 0).any()).then(value.clip(upper_bound=1))  # the sums round
+
+
+def _misses_below(k: int, items: pl.Expr) -> pl.Expr:
+    """Number of pairs of one of the items and one of the first k misses, the miss below."""
+    return (float(k) - (rank - hits)).clip(lower_bound=0).filter(items).sum()
+
+
 def _err(position: pl.Expr, survival: str, k: int | None, max_grade: float | None) -> pl.Expr:
     stop = stop_chance("top" if max_grade is None else as_text(max_grade))
     column = survival if max_grade is None else f"{survival}({as_text(max_grade)})"
@@ -358,3 +739,34 @@ def _err(position: pl.Expr, survival: str, k: int | None, max_grade: float | Non
     inside = position.is_not_null() if k is None else position <= k
     total = pl.when(inside).then(reached).otherwise(0.0 * stop).sum()
     return pl.when((relevance > 0).any()).then(total)
+
+
+def _useful(max_grade: float | None) -> pl.Expr:
+    return usefulness("top" if max_grade is None else as_text(max_grade))
+
+
+def _share_of_reading(ratio: pl.Expr) -> pl.Expr:
+    return pl.when((relevance > 0).any()).then(ratio.clip(upper_bound=1))  # the sums round
+
+
+def _over_list(value: pl.Expr, k: int | None, grade: pl.Expr) -> pl.Expr:
+    """Σ value over the items of grade > 0 at rank ≤ k."""
+    inside = (relevance > 0) & (rank.is_not_null() if k is None else rank <= k)
+    # 0·grade, not 0: a grade above the scale (NaN) must show wherever it stands
+    return pl.when(inside).then(value).otherwise(0.0 * grade).sum()
+
+
+def _inverse_squares(start: pl.Expr) -> pl.Expr:
+    """Give Σ 1/(start + i)² over i = 0, 1, …, the trigamma function, for start ≥ 1."""
+    shift = 12  # from there on the asymptotic series is exact to the last digits
+    head = pl.sum_horizontal([(start + i).pow(-2) for i in range(shift)])
+    y = 1 / (start + shift)
+    square = y * y
+    series = 1 / 6 - square * (1 / 30 - square * (1 / 42 - square * (1 / 30 - square * 5 / 66)))
+    return head + y + square / 2 + y * square * series
+
+
+def _check_goals(goals: float) -> None:
+    if goals < 0.5:  # the reader of INSQ and INST would go on with a chance above 1
+        msg = f"goals must be a number from 0.5, not {goals}"
+        raise ValueError(msg)

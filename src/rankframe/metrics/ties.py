@@ -74,6 +74,21 @@ def blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
     return (ratios.list.sum() / tied).filter(relevant).sum()
 
 
+def shared_gains(gain: Gain, k: int | None) -> pl.Expr:
+    """Expected shared gain / position of the item, 0 below k."""
+    own, inside = gain_of(gain), pl.col(of_gain("tied_shared", gain))
+    others = pl.when(tied > 1).then((inside - own) / (tied - 1)).otherwise(0.0)
+    start = pl.col(of_gain("shared_above", gain)) + own - block * others
+    sum_over_block = others * _places(k) + start * _harmonic(block, _places(k))
+    return (sum_over_block / tied).fill_null(0.0)
+
+
+def places_left(k: int) -> pl.Expr:
+    """Expected number of cut-offs from the item's position to k."""
+    places = _places(k)
+    return places * ((k - block + 1) - (places - 1) / 2) / tied
+
+
 def level_gains() -> pl.Expr:
     """Σ gain · discount · level weight, in expectation."""
     discounts = pl.int_ranges(block, block + tied).list.eval(discount(pl.element()))

@@ -9,6 +9,7 @@ from rankframe.metrics.core import ndcg_at
 from rankframe.metrics.gains import gain_of
 from rankframe.metrics.words import (
     R,
+    check_persistence,
     count_within,
     floored_geometric_mean,
     found,
@@ -458,7 +459,7 @@ def rank_biased_precision(
     >>> judged.rank.evaluate(rf.rank_biased_precision(0.5)).item(0, "rbp(p=0.5)")
     0.625
     """
-    _check_persistence(p)
+    check_persistence(p)
     grade = gain_of("binary" if gain == "binary" else "linear")
     top = pl.col("top_grade").max() if max_grade is None else pl.lit(float(max_grade))
     top = {"binary": pl.lit(1.0), "graded": top, "user": grade.max()}[gain]
@@ -508,7 +509,7 @@ def rank_biased_residual(
     >>> judged.rank.evaluate(rf.rank_biased_residual(0.5)).item(0, "rbp_residual(p=0.5)")
     0.5
     """
-    _check_persistence(p)
+    check_persistence(p)
     residual = 1 - persistence(p).filter(judged).sum()
     if counts == "always":
         return residual
@@ -677,9 +678,3 @@ def _interpolated(recall: float, points: str) -> pl.Expr:
     halves_up = pl.when(level - level.floor() >= 0.5).then(level.ceil()).otherwise(level.floor())
     need = halves_up if points == "nearest" else (level + 0.9).floor()
     return (hits / rank).filter(within(None) & (hits >= need)).max().fill_null(0.0)
-
-
-def _check_persistence(p: float) -> None:
-    if not 0 < p < 1:
-        msg = f"p must be a number between 0 and 1, not {p}"
-        raise ValueError(msg)

@@ -112,6 +112,19 @@ def blended_ratio(beta: float, gain: Gain) -> pl.Expr:
     return (hits + beta * gains) / (rank + beta * ideal)
 
 
+@expected_as(ties.shared_gains)
+def shared_gains(gain: Gain, k: int | None) -> pl.Expr:
+    """Shared gain / rank, at a rank; 0 below k."""
+    shared = pl.col(of_gain("shared", gain))
+    return pl.when(_inside(rank, k)).then(shared / rank).otherwise(0.0)
+
+
+@expected_as(ties.places_left)
+def places_left(k: int) -> pl.Expr:
+    """Number of cut-offs from the item's rank to k."""
+    return pl.when(rank <= k).then(float(k) - rank + 1)
+
+
 @expected_as(ties.level_gains)
 def level_gains() -> pl.Expr:
     """Σ gain · discount · level weight."""
@@ -148,6 +161,14 @@ def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
     return (gain_of(gain) * weight).sum()
 
 
+def ideal_gain_sum(gain: Gain, k: int | None, base: float | None = None) -> pl.Expr:
+    """Σ gain·discount over the first k places of the ideal list."""
+    place, grade = pl.col("ideal_place"), pl.col("ideal_relevance")
+    binary = (place <= total).cast(pl.Float64)  # the first R places hold the relevant items
+    gains = binary if gain == "binary" else gain_of(gain, grade)
+    return (gains * discount_down_to(k, place, base)).sum()
+
+
 def discount_down_to(k: int | None, position: pl.Expr, base: float | None = None) -> pl.Expr:
     """The discount of a position, 0 below k."""
     return pl.when(_inside(position, k)).then(discount(position, base)).otherwise(0.0)
@@ -175,6 +196,13 @@ floored_geometric_mean = Aggregate(of_each=_floored_logarithm, back=pl.Expr.exp)
 def where_relevant(value: pl.Expr) -> pl.Expr:
     """Null for a user without a relevant item: 0/0 is not 0."""
     return pl.when(relevant.any()).then(value)
+
+
+def check_persistence(p: float) -> None:
+    """Check the chance that a reader goes on to the next item."""
+    if not 0 < p < 1:
+        msg = f"p must be a number between 0 and 1, not {p}"
+        raise ValueError(msg)
 
 
 def _inside(position: pl.Expr, k: ties.Cut) -> pl.Expr:

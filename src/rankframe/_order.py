@@ -1,0 +1,93 @@
+"""The order inside lists by packed numbers: what is done for speed sits here.
+
+List and place make one 128-bit number, exact for 64-bit ids whatever their values. One sort by it
+puts every list in order, and positions are differences of row numbers.
+"""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+_KEY, _ROW = "__rankframe_key", "__rankframe_row"
+_START, _BLOCK = "__rankframe_start", "__rankframe_block"
+_SCORE, _TIE, _ALONE = "__rankframe_score", "__rankframe_tie", "__rankframe_alone"
+_HALF = 1 << 64  # the list makes the upper half of a packed number, the order in it the lower
+_LAST = (1 << 63) - 1
+
+_row = pl.col(_ROW).cast(pl.Int64)
+_position = _row - pl.col(_START) + 1
+
+
+def in_rank_order(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """Sort the lists by rank, null last; add ``ideal_place`` and ``ideal_relevance``."""
+    # 1 M users × 10: 0.75 of the CPU time of a bare join of run and truth, windows take 1.16
+    ordered = _ordered(rows, keys, (pl.col("rank") - 1).fill_null(_LAST))
+    relevance = pl.col("relevance").cast(pl.Float64)
+    grade = pl.when(relevance > 0).then(relevance).otherwise(0.0)
+    number = grade.reinterpret(dtype=pl.Int64)  # in the order of the grades
+    start = pl.col(_START).cast(pl.Int128) * _HALF
+    best_first = start - (start - number).sort()  # numbers alone: every list stays in its place
+    ideal = best_first.cast(pl.Int64).reinterpret(dtype=pl.Float64)
+    placed = ordered.with_columns(ideal_place=_position, ideal_relevance=ideal)
+    return placed.drop(_KEY, _ROW, _START)
+
+
+def with_positions(
+    rows: pl.LazyFrame, keys: Sequence[str], score: pl.Expr, tie: pl.Expr
+) -> pl.LazyFrame:
+    """Add ``rank``, the position in the list by score, then tie: both descending, null last."""
+    # 100 k users × 100 items: 1.9 of the CPU time of that join, a window over all rows takes 5
+    given = rows.with_columns(score.alias(_SCORE), tie.alias(_TIE))
+    number = -_number(pl.col(_SCORE).cast(pl.Float64))
+    ordered = _ordered(given, keys, number.fill_null(_LAST))
+    new = (_row == pl.col(_START)) | (pl.col(_KEY) != pl.col(_KEY).shift(1, fill_value=0))
+    ordered = ordered.with_columns(_first(new).alias(_BLOCK))
+    # only rows whose numbers are equal need to be told apart by the exact rule
+    alone = new & new.shift(-1, fill_value=True)
+    # cached, or it is sorted twice: its readers need different columns
+    ordered = ordered.with_columns(alone.alias(_ALONE)).cache()
+    exact = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
+        _BLOCK, order_by=[_SCORE, _TIE], descending=True, nulls_last=True
+    )
+    apart = ordered.filter(_ALONE).with_columns(rank=_position)
+    equal = ordered.filter(~pl.col(_ALONE)).with_columns(
+        rank=pl.col(_BLOCK) - pl.col(_START) + exact
+    )
+    both = pl.concat([apart, equal])
+    return both.drop(_KEY, _ROW, _START, _BLOCK, _SCORE, _TIE, _ALONE)
+
+
+def _ordered(rows: pl.LazyFrame, keys: Sequence[str], number: pl.Expr) -> pl.LazyFrame:
+    """Sort by the keys, then by a signed 64-bit number, and note where each list starts."""
+    *groups, user = keys
+    code = _code(user, rows.collect_schema()[user])
+    if code is None:
+        ordered = rows.with_columns(number.alias(_KEY)).sort(*keys, _KEY)
+    else:
+        packed = code.cast(pl.Int128) * _HALF + (1 << 63) + number  # from -2^127 to 2^127 - 1
+        ordered = rows.with_columns(packed.alias(_KEY)).sort(*groups, _KEY)
+    new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in keys)
+    return ordered.with_row_index(_ROW).with_columns(_first(new).alias(_START))
+
+
+def _first(new: pl.Expr) -> pl.Expr:
+    """Give the number of the last row that was new."""
+    return pl.when(new).then(_row).otherwise(0).cum_max()
+
+
+def _number(value: pl.Expr) -> pl.Expr:
+    """Give whole numbers in the order of the floats; 0.0 and -0.0 are one."""
+    bits = value.reinterpret(dtype=pl.Int64)
+    return pl.when(bits < 0).then(-(1 << 63) - bits).otherwise(bits)
+
+
+def _code(user: str, dtype: pl.DataType) -> pl.Expr | None:
+    """Give a signed 64-bit number for each user, or None where the type has none."""
+    if dtype == pl.String:
+        return pl.col(user).cast(pl.Categorical).to_physical()
+    if isinstance(dtype, pl.Categorical | pl.Enum) or dtype.is_temporal():
+        return pl.col(user).to_physical()
+    if dtype == pl.UInt64:
+        return pl.col(user).reinterpret(signed=True)
+    wide = isinstance(dtype, pl.Int128 | pl.UInt128)
+    return pl.col(user) if dtype.is_integer() and not wide else None

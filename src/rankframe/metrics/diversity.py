@@ -1,0 +1,438 @@
+"""Measures of diversity: an item may answer several subtopics of what a user wants.
+
+A truth with a column ``subtopic`` has a row for each subtopic of an item. These measures reduce
+the rows of (item, subtopic), the others the items, each with its highest grade. Without such a
+column all items are of one subtopic.
+"""
+
+from collections.abc import Callable
+from math import log2
+
+import polars as pl
+
+from rankframe.labels import as_text, labelled
+from rankframe.metrics.gains import discount
+from rankframe.metrics.words import (
+    check_persistence,
+    rank,
+    relevant,
+    where_relevant,
+    within,
+)
+
+__all__ = [
+    "alpha_dcg_at",
+    "alpha_ndcg_at",
+    "average_precision_ia",
+    "err_ia_at",
+    "nerr_ia_at",
+    "nnrbp",
+    "nrbp",
+    "precision_ia_at",
+    "subtopic_recall_at",
+]
+
+_seen = pl.col("subtopic_hits")
+#: S, the number of subtopics with a relevant item
+_S = pl.col("subtopics").max()
+_TERMS = 1_000_000
+
+
+@labelled("alpha_dcg", aliases={"alpha-dcg": "alpha_dcg"})
+def alpha_dcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
+    """
+    Alpha-DCG: Σ novelty / log2(rank + 1) over the relevant (item, subtopic) at rank ≤ k / a bound.
+
+    The novelty is (1 − α)^h, h = items of the subtopic above. The bound is the same sum of k items
+    that are relevant to all S subtopics.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list, and a bound without an end.
+    alpha
+        α, the chance that an item leaves nothing more to want of its subtopics, from 0 to 1.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``alpha_dcg@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or α not from 0 to 1.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``subtopic_hits`` and ``subtopics``. Clarke, Kolla, Cormack,
+    Vechtomova, Ashkan, Büttcher and MacKinnon, *SIGIR* 2008; the bound is ndeval's (but that it
+    leaves it out at k = 1).
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
+    ... ).with_columns(relevance=1)
+    >>> round(judged.rank.evaluate(rf.alpha_dcg_at(2)).item(0, "alpha_dcg@2"), 4)
+    0.7398
+    """
+    bound = _bound(k, alpha, lambda place: 1 / log2(place + 1))
+    return where_relevant(_novelty(alpha, discount(rank), k) / (_S * bound))
+
+
+@labelled("alpha_ndcg", aliases={"alpha-ndcg": "alpha_ndcg"})
+def alpha_ndcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
+    """
+    Alpha-nDCG: Σ novelty / log2(rank + 1) over the relevant (item, subtopic) at rank ≤ k / ideal.
+
+    The novelty is (1 − α)^h, h = items of the subtopic above. The ideal list takes next what adds
+    the most; to find the very best list is NP-hard.
+
+    Parameters
+    ----------
+    k
+        Cut-off of both lists; None means the whole lists.
+    alpha
+        α, the chance that an item leaves nothing more to want of its subtopics, from 0 to 1.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``alpha_ndcg@k``, or a little above 1 for a list that is better
+        than the greedy one. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or α not from 0 to 1.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``subtopic_hits``, ``diverse_rank`` and ``diverse_hits``. The
+    ideal list takes at each rank the item that adds most, of equals that of the higher id, as
+    ndeval does.
+    Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, *SIGIR* 2008.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
+    ... ).with_columns(relevance=1)
+    >>> round(judged.rank.evaluate(rf.alpha_ndcg_at(2)).item(0, "alpha_ndcg@2"), 4)
+    0.8406
+    """
+    return _of_ideal(alpha, discount, k)
+
+
+@labelled("err_ia", aliases={"err-ia": "err_ia"})
+def err_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
+    """
+    Intent-aware ERR: Σ novelty / rank over the relevant (item, subtopic) at rank ≤ k / a bound.
+
+    The novelty is (1 − α)^h, h = items of the subtopic above. The bound is the same sum of k items
+    that are relevant to all S subtopics.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list, and a bound without an end.
+    alpha
+        α, the chance that a reader of a subtopic stops at an item of it, from 0 to 1.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``err_ia@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or α not from 0 to 1.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``subtopic_hits`` and ``subtopics``. Chapelle, Metzler, Zhang and
+    Grinspan, *CIKM* 2009, of two grades; the bound is ndeval's (but that it leaves it out at
+    k = 1).
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
+    ... ).with_columns(relevance=1)
+    >>> judged.rank.evaluate(rf.err_ia_at(2)).item(0, "err_ia@2")
+    0.7
+    """
+    bound = _bound(k, alpha, lambda place: 1 / place)
+    return where_relevant(_novelty(alpha, 1 / rank, k) / (_S * bound))
+
+
+@labelled("nerr_ia", aliases={"nerr-ia": "nerr_ia"})
+def nerr_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
+    """
+    Normalised intent-aware ERR: Σ novelty / rank of (item, subtopic) at rank ≤ k / ideal.
+
+    The novelty and the greedy ideal list are those of alpha-nDCG.
+
+    Parameters
+    ----------
+    k
+        Cut-off of both lists; None means the whole lists.
+    alpha
+        α, the chance that a reader of a subtopic stops at an item of it, from 0 to 1.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``nerr_ia@k``, or a little above 1 for a list that is better than
+        the greedy one. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1, or α not from 0 to 1.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``subtopic_hits``, ``diverse_rank`` and ``diverse_hits``.
+    Chapelle, Metzler, Zhang and Grinspan, *CIKM* 2009, of two grades.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
+    ... ).with_columns(relevance=1)
+    >>> round(judged.rank.evaluate(rf.nerr_ia_at(2)).item(0, "nerr_ia@2"), 4)
+    0.7778
+    """
+    return _of_ideal(alpha, lambda position: 1 / position, k)
+
+
+@labelled("nrbp")
+def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
+    """
+    Novelty- and rank-biased precision: (1 − (1 − α)·p) / S · Σ novelty · p^(rank − 1).
+
+    The sum is over the relevant (item, subtopic); the novelty is (1 − α)^h, h = items of the
+    subtopic above.
+
+    Parameters
+    ----------
+    alpha
+        α, the chance that an item leaves nothing more to want of its subtopics, from 0 to 1.
+    p
+        Persistence: the chance that a reader goes on to the next item, 0 < p < 1; β in the paper.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``nrbp``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If α is not from 0 to 1, or p not between 0 and 1.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``subtopic_hits`` and ``subtopics``. Clarke, Kolla and
+    Vechtomova, *ICTIR* 2009.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
+    ... ).with_columns(relevance=1)
+    >>> judged.rank.evaluate(rf.nrbp()).item(0, "nrbp")
+    0.65625
+    """
+    check_persistence(p)
+    weight = pl.lit(p).pow(rank - 1)
+    return where_relevant((1 - (1 - alpha) * p) * _novelty(alpha, weight, None) / _S)
+
+
+@labelled("nnrbp")
+def nnrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
+    """
+    Normalised NRBP: NRBP / NRBP of the greedy ideal list.
+
+    Parameters
+    ----------
+    alpha
+        α, the chance that an item leaves nothing more to want of its subtopics, from 0 to 1.
+    p
+        Persistence: the chance that a reader goes on to the next item, 0 < p < 1; β in the paper.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``nnrbp``, or a little above 1 for a list that is better than the
+        greedy one. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If α is not from 0 to 1, or p not between 0 and 1.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``subtopic_hits``, ``diverse_rank`` and ``diverse_hits``. Clarke,
+    Kolla and Vechtomova, *ICTIR* 2009.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
+    ... ).with_columns(relevance=1)
+    >>> round(judged.rank.evaluate(rf.nnrbp()).item(0, "nnrbp"), 4)
+    0.7778
+    """
+    check_persistence(p)
+    return _of_ideal(alpha, lambda position: pl.lit(p).pow(position - 1), None)
+
+
+@labelled("precision_ia", aliases={"p_ia": "precision_ia", "p-ia": "precision_ia"})
+def precision_ia_at(k: int) -> pl.Expr:
+    """
+    Intent-aware precision: the mean over the S subtopics of precision@k.
+
+    Parameters
+    ----------
+    k
+        Cut-off.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``precision_ia@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank`` and ``subtopics``. Agrawal, Gollapudi, Halverson and Ieong,
+    *WSDM* 2009, of equal subtopics, as in ndeval.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
+    ... ).with_columns(relevance=1)
+    >>> judged.rank.evaluate(rf.precision_ia_at(2)).item(0, "precision_ia@2")
+    0.75
+    """
+    return where_relevant(within(k).sum() / (float(k) * _S))
+
+
+@labelled("ap_ia", aliases={"map_ia": "ap_ia", "map-ia": "ap_ia"})
+def average_precision_ia(k: int | None = None) -> pl.Expr:
+    """
+    Intent-aware average precision: the mean over the S subtopics of AP@k.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``ap_ia@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``subtopic_hits``, ``subtopic_total`` and ``subtopics``. Agrawal,
+    Gollapudi, Halverson and Ieong, *WSDM* 2009, of equal subtopics, as in ndeval.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
+    ... ).with_columns(relevance=1)
+    >>> judged.rank.evaluate(rf.average_precision_ia()).item(0, "ap_ia")
+    0.75
+    """
+    precisions = (_seen / rank / pl.col("subtopic_total")).filter(within(k)).sum()
+    return where_relevant((precisions / _S).clip(upper_bound=1))  # a sum of 1/R rounds
+
+
+@labelled("subtopic_recall", aliases={"strec": "subtopic_recall", "strecall": "subtopic_recall"})
+def subtopic_recall_at(k: int | None = None) -> pl.Expr:
+    """
+    Subtopic recall: the share of the S subtopics that have a hit at rank ≤ k.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``subtopic_recall@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number from 1.
+
+    Notes
+    -----
+    Reads ``relevant``, ``rank``, ``subtopic_hits`` and ``subtopics``. Zhai, Cohen and Lafferty,
+    *SIGIR* 2003; ndeval: ``strec``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": 1, "item": [7, 8, 8], "rank": [1, 2, 2], "subtopic": ["a", "a", "b"]}
+    ... ).with_columns(relevance=1)
+    >>> judged.rank.evaluate(rf.subtopic_recall_at(1)).item(0, "subtopic_recall@1")
+    0.5
+    """
+    return where_relevant((within(k) & (_seen == 1)).sum() / _S)
+
+
+def _novelty(
+    alpha: float,
+    weight: pl.Expr,
+    k: int | None,
+    position: pl.Expr = rank,
+    seen: pl.Expr = _seen,
+) -> pl.Expr:
+    """Σ (1 − α)^(items of the subtopic above) · weight over the relevant rows at position ≤ k."""
+    if alpha > 1:
+        msg = f"alpha must be a number from 0 to 1, not {alpha}"
+        raise ValueError(msg)
+    inside = relevant & (position.is_not_null() if k is None else position <= k)
+    return (pl.lit(1 - alpha).pow(seen - 1) * weight).filter(inside).sum()
+
+
+def _of_ideal(alpha: float, weight: Callable[[pl.Expr], pl.Expr], k: int | None) -> pl.Expr:
+    """The sum over the list / the sum over the greedy ideal list."""
+    which = as_text(alpha) + ("" if k is None else f";{k}")
+    place, seen = pl.col(f"diverse_rank({which})"), pl.col(f"diverse_hits({which})")
+    ratio = _novelty(alpha, weight(rank), k) / _novelty(alpha, weight(place), k, place, seen)
+    # sums in two orders round apart; else a list may be better than the greedy one
+    return where_relevant(pl.when((ratio - 1).abs() < 1e-12).then(1.0).otherwise(ratio))
+
+
+def _bound(k: int | None, alpha: float, weight: Callable[[int], float]) -> float:
+    """Σ (1 − α)^(place − 1) · weight over the places up to k, as far as it can be seen to grow."""
+    bound, novelty, place = 0.0, 1.0, 1
+    while novelty > 1e-17 and (k is None or place <= k):
+        if place > _TERMS:
+            msg = f"alpha={alpha} needs a cut-off k of at most {_TERMS:,}: its bound has no end"
+            raise ValueError(msg)
+        bound += novelty * weight(place)
+        novelty *= 1 - alpha
+        place += 1
+    return bound

@@ -1,0 +1,211 @@
+"""Threads and processes get the same numbers, and no table of the caller's is changed."""
+
+import hashlib
+import json
+import multiprocessing
+import pickle
+import subprocess
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe import trec
+
+LABELS = ["ndcg@10", "map", "rr", "precision@5", "bpref", "gmap", "err", "auc"]
+
+
+def tables():
+    rows = pl.select(user=pl.int_range(200)).join(pl.select(n=pl.int_range(20)), how="cross")
+    run = rows.select("user", item=pl.col("n") * 7 % 31, score=pl.col("n") * pl.col("user") % 13)
+    truth = rows.select("user", item=pl.col("n") * 3 % 23, relevance=pl.col("n") % 4)
+    return run.cast({"score": pl.Float64}), truth
+
+
+def evaluated(tables):
+    run, truth = tables
+    return run.rank.evaluate(*LABELS, truth=truth)
+
+
+def assert_same(results):
+    first = results[0]
+    for other in results[1:]:
+        assert other.columns == first.columns
+        assert other.row(0) == pytest.approx(first.row(0), rel=1e-12)
+
+
+# ------------------------------------------------------------------ threads
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_16_threads_evaluate_the_same_frame(lazy):
+    run, truth = tables()
+    expected = evaluated((run, truth))
+    given = (run.lazy(), truth.lazy()) if lazy else (run, truth)
+    with ThreadPoolExecutor(16) as pool:
+        results = list(pool.map(evaluated, [given] * 64))
+    assert_same([expected, *(result.lazy().collect() for result in results)])
+
+
+def test_16_threads_collect_the_same_plan(tmp_path):
+    run, truth = tables()
+    trec.write_run(run, tmp_path / "a.run.gz")
+    trec.write_qrels(truth, tmp_path / "a.qrels")
+    truth = trec.scan_qrels(tmp_path / "a.qrels")
+    plan = trec.scan_run(tmp_path / "a.run.gz").rank.evaluate(*LABELS, truth=truth)
+    with ThreadPoolExecutor(16) as pool:
+        results = list(pool.map(lambda _: plan.collect(), range(48)))
+    texts = tuple(table.cast({"user": pl.String, "item": pl.String}) for table in tables())
+    assert_same([evaluated(texts), *results])
+
+
+def test_threads_get_their_own_errors():
+    run, truth = tables()
+    bad = {i: run.with_columns(item=pl.lit(i)) for i in range(32)}
+
+    def message(i):
+        with pytest.raises(rf.RankingDataError) as caught:
+            evaluated((bad[i], truth))
+        return str(caught.value)
+
+    with ThreadPoolExecutor(16) as pool:
+        for i, told in enumerate(pool.map(message, range(32))):
+            assert told.endswith(f"Offending row: user=0, item={i}, score=0.0")
+
+
+# ------------------------------------------------------------------ processes
+
+# A forked process has the locks of its parent and not its threads, so polars never answers in a
+# process that is forked once polars has computed anything; no line of ours is run then. What polars
+# supports is spawn and forkserver; a fork before its first use works, too.
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_processes_evaluate_the_same_frame(method):
+    expected = evaluated(tables())
+    context = multiprocessing.get_context(method)
+    with ProcessPoolExecutor(2, mp_context=context) as pool:
+        assert_same([expected, *pool.map(evaluated, [tables()] * 4, timeout=100)])
+
+
+_FORK = """
+import json, multiprocessing, sys
+sys.path.insert(0, sys.argv[1])
+if sys.argv[2] == "imported":
+    import test_concurrency
+
+def child(queue):
+    from test_concurrency import evaluated, tables
+    queue.put(evaluated(tables()).row(0))
+
+context = multiprocessing.get_context("fork")
+queue = context.SimpleQueue()
+children = [context.Process(target=child, args=[queue]) for _ in range(2)]
+for process in children:
+    process.start()
+print(json.dumps([queue.get() for _ in children]))
+for process in children:
+    process.join()
+print([process.exitcode for process in children])
+"""
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.parametrize("polars", ["imported", "unknown"])
+def test_processes_forked_before_polars_is_used(polars, request):
+    command = [sys.executable, "-W", "error", "-c", _FORK, str(request.path.parent), polars]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+    assert done.stderr == ""
+    rows, codes = done.stdout.splitlines()
+    expected = evaluated(tables()).row(0)
+    for row in json.loads(rows):
+        assert row == pytest.approx(expected, rel=1e-12)
+    assert codes == "[0, 0]"
+
+
+def test_errors_pass_between_processes():
+    error = rf.RankingDataError("run: it is empty")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (rf.RankingDataError, "run: it is empty")
+
+
+# ------------------------------------------------------------------ nothing is changed
+
+
+def fingerprint(frame):
+    """Hash all there is of a frame: names, types, values, order, chunks, index."""
+    if isinstance(frame, pl.DataFrame):
+        parts = [frame.schema, frame.n_chunks("all"), frame.serialize()]
+    elif isinstance(frame, pl.LazyFrame):
+        parts = [frame.collect_schema(), frame.serialize()]
+    else:
+        parts = [frame.dtypes.to_dict(), frame.index.names, frame.attrs, pickle.dumps(frame)]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+KINDS = {"polars": lambda frame: frame, "lazy": pl.DataFrame.lazy, "pandas": pl.DataFrame.to_pandas}
+CALLS = {
+    "evaluate": lambda run, truth: rf.evaluate(run, *LABELS, truth=truth),
+    "options": lambda run, truth: rf.evaluate(
+        run,
+        "map",
+        truth=truth,
+        judged_only=True,
+        users="all",
+        depth=5,
+        relevant_at=2,
+        undefined=0.0,
+    ),
+    "bounds": lambda run, truth: rf.per_user(run, "ndcg@10", truth=truth, bounds=True),
+    "judge": lambda run, truth: rf.relevant(rf.judge(run, truth)),
+    "with_rank": lambda run, truth: rf.with_rank(run, ties="expected"),
+    "check": lambda run, truth: rf.check(run, truth=truth),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_inputs_are_never_changed(kind, call):
+    run, truth = map(KINDS[kind], tables())
+    if kind == "pandas":
+        run.index, run.attrs["of"] = run.index[::-1], "mine"
+    before = fingerprint(run), fingerprint(truth)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = CALLS[call](run, truth)
+        if isinstance(result, pl.LazyFrame):
+            result.collect()
+    assert (fingerprint(run), fingerprint(truth)) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_inputs_are_not_changed_by_calls_that_fail_or_write(kind, tmp_path):
+    run, truth = tables()
+    for frame, call in (
+        (run, lambda run: trec.write_run(run, tmp_path / "a.run")),
+        (truth, lambda truth: trec.write_qrels(truth, tmp_path / "a.qrels")),
+        (pl.concat([run, run]), lambda run: rf.with_rank(run).collect()),
+    ):
+        given = KINDS[kind](frame)
+        before = fingerprint(given)
+        try:
+            call(given)
+        except rf.RankingDataError as error:
+            assert "one row for each" in str(error)  # noqa: PT017
+        assert fingerprint(given) == before
+
+
+def test_a_fingerprint_sees_a_change():
+    run, _ = tables()
+    changed = [
+        run.rename({"item": "it"}),
+        run.cast({"score": pl.Float32}),
+        run[::-1],
+        run.with_columns(score=pl.when(pl.int_range(pl.len()) == 7).then(0.5).otherwise("score")),
+    ]
+    for kind in KINDS.values():
+        assert len({fingerprint(kind(frame)) for frame in [run, *changed]}) == 5
+        assert fingerprint(kind(run)) == fingerprint(kind(run.clone()))

@@ -1,0 +1,213 @@
+"""Packed numbers against the plain rule: every list sorted by itself, in Python."""
+
+import datetime
+import random
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe._order import in_rank_order
+
+DAY = datetime.date(2026, 1, 1)
+USERS = {
+    "small": ([1, 2, 3, 4], pl.Int64),
+    "negative": ([-(2**63), -1, 0, 2**63 - 1], pl.Int64),
+    "unsigned": ([0, 2**63 - 1, 2**63, 2**64 - 1], pl.UInt64),
+    "narrow": ([-128, 0, 1, 127], pl.Int8),
+    "wide": ([-(2**100), 0, 2**64, 2**100], pl.Int128),
+    "text": (["", "b", "ä", "a longer name than twelve bytes"], pl.String),
+    "categories": (["b", "a", "d", "c"], pl.Categorical),
+    "enum": (["b", "a", "d", "c"], pl.Enum(["d", "c", "b", "a"])),
+    "dates": ([DAY - datetime.timedelta(days=10**5 * i) for i in range(4)], pl.Date),
+    "times": (
+        [datetime.timedelta(microseconds=10**15 * i - 7) for i in range(4)],
+        pl.Duration("us"),
+    ),
+    "floats": ([-1.5, 0.0, 1e-300, 1e300], pl.Float64),
+    "booleans": ([True, False], pl.Boolean),
+    "bytes": ([b"", b"\xff", b"a", b"b"], pl.Binary),
+}
+GRADES = {
+    "few": ([1, 2, 3], pl.Int64),
+    "any sign": ([-2, -1, 0, 1, 2], pl.Int8),
+    "floats": ([0.1, 0.25, 1e-300, 1e300, 5e-324], pl.Float64),
+    "zeros": ([-0.0, 0.0, -1.0, 1.0], pl.Float64),
+    "single": ([0.5, 1.5, -3.0], pl.Float32),
+    "huge": ([1, 2**40, 2**53], pl.UInt64),
+}
+RANKS = {"short": range(1, 60), "deep": [2**31 - 1, 2**31, 2**32, 2**40, 2**63 - 1, *range(1, 40)]}
+
+
+def random_rows(seed, users, grades, ranks):
+    """Give lists of 0 to 9 ranked and some unranked rows, shuffled, in two groups."""
+    draw = random.Random(seed)
+    rows = []
+    for group in ("x", "y"):
+        for user in users[0]:
+            placed = draw.sample(list(ranks), draw.randrange(10))
+            for rank in [*placed, *[None] * draw.randrange(4)]:
+                rows.append((group, user, len(rows), rank, draw.choice(grades[0])))
+    draw.shuffle(rows)
+    schema = {
+        "group": pl.String,
+        "user": users[1],
+        "item": pl.Int64,
+        "rank": pl.Int64,
+        "relevance": grades[1],
+    }
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def expected(frame, keys):
+    """Give, for each item, its place and the ideal grade there; null ranks share the last ones."""
+    places, ideals = {}, {}
+    for key, rows in frame.partition_by(keys, as_dict=True).items():
+        ranked = sorted((rank, item) for item, rank in rows[["item", "rank"]].rows() if rank)
+        places |= {item: place for place, (_, item) in enumerate(ranked, 1)}
+        grades = sorted((max(0.0, float(grade)) for grade in rows["relevance"]), reverse=True)
+        ideals[key] = grades
+    return places, ideals
+
+
+@pytest.mark.parametrize("keys", [["user"], ["group", "user"]], ids=str)
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("grades", GRADES)
+@pytest.mark.parametrize("users", USERS)
+def test_places_and_the_ideal_beside_them(users, grades, ranks, keys):
+    frame = random_rows(f"{users}{grades}{ranks}", USERS[users], GRADES[grades], RANKS[ranks])
+    frame = frame if "group" in keys else frame.filter(group="x")
+    places, ideals = expected(frame, keys)
+    rows = in_rank_order(frame.lazy(), keys).collect()
+    assert rows.select(frame.columns).sort("item").equals(frame.sort("item"))
+    assert rows.columns == [*frame.columns, "ideal_place", "ideal_relevance"]
+    for key, mine in rows.partition_by(keys, as_dict=True).items():
+        assert mine["ideal_place"].to_list() == list(range(1, len(mine) + 1))
+        assert mine["ideal_relevance"].to_list() == ideals[key]
+    found = dict(rows.filter(pl.col("rank").is_not_null()).select("item", "ideal_place").rows())
+    assert found == places
+
+
+def test_no_row_at_all():
+    frame = random_rows(0, USERS["small"], GRADES["few"], RANKS["short"]).clear()
+    rows = in_rank_order(frame.lazy(), ["user"]).collect()
+    assert rows.is_empty()
+    assert rows.schema["ideal_place"] == pl.Int64
+    assert rows.schema["ideal_relevance"] == pl.Float64
+
+
+def test_a_filter_that_comes_later_does_not_reach_below_the_order():
+    judged = pl.LazyFrame(
+        {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [3, 1, 2], "relevance": [1, 2, 3]}
+    )
+    rows = judged.rank.relevant().filter(pl.col("rank") > 1).sort("rank")
+    kept = rows.select("item", "hits", "ideal_place", "ideal_relevance").collect()
+    assert kept.rows() == [(9, 2, 2, 2.0), (7, 3, 3, 1.0)]
+
+
+@pytest.mark.parametrize("relevant_at", [None, 2])
+@pytest.mark.parametrize("metrics", [["ap"], ["ap", "num_nonrelevant"]], ids=str)
+@pytest.mark.parametrize("users", ["small", "unsigned", "text", "floats", "bytes"])
+def test_hits_are_those_at_or_above_the_rank(users, metrics, relevant_at):
+    frame = random_rows(users, USERS[users], GRADES["any sign"], RANKS["deep"])
+    rows = frame.rank.relevant(*metrics, by="group", relevant_at=relevant_at)
+    line = relevant_at or 1
+    for mine in rows.partition_by("group", "user"):
+        for rank, hits in mine.select("rank", "hits").rows():
+            good = (pl.col("rank") <= rank) & (pl.col("relevance") >= line) if rank else None
+            assert hits == (mine.filter(good).height if rank else None)
+
+
+def test_ndcg_of_grades_that_only_64_bits_tell_apart():
+    grades = [2.0**-30, 1.0, 1.0 + 2.0**-50]
+    judged = pl.DataFrame(
+        {"user": [1, 1, 1], "item": [1, 2, 3], "rank": [3, 2, 1], "relevance": grades}
+    )
+    assert judged.rank.evaluate("ndcg")["ndcg"].item() == 1.0
+    assert judged.rank.relevant()["ideal_relevance"].to_list() == sorted(grades, reverse=True)
+    assert rf.relevant(judged.with_columns(rank=4 - pl.col("rank")))["hits"].to_list() == [1, 2, 3]
+
+
+# ------------------------------------------------------------------ ranks from scores
+
+NAN = float("nan")
+FLOATS = [0.5, -0.5, 0.0, -0.0, 1e300, -1e300, 5e-324, -5e-324, 1.0, 1.0 + 2**-52, NAN, None]
+SCORES = {
+    "floats": (FLOATS, pl.Float64),
+    "single": ([0.1, -0.1, 0.0, -0.0, 3e38, NAN, None], pl.Float32),
+    "integers": ([-(2**63), -(2**63) + 1, 0, 2**53, 2**53 + 1, 2**63 - 1, None], pl.Int64),
+    "unsigned": ([0, 1, 2**63, 2**64 - 2, 2**64 - 1, None], pl.UInt64),
+    "bytes": ([-128, -1, 0, 127, None], pl.Int8),
+    "wide": ([-(2**100), -(2**100) + 1, 0, 2**100, 2**100 + 1], pl.Int128),
+    "decimals": (["0.10", "0.11", "-0.10", "9999999999999999.98", None], pl.Decimal(18, 2)),
+    "nothing": ([None], pl.Null),
+    "constant": ([1.0], pl.Float64),
+}
+ITEMS = {
+    "integers": (list(range(-20, 20)), pl.Int64),
+    "unsigned": ([*range(20), *range(2**64 - 20, 2**64)], pl.UInt64),
+    "text": ([*"abcABCé", "aa", "a ", "", "ä", *map(str, range(30))], pl.String),
+    "categories": ([*"zyxabcABCé", *map(str, range(30))], pl.Categorical),
+    "floats": ([-1e300, -0.5, 0.0, *range(1, 30)], pl.Float64),
+}
+
+
+def random_run(seed, users, items, scores):
+    draw = random.Random(seed)
+    rows = []
+    for group in ("x", "y"):
+        for user in users[0]:
+            chosen = draw.sample(items[0], draw.randrange(12))
+            rows += [(group, user, item, draw.choice(scores[0])) for item in chosen]
+    draw.shuffle(rows)
+    columns = {"group": pl.String, "user": users[1], "item": items[1]}
+    frame = pl.DataFrame([row[:3] for row in rows], schema=columns, orient="row")
+    values = [row[3] for row in rows]
+    exact = scores[1] in (pl.Int128, pl.Int64, pl.UInt64)
+    given = pl.Series("score", values, dtype=scores[1] if exact else None)
+    return frame.with_columns(given.cast(scores[1]))
+
+
+def by_window(run, keys, *, descending, ties, single_precision=False):
+    """Rank by the plain rule, one window over all rows."""
+    dtype = run.schema["score"]
+    score = pl.col("score").fill_nan(None) if dtype.is_float() else pl.col("score")
+    score = score.cast(pl.Float64) if dtype == pl.Null else score
+    score = score.cast(pl.Float32) if single_precision else score
+    placed = score.is_not_null()
+    tie = -pl.col("index").cast(pl.Int64)
+    if ties == "item":
+        texts = run.schema["item"] == pl.Categorical
+        tie = pl.col("item").cast(pl.String) if texts else pl.col("item")
+    score = score if descending else (~score if dtype.is_integer() else -score)
+    position = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
+        keys, order_by=[score, tie], descending=True, nulls_last=True
+    )
+    indexed = run.with_row_index("index")
+    return indexed.with_columns(rank=pl.when(placed).then(position)).drop("index")
+
+
+@pytest.mark.parametrize("ties", ["item", "order"])
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("items", ITEMS)
+@pytest.mark.parametrize("scores", SCORES)
+@pytest.mark.parametrize("users", ["negative", "unsigned", "text", "floats", "bytes"])
+def test_ranks_from_scores(users, scores, items, descending, ties):
+    run = random_run(f"{users}{scores}{items}", USERS[users], ITEMS[items], SCORES[scores])
+    ranked = run.rank.with_rank(by="group", descending=descending, ties=ties)
+    plain = by_window(run, ["group", "user"], descending=descending, ties=ties)
+    assert ranked.equals(plain)
+
+
+@pytest.mark.parametrize("single_precision", [True, False])
+def test_ranks_on_the_way(single_precision):
+    values = [1.0, 1.0 + 2**-40, 0.5, None, NAN]
+    run = random_run("way", USERS["text"], ITEMS["text"], (values, pl.Float64))
+    plain = by_window(
+        run, ["group", "user"], descending=True, ties="item", single_precision=single_precision
+    )
+    truth = run.select("user", "item").unique().sort("user", "item")[::2]
+    asked = [*("ap", "ndcg@3", "rr"), pl.col("rank").sum().alias("ranks")]
+    options = {"truth": truth, "by": "group", "users": "both"}
+    found = run.rank.per_user(*asked, single_precision=single_precision, **options)
+    assert found.equals(plain.drop("score").rank.per_user(*asked, **options))

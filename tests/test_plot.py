@@ -1,0 +1,463 @@
+"""Charts: they draw the numbers of the verbs, are valid and small, and say what is wrong."""
+
+import json
+import math
+import random
+from itertools import product
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+
+alt = pytest.importorskip("altair")
+vl_convert = pytest.importorskip("vl_convert")
+
+COUNTRIES = ["DE", "FR", "IT"]
+
+
+def made(users=40, seed=3):
+    """Lists of three systems, of which each is somewhat better than the one before."""
+    draw = random.Random(seed)
+    truth, run = [], []
+    for user in range(users):
+        wanted = draw.sample(range(60), draw.choice([1, 2, 3, 8, 20]))
+        country = COUNTRIES[user % 3]
+        truth += [(user, item, draw.choice([1, 1, 2, 3]), country) for item in wanted]
+        for lift, model in enumerate(["b", "a", "c"]):
+            scores = {item: draw.random() + 0.15 * lift * (item in wanted) for item in range(60)}
+            best = sorted(scores, key=scores.get, reverse=True)[:20]
+            run += [(model, user, item, rank) for rank, item in enumerate(best, 1)]
+    return (
+        pl.DataFrame(run, schema=["model", "user", "item", "rank"], orient="row"),
+        pl.DataFrame(truth, schema=["user", "item", "relevance", "country"], orient="row"),
+    )
+
+
+RUN, PLACED = made()
+TRUTH = PLACED.drop("country")
+BOTH = ["model", "country"]
+
+
+def charts():
+    plot = RUN.rank.plot
+    alone = RUN.filter(pl.col("model") == "a").drop("model").rank.plot
+    yield "at_k", plot.at_k("ndcg", truth=TRUTH)
+    yield "at_k of metrics", plot.at_k("ndcg", "recall", "map", ks=[1, 5, 10], truth=TRUTH)
+    yield "at_k of segments", plot.at_k("rr", truth=PLACED, by=BOTH, interval=False)
+    yield "at_k alone", alone.at_k("precision(divide_by=returned)", truth=TRUTH, by=())
+    yield "at_k of one k", alone.at_k("hit", ks=[3], truth=TRUTH, by=())
+    yield "precision_recall", plot.precision_recall(truth=TRUTH)
+    yield "precision_recall of segments", plot.precision_recall(truth=PLACED, by=BOTH)
+    yield "precision_recall alone", alone.precision_recall(truth=TRUTH, by=())
+    yield "users", plot.users("ndcg@10", truth=TRUTH)
+    yield "users of segments", plot.users("num_hits", truth=PLACED, by=BOTH)
+    yield "users alone", alone.users("hit@10", truth=TRUTH, by=())
+    yield "compare", plot.compare("ndcg@10", truth=TRUTH, baseline="a")
+    yield "compare metrics", plot.compare("ndcg@10", "rr", truth=TRUTH, test="wilcoxon")
+    yield "compare segments", plot.compare("rr", truth=PLACED, by=BOTH, correction=None)
+    yield "change", plot.change(10, truth=TRUTH, baseline="a")
+    yield "change of segments", plot.change(3, truth=PLACED, by=BOTH, baseline="b")
+    yield "heatmap", plot.heatmap("ndcg@10", "num_hits", "gmap", truth=TRUTH)
+    yield "heatmap of segments", plot.heatmap("ndcg@10", "rr", truth=PLACED, by=BOTH)
+
+
+CHARTS = dict(charts())
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_chart_is_valid_drawn_without_a_word_and_small(name, capfd):
+    chart = CHARTS[name]
+    assert alt.typing.is_chart_type(chart)
+    spec = chart.to_dict(validate=True)
+    picture = vl_convert.vegalite_to_svg(json.dumps(spec))
+    said = capfd.readouterr()
+    assert "WARN" not in said.err + said.out
+    assert picture.startswith("<svg")
+    assert "undefined" not in picture
+    assert "NaN" not in picture
+    width, height = map(float, picture.split('viewBox="0 0 ')[1].split('"')[0].split())
+    assert width < 800
+    assert height < 1700
+    assert len(json.dumps(spec)) < 250_000
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_title_says_how_many_users_and_the_picture_holds_it(name):
+    chart = CHARTS[name]
+    title = chart.title.to_dict()
+    said = " ".join([title["text"], *title["subtitle"]])
+    assert "users" in said
+    assert "13 to 14 users" in said if "segments" in name else "40 users" in said
+
+
+def test_at_k_draws_what_evaluate_gives():
+    data = CHARTS["at_k of metrics"].data
+    expected = RUN.rank.evaluate("ndcg@5", "recall@5", "map@5", truth=TRUTH, by="model")
+    got = data.filter(pl.col("k") == 5).pivot("panel", index="system", values="mean")
+    assert got.columns == ["system", "ndcg@k", "recall@k", "map@k"]
+    assert_frame_equal(
+        got,
+        expected.drop("users").rename(
+            dict(zip(expected.columns, ["system", "", *got.columns[1:]], strict=True)), strict=False
+        ),
+    )
+
+
+def test_at_k_draws_the_intervals_of_summarize():
+    row = CHARTS["at_k of segments"].data.filter(panel="rr@k · FR", system="c", k=7)
+    summary = rf.summarize(RUN, "rr@7", truth=PLACED, by=BOTH).filter(model="c", country="FR")
+    names = ["users", "mean", "ci_low", "ci_high"]
+    assert_frame_equal(row.select(names), summary.select(names))
+
+
+def test_the_spec_holds_the_table():
+    chart = CHARTS["at_k"]
+    (rows,) = chart.to_dict()["datasets"].values()
+    assert rows == chart.data.to_dicts()
+
+
+def test_precision_recall_draws_what_evaluate_gives():
+    curve, path = CHARTS["precision_recall"].hconcat
+    one = path.data.filter(system="b", k=7).select("users", "recall", "precision")
+    names = ["interpolated_precision(recall=0.3)", "recall@7", "precision@7"]
+    expected = RUN.rank.evaluate(*names, truth=TRUTH, by="model").filter(model="b")
+    assert one.row(0) == pytest.approx(expected.select("users", *names[1:]).row(0), abs=1e-12)
+    (value,) = curve.data.filter(system="b", recall=0.3)["precision"]
+    assert value == pytest.approx(expected[names[0]].item(), abs=1e-12)
+    assert curve.data["recall"].unique().sort().to_list() == [step / 10 for step in range(11)]
+
+
+def test_contours_are_of_equal_f1():
+    drawn = CHARTS["precision_recall"].hconcat[1].layer[0].data
+    assert drawn["f1"].n_unique() >= 2
+    recall, precision = drawn["recall"], drawn["precision"]
+    f1 = 2 * recall * precision / (recall + precision)
+    assert (f1 - drawn["f1"]).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize(("name", "metric"), [("users", "ndcg@10"), ("users alone", "hit@10")])
+def test_histograms_count_every_user_where_they_are(name, metric):
+    data = CHARTS[name].data
+    values = RUN.rank.per_user(metric, truth=TRUTH, by="model")
+    for (system,), bars in data.group_by("system"):
+        mine = values.filter(pl.col("model") == (system or "a"))[metric]
+        for low, high, users, share in bars.select("low", "high", "users", "share").rows():
+            inside = [value for value in mine if low - 1e-12 <= value < high - 1e-12]
+            assert users == len(inside) > 0
+            assert share == pytest.approx(users / 40)
+        assert bars["users"].sum() == len(mine) == 40
+        assert bars["mean"].drop_nulls().to_list() == [pytest.approx(mine.mean(), abs=1e-12)]
+
+
+def test_values_on_the_bounds_of_bins_are_counted_above_them():
+    ranks = pl.DataFrame({"user": range(11), "rank": [[*range(1, n + 1)] for n in range(11)]})
+    judged = ranks.explode("rank").with_columns(item=pl.col("rank"), relevance=1)
+    missing = pl.DataFrame({"user": range(11), "item": [99] * 11, "relevance": [1] * 11})
+    judged = pl.concat([judged.drop_nulls("rank"), missing], how="diagonal_relaxed")
+    bars = judged.rank.plot.users("precision@10", by=()).data
+    assert bars["low"].to_list() == [n / 10 for n in range(11)]
+    assert bars["users"].to_list() == [1] * 11
+
+
+def test_counts_have_whole_bins():
+    bars = CHARTS["users of segments"].data
+    assert (bars["low"] == bars["low"].round()).all()
+    assert ((bars["high"] - bars["low"]) == 1).all()
+
+
+def test_users_without_a_value_are_told():
+    chart = rf.plot.users(RUN, "recall@5", truth=TRUTH, relevant_at=3)
+    values = RUN.rank.per_user("recall@5", truth=TRUTH, by="model", relevant_at=3)
+    gone = values["recall@5"].null_count()
+    assert gone > 0
+    assert f"{gone} without a value left out" in chart.title.subtitle[0]
+    assert chart.data["users"].sum() == len(values) - gone
+
+
+def test_compare_draws_the_differences():
+    data = CHARTS["compare metrics"].data
+    expected = RUN.rank.compare("ndcg@10", "rr", truth=TRUTH, test="wilcoxon")
+    names = ["users", "difference", "ci_low", "ci_high", "p_adjusted", "wins", "losses"]
+    assert_frame_equal(data.select(names), expected.select(names))
+    assert data["panel"].to_list() == expected["metric"].to_list()
+    assert data["pair"].to_list()[:3] == ["b − a", "c − a", "c − b"]
+    for verdict, difference, p in data.select("verdict", "difference", "p_adjusted").rows():
+        side = "higher" if difference > 0 else "lower"
+        assert verdict == (side if p < 0.05 else "undecided")
+    assert set(data["verdict"]) > {"undecided"}
+
+
+def test_a_pair_without_an_interval_is_a_point():
+    one = RUN.filter(user=0)
+    chart = one.rank.plot.compare("rr", truth=TRUTH.filter(user=0), baseline="a")
+    assert chart.data["ci_low"].null_count() == 2
+    assert chart.data["verdict"].to_list() == ["undecided"] * 2
+    picture = vl_convert.vegalite_to_svg(chart.to_json())
+    assert picture.count('aria-roledescription="point"') == 2
+    assert "NaN" not in picture
+
+
+def test_change_draws_each_user_and_what_diagnose_reads():
+    data = CHARTS["change"].data
+    totals = TRUTH.group_by("user").len("relevant")
+    names = ["precision@10", "recall@10"]
+    values = RUN.rank.per_user(*names, truth=TRUTH, by="model").join(totals, on="user")
+    old = values.filter(model="a")
+    for system, name in product("bc", names):
+        new = values.filter(model=system).join(old, on="user", suffix=" old")
+        changes = [
+            (relevant, round(after - before, 9))
+            for relevant, after, before in new.select("relevant", name, f"{name} old").rows()
+        ]
+        expected = {pair: changes.count(pair) for pair in changes}
+        circles = data.filter(panel=system, measure=name).drop_nulls("count")
+        got = {
+            (relevant, round(change, 9)): count
+            for relevant, change, count in circles.select("relevant", "change", "count").rows()
+        }
+        assert got == expected
+    diagnosis = rf.diagnose(RUN, 10, truth=TRUTH, baseline="a", bins=8)
+    bars = data.filter(measure="recall@10").drop_nulls("mean")
+    expected = diagnosis.drop_nulls("relevant_low")
+    assert bars["mean"].to_list() == pytest.approx(expected["recall_change"].to_list(), abs=1e-12)
+    assert bars["relevant_high"].to_list() == expected["relevant_high"].to_list()
+    said = CHARTS["change"].title.subtitle
+    readings = diagnosis.filter(pl.col("relevant_low").is_null())["reading"]
+    assert said[2::2] == readings.to_list()
+    assert [line.partition(":")[0] for line in said[1::2]] == ["b", "c"]
+
+
+@pytest.mark.parametrize("name", ["change", "change of segments"])
+def test_no_change_is_outside_of_what_can_be_attained(name):
+    data = CHARTS[name].data
+    k = 10 if name == "change" else 3
+    for relevant, change, measure in (
+        data.drop_nulls("count").select("relevant", "change", "measure").rows()
+    ):
+        divisor = k if measure.startswith("precision") else relevant
+        assert abs(change) <= min(k, relevant) / divisor + 1e-12
+    for bound, top, measure in data.drop_nulls("top").select("bound", "top", "measure").rows():
+        divisor = k if measure.startswith("precision") else bound
+        reach = CHARTS[name].data["top"].max()
+        assert math.isclose(top, min(reach, min(k, bound) / divisor))
+
+
+def test_heatmap_draws_what_evaluate_gives():
+    data = CHARTS["heatmap of segments"].data
+    expected = RUN.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
+    got = data.pivot("metric", index=["panel", "segment", "users"], values="mean")
+    assert_frame_equal(got, expected.rename({"model": "panel", "country": "segment"}))
+    for share, mean, metric in data.select("share", "mean", "metric").rows():
+        assert share == pytest.approx(mean / expected[metric].max())
+    assert (
+        CHARTS["heatmap"]
+        .data.filter(metric="num_hits")["text"]
+        .str.contains(".", literal=True)
+        .any()
+        is False
+    )
+
+
+def test_of_many_segments_those_with_most_users_are_drawn():
+    # the cities 0 … 49, of which the first ten have two users each
+    user = pl.int_range(60, eager=True).alias("user")
+    truth = pl.DataFrame([user, user.alias("city") % 50]).with_columns(item=1)
+    run = pl.DataFrame([user]).with_columns(item=1, rank=1)
+    chart = run.rank.plot.heatmap("rr", truth=truth, by="city")
+    assert chart.title.subtitle == [
+        "40 of 50 segments, those with most users: 1 to 2 users in each"
+    ]
+    assert chart.data["segment"].n_unique() == 40
+    assert {str(city) for city in range(10)} <= set(chart.data["segment"])
+
+
+def test_systems_keep_the_order_of_their_type():
+    run = RUN.with_columns(pl.col("model").replace_strict({"b": 10, "a": 9, "c": 100}))
+    spec = run.rank.plot.at_k("rr", ks=[1], truth=TRUTH).to_dict()
+    assert spec["layer"][1]["encoding"]["color"]["scale"]["domain"] == ["9", "10", "100"]
+    assert rf.plot.users(run, "rr", truth=TRUTH).data["system"].unique(
+        maintain_order=True
+    ).to_list() == ["9", "10", "100"]
+
+
+@pytest.mark.parametrize("name", ["k:[x].system", "k", "system", "panel", "name"])
+def test_the_column_may_be_called_anything(name):
+    chart = RUN.rename({"model": name}).rank.plot.at_k("rr", ks=[1], truth=TRUTH, by=name)
+    expected = RUN.rank.plot.at_k("rr", ks=[1], truth=TRUTH)
+    assert_frame_equal(chart.data, expected.data)
+    assert name in vl_convert.vegalite_to_svg(chart.to_json())
+
+
+@pytest.mark.parametrize("name", ["mean", "users", "metric"])
+def test_a_column_called_as_one_of_summarize_is_refused(name):
+    renamed = RUN.rename({"model": name})
+    with pytest.raises(rf.RankingDataError, match=f"column '{name}': .* rename it"):
+        renamed.rank.plot.at_k("rr", ks=[1], truth=TRUTH, by=name)
+
+
+@pytest.mark.parametrize("kind", ["lazy", "pandas"])
+def test_every_kind_of_frame_is_drawn_the_same(kind):
+    if kind == "pandas":
+        pytest.importorskip("pandas")
+        import rankframe.pandas  # noqa: F401
+
+        plot, truth = RUN.to_pandas().ranking.plot, TRUTH.to_pandas()
+    else:
+        plot, truth = RUN.lazy().rank.plot, TRUTH.lazy()
+    eager = RUN.rank.plot
+    for name, args in {
+        "at_k": ("ndcg",),
+        "users": ("rr",),
+        "compare": ("rr",),
+        "heatmap": ("rr",),
+    }.items():
+        got = getattr(plot, name)(*args, truth=truth)
+        assert_frame_equal(got.data, getattr(eager, name)(*args, truth=TRUTH).data)
+    got = plot.change(5, truth=truth, baseline="a")
+    assert_frame_equal(got.data, eager.change(5, truth=TRUTH, baseline="a").data)
+    got = plot.precision_recall(truth=truth).hconcat[1]
+    assert_frame_equal(got.data, eager.precision_recall(truth=TRUTH).hconcat[1].data)
+
+
+def test_a_judged_table_is_drawn_without_a_truth():
+    judged = RUN.rank.judge(TRUTH, by="model")
+    got = judged.rank.plot.at_k("ndcg").data
+    assert_frame_equal(got, CHARTS["at_k"].data)
+
+
+def test_nothing_is_shown(capfd, monkeypatch):
+    monkeypatch.setattr(alt.TopLevelMixin, "show", lambda *_: pytest.fail("shown"))
+    RUN.rank.plot.at_k("rr", ks=[1], truth=TRUTH)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_charts_go_beside_each_other():
+    both = CHARTS["at_k"] | CHARTS["users"] | CHARTS["change"]
+    assert vl_convert.vegalite_to_svg(both.to_json()).startswith("<svg")
+
+
+PLOT = RUN.rank.plot
+WRONG = {
+    "a cut-off of its own": (
+        lambda: PLOT.at_k("ndcg@10", truth=TRUTH),
+        ValueError,
+        "at_k takes a metric's name without its cut-off, such as 'ndcg', not 'ndcg@10'",
+    ),
+    "an expression": (
+        lambda: PLOT.at_k(rf.rank_biased_precision(), truth=TRUTH),
+        ValueError,
+        "at_k takes a metric's name without its cut-off",
+    ),
+    "takes no cut-off": (
+        lambda: PLOT.at_k("r_precision", truth=TRUTH),
+        ValueError,
+        "r_precision takes no cut-off @k",
+    ),
+    "no metric": (lambda: PLOT.at_k(truth=TRUTH), ValueError, "ask for at least one metric"),
+    "no cut-off": (lambda: PLOT.at_k("rr", ks=[], truth=TRUTH), ValueError, "ks has no cut-off"),
+    "cut-off 0": (lambda: PLOT.precision_recall(ks=[0], truth=TRUTH), ValueError, "k must be"),
+    "interval": (
+        lambda: PLOT.at_k("rr", interval="yes", truth=TRUTH),
+        (TypeError, ValueError),
+        "interval must be",
+    ),
+    "bins": (lambda: PLOT.users("rr", bins=0, truth=TRUTH), ValueError, "bins must be"),
+    "a mean": (lambda: PLOT.users("gmap", truth=TRUTH), ValueError, "not a value of one user"),
+    "no number": (
+        lambda: PLOT.users(pl.col("item").cast(pl.String).first().alias("x"), truth=TRUTH),
+        ValueError,
+        "metric 'x' is String for each user; a chart is made of numbers",
+    ),
+    "no value": (
+        lambda: PLOT.users("rr", truth=TRUTH, relevant_at=9),
+        rf.RankingDataError,
+        "metric 'rr': no user has a value to draw",
+    ),
+    "one system": (
+        lambda: RUN.filter(model="a").rank.plot.compare("rr", truth=TRUTH),
+        rf.RankingDataError,
+        "to compare takes two systems",
+    ),
+    "no such baseline": (
+        lambda: PLOT.change(10, truth=TRUTH, baseline="z"),
+        ValueError,
+        "baseline must be one of 'a', 'b', 'c', not 'z'",
+    ),
+    "no system": (lambda: PLOT.compare("rr", truth=TRUTH, by=()), ValueError, "name it in by="),
+    "no segment": (lambda: PLOT.heatmap("rr", truth=TRUTH, by=()), ValueError, "in by="),
+    "no column": (
+        lambda: RUN.drop("model").rank.plot.at_k("rr", truth=TRUTH),
+        rf.RankingDataError,
+        "'model'",
+    ),
+    "too many points": (
+        lambda: PLOT.at_k("rr", ks=range(1, 1400), truth=TRUTH),
+        ValueError,
+        "a chart of 4,197 points cannot be read; ask for fewer cut-offs",
+    ),
+    "no frame": (lambda: rf.plot.at_k([1], "rr"), TypeError, "must be a polars DataFrame"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said(name):
+    call, kind, words = WRONG[name]
+    with pytest.raises(kind) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+def test_more_systems_than_a_chart_tells_apart_are_refused():
+    many = pl.concat(
+        [RUN.filter(model="a").with_columns(model=pl.lit(f"m{n:02}")) for n in range(25)]
+    )
+    with pytest.raises(
+        ValueError, match="column 'model' has 25 systems, and a chart tells 24 apart"
+    ):
+        many.rank.plot.at_k("rr", ks=[1], truth=TRUTH)
+    chart = many.filter(pl.col("model") != "m24").rank.plot.at_k("rr", ks=[1], truth=TRUTH)
+    line = chart.to_dict()["layer"][1]["encoding"]
+    looks = zip(
+        line["color"]["scale"]["range"],
+        map(tuple, line["strokeDash"]["scale"]["range"]),
+        strict=True,
+    )
+    assert len(set(looks)) == 24
+
+
+def test_without_altair_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("rankframe.plot.find_spec", lambda name: None)
+    for name, args in {
+        "at_k": ("rr",),
+        "users": ("rr",),
+        "compare": ("rr",),
+        "heatmap": ("rr",),
+    }.items():
+        with pytest.raises(
+            ImportError, match=r"charts need altair: pip install 'rankframe\[plot\]'"
+        ):
+            getattr(PLOT, name)(*args, truth=TRUTH)
+    for call in (lambda: PLOT.change(1, baseline="a"), lambda: PLOT.precision_recall()):
+        with pytest.raises(ImportError, match="charts need altair"):
+            call()
+
+
+def test_the_charts_of_two_hundred_thousand_users_are_small():
+    users = 200_000
+    user = pl.int_range(users, eager=True).alias("user")
+    wanted = pl.when(user % 50 == 0).then(user // 50 % 300).otherwise(user % 3) + 1
+    truth = user.to_frame().with_columns(country=pl.format("c{}", pl.col("user") % 9))
+    truth = truth.with_columns(item=pl.int_ranges(wanted)).explode("item")
+    ranks = pl.DataFrame([user]).with_columns(rank=pl.int_ranges(pl.lit(1), pl.lit(3)))
+    item = (pl.col("user") * 13 + pl.col("rank") * pl.col("model").str.len_chars()) % 11
+    run = pl.concat(ranks.with_columns(model=pl.lit(model)) for model in ("old", "newer"))
+    run = run.explode("rank").with_columns(item=item)
+    distribution = run.rank.plot.users("ndcg@3", truth=truth.drop("country"))
+    change = run.rank.plot.change(10, truth=truth, by=BOTH, baseline="old")
+    for chart in (distribution, change):
+        assert len(chart.to_json()) < 1_000_000
+    assert distribution.data["users"].sum() == 2 * users
+    assert "200,000 users" in distribution.title.subtitle[0]
+    assert change.data.filter(measure="recall@10")["count"].sum() == users
