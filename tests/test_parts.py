@@ -10,7 +10,7 @@ from rankframe._parts import judged_of, means_of, needs_of, sums_of, values_of
 from rankframe.checks import Whole
 from rankframe.evaluate import plan_values
 from rankframe.labels import cut_off
-from rankframe.vocabulary import reads_whole_list
+from rankframe.vocabulary import reads_subtopics, reads_whole_list
 
 #: one of each function: the parts are many, and the options are the same expressions
 _LABELS = {function: label for label, (function, _) in CALLS.items()}
@@ -78,6 +78,18 @@ def test_means_of_what_is_no_number_of_ours():
     expected = rf.evaluate(A, *metrics, truth=TRUTH)
     assert expected["rows"].item() * expected["users"].item() > 255
     assert_same(means_of(pl.concat(sums), plan), expected, check_dtypes=True)
+
+
+def test_subtopics_are_of_a_user():
+    truth = pl.concat([TRUTH, TRUTH.with_columns(pl.col("relevance") - 1)])
+    truth = truth.with_columns(subtopic=(pl.col("item") + pl.col("relevance")) % 4)
+    truth = truth.unique(["user", "item", "subtopic"], keep="first", maintain_order=True)
+    split = [expr for expr in EVERY_METRIC.values() if reads_subtopics(expr)]
+    assert split
+    metrics = list({expr.meta.output_name(): expr for expr in [*split, *METRICS]}.values())
+    options = {"metrics": metrics, "by": [], "bounds": False, "options": {}}
+    got = pl.concat(values_of(*part, **options).collect() for part in parts(A, truth))
+    assert_same(got.sort("user"), rf.per_user(A, *metrics, truth=truth))
 
 
 def test_a_judged_table_is_made_part_by_part():
