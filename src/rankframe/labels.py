@@ -254,7 +254,7 @@ _COUNT_MISSES = {"pauc", "pap"}  # their k is no rank
 
 
 def cut_off(metric: pl.Expr) -> int | None:
-    """Give the k of a metric of ours: nothing below is in its value, but a list's length may be."""
+    """Give the rank that a metric of ours is cut off at; words of the whole list may be in it."""
     label = _label_of(metric)
     found = None if label is None else _find(label)
     if not found or not found[1]["k"] or found[0].label in _COUNT_MISSES:

@@ -135,6 +135,8 @@ _ABOVE = {
     "ideal_discounted_gains",
     "survival",
     "ideal_survival",
+    "shared",
+    "eagerness",
     "level_weight",
     "judged",
     "judged_hits",
