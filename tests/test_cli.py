@@ -429,3 +429,12 @@ def test_nothing_is_written_but_out(tmp_path, name, monkeypatch, capsys):
         after = contents(tmp_path)
         assert {key: after[key] for key in before} == before
         assert set(after) - set(before) == made
+
+
+def test_a_reader_may_stop_early():
+    command = [sys.executable, "-m", "rankframe", "metrics", "--markdown"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0

@@ -3,6 +3,7 @@
 import argparse
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -42,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
         given.run_command(given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, head for one, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, TypeError, OSError, ImportError, pl.exceptions.PolarsError) as error:
         print(f"rankframe: error: {_one_line(error)}", file=sys.stderr)
         return 2
