@@ -328,6 +328,7 @@ def test_defaults_are_mappings(defaults):
         *("common_weight(1)", "ideal_weight(0)", "gains(foo)", "gains(1:2;2:1)", "survival(x)"),
         *("survival(0)", "eagerness(1)", "eagerness(0;3)", "diverse_rank(a;b)", "diverse_rank(2)"),
         *("diverse_hits(0.5;2.5)", "diverse_hits(0.5;0)", "gains(linear"),
+        *("discounts(x)", "discounts(0)", "discounts(;1)"),
     ],
 )
 def test_parameters_in_names_of_columns_are_checked(column):
@@ -347,3 +348,14 @@ def test_subtopics_of_qrels(tmp_path):
     frame = rf_trec.read_qrels(path, subtopics=True)
     assert frame.rows() == [("1", "doc", "2", 1), ("1", "doc", "3", 0)]
     assert rf_trec.read_qrels(path).columns == ["user", "item", "relevance"]
+
+
+def test_what_is_given_goes_before_a_preset():
+    run = pl.DataFrame({"user": [1] * 3, "item": list("abc"), "rank": [1, 2, 3]})
+    truth = pl.DataFrame({"user": [1, 1], "item": ["b", "z"], "relevance": [2, 3]})
+    given = run.rank.ndcg_at(5, gain="linear", ideal="truth", truth=truth, **rf.RECTOOLS)
+    assert given.equals(run.rank.per_user("ndcg@5", truth=truth))
+    tied = run.with_columns(tied=1).rank.ndcg_at(5, truth=truth, **rf.RECTOOLS)
+    assert tied["ndcg@5"].item() == pytest.approx(
+        run.rank.ndcg_at(5, truth=truth, **rf.RECTOOLS)["ndcg@5"].item()
+    )

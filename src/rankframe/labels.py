@@ -203,6 +203,20 @@ def ask_all(
     return asked
 
 
+def made_with(
+    function: MetricFunction,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    defaults: Defaults | None,
+) -> pl.Expr:
+    """Call a metric function, with ``defaults`` for what is not given, as labels take them."""
+    plain = function(*args, **kwargs)
+    given = inspect.signature(function).bind(*args, **kwargs).arguments
+    entry = next(one for one in every_entry() if one.function is function)
+    filled = _with_defaults(entry, _read_defaults({} if defaults is None else defaults), given)
+    return function(**filled).alias(plain.meta.output_name())
+
+
 def in_ties(
     asked: Sequence[Asked], metrics: Sequence[Metric], *, defaults: Defaults | None = None
 ) -> list[Asked]:

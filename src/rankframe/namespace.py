@@ -13,7 +13,7 @@ from rankframe._frames import Frame, FrameT
 from rankframe.checks import check
 from rankframe.compare import compare, diagnose
 from rankframe.evaluate import evaluate, per_user
-from rankframe.labels import METRICS
+from rankframe.labels import METRICS, made_with
 from rankframe.overlap import rbo
 from rankframe.summarize import summarize
 from rankframe.table import from_lists, judge, relevant, with_rank
@@ -91,7 +91,7 @@ As a method it gives the frame of ``per_user``: by…, user and this metric. It 
 
 
 def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
-    """``df.rank.precision_at(10, …)`` is ``per_user(df, precision_at(10), …)``."""
+    """``df.rank.precision_at(10, …)`` is ``per_user(df, precision_at(10), …)``, presets heard."""
     own = inspect.signature(function).parameters
     verb = inspect.signature(per_user)
     shared = [p for p in verb.parameters.values() if p.name not in ("frame", "metrics")]
@@ -99,8 +99,8 @@ def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
     @functools.wraps(function)
     def method(self: RankFrame[Any], *args: Any, **options: Any) -> Any:
         mine = {name: options.pop(name) for name in own if name in options}
-        label = function(*args, **mine).meta.output_name()  # so that defaults= fill what is open
-        return per_user(self.frame, label, **options)
+        metric = made_with(function, args, mine, options.get("defaults"))
+        return per_user(self.frame, metric, **options)
 
     first, _, rest = (inspect.getdoc(function) or "").partition("\n")
     method.__doc__ = f"{first}\n\n{_METHOD}\n{rest}"
