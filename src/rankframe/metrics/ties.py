@@ -44,7 +44,7 @@ def first_reciprocal(k: int | None) -> pl.Expr:
 
 def precisions(k: int | None) -> pl.Expr:
     """Σ over the relevant items of the expected precision at the item, if that is among k."""
-    others = pl.when(tied > 1).then((tied_hits - 1) / (tied - 1)).otherwise(0.0)
+    others = _at_each_other_place(tied_hits - 1)
     linear = others * _places(k)
     harmonic = (hits_above + 1 - block * others) * _harmonic(block, _places(k))
     return ((linear + harmonic) / tied).filter(relevant).sum()
@@ -66,7 +66,7 @@ def persistence(p: float, k: int | None = None) -> pl.Expr:
 def blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
     """Σ over the relevant items of the expected blended ratio at the item, if that is among k."""
     gains = pl.col(of_gain("tied_gains", gain)) - gain_of(gain)
-    slope = pl.when(tied > 1).then((tied_hits - 1 + beta * gains) / (tied - 1)).otherwise(0.0)
+    slope = _at_each_other_place(tied_hits - 1 + beta * gains)
     start = hits_above + 1 + beta * (pl.col(of_gain("gains_above", gain)) + gain_of(gain))
     ideal = pl.col(of_gain("ideal_gains_along", gain)).list.head(_places(k))
     below = pl.int_ranges(0, _places(k))
@@ -77,7 +77,7 @@ def blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
 def shared_gains(gain: Gain, k: int | None) -> pl.Expr:
     """Expected shared gain / position of the item, 0 below k."""
     own, inside = gain_of(gain), pl.col(of_gain("tied_shared", gain))
-    others = pl.when(tied > 1).then((inside - own) / (tied - 1)).otherwise(0.0)
+    others = _at_each_other_place(inside - own)
     start = pl.col(of_gain("shared_above", gain)) + own - block * others
     sum_over_block = others * _places(k) + start * _harmonic(block, _places(k))
     return (sum_over_block / tied).fill_null(0.0)
@@ -118,6 +118,11 @@ def kept_of_bpref() -> pl.Expr:
 def _places(k: Cut) -> pl.Expr:
     """Number of places of the block among the first k."""
     return tied if k is None else (k - block + 1).clip(0, tied)
+
+
+def _at_each_other_place(rest: pl.Expr) -> pl.Expr:
+    """Expect at each place of the block but the item's own its share of what the others have."""
+    return pl.when(tied > 1).then(rest / (tied - 1)).otherwise(0.0)
 
 
 def _first_block() -> pl.Expr:
