@@ -72,7 +72,8 @@ VOCABULARY = {
     "shared_above": "with ties: the same with the items above the block: shared_above(exponential)",
     "ideal_gains_along": "with ties: ideal_gains at each position of the block, as a list",
     "level_weight_along": "with ties: level_weight at each position of the block, as a list",
-    "discounts": "with ties: Σ 1/log2(i + 1) over the block's positions; to 10: discounts(10)",
+    "discounts": "with ties: Σ 1/log2(i + 1) over the block's positions; to 10: discounts(10), "
+    "with base 2: discounts(;2)",
 }
 
 #: What ``relevant`` gives unasked.
@@ -98,6 +99,7 @@ _PARAMETERS = {
     "ideal_weight": "0.95",
     "diverse_rank": "0.5",
     "diverse_hits": "0.5",
+    "discounts": "",
 }
 
 _OVERLAP = {"common_weight", "ideal_weight"}  # these read "retrieved"
@@ -418,6 +420,8 @@ def _check_parameter(name: str) -> None:
             good = float(first) >= 0.5 and (second == "top" or float(second) > 0)
         elif base in _OVERLAP:
             good = 0 < float(parameter) < 1
+        elif base == "discounts":
+            good = (not first or int(first) > 0) and (not second or float(second) > 1)
         else:
             good = 0 <= float(first) <= 1 and (not second or int(second) > 0)
     except ValueError:
