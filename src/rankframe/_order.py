@@ -20,7 +20,7 @@ _position = _row - pl.col(_START) + 1
 
 def in_rank_order(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     """Sort the lists by rank, null last; add ``ideal_place`` and ``ideal_relevance``."""
-    # 1 M users × 10: 0.75 of the CPU time of a bare join of run and truth, windows take 1.16
+    # 1 M users × 10, grouping included: 1.06 of the CPU time of a bare join, with windows 1.58
     ordered = _ordered(rows, keys, (pl.col("rank") - 1).fill_null(_LAST))
     relevance = pl.col("relevance").cast(pl.Float64)
     grade = pl.when(relevance > 0).then(relevance).otherwise(0.0)
@@ -36,7 +36,7 @@ def with_positions(
     rows: pl.LazyFrame, keys: Sequence[str], score: pl.Expr, tie: pl.Expr
 ) -> pl.LazyFrame:
     """Add ``rank``, the position in the list by score, then tie: both descending, null last."""
-    # 100 k users × 100 items: 1.9 of the CPU time of that join, a window over all rows takes 5
+    # 100 k users × 100: about 2 of the CPU time of a bare join, a window over all rows about 5
     given = rows.with_columns(score.alias(_SCORE), tie.alias(_TIE))
     number = -_number(pl.col(_SCORE).cast(pl.Float64))
     ordered = _ordered(given, keys, number.fill_null(_LAST))
