@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._order import in_rank_order
+from rankframe._order import SHARES_RANK, in_rank_order
 
 DAY = datetime.date(2026, 1, 1)
 USERS = {
@@ -80,12 +80,27 @@ def test_places_and_the_ideal_beside_them(users, grades, ranks, keys):
     places, ideals = expected(frame, keys)
     rows = in_rank_order(frame.lazy(), keys).collect()
     assert rows.select(frame.columns).sort("item").equals(frame.sort("item"))
-    assert rows.columns == [*frame.columns, "ideal_place", "ideal_relevance"]
+    assert rows.columns == [*frame.columns, SHARES_RANK, "ideal_place", "ideal_relevance"]
+    assert not rows[SHARES_RANK].any()
     for key, mine in rows.partition_by(keys, as_dict=True).items():
         assert mine["ideal_place"].to_list() == list(range(1, len(mine) + 1))
         assert mine["ideal_relevance"].to_list() == ideals[key]
     found = dict(rows.filter(pl.col("rank").is_not_null()).select("item", "ideal_place").rows())
     assert found == places
+
+
+@pytest.mark.parametrize("keys", [["user"], ["group", "user"]], ids=str)
+@pytest.mark.parametrize("users", USERS)
+def test_who_shares_a_rank(users, keys):
+    frame = random_rows(f"{users}shared", USERS[users], GRADES["few"], RANKS["short"])
+    frame = frame.with_columns(rank=pl.col("rank") % 4 + 1)
+    rows = in_rank_order(frame.lazy(), keys).collect()
+    placed = frame.drop_nulls("rank")
+    shared = placed.group_by(keys).agg(extra=pl.len() - pl.col("rank").n_unique())
+    assert shared["extra"].sum() > 0
+    found = rows.group_by(keys).agg(extra=pl.col(SHARES_RANK).sum())
+    both = found.filter(pl.col("extra") > 0).sort(keys)
+    assert both.rows() == shared.filter(pl.col("extra") > 0).sort(keys).rows()
 
 
 def test_no_row_at_all():

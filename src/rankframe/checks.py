@@ -629,14 +629,19 @@ def rows_of_items_flag(table: Table) -> pl.LazyFrame:
     )
 
 
-def watch(item: str, rank: pl.Expr, *, tied: bool) -> list[pl.Expr]:
+def watch(item: str, *, hit: pl.Expr, shared: pl.Expr) -> list[pl.Expr]:
     """Reductions over a user's relevant rows that ``suspicion`` reads."""
-    shared = pl.lit(value=False) if tied else rank.drop_nulls().n_unique() < rank.count()
     return [
         _twice(item),
         shared.alias("__rankframe_shared"),
-        (rank.count() > 0).alias("__rankframe_hit"),
+        (hit.count() > 0).alias("__rankframe_hit"),
     ]
+
+
+def shares_rank(*, tied: bool) -> pl.Expr:
+    """Tell of a user's rows in any order whether two have one rank."""
+    rank = pl.col("rank")
+    return pl.lit(value=False) if tied else rank.drop_nulls().n_unique() < rank.count()
 
 
 def _twice(*columns: str) -> pl.Expr:

@@ -16,6 +16,7 @@ from rankframe.checks import (
     raise_first_broken,
     read_runs,
     same_types,
+    shares_rank,
     suspicion,
     table_flag,
     watch,
@@ -136,7 +137,8 @@ def _ends(mine: pl.LazyFrame, theirs: pl.LazyFrame, keys: Sequence[str], item: s
     """How deep the shorter and the longer list of each user are, and what ``suspicion`` reads."""
     one, two = (
         lists.group_by(keys).agg(
-            pl.col("rank").max().alias("__rankframe_end"), *watch(item, pl.col("rank"), tied=False)
+            pl.col("rank").max().alias("__rankframe_end"),
+            *watch(item, hit=pl.col("rank"), shared=shares_rank(tied=False)),
         )
         for lists in (mine, theirs)
     )

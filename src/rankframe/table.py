@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
 import polars as pl
 
 from rankframe._frames import Frame, FrameT, enter, leave
-from rankframe._order import with_positions
+from rankframe._order import SHARES_RANK, with_positions
 from rankframe.checks import (
     Columns,
     Table,
@@ -28,6 +28,7 @@ from rankframe.checks import (
     read_tables,
     rows_of_items_flag,
     same_types,
+    shares_rank,
     shown,
     suspicion,
     table_flag,
@@ -285,7 +286,8 @@ def relevant(
         raise ValueError(msg)
     reads = {name for one in asked for name in one.expr.meta.root_names()}
     rows = vocabulary_rows(street, reads, relevant_at=relevant_at)
-    rows = rows.drop(set(VOCABULARY) - {*BASIC, *reads, "subtopic"}, strict=False)
+    unread = set(VOCABULARY) - {*BASIC, *reads, "subtopic"}
+    rows = rows.drop(SHARES_RANK, *unread, strict=False)
     flags = [*table_flags(street), rows_flag(street)]
     if "retrieved" in reads:  # it counts all rows
         flags += [unique_flag(each) for each in street.tables]
@@ -476,7 +478,7 @@ def rows_flag(street: Street) -> pl.LazyFrame:
     """Flag over the rows of grade > 0."""
     mine = street.tables[0]
     lists = street.items.filter(pl.col("relevance") > 0).group_by(mine.keys)
-    watched = watch(mine.item, pl.col("rank"), tied=street.tied)
+    watched = watch(mine.item, hit=pl.col("rank"), shared=shares_rank(tied=street.tied))
     return lists.agg(watched).select(suspect=suspicion(street.tables))
 
 

@@ -145,6 +145,7 @@ _ABOVE = {
     "pooled_hits",
     "nonrelevant",
 }
+_IN_ORDER = {"hits", "ideal_place", "ideal_relevance"}
 _IDEAL = {"ideal_gains", "ideal_discounted_gains", "level_weight"}  # these cost a join
 
 _rank = pl.col("rank")
@@ -162,6 +163,11 @@ def mixes_subtopics(metric: pl.Expr) -> bool:
     bases = _bases(metric.meta.root_names())
     shared = {"rank", "relevance", "relevant", "retrieved", *_SUBTOPIC}
     return not _SUBTOPIC.isdisjoint(bases) and not (bases & VOCABULARY.keys()) <= shared
+
+
+def reads_rank_order(metric: pl.Expr) -> bool:
+    """Tell if a metric reads what takes rows in rank order."""
+    return not _IN_ORDER.isdisjoint(metric.meta.root_names())
 
 
 def vocabulary_rows(
