@@ -3,12 +3,13 @@
 Each peer in its own environment, on the same files. For each data set, set of metrics and peer:
 
 1. Both sides compute once. What does not agree is not timed, and is named.
-2. Peer and rankframe take turns, each time in a fresh process, on the metrics that agree.
+2. Peer and rankframe take turns on the metrics that agree, each in a process of its own, warm.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import subprocess
@@ -54,32 +55,31 @@ def compare(
     peer: str, made: Files, labels: list[str], options: argparse.Namespace
 ) -> dict[str, Any]:
     """Compare a peer's numbers with rankframe's, then time both on what they share."""
-    theirs = ask(peer, made, labels)
-    twins = theirs["twins"]
-    ours = ask("rankframe", made, list(twins.values()))["numbers"]
-    numbers = [(label, number, ours[twins[label]]) for label, number in theirs["numbers"].items()]
-    same = [label for label, number, own in numbers if _agree(number, own)]
-    found = {
-        "metrics": len(same),
-        "missing": _listed(parts(label)[0] for label in labels if label not in twins),
-        "different": _listed(
-            f"{label} = {number}, not {own}" for label, number, own in numbers if label not in same
-        ),
-    }
-    if not same:
-        return found
-    if theirs["first_seconds"] > options.patience:
-        return found | {"remark": f"one pass took {theirs['first_seconds']:.0f} s: not timed"}
-
-    measured = (options.repeats, options.seconds)
-    turns = [
-        (
-            ask(peer, made, same, *measured),
-            ask("rankframe", made, [twins[label] for label in same], *measured),
-        )
-        for _ in range(options.rounds)
-    ]
-    return found | _figures(*zip(*turns, strict=True))
+    with side(peer, made) as them, side("rankframe", made) as us:
+        theirs = them(labels)
+        twins = theirs["twins"]
+        ours = us(list(twins.values()))
+        pairs = [
+            (label, number, ours["numbers"][twins[label]])
+            for label, number in theirs["numbers"].items()
+        ]
+        same = [label for label, number, own in pairs if _agree(number, own)]
+        differ = [
+            f"{label} = {number}, not {own}" for label, number, own in pairs if label not in same
+        ]
+        found = {
+            "metrics": len(same),
+            "missing": _listed(parts(label)[0] for label in labels if label not in twins),
+            "different": _listed(differ),
+        }
+        if not same:
+            return found
+        if theirs["first_seconds"] > options.patience:
+            return found | {"remark": f"one pass took {theirs['first_seconds']:.0f} s: not timed"}
+        if differ:  # both go on with what is the same, warm
+            theirs, ours = them(same), us([twins[label] for label in same])
+        turns = [(them(None), us(None)) for _ in range(options.rounds)]
+    return found | _figures(theirs, *zip(*turns, strict=True))
 
 
 def _agree(number: float | None, own: float) -> bool:
@@ -91,11 +91,15 @@ def _listed(texts: Iterable[str]) -> str | None:
     return ", ".join(dict.fromkeys(texts)) or None
 
 
-def _figures(them: tuple[dict[str, Any], ...], us: tuple[dict[str, Any], ...]) -> dict[str, float]:
-    """Reduce what the processes saw: medians of seconds, the highest peak of memory."""
-    convert = _median(them, lambda timed: timed[0])
-    compute = _median(them, lambda timed: timed[1])
-    seconds, own = _median(them, sum), _median(us, sum)
+def _figures(
+    started: dict[str, Any], them: tuple[dict[str, float], ...], us: tuple[dict[str, float], ...]
+) -> dict[str, float]:
+    """Reduce the turns: medians of seconds, the highest peak of memory."""
+    convert = median(turn["convert"] for turn in them)
+    compute = median(turn["compute"] for turn in them)
+    seconds, own = (
+        median(turn["convert"] + turn["compute"] for turn in side) for side in (them, us)
+    )
     return {
         "convert_seconds": convert,
         "compute_seconds": compute,
@@ -103,45 +107,47 @@ def _figures(them: tuple[dict[str, Any], ...], us: tuple[dict[str, Any], ...]) -
         "rankframe_seconds": own,
         "ratio": seconds / own,
         "ratio_without_conversion": compute / own,
-        "peak_mb": max(one["peak_mb"] for one in them),
-        "rankframe_peak_mb": max(one["peak_mb"] for one in us),
-        "loaded_mb": max(one["loaded_mb"] for one in them),
-        "import_seconds": median(one["import_seconds"] for one in them),
-        "read_seconds": median(one["read_seconds"] for one in them),
+        "peak_mb": max(turn["peak_mb"] for turn in them),
+        "rankframe_peak_mb": max(turn["peak_mb"] for turn in us),
+        **{name: started[name] for name in ("loaded_mb", "import_seconds", "read_seconds")},
     }
 
 
-def _median(processes: tuple[dict[str, Any], ...], part: Callable[[Any], float]) -> float:
-    """Take the median within each process, then that of the processes."""
-    return median(median(map(part, one["timed"])) for one in processes)
+@contextlib.contextmanager
+def side(peer: str, made: Files) -> Iterator[Callable[[list[str] | None], dict[str, Any]]]:
+    """Start a process of the peer's environment, which keeps the tables; give what asks it.
 
-
-def ask(peer: str, made: Files, labels: list[str], repeats: int = 0, seconds: float = 0.0) -> Any:
-    """Let a fresh process of the peer's environment measure.
-
-    Raises ``RuntimeError`` with the last line of what the process or pip has to say.
+    To ask is to wait for the answer; it raises ``RuntimeError`` with the last line that the process
+    has to say if it ended. So does an environment that cannot be made.
     """
     python = environments.interpreter(_script(peer), CACHE / "environments")
-    request = {
-        "peer": peer,
-        "run": str(made.run),
-        "truth": str(made.truth),
-        "labels": labels,
-        "repeats": repeats,
-        "seconds": seconds,
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        asked, answered = Path(folder, "request.json"), Path(folder, "answer.json")
-        asked.write_text(json.dumps(request))
-        command = [str(python), "-m", "benchmarks.worker", str(asked), str(answered)]
-        ended = subprocess.run(
-            command, cwd=HERE.parent, capture_output=True, text=True, check=False
-        )
-        if ended.returncode:
-            said = ended.stderr.strip().splitlines() or [f"ended with {ended.returncode}"]
+    command = [python, "-m", "benchmarks.worker", peer, made.run, made.truth]
+    with (
+        tempfile.TemporaryFile("w+") as errors,  # a pipe that nobody reads fills up
+        subprocess.Popen(
+            list(map(str, command)),
+            cwd=HERE.parent,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
+
+        def ask(request: list[str] | None) -> dict[str, Any]:
+            assert process.stdin
+            assert process.stdout
+            with contextlib.suppress(BrokenPipeError):  # it has ended: what it said tells why
+                print(json.dumps(request), file=process.stdin, flush=True)
+            if answer := process.stdout.readline():
+                return json.loads(answer)
+            status = process.wait()
+            errors.seek(0)
+            said = errors.read().strip().splitlines() or [f"ended with {status}"]
             msg = f"{peer}: {said[-1]}"
             raise RuntimeError(msg)
-        return json.loads(answered.read_text())
+
+        yield ask
 
 
 def _script(peer: str) -> Path:
@@ -175,9 +181,7 @@ def _options() -> argparse.Namespace:
     add("--shapes", nargs="+", choices=list(SHAPES), default=list(SHAPES))
     add("--ids", nargs="+", choices=["integer", "string"], help="by default both for (c) only")
     add("--suites", nargs="+", choices=list(SUITES), default=list(SUITES))
-    add("--rounds", type=int, default=5, help="fresh processes of each side")
-    add("--repeats", type=int, default=5, help="measurements in a process, at most")
-    add("--seconds", type=float, default=10, help="a process begins no further one after so long")
+    add("--rounds", type=int, default=5, help="measurements of each side, in turn")
     add("--patience", type=float, default=300, help="who takes longer for one pass is not timed")
     return parser.parse_args()
 

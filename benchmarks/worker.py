@@ -1,4 +1,7 @@
-"""One measurement in a fresh process: reads a request, measures a peer, writes what it saw.
+"""A process of one side, warm once it has answered its first request.
+
+Each line that comes in is a request, each line that goes out its answer, in JSON: labels ask for
+numbers (and warm up), null for one measurement of the same.
 
 A peer is a module of ``benchmarks.peers``:
 
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,45 +25,46 @@ from typing import Any
 
 
 def main() -> None:
-    """Serve the request in the file given first, into the file given second."""
-    request = json.loads(Path(sys.argv[1]).read_text())
-    Path(sys.argv[2]).write_text(json.dumps(measure(**request)))
+    """Serve requests until there are no more."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints is no answer
+    for answer in serve(*sys.argv[1:]):
+        print(json.dumps(answer), file=answers, flush=True)
 
 
-def measure(
-    peer: str, run: str, truth: str, labels: list[str], repeats: int, seconds: float
-) -> dict[str, Any]:
-    """Import, read, warm up by one pass, then measure until ``repeats`` or ``seconds`` is over."""
+def serve(peer: str, run: str, truth: str) -> Iterator[dict[str, Any]]:
+    """Import and read, then answer line by line."""
     start = perf_counter()
     module = importlib.import_module(f"benchmarks.peers.{peer}")
     imported = perf_counter()
     tables = module.read(Path(run), Path(truth))
-    read = perf_counter()
-
-    metrics = {label: module.metric(*parts(label)) for label in labels}
-    metrics = {label: metric for label, metric in metrics.items() if metric is not None}
-    begin = perf_counter()
-    numbers = module.compute(module.convert(tables), metrics)
-    first = perf_counter() - begin
-    loaded = reset_peak()
-    timed: list[tuple[float, float]] = []
-    while len(timed) < repeats and (not timed or sum(map(sum, timed)) < seconds):
+    started = {"import_seconds": imported - start, "read_seconds": perf_counter() - imported}
+    metrics: dict[str, Any] = {}
+    for line in sys.stdin:
+        labels = json.loads(line)
+        if labels is None:
+            yield _measured(module, tables, metrics)
+            continue
+        metrics = {label: module.metric(*parts(label)) for label in labels}
+        metrics = {label: metric for label, metric in metrics.items() if metric is not None}
         begin = perf_counter()
-        inputs = module.convert(tables)
-        converted = perf_counter()
-        module.compute(inputs, metrics)
-        timed.append((converted - begin, perf_counter() - converted))
-        del inputs
-    return {
-        "numbers": numbers,
-        "twins": {label: twin(label, module.DIFFERS) for label in metrics},
-        "first_seconds": first,
-        "timed": timed,
-        "import_seconds": imported - start,
-        "read_seconds": read - imported,
-        "loaded_mb": loaded,
-        "peak_mb": peak(),
-    }
+        numbers = module.compute(module.convert(tables), metrics)
+        yield {
+            **started,
+            "numbers": numbers,
+            "twins": {label: twin(label, module.DIFFERS) for label in metrics},
+            "first_seconds": perf_counter() - begin,
+            "loaded_mb": reset_peak(),
+        }
+
+
+def _measured(module: Any, tables: Any, metrics: dict[str, Any]) -> dict[str, Any]:
+    begin = perf_counter()
+    inputs = module.convert(tables)
+    converted = perf_counter()
+    module.compute(inputs, metrics)
+    ended = perf_counter()
+    return {"convert": converted - begin, "compute": ended - converted, "peak_mb": peak()}
 
 
 def parts(label: str) -> tuple[str, int | None]:
