@@ -29,6 +29,7 @@ MILLION = 1_000_000
 SIZES = [1, 10, 100, 300]
 DEPTH = 100
 PART = 10  # millions of rows
+LARGE = 300  # from here on once is enough
 
 Scan = tuple[pl.LazyFrame, pl.LazyFrame]
 
@@ -114,7 +115,7 @@ def growth(sizes: list[int], rounds: int) -> list[dict[str, Any]]:
     for millions in sizes:
         scan(millions)
         seen: dict[str, list[dict[str, float]]] = {case: [] for case in CASES}
-        for _ in range(rounds):
+        for _ in range(rounds if millions < LARGE else 1):
             for case in CASES:
                 seen[case].append(measure(case, millions))
         for case, times in seen.items():

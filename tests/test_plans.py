@@ -114,6 +114,17 @@ def test_everything_streams_and_the_truth_is_filtered_below_the_join(metric, opt
     assert plan.truth_filter_is_below_every_join()
 
 
+@pytest.mark.parametrize("by", ["model", "country"])
+def test_the_truth_is_what_a_join_holds_in_memory(by):
+    """Not the run: 300 M rows of it would take 20 GB."""
+    truth = TRUTH.with_columns(country=pl.lit("x")) if by == "country" else TRUTH
+    plan = RUN.lazy().rank.evaluate("ap", truth=truth, by=by).explain(engine="streaming")
+    joins = re.findall(r"(\w+) JOIN:\s+BUILD SIDE: (\w+)", plan)
+    assert [side for kind, side in joins if kind == "RIGHT"] == ["ForceRight"]
+    # the users of the run, put into the countries in which the truth has them
+    assert (("LEFT", "ForceRight") in joins) == (by == "country")
+
+
 @pytest.mark.parametrize("way", ["evaluate", "judge and evaluate", "composed"])
 def test_precision_alone_needs_no_window_and_no_sort(way):
     query = {

@@ -391,7 +391,9 @@ def _placed(run: Table, truth: Table, by: list[str], placed: Sequence[str]) -> T
     users = truth.frame.select(*truth.keys).with_columns(
         one for one in types if one.meta.output_name() in shared
     )
-    frame = run.frame.with_columns(types).join(users.unique(), on=shared, how="left")
+    frame = run.frame.with_columns(types).join(
+        users.unique(), on=shared, how="left", build_side="force_right"
+    )
     return run._replace(frame=frame, schema=frame.collect_schema(), by=by, placed=placed)
 
 

@@ -444,7 +444,8 @@ def enter_street(
 
 def _joined(run: pl.LazyFrame, judgments: pl.LazyFrame, mine: Table) -> pl.LazyFrame:
     keys = [*mine.keys, mine.item]
-    judged = run.join(judgments, on=keys, how="full", coalesce=True)
+    # left to itself, polars held a run of 300 M rows in memory, and not the truth of 30 M
+    judged = run.join(judgments, on=keys, how="full", coalesce=True, build_side="force_right")
     return judged.select(*keys, "rank", "relevance", pl.exclude(*keys, "rank", "relevance"))
 
 
