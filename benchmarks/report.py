@@ -31,6 +31,11 @@ SCHEMA = {
     "remark": pl.String,
 }
 CELL = ["shape", "ids", "suite"]
+SHAPES = {
+    "a": "(a) 100 k users × 100 items",
+    "b": "(b) 1 M users × 10 items",
+    "c": "(c) 10 k users × 100 items",
+}
 
 
 def keep(path: Path, rows: list[dict[str, Any]], cell: dict[str, str]) -> None:
@@ -98,7 +103,7 @@ def chart(results: pl.DataFrame) -> alt.FacetChart:
         "peer",
         "suite",
         "ratio",
-        data=pl.format("({}), {} ids", "shape", "ids"),
+        data=pl.format("{}, {} ids", pl.col("shape").replace(SHAPES), "ids"),
         label=pl.max_horizontal("ratio", 1.0),  # beside the bar, also where that goes to the left
     )
     peer = alt.Y("peer:N", title=None).sort(field="ratio", op="median", order="ascending")
