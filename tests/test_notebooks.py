@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from test_spark import need_spark
 
 nbformat = pytest.importorskip("nbformat")
 nb_run = pytest.importorskip("nbmake.nb_run")
@@ -15,8 +16,8 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 MINUTES = 2
 
 
-def test_there_are_four():
-    assert [path.stem[0] for path in NOTEBOOKS] == ["1", "2", "3", "4"]
+def test_there_are_five():
+    assert [path.stem[0] for path in NOTEBOOKS] == ["1", "2", "3", "4", "5"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -32,6 +33,8 @@ def test_a_notebook_is_kept_whole_and_small(path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, tmp_path):
+    if path.stem == "5_spark":
+        need_spark()
     here = Path(shutil.copy(path, tmp_path))
     start = time.monotonic()
     result = nb_run.NotebookRun(here, default_timeout=60 * MINUTES).execute()

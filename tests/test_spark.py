@@ -355,6 +355,38 @@ def test_what_cannot_matter_stays_out_of_the_shuffle(rs, a, truth):
     assert not re.search(r"<= 0\.0", sent("precision@3", "bpref"))
 
 
+@pytest.mark.parametrize("types", [{}, {"item": pl.Int32}, {"user": pl.String, "item": pl.String}])
+def test_items_that_nobody_judged_stay_out_of_the_shuffle(rs, spark, bring, types):
+    local = A.cast(types)
+    judgments = TRUTH.cast(types if pl.String in types.values() else {})
+    run, truth = bring(local), bring(judgments)
+    few = [*FEW[:2], "num_hits", "bpref"]
+    for limit, joined in {"10485760b": True, "1": False, "-1": False, "1m": True}.items():
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", limit)
+        try:
+            values = rs.per_user(run, *few, truth=truth, users="judged")
+            assert ("BroadcastHashJoin" in plan_of(values)) == joined
+            assert_same(
+                take(values, "user"), rf.per_user(local, *few, truth=judgments, users="judged")
+            )
+            for whole in ({"metrics": ["precision"]}, {"metrics": ["map"], "users": "run"}):
+                metrics = whole.pop("metrics")
+                values = rs.per_user(run, *metrics, truth=truth, **whole)
+                assert "BroadcastHashJoin" not in plan_of(values)
+        finally:
+            spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+def test_sizes_as_spark_writes_them(rs):
+    class Session:
+        def __init__(self, said):
+            self.conf = {"spark.sql.autoBroadcastJoinThreshold": said}
+
+    sizes = {"10485760b": 10 << 20, "10MB": 10 << 20, "1g": 1 << 30, "64 k": 64 << 10, "7": 7}
+    for said, size in {**sizes, "-1": 0, "-1b": 0, "1kib": 1 << 10}.items():
+        assert rs._broadcast_limit(Session(said)) == size
+
+
 def test_one_user_with_most_of_the_rows(rs, bring):
     items = pl.int_range(20_000, eager=True)
     big = pl.select(user=pl.lit(1, pl.Int64), item=items, rank=items + 1)

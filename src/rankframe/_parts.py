@@ -38,6 +38,7 @@ class Needs(NamedTuple):
     top_grade: bool
     depth: int | None = None  # of the run: only ranks down to it; None: all
     relevant: bool = False  # of the truth: only grades > 0
+    judged: bool = False  # of the run: only items that the truth has
 
 
 def judged_of(
@@ -153,8 +154,10 @@ def needs_of(plan: Plan, options: Options, *, bounds: bool = False) -> Needs:
     if depth is None and not (condensed or reads_whole_list(reads)):
         cuts = [cut_off(one.expr) for one in plan.asked]
         depth = max((k for k in cuts if k), default=None) if all(cuts) else None
-    depth = depth if users in ("truth", "judged") else None
-    return needs._replace(depth=depth, relevant=relevant)
+    if users not in ("truth", "judged"):  # a list without a hit counts too
+        return needs._replace(relevant=relevant)
+    judged = not condensed and "retrieved" not in reads
+    return needs._replace(depth=depth, relevant=relevant, judged=judged)
 
 
 def _summed(one: Asked, place: int, dtype: pl.DataType) -> list[pl.Expr]:

@@ -84,6 +84,7 @@ _WIDER: dict[type[pl.DataType], pl.DataType] = {
 T = TypeVar("T")
 
 _OF_TRUTH = "__rankframe_of_truth"
+_BROKEN = 0  # in place of a hash: a row of the run that must be seen, whatever the truth has
 
 
 def judge(
@@ -685,12 +686,15 @@ def _computed(
     """Bring all rows of a user into one partition, and compute each by itself."""
     kept = [_kept(side, needs) for side in sides]
     columns = list(dict.fromkeys(name for names in kept for name in names))
+    needed = [_needed(side, needs) for side in sides]
+    if needs and needs.judged and len(sides) == 2:
+        needed[0] = _judged(*sides, *needed)
     rows = [
-        _needed(side, needs).select(
+        frame.select(
             *(side.column(name).alias(f"column{columns.index(name)}") for name in names),
             F.lit(side is not sides[0]).alias(_OF_TRUTH),
         )
-        for side, names in zip(sides, kept, strict=True)
+        for side, frame, names in zip(sides, needed, kept, strict=True)
     ]
     both = rows[0]
     for other in rows[1:]:
@@ -739,12 +743,49 @@ def _needed(side: _Side, needs: Needs | None) -> DataFrame:
     spare = None if needs is None else _spare(side, needs)
     if spare is None:
         return side.frame
+    return side.frame.where(~_settled(side, spare))
+
+
+def _settled(side: _Side, fits: Column) -> Column:
+    """Tell which rows fit and have ids; never null."""
     table = side.table
     ids = [name for name in side.roles if name not in (table.rank, table.relevance)]
     there = (side.column(name).isNotNull() for name in ids)
     numbers = (~F.isnan(side.column(name)) for name in ids if table.schema[name].is_float())
-    spare = functools.reduce(operator.and_, (*there, *numbers), spare)
-    return side.frame.where(spare.isNull() | ~spare)
+    return F.coalesce(functools.reduce(operator.and_, (*there, *numbers), fits), F.lit(False))
+
+
+def _judged(run: _Side, truth: _Side, rows: DataFrame, judgments: DataFrame) -> DataFrame:
+    """Keep of the run what the truth has, and what breaks a rule, if the keys may be broadcast.
+
+    The keys are hashes: two that are equal by chance only keep a row that was not needed.
+    """
+    mine, theirs = _hash(run), _hash(truth)
+    limit = min(_broadcast_limit(rows.sparkSession) // 8, 2**31 - 2)
+    if mine is None or theirs is None or judgments.limit(limit + 1).count() > limit:
+        return rows
+    rank = run.column(run.table.rank or "").cast("double")
+    wanted = F.when(_settled(run, (rank >= 1) & _whole(rank)), mine).otherwise(_BROKEN)
+    known = judgments.select(theirs.alias("known"))
+    known = known.union(known.sparkSession.range(1).select(F.lit(_BROKEN).alias("known")))
+    return rows.join(F.broadcast(known), wanted == F.col("known"), "left_semi")
+
+
+def _hash(side: _Side) -> Column | None:
+    """Hash user and item, whatever integers or text they are; None for other types."""
+    names = [side.table.user, side.table.item]
+    types = [side.table.schema[name] for name in names]
+    if not all(dtype.is_integer() or dtype == pl.String for dtype in types):
+        return None
+    columns = zip(map(side.column, names), types, strict=True)
+    return F.xxhash64(*(one.cast("long") if dtype.is_integer() else one for one, dtype in columns))
+
+
+def _broadcast_limit(session: SparkSession) -> int:
+    """Read how many bytes Spark broadcasts unasked; 0 where it does not."""
+    said = str(session.conf.get("spark.sql.autoBroadcastJoinThreshold", "-1")).lower()
+    number, unit = re.fullmatch(r"(-?\d+) *([kmgtp]?)i?b?", said).groups()  # type: ignore[union-attr]
+    return max(0, int(number)) << 10 * " kmgtp".index(unit or " ")
 
 
 def _spare(side: _Side, needs: Needs) -> Column | None:

@@ -1,0 +1,667 @@
+"""Odd input and what comes of it: one list, for the tests and for the page in the docs.
+
+``python -m tests.bad_input`` writes the page, ``src/rankframe/INPUT.md``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+METRICS = ("precision@2", "recall@2", "ap", "ndcg@2", "rr")
+RUN = pl.DataFrame({"user": [1, 1, 1, 2, 2], "item": [10, 11, 12, 10, 13], "rank": [1, 2, 3, 1, 2]})
+TRUTH = pl.DataFrame(
+    {"user": [1, 1, 2, 3], "item": [11, 14, 10, 10], "relevance": [1, 2, 1, 1]},
+)
+SCORED = RUN.select("user", "item", score=pl.Series([0.9, 0.8, 0.7, 0.9, 0.8]))
+
+NAN, INF = float("nan"), float("inf")
+LOG3 = math.log2(3)
+NDCG = (1 / LOG3) / (2 + 1 / LOG3)  # user 1: a 1 at rank 2, the ideal is 2, 1
+#: What RUN and TRUTH give: user 1 finds one of two at rank 2, user 2 the one at 1, user 3 none.
+PLAIN = [1 / 3, 1 / 2, (1 / 4 + 1) / 3, (NDCG + 1) / 3, 1 / 2]
+
+Expected = list[float | None] | str
+
+
+class Case(NamedTuple):
+    """An input; what ``evaluate`` gives: the means, or the text of the error."""
+
+    name: str
+    run: pl.DataFrame
+    truth: pl.DataFrame
+    gives: Expected
+    metrics: tuple[Any, ...] = METRICS
+    options: Mapping[str, Any] = {}
+    in_pandas: Expected | None = None  # where pandas cannot tell it from something else
+    remark: str = ""
+
+
+def put(frame: pl.DataFrame, column: str, values: object, dtype: Any = None) -> pl.DataFrame:
+    """Replace a column."""
+    return frame.with_columns(pl.Series(column, values, dtype=dtype, strict=False))
+
+
+def cast(column: str, dtype: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Give both tables with a column of another type."""
+    return RUN.with_columns(pl.col(column).cast(dtype)), TRUTH.with_columns(
+        pl.col(column).cast(dtype)
+    )
+
+
+def named(column: str, names: Mapping[int, Any], dtype: Any = None) -> tuple[pl.DataFrame, ...]:
+    """Give both tables with other ids."""
+    return tuple(
+        put(frame, column, [names[value] for value in frame[column]], dtype)
+        for frame in (RUN, TRUTH)
+    )
+
+
+NAMES = {10: "é", 11: "", 12: " ", 13: "日本", 14: "a\nb"}
+DAYS = {n: datetime.datetime(2026, 1, n) for n in range(10, 15)}  # noqa: DTZ001
+BYTES = {n: bytes([0, n, 255]) for n in range(10, 15)}
+UUIDS = {n: str(uuid.UUID(int=n)) for n in range(10, 15)}
+WIDE = {1: 2**63 + 1, 2: 2**64 - 1, 3: 0}
+LEVELS = ["10", "11", "12", "13", "14"]
+
+
+def cases() -> dict[str, list[Case]]:
+    """Give all cases, by the sections of the page."""
+    return {
+        "Rows and users": [
+            Case("nothing odd", RUN, TRUTH, PLAIN),
+            Case("an empty run", RUN.clear(), TRUTH, "run: it is empty"),
+            Case("an empty truth", RUN, TRUTH.clear(), "truth: it is empty"),
+            Case("one row, a hit", RUN[3:4], TRUTH[2:3], [0.5, 1, 1, 1, 1]),
+            Case("one row, a miss", RUN[4:5], TRUTH[2:3], [0, 0, 0, 0, 0]),
+            Case(
+                "no common user",
+                RUN.with_columns(pl.col("user") + 100),
+                TRUTH,
+                "run, column 'user': no user of the run is in the truth, which has users like 1. "
+                "Offending row: user=101, item=10, rank=1",
+            ),
+            Case(
+                "no common item, the users are the same",
+                RUN.with_columns(pl.col("item") + 100),
+                TRUTH,
+                [0, 0, 0, 0, 0],
+            ),
+            Case("a user of the run that the truth does not know", with_user_9(), TRUTH, PLAIN),
+            Case(
+                "the same, and users='all'",
+                with_user_9(),
+                TRUTH,
+                [1 / 4, *PLAIN[1:]],
+                options={"users": "all", "undefined": None},
+                metrics=METRICS,
+            ),
+            Case(
+                "no user has a relevant item",
+                RUN,
+                TRUTH.with_columns(relevance=0),
+                [None] * 5,
+            ),
+        ],
+        "Ids": [
+            Case(
+                "item ids are integers here and text there",
+                RUN.with_columns(pl.col("item").cast(pl.String)),
+                TRUTH,
+                "column 'item': it is String in the run and Int64 in the truth; ids must be of one "
+                "type on both sides (any integers, else the same type): cast one",
+            ),
+            Case(
+                "user ids are floats here and integers there",
+                RUN.with_columns(pl.col("user").cast(pl.Float64)),
+                TRUTH,
+                "column 'user': it is Float64 in the run and Int64 in the truth; ids must be of one "
+                "type on both sides (any integers, else the same type): cast one",
+            ),
+            Case(
+                "item ids are Int8 here and UInt64 there",
+                RUN.with_columns(pl.col("item").cast(pl.Int8)),
+                TRUTH.with_columns(pl.col("item").cast(pl.UInt64)),
+                PLAIN,
+            ),
+            Case("user ids above 2^63", *named("user", WIDE, pl.UInt64), PLAIN),
+            Case("item ids are Unicode, empty, a space, two lines", *named("item", NAMES), PLAIN),
+            Case("item ids are UUIDs as text", *named("item", UUIDS), PLAIN),
+            Case("item ids are bytes", *named("item", BYTES, pl.Binary), PLAIN),
+            Case("item ids are datetimes", *named("item", DAYS), PLAIN),
+            Case(
+                "item ids are datetimes in microseconds here and milliseconds there",
+                named("item", DAYS)[0],
+                named("item", DAYS)[1].with_columns(pl.col("item").cast(pl.Datetime("ms"))),
+                "column 'item': it is Datetime(time_unit='us', time_zone=None) in the run and "
+                "Datetime(time_unit='ms', time_zone=None) in the truth; ids must be of one "
+                "type on both sides (any integers, else the same type): cast one",
+            ),
+            Case("user ids are floats on both sides", *cast("user", pl.Float64), PLAIN),
+            Case(
+                "user ids are booleans on both sides",
+                RUN.with_columns(pl.col("user") == 1),
+                TRUTH.with_columns(pl.col("user") == 1).filter(pl.col("item") != 10),
+                [0.5, 0.5, 0.25, NDCG, 0.5],
+            ),
+            Case(
+                "item ids are categories, in another order on each side",
+                categories(RUN, LEVELS),
+                categories(TRUTH, LEVELS[::-1]),
+                PLAIN,
+            ),
+            Case(
+                "item ids are enums of other levels",
+                RUN.with_columns(pl.col("item").cast(pl.String).cast(pl.Enum(LEVELS))),
+                TRUTH.with_columns(pl.col("item").cast(pl.String).cast(pl.Enum(LEVELS[::-1]))),
+                "column 'item': it is Enum(categories=['10', '11', '12', '13', '14']) in the run and "
+                "Enum(categories=['14', '13', '12', '11', '10']) in the truth; ids must be of one "
+                "type on both sides (any integers, else the same type): cast one",
+                in_pandas=PLAIN,
+            ),
+            Case(
+                "item ids are lists",
+                RUN.with_columns(pl.concat_list("item")),
+                TRUTH.with_columns(pl.concat_list("item")),
+                "run, column 'item': List(Int64) cannot be an id or group: a plain value",
+            ),
+            Case(
+                "item ids are structs",
+                RUN.with_columns(pl.struct("item").alias("item")),
+                TRUTH.with_columns(pl.struct("item").alias("item")),
+                "run, column 'item': Struct({'item': Int64}) cannot be an id or group: a plain value",
+            ),
+            Case(
+                "a null user in the run",
+                put(RUN, "user", [1, 1, None, 2, 2]),
+                TRUTH,
+                "run, column 'user': users, items and by columns are never null. "
+                "Offending row: user=null, item=12, rank=3",
+            ),
+            Case(
+                "a null item in the run",
+                put(RUN, "item", [10, 11, None, 10, 13]),
+                TRUTH,
+                "run, column 'item': users, items and by columns are never null. "
+                "Offending row: user=1, item=null, rank=3",
+            ),
+            Case(
+                "a null user in the truth",
+                RUN,
+                put(TRUTH, "user", [1, 1, None, 3]),
+                "truth, column 'user': users, items and by columns are never null. "
+                "Offending row: user=null, item=10, relevance=1",
+            ),
+            Case(
+                "a null item in the truth, of grade 0",
+                RUN,
+                put(put(TRUTH, "item", [11, 14, 10, None]), "relevance", [1, 2, 1, 0]),
+                "truth, column 'item': users, items and by columns are never null. "
+                "Offending row: user=3, item=null, relevance=0",
+            ),
+            Case(
+                "a NaN user in the run",
+                put(RUN, "user", [1.0, 1, NAN, 2, 2]),
+                TRUTH.with_columns(pl.col("user").cast(pl.Float64)),
+                "run, column 'user': users, items and by columns are never null. "
+                "Offending row: user=nan, item=12, rank=3",
+                in_pandas="run, column 'user': users, items and by columns are never null. "
+                "Offending row: user=null, item=12, rank=3",
+            ),
+            Case(
+                "an infinite user on both sides: an id like any other",
+                put(RUN, "user", [INF, INF, INF, 2, 2]),
+                put(TRUTH, "user", [INF, INF, 2.0, 3]),
+                PLAIN,
+            ),
+        ],
+        "Ranks": [
+            Case(
+                "ranks from 0",
+                RUN.with_columns(pl.col("rank") - 1),
+                TRUTH,
+                "run, column 'rank': a rank is a whole number from 1. "
+                "Offending row: user=1, item=10, rank=0",
+            ),
+            Case(
+                "a negative rank",
+                put(RUN, "rank", [1, -2, 3, 1, 2]),
+                TRUTH,
+                "run, column 'rank': a rank is a whole number from 1. "
+                "Offending row: user=1, item=11, rank=-2",
+            ),
+            Case(
+                "a rank of 1.5",
+                put(RUN, "rank", [1, 1.5, 3, 1, 2]),
+                TRUTH,
+                "run, column 'rank': a rank is a whole number from 1. "
+                "Offending row: user=1, item=11, rank=1.5",
+            ),
+            Case(
+                "ranks as floats that are whole",
+                RUN.with_columns(pl.col("rank") * 1.0),
+                TRUTH,
+                PLAIN,
+            ),
+            Case(
+                "a rank of NaN",
+                put(RUN, "rank", [1, 2, NAN, 1, 2]),
+                TRUTH,
+                "run, column 'rank': a rank is a whole number from 1. "
+                "Offending row: user=1, item=12, rank=nan",
+                in_pandas=PLAIN,
+                remark="in pandas NaN is null",
+            ),
+            Case(
+                "an infinite rank",
+                put(RUN, "rank", [1, 2, INF, 1, 2]),
+                TRUTH,
+                "run, column 'rank': a rank is a whole number from 1. "
+                "Offending row: user=1, item=12, rank=inf",
+            ),
+            Case(
+                "ranks as text",
+                RUN.with_columns(pl.col("rank").cast(pl.String)),
+                TRUTH,
+                "run, column 'rank': String cannot be a rank: a whole number from 1",
+            ),
+            Case("a null rank: not retrieved", put(RUN, "rank", [1, 2, None, 1, 2]), TRUTH, PLAIN),
+            Case(
+                "every rank is null",
+                RUN.with_columns(rank=pl.lit(None, pl.Int64)),
+                TRUTH,
+                "run, column 'rank': it is null in every row",
+            ),
+            Case(
+                "two hits at one rank",
+                put(RUN, "rank", [1, 2, 2, 1, 2]),
+                put(TRUTH, "item", [11, 12, 10, 10]),
+                "run, column 'rank': no two items of a user share a rank. "
+                "Offending row: user=1, item=11, rank=2",
+            ),
+            Case(
+                "two misses at one rank (`check` sees them)",
+                put(RUN, "rank", [1, 2, 1, 1, 2]),
+                TRUTH,
+                PLAIN,
+            ),
+            Case("ranks with gaps", put(RUN, "rank", [1, 2, 7, 1, 9]), TRUTH, PLAIN),
+            Case(
+                "ranks above 2^31, and cut-offs of 10^12",
+                put(RUN, "rank", [1, 2**31 + 1, 2**40, 1, 2]),
+                TRUTH,
+                [1 / 3e12 * 2, 1 / 2, (1 / (2**31 + 1) / 2 + 1) / 3],
+                ("precision@1000000000000", "recall@1000000000000", "ap"),
+            ),
+            Case(
+                "an item twice in a list, a hit",
+                put(RUN, "item", [10, 11, 11, 10, 13]),
+                TRUTH,
+                "run, column 'item': one row for each (user, item) (lists of several models, folds or "
+                "days: name the column in by=). Offending row: user=1, item=11, rank=2",
+            ),
+            Case(
+                "an item twice in a list, a miss (`check` sees it)",
+                put(RUN, "item", [9, 11, 9, 10, 13]),
+                TRUTH,
+                PLAIN,
+            ),
+            Case(
+                "an item twice in a list with scores, a miss",
+                put(SCORED, "item", [9, 11, 9, 10, 13]),
+                TRUTH,
+                "run, column 'item': one row for each (user, item) (lists of several models, folds or "
+                "days: name the column in by=). Offending row: user=1, item=9, score=0.9",
+            ),
+        ],
+        "Scores": [
+            Case("scores instead of ranks", SCORED, TRUTH, PLAIN),
+            Case(
+                "scores shifted below 0, same order",
+                SCORED.with_columns(pl.col("score") - 1),
+                TRUTH,
+                PLAIN,
+            ),
+            Case(
+                "all scores equal: by item id, descending",
+                SCORED.with_columns(score=0.5),
+                TRUTH,
+                [1 / 3, 1 / 2, (1 / 4 + 1 / 2) / 3, (NDCG + 1 / LOG3) / 3, 1 / 3],
+            ),
+            Case("scores as whole numbers", put(SCORED, "score", [9, 8, 7, 9, 8]), TRUTH, PLAIN),
+            Case(
+                "a null score, and a NaN: not retrieved",
+                put(SCORED, "score", [0.9, 0.8, None, 0.9, NAN]),
+                TRUTH,
+                PLAIN,
+            ),
+            Case(
+                "every score is NaN",
+                SCORED.with_columns(score=NAN),
+                TRUTH,
+                "run, column 'score': it is null in every row",
+            ),
+            Case(
+                "an infinite score",
+                put(SCORED, "score", [INF, 0.8, 0.7, 0.9, 0.8]),
+                TRUTH,
+                "run, column 'score': a score is finite, or null or NaN where nothing was retrieved. "
+                "Offending row: user=1, item=10, score=inf",
+            ),
+            Case(
+                "scores as text",
+                SCORED.with_columns(pl.col("score").cast(pl.String)),
+                TRUTH,
+                "run, column 'score': String cannot be a score: a number",
+            ),
+            Case(
+                "neither rank nor score",
+                RUN.drop("rank"),
+                TRUTH,
+                "run: no column 'rank' for rank; it has 'user', 'item'; say which it is with rank=, "
+                "or name a score with score=, or call with_rank",
+            ),
+            Case(
+                "score= beside a rank",
+                RUN.with_columns(points=1.0),
+                TRUTH,
+                "run, column 'rank': where there is a rank it counts, so score= has no use; drop the "
+                "rank, or call with_rank to make it from the score",
+                options={"score": "points"},
+            ),
+        ],
+        "Relevance": [
+            Case("no relevance: 1 in every row", RUN, TRUTH.drop("relevance"), with_binary()),
+            Case(
+                "relevance as booleans",
+                RUN,
+                cast("relevance", pl.Boolean)[1]
+                if False
+                else TRUTH.with_columns(pl.col("relevance") > 0),
+                with_binary(),
+            ),
+            Case(
+                "relevance as decimals",
+                RUN,
+                TRUTH.with_columns(pl.col("relevance").cast(pl.Decimal(10, 2))),
+                PLAIN,
+            ),
+            Case(
+                "relevance as text",
+                RUN,
+                TRUTH.with_columns(pl.col("relevance").cast(pl.String)),
+                "truth, column 'relevance': String cannot be a relevance: a finite number or a boolean",
+            ),
+            Case(
+                "a null relevance in the truth",
+                RUN,
+                put(TRUTH, "relevance", [1, None, 1, 1]),
+                "truth, column 'relevance': a relevance is a finite number or a boolean. "
+                "Offending row: user=1, item=14, relevance=null",
+            ),
+            Case(
+                "relevance is null in every row",
+                RUN,
+                TRUTH.with_columns(relevance=pl.lit(None)),
+                "truth, column 'relevance': a relevance is a finite number or a boolean. "
+                "Offending row: user=1, item=11, relevance=null",
+            ),
+            Case(
+                "a relevance of NaN",
+                RUN,
+                put(TRUTH, "relevance", [1, NAN, 1, 1]),
+                "truth, column 'relevance': a relevance is a finite number or a boolean. "
+                "Offending row: user=1, item=14, relevance=nan",
+                in_pandas="truth, column 'relevance': a relevance is a finite number or a boolean. "
+                "Offending row: user=1, item=14, relevance=null",
+            ),
+            Case(
+                "an infinite relevance",
+                RUN,
+                put(TRUTH, "relevance", [1, INF, 1, 1]),
+                "truth, column 'relevance': a relevance is a finite number or a boolean. "
+                "Offending row: user=1, item=14, relevance=inf",
+            ),
+            Case(
+                "grades below 0: pooled, not judged; not relevant",
+                RUN,
+                put(TRUTH, "relevance", [1, -2, 1, -1]),
+                [1 / 2, 1, (1 / 2 + 1) / 2, (1 / LOG3 + 1) / 2, 3 / 4],
+                remark="user 3 has no relevant item, and so no part in the mean",
+            ),
+            Case(
+                "a grade of 10^15, linear gain",
+                RUN,
+                put(TRUTH, "relevance", [1, 10**15, 1, 1]),
+                [*PLAIN[:3], ((1 / LOG3) / (1e15 + 1 / LOG3) + 1) / 3, PLAIN[4]],
+            ),
+            Case(
+                "a grade of 2000, exponential gain: more than a float holds",
+                RUN,
+                put(TRUTH, "relevance", [1, 2000, 1, 1]),
+                "metric 'ndcg(gain=exponential)@2': it is not a finite number. Each grade present "
+                "(1, 2000) needs a finite gain, and none may be above max_grade; a collection must "
+                "hold the items of every user, and an expression of your own must be null where it is "
+                "undefined. Offending row: user=1, ndcg(gain=exponential)@2=nan",
+                ("ndcg(gain=exponential)@2",),
+            ),
+            Case(
+                "a judgment twice, of a relevant item",
+                RUN,
+                TRUTH[[0, 0, 1, 2, 3]],
+                "truth, column 'item': one row for each (user, item). "
+                "Offending row: user=1, item=11, relevance=1",
+            ),
+            Case(
+                "a judgment twice, of grade 0 (`check` sees it)",
+                RUN,
+                pl.concat([TRUTH, pl.DataFrame({"user": 1, "item": [12, 12], "relevance": 0})]),
+                PLAIN,
+            ),
+            Case("one judged item a user, and it is first", RUN[3:], TRUTH[2:3], [0.5, 1, 1, 1, 1]),
+        ],
+        "Columns and options": [
+            Case(
+                "a run with a column relevance",
+                RUN.with_columns(relevance=1),
+                TRUTH,
+                "run, column 'relevance': a run has no relevance; a judged table is evaluated without "
+                "truth=",
+            ),
+            Case(
+                "user= and item= are one column",
+                RUN,
+                TRUTH,
+                "run, column 'item': it plays two roles",
+                options={"user": "item"},
+            ),
+            Case(
+                "a column called as one of the vocabulary",
+                RUN.with_columns(hits=1),
+                TRUTH,
+                "run, column 'hits': this name is reserved for the vocabulary of the metrics: rename "
+                "or drop the column",
+            ),
+            Case(
+                "a column that both tables have",
+                RUN.with_columns(day=1),
+                TRUTH.with_columns(day=1),
+                "column 'day': both the run and the truth have it; name it in by=, or rename or drop "
+                "one",
+            ),
+            Case(
+                "no column for a role",
+                RUN.rename({"user": "user_id"}),
+                TRUTH,
+                "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; say which it is "
+                "with user=",
+            ),
+            Case(
+                "by= has a null",
+                RUN.with_columns(model=pl.Series(["a", "a", "a", None, None])),
+                TRUTH,
+                "run, column 'model': users, items and by columns are never null. "
+                "Offending row: model=null, user=2, item=10, rank=1",
+                options={"by": "model"},
+            ),
+            Case(
+                "by= splits the users, and the truth lacks the column",
+                RUN.with_columns(model=pl.Series(["a", "a", "a", "b", "b"])),
+                TRUTH,
+                "run, column 'model': no user is in two of its groups, and the truth has no such "
+                "column, so each user would be a miss in every other group; join the column to the "
+                "truth. Offending row: model='a', user=1, item=10, rank=1",
+                options={"by": "model"},
+            ),
+            Case(
+                "by= names no column",
+                RUN,
+                TRUTH,
+                "run: no column 'model' for by; it has 'user', 'item', 'rank'",
+                options={"by": "model"},
+            ),
+            *[
+                Case(
+                    f"k = {k}",
+                    RUN,
+                    TRUTH,
+                    f"metric 'precision@{k}': {why}",
+                    (f"precision@{k}",),
+                )
+                for k, why in [
+                    (0, "k must be a whole number from 1, not 0"),
+                    (-1, "k must be a whole number from 1, not -1"),
+                    (2.5, "k must be a whole number from 1, not 2.5"),
+                ]
+            ],
+            Case("k = 10^12", RUN, TRUTH, [1 / 2], (f"recall@{10**12}",)),
+            Case("one metric twice", RUN, TRUTH, "?", ("ap", "ap")),
+            Case("no metric", RUN, TRUTH, 'ask for at least one metric, for example "ndcg@10"', ()),
+            Case("an unknown metric", RUN, TRUTH, "?", ("ndgc@10",)),
+        ],
+    }
+
+
+def with_user_9() -> pl.DataFrame:
+    """Add a user to the run."""
+    return pl.concat([RUN, pl.DataFrame({"user": [9], "item": [10], "rank": [1]})])
+
+
+def with_binary() -> list[float]:
+    """Give the means where every grade is 1."""
+    return [*PLAIN[:3], ((1 / LOG3) / (1 + 1 / LOG3) + 1) / 3, PLAIN[4]]
+
+
+def categories(frame: pl.DataFrame, levels: list[str]) -> pl.DataFrame:
+    """Make the items categories of a dictionary of their own."""
+    own = pl.Categories.random()
+    first = pl.Series(levels, dtype=pl.Categorical(own))
+    return frame.with_columns(pl.col("item").cast(pl.String).cast(first.dtype))
+
+
+# ------------------------------------------------------------------ pandas has more to offer
+
+
+class PandasCase(NamedTuple):
+    """A run in pandas, with TRUTH in pandas; what ``evaluate`` gives."""
+
+    name: str
+    run: Any
+    gives: Expected
+
+
+def pandas_cases() -> list[PandasCase]:
+    """Give what only pandas has."""
+    import pandas as pd
+
+    run = RUN.to_pandas()
+    arrow = run.convert_dtypes(dtype_backend="pyarrow")
+    sparse = run.assign(rank=pd.arrays.SparseArray(run["rank"], fill_value=0))
+    two_names = run.set_axis(["user", "item", "item"], axis="columns")
+    wide = run.set_axis(
+        pd.MultiIndex.from_product([["run"], ["user", "item", "rank"]]), axis="columns"
+    )
+    mixed = run.assign(item=pd.Series([10, "11", 12, 10, 13], dtype=object))
+    objects = run.assign(item=pd.Series([uuid.UUID(int=n) for n in run["item"]], dtype=object))
+    repeated = run.set_axis([0, 0, 0, 1, 1], axis="index")
+    return [
+        PandasCase("a MultiIndex of user and item", run.set_index(["user", "item"]), PLAIN),
+        PandasCase("row labels that repeat", repeated, PLAIN),
+        PandasCase("types of Arrow", arrow, PLAIN),
+        PandasCase("nullable types", run.convert_dtypes(), PLAIN),
+        PandasCase("a sparse column", sparse, PLAIN),
+        PandasCase("whole numbers as objects", run.astype(object), PLAIN),
+        PandasCase(
+            "two columns of one name", two_names, "run, column 'item': two columns have this name"
+        ),
+        PandasCase(
+            "a MultiIndex of columns",
+            wide,
+            "run: no column 'user' for user; it has \"('run', 'user')\", \"('run', 'item')\", "
+            "\"('run', 'rank')\"; say which it is with user=",
+        ),
+        PandasCase(
+            "items of mixed types",
+            mixed,
+            "run, column 'item': it has no one type that polars knows",
+        ),
+        PandasCase(
+            "items are UUID objects",
+            objects,
+            "run, column 'item': it has no one type that polars knows",
+        ),
+    ]
+
+
+# ------------------------------------------------------------------ the page
+
+HEAD = """# What odd input gives
+
+Made by `python -m tests.bad_input`, and checked line by line by the tests: with Polars, eager and lazy, on
+both engines, and with pandas.
+
+Each call is `evaluate("precision@2", "recall@2", "ap", "ndcg@2", "rr", truth=…)` unless another metric is
+named. *The same* means: the numbers of the two tables without anything odd. A text is that of the
+`RankingDataError` (or of the `ValueError`, where the call and not the data is wrong).
+"""
+
+
+def page() -> str:
+    """Write the page."""
+    lines = [HEAD]
+    for section, listed in cases().items():
+        lines += [f"## {section}", "", "| input | what comes out |", "| --- | --- |"]
+        for case in listed:
+            told = _told(case.gives, case.metrics)
+            if case.in_pandas is not None:
+                told += f"; in pandas: {_told(case.in_pandas, case.metrics)}"
+            if case.remark:
+                told += f" ({case.remark})"
+            lines.append(f"| {case.name} | {told} |")
+        lines.append("")
+    lines += ["## pandas", "", "| input | what comes out |", "| --- | --- |"]
+    lines += [f"| {case.name} | {_told(case.gives, METRICS)} |" for case in pandas_cases()]
+    return "\n".join(lines) + "\n"
+
+
+def _told(gives: Expected, metrics: tuple[Any, ...]) -> str:
+    if isinstance(gives, str):
+        return f"`{gives}`".replace("|", "\\|")
+    if gives == PLAIN:
+        return "the same"
+    values = zip(metrics, gives, strict=True)
+    return ", ".join(
+        f"{label} {'null' if value is None else format(value, '.6g')}" for label, value in values
+    )
+
+
+if __name__ == "__main__":
+    import rankframe
+
+    Path(rankframe.__file__).with_name("INPUT.md").write_text(page())

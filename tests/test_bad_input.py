@@ -1,0 +1,87 @@
+"""Odd input: the value or the message, the same on every engine and in pandas."""
+
+import re
+from pathlib import Path
+
+import bad_input
+import polars as pl
+import pytest
+
+import rankframe as rf
+import rankframe.pandas
+
+CASES = [case for listed in bad_input.cases().values() for case in listed]
+KINDS = ["eager", "streaming", "in-memory", "pandas"]
+
+
+def given(frame, kind):
+    if kind == "pandas":
+        return frame.to_pandas()
+    return frame if kind == "eager" else frame.lazy()
+
+
+def means(run, truth, metrics, options, kind="eager"):
+    """Give the means of a call, without the columns beside them."""
+    result = rf.evaluate(run, *metrics, truth=truth, **options)
+    if kind in ("streaming", "in-memory"):
+        result = result.collect(engine=kind)
+    if kind == "pandas":
+        result = pl.from_pandas(result)
+    assert result.height == 1
+    return list(result.select(*metrics).row(0))
+
+
+def assert_gives(expected, call):
+    if isinstance(expected, str):
+        with pytest.raises((rf.RankingDataError, ValueError)) as error:
+            call()
+        assert type(error.value) in (rf.RankingDataError, ValueError)
+        assert str(error.value) == expected
+    else:
+        found = call()
+        nulls = [value is None for value in expected]
+        assert [value is None for value in found] == nulls
+        assert [v for v in found if v is not None] == pytest.approx(
+            [v for v in expected if v is not None], rel=1e-12, abs=1e-15
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_odd_input(case, kind):
+    run, truth = given(case.run, kind), given(case.truth, kind)
+    expected = case.gives
+    if kind == "pandas" and case.in_pandas is not None:
+        expected = case.in_pandas
+    assert_gives(expected, lambda: means(run, truth, case.metrics, case.options, kind))
+
+
+@pytest.mark.parametrize("case", bad_input.pandas_cases(), ids=lambda case: case.name)
+def test_odd_pandas(case):
+    truth = bad_input.TRUTH.to_pandas()
+    assert_gives(case.gives, lambda: means(case.run, truth, bad_input.METRICS, {}, "pandas"))
+
+
+def test_check_sees_what_is_left_to_it():
+    found = [case for case in CASES if "`check`" in case.name]
+    assert len(found) == 3
+    for case in found:
+        with pytest.raises(rf.RankingDataError, match="one row for each|share a rank"):
+            rf.check(case.run, truth=case.truth)
+
+
+def test_a_file_that_has_vanished(tmp_path):
+    path = tmp_path / "run.parquet"
+    bad_input.RUN.write_parquet(path)
+    scanned = pl.scan_parquet(path)
+    planned = rf.evaluate(scanned, "map", truth=bad_input.TRUTH)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=r"run\.parquet"):
+        planned.collect()
+    with pytest.raises(FileNotFoundError, match=r"run\.parquet"):
+        rf.evaluate(pl.scan_parquet(path), "map", truth=bad_input.TRUTH)
+
+
+def test_the_page_is_current():
+    assert Path(rf.__file__).with_name("INPUT.md").read_text() == bad_input.page()
+    assert not re.search(r"`\?", bad_input.page())

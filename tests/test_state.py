@@ -1,0 +1,219 @@
+"""Any frame into any verb: the right kind of answer, or an error in our words.
+
+Draws for a minute in CI, and else for as many seconds as RANKFRAME_STATE_SECONDS says (10).
+"""
+
+import os
+import time
+import traceback
+from pathlib import Path
+
+import polars as pl
+from every_metric import LABELS, SPECIAL_MEANS, UNBOUNDED
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+from polars.testing.parametric import column, dataframes, dtypes
+
+import rankframe as rf
+import rankframe.pandas
+
+SECONDS = float(os.environ.get("RANKFRAME_STATE_SECONDS", 60 if os.environ.get("CI") else 10))
+PACKAGE = Path(rf.__file__).parent
+ROLES = ["user", "item", "rank", "score", "relevance", "subtopic"]
+
+# what a caller would pass, each now and then replaced by any column of any type
+INTEGERS = [pl.Int64, pl.Int32, pl.UInt8, pl.UInt64, pl.Int128]
+small = st.integers(0, 4)
+numbers = st.one_of(small, st.integers(-2, 9), st.sampled_from([2**31, 2**62]))
+floats = st.one_of(small.map(float), st.floats(width=64), st.floats(-1, 1))
+texts = st.sampled_from(["", "a", "b", "é", "日本"])
+SANE = {
+    "user": [(pl.Int64, small), (pl.String, texts)],
+    "item": [(pl.Int64, small), (pl.String, texts)],
+    "rank": [(pl.Int64, st.integers(1, 6)), (pl.Int64, numbers), (pl.Float64, floats)],
+    "score": [(pl.Float64, st.floats(-1, 1)), (pl.Float64, floats), (pl.Int64, numbers)],
+    "relevance": [(pl.Int64, st.integers(-1, 3)), (pl.Float64, floats), (pl.Boolean, None)],
+    "subtopic": [(pl.Int64, small)],
+    "model": [(pl.String, st.sampled_from("ab")), (pl.Int64, small)],
+}
+AGGREGATES = ["users", "undefined", "mean", "std", "min", "median", "max"]
+
+
+@st.composite
+def tables(draw, roles):
+    """Draw a frame with these columns, most of them of a type that fits."""
+    columns = []
+    for role in roles:
+        odd = draw(st.integers(0, 15)) == 0
+        null = draw(st.integers(0, 5)) == 0
+        if odd:
+            columns.append(column(role, dtype=draw(dtypes(nesting_level=1)), allow_null=null))
+            continue
+        dtype, values = draw(st.sampled_from(SANE[role]))
+        columns.append(column(role, dtype=dtype, strategy=values, allow_null=null))
+    frame = draw(dataframes(columns, min_size=0, max_size=12, allow_chunks=True))
+    keys = [name for name in ("model", "user", "item", "subtopic") if name in frame.columns]
+    if draw(st.integers(0, 3)) and keys:  # else most frames end at the same rule
+        try:
+            frame = frame.unique(keys, maintain_order=True)
+            if "rank" in frame.columns and "user" in frame.columns:
+                lists = [name for name in ("model", "user") if name in frame.columns]
+                frame = frame.with_columns(rank=pl.int_range(1, pl.len() + 1).over(lists))
+        except (pl.exceptions.PolarsError, TypeError):
+            pass  # lists and the like have no order
+    return frame
+
+
+def some(draw, options):
+    """Draw a few of these keywords."""
+    names = draw(st.lists(st.sampled_from(sorted(options)), max_size=3, unique=True))
+    return {name: draw(options[name]) for name in names}
+
+
+OPTIONS = {
+    "users": st.sampled_from(["truth", "judged", "both", "run", "all", "none"]),
+    "undefined": st.sampled_from([None, 0.0, 1, -1.0, float("nan"), "x"]),
+    "relevant_at": st.sampled_from([None, 1, 2, 0.5, 0, -1, "x"]),
+    "judged_only": st.booleans(),
+    "depth": st.sampled_from([None, 1, 2, 10**12, 0, 2.5]),
+    "single_precision": st.booleans(),
+}
+BOUNDS = {"bounds": st.booleans()}
+metrics = st.lists(st.sampled_from([*LABELS, *SPECIAL_MEANS]), min_size=1, max_size=4)
+
+
+@st.composite
+def calls(draw):
+    """Draw a verb, its frames and its options."""
+    by = draw(st.sampled_from([(), (), "model"]))
+    keys = ["model", "user", "item"] if by else ["user", "item"]
+    placing = draw(st.sampled_from([["rank"], ["score"], ["rank", "score"]]))
+    run = draw(tables([*keys, *placing]))
+    also = draw(st.sampled_from([["relevance"], ["relevance"], [], ["relevance", "subtopic"]]))
+    truth = draw(tables(["user", "item", *also]))
+    judged = draw(tables([*keys, *placing, "relevance"]))
+    asked = draw(metrics)
+    kind = draw(st.sampled_from(["eager", "lazy", "pandas"]))
+    verb = draw(st.sampled_from(sorted(VERBS)))
+    return verb, run, truth, judged, asked, by, draw(st.booleans()), kind, draw(st.data())
+
+
+def over(verb, more):
+    """Give a call of a verb that takes a run with a truth, or a judged table."""
+
+    def call(run, truth, judged, asked, by, two, data):
+        options = some(data.draw, {**OPTIONS, **more})
+        frame = run if two else judged
+        given_truth = {"truth": truth} if two else {}
+        return getattr(rf, verb)(frame, *asked, by=by, **given_truth, **options)
+
+    return call
+
+
+COMPARE = {
+    "test": st.sampled_from(["t", "wilcoxon", "randomization", "bootstrap", "tukey", "x"]),
+    "correction": st.sampled_from(["holm", "bonferroni", "bh", None, "x"]),
+    "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
+    "resamples": st.sampled_from([20, 0]),
+    "baseline": st.sampled_from([None, "a", 1, "c"]),
+}
+SUMMARIZE = {
+    "method": st.sampled_from(["t", "bootstrap", "x"]),
+    "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
+    "resamples": st.sampled_from([20, 0]),
+}
+VERBS = {
+    "per_user": over("per_user", BOUNDS),
+    "evaluate": over("evaluate", {**BOUNDS, "total": st.booleans()}),
+    "summarize": over("summarize", SUMMARIZE),
+    "compare": over("compare", COMPARE),
+    "diagnose": lambda run, truth, judged, asked, by, two, data: rf.diagnose(
+        run, data.draw(st.sampled_from([1, 3, 0])), truth=truth, baseline="a"
+    ),
+    "judge": lambda run, truth, judged, asked, by, two, data: rf.judge(run, truth, by=by),
+    "relevant": lambda run, truth, judged, asked, by, two, data: rf.relevant(
+        judged, *(asked if two else ()), by=by
+    ),
+    "check": lambda run, truth, judged, asked, by, two, data: (
+        rf.check(run, truth=truth, by=by) if two else rf.check(judged, by=by)
+    ),
+    "with_rank": lambda run, truth, judged, asked, by, two, data: rf.with_rank(
+        run,
+        by=by,
+        descending=data.draw(st.booleans()),
+        ties=data.draw(st.sampled_from(["item", "order", "expected", "x"])),
+    ),
+    "expected": lambda run, truth, judged, asked, by, two, data: rf.per_user(
+        rf.with_rank(run, by=by, ties="expected"), *asked, truth=truth, by=by
+    ),
+    "rbo": lambda run, truth, judged, asked, by, two, data: rf.rbo(run, judged_run(judged), by=by),
+}
+
+
+def judged_run(judged):
+    """Take the truth's part off a judged table."""
+    if isinstance(judged, (pl.DataFrame, pl.LazyFrame)):
+        return judged.drop("relevance")
+    return judged.drop(columns="relevance")
+
+
+def as_kind(frame, kind):
+    """Bring a frame to a kind; None where pandas has no such column."""
+    if kind == "lazy":
+        return frame.lazy()
+    if kind == "pandas":
+        return frame.to_pandas()
+    return frame
+
+
+def in_our_words(error):
+    """Tell if an error was raised by a line of ours."""
+    if not isinstance(error, (rf.RankingDataError, ValueError, TypeError)):
+        return False
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return Path(last.filename).is_relative_to(PACKAGE)
+
+
+def assert_in_range(result, asked):
+    """Check that shares are between 0 and 1, and nothing is NaN or infinite."""
+    for label in asked:
+        if label not in result.columns or not result[label].dtype.is_numeric():
+            continue
+        values = result[label].drop_nulls()
+        assert values.is_finite().all(), (label, values)
+        if not label.startswith(UNBOUNDED):
+            assert values.is_between(0, 1).all(), (label, values)
+
+
+@settings(
+    max_examples=100,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(calls())
+def one_round(drawn):
+    verb, run, truth, judged, asked, by, two, kind, data = drawn
+    try:
+        frames = [as_kind(frame, kind) for frame in (run, truth, judged)]
+    except Exception:  # noqa: BLE001  (pandas and pyarrow lack types; that is not ours)
+        return
+    try:
+        result = VERBS[verb](*frames, asked, by, two, data)
+        result = result.collect() if isinstance(result, pl.LazyFrame) else result
+    except Exception as error:
+        if in_our_words(error):
+            return
+        raise
+    result = result if isinstance(result, pl.DataFrame) else pl.from_pandas(result)
+    if verb in ("per_user", "evaluate", "expected"):
+        assert_in_range(result, asked)
+
+
+def test_any_frame_into_any_verb():
+    end = time.monotonic() + SECONDS
+    number = 0
+    while time.monotonic() < end:
+        number += 1
+        seed(number)(one_round)()
+    assert number
