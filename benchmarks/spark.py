@@ -36,6 +36,7 @@ def session(memory: str) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     options = {
         "spark.driver.memory": memory,
+        "spark.sql.autoBroadcastJoinThreshold": "64m",  # 8.4 M keys of the truth
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }

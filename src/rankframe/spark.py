@@ -752,7 +752,8 @@ def _settled(side: _Side, fits: Column) -> Column:
     ids = [name for name in side.roles if name not in (table.rank, table.relevance)]
     there = (side.column(name).isNotNull() for name in ids)
     numbers = (~F.isnan(side.column(name)) for name in ids if table.schema[name].is_float())
-    return F.coalesce(functools.reduce(operator.and_, (*there, *numbers), fits), F.lit(False))
+    settled = functools.reduce(operator.and_, (*there, *numbers), fits)
+    return settled.eqNullSafe(F.lit(True))  # noqa: FBT003
 
 
 def _judged(run: _Side, truth: _Side, rows: DataFrame, judgments: DataFrame) -> DataFrame:
@@ -783,7 +784,7 @@ def _hash(side: _Side) -> Column | None:
 
 def _broadcast_limit(session: SparkSession) -> int:
     """Read how many bytes Spark broadcasts unasked; 0 where it does not."""
-    said = str(session.conf.get("spark.sql.autoBroadcastJoinThreshold", "-1")).lower()
+    said = str(session.conf.get("spark.sql.autoBroadcastJoinThreshold")).lower()
     number, unit = re.fullmatch(r"(-?\d+) *([kmgtp]?)i?b?", said).groups()  # type: ignore[union-attr]
     return max(0, int(number)) << 10 * " kmgtp".index(unit or " ")
 
