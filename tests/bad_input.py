@@ -95,12 +95,18 @@ def cases() -> dict[str, list[Case]]:
             ),
             Case("a user of the run that the truth does not know", with_user_9(), TRUTH, PLAIN),
             Case(
-                "the same, and users='all'",
+                "the same, and users='all': undefined for that user",
                 with_user_9(),
                 TRUTH,
-                [1 / 4, *PLAIN[1:]],
-                options={"users": "all", "undefined": None},
-                metrics=METRICS,
+                PLAIN,
+                options={"users": "all"},
+            ),
+            Case(
+                "the same, and users='all', undefined=0.0",
+                with_user_9(),
+                TRUTH,
+                [mean * 3 / 4 for mean in PLAIN],
+                options={"users": "all", "undefined": 0.0},
             ),
             Case(
                 "no user has a relevant item",
@@ -122,7 +128,8 @@ def cases() -> dict[str, list[Case]]:
                 RUN.with_columns(pl.col("user").cast(pl.Float64)),
                 TRUTH,
                 "column 'user': it is Float64 in the run and Int64 in the truth; ids must be of one "
-                "type on both sides (any integers, else the same type): cast one",
+                "type on both sides (any integers, else the same type): cast one (pandas turns "
+                "integers into floats where one is missing)",
             ),
             Case(
                 "item ids are Int8 here and UInt64 there",
@@ -152,9 +159,16 @@ def cases() -> dict[str, list[Case]]:
             ),
             Case(
                 "item ids are categories, in another order on each side",
-                categories(RUN, LEVELS),
-                categories(TRUTH, LEVELS[::-1]),
+                RUN.with_columns(pl.col("item").cast(pl.String).cast(pl.Categorical)),
+                TRUTH[::-1].with_columns(pl.col("item").cast(pl.String).cast(pl.Categorical)),
                 PLAIN,
+            ),
+            Case(
+                "item ids are of other sets of categories",
+                categories(RUN, "shelf"),
+                categories(TRUTH, "shop"),
+                'column \'item\': it is Categorical(Categories(name="shelf", namespace="rankframe tests", physical=pl.UInt32)) in the run and Categorical(Categories(name="shop", namespace="rankframe tests", physical=pl.UInt32)) in the truth; ids must be of one type on both sides (any integers, else the same type): cast one',
+                in_pandas=PLAIN,
             ),
             Case(
                 "item ids are enums of other levels",
@@ -183,6 +197,7 @@ def cases() -> dict[str, list[Case]]:
                 TRUTH,
                 "run, column 'user': users, items and by columns are never null. "
                 "Offending row: user=null, item=12, rank=3",
+                in_pandas=one_type("user", "Float64", "Int64"),
             ),
             Case(
                 "a null item in the run",
@@ -190,6 +205,7 @@ def cases() -> dict[str, list[Case]]:
                 TRUTH,
                 "run, column 'item': users, items and by columns are never null. "
                 "Offending row: user=1, item=null, rank=3",
+                in_pandas=one_type("item", "Float64", "Int64"),
             ),
             Case(
                 "a null user in the truth",
@@ -197,6 +213,7 @@ def cases() -> dict[str, list[Case]]:
                 put(TRUTH, "user", [1, 1, None, 3]),
                 "truth, column 'user': users, items and by columns are never null. "
                 "Offending row: user=null, item=10, relevance=1",
+                in_pandas=one_type("user", "Int64", "Float64"),
             ),
             Case(
                 "a null item in the truth, of grade 0",
@@ -204,6 +221,7 @@ def cases() -> dict[str, list[Case]]:
                 put(put(TRUTH, "item", [11, 14, 10, None]), "relevance", [1, 2, 1, 0]),
                 "truth, column 'item': users, items and by columns are never null. "
                 "Offending row: user=3, item=null, relevance=0",
+                in_pandas=one_type("item", "Int64", "Float64"),
             ),
             Case(
                 "a NaN user in the run",
@@ -461,7 +479,12 @@ def cases() -> dict[str, list[Case]]:
             Case(
                 "a judgment twice, of grade 0 (`check` sees it)",
                 RUN,
-                pl.concat([TRUTH, pl.DataFrame({"user": 1, "item": [12, 12], "relevance": 0})]),
+                pl.concat(
+                    [
+                        TRUTH,
+                        pl.DataFrame([(1, 12, 0), (1, 12, 0)], schema=TRUTH.schema, orient="row"),
+                    ]
+                ),
                 PLAIN,
             ),
             Case("one judged item a user, and it is first", RUN[3:], TRUTH[2:3], [0.5, 1, 1, 1, 1]),
@@ -531,21 +554,42 @@ def cases() -> dict[str, list[Case]]:
                     f"k = {k}",
                     RUN,
                     TRUTH,
-                    f"metric 'precision@{k}': {why}",
+                    why,
                     (f"precision@{k}",),
                 )
                 for k, why in [
-                    (0, "k must be a whole number from 1, not 0"),
-                    (-1, "k must be a whole number from 1, not -1"),
-                    (2.5, "k must be a whole number from 1, not 2.5"),
+                    (0, "precision_at: k must be a whole number from 1, not 0"),
+                    (-1, "precision_at: k must be a whole number from 1, not -1"),
+                    (2.5, "metric 'precision@2.5': k cannot be read from '2.5'"),
                 ]
             ],
             Case("k = 10^12", RUN, TRUTH, [1 / 2], (f"recall@{10**12}",)),
-            Case("one metric twice", RUN, TRUTH, "?", ("ap", "ap")),
+            Case(
+                "one metric twice",
+                RUN,
+                TRUTH,
+                "two output columns are called 'ap': rename one with .alias(…)",
+                ("ap", "ap"),
+            ),
             Case("no metric", RUN, TRUTH, 'ask for at least one metric, for example "ndcg@10"', ()),
-            Case("an unknown metric", RUN, TRUTH, "?", ("ndgc@10",)),
+            Case(
+                "an unknown metric",
+                RUN,
+                TRUTH,
+                "unknown metric 'ndgc@10'; the nearest are 'ndcg@10' or 'dcg@10' or 'unjudged@10'",
+                ("ndgc@10",),
+            ),
         ],
     }
+
+
+def one_type(column: str, mine: str, theirs: str) -> str:
+    """Say that ids are of two types, one of them with a fraction."""
+    return (
+        f"column '{column}': it is {mine} in the run and {theirs} in the truth; ids must be of one "
+        "type on both sides (any integers, else the same type): cast one (pandas turns integers "
+        "into floats where one is missing)"
+    )
 
 
 def with_user_9() -> pl.DataFrame:
@@ -558,29 +602,33 @@ def with_binary() -> list[float]:
     return [*PLAIN[:3], ((1 / LOG3) / (1 + 1 / LOG3) + 1) / 3, PLAIN[4]]
 
 
-def categories(frame: pl.DataFrame, levels: list[str]) -> pl.DataFrame:
-    """Make the items categories of a dictionary of their own."""
-    own = pl.Categories.random()
-    first = pl.Series(levels, dtype=pl.Categorical(own))
-    return frame.with_columns(pl.col("item").cast(pl.String).cast(first.dtype))
+def categories(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Make the items categories of a set of their own."""
+    own = pl.Categorical(pl.Categories(name, namespace="rankframe tests"))
+    return frame.with_columns(pl.col("item").cast(pl.String).cast(own))
 
 
 # ------------------------------------------------------------------ pandas has more to offer
 
 
 class PandasCase(NamedTuple):
-    """A run in pandas, with TRUTH in pandas; what ``evaluate`` gives."""
+    """A run in pandas, with a truth or TRUTH; what ``evaluate`` gives, or how the error begins."""
 
     name: str
     run: Any
     gives: Expected
+    truth: Any = None
 
 
 def pandas_cases() -> list[PandasCase]:
     """Give what only pandas has."""
     import pandas as pd
 
-    run = RUN.to_pandas()
+    run, truth = RUN.to_pandas(), TRUTH.to_pandas()
+
+    def uuids(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.assign(item=[uuid.UUID(int=n) for n in frame["item"]])
+
     arrow = run.convert_dtypes(dtype_backend="pyarrow")
     sparse = run.assign(rank=pd.arrays.SparseArray(run["rank"], fill_value=0))
     two_names = run.set_axis(["user", "item", "item"], axis="columns")
@@ -588,7 +636,6 @@ def pandas_cases() -> list[PandasCase]:
         pd.MultiIndex.from_product([["run"], ["user", "item", "rank"]]), axis="columns"
     )
     mixed = run.assign(item=pd.Series([10, "11", 12, 10, 13], dtype=object))
-    objects = run.assign(item=pd.Series([uuid.UUID(int=n) for n in run["item"]], dtype=object))
     repeated = run.set_axis([0, 0, 0, 1, 1], axis="index")
     return [
         PandasCase("a MultiIndex of user and item", run.set_index(["user", "item"]), PLAIN),
@@ -611,11 +658,7 @@ def pandas_cases() -> list[PandasCase]:
             mixed,
             "run, column 'item': it has no one type that polars knows",
         ),
-        PandasCase(
-            "items are UUID objects",
-            objects,
-            "run, column 'item': it has no one type that polars knows",
-        ),
+        PandasCase("items are UUID objects", uuids(run), PLAIN, uuids(truth)),
     ]
 
 
@@ -627,8 +670,9 @@ Made by `python -m tests.bad_input`, and checked line by line by the tests: with
 both engines, and with pandas.
 
 Each call is `evaluate("precision@2", "recall@2", "ap", "ndcg@2", "rr", truth=…)` unless another metric is
-named. *The same* means: the numbers of the two tables without anything odd. A text is that of the
-`RankingDataError` (or of the `ValueError`, where the call and not the data is wrong).
+named. *The same* means: the numbers of the two tables without anything odd, 1/3, 1/2, 0.416667, 0.413271
+and 1/2. A text is that of the `RankingDataError` (or of the `ValueError`, where the call and not the data is
+wrong).
 """
 
 
@@ -647,6 +691,7 @@ def page() -> str:
         lines.append("")
     lines += ["## pandas", "", "| input | what comes out |", "| --- | --- |"]
     lines += [f"| {case.name} | {_told(case.gives, METRICS)} |" for case in pandas_cases()]
+    lines += ["", "A LazyFrame whose file has vanished: `FileNotFoundError`, which names the file."]
     return "\n".join(lines) + "\n"
 
 

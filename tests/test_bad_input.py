@@ -36,7 +36,8 @@ def assert_gives(expected, call):
         with pytest.raises((rf.RankingDataError, ValueError)) as error:
             call()
         assert type(error.value) in (rf.RankingDataError, ValueError)
-        assert str(error.value) == expected
+        said, _, _ = str(error.value).partition(" (Could not convert")  # the rest is pyarrow's
+        assert said == expected
     else:
         found = call()
         nulls = [value is None for value in expected]
@@ -58,7 +59,7 @@ def test_odd_input(case, kind):
 
 @pytest.mark.parametrize("case", bad_input.pandas_cases(), ids=lambda case: case.name)
 def test_odd_pandas(case):
-    truth = bad_input.TRUTH.to_pandas()
+    truth = bad_input.TRUTH.to_pandas() if case.truth is None else case.truth
     assert_gives(case.gives, lambda: means(case.run, truth, bad_input.METRICS, {}, "pandas"))
 
 

@@ -63,6 +63,8 @@ def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
             msg = f"{table}, column {label!r}: two columns have this name"
             raise RankingDataError(msg)
     named = frame.set_axis(labels, axis="columns")
+    sparse = [label for label in labels if str(named[label].dtype).startswith("Sparse")]
+    named = named.assign(**{label: named[label].sparse.to_dense() for label in sparse})
     try:
         converted = pl.from_pandas(named, include_index=bool(_levels(frame)))
     except Exception:

@@ -230,6 +230,8 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
                 f"column {name!r}: it is {one} in the {left.name} and {other} in the {right.name}; "
                 "ids must be of one type on both sides (any integers, else the same type): cast one"
             )
+            if (one.is_integer() and other.is_float()) or (one.is_float() and other.is_integer()):
+                msg += " (pandas turns integers into floats where one is missing)"
             raise RankingDataError(msg)
         types[name] = one if one == other else _common_integer(one, other)
     return types

@@ -688,7 +688,7 @@ def _computed(
     columns = list(dict.fromkeys(name for names in kept for name in names))
     needed = [_needed(side, needs) for side in sides]
     if needs and needs.judged and len(sides) == 2:
-        needed[0] = _judged(*sides, *needed)
+        needed[0] = _judged(sides[0], sides[1], *needed)
     rows = [
         frame.select(
             *(side.column(name).alias(f"column{columns.index(name)}") for name in names),
