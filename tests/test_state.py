@@ -40,18 +40,19 @@ AGGREGATES = ["users", "undefined", "mean", "std", "min", "median", "max"]
 
 
 @st.composite
-def tables(draw, roles):
+def tables(draw, roles, ids):
     """Draw a frame with these columns, most of them of a type that fits."""
     columns = []
     for role in roles:
-        odd = draw(st.integers(0, 15)) == 0
-        null = draw(st.integers(0, 5)) == 0
+        odd = draw(st.integers(0, 24)) == 0
+        null = draw(st.integers(0, 9)) == 0
         if odd:
             columns.append(column(role, dtype=draw(dtypes(nesting_level=1)), allow_null=null))
             continue
-        dtype, values = draw(st.sampled_from(SANE[role]))
+        dtype, values = ids.get(role) or draw(st.sampled_from(SANE[role]))
         columns.append(column(role, dtype=dtype, strategy=values, allow_null=null))
-    frame = draw(dataframes(columns, min_size=0, max_size=12, allow_chunks=True))
+    least = draw(st.sampled_from([0, 1, 4, 8]))
+    frame = draw(dataframes(columns, min_size=least, max_size=12, allow_chunks=True))
     keys = [name for name in ("model", "user", "item", "subtopic") if name in frame.columns]
     if draw(st.integers(0, 3)) and keys:  # else most frames end at the same rule
         try:
@@ -85,16 +86,20 @@ metrics = st.lists(st.sampled_from([*LABELS, *SPECIAL_MEANS]), min_size=1, max_s
 @st.composite
 def calls(draw):
     """Draw a verb, its frames and its options."""
+    verb = draw(st.sampled_from(sorted(VERBS)))
     by = draw(st.sampled_from([(), (), "model"]))
+    by = "model" if verb in ("compare", "diagnose") else by
     keys = ["model", "user", "item"] if by else ["user", "item"]
     placing = draw(st.sampled_from([["rank"], ["score"], ["rank", "score"]]))
-    run = draw(tables([*keys, *placing]))
+    if verb in ("with_rank", "expected"):
+        placing = ["score"]
+    ids = {role: draw(st.sampled_from(SANE[role])) for role in ("user", "item", "model")}
+    run = draw(tables([*keys, *placing], ids))
     also = draw(st.sampled_from([["relevance"], ["relevance"], [], ["relevance", "subtopic"]]))
-    truth = draw(tables(["user", "item", *also]))
-    judged = draw(tables([*keys, *placing, "relevance"]))
+    truth = draw(tables(["user", "item", *also], ids))
+    judged = draw(tables([*keys, *placing, "relevance"], ids))
     asked = draw(metrics)
     kind = draw(st.sampled_from(["eager", "lazy", "pandas"]))
-    verb = draw(st.sampled_from(sorted(VERBS)))
     return verb, run, truth, judged, asked, by, draw(st.booleans()), kind, draw(st.data())
 
 
@@ -115,7 +120,7 @@ COMPARE = {
     "correction": st.sampled_from(["holm", "bonferroni", "bh", None, "x"]),
     "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
     "resamples": st.sampled_from([20, 0]),
-    "baseline": st.sampled_from([None, "a", 1, "c"]),
+    "baseline": st.sampled_from([None, "a", "b", 1, "c"]),
 }
 SUMMARIZE = {
     "method": st.sampled_from(["t", "bootstrap", "x"]),
