@@ -45,6 +45,31 @@ def test_every_public_name_is_told():
             assert name in README, name
 
 
+def test_the_speed_that_is_told_was_measured():
+    """The README's ratios, and the benchmarks' own table of targets, are those of the results."""
+    folder = Path(__file__).parents[1] / "benchmarks"
+    results = pl.read_csv(folder / "results.csv").filter(suite="five")
+    names = ["rectools", "pytrec_eval", "replay", "ranx", "pyspark"]
+    told = {}
+    for data in [("a", "integer"), ("b", "integer"), ("c", "integer"), ("c", "string")]:
+        cell = results.filter(shape=data[0], ids=data[1])
+        ratios = {row["peer"]: float(f"{row['ratio']:.2g}") for row in cell.to_dicts()}
+        told[data] = [next(r for peer, r in ratios.items() if peer.startswith(n)) for n in names]
+    page = (folder / "README.md").read_text()
+    lines = page.split("| times as long as rankframe")[1].splitlines()[2:7]
+    table = [[float(cell) for cell in line.split("|")[3:-1]] for line in lines]
+    assert table == [list(row) for row in zip(*told.values(), strict=True)]
+    assert all(ratio > 1 for row in table for ratio in row)  # "ahead of six libraries"
+    rectools, pytrec_eval, replay, ranx, spark = (f"{ratio:g}" for ratio in told["a", "integer"])
+    said = f"RecTools takes {rectools} times as long, RePlay {replay}, pytrec_eval {pytrec_eval}, "
+    said += f"Spark's RankingMetrics {spark} and ranx, warm, {ranx}."
+    assert said in README.replace("\n", " ")
+    largest = re.search(r"\| plain \| 300 \| ([\d.]+) \| [\d.]+ \| (\d+) \|", page)
+    assert largest
+    seconds, memory = map(float, largest.groups())
+    assert f"300 M rows of Parquet in {seconds:.0f} s and {memory / 1000:.1f} GB" in README
+
+
 GRADES = {"1": {"a": 1, "b": 1}, "2": {"c": 1}}
 RUN = {"1": {"a": 3.0, "x": 2.0, "b": 1.0}, "2": {"y": 2.0, "c": 1.0}}
 
