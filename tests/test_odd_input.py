@@ -359,3 +359,35 @@ def test_what_is_given_goes_before_a_preset():
     assert tied["ndcg@5"].item() == pytest.approx(
         run.rank.ndcg_at(5, truth=truth, **rf.RECTOOLS)["ndcg@5"].item()
     )
+
+
+def test_gaps_above_a_hit_count_as_misses_of_a_pair():
+    truth = pl.DataFrame({"user": [1], "item": [1]})
+    for ranks, expected in {(1, 10): 0.0, (3, 3): 0.0, (10, 1): 1.0, (20, 10): 0.0}.items():
+        run = pl.DataFrame({"user": [1, 1], "item": [5, 1], "rank": ranks})
+        assert run.rank.evaluate("auc", truth=truth)["auc"].item() == expected
+
+
+@pytest.mark.parametrize(
+    "metric", ["judged@2", "unjudged@2", "num_nonrelevant", "bpref", "rbp_residual"]
+)
+@pytest.mark.parametrize("lazy", [False, True])
+def test_judgments_that_are_counted_are_there_once(metric, lazy):
+    run = pl.DataFrame({"user": [1, 1, 1], "item": [9, 5, 1], "rank": [1, 2, 3]})
+    truth = pl.DataFrame({"user": [1] * 3, "item": [1, 9, 9], "relevance": [1, 0, 0]})
+    for frame, judgments, table in [(run, truth, "truth"), (run[[0, 0, 1, 2]], truth[:2], "run")]:
+        if table == "run":
+            frame = frame.with_columns(rank=pl.int_range(1, 5))
+        with pytest.raises(rf.RankingDataError, match=f"{table}, column 'item': one row for each"):
+            (frame.lazy() if lazy else frame).rank.per_user(
+                metric, truth=judgments
+            ).lazy().collect()
+
+
+def test_from_dict_takes_whole_numbers_among_others():
+    assert rf.from_dict({"q": {"a": 1, "b": 0.5}})["score"].to_list() == [1.0, 0.5]
+    with pytest.raises(rf.RankingDataError, match="they are str; int, str; int$"):
+        rf.from_dict({"q": {"a": 1, 2: 1}})
+    for slip in ([1], None, "ab", {"q": ["a"]}):
+        with pytest.raises(TypeError, match="from_dict takes"):
+            rf.from_dict(slip)

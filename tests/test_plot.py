@@ -89,7 +89,8 @@ def test_a_title_says_how_many_users_and_the_picture_holds_it(name):
     title = chart.title.to_dict()
     said = " ".join([title["text"], *title["subtitle"]])
     assert "users" in said
-    assert "13 to 14 users" in said if "segments" in name else "40 users" in said
+    many = "up to 14 users" if "heatmap of seg" in name else "13 to 14 users"
+    assert (many if "segments" in name else "40 users") in said
 
 
 def test_at_k_draws_what_evaluate_gives():
@@ -144,7 +145,8 @@ def test_histograms_count_every_user_where_they_are(name, metric):
     for (system,), bars in data.group_by("system"):
         mine = values.filter(pl.col("model") == (system or "a"))[metric]
         for low, high, users, share in bars.select("low", "high", "users", "share").rows():
-            inside = [value for value in mine if low - 1e-12 <= value < high - 1e-12]
+            end = high + (1e-9 if high == data["high"].max() else -1e-12)
+            inside = [value for value in mine if low - 1e-12 <= value < end]
             assert users == len(inside) > 0
             assert share == pytest.approx(users / 40)
         assert bars["users"].sum() == len(mine) == 40
@@ -157,7 +159,9 @@ def test_values_on_the_bounds_of_bins_are_counted_above_them():
     missing = pl.DataFrame({"user": range(11), "item": [99] * 11, "relevance": [1] * 11})
     judged = pl.concat([judged.drop_nulls("rank"), missing], how="diagonal_relaxed")
     bars = judged.rank.plot.users("precision@10", by=()).data
-    assert bars["low"].to_list() == [n / 10 for n in range(11)]
+    # and the greatest of all below its own, so that no axis goes on to 1.1
+    assert bars["low"].to_list() == [*(n / 10 for n in range(10)), 0.95]
+    assert bars["high"].max() == 1
     assert bars["users"].to_list() == [1] * 11
 
 
@@ -267,7 +271,7 @@ def test_of_many_segments_those_with_most_users_are_drawn():
     run = pl.DataFrame([user]).with_columns(item=1, rank=1)
     chart = run.rank.plot.heatmap("rr", truth=truth, by="city")
     assert chart.title.subtitle == [
-        "40 of 50 segments, those with most users: 1 to 2 users in each"
+        "40 of 50 segments, those with most users: means over up to 2 users each"
     ]
     assert chart.data["segment"].n_unique() == 40
     assert {str(city) for city in range(10)} <= set(chart.data["segment"])
@@ -461,3 +465,62 @@ def test_the_charts_of_two_hundred_thousand_users_are_small():
     assert distribution.data["users"].sum() == 2 * users
     assert "200,000 users" in distribution.title.subtitle[0]
     assert change.data.filter(measure="recall@10")["count"].sum() == users
+
+
+def test_slips_are_told_in_a_sentence():
+    for name, value in {"bounds": True, "total": True, "usrs": "all"}.items():
+        for draw, metric in [
+            (rf.plot.users, "rr"),
+            (rf.plot.heatmap, "rr"),
+            (rf.plot.at_k, "ndcg"),
+        ]:
+            with pytest.raises(TypeError, match=f"unknown argument '{name}'; charts take "):
+                draw(RUN, metric, truth=TRUTH, **{name: value})
+    with pytest.raises(TypeError, match=r"the cut-offs themselves, such as range\(1, 11\)"):
+        rf.plot.at_k(RUN, "ndcg", ks=10, truth=TRUTH)
+    nothing = TRUTH.with_columns(relevance=0)
+    for call in (
+        lambda: rf.plot.at_k(RUN, "ndcg", truth=nothing),
+        lambda: rf.plot.precision_recall(RUN, truth=nothing),
+        lambda: rf.plot.compare(RUN, "rr", truth=nothing),
+        lambda: rf.plot.heatmap(RUN, "rr", truth=nothing),
+        lambda: rf.plot.users(RUN, "rr", truth=nothing),
+    ):
+        with pytest.raises(rf.RankingDataError, match="no user has a value to draw"):
+            call()
+
+
+def test_groups_may_be_durations_and_names_have_two_lines():
+    span = pl.duration(days=pl.col("model").rank("dense"))
+    run = RUN.with_columns(span.alias("a\nspan")).drop("model")
+    chart = rf.plot.at_k(run, "ndcg", truth=TRUTH, by="a\nspan")
+    assert chart.data["system"].unique().sort().to_list() == [
+        f"{n}d" for n in range(1, RUN["model"].n_unique() + 1)
+    ]
+    assert "a\nspan" not in chart.to_dict()["layer"][0]["encoding"]["color"]["legend"]["title"]
+    chart = rf.plot.users(RUN, rf.reciprocal_rank().alias("a\nb"), truth=TRUTH)
+    assert chart.title.text == "a b, user by user"
+
+
+def test_what_depth_allows_is_drawn():
+    def top(**options):
+        chart = rf.plot.change(RUN, 10, truth=TRUTH, baseline="a", **options)
+        return chart.data.filter(measure="precision@10")["top"].max()
+
+    assert top(depth=2) <= 0.2
+    assert top() > 0.2
+
+
+@pytest.mark.parametrize(
+    ("ks", "said"), [([10], "10"), ([1, 10, 100], "1, 10, 100"), (range(1, 21), "1 to 20")]
+)
+def test_cut_offs_are_named(ks, said):
+    chart = rf.plot.at_k(RUN, "ndcg", ks=ks, truth=TRUTH)
+    assert chart.title.text == f"ndcg@k at k = {said}"
+    mark = chart.to_dict()["layer"][0]["mark"]
+    assert mark["type"] == ("rule" if len(ks) == 1 else "area")
+
+
+def test_p_of_tukey_is_not_said_to_be_corrected_again():
+    chart = rf.plot.compare(RUN, "rr", truth=TRUTH, test="tukey")
+    assert chart.title.subtitle == ["95% intervals, each for itself; p by tukey, over all pairs"]

@@ -59,7 +59,9 @@ def tables(draw, roles, ids):
             frame = frame.unique(keys, maintain_order=True)
             if "rank" in frame.columns and "user" in frame.columns:
                 lists = [name for name in ("model", "user") if name in frame.columns]
-                frame = frame.with_columns(rank=pl.int_range(1, pl.len() + 1).over(lists))
+                places = pl.int_range(1, pl.len() + 1).over(lists)
+                if draw(st.booleans()):  # else with gaps, or as drawn
+                    frame = frame.with_columns(rank=places * draw(st.sampled_from([1, 1, 4])))
         except (pl.exceptions.PolarsError, TypeError):
             pass  # lists and the like have no order
     return frame

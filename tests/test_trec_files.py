@@ -445,3 +445,38 @@ def test_rows_and_order_that_no_file_can_hold(tmp_path):
         ):
             written(tmp_path, truth, trec.write_qrels)
     assert not list(tmp_path.iterdir())
+
+
+def test_subtopics_come_back(tmp_path):
+    truth = pl.DataFrame(
+        {"user": ["1"] * 3, "item": ["a", "a", "b"], "subtopic": ["x", "y", "x"], "relevance": 1}
+    )
+    trec.write_qrels(truth, tmp_path / "a.qrels")
+    back = trec.read_qrels(tmp_path / "a.qrels", subtopics=True)
+    assert back.select(truth.columns).rows() == truth.rows()
+    with pytest.raises(
+        rf.RankingDataError, match="column 'subtopic': subtopics of a TREC file are"
+    ):
+        trec.write_qrels(truth[:1].with_columns(subtopic=pl.lit("a b")), tmp_path / "b.qrels")
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pl.Series([2**60, 2**60 + 1]),
+        pl.Series(["1", "1.00000000000000000001"]).cast(pl.Decimal(38, 20)),
+    ],
+)
+def test_scores_that_floats_cannot_tell_apart(scores, tmp_path):
+    run = pl.DataFrame({"user": ["1", "1"], "item": ["b", "a"], "score": scores})
+    with pytest.raises(rf.RankingDataError, match="64-bit floats, which cannot tell these scores"):
+        trec.write_run(run, tmp_path / "a.run")
+    trec.write_run(run.with_columns(item=pl.Series(["a", "b"])), tmp_path / "a.run")
+
+
+def test_a_tag_is_text(tmp_path):
+    for tag in (None, 3, "", "a b"):
+        with pytest.raises(ValueError, match="tag must be one word, not"):
+            trec.write_run(
+                pl.DataFrame({"user": [1], "item": [1], "rank": [1]}), tmp_path / "a", tag=tag
+            )

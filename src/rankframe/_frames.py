@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
 import polars as pl
 
@@ -64,7 +64,8 @@ def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
             raise RankingDataError(msg)
     named = frame.set_axis(labels, axis="columns")
     sparse = [label for label in labels if str(named[label].dtype).startswith("Sparse")]
-    named = named.assign(**{label: named[label].sparse.to_dense() for label in sparse})
+    dense = {label: cast("Any", named[label]).sparse.to_dense() for label in sparse}
+    named = named.assign(**dense)
     try:
         converted = pl.from_pandas(named, include_index=bool(_levels(frame)))
     except Exception:

@@ -111,9 +111,9 @@ def check(
     Notes
     -----
     Every call checks types, ranks, scores, relevances and null ids on every row, and duplicates
-    and shared ranks on the relevant rows (on all rows, where the metric counts rows or ranks come
-    from scores). Only ``check`` sees duplicates among irrelevant items, and an irrelevant item
-    that shares its rank.
+    and shared ranks on the relevant rows (duplicates on all rows, where the metric counts rows or
+    judgments, or ranks come from scores). Only ``check`` sees duplicates among irrelevant items,
+    and an irrelevant item that shares its rank.
 
     Examples
     --------

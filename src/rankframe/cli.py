@@ -201,6 +201,10 @@ def _read_options(given: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     if given.out and given.out.suffix.lower() not in _OUTPUTS:
         msg = f"--out must end in one of {', '.join(_OUTPUTS)}, not {given.out.name!r}"
         raise ValueError(msg)
+    inputs = [*getattr(given, "runs", [getattr(given, "run", None)]), given.truth]
+    if given.out and any(one and one.resolve() == given.out.resolve() for one in inputs):
+        msg = f"--out {given.out} is one of the inputs"
+        raise ValueError(msg)
     columns: Columns = {
         role: getattr(given, role) for role in Columns.__annotations__ if getattr(given, role)
     }  # type: ignore[assignment]

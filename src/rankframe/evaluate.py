@@ -35,6 +35,7 @@ from rankframe.table import (
 from rankframe.vocabulary import (
     VOCABULARY,
     mixes_subtopics,
+    reads_irrelevant,
     reads_rank_order,
     reads_subtopics,
     top_grade,
@@ -550,12 +551,15 @@ def _plan(
         found.append(reduce(some))
         infinite = _infinite(found[-1], keys)
         flags.append(found[-1].select(suspect=pl.any_horizontal(pl.lit(value=False), *infinite)))
-    if any("retrieved" in one.expr.meta.root_names() for one in asked):
+    reads = {name for one in asked for name in one.expr.meta.root_names()}
+    if reads_irrelevant(reads):
+        flags += [unique_flag(each) for each in street.tables]
+    elif "retrieved" in reads:
         flags.append(unique_flag(table))  # these count rows that no relevant row shows
     cut = _cut_blocks(street, depth)
     if cut is not None:
         flags.append(cut.select(suspect=pl.len() > 0))
-    if judged_only:
+    if judged_only and not reads_irrelevant(reads):
         flags += [unique_flag(each) for each in street.tables]
 
     users, undefined = options["users"], options["undefined"]

@@ -6,9 +6,9 @@ drawn, so that a chart is small however many they are. Altair loads when the fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from math import floor, log, log10
+from math import ceil, floor, log, log10
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import polars as pl
@@ -36,6 +36,7 @@ _GREY, _PALE = "#767676", "#E4E4E4"
 _ROWS = 4_000  # of a chart's data: less than a megabyte, and fewer than Altair refuses
 _AXES = ("recall", "precision")
 _SEGMENTS = 40  # rows of a heatmap that can be read
+_PANELS = 12  # rows of panels
 
 
 def at_k(
@@ -96,7 +97,7 @@ def at_k(
     >>> chart.data["mean"].to_list()
     [0.5, 1.0]
     """
-    _check_altair()
+    _check_call(options)
     check_flag("interval", interval)
     import altair as alt
 
@@ -107,10 +108,11 @@ def at_k(
     )
     groups = group_names(by)
     counted = pl.col("users") - pl.col("undefined")
-    table = summary.select(*_named(groups), "metric", counted, "mean", "ci_low", "ci_high")
+    table = summary.select(*_named(summary, groups), "metric", counted, "mean", "ci_low", "ci_high")
     table = table.join(labels, on="metric", how="left", maintain_order="left").select(
         _panel("name"), "system", "k", "users", "mean", "ci_low", "ci_high"
     )
+    _check_values(table["mean"], ", ".join(map(str, names)))
     _check_rows(table, "points", "fewer cut-offs")
     panels = _texts(table["panel"])
     one = len(panels) == 1
@@ -124,12 +126,13 @@ def at_k(
         y=alt.Y("mean:Q", title=shown, scale=alt.Scale(zero=False)),
         strokeDash=_dash(table, groups),
     )
-    band = base.mark_area(opacity=0.15).encode(y=alt.Y("ci_low:Q", title=shown), y2="ci_high:Q")
+    area = base.mark_area(opacity=0.15) if len(cutoffs) > 1 else base.mark_rule()
+    band = area.encode(y=alt.Y("ci_low:Q", title=shown), y2="ci_high:Q")
     layers = _layered(*([band] if interval else []), line, data=table)
     what = f"Mean over {_users(table['users'])}"
     title = _title(
-        f"{', '.join(f'{name}@k' for name in names)} at k = {cutoffs[0]} to {cutoffs[-1]}",
-        f"{what}, with {confidence * 100:g}% intervals" if interval else what,
+        f"{', '.join(f'{name}@k' for name in names)} at k = {_listed(cutoffs)}",
+        f"{what}, with {confidence * 100:.10g}% intervals" if interval else what,
     )
     return _in_panels(layers, panels, title, width=280, wide=520, height=300)
 
@@ -183,7 +186,7 @@ def precision_recall(
     >>> path.data.select("k", "recall", "precision").rows()
     [(1, 0.5, 0.5), (2, 1.0, 0.5)]
     """
-    _check_altair()
+    _check_call(options)
     import altair as alt
 
     cutoffs, levels = _cutoffs(ks), [step / 10 for step in range(11)]
@@ -193,7 +196,7 @@ def precision_recall(
     metrics: list[Metric] = [*curves]
     metrics += [make(k).alias(f"{name}@{k}") for name, make in measures.items() for k in cutoffs]
     means = _asked(evaluate, frame, *metrics, truth=truth, by=by, **options)
-    shared = _text(groups).alias("system"), pl.col("users")
+    shared = _text(means, groups).alias("system"), pl.col("users")
     curve = pl.concat(
         means.select(*shared, pl.lit(level).alias("recall"), pl.col(name).alias("precision"))
         for name, level in curves.items()
@@ -204,6 +207,7 @@ def precision_recall(
         )
         for k in cutoffs
     )
+    _check_values(path["precision"], "precision@k")
     _check_rows(path, "points", "fewer cut-offs")
     colours = _colour(path, groups)
     lines = alt.Chart(curve, title="Interpolated, whole lists", width=270, height=270)
@@ -216,7 +220,7 @@ def precision_recall(
         tooltip=_tooltip(curve),
     )
     title = _title(
-        f"Precision and recall, at k = {cutoffs[0]} to {cutoffs[-1]} and interpolated",
+        f"Precision and recall, at k = {_listed(cutoffs)} and interpolated",
         f"Mean over {_users(means['users'])}; grey: equal F1 of the two means",
     )
     return alt.hconcat(left, _path(path, colours, groups), title=title)
@@ -256,8 +260,9 @@ def users(
     -------
     altair.FacetChart
         A histogram for each system and segment, with the mean as a line. What it draws is in
-        ``chart.data``: ``system``, ``segment``, ``low`` ≤ value < ``high``, ``users``, their
-        ``share``, and the ``mean`` in the first row of a histogram.
+        ``chart.data``: ``system``, ``segment``, ``low`` ≤ value < ``high`` (the last bin of all
+        takes in its end), ``users``, their ``share``, and the ``mean`` in the first row of a
+        histogram.
 
     Raises
     ------
@@ -274,23 +279,21 @@ def users(
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
     >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
     >>> rf.plot.users(run, "rr", truth=truth, by=()).data.select("low", "high", "users").rows()
-    [(0.5, 0.55, 1), (1.0, 1.05, 1)]
+    [(0.5, 0.55, 1), (0.95, 1.0, 1)]
     """
-    _check_altair()
+    _check_call(options)
     import altair as alt
 
     bins = whole_number("bins", bins)
     groups = group_names(by)
     values = _asked(per_user, frame, metric, truth=truth, by=by, **options)
     name = values.columns[-1]
-    values = values.select(*_named(groups), _number(values, name).alias("value"))
+    values = values.select(*_named(values, groups), _number(values, name).alias("value"))
     known = values.drop_nulls("value")
-    if known.is_empty():
-        msg = f"metric {name!r}: no user has a value to draw"
-        raise RankingDataError(msg)
+    _check_values(known["value"], name)
     table = _histograms(known, bins)
     _check_rows(table, "bars", "fewer bins")
-    shown = f"{name} of a user"
+    shown = f"{_line(name)} of a user"
     x = alt.X("low:Q", bin="binned", title=shown)
     y = alt.Y("share:Q", title="share of users", axis=alt.Axis(format="%", tickCount=3))
     tooltip = _tooltip(table.drop("mean"))
@@ -311,7 +314,7 @@ def users(
         row=_facet("system", _texts(table["system"])),
         column=_facet("segment", segments),
         title=_title(
-            f"{name}, user by user", f"{_users(counts)} in each panel; line: mean{left_out}"
+            f"{_line(name)}, user by user", f"{_users(counts)} in each panel; line: mean{left_out}"
         ),
         spacing=14,
     )
@@ -353,8 +356,9 @@ def compare(
     -------
     altair.LayerChart or altair.FacetChart
         A panel for each metric and segment, a row for each pair; its colour tells on which side of
-        0 it is, if p_adjusted < 1 − ``confidence``. What it draws is in ``chart.data``: the columns
-        of ``rankframe.compare``, with ``panel``, ``pair`` and ``verdict``.
+        0 it is, if p_adjusted < 1 − ``confidence``; the intervals are each for itself, so one may
+        be clear of 0 whose pair is undecided. What it draws is in ``chart.data``: ``panel``,
+        ``system``, ``pair``, ``verdict`` and the numbers of ``rankframe.compare``.
 
     Raises
     ------
@@ -375,7 +379,7 @@ def compare(
     >>> chart.data.select("pair", "verdict").rows()
     [('new − old', 'undecided')]
     """
-    _check_altair()
+    _check_call(options)
     import altair as alt
 
     groups = group_names(by)
@@ -396,13 +400,14 @@ def compare(
     significant = pl.col("p_adjusted") < 1 - confidence
     higher = pl.when(pl.col("difference") > 0).then(pl.lit("higher")).otherwise(pl.lit("lower"))
     verdict = pl.when(significant).then(higher).otherwise(pl.lit("undecided"))
-    systems = _text(groups[:1]), _text(["baseline"])
+    systems = _text(compared, groups[:1]), _text(compared, ["baseline"])
     table = compared.select(
-        *_named(groups),
+        *_named(compared, groups),
         pl.format("{} − {}", *systems).alias("pair"),
         verdict.alias("verdict"),
         pl.exclude(*groups, "baseline"),
     ).select(_panel("metric"), pl.exclude("segment", "metric"))
+    _check_values(table["difference"], ", ".join(_texts(table["panel"])[:3]))
     _check_rows(table, "pairs", "a baseline")
     panels = _texts(table["panel"])
     title = "difference" + (f" in {panels[0]}" if len(panels) == 1 else "")
@@ -429,13 +434,16 @@ def compare(
         )
     )
     zero = _zero().encode(x=alt.XDatum(0))
-    corrected = f"p by {test}, {correction}" if correction else f"p by {test}, not corrected"
+    by_itself = "over all pairs" if test in ("tukey", "friedman") else "not corrected"
+    corrected = f"p by {test}, {by_itself}"
+    if correction and by_itself == "not corrected":
+        corrected = f"p by {test}, {correction}"
     return _in_panels(
         _layered(zero, bars, points, data=table),
         panels,
         _title(
             f"Differences on {_users(table['users'])}",
-            f"{confidence * 100:g}% intervals; {corrected}",
+            f"{confidence * 100:.10g}% intervals, each for itself; {corrected}",
         ),
         width=180,
         wide=480,
@@ -512,12 +520,11 @@ def change(
     [('precision@10', 20.0, 0.1, 1), ('precision@10', 100.0, -0.2, 1),
      ('recall@10', 20.0, 0.05, 1), ('recall@10', 100.0, -0.02, 1)]
     """
-    _check_altair()
+    _check_call(options)
     k = whole_number("k", k)
     groups = group_names(by)
-    means = _asked(
-        diagnose, frame, k, truth=truth, by=by, baseline=baseline, bins=bins, **options
-    ).select(*_named(groups), pl.exclude(groups))
+    means = _asked(diagnose, frame, k, truth=truth, by=by, baseline=baseline, bins=bins, **options)
+    means = means.select(*_named(means, groups), pl.exclude(groups))
     metrics = [num_relevant().alias("relevant"), precision_at(k).alias("precision")]
     metrics += [recall_at(k).alias("recall")]
     values = _asked(per_user, frame, *metrics, truth=truth, by=by, **options)
@@ -525,7 +532,12 @@ def change(
     if pairs.is_empty():
         msg = f"column {groups[0]!r}: no system shares a user with {baseline!r}"
         raise RankingDataError(msg)
-    return _change_chart(_cells(pairs, k), means, k, str(baseline))
+    panels = pairs.select("system", "segment").n_unique()
+    if panels > _PANELS:
+        msg = f"a chart of {panels} systems and segments cannot be read; filter the frame"
+        raise ValueError(msg)
+    deepest = min(k, options.get("depth") or k)
+    return _change_chart(_cells(pairs, k), means, k, deepest, _line(baseline))
 
 
 def heatmap(
@@ -579,7 +591,7 @@ def heatmap(
     >>> chart.data.select("segment", "metric", "mean").rows()
     [('DE', 'rr', 0.5), ('FR', 'rr', 1.0)]
     """
-    _check_altair()
+    _check_call(options)
     import altair as alt
 
     groups = group_names(by)
@@ -589,8 +601,8 @@ def heatmap(
     means = _asked(evaluate, frame, *metrics, truth=truth, by=by, **options)
     names = means.columns[len(groups) + 1 :]
     wide = means.select(
-        _text(groups[:-1]).alias("panel"),
-        _text(groups[-1:]).alias("segment"),
+        _text(means, groups[:-1]).alias("panel"),
+        _text(means, groups[-1:]).alias("segment"),
         "users",
         pl.struct(_number(means, name).alias(name) for name in names).alias("means"),
     )
@@ -613,10 +625,14 @@ def heatmap(
         share=pl.when(greatest > 0).then(pl.col("mean") / greatest),
         text=pl.when(whole).then(count).otherwise(digits),
     )
+    _check_values(table["mean"], ", ".join(names))
     _check_rows(table, "cells", "fewer metrics")
     panels = _texts(table["panel"])
+    slant = 0 if max(map(len, names)) <= 13 else -30
     base = alt.Chart().encode(
-        x=alt.X("metric:N", title=None, sort=names, axis=alt.Axis(labelAngle=0)),
+        x=alt.X(
+            "metric:N", title=None, sort=names, axis=alt.Axis(labelAngle=slant, labelLimit=260)
+        ),
         y=alt.Y(
             "segment:N",
             title=groups[-1],
@@ -627,7 +643,7 @@ def heatmap(
     )
     colour = alt.Color(
         "share:Q",
-        title=["share of the", "metric's best"],
+        title=["share of the", "metric's", "greatest"],
         scale=alt.Scale(scheme="blues", domain=[0, 1]),
         legend=alt.Legend(format="%", padding=8),
     )
@@ -641,7 +657,10 @@ def heatmap(
     return _in_panels(
         _layered(base.mark_rect().encode(color=colour), text, data=table),
         panels,
-        _title("Means by " + ", ".join(groups), f"{among}{_users(table['users'])} in each"),
+        _title(
+            "Means by " + ", ".join(groups),
+            f"{among}means over up to {_users(table['users'].top_k(1))} each",
+        ),
         width=78 * len(names),
         wide=96 * len(names),
         height=24 * len(kept),
@@ -659,13 +678,18 @@ def _asked(
     return verb(enter(frame, kind), *args, **asked).collect()
 
 
-def _named(groups: Sequence[str]) -> list[pl.Expr]:
+def _named(table: pl.DataFrame, groups: Sequence[str]) -> list[pl.Expr]:
     """Call the first column of ``by`` system, and all others together segment."""
-    return [_text(groups[:1]).alias("system"), _text(groups[1:]).alias("segment")]
+    return [_text(table, groups[:1]).alias("system"), _text(table, groups[1:]).alias("segment")]
 
 
-def _text(groups: Sequence[str]) -> pl.Expr:
-    columns = [pl.col(name).cast(pl.String) for name in groups]
+def _text(table: pl.DataFrame, groups: Sequence[str]) -> pl.Expr:
+    columns = [
+        pl.col(name).dt.to_string("polars")
+        if table.schema[name] == pl.Duration
+        else pl.col(name).cast(pl.String)
+        for name in groups
+    ]
     return pl.concat_str(columns, separator=" · ") if columns else pl.lit("")
 
 
@@ -680,7 +704,18 @@ def _texts(column: pl.Series) -> list[str]:
     return column.unique(maintain_order=True).to_list()
 
 
+def _listed(cutoffs: Sequence[int]) -> str:
+    """Write cut-offs: a range by its ends, others one by one as far as there is room."""
+    first, last = cutoffs[0], cutoffs[-1]
+    if 2 < len(cutoffs) == last - first + 1 or len(cutoffs) > 8:
+        return f"{first} to {last}"
+    return ", ".join(map(str, cutoffs))
+
+
 def _cutoffs(ks: Iterable[int]) -> list[int]:
+    if isinstance(ks, int):
+        msg = f"ks takes the cut-offs themselves, such as range(1, {ks + 1}) or [{ks}], not {ks}"
+        raise TypeError(msg)
     cutoffs = sorted({whole_number("k", k) for k in ks})
     if not cutoffs:
         msg = "ks has no cut-off: name one, for example ks=range(1, 21)"
@@ -713,8 +748,10 @@ def _histograms(values: pl.DataFrame, bins: int) -> pl.DataFrame:
     least, greatest = _bounds(values["value"])
     step = _round_step((greatest - least) / bins if greatest > least else 0.05)
     digits = max(0, -floor(log10(step)))
-    # a value on a bound, which floats may miss, belongs above it
-    place = (pl.col("value") / step + 1e-9).floor().alias("place")
+    # a value on a bound, which floats may miss, belongs above it; the greatest of all below it
+    place = (pl.col("value") / step + 1e-9).floor()
+    last = ceil(greatest / step - 1e-9) - 1
+    place = (place.clip(upper_bound=last) if greatest > least else place).alias("place")
     first = pl.col("place") == pl.col("place").min()
     counted = [
         values.group_by("system", "segment", place)
@@ -754,7 +791,7 @@ def _changes(values: pl.DataFrame, groups: Sequence[str], baseline: object) -> p
     before = known.filter(of_baseline).drop(model, "relevant")
     paired = known.remove(of_baseline).join(before, on=[*segments, user], suffix=" before")
     return paired.select(
-        *_named(groups),
+        *_named(paired, groups),
         "relevant",
         *(pl.col(name) - pl.col(f"{name} before") for name in ("precision", "recall")),
     )
@@ -789,7 +826,12 @@ def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
 
 
 def _change_table(
-    cells: pl.DataFrame, means: pl.DataFrame, k: int, domain: Sequence[float], reach: float
+    cells: pl.DataFrame,
+    means: pl.DataFrame,
+    k: int,
+    deepest: int,
+    domain: Sequence[float],
+    reach: float,
 ) -> pl.DataFrame:
     """Put cells of users, means of bins and what R allows below each other, for both measures."""
     panel = _panel("system")
@@ -801,12 +843,16 @@ def _change_table(
         drawn += [
             cells.select(panel, measure, "relevant", change, "count"),
             means.select(panel, measure, "relevant_low", "relevant_high", "users", mean),
-            panels.select("panel", measure).join(_attainable(name, k, domain, reach), how="cross"),
+            panels.select("panel", measure).join(
+                _attainable(name, k, deepest, domain, reach), how="cross"
+            ),
         ]
     return pl.concat(drawn, how="diagonal")
 
 
-def _change_chart(cells: pl.DataFrame, means: pl.DataFrame, k: int, baseline: str) -> ChartType:
+def _change_chart(
+    cells: pl.DataFrame, means: pl.DataFrame, k: int, deepest: int, baseline: str
+) -> ChartType:
     """Draw cells of users and means of bins on what k and R allow."""
     import altair as alt
 
@@ -814,7 +860,7 @@ def _change_chart(cells: pl.DataFrame, means: pl.DataFrame, k: int, baseline: st
     overall = means.filter(pl.col("relevant_low").is_null() & (pl.col("users") > 0))
     reach = min(1.0, 1.15 * (_greatest(cells, *_AXES) or 1 / k))
     domain = _bounds(in_bins["relevant_low"])[0] / 1.2, _bounds(in_bins["relevant_high"])[1] * 1.2
-    table = _change_table(cells, in_bins, k, domain, reach)
+    table = _change_table(cells, in_bins, k, deepest, domain, reach)
     panels = _texts(table["panel"])
     _check_rows(table, "points", "fewer segments")
 
@@ -861,12 +907,18 @@ def _change_chart(cells: pl.DataFrame, means: pl.DataFrame, k: int, baseline: st
     return chart
 
 
-def _attainable(name: str, k: int, domain: Sequence[float], reach: float) -> pl.DataFrame:
-    """Give the greatest change of a measure for each R, as far as the chart reaches."""
+def _attainable(
+    name: str, k: int, deepest: int, domain: Sequence[float], reach: float
+) -> pl.DataFrame:
+    """Give the greatest change of a measure for each R, as far as lists and chart reach."""
     low, high = map(log10, domain)
     steps = [10 ** (low + (high - low) * step / 40) for step in range(41)]
-    relevant = pl.Series("bound", sorted([*steps, *([k] if domain[0] < k < domain[1] else [])]))
-    share = pl.min_horizontal(pl.lit(k), "bound") / (k if name == "precision" else pl.col("bound"))
+    relevant = pl.Series(
+        "bound", sorted([*steps, *([deepest] if domain[0] < deepest < domain[1] else [])])
+    )
+    share = pl.min_horizontal(pl.lit(deepest), "bound") / (
+        k if name == "precision" else pl.col("bound")
+    )
     top = pl.min_horizontal(share, pl.lit(reach))
     return relevant.cast(pl.Float64).to_frame().with_columns(top=top, bottom=-top)
 
@@ -960,10 +1012,17 @@ def _colour(table: pl.DataFrame, groups: Sequence[str], *, legend: bool = True) 
         return {"color": alt.value(_BLUE)}
     colours = [_COLOURS[place % len(_COLOURS)] for place in range(len(systems))]
     scale = alt.Scale(domain=systems, range=colours)
-    shown = (
-        alt.Legend(title=groups[0], symbolLimit=0, symbolOpacity=1, padding=8) if legend else None
+    # strokes show their dashes, where colours come again
+    strokes: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 400}
+    shown = alt.Legend(
+        title=_line(groups[0]),
+        symbolLimit=0,
+        symbolOpacity=1,
+        padding=8,
+        **(strokes if len(systems) > len(_COLOURS) else {}),
     )
-    return {"color": alt.Color("system:N", scale=scale, legend=shown)}
+    scaled: dict[str, Any] = {"scale": scale, "legend": shown if legend else None}
+    return {"color": alt.Color("system:N", **scaled)}
 
 
 def _dash(table: pl.DataFrame, groups: Sequence[str]) -> alt.StrokeDash | alt.StrokeDashValue:
@@ -974,7 +1033,7 @@ def _dash(table: pl.DataFrame, groups: Sequence[str]) -> alt.StrokeDash | alt.St
         return alt.StrokeDashValue(_DASHES[0])
     systems = _texts(table["system"])
     dashes = [_DASHES[place // len(_COLOURS)] for place in range(len(systems))]
-    title = groups[0]
+    title = _line(groups[0])
     return alt.StrokeDash("system:N", title=title, scale=alt.Scale(domain=systems, range=dashes))
 
 
@@ -988,6 +1047,11 @@ def _tooltip(table: pl.DataFrame) -> list[alt.Tooltip]:
         else alt.Tooltip(f"{name}:N")
         for name, dtype in table.schema.items()
     ]
+
+
+def _line(text: object) -> str:
+    """Write a name in one line: Vega cannot read a title with a line's end."""
+    return " ".join(str(text).split())
 
 
 def _title(text: str, *subtitle: str) -> alt.TitleParams:
@@ -1018,7 +1082,14 @@ def _facet(name: str, order: Sequence[str]) -> Any:
     """Make panels of a column, without its name, and without a header where there is one panel."""
     import altair as alt
 
-    shown = alt.Header(title=None, labelFontWeight="bold", labels=len(order) > 1)
+    upright: dict[str, Any] = {"labelAngle": 0, "labelAlign": "left"}
+    shown = alt.Header(
+        title=None,
+        labelFontWeight="bold",
+        labels=len(order) > 1,
+        labelLimit=150,
+        **(upright if name in ("system", "panel") else {}),
+    )
     channel = {"system": alt.Row, "panel": alt.Row, "measure": alt.Column, "segment": alt.Column}
     return channel[name](f"{name}:N", sort=list(order), header=shown)
 
@@ -1058,13 +1129,24 @@ def _in_panels(
     return chart
 
 
+def _check_values(values: pl.Series, name: str) -> None:
+    if values.null_count() == len(values):
+        msg = f"metric {name!r}: no user has a value to draw"
+        raise RankingDataError(msg)
+
+
 def _check_rows(table: pl.DataFrame, what: str, remedy: str) -> None:
     if len(table) > _ROWS:
         msg = f"a chart of {len(table):,} {what} cannot be read; ask for {remedy}"
         raise ValueError(msg)
 
 
-def _check_altair() -> None:
+def _check_call(options: Mapping[str, object]) -> None:
+    """Check that charts can be made, and that the keywords are those that they take."""
+    for name in options:
+        if name not in Options.__annotations__:
+            msg = f"unknown argument {name!r}; charts take {', '.join(Options.__annotations__)}"
+            raise TypeError(msg)
     if find_spec("altair") is None:
         msg = "charts need altair: pip install 'rankframe[plot]'"
         raise ImportError(msg)

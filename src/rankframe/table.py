@@ -38,7 +38,13 @@ from rankframe.checks import (
 )
 from rankframe.errors import RankingDataError
 from rankframe.labels import Metric, ask_all
-from rankframe.vocabulary import BASIC, VOCABULARY, reads_subtopics, vocabulary_rows
+from rankframe.vocabulary import (
+    BASIC,
+    VOCABULARY,
+    reads_irrelevant,
+    reads_subtopics,
+    vocabulary_rows,
+)
 
 Ties: TypeAlias = Literal["item", "order", "expected"]
 
@@ -289,7 +295,7 @@ def relevant(
     unread = set(VOCABULARY) - {*BASIC, *reads, "subtopic"}
     rows = rows.drop(SHARES_RANK, *unread, strict=False)
     flags = [*table_flags(street), rows_flag(street)]
-    if "retrieved" in reads:  # it counts all rows
+    if "retrieved" in reads or reads_irrelevant(reads):  # these count more than relevant rows
         flags += [unique_flag(each) for each in street.tables]
     rows = guarded(rows, flags, functools.partial(raise_first_broken, street.tables))
     return leave(rows, like=judged, sort=[*table.keys, "rank", table.item])
@@ -390,15 +396,24 @@ def from_dict(
     if len(set(names)) < len(names):
         msg = f"from_dict: user, item and score need three names, not {names}"
         raise ValueError(msg)
-    if not all(isinstance(given, Mapping) for given in (scores, *scores.values())):  # pyright: ignore
+    given: object = scores
+    if not isinstance(given, Mapping) or not all(
+        isinstance(one, Mapping) for one in scores.values()
+    ):  # pyright: ignore
         msg = "from_dict takes {user: {item: score}}, dicts in a dict"
         raise TypeError(msg)
     rows = [(user, item, score) for user, items in scores.items() for item, score in items.items()]
-    values = [[row[place] for row in rows] for place in range(3)]
+    values: list[list[Any]] = [[row[place] for row in rows] for place in range(3)]
+    if {type(one) for one in values[2]} == {int, float}:  # whole ones among others
+        values[2] = [float(one) if float(one) == one else one for one in values[2]]
     try:
         return pl.DataFrame(dict(zip(names, values, strict=True)))
-    except (TypeError, pl.exceptions.PolarsError) as error:
-        msg = f"from_dict: users, items and scores must each be of one type ({error})"
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        types = [", ".join(sorted({type(one).__name__ for one in each})) for each in values]
+        msg = (
+            "from_dict: users, items and scores must each be of one type that polars knows; they "
+            f"are {types[0]}; {types[1]}; {types[2]}"
+        )
         raise RankingDataError(msg) from None
 
 

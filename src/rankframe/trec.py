@@ -12,7 +12,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, Unpack
+from typing import Literal, NamedTuple, TypeAlias, Unpack, cast
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -20,7 +20,7 @@ from polars.io.plugins import register_io_source
 from rankframe import checks
 from rankframe._frames import Frame, enter
 from rankframe.errors import RankingDataError
-from rankframe.table import with_rank
+from rankframe.table import Ties, with_rank
 
 Source: TypeAlias = str | os.PathLike[str]
 
@@ -187,16 +187,18 @@ def write_run(
     Raises
     ------
     RankingDataError
-        If the run breaks a rule (see ``check``), an id is no word that TREC files can hold, or
-        the ranks are not those that a reader of the file makes from the scores.
+        If the run breaks a rule (see ``check``), an id is no word that TREC files can hold, 64-bit
+        floats cannot tell the scores apart, or the ranks are not those that a reader of the file
+        makes from the scores.
     ValueError
         If the tag is not one word.
 
     Notes
     -----
     Rows keep their order. Scores are written as 64-bit floats with all their digits, so
-    :func:`read_run` gives the very numbers back, and ids as text. A run with ranks and no scores
-    gets −rank as its score.
+    :func:`read_run` gives the very numbers back, and ids as text: equal scores of integer ids,
+    which go by value in memory, go by text in the file. A run with ranks and no scores gets −rank
+    as its score.
 
     Examples
     --------
@@ -210,7 +212,7 @@ def write_run(
     1 Q0 7 2 0.1 bm25
     1 Q0 8 1 0.25 bm25
     """
-    if tag.split() != [tag]:
+    if not isinstance(cast("object", tag), str) or tag.split() != [tag]:
         msg = f"tag must be one word, not {tag!r}"
         raise ValueError(msg)
     table = checks.read_run(enter(run, "run").collect(), (), columns)
@@ -221,8 +223,12 @@ def write_run(
     lists = table.frame.select(*_words(table), score=score, given=given)
     if table.rank is not None:
         lists = lists.filter(pl.col("given").is_not_null())
-    ranked = with_rank(lists, ties="expected" if table.tied else "item").collect()
+    ties: Ties = "expected" if table.tied else "item"
+    ranked = with_rank(lists, ties=ties).collect()
     _check_order(ranked, table)
+    if not table.schema.get(scored, pl.Float64()).is_float():
+        as_read = lists.with_columns(pl.col("score").cast(pl.Float64))
+        _check_digits(ranked, with_rank(as_read, ties=ties).collect(), scored)
     lines = ranked.filter(pl.col("rank").is_not_null()).select(
         "user",
         pl.lit("Q0").alias("Q0"),
@@ -242,12 +248,13 @@ def write_qrels(truth: Frame, path: Source, **columns: Unpack[checks.Columns]) -
     ----------
     truth
         One row for each judged item: user, item, relevance (whole numbers or booleans; without
-        the column it is 1 in every row).
+        the column it is 1 in every row). With a column ``subtopic``, one row for each subtopic of
+        an item; it goes where ``read_qrels(subtopics=True)`` finds it.
     path
         Path of the file; what ends in ``.gz`` is packed by gzip, in ``.zst`` or ``.zstd`` by zstd.
     **columns
-        ``user=``, ``item=``, ``relevance=``: the columns that play these roles, where they are
-        not called so.
+        ``user=``, ``item=``, ``relevance=``, ``subtopic=``: the columns that play these roles,
+        where they are not called so.
 
     Raises
     ------
@@ -274,8 +281,12 @@ def write_qrels(truth: Frame, path: Source, **columns: Unpack[checks.Columns]) -
     table = checks.read_truth(enter(truth, "truth").collect(), (), columns)
     checks.raise_first_broken([table])
     given = pl.lit(1) if table.relevance is None else pl.col(table.relevance)
+    subtopic = pl.lit("0") if table.subtopic is None else pl.col(table.subtopic).cast(pl.String)
     judged = table.frame.select(
-        *_words(table), given=given, relevance=given.cast(pl.Int64, strict=False)
+        *_words(table),
+        subtopic=subtopic,
+        given=given,
+        relevance=given.cast(pl.Int64, strict=False),
     ).collect()
     wrong = judged.filter(pl.col("relevance").ne_missing(pl.col("given").cast(pl.Float64)))
     if not wrong.is_empty():
@@ -285,7 +296,7 @@ def write_qrels(truth: Frame, path: Source, **columns: Unpack[checks.Columns]) -
             f"Offending row: {row}"
         )
         raise RankingDataError(msg)
-    _write(judged.select("user", pl.lit(0).alias("0"), "item", "relevance"), path)
+    _write(judged.select("user", "subtopic", "item", "relevance"), path)
 
 
 # ------------------------------------------------------------------ reading
@@ -385,13 +396,16 @@ def _bad_line(path: Path, number: int, told: str) -> RankingDataError:
 
 def _words(table: checks.Table) -> list[pl.Expr]:
     """Give the ids as text, if TREC files can hold them."""
-    for role, name, pattern in (("user", table.user, _USER), ("item", table.item, _WORD)):
+    words = [("user", table.user, _USER), ("item", table.item, _WORD)]
+    if table.subtopic is not None:
+        words.append(("subtopic", table.subtopic, _WORD))
+    for role, name, pattern in words:
         if isinstance(table.schema[name], pl.Binary | pl.Duration):
             msg = f"{table.name}, column {name!r}: TREC files hold text, so cast it to pl.String"
             raise RankingDataError(msg)
         text = pl.col(name).cast(pl.String)
         held = text.str.contains(f"^{pattern}$")
-        odd = table.frame.filter(~held).select(table.user, table.item).head(1).collect()
+        odd = table.frame.filter(~held).select(table.row).head(1).collect()
         if not odd.is_empty():
             msg = (
                 f"{table.name}, column {name!r}: {role}s of a TREC file are words without white "
@@ -416,6 +430,17 @@ def _check_order(ranked: pl.DataFrame, table: checks.Table) -> None:
             f"run, column {table.rank!r}: TREC files are ranked by score (ties by item, "
             f"descending; no gaps), which makes another rank of it. "
             f"Offending row: {checks.shown(row)}"
+        )
+        raise RankingDataError(msg)
+
+
+def _check_digits(ranked: pl.DataFrame, as_read: pl.DataFrame, score: str) -> None:
+    """Check that scores are in the same order as floats."""
+    wrong = ranked.filter(pl.col("rank").ne_missing(as_read["rank"])).head(1)
+    if not wrong.is_empty():
+        msg = (
+            f"run, column {score!r}: TREC files hold 64-bit floats, which cannot tell these scores "
+            f"apart. Offending row: {checks.shown(wrong.select('user', 'item', 'score'))}"
         )
         raise RankingDataError(msg)
 

@@ -13,6 +13,7 @@ from rankframe.metrics.words import (
     certain,
     check_persistence,
     count_within,
+    deepest,
     found,
     hits,
     judged,
@@ -507,6 +508,7 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
     Notes
     -----
     Reads ``relevant``, ``rank``, ``hits`` and ``retrieved``; what was not retrieved does not count.
+    Where ranks have gaps, a place above a hit that no row has counts as a miss.
 
     Examples
     --------
@@ -516,7 +518,7 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
     >>> judged.rank.evaluate(rf.auc()).item(0, "auc")
     0.5
     """
-    pairs = certain(k) * (listed(k) - certain(k))
+    pairs = certain(k) * (deepest(k) - certain(k))
     in_order = pl.when(pairs > 0).then(1 - misplaced(k) / pairs)
     return in_order if only_hits == "null" else in_order.when(certain(k) > 0).then(1.0)
 

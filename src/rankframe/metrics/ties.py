@@ -102,6 +102,12 @@ def misplaced(k: int | None) -> pl.Expr:  # noqa: ARG001  (``certain`` refuses a
     return above.filter(relevant).sum()
 
 
+def deepest(k: int | None) -> pl.Expr:  # noqa: ARG001  (``certain`` refuses a cut)
+    """Last place of the list."""
+    last = (block + tied - 1).filter(relevant).max()
+    return pl.max_horizontal(pl.col("retrieved").first(), last)
+
+
 def kept_of_bpref() -> pl.Expr:
     """Σ over the relevant items of 1 − min(judged non-relevant above, R) / min(their number, R)."""
     total, nonrelevant = pl.col("total"), pl.col("nonrelevant")

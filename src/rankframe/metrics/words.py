@@ -150,6 +150,12 @@ def listed(k: int | None) -> pl.Expr:
     return n if k is None else pl.min_horizontal(n, k)
 
 
+@expected_as(ties.deepest)
+def deepest(k: int | None) -> pl.Expr:
+    """Last place of the list down to k; where ranks have gaps, it is below the length."""
+    return pl.max_horizontal(listed(k), rank.filter(within(k)).max())
+
+
 def attainable(k: int | None) -> pl.Expr:
     """min(k, R); without k, the length of the list stands for it."""
     return pl.min_horizontal(R, n if k is None else k)
