@@ -262,6 +262,13 @@ def cases() -> dict[str, list[Case]]:
                 "Offending row: user=1, item=11, rank=1.5",
             ),
             Case(
+                "a rank of 0.5",
+                put(RUN, "rank", [1, 0.5, 3, 1, 2]),
+                TRUTH,
+                "run, column 'rank': a rank is a whole number from 1. "
+                "Offending row: user=1, item=11, rank=0.5",
+            ),
+            Case(
                 "ranks as floats that are whole",
                 RUN.with_columns(pl.col("rank") * 1.0),
                 TRUTH,

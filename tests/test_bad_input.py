@@ -6,11 +6,13 @@ from pathlib import Path
 import bad_input
 import polars as pl
 import pytest
+from every_metric import EVERY_METRIC, UNBOUNDED
 
 import rankframe as rf
 import rankframe.pandas
 
 CASES = [case for listed in bad_input.cases().values() for case in listed]
+NUMBERS = [case for case in CASES if not isinstance(case.gives, str)]
 KINDS = ["eager", "streaming", "in-memory", "pandas"]
 
 
@@ -61,6 +63,22 @@ def test_odd_input(case, kind):
 def test_odd_pandas(case):
     truth = bad_input.TRUTH.to_pandas() if case.truth is None else case.truth
     assert_gives(case.gives, lambda: means(case.run, truth, bad_input.METRICS, {}, "pandas"))
+
+
+PLAIN_METRICS = {label: expr for label, expr in EVERY_METRIC.items() if "(" not in label}
+
+
+@pytest.mark.parametrize("case", NUMBERS, ids=lambda case: case.name)
+def test_no_metric_leaves_its_range(case):
+    """Where some metrics give a number, others that count more rows may have an error to say."""
+    try:
+        values = rf.evaluate(case.run, *PLAIN_METRICS.values(), truth=case.truth)
+    except rf.RankingDataError:
+        return
+    for label in PLAIN_METRICS:
+        value = values[label].item()
+        if value is not None and not label.startswith(UNBOUNDED):
+            assert 0 <= value <= 1, label
 
 
 def test_check_sees_what_is_left_to_it():

@@ -271,7 +271,7 @@ def test_of_many_segments_those_with_most_users_are_drawn():
     run = pl.DataFrame([user]).with_columns(item=1, rank=1)
     chart = run.rank.plot.heatmap("rr", truth=truth, by="city")
     assert chart.title.subtitle == [
-        "40 of 50 segments, those with most users: means over up to 2 users each"
+        "40 of 50 segments, those with most users: up to 2 users in each"
     ]
     assert chart.data["segment"].n_unique() == 40
     assert {str(city) for city in range(10)} <= set(chart.data["segment"])

@@ -276,3 +276,31 @@ def test_harmonic_sums_keep_their_digits(start, length):
     row = pl.select(start=pl.lit(start), length=pl.lit(length))
     got = row.select(ties._harmonic(pl.col("start"), pl.col("length"))).item()
     assert got == pytest.approx(float(exact), rel=1e-14)
+
+
+def test_bpref_where_a_block_has_more_misses_than_count():
+    """R is 2, one judged miss is above the block, and three are in it."""
+    truth = pl.DataFrame({"user": 1, "item": [0, 1, 2, 3, 4, 9], "relevance": [0, 1, 0, 0, 0, 1]})
+    tied = pl.DataFrame(
+        {"user": 1, "item": range(5), "rank": [1, 2, 2, 2, 2], "tied": [1, 4, 4, 4, 4]}
+    )
+    found = []
+    for order in itertools.permutations(range(1, 5)):
+        run = pl.DataFrame({"user": 1, "item": [0, *order], "rank": range(1, 6)})
+        found.append(run.rank.per_user("bpref", truth=truth)["bpref"].item())
+    expected = sum(found) / len(found)
+    assert tied.rank.per_user("bpref", truth=truth)["bpref"].item() == pytest.approx(expected)
+
+
+def test_a_cut_between_blocks_is_one():
+    run = pl.DataFrame(
+        {"user": 1, "item": range(5), "rank": [1, 2, 2, 4, 4], "tied": [1, 2, 2, 2, 2]}
+    )
+    for depth in (1, 3, 5, 6):
+        kept = run.filter(pl.col("rank") <= depth)
+        truth = pl.DataFrame({"user": 1, "item": [0, 2, 4]})
+        cut = run.rank.per_user("ap", truth=truth, depth=depth)
+        assert_same(cut, kept.rank.per_user("ap", truth=truth))
+    for depth in (2, 4):
+        with pytest.raises(rf.RankingDataError, match=f"depth={depth} cuts through a block"):
+            run.rank.per_user("ap", truth=truth, depth=depth)

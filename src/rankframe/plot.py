@@ -294,7 +294,7 @@ def users(
     table = _histograms(known, bins)
     _check_rows(table, "bars", "fewer bins")
     shown = f"{_line(name)} of a user"
-    x = alt.X("low:Q", bin="binned", title=shown)
+    x = alt.X("low:Q", bin="binned", title=shown, axis=alt.Axis(labelOverlap=True))
     y = alt.Y("share:Q", title="share of users", axis=alt.Axis(format="%", tickCount=3))
     tooltip = _tooltip(table.drop("mean"))
     bars = (
@@ -659,7 +659,7 @@ def heatmap(
         panels,
         _title(
             "Means by " + ", ".join(groups),
-            f"{among}means over up to {_users(table['users'].top_k(1))} each",
+            f"{among}up to {_users(table['users'].top_k(1))} in each",
         ),
         width=78 * len(names),
         wide=96 * len(names),
