@@ -391,3 +391,11 @@ def test_from_dict_takes_whole_numbers_among_others():
     for slip in ([1], None, "ab", {"q": ["a"]}):
         with pytest.raises(TypeError, match="from_dict takes"):
             rf.from_dict(slip)
+
+
+@pytest.mark.parametrize("make", [rf.err_at, rf.nerr_at, rf.insq_at, rf.inst_at, rf.ndcg_at])
+def test_no_grade_of_zero_is_the_highest(make):
+    option = "base" if make is rf.ndcg_at else "max_grade"
+    for zero in (0, 0.0, False):
+        with pytest.raises(ValueError, match=f"{option} must be a number above 0, not {zero}"):
+            make(**{option: zero})

@@ -589,6 +589,9 @@ def _check_option(name: str, value: Any, annotation: Any) -> Any:
             raise ValueError(msg)
         return value
     if annotation == float | None:
+        if value == 0:
+            msg = f"{name} must be a number above 0, not {value!r}"
+            raise ValueError(msg)
         return None if value is None else _number(name, value, least=0)
     if annotation in (float, Signed):
         return _number(name, value, least=0 if annotation is float else -math.inf)
