@@ -438,3 +438,17 @@ def test_a_reader_may_stop_early():
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() == 0
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "compare"])
+def test_out_is_none_of_the_inputs(tmp_path, capsys, verb):
+    files = {name: tmp_path / f"{name}.csv" for name in ("run", "other", "truth")}
+    for name, path in files.items():
+        (TRUTH if name == "truth" else RUN).write_csv(path)
+    runs = ["run"] if verb == "evaluate" else ["run", "other"]
+    for name in (*runs, "truth"):
+        before = files[name].read_bytes()
+        given = [str(files[one]) for one in (*runs, "truth")]
+        assert main([verb, *given, "-m", "ap", "--out", str(files[name])]) == 2
+        assert "is one of the inputs" in capsys.readouterr().err
+        assert files[name].read_bytes() == before
