@@ -207,7 +207,8 @@ def one_round(drawn):
         return
     try:
         result = VERBS[verb](*frames, asked, by, two, data)
-        result = result.collect() if isinstance(result, pl.LazyFrame) else result
+        if isinstance(result, pl.LazyFrame):
+            result = result.collect(engine=data.draw(st.sampled_from(["streaming", "in-memory"])))
     except Exception as error:
         if in_our_words(error):
             return
