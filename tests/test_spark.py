@@ -360,7 +360,7 @@ def test_items_that_nobody_judged_stay_out_of_the_shuffle(rs, spark, bring, type
     local = A.cast(types)
     judgments = TRUTH.cast(types if pl.String in types.values() else {})
     run, truth = bring(local), bring(judgments)
-    few = [*FEW[:2], "num_hits", "bpref"]
+    few = [*FEW[:2], "num_hits", "rr"]
     for limit, joined in {None: True, "1": False, "-1": False, "1m": True}.items():
         if limit:
             spark.conf.set("spark.sql.autoBroadcastJoinThreshold", limit)
@@ -370,7 +370,11 @@ def test_items_that_nobody_judged_stay_out_of_the_shuffle(rs, spark, bring, type
             assert_same(
                 take(values, "user"), rf.per_user(local, *few, truth=judgments, users="judged")
             )
-            for whole in ({"metrics": ["precision"]}, {"metrics": ["map"], "users": "run"}):
+            for whole in (
+                {"metrics": ["precision"]},
+                {"metrics": ["bpref"]},
+                {"metrics": ["map"], "users": "run"},
+            ):
                 metrics = whole.pop("metrics")
                 values = rs.per_user(run, *metrics, truth=truth, **whole)
                 assert "BroadcastHashJoin" not in plan_of(values)

@@ -156,7 +156,7 @@ def needs_of(plan: Plan, options: Options, *, bounds: bool = False) -> Needs:
         depth = max((k for k in cuts if k), default=None) if all(cuts) else None
     if users not in ("truth", "judged"):  # a list without a hit counts too
         return needs._replace(relevant=relevant)
-    judged = not condensed and "retrieved" not in reads
+    judged = not (condensed or "retrieved" in reads or reads_irrelevant(reads))
     return needs._replace(depth=depth, relevant=relevant, judged=judged)
 
 

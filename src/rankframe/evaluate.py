@@ -648,8 +648,8 @@ def _check_columns(rows: pl.LazyFrame, asked: Sequence[Asked], *, tied: bool) ->
                 )
                 raise ValueError(msg)
             if name not in names and not name.startswith("^"):
-                open_names = [has for has in names if has != SHARES_RANK]
-                has = ", ".join(map(repr, dict.fromkeys([*open_names, *VOCABULARY])))
+                told = dict.fromkeys([*names, *VOCABULARY])
+                has = ", ".join(repr(column) for column in told if column != SHARES_RANK)
                 msg = f"metric {one.name!r} reads a column {name!r}; the rows have {has}"
                 raise RankingDataError(msg)
 

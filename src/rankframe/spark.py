@@ -763,7 +763,9 @@ def _judged(run: _Side, truth: _Side, rows: DataFrame, judgments: DataFrame) -> 
     """
     mine, theirs = _hash(run), _hash(truth)
     limit = min(_broadcast_limit(rows.sparkSession) // 8, 2**31 - 2)
-    if mine is None or theirs is None or judgments.limit(limit + 1).count() > limit:
+    if mine is None or theirs is None or not limit:
+        return rows
+    if judgments.limit(limit + 1).count() > limit:
         return rows
     rank = run.column(run.table.rank or "").cast("double")
     wanted = F.when(_settled(run, (rank >= 1) & _whole(rank)), mine).otherwise(_BROKEN)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
 
@@ -396,10 +396,10 @@ def from_dict(
     if len(set(names)) < len(names):
         msg = f"from_dict: user, item and score need three names, not {names}"
         raise ValueError(msg)
-    given: object = scores
+    given = cast("object", scores)
     if not isinstance(given, Mapping) or not all(
-        isinstance(one, Mapping) for one in scores.values()
-    ):  # pyright: ignore
+        isinstance(one, Mapping) for one in cast("Mapping[object, object]", given).values()
+    ):
         msg = "from_dict takes {user: {item: score}}, dicts in a dict"
         raise TypeError(msg)
     rows = [(user, item, score) for user, items in scores.items() for item, score in items.items()]
