@@ -679,7 +679,8 @@ both engines, and with pandas.
 Each call is `evaluate("precision@2", "recall@2", "ap", "ndcg@2", "rr", truth=…)` unless another metric is
 named. *The same* means: the numbers of the two tables without anything odd, 1/3, 1/2, 0.416667, 0.413271
 and 1/2. A text is that of the `RankingDataError` (or of the `ValueError`, where the call and not the data is
-wrong).
+wrong). A metric that counts rows or judgments, as `judged@2` and `bpref` do, refuses what is there twice
+where these five leave it to `check`.
 """
 
 

@@ -1,5 +1,6 @@
 """Odd input: the value or the message, the same on every engine and in pandas."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -70,11 +71,12 @@ PLAIN_METRICS = {label: expr for label, expr in EVERY_METRIC.items() if "(" not 
 
 @pytest.mark.parametrize("case", NUMBERS, ids=lambda case: case.name)
 def test_no_metric_leaves_its_range(case):
-    """Where some metrics give a number, others that count more rows may have an error to say."""
-    try:
-        values = rf.evaluate(case.run, *PLAIN_METRICS.values(), truth=case.truth)
-    except rf.RankingDataError:
+    call = functools.partial(rf.evaluate, case.run, *PLAIN_METRICS.values(), truth=case.truth)
+    if "twice" in case.name or "10^15" in case.name:  # some count these rows, or overflow
+        with pytest.raises(rf.RankingDataError, match="one row for each|not a finite number"):
+            call()
         return
+    values = call()
     for label in PLAIN_METRICS:
         value = values[label].item()
         if value is not None and not label.startswith(UNBOUNDED):

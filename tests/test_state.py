@@ -19,10 +19,8 @@ import rankframe.pandas
 
 SECONDS = float(os.environ.get("RANKFRAME_STATE_SECONDS", 60 if os.environ.get("CI") else 10))
 PACKAGE = Path(rf.__file__).parent
-ROLES = ["user", "item", "rank", "score", "relevance", "subtopic"]
 
 # what a caller would pass, each now and then replaced by any column of any type
-INTEGERS = [pl.Int64, pl.Int32, pl.UInt8, pl.UInt64, pl.Int128]
 small = st.integers(0, 4)
 numbers = st.one_of(small, st.integers(-2, 9), st.sampled_from([2**31, 2**62]))
 floats = st.one_of(small.map(float), st.floats(width=64), st.floats(-1, 1))
@@ -36,7 +34,6 @@ SANE = {
     "subtopic": [(pl.Int64, small)],
     "model": [(pl.String, st.sampled_from("ab")), (pl.Int64, small)],
 }
-AGGREGATES = ["users", "undefined", "mean", "std", "min", "median", "max"]
 
 
 @st.composite
@@ -165,7 +162,7 @@ def judged_run(judged):
 
 
 def as_kind(frame, kind):
-    """Bring a frame to a kind; None where pandas has no such column."""
+    """Bring a frame to a kind."""
     if kind == "lazy":
         return frame.lazy()
     if kind == "pandas":

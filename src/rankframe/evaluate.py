@@ -552,15 +552,13 @@ def _plan(
         infinite = _infinite(found[-1], keys)
         flags.append(found[-1].select(suspect=pl.any_horizontal(pl.lit(value=False), *infinite)))
     reads = {name for one in asked for name in one.expr.meta.root_names()}
-    if reads_irrelevant(reads):
+    if judged_only or reads_irrelevant(reads):
         flags += [unique_flag(each) for each in street.tables]
     elif "retrieved" in reads:
         flags.append(unique_flag(table))  # these count rows that no relevant row shows
     cut = _cut_blocks(street, depth)
     if cut is not None:
         flags.append(cut.select(suspect=pl.len() > 0))
-    if judged_only and not reads_irrelevant(reads):
-        flags += [unique_flag(each) for each in street.tables]
 
     users, undefined = options["users"], options["undefined"]
     values, *others = found if users == "truth" else [_selected(street, users), *found]

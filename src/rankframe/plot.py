@@ -294,7 +294,9 @@ def users(
     table = _histograms(known, bins)
     _check_rows(table, "bars", "fewer bins")
     shown = f"{_line(name)} of a user"
-    x = alt.X("low:Q", bin="binned", title=shown, axis=alt.Axis(labelOverlap=True))
+    x = alt.X(
+        "low:Q", bin="binned", title=shown, axis=alt.Axis(labelFlush=False, labelOverlap=True)
+    )
     y = alt.Y("share:Q", title="share of users", axis=alt.Axis(format="%", tickCount=3))
     tooltip = _tooltip(table.drop("mean"))
     bars = (

@@ -152,7 +152,7 @@ def listed(k: int | None) -> pl.Expr:
 
 @expected_as(ties.deepest)
 def deepest(k: int | None) -> pl.Expr:
-    """Last place of the list down to k; where ranks have gaps, it is below the length."""
+    """Last place of the list down to k: its length, or a hit's rank that a gap put further down."""
     return pl.max_horizontal(listed(k), rank.filter(within(k)).max())
 
 
