@@ -20,7 +20,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import operator
 import re
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast
@@ -28,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, Unpack, c
 import polars as pl
 import pyarrow as pa
 from pyspark.errors import PythonException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
@@ -472,15 +471,18 @@ Offending row: user=1, item=7, rank=0
 
 
 class _Side(NamedTuple):
-    """A table; its columns go by number, as names may hold dots or differ in case only."""
+    """A table; its columns go by number, as names may hold dots or differ in case only.
+
+    Conditions are SQL text: each call on a Column is a dozen messages to the JVM.
+    """
 
     frame: DataFrame
     names: list[str]
     empty: pl.LazyFrame
     table: Table
 
-    def column(self, name: str) -> Column:
-        return F.col(str(self.names.index(name)))
+    def column(self, name: str) -> str:
+        return f"`{self.names.index(name)}`"
 
     @property
     def roles(self) -> list[str]:
@@ -494,9 +496,8 @@ class _Side(NamedTuple):
         name = self.table.rank or self.table.score
         if name is None:
             return self.frame
-        return self.frame.where(
-            self.column(name).isNotNull() & ~F.isnan(self.column(name).cast("double"))
-        )
+        column = self.column(name)
+        return self.frame.where(f"{column} IS NOT NULL AND NOT isnan(double({column}))")
 
     def one(self, rows: DataFrame) -> Table:
         """Fetch one of the rows, if there is one."""
@@ -506,7 +507,7 @@ class _Side(NamedTuple):
 
     def collected(self, rows: DataFrame, names: Sequence[str]) -> pl.DataFrame:
         """Fetch columns of rows, in the types of this table: times come in the session's zone."""
-        found = _collected(rows.select([self.column(name) for name in names]).distinct())
+        found = _collected(rows.select(*map(self.column, names)).distinct())
         return _named(found, names).select(_cast(self.types(names)))
 
     def types(self, names: Sequence[str]) -> pl.Schema:
@@ -625,15 +626,15 @@ def _check_whole(sides: Sequence[_Side]) -> None:
         counted = run.listed.groupBy(user).agg(F.count_distinct(group).alias("n"))
         if groups[name].n_unique() > 1 and counted.where("n > 1").isEmpty():
             there = met.frame.collect()[name].item()
-            other = run.one(run.listed.where(group != F.lit(there)))
+            other = run.one(run.listed.where(F.col(group) != F.lit(there)))
             both = run.table._replace(frame=pl.concat([met.frame, other.frame]))
             raise_if_apart(both, truth.table._replace(frame=met.frame))
 
 
 def _met(run: _Side, truth: _Side) -> Table | None:
     """Fetch a row of a user whom the truth knows, if there is one."""
-    known = truth.frame.select(truth.column(truth.table.user).alias("known"))
-    same = run.column(run.table.user) == F.col("known")
+    known = truth.frame.selectExpr(f"{truth.column(truth.table.user)} AS known")
+    same = F.expr(f"{run.column(run.table.user)} = known")
     # in almost all tables a few users show it
     tables = (
         run.one(run.listed.join(users, same, "left_semi"))
@@ -659,7 +660,7 @@ def _top_grade(sides: Sequence[_Side]) -> float | None:
     side = sides[-1]
     if side.table.relevance is None:
         return 1
-    grade = _collected(side.frame.select(F.max(side.column(side.table.relevance)))).item()
+    grade = _collected(side.frame.selectExpr(f"max({side.column(side.table.relevance)})")).item()
     if grade is None:
         return None
     return int(grade) if isinstance(grade, int) else float(grade)  # True is an int
@@ -690,22 +691,21 @@ def _computed(
     if needs and needs.judged and len(sides) == 2:
         needed[0] = _judged(sides[0], sides[1], *needed)
     rows = [
-        frame.select(
-            *(side.column(name).alias(f"column{columns.index(name)}") for name in names),
-            F.lit(side is not sides[0]).alias(_OF_TRUTH),
+        frame.selectExpr(
+            f"{str(side is not sides[0]).lower()} AS {_OF_TRUTH}",
+            *(f"{side.column(name)} AS column{columns.index(name)}" for name in names),
         )
         for side, frame, names in zip(sides, needed, kept, strict=True)
     ]
     both = rows[0]
     for other in rows[1:]:
-        both = both.unionByName(other, allowMissingColumns=True)
-    both = both.select(*(f"column{place}" for place in range(len(columns))), _OF_TRUTH)
+        both = both.unionByName(other, allowMissingColumns=True)  # those of the truth come last
     user = f"column{columns.index(sides[0].table.user)}"
     # the last step before mapInArrow: what comes between might part the rows of a user
     if partitions is None:
-        parted = both.repartition(F.col(user))
+        parted = both.repartition(user)
     else:
-        parted = both.repartition(whole_number("partitions", partitions), F.col(user))
+        parted = both.repartition(whole_number("partitions", partitions), user)
     top_grade = _top_grade(sides) if needs and needs.top_grade else None
     whole = Whole(top_grade, _groups(sides))
     empty = [side.empty for side in sides]
@@ -722,7 +722,7 @@ def _computed_part(task: _Task, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     received = list(batches)
     if not received:
         return
-    rows = _named(_from_arrow(pa.Table.from_batches(received)), [*task.columns, _OF_TRUTH])
+    rows = _named(_from_arrow(pa.Table.from_batches(received)), [_OF_TRUTH, *task.columns])
     of_truth = pl.col(_OF_TRUTH)
     run = rows.lazy().filter(~of_truth).select(_cast(task.run))
     truth = None if task.truth is None else rows.lazy().filter(of_truth).select(_cast(task.truth))
@@ -743,17 +743,16 @@ def _needed(side: _Side, needs: Needs | None) -> DataFrame:
     spare = None if needs is None else _spare(side, needs)
     if spare is None:
         return side.frame
-    return side.frame.where(~_settled(side, spare))
+    return side.frame.where(f"NOT {_settled(side, spare)}")
 
 
-def _settled(side: _Side, fits: Column) -> Column:
+def _settled(side: _Side, fits: str) -> str:
     """Tell which rows fit and have ids; never null."""
     table = side.table
     ids = [name for name in side.roles if name not in (table.rank, table.relevance)]
-    there = (side.column(name).isNotNull() for name in ids)
-    numbers = (~F.isnan(side.column(name)) for name in ids if table.schema[name].is_float())
-    settled = functools.reduce(operator.and_, (*there, *numbers), fits)
-    return settled.eqNullSafe(F.lit(True))  # noqa: FBT003
+    there = [f"{side.column(name)} IS NOT NULL" for name in ids]
+    numbers = [f"NOT isnan({side.column(name)})" for name in ids if table.schema[name].is_float()]
+    return f"(({' AND '.join([*there, *numbers, fits])}) <=> true)"
 
 
 def _judged(run: _Side, truth: _Side, rows: DataFrame, judgments: DataFrame) -> DataFrame:
@@ -765,23 +764,27 @@ def _judged(run: _Side, truth: _Side, rows: DataFrame, judgments: DataFrame) -> 
     limit = min(_broadcast_limit(rows.sparkSession) // 8, 2**31 - 2)
     if mine is None or theirs is None or not limit:
         return rows
-    if judgments.limit(limit + 1).count() > limit:
+    if judgments.count() > limit:
         return rows
-    rank = run.column(run.table.rank or "").cast("double")
-    wanted = F.when(_settled(run, (rank >= 1) & _whole(rank)), mine).otherwise(_BROKEN)
-    known = judgments.select(theirs.alias("known"))
-    known = known.union(known.sparkSession.range(1).select(F.lit(_BROKEN).alias("known")))
-    return rows.join(F.broadcast(known), wanted == F.col("known"), "left_semi")
+    rank = f"double({run.column(run.table.rank or '')})"
+    settled = _settled(run, f"({rank} >= 1 AND {_whole(rank)})")
+    known = judgments.selectExpr(f"{theirs} AS known")
+    known = known.union(known.sparkSession.range(1).selectExpr(f"bigint({_BROKEN}) AS known"))
+    same = F.expr(f"CASE WHEN {settled} THEN {mine} ELSE {_BROKEN} END = known")
+    return rows.join(F.broadcast(known), same, "left_semi")
 
 
-def _hash(side: _Side) -> Column | None:
+def _hash(side: _Side) -> str | None:
     """Hash user and item, whatever integers or text they are; None for other types."""
     names = [side.table.user, side.table.item]
     types = [side.table.schema[name] for name in names]
     if not all(dtype.is_integer() or dtype == pl.String for dtype in types):
         return None
-    columns = zip(map(side.column, names), types, strict=True)
-    return F.xxhash64(*(one.cast("long") if dtype.is_integer() else one for one, dtype in columns))
+    wide = (
+        f"bigint({side.column(name)})" if dtype.is_integer() else side.column(name)
+        for name, dtype in zip(names, types, strict=True)
+    )
+    return f"xxhash64({', '.join(wide)})"
 
 
 def _broadcast_limit(session: SparkSession) -> int:
@@ -791,25 +794,27 @@ def _broadcast_limit(session: SparkSession) -> int:
     return max(0, int(number)) << 10 * " kmgtp".index(unit or " ")
 
 
-def _spare(side: _Side, needs: Needs) -> Column | None:
+def _spare(side: _Side, needs: Needs) -> str | None:
     """Tell which rows do not matter, as far as their rank and relevance are what they should be."""
     rank, grade = (
-        None if name is None else side.column(name).cast("double")
+        None if name is None else f"double({side.column(name)})"
         for name in (side.table.rank, side.table.relevance)
     )
     if grade is None:
-        return None if rank is None or needs.depth is None else (rank > needs.depth) & _whole(rank)
+        if rank is None or needs.depth is None:
+            return None
+        return f"({rank} > {needs.depth} AND {_whole(rank)})"
     if not needs.relevant:
         return None
-    irrelevant = (grade <= 0) & (grade > float("-inf"))
+    irrelevant = f"({grade} <= 0 AND {grade} > double('-Infinity'))"
     if rank is None:
         return irrelevant
-    listed = (rank >= 1) & _whole(rank)
-    return (irrelevant & (rank.isNull() | listed)) | (grade.isNull() & listed)
+    listed = f"({rank} >= 1 AND {_whole(rank)})"
+    return f"({irrelevant} AND ({rank} IS NULL OR {listed}) OR {grade} IS NULL AND {listed})"
 
 
-def _whole(number: Column) -> Column:
-    return number % 1 == 0
+def _whole(number: str) -> str:
+    return f"{number} % 1 = 0"
 
 
 # ------------------------------------------------------------------ types
