@@ -1,7 +1,9 @@
 """rankframe.spark against Spark's RankingMetrics and one machine: ``python -m benchmarks.spark``.
 
-The tables are Parquet files, Spark runs on two cores, all is warm, and each pair is measured in
-turn. Ends with status 1 if a target is missed.
+Parquet files, once as run and truth and once as the judged table of both. Spark runs on two cores,
+all is warm, and each pair is measured in turn. RankingMetrics is given its lists in two ways: kept
+in Spark's memory for its five jobs, and as its guide has it, made anew by each job; the second is
+timed once. Ends with status 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -9,17 +11,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
+from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
 import rankframe as rf
 import rankframe.spark
 from benchmarks import report
+from benchmarks.data import CACHE
 from benchmarks.peers import spark as peer
 from benchmarks.scale import parts, scan
-from benchmarks.timing import alternate
+from benchmarks.timing import alternate, seconds
 
 #: What RankingMetrics has; its nDCG is binary.
 METRICS = {
@@ -47,62 +54,97 @@ def session(memory: str) -> SparkSession:
     return spark
 
 
-def tables(spark: SparkSession, millions: int) -> tuple[DataFrame, DataFrame]:
-    """Read both tables, lazily."""
+class Form(NamedTuple):
+    """The same data as Spark, RankingMetrics and one machine take it."""
+
+    name: str
+    ours: Callable[[], DataFrame]
+    lists: Callable[[], RDD]
+    here: Callable[[], pl.LazyFrame]
+
+
+def two_tables(spark: SparkSession, millions: int) -> Form:
+    """Read run and truth."""
     made = parts(millions)
     run = spark.read.parquet(*(str(one.run) for one in made))
-    return run, spark.read.parquet(*(str(one.truth) for one in made))
+    truth = spark.read.parquet(*(str(one.truth) for one in made))
+    lazy, judgments = scan(millions)
+    return Form(
+        "run and truth",
+        partial(rankframe.spark.evaluate, run, *METRICS, truth=truth),
+        partial(peer.pairs, run, truth),
+        partial(rf.evaluate, lazy, *METRICS, truth=judgments),
+    )
 
 
-def measure(spark: SparkSession, millions: int, rounds: int) -> dict[str, float]:
+def one_table(spark: SparkSession, millions: int) -> Form:
+    """Read the judged table of both, which is made if it is not there."""
+    path = CACHE / "data" / f"judged-{millions}M.parquet"
+    if not path.exists():
+        run, truth = scan(millions)
+        unfinished = path.with_suffix(".part")
+        rf.judge(run, truth).sink_parquet(unfinished)
+        unfinished.rename(path)
+    judged = spark.read.parquet(str(path))
+    return Form(
+        "judged table",
+        partial(rankframe.spark.evaluate, judged, *METRICS),
+        partial(peer.pairs_of_judged, judged),
+        partial(rf.evaluate, pl.scan_parquet(path), *METRICS),
+    )
+
+
+def measure(form: Form, millions: int, rounds: int) -> dict[str, Any]:
     """Time ours against theirs, then against one machine."""
-    run, truth = tables(spark, millions)
 
     def ours() -> dict[str, float]:
-        frame = rankframe.spark.evaluate(run, *METRICS, truth=truth)
-        return frame.drop("users").collect()[0].asDict()
+        return form.ours().drop("users").collect()[0].asDict()
 
     def theirs() -> dict[str, float]:
-        return peer.compute(peer.convert((run, truth)), METRICS)
+        return peer.compute(peer.keep(form.lists()), METRICS)
+
+    def as_in_the_guide() -> dict[str, float]:
+        return peer.compute(form.lists(), METRICS)
 
     def here() -> dict[str, float]:
-        lazy, judgments = scan(millions)
-        result = rf.evaluate(lazy, *METRICS, truth=judgments).drop("users").collect()
-        return result.row(0, named=True)
+        return form.here().drop("users").collect().row(0, named=True)
 
     means = ours()
     for other in (theirs, here):
         for label, mean in other().items():
             if abs(mean - means[label]) > 1e-9:
                 sys.exit(f"{label} is {mean} in {other.__name__}, and not {means[label]}")
-    own, spark_seconds = alternate(ours, theirs, rounds)
+    own, kept = alternate(ours, theirs, rounds)
     local, again = alternate(here, ours, rounds)
+    anew = seconds(as_in_the_guide)
     return {
         "M rows": millions,
+        "from": form.name,
         "rankframe.spark, s": round(own, 2),
-        "RankingMetrics, s": round(spark_seconds, 2),
+        "RankingMetrics, lists kept, s": round(kept, 2),
+        "RankingMetrics, s": round(anew, 2),
         "one machine, s": round(local, 3),
-        "times as fast": round(spark_seconds / own, 1),
+        "times as fast, lists kept": round(kept / own, 1),
+        "times as fast": round(anew / own, 1),
         "times one machine": round(again / local, 1),
     }
 
 
-def verdicts(rows: list[dict[str, float]]) -> list[str]:
-    """Hold the ratios against their targets."""
-    said = [
-        f"{'missed' if missed else 'met'}: {what} at {row['M rows']} M rows"
-        for row in rows
-        for what, missed in (
-            (f"{AHEAD} times as fast as RankingMetrics", row["times as fast"] < AHEAD),
-            (f"{COST} times one machine", row["times one machine"] > COST),
-        )
-    ]
-    first, last = rows[0], rows[-1]
-    if first is not last:
-        seconds = last["rankframe.spark, s"] / first["rankframe.spark, s"]
-        missed = seconds > GROWTH * last["M rows"] / first["M rows"]
-        said.append(f"{'missed' if missed else 'met'}: growth within {GROWTH} of linear")
-    return said
+def verdicts(rows: list[dict[str, Any]]) -> dict[str, bool]:
+    """Tell which targets are met."""
+    met = {}
+    for row in rows:
+        where = f"{row['from']}, {row['M rows']} M rows"
+        met[f"{AHEAD} times as fast as RankingMetrics, {where}"] = row["times as fast"] >= AHEAD
+        kept = row["times as fast, lists kept"]
+        met[f"{AHEAD} times as fast, its lists kept, {where}"] = kept >= AHEAD
+        met[f"{COST} times one machine, {where}"] = row["times one machine"] <= COST
+    forms = {row["from"]: [one for one in rows if one["from"] == row["from"]] for row in rows}
+    for form, (first, *_, last) in ((k, v) for k, v in forms.items() if len(v) > 1):
+        growth = last["rankframe.spark, s"] / first["rankframe.spark, s"]
+        linear = last["M rows"] / first["M rows"]
+        met[f"growth within {GROWTH} of linear, {form}"] = growth <= GROWTH * linear
+    return met
 
 
 def main() -> int:
@@ -113,15 +155,19 @@ def main() -> int:
     parser.add_argument("--memory", default="4g", help="of Spark's Java heap")
     options = parser.parse_args()
     spark = session(options.memory)
-    rows = [measure(spark, millions, options.rounds) for millions in options.sizes]
+    rows = [
+        measure(form(spark, millions), millions, options.rounds)
+        for millions in options.sizes
+        for form in (two_tables, one_table)
+    ]
     spark.stop()
     table = report.markdown(pl.DataFrame(rows))
     print(table)
     if options.sizes == SIZES:
         report.fill(Path(__file__).parent / "README.md", "spark", table)
-    said = verdicts(rows)
-    print(*said, sep="\n")
-    return int(any(one.startswith("missed") for one in said))
+    met = verdicts(rows)
+    print(*(f"{'met' if yes else 'missed'}: {target}" for target, yes in met.items()), sep="\n")
+    return int(not all(met.values()))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyspark import RDD
 from pyspark.mllib.evaluation import RankingMetrics
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 #: The ideal is binary, and AP@k divides by min(k, R).
@@ -47,14 +47,29 @@ def metric(measure: str, k: int | None) -> tuple[str, int | None] | None:
 
 
 def convert(tables: Tables) -> RDD:
-    """Make pairs of lists, the run's in its order, and keep them in Spark's memory."""
-    run, truth = tables
-    listed = F.sort_array(F.collect_list(F.struct("rank", "item")))["item"]
-    lists = run.groupBy("user").agg(listed.alias("listed"))
+    """Make pairs of lists, and keep them in Spark's memory."""
+    return keep(pairs(*tables))
+
+
+def pairs(run: DataFrame, truth: DataFrame) -> RDD:
+    """Plan pairs of lists, the run's in its order."""
+    lists = run.groupBy("user").agg(_listed(F.struct("rank", "item")))
     relevant = truth.groupBy("user").agg(F.collect_list("item").alias("relevant"))
-    pairs = relevant.join(lists, "user").select("listed", "relevant").rdd.map(tuple).cache()
-    pairs.count()
-    return pairs
+    return relevant.join(lists, "user").select("listed", "relevant").rdd.map(tuple)
+
+
+def pairs_of_judged(judged: DataFrame) -> RDD:
+    """Plan pairs of lists of a judged table."""
+    listed = F.when(F.col("rank").isNotNull(), F.struct("rank", "item"))
+    relevant = F.collect_list(F.when(F.col("relevance") > 0, F.col("item")))
+    lists = judged.groupBy("user").agg(_listed(listed), relevant.alias("relevant"))
+    return lists.select("listed", "relevant").rdd.map(tuple)
+
+
+def keep(lists: RDD) -> RDD:
+    """Compute them now, and keep them in Spark's memory."""
+    lists.cache().count()
+    return lists
 
 
 def compute(inputs: RDD, metrics: dict[str, tuple[str, int | None]]) -> dict[str, float]:
@@ -66,3 +81,7 @@ def compute(inputs: RDD, metrics: dict[str, tuple[str, int | None]]) -> dict[str
         means[label] = value if k is None else value(k)
     inputs.unpersist()
     return means
+
+
+def _listed(ranked: Column) -> Column:
+    return F.sort_array(F.collect_list(ranked))["item"].alias("listed")
