@@ -38,6 +38,7 @@ METRICS = {
 }
 AHEAD, COST, GROWTH = 10, 6, 1.3
 SIZES = [5, 50]  # millions of rows
+LARGE = 50  # from here on two rounds are enough
 
 
 def session(memory: str) -> SparkSession:
@@ -156,7 +157,7 @@ def main() -> int:
     options = parser.parse_args()
     spark = session(options.memory)
     rows = [
-        measure(form(spark, millions), millions, options.rounds)
+        measure(form(spark, millions), millions, 2 if millions >= LARGE else options.rounds)
         for millions in options.sizes
         for form in (two_tables, one_table)
     ]

@@ -5,6 +5,7 @@ import gc
 import importlib.util
 import io
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -365,21 +366,64 @@ def test_items_that_nobody_judged_stay_out_of_the_shuffle(rs, spark, bring, type
         if limit:
             spark.conf.set("spark.sql.autoBroadcastJoinThreshold", limit)
         try:
-            values = rs.per_user(run, *few, truth=truth, users="judged")
+            values = rs.per_user(run, *few, truth=judgments, users="judged")
             assert ("BroadcastHashJoin" in plan_of(values)) == joined
-            assert_same(
-                take(values, "user"), rf.per_user(local, *few, truth=judgments, users="judged")
-            )
+            expected = rf.per_user(local, *few, truth=judgments, users="judged")
+            assert_same(take(values, "user"), expected)
+            values = rs.per_user(run, *few, truth=truth, users="judged")
+            assert "BroadcastHashJoin" not in plan_of(values)  # who knows what is read next time
+            assert_same(take(values, "user"), expected)
+            got = rs.evaluate(run, *few, truth=truth, users="judged")
+            assert_same(take(got), rf.evaluate(local, *few, truth=judgments, users="judged"))
             for whole in (
                 {"metrics": ["precision"]},
                 {"metrics": ["bpref"]},
                 {"metrics": ["map"], "users": "run"},
             ):
                 metrics = whole.pop("metrics")
-                values = rs.per_user(run, *metrics, truth=truth, **whole)
+                values = rs.per_user(run, *metrics, truth=judgments, **whole)
                 assert "BroadcastHashJoin" not in plan_of(values)
         finally:
             spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+def test_a_truth_with_other_rows_each_time_it_is_read(rs, spark):
+    """All that it may have is retrieved, so whatever it has is found."""
+    from pyspark.sql.functions import udf
+
+    pairs = spark.range(300).selectExpr("id % 30 AS user", "id AS item", "id div 30 + 1 AS rank")
+    chance = udf(lambda _: random.random() < 0.5, "boolean").asNondeterministic()
+    truth = pairs.select("user", "item").where(chance("item"))
+    by_user = rs.per_user(pairs, "recall", "auc", truth=truth)
+    assert set(take(by_user)["recall"]) == {1.0}
+    for metrics in (["recall"], ["recall", "num_hits", "map"]):
+        assert take(rs.evaluate(pairs, *metrics, truth=truth))["recall"].item() == 1
+    assert take(rs.summarize(pairs, "recall", truth=truth))["min"].item() == 1
+
+
+def test_nothing_stays_in_memory(rs, spark, a, truth):
+    def kept():
+        return spark.sparkContext._jsc.getPersistentRDDs().size()
+
+    before = kept()
+    take(rs.evaluate(a, "map", truth=truth.where("relevance < 9")))
+    rs.summarize(a, "map", truth=truth.where("relevance < 9"))
+    told(rs.evaluate, a.selectExpr("user", "item", "0 AS rank"), "map", truth=truth)
+    assert kept() == before
+
+
+def test_a_long_truth_of_this_machine(rs, bring):
+    users = pl.int_range(70_000, eager=True)
+    judgments = pl.select(
+        user=users.cast(pl.String), item=pl.lit("é", pl.String), relevance=users % 3
+    )
+    local = judgments.select("user", "item", rank=users % 10 + 1)
+    for some in (judgments, judgments.tail(1)):
+        got = take(rs.evaluate(bring(local), *FEW, truth=some))
+        assert_same(got, rf.evaluate(local, *FEW, truth=some))
+    assert (
+        str(told(rs.evaluate, bring(local), "rr", truth=judgments.clear())) == "truth: it is empty"
+    )
 
 
 def test_sizes_as_spark_writes_them(rs):
@@ -579,14 +623,47 @@ def test_ids_of_two_types_do_not_meet(rs, a, bring):
 
 
 def test_frames_and_partitions_that_do_not_fit(rs, a, truth):
-    with pytest.raises(TypeError, match="rankframe.spark takes a DataFrame of Spark"):
+    with pytest.raises(TypeError, match="takes a DataFrame of Spark, not polars DataFrame"):
         rs.evaluate(A, "map", truth=TRUTH)
-    with pytest.raises(TypeError, match="the truth must be a polars DataFrame"):
+    with pytest.raises(TypeError, match="the truth must be a Spark DataFrame, a polars DataFrame"):
         rs.evaluate(a, "map", truth=[1])
+    with pytest.raises(TypeError, match="pyspark DataFrame, which rankframe.spark takes"):
+        rf.evaluate(a, "map", truth=TRUTH)
+    stream = a.sparkSession.readStream.format("rate").load()
+    with pytest.raises(TypeError, match="not streams: use it inside foreachBatch"):
+        rs.judge(a, stream)
     with pytest.raises(ValueError, match="partitions must be a whole number from 1"):
         rs.evaluate(a, "map", truth=truth, partitions=0)
     twice = a.select("user", "item", "rank", "rank")
     assert "two columns have this name" in str(told(rs.evaluate, twice, "map", truth=truth))
+
+
+def test_types_that_python_is_not_given(rs, a, truth):
+    odd = a.selectExpr("*", "INTERVAL '1' YEAR AS age")
+    error = told(rs.judge, odd, truth)
+    assert str(error) == "column 'age': Spark hands no interval year to Python: cast it or drop it"
+    assert_same(take(rs.evaluate(odd, "map", truth=truth)), rf.evaluate(A, "map", truth=TRUTH))
+
+
+def test_text_that_spark_collates_compares_byte_by_byte(rs, spark):
+    run = spark.createDataFrame(
+        [("u", "x", 1), ("v", "X", 1)], "user string, item string, rank int"
+    )
+    truth = run.selectExpr("user", "lower(item) AS item")
+    collated = run.selectExpr(
+        "user COLLATE UTF8_LCASE AS user", "item COLLATE UNICODE_CI AS item", "rank"
+    )
+    assert take(rs.evaluate(collated, "map", truth=truth))["map"].item() == 0.5
+    assert rs.judge(collated, truth).count() == 3
+
+
+def test_a_column_without_a_name(rs, run, a):
+    judgments = TRUTH_3.rename({"relevance": ""})
+    assert_same(
+        take(rs.evaluate(a, "map", truth=judgments, relevance="")),
+        rf.evaluate(A, "map", truth=judgments, relevance=""),
+    )
+    assert "" in rs.judge(a.selectExpr("*", "1 AS ``"), TRUTH_3).columns
 
 
 def test_a_metric_that_is_not_finite(rs, a, truth):
@@ -598,6 +675,30 @@ def test_a_metric_that_is_not_finite(rs, a, truth):
 
 
 # ------------------------------------------------------------------ statistics
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        ("compare", {"test": "zz"}),
+        ("compare", {"correction": "zz"}),
+        ("compare", {"seed": "q"}),
+        ("compare", {"by": ()}),
+        ("summarize", {"confidence": 5}),
+        ("summarize", {"method": "zz"}),
+        ("summarize", {"resamples": -1}),
+    ],
+)
+def test_a_wrong_call_is_told_before_spark_works(rs, spark, run, truth, verb, options):
+    spark.sparkContext.setJobGroup("wrong call", "a call that must not run")
+    by_model = {"by": "model"} | options
+    with pytest.raises(ValueError, match="must be|needs") as expected:
+        getattr(rf, verb)(RUN, "map", truth=TRUTH, **by_model)
+    with pytest.raises(ValueError, match="must be|needs") as raised:
+        getattr(rs, verb)(run, "map", truth=truth, **by_model)
+    assert str(raised.value) == str(expected.value)
+    assert not spark.sparkContext.statusTracker().getJobIdsForGroup("wrong call")
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
 
 
 def test_totals(rs, bring):

@@ -15,7 +15,7 @@ Frame: TypeAlias = "pl.DataFrame | pl.LazyFrame | pd.DataFrame"
 FrameT = TypeVar("FrameT", bound="pl.DataFrame | pl.LazyFrame | pd.DataFrame")
 
 
-def enter(frame: Frame, table: str) -> pl.LazyFrame:
+def enter(frame: Frame, table: str, *, also: str = "") -> pl.LazyFrame:
     """Turn the caller's frame into a LazyFrame; ``table`` is what errors call it."""
     if isinstance(frame, pl.LazyFrame):
         return frame.clone()  # what we make keeps the plan, not the caller's object
@@ -24,8 +24,8 @@ def enter(frame: Frame, table: str) -> pl.LazyFrame:
     if _is_pandas(frame):
         return _from_pandas(frame, table).lazy()
     msg = (
-        f"the {table} must be a polars DataFrame or LazyFrame or a pandas DataFrame, "
-        f"not {type(frame).__name__}"
+        f"the {table} must be a {also}polars DataFrame or LazyFrame or a pandas DataFrame, "
+        f"not {kind(frame)}"
     )
     raise TypeError(msg)
 
@@ -48,6 +48,15 @@ def leave(
     kept = like[[name for name in like.columns if str(name) in collected.columns]]
     new = {name: collected[name].to_pandas().to_numpy() for name in made}
     return cast("FrameT", kept.assign(**new))
+
+
+def kind(frame: object) -> str:
+    """Name the type of what is no frame that we take, with its package."""
+    package = type(frame).__module__.partition(".")[0]
+    name = type(frame).__name__
+    if package == "pyspark":
+        return f"{package} {name}, which rankframe.spark takes"
+    return name if package == "builtins" else f"{package} {name}"
 
 
 def _is_pandas(frame: object) -> TypeGuard["pd.DataFrame"]:

@@ -7,7 +7,8 @@ for, and each partition is computed as on one machine: see :mod:`rankframe._part
 A worker takes about 200 MB and, for each row of its partition, 70 bytes (ranks, integer ids) to 200
 (scores, text ids), so 2 million rows make a good partition: ``partitions=`` says how many there
 shall be. By default ``spark.sql.shuffle.partitions`` does, and adaptive execution merges small
-ones. A user is never split.
+ones; where the judgments are so few that Spark may broadcast their keys, one for 250,000. A user is
+never split.
 """
 
 # pyarrow has no types
@@ -26,13 +27,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, Unpack, c
 
 import polars as pl
 import pyarrow as pa
-from pyspark.errors import PythonException
+from pyspark.errors import PySparkTypeError, PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructType
 
-from rankframe._frames import enter
+from rankframe._frames import enter, kind
 from rankframe._parts import (
     Needs,
     gathered,
@@ -56,7 +57,7 @@ from rankframe.checks import (
 )
 from rankframe.compare import Correction, Test, comparison_of
 from rankframe.errors import RankingDataError
-from rankframe.evaluate import Options, Plan, UserValues, plan_means, plan_values
+from rankframe.evaluate import Options, Plan, UserValues, in_groups, plan_means, plan_values
 from rankframe.labels import Metric, ask_all, whole_number
 from rankframe.summarize import Method, summary_of
 from rankframe.table import enter_street
@@ -83,6 +84,8 @@ _WIDER: dict[type[pl.DataType], pl.DataType] = {
 T = TypeVar("T")
 
 _OF_TRUTH = "__rankframe_of_truth"
+_SENT_ROWS = 2**16
+_FEW_ROWS = 250_000  # of the truth, that a partition is worth
 _BROKEN = 0  # in place of a hash: a row of the run that must be seen, whatever the truth has
 
 
@@ -116,8 +119,8 @@ def judge(
     -------
     DataFrame
         The full outer join, computed when Spark runs it, in no order: by…, user, item, ``rank``
-        (null = judged, not retrieved), ``relevance`` (null = retrieved, unjudged), then all other
-        columns.
+        (null = judged, not retrieved), ``relevance`` (null = retrieved, unjudged), whatever these
+        two were called before, then all other columns.
 
     Raises
     ------
@@ -194,7 +197,8 @@ def per_user(
     -----
     Rows that cannot matter stay out of the shuffle: ranks below the deepest cut-off, if all metrics
     have one, and judgments of grade ≤ 0, if no metric reads them. A duplicate or a shared rank
-    among these is not seen.
+    among these is not seen. Items that nobody judged stay out too, if the truth is of Polars or
+    pandas and Spark may broadcast its keys.
 
     Examples
     --------
@@ -212,7 +216,12 @@ def per_user(
     sides, plan = _planned(frame, truth, metrics, by, options, plans)
     _check_whole(sides)
     compute = functools.partial(values_of, metrics=metrics, by=by, bounds=bounds, options=options)
-    return _computed(sides, compute, partitions, needs_of(plan, options, bounds=bounds))
+    needs = needs_of(plan, options, bounds=bounds)
+    # of a truth of Spark that is read again later, nothing says that it has the same rows then
+    few = None if truth is None or isinstance(truth, DataFrame) else _few(sides, needs)
+    if few:
+        sides = _narrowed(sides, few.judgments)
+    return _computed(sides, compute, partitions, needs)
 
 
 def evaluate(
@@ -264,7 +273,8 @@ def evaluate(
     Notes
     -----
     Each partition adds up its users, and the sums are added up where the call is made. Rows that
-    cannot matter stay out of the shuffle, as in ``per_user``.
+    cannot matter stay out of the shuffle, as in ``per_user``; items that nobody judged do so
+    wherever Spark may broadcast the keys of the truth.
 
     Examples
     --------
@@ -280,10 +290,9 @@ def evaluate(
     plans = functools.partial(plan_means, total=total, bounds=bounds)
     sides, plan = _planned(frame, truth, metrics, by, options, plans)
     compute = functools.partial(sums_of, metrics=metrics, by=by, bounds=bounds, options=options)
-    with plain_errors():
-        parts = _collected(
-            _computed(sides, compute, partitions, needs_of(plan, options, bounds=bounds))
-        )
+    needs = needs_of(plan, options, bounds=bounds)
+    with plain_errors(), _read_once(sides, partitions, needs) as (narrow, number):
+        parts = _collected(_computed(narrow, compute, number, needs))
     if not is_proved(parts):
         _check_whole(sides)
     return _to_spark(frame.sparkSession, means_of(parts, plan, total=total))
@@ -351,11 +360,12 @@ def summarize(
     |    rr|    2|0.75|0.5|  0.75|1.0|
     +------+-----+----+---+------+---+
     """
-    values = _gathered(frame, truth, metrics, by, options, partitions, per_user=False)
-    summary = summary_of(
-        values, confidence=confidence, method=method, resamples=resamples, seed=seed
+    describe = functools.partial(
+        summary_of, confidence=confidence, method=method, resamples=resamples, seed=seed
     )
-    return _to_spark(frame.sparkSession, summary.collect())
+    return _described(
+        frame, truth, metrics, by, options, partitions, describe=describe, per_user=False
+    )
 
 
 def compare(
@@ -425,8 +435,8 @@ def compare(
     |    rr|  new|     0.125|   1|   1|     0|
     +------+-----+----------+----+----+------+
     """
-    comparison = comparison_of(
-        _gathered(frame, truth, metrics, by, options, partitions, per_user=True),
+    describe = functools.partial(
+        comparison_of,
         baseline=baseline,
         test=test,
         correction=correction,
@@ -434,7 +444,9 @@ def compare(
         resamples=resamples,
         seed=seed,
     )
-    return _to_spark(frame.sparkSession, comparison.collect())
+    return _described(
+        frame, truth, metrics, by, options, partitions, describe=describe, per_user=True
+    )
 
 
 @contextlib.contextmanager
@@ -536,7 +548,7 @@ def _planned(
     return _sides(frames, empty, plan.street.tables), plan
 
 
-def _gathered(
+def _described(
     frame: DataFrame,
     truth: Truth | None,
     metrics: Sequence[Metric],
@@ -544,16 +556,19 @@ def _gathered(
     options: Options,
     partitions: int | None,
     *,
+    describe: Callable[[UserValues], pl.LazyFrame],
     per_user: bool,
-) -> UserValues:
-    """Collect the values of all users."""
+) -> DataFrame:
+    """Collect the values of all users, and describe them."""
     plans = functools.partial(plan_values, per_user=per_user)
     sides, plan = _planned(frame, truth, metrics, by, options, plans)
+    describe(in_groups(plan))  # what is wrong with the call is told before Spark works
     _check_whole(sides)
     compute = functools.partial(rows_of, metrics=metrics, per_user=per_user, by=by, options=options)
-    with plain_errors():
-        parts = _collected(_computed(sides, compute, partitions, needs_of(plan, options)))
-    return gathered(parts, plan)
+    needs = needs_of(plan, options)
+    with plain_errors(), _read_once(sides, partitions, needs) as (narrow, number):
+        parts = _collected(_computed(narrow, compute, number, needs))
+    return _to_spark(frame.sparkSession, describe(gathered(parts, plan)).collect())
 
 
 def _frames(
@@ -561,14 +576,18 @@ def _frames(
 ) -> list[DataFrame]:
     """Bring a truth of this machine into Spark."""
     if not isinstance(cast("object", frame), DataFrame):
-        msg = f"rankframe.spark takes a DataFrame of Spark, not {type(frame).__name__}"
+        msg = f"rankframe.spark takes a DataFrame of Spark, not {kind(frame)}"
+        raise TypeError(msg)
+    given = [one for one in (frame, truth) if isinstance(one, DataFrame)]
+    if any(one.isStreaming for one in given):
+        msg = "rankframe.spark takes tables, not streams: use it inside foreachBatch"
         raise TypeError(msg)
     if truth is None or isinstance(truth, DataFrame):
-        return [frame] if truth is None else [frame, truth]
-    local = enter(truth, "truth").collect()
+        return given
+    local = enter(truth, "truth", also="Spark DataFrame, a ").collect()
     unread = [name for name in local.columns if wanted is not None and name not in wanted]
     local = local.with_columns(pl.lit(None, pl.Int8).alias(name) for name in unread)
-    return [frame, _to_spark(frame.sparkSession, local)]
+    return [frame, _carried(frame.sparkSession, local)]
 
 
 def _empty(frame: DataFrame, wanted: Collection[str] | None = None) -> pl.LazyFrame:
@@ -578,6 +597,13 @@ def _empty(frame: DataFrame, wanted: Collection[str] | None = None) -> pl.LazyFr
         msg = f"column {twice[0]!r}: two columns have this name"
         raise RankingDataError(msg)
     fields = [field for field in frame.schema if wanted is None or field.name in wanted]
+    for field in fields:
+        try:
+            _arrow_schema(StructType([field]))
+        except PySparkTypeError as error:
+            kept = field.dataType.simpleString()
+            msg = f"column {field.name!r}: Spark hands no {kept} to Python: cast it or drop it"
+            raise RankingDataError(msg) from error
     types = _from_arrow(_arrow_schema(StructType(fields)).empty_table()).schema
     return pl.LazyFrame(schema={name: types.get(name, pl.Null()) for name in names})
 
@@ -597,7 +623,13 @@ def _pair(tables: Sequence[T]) -> tuple[T, T | None]:
 
 
 def _numbered(frame: DataFrame) -> DataFrame:
-    return frame.toDF(*map(str, range(len(frame.columns))))
+    """Number the columns; text compares byte by byte, as on one machine."""
+    numbered = frame.toDF(*map(str, range(len(frame.columns))))
+    for place, field in enumerate(frame.schema):
+        if isinstance(field.dataType, StringType) and not field.dataType.isUTF8BinaryCollation():
+            plain = F.expr(f"`{place}` COLLATE UTF8_BINARY")
+            numbered = numbered.withColumn(str(place), plain)
+    return numbered
 
 
 def _named(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
@@ -687,15 +719,12 @@ def _computed(
     """Bring all rows of a user into one partition, and compute each by itself."""
     kept = [_kept(side, needs) for side in sides]
     columns = list(dict.fromkeys(name for names in kept for name in names))
-    needed = [_needed(side, needs) for side in sides]
-    if needs and needs.judged and len(sides) == 2:
-        needed[0] = _judged(sides[0], sides[1], *needed)
     rows = [
-        frame.selectExpr(
+        _needed(side, needs).selectExpr(
             f"{str(side is not sides[0]).lower()} AS {_OF_TRUTH}",
             *(f"{side.column(name)} AS column{columns.index(name)}" for name in names),
         )
-        for side, frame, names in zip(sides, needed, kept, strict=True)
+        for side, names in zip(sides, kept, strict=True)
     ]
     both = rows[0]
     for other in rows[1:]:
@@ -755,23 +784,57 @@ def _settled(side: _Side, fits: str) -> str:
     return f"(({' AND '.join([*there, *numbers, fits])}) <=> true)"
 
 
-def _judged(run: _Side, truth: _Side, rows: DataFrame, judgments: DataFrame) -> DataFrame:
-    """Keep of the run what the truth has, and what breaks a rule, if the keys may be broadcast.
+class _Few(NamedTuple):
+    """The judgments that matter, where their keys may be broadcast."""
+
+    judgments: DataFrame
+    number: int
+
+
+def _few(sides: list[_Side], needs: Needs) -> _Few | None:
+    limit = min(_broadcast_limit(sides[0].frame.sparkSession) // 8, 2**31 - 2)
+    if not (needs.judged and len(sides) == 2 and all(map(_hash, sides)) and limit):
+        return None
+    truth = sides[1]
+    judgments = _needed(truth, needs).select(*map(truth.column, _kept(truth, needs)))
+    number = judgments.count()
+    return _Few(judgments, number) if number <= limit else None
+
+
+@contextlib.contextmanager
+def _read_once(
+    sides: list[_Side], partitions: int | None, needs: Needs
+) -> Generator[tuple[list[_Side], int | None], None, None]:
+    """Narrow the run, for what is computed inside; Spark keeps the judgments in memory meanwhile.
+
+    They are read twice, and a query that is run twice may give other rows.
+    """
+    few = _few(sides, needs)
+    if few is None:
+        yield sides, partitions
+        return
+    if partitions is None and not sides[0].table.by:  # there are no more rows than judgments
+        partitions = 1 + few.number // _FEW_ROWS
+    few.judgments.persist()
+    try:
+        yield _narrowed(sides, few.judgments), partitions
+    finally:
+        few.judgments.unpersist()
+
+
+def _narrowed(sides: list[_Side], judgments: DataFrame) -> list[_Side]:
+    """Keep of the run what the truth has, and what breaks a rule.
 
     The keys are hashes: two that are equal by chance only keep a row that was not needed.
     """
-    mine, theirs = _hash(run), _hash(truth)
-    limit = min(_broadcast_limit(rows.sparkSession) // 8, 2**31 - 2)
-    if mine is None or theirs is None or not limit:
-        return rows
-    if judgments.count() > limit:
-        return rows
+    run, truth = sides
     rank = f"double({run.column(run.table.rank or '')})"
     settled = _settled(run, f"({rank} >= 1 AND {_whole(rank)})")
-    known = judgments.selectExpr(f"{theirs} AS known")
+    known = judgments.selectExpr(f"{_hash(truth)} AS known")
     known = known.union(known.sparkSession.range(1).selectExpr(f"bigint({_BROKEN}) AS known"))
-    same = F.expr(f"CASE WHEN {settled} THEN {mine} ELSE {_BROKEN} END = known")
-    return rows.join(F.broadcast(known), same, "left_semi")
+    same = F.expr(f"CASE WHEN {settled} THEN {_hash(run)} ELSE {_BROKEN} END = known")
+    judged = run.frame.join(F.broadcast(known), same, "left_semi")
+    return [run._replace(frame=judged), truth._replace(frame=judgments)]
 
 
 def _hash(side: _Side) -> str | None:
@@ -825,13 +888,38 @@ def _collected(frame: DataFrame) -> pl.DataFrame:
 
 
 def _to_spark(session: SparkSession, frame: pl.DataFrame) -> DataFrame:
-    """Bring a frame of Polars into Spark."""
-    frame = frame.select(
+    """Bring a small frame of Polars into Spark."""
+    table = _to_arrow(_in_types_of_spark(frame))
+    return session.createDataFrame(table, from_arrow_schema(table.schema))
+
+
+def _carried(session: SparkSession, frame: pl.DataFrame) -> DataFrame:
+    """Bring a frame of Polars into Spark as a few long values: of rows it would make objects."""
+    table = _to_arrow(_in_types_of_spark(frame))
+    parts = [_sent(batch) for batch in table.to_batches(max_chunksize=_SENT_ROWS)]
+    sent = session.createDataFrame(pa.table({"part": pa.array(parts, pa.binary())}), "part binary")
+    return sent.mapInArrow(_received, from_arrow_schema(table.schema))
+
+
+def _sent(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return cast("bytes", sink.getvalue().to_pybytes())
+
+
+def _received(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for part in batch.column(0):
+            with pa.ipc.open_stream(part.as_buffer()) as reader:
+                yield from reader
+
+
+def _in_types_of_spark(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.select(
         column.cast(pl.Int64) if _fits(column) else column.cast(_spark_type(column.dtype))
         for column in frame
     )
-    table = _to_arrow(frame)
-    return session.createDataFrame(table, from_arrow_schema(table.schema))
 
 
 def _fits(column: pl.Series) -> bool:
@@ -862,7 +950,9 @@ def _arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def _from_arrow(table: pa.Table) -> pl.DataFrame:
-    return cast("pl.DataFrame", pl.from_arrow(table))
+    frame = cast("pl.DataFrame", pl.from_arrow(table))
+    frame.columns = table.column_names  # polars calls a column without a name otherwise
+    return frame
 
 
 def _to_arrow(frame: pl.DataFrame) -> pa.Table:
