@@ -157,3 +157,29 @@ def test_ranking_by_score_streams(ties):
     run = ONE.rename({"rank": "score"})
     plan = Plan(run.rank.with_rank(ties=ties))
     assert plan.in_memory.count("in-memory-map") == 1
+
+
+@pytest.mark.parametrize("relevance", [0, None])
+def test_many_metrics_of_a_run_without_a_hit_take_no_more_passes_than_two(relevance, monkeypatch):
+    """No hit shows that the tables fit, so they are looked at again, once for all metrics."""
+    truth = TRUTH.collect().with_columns(pl.col("item") + 1000)
+    if relevance is not None:
+        truth = truth.with_columns(relevance=pl.lit(relevance))
+    run, passes = ONE.collect(), []
+    collect = pl.LazyFrame.collect
+
+    def counted(frame, *args, **options):
+        passes.append(frame)
+        return collect(frame, *args, **options)
+
+    monkeypatch.setattr(pl.LazyFrame, "collect", counted)
+    numbers = []
+    for metrics in (
+        ["rr", "map"],
+        [f"{name}@{k}" for name in ("ndcg", "recall") for k in range(1, 9)],
+    ):
+        passes.clear()
+        run.rank.evaluate(*metrics, truth=truth)
+        numbers.append(len(passes))
+    assert numbers[0] > 1
+    assert numbers[0] == numbers[1]

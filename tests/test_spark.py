@@ -176,6 +176,35 @@ def test_a_group_that_only_rows_show_that_do_not_matter(rs, bring):
     assert_same(take(rs.evaluate(bring(judged), *DISTANT, by="fold")), expected)
 
 
+def test_a_group_without_a_judged_item(rs, bring, truth):
+    unjudged = A.filter(pl.col("user") < 9).with_columns(pl.col("item") + 1000)
+    groups = [A.with_columns(model=pl.lit("a")), unjudged.with_columns(model=pl.lit("b"))]
+    local = pl.concat(groups)
+    frame = bring(local)
+    expected = rf.evaluate(local, *FEW, truth=TRUTH, by="model")
+    assert expected["model"].to_list() == ["a", "b"]
+    for judgments in (truth, TRUTH):
+        assert_same(take(rs.evaluate(frame, *FEW, truth=judgments, by="model")), expected)
+        values = rs.per_user(frame, *FEW, truth=judgments, by="model")
+        assert_same(
+            take(values, "model", "user"), rf.per_user(local, *FEW, truth=TRUTH, by="model")
+        )
+    summary = rs.summarize(frame, "map", truth=truth, by="model")
+    assert_same(take(summary), rf.summarize(local, "map", truth=TRUTH, by="model"))
+
+
+@pytest.mark.parametrize("grade", [0, -1])
+def test_a_truth_without_a_relevant_item(rs, a, grade):
+    judgments = TRUTH.with_columns(relevance=pl.lit(grade, pl.Int64))
+    got = take(rs.evaluate(a, *METRICS, truth=judgments))
+    expected = rf.evaluate(A, *METRICS, truth=judgments)
+    assert_same(got, expected)
+    assert_same(
+        take(rs.per_user(a, *METRICS, truth=judgments), "user"),
+        rf.per_user(A, *METRICS, truth=judgments),
+    )
+
+
 def test_a_truth_of_polars_or_pandas(rs, a):
     expected = rf.evaluate(A, *FEW, truth=TRUTH)
     wide = TRUTH.with_columns(pl.col("user").cast(pl.UInt64), pl.col("item").cast(pl.Int128))

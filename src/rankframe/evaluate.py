@@ -671,20 +671,22 @@ def _infinite(values: pl.LazyFrame, keys: Sequence[str]) -> list[pl.Expr]:
 
 def raise_infinite_mean(result: pl.LazyFrame, groups: Sequence[str]) -> None:
     """Raise if finite values of users make a mean that is not."""
-    for broken in _infinite(result, groups):
-        name = broken.meta.output_name()
-        if result.select(broken).collect().item():
+    found = result.select(_infinite(result, groups)).collect()
+    for name in found.columns:
+        if found[name].item():
             msg = f"metric {name!r}: its mean over users is not a finite number"
             raise RankingDataError(msg)
 
 
 def _raise_not_finite(values: pl.LazyFrame, positive: pl.LazyFrame, keys: Sequence[str]) -> None:
     """Raise at the first metric that is NaN or infinite for a user."""
-    for name, dtype in values.collect_schema().items():
-        if name in keys or not dtype.is_float():
-            continue
-        first = values.filter(~pl.col(name).is_finite()).sort(keys).select(*keys, name).head(1)
-        if not (row := first.collect()).is_empty():
+    schema = values.collect_schema()
+    floats = [name for name, dtype in schema.items() if dtype.is_float() and name not in keys]
+    found = values.select((~pl.col(name).is_finite()).any() for name in floats).collect()
+    for name in floats:
+        if found[name].item():
+            infinite = values.filter(~pl.col(name).is_finite())
+            row = infinite.sort(keys).select(*keys, name).head(1).collect()
             grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
             msg = (
                 f"metric {name!r}: it is not a finite number. Each grade present "

@@ -219,9 +219,8 @@ def per_user(
     needs = needs_of(plan, options, bounds=bounds)
     # of a truth of Spark that is read again later, nothing says that it has the same rows then
     few = None if truth is None or isinstance(truth, DataFrame) else _few(sides, needs)
-    if few:
-        sides = _narrowed(sides, few.judgments)
-    return _computed(sides, compute, partitions, needs)
+    narrow = _narrowed(sides, few.judgments) if few else sides
+    return _computed(sides, compute, partitions, needs, narrow)
 
 
 def evaluate(
@@ -292,7 +291,7 @@ def evaluate(
     compute = functools.partial(sums_of, metrics=metrics, by=by, bounds=bounds, options=options)
     needs = needs_of(plan, options, bounds=bounds)
     with plain_errors(), _read_once(sides, partitions, needs) as (narrow, number):
-        parts = _collected(_computed(narrow, compute, number, needs))
+        parts = _collected(_computed(sides, compute, number, needs, narrow))
     if not is_proved(parts):
         _check_whole(sides)
     return _to_spark(frame.sparkSession, means_of(parts, plan, total=total))
@@ -567,7 +566,7 @@ def _described(
     compute = functools.partial(rows_of, metrics=metrics, per_user=per_user, by=by, options=options)
     needs = needs_of(plan, options)
     with plain_errors(), _read_once(sides, partitions, needs) as (narrow, number):
-        parts = _collected(_computed(narrow, compute, number, needs))
+        parts = _collected(_computed(sides, compute, number, needs, narrow))
     return _to_spark(frame.sparkSession, describe(gathered(parts, plan)).collect())
 
 
@@ -714,17 +713,24 @@ class _Task(NamedTuple):
 
 
 def _computed(
-    sides: Sequence[_Side], compute: Compute, partitions: int | None, needs: Needs | None = None
+    sides: Sequence[_Side],
+    compute: Compute,
+    partitions: int | None,
+    needs: Needs | None = None,
+    narrow: Sequence[_Side] = (),
 ) -> DataFrame:
-    """Bring all rows of a user into one partition, and compute each by itself."""
+    """Bring all rows of a user into one partition, and compute each by itself.
+
+    ``narrow`` has the rows of ``sides`` that matter; a group may have none of these.
+    """
     kept = [_kept(side, needs) for side in sides]
     columns = list(dict.fromkeys(name for names in kept for name in names))
     rows = [
         _needed(side, needs).selectExpr(
-            f"{str(side is not sides[0]).lower()} AS {_OF_TRUTH}",
+            f"{of_truth} AS {_OF_TRUTH}",
             *(f"{side.column(name)} AS column{columns.index(name)}" for name in names),
         )
-        for side, names in zip(sides, kept, strict=True)
+        for side, names, of_truth in zip(narrow or sides, kept, ("false", "true"), strict=False)
     ]
     both = rows[0]
     for other in rows[1:]:
@@ -735,7 +741,7 @@ def _computed(
         parted = both.repartition(user)
     else:
         parted = both.repartition(whole_number("partitions", partitions), user)
-    top_grade = _top_grade(sides) if needs and needs.top_grade else None
+    top_grade = _top_grade(narrow or sides) if needs and needs.top_grade else None
     whole = Whole(top_grade, _groups(sides))
     empty = [side.empty for side in sides]
     made = compute(*_pair(empty), whole).collect_schema()

@@ -637,7 +637,7 @@ def gmap(epsilon: float = 1e-5) -> Mean:
         return (ap + epsilon).log()
 
     def back(mean: pl.Expr) -> pl.Expr:
-        return mean.exp() - epsilon
+        return (mean.exp() - epsilon).clip(0)  # of zeros the difference can round below
 
     return Mean(average_precision(), Aggregate(of_each=logarithm, back=back))
 
