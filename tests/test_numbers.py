@@ -239,3 +239,13 @@ def test_no_number_is_infinite_whatever_the_grade(name, grade, rank):
     else:
         most = 1e302 if name.startswith(("cg", "dcg")) else 1
         assert all(0 <= value <= most for value in values)
+
+
+def test_a_geometric_mean_of_zeros_is_zero():
+    """exp(ln ε) − ε rounds to less than 0 for many ε."""
+    run = pl.DataFrame({"user": [1, 2], "item": [7, 7], "rank": [1, 1]})
+    truth = pl.DataFrame({"user": [1, 2], "item": [8, 8]})
+    labels = ["gmap", *(f"gmap(epsilon={n / 1000})" for n in range(1, 60))]
+    means = run.rank.evaluate(*labels, truth=truth).drop("users").row(0)
+    assert min(means) >= 0
+    assert max(means) == pytest.approx(0, abs=1e-15)
