@@ -11,6 +11,9 @@ settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
+#: These take longest; begun first, they leave no process waiting for another at the end.
+LONG = ["test_spark", "test_notebooks", "test_state"]
+
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -22,3 +25,7 @@ def shared() -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return SHARED
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.stem not in LONG)
