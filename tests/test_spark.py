@@ -1,6 +1,7 @@
 """Spark gives what one machine gives, and says what it says."""
 
 import doctest
+import functools
 import gc
 import importlib.util
 import io
@@ -428,6 +429,7 @@ def test_nothing_stays_in_memory(rs, spark, a, truth):
     def kept():
         return spark.sparkContext._jsc.getPersistentRDDs().size()
 
+    a.count(), truth.count()  # these are cached for all tests
     before = kept()
     take(rs.evaluate(a, "map", truth=truth.where("relevance < 9")))
     rs.summarize(a, "map", truth=truth.where("relevance < 9"))
@@ -713,14 +715,18 @@ def test_a_metric_that_is_not_finite(rs, a, truth):
     ],
 )
 def test_a_wrong_call_is_told_before_spark_works(rs, spark, run, truth, verb, options):
-    spark.sparkContext.setJobGroup("wrong call", "a call that must not run")
+    name = f"{verb} {options}"
+    spark.sparkContext.setJobGroup(name, "a call that must not run")
     by_model = {"by": "model"} | options
     with pytest.raises(ValueError, match="must be|needs") as expected:
         getattr(rf, verb)(RUN, "map", truth=TRUTH, **by_model)
     with pytest.raises(ValueError, match="must be|needs") as raised:
         getattr(rs, verb)(run, "map", truth=truth, **by_model)
     assert str(raised.value) == str(expected.value)
-    assert not spark.sparkContext.statusTracker().getJobIdsForGroup("wrong call")
+    jobs = functools.partial(spark.sparkContext.statusTracker().getJobIdsForGroup, name)
+    before = len(jobs())
+    spark.range(1).count()
+    assert (before, len(jobs()) > 0) == (0, True)
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
 
 

@@ -252,7 +252,8 @@ def evaluate(
     bounds
         Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.evaluate``.
     partitions
-        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
+        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``, or for a
+        small truth fewer.
     **options
         All other keywords of ``rf.evaluate``: ``users``, ``undefined``, ``relevant_at``…, and the
         columns that play the roles.
@@ -326,7 +327,8 @@ def summarize(
     confidence, method, resamples, seed
         As in ``rf.summarize``.
     partitions
-        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
+        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``, or for a
+        small truth fewer.
     **options
         All other keywords of ``rf.summarize``.
 
@@ -398,7 +400,8 @@ def compare(
     baseline, test, correction, confidence, resamples, seed
         As in ``rf.compare``.
     partitions
-        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
+        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``, or for a
+        small truth fewer.
     **options
         All other keywords of ``rf.compare``.
 
