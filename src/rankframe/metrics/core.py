@@ -6,7 +6,7 @@ from typing import Literal
 import polars as pl
 
 from rankframe.labels import Aggregate, Gain, Mean, labelled, labelled_mean
-from rankframe.metrics.gains import discount, gain_of
+from rankframe.metrics.gains import discount, divided, gain_of
 from rankframe.metrics.words import (
     R,
     any_within,
@@ -113,7 +113,7 @@ def precision_at(
         return where_relevant(share(found(k), attainable(k)))
     if k is None or divide_by == "returned":
         return where_relevant(share(found(k), listed(k)))
-    return where_relevant(found(k) / k)
+    return where_relevant(divided(found(k), k))
 
 
 @labelled("recall", aliases={"r": "recall", "recall_{}": "recall@{}", "set_recall": "recall"})
@@ -323,8 +323,10 @@ def average_precision(
         "attainable": lambda: attainable(k),
         "returned": lambda: pl.min_horizontal(R, listed(k)),
         "hits": lambda: certain(k),
-        "k": lambda: n if k is None else pl.lit(k),
+        "k": lambda: n,
     }
+    if divide_by == "k" and k is not None:
+        return where_relevant(divided(precisions(k), k))
     return where_relevant(share(precisions(k), divisor[divide_by]()))
 
 
@@ -591,7 +593,7 @@ def attainable_precision_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.attainable_precision_at(5)).item(0, "attainable_precision@5")
     0.4
     """
-    return where_relevant(pl.min_horizontal(R, k) / k)
+    return where_relevant(divided(pl.min_horizontal(R, k), k))
 
 
 @labelled("attainable_recall")

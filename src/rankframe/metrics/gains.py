@@ -26,6 +26,12 @@ def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
     return mapped
 
 
+def divided(part: pl.Expr, whole: pl.Expr | float) -> pl.Expr:
+    """Part / whole, to the last bit also where the whole is a number."""
+    # Polars multiplies by the reciprocal of a literal: 3 hits of 10 would be 0.30000000000000004
+    return part / (part * 0 + whole)
+
+
 def of_gain(column: str, gain: Gain) -> str:
     """Name the vocabulary's column of this gain: ``gains``, or ``gains(exponential)``."""
     return column if gain == "linear" else f"{column}({as_text(gain)})"
@@ -35,14 +41,14 @@ def stop_chance(max_grade: str) -> pl.Expr:
     """Chance that a reader stops at a row, (2^g − 1) / 2^max; NaN for a grade above the maximum."""
     top = top_of(max_grade)
     grade = _relevance.cast(pl.Float64).clip(lower_bound=0)
-    chance = (pl.lit(2.0).pow(grade) - 1) / pl.lit(2.0).pow(top)
+    chance = divided(pl.lit(2.0).pow(grade) - 1, pl.lit(2.0).pow(top))
     return pl.when(grade <= top).then(chance).otherwise(float("nan"))
 
 
 def usefulness(max_grade: str) -> pl.Expr:
     """The grade of a row as a share of the highest; NaN for a grade above the maximum."""
     grade, top = gain_of("linear"), top_of(max_grade)
-    return pl.when(grade <= top).then(grade / top).otherwise(float("nan"))
+    return pl.when(grade <= top).then(divided(grade, top)).otherwise(float("nan"))
 
 
 def top_of(max_grade: str) -> pl.Expr:
@@ -52,7 +58,7 @@ def top_of(max_grade: str) -> pl.Expr:
 
 def need(goals: float, max_grade: str, gains: pl.Expr) -> pl.Expr:
     """What INST's reader wants at a rank: rank − 1 + 2·goals − the usefulness of what is above."""
-    return pl.col("rank") - 1 + 2 * goals - (gains - gain_of("linear")) / top_of(max_grade)
+    return pl.col("rank") - 1 + 2 * goals - divided(gains - gain_of("linear"), top_of(max_grade))
 
 
 def discount(position: pl.Expr, base: float | None = None) -> pl.Expr:

@@ -5,7 +5,7 @@ from typing import Literal
 import polars as pl
 
 from rankframe.labels import Gain, as_text, labelled
-from rankframe.metrics.gains import gain_of, need, stop_chance, top_of, usefulness
+from rankframe.metrics.gains import divided, gain_of, need, stop_chance, top_of, usefulness
 from rankframe.metrics.words import (
     R,
     blended_ratio,
@@ -381,7 +381,7 @@ def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     whole = _inverse_squares(pl.lit(2.0 * goals))
     if k is not None:
         whole -= _inverse_squares(pl.lit(2.0 * goals + k))
-    return _share_of_reading(_over_list(useful * weight, k, useful) / whole)
+    return _share_of_reading(divided(_over_list(useful * weight, k, useful), whole))
 
 
 @labelled("inst")
@@ -441,7 +441,7 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     if k is not None:
         inside = (relevance > 0) & (rank <= k)
         last = force_after.filter(inside).min().fill_null((2.0 * goals) ** 2)
-        satisfied = (gains / top_of(scale)).filter(inside).max().fill_null(0.0)
+        satisfied = divided(gains, top_of(scale)).filter(inside).max().fill_null(0.0)
         whole -= last * _inverse_squares(k + 2.0 * goals - satisfied)
     return _share_of_reading(_over_list(useful * reached, k, useful) / whole)
 
@@ -723,7 +723,7 @@ def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "
     check_persistence(p)
     common, ideal = (pl.col(f"{of}_weight({as_text(p)})").sum() for of in ("common", "ideal"))
     depth = pl.max_horizontal(n, pl.col("graded").max())
-    weights = (1 - pl.lit(p).pow(depth)) / (1 - p)
+    weights = divided(1 - pl.lit(p).pow(depth), 1 - p)
     overlap, best = common / weights, ideal / weights
     value = overlap / best if divide_by == "ideal" else overlap
     return pl.when((relevance > 0).any()).then(value.clip(upper_bound=1))  # the sums round
@@ -764,7 +764,7 @@ def _inverse_squares(start: pl.Expr) -> pl.Expr:
     head = pl.sum_horizontal([(start + i).pow(-2) for i in range(shift)])
     y = 1 / (start + shift)
     square = y * y
-    series = 1 / 6 - square * (1 / 30 - square * (1 / 42 - square * (1 / 30 - square * 5 / 66)))
+    series = 1 / 6 - square * (1 / 30 - square * (1 / 42 - square * (1 / 30 - square * (5 / 66))))
     return head + y + square / 2 + y * square * series
 
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from rankframe.labels import SUM, Aggregate, Mean, Signed, labelled, labelled_mean
 from rankframe.metrics.core import ndcg_at
-from rankframe.metrics.gains import gain_of
+from rankframe.metrics.gains import divided, gain_of
 from rankframe.metrics.words import (
     R,
     check_persistence,
@@ -463,12 +463,12 @@ def rank_biased_precision(
     grade = gain_of("binary" if gain == "binary" else "linear")
     top = pl.col("top_grade").max() if max_grade is None else pl.lit(float(max_grade))
     top = {"binary": pl.lit(1.0), "graded": top, "user": grade.max()}[gain]
-    value = (persistence(p, k) * grade).sum() / top
+    value = divided((persistence(p, k) * grade).sum(), top)
     if divide_by == "attainable":
         size = pl.col("retrieved")
         places = size if k is None else pl.min_horizontal(size, k)
         weight = persistence_down_to(places, pl.col("ideal_rank"), p)
-        value = share(value, (weight * grade).sum() / top)
+        value = share(value, divided((weight * grade).sum(), top))
     return pl.when(grade.max() > 0).then(value)
 
 
@@ -549,7 +549,7 @@ def unjudged_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.unjudged_at(2)).item(0, "unjudged@2")
     0.5
     """
-    return (listed(k) - count_within(judged, k)) / k
+    return divided(listed(k) - count_within(judged, k), k)
 
 
 @labelled("num_retrieved", aliases={"num_ret": "num_retrieved"}, over_users=SUM)
