@@ -27,6 +27,12 @@ NDCG = (1 / LOG3) / (2 + 1 / LOG3)  # user 1: a 1 at rank 2, the ideal is 2, 1
 #: What RUN and TRUTH give: user 1 finds one of two at rank 2, user 2 the one at 1, user 3 none.
 PLAIN = [1 / 3, 1 / 2, (1 / 4 + 1) / 3, (NDCG + 1) / 3, 1 / 2]
 
+#: What is said of a duplicate in a run.
+AGAIN = (
+    "run, column 'item': duplicate (user, item): of several models, folds or days, name the column "
+    "in by=; else keep the first: run.unique(['user', 'item'], keep='first', maintain_order=True). "
+)
+
 Expected = list[float | None] | str
 
 
@@ -307,8 +313,16 @@ def cases() -> dict[str, list[Case]]:
                 "two hits at one rank",
                 put(RUN, "rank", [1, 2, 2, 1, 2]),
                 put(TRUTH, "item", [11, 12, 10, 10]),
-                "run, column 'rank': no two items of a user share a rank. "
-                "Offending row: user=1, item=11, rank=2",
+                "run, column 'rank': two items of one user have the same rank: rank without ties, "
+                "or call with_rank. Offending row: user=1, item=11, rank=2",
+            ),
+            Case(
+                "a hit and a miss at one rank, and a metric that reads judgments",
+                put(RUN, "rank", [2, 2, 1, 1, 2]),
+                TRUTH,
+                "run, column 'rank': two items of one user have the same rank: rank without ties, "
+                "or call with_rank. Offending row: user=1, item=10, rank=2",
+                ("bpref",),
             ),
             Case(
                 "two misses at one rank (`check` sees them)",
@@ -328,8 +342,7 @@ def cases() -> dict[str, list[Case]]:
                 "an item twice in a list, a hit",
                 put(RUN, "item", [10, 11, 11, 10, 13]),
                 TRUTH,
-                "run, column 'item': one row for each (user, item) (lists of several models, folds or "
-                "days: name the column in by=). Offending row: user=1, item=11, rank=2",
+                f"{AGAIN}Offending row: user=1, item=11, rank=2",
             ),
             Case(
                 "an item twice in a list, a miss (`check` sees it)",
@@ -341,8 +354,7 @@ def cases() -> dict[str, list[Case]]:
                 "an item twice in a list with scores, a miss",
                 put(SCORED, "item", [9, 11, 9, 10, 13]),
                 TRUTH,
-                "run, column 'item': one row for each (user, item) (lists of several models, folds or "
-                "days: name the column in by=). Offending row: user=1, item=9, score=0.9",
+                f"{AGAIN}Offending row: user=1, item=9, score=0.9",
             ),
         ],
         "Scores": [
@@ -480,7 +492,9 @@ def cases() -> dict[str, list[Case]]:
                 "a judgment twice, of a relevant item",
                 RUN,
                 TRUTH[[0, 0, 1, 2, 3]],
-                "truth, column 'item': one row for each (user, item). "
+                "truth, column 'item': duplicate (user, item): of several events per item, such as "
+                "click and buy, name the column in by=, or keep the highest grade: "
+                "truth.group_by(['user', 'item']).agg(pl.max('relevance')). "
                 "Offending row: user=1, item=11, relevance=1",
             ),
             Case(
@@ -519,18 +533,39 @@ def cases() -> dict[str, list[Case]]:
                 "or drop the column",
             ),
             Case(
-                "a column that both tables have",
+                "a column that both tables have, and no metric reads",
                 RUN.with_columns(day=1),
-                TRUTH.with_columns(day=1),
-                "column 'day': both the run and the truth have it; name it in by=, or rename or drop "
-                "one",
+                TRUTH.with_columns(day=2),
+                PLAIN,
             ),
             Case(
-                "no column for a role",
+                "a column that both tables have, and a metric of one's own reads",
+                RUN.with_columns(day=1),
+                TRUTH.with_columns(day=2),
+                "column 'day': both the run and the truth have it; name it in by=, or rename or drop "
+                "one",
+                (pl.col("day").max().alias("last_day"),),
+            ),
+            Case(
+                "a column whose name begins like those that come and go inside",
+                RUN.with_columns(__rankframe_row=1),
+                TRUTH,
+                "run, column '__rankframe_row': names that begin with '__rankframe_' are those of "
+                "columns that come and go inside: rename or drop the column",
+            ),
+            Case(
+                "no column for two roles",
+                RUN.rename({"user": "user_id", "item": "sku"}),
+                TRUTH.rename({"user": "user_id", "item": "sku"}),
+                "run: no column 'user' for user, 'item' for item; it has 'user_id', 'sku', 'rank'; "
+                "say which they are with user=, item=",
+            ),
+            Case(
+                "a role has another name in each table",
                 RUN.rename({"user": "user_id"}),
                 TRUTH,
-                "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; say which it is "
-                "with user=",
+                "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; the truth has "
+                "'user', and both tables must call it so: rename one",
             ),
             Case(
                 "by= has a null",
@@ -657,8 +692,10 @@ def pandas_cases() -> list[PandasCase]:
         PandasCase(
             "a MultiIndex of columns",
             wide,
-            "run: no column 'user' for user; it has \"('run', 'user')\", \"('run', 'item')\", "
-            "\"('run', 'rank')\"; say which it is with user=",
+            "run: no column 'user' for user, 'item' for item, 'rank' for rank; it has "
+            "\"('run', 'user')\", \"('run', 'item')\", \"('run', 'rank')\"; say which it is with "
+            "rank=, or name a score with score=, or call with_rank; the truth has 'user' and "
+            "'item', and both tables must call them so: rename one",
         ),
         PandasCase(
             "items of mixed types",

@@ -1,11 +1,14 @@
 """Every rule of the tables: its bad row once on a hit and once on a miss, in one voice."""
 
 import math
+import re
 
 import polars as pl
 import pytest
+from every_metric import EVERY_METRIC, UNBOUNDED
 
 import rankframe as rf
+from rankframe.vocabulary import reads_irrelevant
 
 nan, inf = math.nan, math.inf
 
@@ -37,9 +40,14 @@ def floats(table, column):
     return {**table, column: [None if v is None else float(v) for v in table[column]]}
 
 
-DOUBLE = (
-    "column 'item': one row for each (user, item) (lists of several models, folds or days: name "
-    "the column in by=)."
+AGAIN = (
+    "column 'item': duplicate (user, item): of several models, folds or days, name the column in "
+    "by=; else keep the first: {}.unique(['user', 'item'], keep='first', maintain_order=True)."
+)
+EVENTS = (
+    "truth, column 'item': duplicate (user, item): of several events per item, such as click and "
+    "buy, name the column in by=, or keep the highest grade: "
+    "truth.group_by(['user', 'item']).agg(pl.max('relevance')). "
 )
 CASES = {
     # case: (run or judged table, truth, options, message, who sees it)
@@ -143,7 +151,8 @@ CASES = {
         put(RUN, "rank", HIT, 1),
         add(TRUTH, user=1, item=1, relevance=1.0),
         {},
-        "run, column 'rank': no two items of a user share a rank. "
+        "run, column 'rank': two items of one user have the same rank: rank without "
+        "ties, or call with_rank. "
         "Offending row: user=1, item=1, rank=1",
         "always",
     ),
@@ -151,7 +160,8 @@ CASES = {
         put(put(floats(JUDGED, "rank"), "rank", 0, 2.0), "relevance", 0, 3.0),
         None,
         {},
-        "judged table, column 'rank': no two items of a user share a rank. "
+        "judged table, column 'rank': two items of one user have the same rank: rank without "
+        "ties, or call with_rank. "
         "Offending row: user=1, item=1, rank=2.0, relevance=3.0",
         "always",
     ),
@@ -159,7 +169,8 @@ CASES = {
         put(RUN, "rank", MISS, 2),
         TRUTH,
         {},
-        "run, column 'rank': no two items of a user share a rank. "
+        "run, column 'rank': two items of one user have the same rank: rank without "
+        "ties, or call with_rank. "
         "Offending row: user=1, item=2, rank=2",
         "check",
     ),
@@ -167,7 +178,8 @@ CASES = {
         put(RUN, "rank", MISS, 1),
         TRUTH,
         {},
-        "run, column 'rank': no two items of a user share a rank. "
+        "run, column 'rank': two items of one user have the same rank: rank without "
+        "ties, or call with_rank. "
         "Offending row: user=1, item=1, rank=1",
         "check",
     ),
@@ -175,21 +187,22 @@ CASES = {
         add(RUN, user=1, item=2, rank=9),
         TRUTH,
         {},
-        f"run, {DOUBLE} Offending row: user=1, item=2, rank=2",
+        f"run, {AGAIN.format('run')} Offending row: user=1, item=2, rank=2",
         "always",
     ),
     "a miss twice": (
         add(RUN, user=1, item=3, rank=9),
         TRUTH,
         {},
-        f"run, {DOUBLE} Offending row: user=1, item=3, rank=3",
+        f"run, {AGAIN.format('run')} Offending row: user=1, item=3, rank=3",
         "check",
     ),
     "a hit twice in a group": (
         {**add(RUN, user=1, item=2, rank=9), "model": ["a"] * 6},
         TRUTH,
         {"by": "model"},
-        "run, column 'item': one row for each (model, user, item). "
+        "run, column 'item': duplicate (model, user, item): keep the first: "
+        "run.unique(['model', 'user', 'item'], keep='first', maintain_order=True). "
         "Offending row: model='a', user=1, item=2, rank=2",
         "always",
     ),
@@ -197,38 +210,36 @@ CASES = {
         RUN,
         add(TRUTH, user=1, item=2, relevance=3.0),
         {},
-        "truth, column 'item': one row for each (user, item). "
-        "Offending row: user=1, item=2, relevance=1.0",
+        f"{EVENTS}Offending row: user=1, item=2, relevance=1.0",
         "always",
     ),
     "a relevant item that was not retrieved, twice in the truth": (
         RUN,
         add(TRUTH, user=1, item=4, relevance=2.0),
         {},
-        "truth, column 'item': one row for each (user, item). "
-        "Offending row: user=1, item=4, relevance=2.0",
+        f"{EVENTS}Offending row: user=1, item=4, relevance=2.0",
         "always",
     ),
     "grade 0 twice in the truth": (
         RUN,
         add(TRUTH, user=1, item=5, relevance=0.0),
         {},
-        "truth, column 'item': one row for each (user, item). "
-        "Offending row: user=1, item=5, relevance=0.0",
+        f"{EVENTS}Offending row: user=1, item=5, relevance=0.0",
         "check",
     ),
     "a hit twice in a judged table": (
         add(floats(JUDGED, "rank"), user=1, item=2, rank=9.0, relevance=1.0),
         None,
         {},
-        f"judged table, {DOUBLE} Offending row: user=1, item=2, rank=2.0, relevance=1.0",
+        f"judged table, {AGAIN.format('judged')} "
+        "Offending row: user=1, item=2, rank=2.0, relevance=1.0",
         "always",
     ),
     "a miss twice where rank is made from score": (
         add(SCORED, user=1, item=3, score=0.1),
         TRUTH,
         {},
-        f"run, {DOUBLE} Offending row: user=1, item=3, score=0.7",
+        f"run, {AGAIN.format('run')} Offending row: user=1, item=3, score=0.7",
         "always",
     ),
     "infinite score, hit": (
@@ -338,7 +349,8 @@ CASES = {
         {"uid": [1], "item": [1], "rank": [1]},
         TRUTH,
         {},
-        "run: no column 'user' for user; it has 'uid', 'item', 'rank'; say which it is with user=",
+        "run: no column 'user' for user; it has 'uid', 'item', 'rank'; the truth has 'user', and "
+        "both tables must call it so: rename one",
         "call",
     ),
     "no rank and no score": (
@@ -410,13 +422,6 @@ CASES = {
         {"rank": "place"},
         "run, column 'rank': this name is reserved for the vocabulary of the metrics: "
         "rename or drop the column",
-        "call",
-    ),
-    "a column of both tables": (
-        {**RUN, "day": [1] * 5},
-        {**TRUTH, "day": [1] * 4},
-        {},
-        "column 'day': both the run and the truth have it; name it in by=, or rename or drop one",
         "call",
     ),
     "ids of different types": (
@@ -731,3 +736,222 @@ def test_nothing_of_the_callers_is_changed():
     run.rank.judge(truth)
     run.rank.evaluate("ap", "precision", truth=truth, judged_only=True, depth=2)
     assert before == (run.hash_rows().sum(), truth.hash_rows().sum(), run.columns, truth.columns)
+
+
+TIED_RANKS = {
+    "dense": [1, 1, 2, 3, 3, 3],
+    "min": [1, 1, 3, 4, 4, 4],
+    "competition": [2, 2, 3, 6, 6, 6],
+}
+
+
+@pytest.mark.parametrize("ranks", TIED_RANKS.values(), ids=TIED_RANKS)
+@pytest.mark.parametrize("form", ["run and truth", "judged table"])
+def test_shared_ranks_give_the_same_bits_in_any_order_or_an_error(ranks, form):
+    """Hits share their ranks with misses: what counts rows or judgments refuses."""
+    users = [user for user in (1, 2) for _ in ranks]
+    run = pl.DataFrame({"user": users, "item": [*range(6)] * 2, "rank": [*ranks, *ranks[::-1]]})
+    truth = pl.DataFrame(
+        {
+            "user": [1, 1, 1, 1, 2, 2, 2],
+            "item": [1, 2, 5, 9, 0, 4, 8],
+            "relevance": [2, 1, 1, 3, 1, 0, 2],
+        }
+    )
+    judged = run.join(truth, on=["user", "item"], how="full", coalesce=True)
+
+    def call(*metrics, reverse):
+        if form == "judged table":
+            return rf.per_user(judged.reverse() if reverse else judged, *metrics)
+        run_, truth_ = (run.reverse(), truth.reverse()) if reverse else (run, truth)
+        return rf.per_user(run_, *metrics, truth=truth_)
+
+    tried, refused = [], {}
+    for label, metric in EVERY_METRIC.items():
+        reads = set(metric.meta.root_names())
+        if "retrieved" in reads or reads_irrelevant(reads):
+            refused[frozenset(reads)] = label
+        else:
+            tried.append(label)
+    for label in refused.values():
+        for reverse in (False, True):
+            with pytest.raises(
+                rf.RankingDataError, match="two items of one user have the same rank"
+            ):
+                call(label, reverse=reverse)
+    assert len(tried) > 100
+    assert len(refused) > 15
+    values = call(*tried, reverse=False)
+    assert values.equals(call(*tried, reverse=True))
+    for label in tried:
+        if not label.startswith(UNBOUNDED):
+            assert values[label].is_between(0, 1).all(), label
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("column", ["score", "rank"])
+def test_a_judged_table_without_a_single_list_is_refused_like_a_run(column, lazy):
+    nothing = pl.DataFrame(
+        {"user": [1, 1], "item": [7, 8], column: [None, None], "relevance": [1, 1]},
+        schema_overrides={column: pl.Float64},
+    )
+    for judged in (nothing, *([nothing.fill_null(nan)] if column == "score" else [])):
+        with pytest.raises(rf.RankingDataError, match=f"'{column}': it is null in every row"):
+            rf.evaluate(judged.lazy() if lazy else judged, "ap").lazy().collect()
+
+
+def test_a_user_without_a_list_beside_others_is_a_miss():
+    judged = pl.DataFrame(
+        {"user": [1, 2], "item": [7, 8], "score": [0.5, nan], "relevance": [1, 1]}
+    )
+    assert rf.per_user(judged, "ap")["ap"].to_list() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])
+@pytest.mark.parametrize("users", ["run", "all"])
+def test_segments_of_the_truth_alone_take_no_other_users(kind, users):
+    run = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7], "rank": [1, 1, 1]})
+    truth = pl.DataFrame({"user": [1, 2], "item": [7, 8], "country": ["x", "y"]})
+    if kind == "lazy":
+        run, truth = run.lazy(), truth.lazy()
+    if kind == "pandas":
+        run, truth = run.to_pandas(), truth.to_pandas()
+    judged = rf.judge(run, truth, by="country")
+    message = "the column 'country' of by= is in the truth alone: join it to the run"
+    for call in (
+        lambda: rf.evaluate(judged, "rr", by="country", users=users),
+        lambda: rf.evaluate(run, "rr", by="country", users=users, truth=truth),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    rf.evaluate(judged, "rr", by="country", users="both")
+
+
+def test_check_sees_that_no_item_meets():
+    chunks = pl.DataFrame(RUN).with_columns(item=pl.format("d{}#0", "item"))
+    documents = pl.DataFrame(TRUTH).with_columns(item=pl.format("d{}", "item"))
+    message = (
+        "run, column 'item': no item of the run is in the truth, which has items like 'd2'. "
+        "Offending row: user=1, item='d1#0', rank=1"
+    )
+    for frame in (chunks, chunks.lazy()):
+        with pytest.raises(rf.RankingDataError, match=re.escape(message)):
+            rf.check(frame, truth=documents).lazy().collect()
+    assert rf.evaluate(chunks, "ap", truth=documents)["ap"].item() == 0
+    some = chunks.with_columns(
+        item=pl.when(pl.col("user") == 2).then(pl.lit("d2")).otherwise("item")
+    )
+    rf.check(some.unique(["user", "item"]), truth=documents)
+
+
+SHARED = {"day": [1, 2, 3, 4, 5], "note": ["a"] * 5}
+OTHER = {"day": [1.5] * 4, "note": [0] * 4}
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_columns_that_both_tables_have_stop_nobody_who_does_not_read_them(lazy):
+    run, truth = pl.DataFrame({**RUN, **SHARED}), pl.DataFrame({**TRUTH, **OTHER})
+    run, truth = (run.lazy(), truth.lazy()) if lazy else (run, truth)
+    plain = pl.DataFrame(RUN), pl.DataFrame(TRUTH)
+    for call in (
+        lambda run, truth: rf.evaluate(run, "ap", "ndcg@2", truth=truth),
+        lambda run, truth: rf.per_user(run, "ap", "bpref", truth=truth, users="all"),
+        lambda run, truth: rf.summarize(run, "ap", truth=truth),
+    ):
+        assert call(run, truth).lazy().collect().equals(call(*plain))
+    models = pl.concat([run.with_columns(model=pl.lit(name)) for name in "ab"])
+    assert rf.compare(models, "ap", truth=truth).lazy().collect()["ties"].item() == 2
+    assert rf.diagnose(models, 2, baseline="a", truth=truth).lazy().collect().height
+    rf.check(run, truth=truth).lazy().collect()
+    message = "column 'day': both the run and the truth have it"
+    for refusing in (
+        lambda: rf.judge(run, truth),
+        lambda: rf.evaluate(run, pl.col("day").max().alias("last"), truth=truth),
+    ):
+        with pytest.raises(rf.RankingDataError, match=message):
+            refusing()
+
+
+def test_a_score_beside_the_rank_and_in_the_truth_is_no_clash():
+    run = pl.DataFrame({**RUN, "score": [0.5] * 5})
+    truth = pl.DataFrame({**TRUTH, "score": [1] * 4})
+    assert rf.evaluate(run, "ap", truth=truth).equals(
+        rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH))
+    )
+    scored = run.drop("rank").with_columns(score=-pl.col("item"))
+    assert rf.evaluate(scored, "ap", truth=truth).equals(
+        rf.evaluate(scored, "ap", truth=truth.drop("score"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "truth", "columns", "message"),
+    [
+        (
+            {"u": [1], "i": [2], "points": [0.5]},
+            {"u": [1], "i": [2]},
+            {},
+            "run: no column 'user' for user, 'item' for item, 'rank' for rank; it has 'u', 'i', "
+            "'points'; say which they are with user=, item=, rank=, or name a score with score=, "
+            "or call with_rank",
+        ),
+        (
+            {"u": [1], "item": [2], "rank": [1]},
+            {"user": [1], "item": [2]},
+            {"user": "u"},
+            "truth: no column 'u' for user; it has 'user', 'item'; the run has 'u', and both "
+            "tables must call it so: rename one",
+        ),
+        (
+            {"u": [1], "item": [2], "rank": [1]},
+            {"user": [1], "item": [2]},
+            {"user": "user"},
+            "run: no column 'user' for user; it has 'u', 'item', 'rank'; the truth has 'user', and "
+            "both tables must call it so: rename one",
+        ),
+        (
+            {"user": [1], "item": [2], "rank": [1]},
+            {"user": [1], "item": [2]},
+            {"relevance": "grade", "subtopic": "topic"},
+            "truth: no column 'grade' for relevance, 'topic' for subtopic; it has 'user', 'item'; "
+            "say which they are with relevance=, subtopic=",
+        ),
+    ],
+)
+def test_missing_roles_are_named_at_once(run, truth, columns, message):
+    with pytest.raises(rf.RankingDataError) as error:
+        rf.evaluate(pl.DataFrame(run), "ap", truth=pl.DataFrame(truth), **columns)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("name", ["__rankframe_key", "__rankframe_row", "__rankframe_x"])
+def test_names_of_inner_columns_are_refused(name):
+    run, truth = pl.DataFrame(RUN), pl.DataFrame(TRUTH)
+    message = f"column '{name}': names that begin with '__rankframe_'"
+    for call in (
+        lambda: rf.evaluate(run.with_columns(pl.lit(1).alias(name)), "ap", truth=truth),
+        lambda: rf.evaluate(run, "ap", truth=truth.with_columns(pl.lit(1).alias(name))),
+        lambda: rf.evaluate(
+            run.rename({"user": name}), "ap", truth=truth.rename({"user": name}), user=name
+        ),
+        lambda: rf.with_rank(pl.DataFrame(SCORED).with_columns(pl.lit(1).alias(name))),
+        lambda: rf.rbo(run.with_columns(pl.lit(1).alias(name)), run),
+        lambda: rf.per_user(pl.DataFrame(JUDGED).with_columns(pl.lit(1).alias(name)), "ap"),
+    ):
+        with pytest.raises(rf.RankingDataError, match=message):
+            call()
+    with pytest.raises(ValueError, match=f"metric '{name}': names that begin with"):
+        rf.evaluate(run, pl.col("rank").min().alias(name), truth=truth)
+
+
+@pytest.mark.parametrize("undefined", [10**400, -(10**400)])
+def test_an_integer_that_no_float_holds_is_a_value_error(undefined):
+    with pytest.raises(ValueError, match="undefined must be None or a finite number"):
+        rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH), undefined=undefined)
+
+
+def test_a_block_that_reaches_into_the_next_rank_is_seen_at_once():
+    """The rule compares with the row just above: this block is not there as a whole."""
+    run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2], "tied": [3, 1]})
+    with pytest.raises(rf.RankingDataError, match="a block of ties ends before the next rank"):
+        rf.evaluate(run, "ap", truth=pl.DataFrame({"user": [1], "item": ["a"]}))

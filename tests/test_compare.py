@@ -171,7 +171,7 @@ def test_segments_of_the_truth_need_its_users():
         (stranger.filter(user=9), "no user of the run is in the truth"),
         (stranger.with_columns(rank=pl.col("rank") - 1), "a rank is a whole number from 1"),
         (RUN.cast({"user": pl.String}), "it is String in the run and Int64 in the truth"),
-        (pl.concat([RUN, RUN]), "one row for each"),
+        (pl.concat([RUN, RUN]), "duplicate"),
     ]:
         with pytest.raises(rf.RankingDataError, match=message):
             bad.rank.evaluate("rr", truth=truth, by=by)

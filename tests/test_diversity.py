@@ -300,7 +300,7 @@ JUDGED = {**TRUTH, "rank": [1, 1]}
     [
         (
             {**TRUTH, "subtopic": ["a", "a"]},
-            "truth, column 'item': one row for each (user, item, s",
+            "truth, column 'item': duplicate (user, item, s",
         ),
         (
             {**TRUTH, "subtopic": ["a", None]},
@@ -311,11 +311,11 @@ JUDGED = {**TRUTH, "rank": [1, 1]}
             "truth, column 'subtopic': the subtopic of a judgm",
         ),
         ({**TRUTH, "subtopic": [["a"], ["b"]]}, "truth, column 'subtopic': List(String) cannot be"),
-        ({**JUDGED, "subtopic": ["a", "a"]}, "judged table, column 'item': one row for each (use"),
+        ({**JUDGED, "subtopic": ["a", "a"]}, "judged table, column 'item': duplicate (use"),
         ({**JUDGED, "subtopic": ["a", None]}, "judged table, column 'subtopic': the subtopic of a"),
         ({**JUDGED, "rank": [1, 2]}, "judged table, column 'rank': an item has one rank, whatever"),
         ({**JUDGED, "rank": [1, None]}, "judged table, column 'rank': an item has one rank, whate"),
-        ({**JUDGED, "item": [1, 2]}, "judged table, column 'rank': no two items of a user share"),
+        ({**JUDGED, "item": [1, 2]}, "judged table, column 'rank': two items of one user"),
     ],
 )
 def test_what_breaks_a_rule_is_told(table, message, metric, lazy):

@@ -67,7 +67,7 @@ def test_judged_only_sees_items_that_are_judged_twice(grades):
     run = pl.DataFrame({"user": [1, 1], "item": [10, 11], "rank": [1, 2]})
     truth = pl.DataFrame({"user": [1, 1, 1], "item": [10, 10, 11], "relevance": grades})
     for frame in (run, run.lazy(), run.select("user", "item", score=-pl.col("rank"))):
-        with pytest.raises(rf.RankingDataError, match="truth, column 'item': one row for each"):
+        with pytest.raises(rf.RankingDataError, match="truth, column 'item': duplicate"):
             frame.rank.per_user("rr", truth=truth, judged_only=True).lazy().collect()
 
 
@@ -79,7 +79,7 @@ def test_relevant_rows_count_no_row_twice(lazy):
         (pl.DataFrame({"user": 1, "item": [9, 10, 12], "rank": [1, 2, 3]}), truth[[0, 0, 1]]),
     ]:
         judged = (run.lazy() if lazy else run).rank.judge(judgments)
-        with pytest.raises(rf.RankingDataError, match="one row for each"):
+        with pytest.raises(rf.RankingDataError, match="duplicate"):
             judged.rank.relevant("precision").lazy().collect()
 
 
@@ -363,7 +363,7 @@ def test_what_is_given_goes_before_a_preset():
 
 def test_gaps_above_a_hit_count_as_misses_of_a_pair():
     truth = pl.DataFrame({"user": [1], "item": [1]})
-    for ranks, expected in {(1, 10): 0.0, (3, 3): 0.0, (10, 1): 1.0, (20, 10): 0.0}.items():
+    for ranks, expected in {(1, 10): 0.0, (10, 1): 1.0, (20, 10): 0.0}.items():
         run = pl.DataFrame({"user": [1, 1], "item": [5, 1], "rank": ranks})
         assert run.rank.evaluate("auc", truth=truth)["auc"].item() == expected
 
@@ -378,7 +378,7 @@ def test_judgments_that_are_counted_are_there_once(metric, lazy):
     for frame, judgments, table in [(run, truth, "truth"), (run[[0, 0, 1, 2]], truth[:2], "run")]:
         if table == "run":
             frame = frame.with_columns(rank=pl.int_range(1, 5))
-        with pytest.raises(rf.RankingDataError, match=f"{table}, column 'item': one row for each"):
+        with pytest.raises(rf.RankingDataError, match=f"{table}, column 'item': duplicate"):
             (frame.lazy() if lazy else frame).rank.per_user(
                 metric, truth=judgments
             ).lazy().collect()

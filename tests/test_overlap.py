@@ -151,10 +151,14 @@ def test_pandas():
 @pytest.mark.parametrize(
     ("run", "other", "message"),
     [
-        ({"rank": [1, 1]}, {}, "run, column 'rank': no two items of a user share a rank"),
-        ({}, {"rank": [1, 1]}, "other run, column 'rank': no two items of a user share a rank"),
-        ({"item": [1, 1]}, {}, "run, column 'item': one row for each (user, item)"),
-        ({}, {"item": [1, 1]}, "other run, column 'item': one row for each (user, item)"),
+        ({"rank": [1, 1]}, {}, "run, column 'rank': two items of one user have the same rank"),
+        (
+            {},
+            {"rank": [1, 1]},
+            "other run, column 'rank': two items of one user have the same rank",
+        ),
+        ({"item": [1, 1]}, {}, "run, column 'item': duplicate (user, item)"),
+        ({}, {"item": [1, 1]}, "other run, column 'item': duplicate (user, item)"),
         ({"rank": [0, 1]}, {}, "run, column 'rank': a rank is a whole number from 1"),
         ({}, {"rank": [None, None]}, "other run, column 'rank': it is null in every row"),
         ({"user": [1, None]}, {}, "run, column 'user': users, items and by columns are never null"),

@@ -279,7 +279,7 @@ def test_a_plan_of_judge_is_evaluated_as_its_tables():
     judged = run.lazy().rank.judge(TRUTH, by="model")
     by_model = judged.rank.evaluate("ap", by="model").collect()
     assert by_model.equals(run.rank.evaluate("ap", truth=TRUTH, by="model"))
-    with pytest.raises(rf.RankingDataError, match=r"one row for each \(user, item\)"):
+    with pytest.raises(rf.RankingDataError, match=r"duplicate \(user, item\)"):
         judged.rank.evaluate("ap").collect()
     filtered = judged.filter(model="a").rank.evaluate("ap", by="model")
     assert filtered.collect().equals(by_model[:1])
@@ -291,10 +291,10 @@ def test_a_plan_of_judge_is_evaluated_as_its_tables():
 def test_from_lists():
     lists = pl.DataFrame(
         {
-            "model": ["a", "a", "b"],
-            "uid": [1, 2, 1],
-            "items": [["x", "y"], [], ["z"]],
-            "score": [[0.9, 0.8], [], [0.7]],
+            "model": ["a", "b"],
+            "uid": [1, 1],
+            "items": [["x", "y"], ["z"]],
+            "score": [[0.9, 0.8], [0.7]],
         }
     )
     long = lists.rank.from_lists(user="uid", item="items")
@@ -325,6 +325,23 @@ def test_bad_lists_are_told(table, message):
         with pytest.raises(rf.RankingDataError) as error:
             frame.rank.from_lists().lazy().collect()
         assert str(error.value).startswith(message)
+
+
+def test_an_empty_list_is_named_and_its_cure_counts_the_user():
+    lists = pl.DataFrame({"user": [1, 2, 3], "item": [["a", "b"], [], None]})
+    message = "frame of lists, column 'item': a list is empty or null, and a long run has no row"
+    for rows, user in ((lists, 2), (lists[[0, 2]], 3)):
+        for frame in (rows, rows.lazy(), rows.to_pandas()):
+            with pytest.raises(rf.RankingDataError) as error:
+                rf.from_lists(frame).lazy().collect()
+            assert str(error.value).startswith(message)
+            assert str(error.value).endswith(f"Offending row: user={user}")
+    run = rf.from_lists(lists.filter(pl.col("item").list.len() > 0))
+    truth = pl.DataFrame({"user": [1, 2, 3], "item": ["a", "a", "a"]})
+    means = {"truth": (3, 1 / 3), "judged": (3, 1 / 3), "all": (3, 1 / 3)}
+    means |= {"run": (1, 1.0), "both": (1, 1.0)}
+    for users, expected in means.items():
+        assert rf.evaluate(run, "rr", truth=truth, users=users).row(0) == expected
 
 
 def test_from_dict():

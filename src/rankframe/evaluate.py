@@ -18,11 +18,11 @@ from rankframe.checks import (
     Whole,
     check_flag,
     guarded,
+    lists_flag,
     raise_first_broken,
     shares_rank,
     shown,
     suspicion,
-    unique_flag,
     watch,
 )
 from rankframe.errors import RankingDataError
@@ -30,6 +30,7 @@ from rankframe.labels import Asked, Defaults, Metric, ask_all, check_names, in_t
 from rankframe.table import (
     Street,
     enter_street,
+    segments_of_truth,
     table_flags,
 )
 from rankframe.vocabulary import (
@@ -336,7 +337,16 @@ def plan_values(
     """Plan the values of every user; ``per_user=False`` takes geometric means, too."""
     asked = ask_all(metrics, per_user=per_user, defaults=defaults)
     _check_options(users, undefined, judged_only, bounds, single_precision)
-    street = enter_street(frame, truth, by, columns, single_precision=single_precision, whole=whole)
+    street = enter_street(
+        frame,
+        truth,
+        by,
+        columns,
+        reads={name for one in asked for name in one.expr.meta.root_names()},
+        single_precision=single_precision,
+        whole=whole,
+    )
+    _check_users(users, segments_of_truth(frame, street))
     if street.tied:
         asked = in_ties(asked, metrics, defaults=defaults)
     return _planned(
@@ -512,12 +522,6 @@ def _plan(
     table, depth = street.tables[0], options["depth"]
     keys = table.keys
     check_names(asked, keys)
-    if table.placed and options["users"] in ("run", "all"):
-        msg = (
-            f"users={options['users']!r} takes in users whom the truth does not know, and the "
-            f"column {table.placed[0]!r} of by= is in the truth alone: join it to the run"
-        )
-        raise ValueError(msg)
 
     def reduce(some: Sequence[Asked], *watched: pl.Expr) -> pl.LazyFrame:
         reads = {name for one in some for name in one.expr.meta.root_names()}
@@ -553,9 +557,9 @@ def _plan(
         flags.append(found[-1].select(suspect=pl.any_horizontal(pl.lit(value=False), *infinite)))
     reads = {name for one in asked for name in one.expr.meta.root_names()}
     if judged_only or reads_irrelevant(reads):
-        flags += [unique_flag(each) for each in street.tables]
+        flags += [lists_flag(each) for each in street.tables]
     elif "retrieved" in reads:
-        flags.append(unique_flag(table))  # these count rows that no relevant row shows
+        flags.append(lists_flag(table))  # these count rows that no relevant row shows
     cut = _cut_blocks(street, depth)
     if cut is not None:
         flags.append(cut.select(suspect=pl.len() > 0))
@@ -617,6 +621,16 @@ def _check_options(
         raise ValueError(msg)
     if undefined is not None and not (is_number(undefined) and isfinite(undefined)):
         msg = f"undefined must be None or a finite number, not {undefined!r}"
+        raise ValueError(msg)
+
+
+def _check_users(users: Users, segments: Sequence[str]) -> None:
+    """Check that every user whose mean it is can be in a segment."""
+    if segments and users in ("run", "all"):
+        msg = (
+            f"users={users!r} takes in users whom the truth does not know, and the "
+            f"column {segments[0]!r} of by= is in the truth alone: join it to the run"
+        )
         raise ValueError(msg)
 
 

@@ -36,6 +36,9 @@ Alias: TypeAlias = str | Callable[[str], str]
 Signed: TypeAlias = Annotated[float, "of any sign"]
 Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
 
+#: What the names of columns that come and go inside begin with.
+INNER = "__rankframe_"
+
 _MADE_FOR_TIES = contextvars.ContextVar("_MADE_FOR_TIES", default=False)
 
 P = ParamSpec("P")
@@ -237,6 +240,9 @@ def check_names(asked: Sequence[Asked], taken: Sequence[str]) -> None:
     """Check that each output name, and each name in ``taken``, is there only once."""
     seen = set(taken)
     for one in asked:
+        if one.name.startswith(INNER):
+            msg = f"metric {one.name!r}: names that begin with {INNER!r} are taken: rename it"
+            raise ValueError(msg)
         if one.name in seen:
             msg = f"two output columns are called {one.name!r}: rename one with .alias(…)"
             raise ValueError(msg)
@@ -259,7 +265,10 @@ def is_number(value: object) -> TypeGuard[float]:
     """Tell if a value is a real number: neither boolean nor NaN."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
-    return not math.isnan(value)
+    try:
+        return not math.isnan(value)
+    except OverflowError:  # an integer that no float can hold
+        return False
 
 
 def every_label() -> dict[str, Callable[..., Any]]:

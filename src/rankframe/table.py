@@ -7,7 +7,7 @@ the relevant rows mean is told in :mod:`rankframe.vocabulary`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
@@ -23,6 +23,7 @@ from rankframe.checks import (
     check_flag,
     group_names,
     guarded,
+    lists_flag,
     raise_first_broken,
     read_scored,
     read_tables,
@@ -33,7 +34,6 @@ from rankframe.checks import (
     suspicion,
     table_flag,
     ties_flag,
-    unique_flag,
     watch,
 )
 from rankframe.errors import RankingDataError
@@ -49,6 +49,11 @@ from rankframe.vocabulary import (
 Ties: TypeAlias = Literal["item", "order", "expected"]
 
 _INDEX = "__rankframe_index"
+_EMPTY_LIST = (
+    "column {0!r}: a list is empty or null, and a long run has no row for it: leave it out, with "
+    ".filter(pl.col({0!r}).list.len() > 0). users='truth' and 'judged' count its user as a miss "
+    "all the same, 'run' and 'both' are without the user"
+)
 
 
 class Street(NamedTuple):
@@ -136,8 +141,7 @@ def judge(
     result = leave(
         guarded_judged(street), like=run, sort=[*mine.keys, "rank", mine.item, *subtopic]
     )
-    if isinstance(result, pl.LazyFrame):
-        _remember(result, street)
+    _remember(result, street)
     return result
 
 
@@ -209,7 +213,7 @@ def with_rank(
     ranked = _ranked(others.with_row_index(_INDEX), table, descending=descending, ties=ties)
     ranked = ranked.sort(_INDEX).drop(_INDEX)
     explain = functools.partial(raise_first_broken, [table])
-    checked = guarded(ranked, [table_flag(table), unique_flag(table)], explain)
+    checked = guarded(ranked, [table_flag(table), lists_flag(table)], explain)
     return leave(checked, like=run, made=["rank", "tied"] if ties == "expected" else ["rank"])
 
 
@@ -296,7 +300,7 @@ def relevant(
     rows = rows.drop(SHARES_RANK, *unread, strict=False)
     flags = [*table_flags(street), rows_flag(street)]
     if "retrieved" in reads or reads_irrelevant(reads):  # these count more than relevant rows
-        flags += [unique_flag(each) for each in street.tables]
+        flags += [lists_flag(each) for each in street.tables]
     rows = guarded(rows, flags, functools.partial(raise_first_broken, street.tables))
     return leave(rows, like=judged, sort=[*table.keys, "rank", table.item])
 
@@ -322,7 +326,14 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     Raises
     ------
     RankingDataError
-        If a role has no column, items are no list, or scores are not as many as items.
+        If a role has no column, items are no list, a list is empty or null, or scores are not as
+        many as items.
+
+    Notes
+    -----
+    A long run has no row that could stand for an empty list. Leave such lists out, with
+    ``lists.filter(pl.col("item").list.len() > 0)``: the default ``users="truth"`` and ``"judged"``
+    count their users as misses all the same; ``"run"`` and ``"both"`` are without them.
 
     Examples
     --------
@@ -350,19 +361,21 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
         msg = "frame of lists, column 'rank': the rank is made from the order of the list: drop it"
         raise RankingDataError(msg)
     size = pl.col(item).list.len()
-    if score in lists:
+    uneven = pl.any_horizontal(pl.col(name).list.len().ne_missing(size) for name in lists)
 
-        def even(rows: pl.DataFrame) -> pl.DataFrame:
-            bad = rows.filter(pl.col(score).list.len().ne_missing(size)).select(user).head(1)
+    def checked(rows: pl.DataFrame) -> pl.DataFrame:
+        for broken, text in (
+            (size.fill_null(0) == 0, _EMPTY_LIST.format(item)),
+            (uneven, f"column {score!r}: there must be as many scores as items"),
+        ):
+            bad = rows.filter(broken).select(user).head(1)
             if not bad.is_empty():
-                msg = (
-                    f"frame of lists, column {score!r}: there must be as many scores as items. "
-                    f"Offending row: {shown(bad)}"
-                )
+                msg = f"frame of lists, {text}. Offending row: {shown(bad)}"
                 raise RankingDataError(msg)
-            return rows
+        return rows
 
-        lazy = lazy.map_batches(even, schema=dict(schema))  # before explode stumbles over it
+    # before explode stumbles over it, or gives a list without an item a row of nulls
+    lazy = lazy.map_batches(checked, schema=dict(schema), streamable=True)
     ranks = pl.int_ranges(1, size.cast(pl.Int64) + 1).alias("rank")
     return leave(lazy.with_columns(ranks).explode(*lists, "rank"), like=frame)
 
@@ -426,13 +439,15 @@ def enter_street(
     by: str | Sequence[str],
     columns: Columns,
     *,
+    reads: Collection[str] | None = None,
     single_precision: bool = False,
     whole: Whole | None = None,
 ) -> Street:
     """Bring a run and its truth, or a judged table, into plain columns."""
     if truth is None and (street := _remembered(frame, by, columns)):
         return street
-    tables = [table._replace(whole=whole) for table in read_tables(frame, truth, by, columns)]
+    tables = read_tables(frame, truth, by, columns, reads=reads)
+    tables = [table._replace(whole=whole) for table in tables]
     if len(tables) == 1:
         judged = plain(tables[0], single_precision=single_precision)
         items = _one_row_an_item(judged, tables[0])
@@ -485,7 +500,7 @@ def table_flags(street: Street) -> list[pl.LazyFrame]:
     if street.tied:
         flags.append(ties_flag(street.tables[0]))
     if street.tables[0].score is not None:  # an item that is there twice shifts the ranks below it
-        flags.append(unique_flag(street.tables[0]))
+        flags.append(lists_flag(street.tables[0]))
     flags += [rows_of_items_flag(table) for table in street.tables if table.subtopic is not None]
     return flags
 
@@ -564,8 +579,22 @@ def _renamed(frame: pl.LazyFrame, old: str, new: str) -> pl.LazyFrame:
 # would read every row, and with them force the full join.
 
 
-def _remember(judged: pl.LazyFrame, street: Street) -> None:
-    judged._rankframe_street = street  # type: ignore[attr-defined]  # pyright: ignore
+def _remember(judged: Frame, street: Street) -> None:
+    if isinstance(judged, pl.LazyFrame):
+        judged._rankframe_street = street  # type: ignore[attr-defined]  # pyright: ignore
+    elif isinstance(judged, pl.DataFrame):
+        judged._rankframe_segments = street.tables[0].placed  # type: ignore[attr-defined]  # pyright: ignore
+    elif street.tables[0].placed:
+        judged.attrs["rankframe_segments"] = list(street.tables[0].placed)
+
+
+def segments_of_truth(frame: Frame, street: Street) -> list[str]:
+    """Name the columns of ``by`` that the truth alone had; the lists of others are left out."""
+    table = street.tables[0]
+    known: Sequence[str] = getattr(frame, "_rankframe_segments", ())
+    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        known = frame.attrs.get("rankframe_segments", ())
+    return [*table.placed, *(name for name in table.by if name in known)]
 
 
 def _remembered(frame: Frame, by: str | Sequence[str], columns: Columns) -> Street | None:
