@@ -1,4 +1,6 @@
-"""``bounds=True``: what the unjudged items of the lists leave open."""
+"""``bounds=True`` and ``scenarios=True``: what the unjudged items of the lists leave open."""
+
+import itertools
 
 import polars as pl
 import pytest
@@ -7,6 +9,9 @@ from polars.testing import assert_frame_equal
 from test_invariants import RUN, TRUTH, A
 
 import rankframe as rf
+from rankframe.labels import extremes_of
+
+BOUNDED = {label: e for label, e in EVERY_METRIC.items() if extremes_of(e)[0]}
 
 
 def assert_same(left, right):
@@ -30,7 +35,8 @@ def test_worked_by_hand():
 @pytest.mark.parametrize("p", [0.5, 0.9])
 def test_the_gap_of_rbp_is_its_residual_within_the_list(p):
     label, residual = f"rbp(p={p})", f"rbp_residual(p={p})"
-    got = A.rank.per_user(label, residual, truth=TRUTH, bounds=True)
+    got = A.rank.per_user(label, truth=TRUTH, bounds=True)
+    got = got.join(A.rank.per_user(residual, truth=TRUTH), on="user")
     lengths = A.group_by("user").agg(n=pl.len().cast(pl.Int64))
     gap = got.join(lengths, on="user", how="left").select(
         gap=pl.col(f"{label}_high") - pl.col(f"{label}_low"),
@@ -41,8 +47,8 @@ def test_the_gap_of_rbp_is_its_residual_within_the_list(p):
     assert gap["gap"].max() > 0.1
 
 
-def test_the_bounds_are_the_metric_of_both_judgments():
-    got = A.rank.per_user(*LABELS, truth=TRUTH, bounds=True)
+def test_scenarios_are_the_metric_of_both_judgments():
+    got = A.rank.per_user(*LABELS, truth=TRUTH, scenarios=True)
     plain = A.rank.per_user(*LABELS, truth=TRUTH)
     assert_same(got.select(plain.columns), plain)
     unjudged = A.select("user", "item").join(
@@ -57,33 +63,33 @@ def test_the_bounds_are_the_metric_of_both_judgments():
     for label in LABELS:
         pair = pl.DataFrame({"a": scenarios[0][label], "b": scenarios[1][label]})
         both = pair["a"].is_not_null() & pair["b"].is_not_null()
-        lesser = pair.select(pl.min_horizontal("a", "b")).to_series()
-        greater = pair.select(pl.max_horizontal("a", "b")).to_series()
-        for name, expected in (("low", lesser), ("high", greater)):
+        for name, expected in (("if_none", pair["a"]), ("if_all", pair["b"])):
             bound = got[f"{label}_{name}"]
             assert (bound.is_not_null() == both).all(), label
-            assert ((bound - expected).drop_nulls().abs() < 1e-12).all(), label
+            assert ((bound - expected).filter(both).abs() < 1e-12).all(), label
 
 
-def test_every_way_in_gives_the_same():
-    expected = RUN.rank.evaluate(*LABELS, *SPECIAL_MEANS, truth=TRUTH, by="model", bounds=True)
-    lazy = RUN.lazy().rank.evaluate(
-        *LABELS, *SPECIAL_MEANS, truth=TRUTH.lazy(), by="model", bounds=True
-    )
+@pytest.mark.parametrize("option", ["bounds", "scenarios"])
+def test_every_way_in_gives_the_same(option):
+    labels = {"bounds": [*BOUNDED][::5], "scenarios": [*LABELS[::9], *SPECIAL_MEANS]}[option]
+    options = {"by": "model", option: True}
+    expected = RUN.rank.evaluate(*labels, truth=TRUTH, **options)
+    lazy = RUN.lazy().rank.evaluate(*labels, truth=TRUTH.lazy(), **options)
     assert_same(lazy.collect(), expected)
     judged = RUN.rank.judge(TRUTH, by="model")
-    assert_same(judged.rank.evaluate(*LABELS, *SPECIAL_MEANS, by="model", bounds=True), expected)
-    exprs = RUN.rank.evaluate(*EVERY_METRIC.values(), truth=TRUTH, by="model", bounds=True)
+    assert_same(judged.rank.evaluate(*labels, **options), expected)
+    own = [EVERY_METRIC[label] for label in labels if label in EVERY_METRIC]
+    exprs = RUN.rank.evaluate(*own, truth=TRUTH, **options)
     assert_same(exprs, expected.select(exprs.columns))
-    # grouping with "users" and gmap: their bounds, too, are means over users
-    assert {"gmap_low", "num_users_high"} <= {*expected.columns}
+    if option == "scenarios":  # of gmap, too, they are means over users
+        assert {"gmap_if_none", "num_users_if_all"} <= {*expected.columns}
 
 
-def test_condensed_lists_are_bounded_by_the_full_ones():
-    got = A.rank.evaluate("p@5", truth=TRUTH, judged_only=True, bounds=True)
-    full = A.rank.evaluate("p@5", truth=TRUTH, bounds=True)
+def test_condensed_lists_have_scenarios_of_the_full_ones():
+    got = A.rank.evaluate("p@5", truth=TRUTH, judged_only=True, scenarios=True)
+    full = A.rank.evaluate("p@5", truth=TRUTH, scenarios=True)
     condensed = A.rank.evaluate("p@5", truth=TRUTH, judged_only=True)
-    assert_same(got.select("p@5_low", "p@5_high"), full.select("p@5_low", "p@5_high"))
+    assert_same(got.select(pl.col("^p@5_.*$")), full.select(pl.col("^p@5_.*$")))
     assert_same(got.select("users", "p@5"), condensed)
 
 
@@ -92,25 +98,51 @@ def test_a_complete_truth_leaves_nothing_open():
     complete = pl.concat(
         [TRUTH.drop("genre"), items.with_columns(relevance=pl.lit(0, pl.Int64))]
     ).with_columns(pl.col("relevance").clip(0))
-    got = A.rank.per_user(*LABELS, truth=complete, bounds=True)
-    for label in LABELS:
-        low, high = got[f"{label}_low"], got[f"{label}_high"]
-        assert low.null_count() == high.null_count()
-        assert ((low - high).drop_nulls().abs() < 1e-12).all(), label
+    for option, labels, names in (
+        ("bounds", BOUNDED, ("low", "high")),
+        ("scenarios", LABELS, ("if_none", "if_all")),
+    ):
+        got = A.rank.per_user(*labels, truth=complete, **{option: True})
+        for label in labels:
+            one, other = (got[f"{label}_{name}"] for name in names)
+            assert one.null_count() == other.null_count()
+            assert ((one - other).drop_nulls().abs() < 1e-12).all(), label
 
 
 def test_with_ties():
     tied = A.with_columns(score=pl.col("minutes").round()).rank.with_rank(ties="expected")
-    got = tied.rank.per_user("p@3", "ap", truth=TRUTH, bounds=True)
-    assert (got["p@3_low"] <= got["p@3_high"] + 1e-12).all()
+    got = tied.rank.per_user("p@3", "ap", truth=TRUTH, scenarios=True)
+    assert (got["p@3_if_none"] <= got["p@3_if_all"] + 1e-12).all()
     assert_same(got.select("user", "p@3"), tied.rank.per_user("p@3", truth=TRUTH))
+    bounds = tied.rank.per_user("p@3", truth=TRUTH, bounds=True)
+    assert_same(
+        bounds["p@3_low", "p@3_high"],
+        got.select(low="p@3_if_none", high="p@3_if_all").rename(
+            {"low": "p@3_low", "high": "p@3_high"}
+        ),
+    )
+    with pytest.raises(ValueError, match=r"'recall@3': no bounds are proven for it under ties"):
+        tied.rank.per_user("recall@3", truth=TRUTH, bounds=True)
 
 
 def test_bad_calls_are_told():
     with pytest.raises(TypeError, match="bounds must be True or False"):
         A.rank.evaluate("ap", truth=TRUTH, bounds=1)
-    with pytest.raises(ValueError, match="two output columns are called 'ap_low'"):
-        A.rank.evaluate("ap", rf.metric("rr").alias("ap_low"), truth=TRUTH, bounds=True)
+    with pytest.raises(TypeError, match="scenarios must be True or False"):
+        A.rank.evaluate("ap", truth=TRUTH, scenarios="no")
+    with pytest.raises(ValueError, match="two output columns are called 'p@1_low'"):
+        A.rank.evaluate("p@1", rf.metric("rr").alias("p@1_low"), truth=TRUTH, bounds=True)
+    with pytest.raises(ValueError, match="judged_only=True drops the unjudged items"):
+        A.rank.evaluate("p@1", truth=TRUTH, bounds=True, judged_only=True)
+    with pytest.raises(ValueError, match="no bounds are proven with undefined=1"):
+        A.rank.evaluate("p@1", truth=TRUTH, bounds=True, undefined=1)
+    for label in ("ap", "ndcg@10", "bpref", "gmap", "r_precision", "ap(divide_by=hits)"):
+        message = "no bounds are proven for it; scenarios=True gives"
+        with pytest.raises(ValueError, match=message) as error:
+            A.rank.evaluate("p@1", label, truth=TRUTH, bounds=True)
+        assert str(error.value).startswith(f"metric {label!r}: ")
+    with pytest.raises(ValueError, match="an unjudged item may be of any subtopics"):
+        A.rank.evaluate("alpha_ndcg", truth=TRUTH.with_columns(subtopic=1), scenarios=True)
     text = pl.col("genre").first().alias("genre_first")
     with pytest.raises(ValueError, match="genre_first"):
         A.rank.per_user(text, truth=TRUTH, bounds=True)
@@ -128,5 +160,93 @@ def test_the_means_are_over_the_same_users():
 def test_metrics_of_judged_items_take_the_verdict():
     run = pl.DataFrame({"user": [1, 1], "item": ["u", "a"], "rank": [1, 2]})
     truth = pl.DataFrame({"user": [1], "item": ["a"], "relevance": [1]})
-    got = run.rank.per_user("bpref", "num_nonrelevant", truth=truth, bounds=True)
-    assert got.row(0) == (1, 1.0, 0.0, 1.0, 0, 0, 1)
+    got = run.rank.per_user("bpref", "num_nonrelevant", truth=truth, scenarios=True)
+    assert got.row(0) == (1, 1.0, 0.0, 1.0, 0, 1, 0)
+    got = run.rank.per_user("num_nonrelevant", "judged@1", truth=truth, bounds=True)
+    assert got.row(0) == (1, 0, 0, 1, 0.0, 0.0, 1.0)
+
+
+# ------------------------------------------------------------------ all judgments
+
+
+def _tables():
+    """Lists of five, of which up to three items are unjudged, one with a gap and one cut short."""
+    judged = {
+        1: ("abcde", {"a": 2, "d": 0, "x": 1}),
+        2: ("abcde", {"b": 1, "c": -1, "x": 2, "y": 1, "e": 1}),
+        3: ("abc", {"x": 1, "b": 0}),
+        4: ("abcde", {"c": 0, "d": 0, "y": 0}),  # nothing relevant, but what is unjudged may be
+        5: ("cab", {"a": 2, "b": 1, "x": -1}),
+        6: ("abc", {}),
+    }
+    run = pl.DataFrame(
+        [(user, item, 2 * rank if user == 2 and rank > 3 else rank)
+         for user, (items, _) in judged.items() for rank, item in enumerate(items, 1)],
+        schema=["user", "item", "rank"], orient="row",
+    )  # fmt: skip
+    truth = pl.DataFrame(
+        [
+            (user, item, grade)
+            for user, (_, known) in judged.items()
+            for item, grade in known.items()
+        ],
+        schema=["user", "item", "relevance"],
+        orient="row",
+    )
+    return run, truth
+
+
+def _worlds(run, truth):
+    """Give the truth under all judgments of each user's unjudged items: open, 0, 1 or 2."""
+    top, number = truth["relevance"].max(), itertools.count()
+    open_items = run.join(truth.filter(pl.col("relevance") >= 0), on=["user", "item"], how="anti")
+    frames = []
+    for (user,), items in open_items.group_by("user", maintain_order=True):
+        known = truth.filter(user=user)
+        for grades in itertools.product([None, *range(top + 1)], repeat=items.height):
+            given = items.select("user", "item").with_columns(
+                relevance=pl.Series(grades, dtype=pl.Int64)
+            )
+            given = given.drop_nulls()
+            kept = known.join(given, on=["user", "item"], how="anti")
+            world = pl.concat([kept, given]).with_columns(world=pl.lit(next(number)))
+            frames.append(world)
+    return pl.concat(frames)
+
+
+@pytest.mark.parametrize("options", [{}, {"undefined": 0.0}, {"relevant_at": 2}, {"depth": 3}])
+def test_bounds_are_the_extremes_over_all_judgments(options):
+    run, truth = _tables()
+    assert len(BOUNDED) > 60
+    got = run.rank.per_user(*BOUNDED, truth=truth, bounds=True, users="all", **options)
+    # the list is cut first: what is below is not open
+    worlds = _worlds(run.filter(pl.col("rank") <= options.get("depth", 9)), truth)
+    lists = worlds.select("user", "world").unique().join(run, on="user")
+    values = rf.per_user(lists, *BOUNDED, truth=worlds, by="world", users="all", **options)
+    values = pl.concat([values.drop("world"), got.select("user", *BOUNDED)])  # as it is, too
+    least = values.group_by("user").agg(pl.col([*BOUNDED]).min()).sort("user")
+    greatest = values.group_by("user").agg(pl.col([*BOUNDED]).max()).sort("user")
+    for label in BOUNDED:
+        defined = got[label].is_not_null()
+        for name, expected in (("low", least), ("high", greatest)):
+            bound = got[f"{label}_{name}"]
+            assert (bound.is_not_null() == defined).all(), label
+            assert ((bound - expected[label]).filter(defined).abs() < 1e-12).all(), (label, name)
+
+
+def test_whole_truths_bound_recall_by_its_closed_form():
+    """Low h/(R + z), high (h + a)/(R + a): a and z unjudged items above and below k."""
+    run, truth = _tables()
+    got = run.rank.per_user("recall@3", truth=truth, bounds=True).rows()
+    assert got[0] == (1, 1 / 2, 1 / 3, 3 / 4)  # h = 1, R = 2, a = 2 (b, c), z = 1 (e)
+
+
+def test_the_map_of_the_report_is_refused_and_its_scenarios_are_not_bounds():
+    run = pl.DataFrame({"user": [1] * 3, "item": ["a", "b", "c"], "rank": [1, 2, 3]})
+    truth = pl.DataFrame({"user": [1], "item": ["a"]})
+    with pytest.raises(ValueError, match="metric 'map': no bounds are proven for it"):
+        run.rank.evaluate("map", truth=truth, bounds=True)
+    got = run.rank.evaluate("map", truth=truth, scenarios=True)
+    assert got.row(0) == (1, 1.0, 1.0, 1.0)
+    either = pl.DataFrame({"user": [1, 1], "item": ["a", "c"]})
+    assert run.rank.evaluate("map", truth=either)["map"].item() == pytest.approx(5 / 6)

@@ -175,7 +175,7 @@ CALLS = {
         relevant_at=2,
         undefined=0.0,
     ),
-    "bounds": lambda run, truth: rf.per_user(run, "ndcg@10", truth=truth, bounds=True),
+    "bounds": lambda run, truth: rf.per_user(run, "recall@10", truth=truth, bounds=True),
     "judge": lambda run, truth: rf.relevant(rf.judge(run, truth)),
     "with_rank": lambda run, truth: rf.with_rank(run, ties="expected"),
     "check": lambda run, truth: rf.check(run, truth=truth),

@@ -45,12 +45,12 @@ def test_the_parts_differ():
 
 
 @pytest.mark.parametrize("by", [[], ["model"]])
-@pytest.mark.parametrize("options", [{}, {"bounds": True, "users": "all"}, {"judged_only": True}])
+@pytest.mark.parametrize("options", [{}, {"scenarios": True, "users": "all"}, {"judged_only": True}])
 def test_parts_add_up_to_the_whole(by, options):
     run = RUN if by else A
-    bounds = options.get("bounds", False)
-    rest = {name: value for name, value in options.items() if name != "bounds"}
-    asked = {"by": by, "bounds": bounds, "options": rest}
+    scenarios = options.get("scenarios", False)
+    rest = {name: value for name, value in options.items() if name != "scenarios"}
+    asked = {"by": by, "scenarios": scenarios, "options": rest}
     got = pl.concat(
         values_of(*part, metrics=METRICS, **asked).collect() for part in parts(run, TRUTH)
     )
@@ -72,7 +72,7 @@ def test_means_of_what_is_no_number_of_ours():
         pl.len().cast(pl.UInt8).alias("rows") * 20,
         pl.lit(None).alias("nothing"),
     ]
-    options = {"by": [], "bounds": False, "options": {}}
+    options = {"by": [], "options": {}}
     sums = [sums_of(*part, metrics=metrics, **options).collect() for part in parts(A, TRUTH)]
     plan = plan_values(A.clear(), metrics, per_user=False, truth=TRUTH.clear(), by=[])
     expected = rf.evaluate(A, *metrics, truth=TRUTH)
@@ -87,7 +87,7 @@ def test_subtopics_are_of_a_user():
     split = [expr for expr in EVERY_METRIC.values() if reads_subtopics(expr)]
     assert split
     metrics = list({expr.meta.output_name(): expr for expr in [*split, *METRICS]}.values())
-    options = {"metrics": metrics, "by": [], "bounds": False, "options": {}}
+    options = {"metrics": metrics, "by": [], "options": {}}
     got = pl.concat(values_of(*part, **options).collect() for part in parts(A, truth))
     assert_same(got.sort("user"), rf.per_user(A, *metrics, truth=truth))
 

@@ -60,12 +60,21 @@ def values_of(
     *,
     metrics: Sequence[Metric],
     by: str | Sequence[str],
-    bounds: bool,
     options: Options,
+    bounds: bool = False,
+    scenarios: bool = False,
 ) -> pl.LazyFrame:
     """Compute the metrics of some users."""
     plan = plan_values(
-        frame, metrics, per_user=True, truth=truth, by=by, whole=whole, bounds=bounds, **options
+        frame,
+        metrics,
+        per_user=True,
+        truth=truth,
+        by=by,
+        whole=whole,
+        bounds=bounds,
+        scenarios=scenarios,
+        **options,
     )
     return plan.guarded()
 
@@ -104,11 +113,21 @@ def sums_of(
     *,
     metrics: Sequence[Metric],
     by: str | Sequence[str],
-    bounds: bool,
     options: Options,
+    bounds: bool = False,
+    scenarios: bool = False,
 ) -> pl.LazyFrame:
     """Add up the metrics of some users, for ``means_of`` to add up all."""
-    plan = plan_means(frame, metrics, truth=truth, by=by, whole=whole, bounds=bounds, **options)
+    plan = plan_means(
+        frame,
+        metrics,
+        truth=truth,
+        by=by,
+        whole=whole,
+        bounds=bounds,
+        scenarios=scenarios,
+        **options,
+    )
     types = plan.values.collect_schema()
     sums = [
         column

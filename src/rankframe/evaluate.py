@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args
 
@@ -26,7 +26,17 @@ from rankframe.checks import (
     watch,
 )
 from rankframe.errors import RankingDataError
-from rankframe.labels import Asked, Defaults, Metric, ask_all, check_names, in_ties, is_number
+from rankframe.labels import (
+    INNER,
+    Asked,
+    Defaults,
+    Metric,
+    ask_all,
+    check_names,
+    extremes_of,
+    in_ties,
+    is_number,
+)
 from rankframe.table import (
     Street,
     enter_street,
@@ -70,6 +80,7 @@ def per_user(
     judged_only: bool = False,
     depth: int | None = None,
     bounds: bool = False,
+    scenarios: bool = False,
     defaults: Defaults | None = None,
     single_precision: bool = False,
     **columns: Unpack[Columns],
@@ -105,11 +116,15 @@ def per_user(
     depth
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
     bounds
-        Add ``<metric>_low`` and ``<metric>_high``: the metric if all unjudged items of the list
-        (and those of negative grade) are judged not relevant, and if all are judged of the top
-        grade of the truth, the lesser first; null where one of them is undefined. The gap is what
-        the missing judgments leave open; a measure that compares with R, such as recall, may lie
-        outside when only some of them are relevant. Diversity measures refuse.
+        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that judgments
+        of the unjudged items of the list (and of those of negative grade) can give, whichever of
+        them are judged, with any grade up to the highest of the truth; null where the metric is.
+        Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have bounds; a metric without a
+        proven form raises.
+    scenarios
+        Add ``<metric>_if_none`` and ``<metric>_if_all``, for any metric but those of diversity: its
+        value if all of these items are judged not relevant, and if all have the highest grade of
+        the truth; null where one of the two is undefined. Other judgments may give values outside.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
         ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
@@ -159,6 +174,7 @@ def per_user(
         judged_only=judged_only,
         depth=depth,
         bounds=bounds,
+        scenarios=scenarios,
         defaults=defaults,
         single_precision=single_precision,
         **columns,
@@ -179,6 +195,7 @@ def evaluate(
     judged_only: bool = False,
     depth: int | None = None,
     bounds: bool = False,
+    scenarios: bool = False,
     defaults: Defaults | None = None,
     single_precision: bool = False,
     **columns: Unpack[Columns],
@@ -218,11 +235,15 @@ def evaluate(
     depth
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
     bounds
-        Add ``<metric>_low`` and ``<metric>_high``: the metric if all unjudged items of the list
-        (and those of negative grade) are judged not relevant, and if all are judged of the top
-        grade of the truth, the lesser first; null where one of them is undefined. The gap is what
-        the missing judgments leave open; a measure that compares with R, such as recall, may lie
-        outside when only some of them are relevant. Diversity measures refuse.
+        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that judgments
+        of the unjudged items of the list (and of those of negative grade) can give, whichever of
+        them are judged, with any grade up to the highest of the truth; null where the metric is.
+        Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have bounds; a metric without a
+        proven form raises.
+    scenarios
+        Add ``<metric>_if_none`` and ``<metric>_if_all``, for any metric but those of diversity: its
+        value if all of these items are judged not relevant, and if all have the highest grade of
+        the truth; null where one of the two is undefined. Other judgments may give values outside.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
         ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
@@ -272,6 +293,7 @@ def evaluate(
         judged_only=judged_only,
         depth=depth,
         bounds=bounds,
+        scenarios=scenarios,
         defaults=defaults,
         single_precision=single_precision,
         **columns,
@@ -330,13 +352,20 @@ def plan_values(
     judged_only: bool = False,
     depth: int | None = None,
     bounds: bool = False,
+    scenarios: bool = False,
     defaults: Defaults | None = None,
     single_precision: bool = False,
     **columns: Unpack[Columns],
 ) -> Plan:
     """Plan the values of every user; ``per_user=False`` takes geometric means, too."""
     asked = ask_all(metrics, per_user=per_user, defaults=defaults)
-    _check_options(users, undefined, judged_only, bounds, single_precision)
+    flags = {
+        "judged_only": judged_only,
+        "bounds": bounds,
+        "scenarios": scenarios,
+        "single_precision": single_precision,
+    }
+    _check_options(users, undefined, flags)
     street = enter_street(
         frame,
         truth,
@@ -347,18 +376,27 @@ def plan_values(
         whole=whole,
     )
     _check_users(users, segments_of_truth(frame, street))
+    if bounds and judged_only:
+        msg = "bounds=True: judged_only=True drops the unjudged items, so ask for one of the two"
+        raise ValueError(msg)
+    if bounds and undefined:
+        msg = (
+            f"bounds=True: no bounds are proven with undefined={undefined!r}; it must be None or 0"
+        )
+        raise ValueError(msg)
+    extremes = [_worlds_of(one, tied=street.tied) for one in asked] if bounds else []
     if street.tied:
         asked = in_ties(asked, metrics, defaults=defaults)
-    return _planned(
-        street,
-        asked,
-        bounds=bounds,
-        judged_only=judged_only,
-        users=users,
-        undefined=undefined,
-        relevant_at=relevant_at,
-        depth=depth,
-    )
+    options: _Options = {
+        "users": users,
+        "undefined": undefined,
+        "relevant_at": relevant_at,
+        "depth": depth,
+    }
+    plan = _plan(street, asked, judged_only=judged_only, **options)
+    if not (bounds or scenarios):
+        return plan
+    return _with_worlds(plan, extremes, scenarios=scenarios, **options)
 
 
 def plan_means(
@@ -369,6 +407,7 @@ def plan_means(
     by: str | Sequence[str],
     total: bool = False,
     bounds: bool = False,
+    scenarios: bool = False,
     whole: Whole | None = None,
     **options: Unpack[Options],
 ) -> Plan:
@@ -380,6 +419,7 @@ def plan_means(
         truth=truth,
         by=by,
         bounds=bounds,
+        scenarios=scenarios,
         whole=whole,
         **options,
     )
@@ -457,58 +497,98 @@ class _Options(TypedDict):
     depth: int | None
 
 
-def _planned(
-    street: Street,
-    asked: list[Asked],
+class _World(NamedTuple):
+    """Which of the unjudged items of the lists are relevant: those down to k, those below."""
+
+    inside: bool
+    below: bool
+    k: int | None = None
+
+
+_NONE, _ALL = _World(inside=False, below=False), _World(inside=True, below=True)
+
+
+def _worlds_of(asked: Asked, *, tied: bool) -> tuple[_World, _World]:
+    """Name the judgments that make a metric least and greatest, in either order."""
+    kind, k = extremes_of(asked.expr)
+    if kind == "none or all":
+        return _NONE, _ALL
+    if kind == "above or below k" and not tied:
+        inside, below = _World(inside=True, below=False, k=k), _World(inside=False, below=True, k=k)
+        return (_NONE, _ALL) if k is None else (below, inside)
+    under = " under ties" if kind and tied else ""
+    msg = (
+        f"metric {asked.name!r}: no bounds are proven for it{under}; scenarios=True gives its "
+        "values if none and if all of the unjudged items are relevant"
+    )
+    raise ValueError(msg)
+
+
+def _with_worlds(
+    plan: Plan,
+    extremes: Sequence[tuple[_World, _World]],
     *,
-    bounds: bool,
-    judged_only: bool,
+    scenarios: bool,
     **options: Unpack[_Options],
 ) -> Plan:
-    """Plan the metrics, and with ``bounds`` their least and greatest value."""
-    plan = _plan(street, asked, judged_only=judged_only, **options)
-    if not bounds:
-        return plan
-    keys = street.tables[0].keys
-    _check_numeric(plan.values, asked)
-    for one in asked:
+    """Add what metrics are under other judgments of the unjudged items."""
+    keys, street = plan.keys, plan.street
+    for one in plan.asked:
         if street.has_subtopics and reads_subtopics(one.expr):
-            msg = f"metric {one.name!r}: no bounds, an unjudged item may be of any subtopics"
+            msg = f"metric {one.name!r}: an unjudged item may be of any subtopics, so it has no "
+            msg += "bounds and no scenarios"
             raise ValueError(msg)
-    worst = _judged_as(street, pl.lit(0))
-    best = _judged_as(street, top_grade(street))
-    low, high = (_plan(each, asked, judged_only=False, **options) for each in (worst, best))
-    joined = plan.values
-    for scenario, other in (("low", low), ("high", high)):
-        named = {one.name: f"{one.name}_{scenario}" for one in asked}
-        joined = joined.join(other.values.rename(named), on=keys, how="left")
     columns: list[pl.Expr] = []
-    expanded: list[Asked] = []
-    for one in asked:
-        least, greatest = f"{one.name}_low", f"{one.name}_high"
-        # null unless both are defined: their means must be over the same users
-        both = pl.when(pl.col(least).is_not_null(), pl.col(greatest).is_not_null())
-        columns += [
-            pl.col(one.name),
-            both.then(pl.min_horizontal(least, greatest)).alias(least),
-            both.then(pl.max_horizontal(least, greatest)).alias(greatest),
-        ]
-        expanded += [one._replace(name=name) for name in (one.name, least, greatest)]
-    check_names(expanded, keys)
+    asked: list[Asked] = []
+    read: dict[_World, list[Asked]] = {}
+    for place, one in enumerate(plan.asked):
+        made = {one.name: pl.col(one.name)}
+        if extremes:
+            pair = [_in_world(world, one) for world in extremes[place]]
+            defined = pl.when(pl.col(one.name).is_not_null())
+            made[f"{one.name}_low"] = defined.then(pl.min_horizontal(one.name, *pair))
+            made[f"{one.name}_high"] = defined.then(pl.max_horizontal(one.name, *pair))
+        if scenarios:
+            pair = [_in_world(world, one) for world in (_NONE, _ALL)]
+            # null unless both are defined: their means must be over the same users
+            both = pl.when(*(pl.col(name).is_not_null() for name in pair))
+            made[f"{one.name}_if_none"], made[f"{one.name}_if_all"] = map(both.then, pair)
+        for world in {*(extremes[place] if extremes else ()), *((_NONE, _ALL) * scenarios)}:
+            read.setdefault(world, []).append(one)
+        columns += [value.alias(name) for name, value in made.items()]
+        asked += [one._replace(name=name) for name in made]
+    check_names(asked, keys)
+    values, others = plan.values, list[Plan]()
+    for world, some in read.items():
+        other = _plan(
+            _judged_in(world, street, options["depth"]), some, judged_only=False, **options
+        )
+        named = {one.name: _in_world(world, one) for one in some}
+        values = values.join(other.values.rename(named), on=keys, how="left")
+        others.append(other)
 
     def explain() -> None:
-        for each in (plan, low, high):
+        for each in (plan, *others):
             each.explain()
 
-    flags = [*plan.flags, *low.flags, *high.flags]
-    return Plan(street, expanded, joined.select(*keys, *columns), flags, explain)
+    flags = [flag for each in (plan, *others) for flag in each.flags]
+    return Plan(street, asked, values.select(*keys, *columns), flags, explain)
 
 
-def _judged_as(street: Street, verdict: pl.Expr) -> Street:
-    """Give all unjudged items of the lists one grade."""
-    grade = pl.col("relevance")
-    unjudged = pl.col("rank").is_not_null() & ~(grade >= 0).fill_null(value=False)
-    filled = pl.when(unjudged).then(verdict).otherwise(grade).alias("relevance")
+def _in_world(world: _World, asked: Asked) -> str:
+    """Name the column of a metric in another world."""
+    return f"{INNER}{world.inside}_{world.below}_{world.k}_{asked.name}"
+
+
+def _judged_in(world: _World, street: Street, depth: int | None) -> Street:
+    """Give the unjudged items of the lists the highest grade, or 0."""
+    grade, rank = pl.col("relevance"), pl.col("rank")
+    listed = rank.is_not_null() if depth is None else (rank <= depth)
+    unjudged = listed & ~(grade >= 0).fill_null(value=False)
+    inside = pl.lit(value=True) if world.k is None else rank <= world.k
+    top = top_grade(street)
+    given = pl.when(inside).then(top if world.inside else 0).otherwise(top if world.below else 0)
+    filled = pl.when(unjudged).then(given).otherwise(grade).alias("relevance")
     judged = street.judged.with_columns(filled)
     if not street.has_subtopics:
         return street._replace(judged=judged, items=judged)
@@ -610,12 +690,9 @@ def _groups(street: Street, names: Sequence[str]) -> pl.LazyFrame:
     return pl.concat([street.run.select(names), street.truth.select(names)]).unique()
 
 
-def _check_options(
-    users: object, undefined: object, judged_only: object, bounds: object, single_precision: object
-) -> None:
-    check_flag("judged_only", judged_only)
-    check_flag("bounds", bounds)
-    check_flag("single_precision", single_precision)
+def _check_options(users: object, undefined: object, flags: Mapping[str, object]) -> None:
+    for name, flag in flags.items():
+        check_flag(name, flag)
     if users not in get_args(Users):
         msg = f"users must be one of {', '.join(map(repr, get_args(Users)))}, not {users!r}"
         raise ValueError(msg)

@@ -34,6 +34,10 @@ Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, fl
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]
 Signed: TypeAlias = Annotated[float, "of any sign"]
+#: Which judgments of the unjudged items make a metric least and greatest: none or all of them are
+#: relevant; or those below k alone, and those above alone. It must not fall as more of the list's
+#: items (down to k) are relevant: then 0 for a user without one, ``undefined=0``, is least as well.
+Extremes: TypeAlias = Literal["none or all", "above or below k"]
 Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 #: What the names of columns that come and go inside begin with.
@@ -90,6 +94,7 @@ class Entry(NamedTuple):
     plain: str
     over_users: Aggregate
     aliases: tuple[tuple[str, Alias], ...]
+    extremes: Extremes | Callable[..., Extremes | None] | None = None
 
 
 METRICS: dict[str, MetricFunction] = {}
@@ -106,11 +111,12 @@ def labelled(
     plain: str | None = None,
     aliases: Mapping[str, Alias] | None = None,
     over_users: Aggregate = MEAN,
+    extremes: Extremes | Callable[..., Extremes | None] | None = None,
 ) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
     """Make a function a metric called ``label`` (``plain`` when every option has its default).
 
     ``aliases`` maps other spellings to labels; ``{}`` stands for a number in both, ``{*}`` for
-    anything.
+    anything. ``extremes`` says where its bounds are, or makes that of the options; None: not known.
     """
 
     def decorate(function: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
@@ -119,7 +125,7 @@ def labelled(
             options = _checked(function, args, kwargs)
             return function(**options).alias(_canonical(entry, options))  # type: ignore[call-arg]
 
-        entry = _register(metric_function, label, plain, aliases, over_users)
+        entry = _register(metric_function, label, plain, aliases, over_users, extremes)
         METRICS[function.__name__] = metric_function
         return metric_function
 
@@ -288,6 +294,18 @@ def cut_off(metric: pl.Expr) -> int | None:
     return int(found[1]["k"])
 
 
+def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
+    """Give the judgments that bound a metric of ours, None if none are proven, and its cut-off."""
+    label = _label_of(metric)
+    found = None if label is None else _find(label)
+    if label is None or found is None:
+        return None, None
+    entry, parts = found
+    options = _checked(entry.function, (), _read_options(label, entry, parts))
+    extremes = entry.extremes(**options) if callable(entry.extremes) else entry.extremes
+    return extremes, options.get("k")
+
+
 def every_entry() -> list[Entry]:
     """Give each metric once, in the order of its family."""
     return list(dict.fromkeys(_ENTRIES.values()))
@@ -312,6 +330,16 @@ def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
     if found is None:
         raise ValueError(_unknown(label))
     entry, parts = found
+    options = _read_options(label, entry, parts)
+    try:
+        return entry.function(**_with_defaults(entry, defaults, options))  # type: ignore[no-any-return]
+    except TypeError as error:  # a cut-off or parameter that the label leaves out
+        msg = f"metric {label!r}: {error}"
+        raise ValueError(msg) from None
+
+
+def _read_options(label: str, entry: Entry, parts: re.Match[str]) -> dict[str, Any]:
+    """Read the parameters that a label gives."""
     parameters = _signature(entry.function).parameters
     options: dict[str, Any] = {}
     if parts["k"] is not None:
@@ -329,11 +357,7 @@ def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
             msg = f"metric {label!r}: unknown parameter {name!r}; {entry.label} takes {takes}"
             raise ValueError(msg)
         options[name] = _read(label, name, text, parameters[name].annotation)
-    try:
-        return entry.function(**_with_defaults(entry, defaults, options))  # type: ignore[no-any-return]
-    except TypeError as error:  # a cut-off or parameter that the label leaves out
-        msg = f"metric {label!r}: {error}"
-        raise ValueError(msg) from None
+    return options
 
 
 def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -537,9 +561,10 @@ def _register(
     plain: str | None = None,
     aliases: Mapping[str, Alias] | None = None,
     over_users: Aggregate = MEAN,
+    extremes: Extremes | Callable[..., Extremes | None] | None = None,
 ) -> Entry:
     known = tuple((aliases or {}).items())
-    entry = Entry(function, label, plain or label, over_users, known)
+    entry = Entry(function, label, plain or label, over_users, known, extremes)
     _ENTRIES[label] = _ENTRIES[entry.plain] = entry
     _ENTRIES.setdefault(function.__name__, entry)  # the function's name is read as a label, too
     _ENTRIES.setdefault(function.__name__.removesuffix("_at"), entry)

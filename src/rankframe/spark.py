@@ -156,6 +156,7 @@ def per_user(
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
     bounds: bool = False,
+    scenarios: bool = False,
     partitions: int | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
@@ -174,6 +175,8 @@ def per_user(
         Columns that split the run into separate lists, such as model, fold or day.
     bounds
         Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.per_user``.
+    scenarios
+        Add ``<metric>_if_none`` and ``<metric>_if_all``, as in ``rf.per_user``.
     partitions
         Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
     **options
@@ -212,11 +215,13 @@ def per_user(
     |   2|0.0|  0.0|
     +----+---+-----+
     """
-    plans = functools.partial(plan_values, per_user=True, bounds=bounds)
+    plans = functools.partial(plan_values, per_user=True, bounds=bounds, scenarios=scenarios)
     sides, plan = _planned(frame, truth, metrics, by, options, plans)
     _check_whole(sides)
-    compute = functools.partial(values_of, metrics=metrics, by=by, bounds=bounds, options=options)
-    needs = needs_of(plan, options, bounds=bounds)
+    compute = functools.partial(
+        values_of, metrics=metrics, by=by, options=options, bounds=bounds, scenarios=scenarios
+    )
+    needs = needs_of(plan, options, bounds=bounds or scenarios)
     # of a truth of Spark that is read again later, nothing says that it has the same rows then
     few = None if truth is None or isinstance(truth, DataFrame) else _few(sides, needs)
     narrow = _narrowed(sides, few.judgments) if few else sides
@@ -231,6 +236,7 @@ def evaluate(
     by: str | Sequence[str] = (),
     total: bool = False,
     bounds: bool = False,
+    scenarios: bool = False,
     partitions: int | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
@@ -251,6 +257,8 @@ def evaluate(
         Add the row of all users, as in ``rf.evaluate``.
     bounds
         Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.evaluate``.
+    scenarios
+        Add ``<metric>_if_none`` and ``<metric>_if_all``, as in ``rf.evaluate``.
     partitions
         Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``, or for a
         small truth fewer.
@@ -287,10 +295,12 @@ def evaluate(
     |    2|0.25|     0.5|
     +-----+----+--------+
     """
-    plans = functools.partial(plan_means, total=total, bounds=bounds)
+    plans = functools.partial(plan_means, total=total, bounds=bounds, scenarios=scenarios)
     sides, plan = _planned(frame, truth, metrics, by, options, plans)
-    compute = functools.partial(sums_of, metrics=metrics, by=by, bounds=bounds, options=options)
-    needs = needs_of(plan, options, bounds=bounds)
+    compute = functools.partial(
+        sums_of, metrics=metrics, by=by, options=options, bounds=bounds, scenarios=scenarios
+    )
+    needs = needs_of(plan, options, bounds=bounds or scenarios)
     with plain_errors(), _read_once(sides, partitions, needs) as (narrow, number):
         parts = _collected(_computed(sides, compute, number, needs, narrow))
     if not is_proved(parts):

@@ -5,8 +5,8 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.labels import Aggregate, Gain, Mean, labelled, labelled_mean
-from rankframe.metrics.gains import discount, divided, gain_of
+from rankframe.labels import Aggregate, Extremes, Gain, Mean, labelled, labelled_mean
+from rankframe.metrics.gains import discount, divided, gain_of, is_rising
 from rankframe.metrics.words import (
     R,
     any_within,
@@ -61,8 +61,25 @@ def _trec_gains(pairs: str) -> str:
     return f"ndcg(gain={pairs.replace('=', ':').replace(',', ';')})"
 
 
+def _of_shares(k: int | None, divide_by: str) -> Extremes:  # noqa: ARG001
+    return "above or below k" if divide_by in ("relevant", "attainable") else "none or all"
+
+
+def _of_average_precision(k: int | None, divide_by: str) -> Extremes | None:  # noqa: ARG001
+    return "none or all" if divide_by == "k" else None
+
+
+def _of_gains(gain: Gain, **_: object) -> Extremes | None:
+    return "none or all" if is_rising(gain) else None
+
+
+def _of_ndcg(k: int | None, gain: Gain, ideal: str, **_: object) -> Extremes | None:
+    return _of_gains(gain) if ideal == "perfect" and k is not None else None
+
+
 @labelled(
     "precision",
+    extremes=_of_shares,
     aliases={
         "p": "precision",
         "P_{}": "precision@{}",
@@ -116,7 +133,11 @@ def precision_at(
     return where_relevant(divided(found(k), k))
 
 
-@labelled("recall", aliases={"r": "recall", "recall_{}": "recall@{}", "set_recall": "recall"})
+@labelled(
+    "recall",
+    aliases={"r": "recall", "recall_{}": "recall@{}", "set_recall": "recall"},
+    extremes=_of_shares,
+)
 def recall_at(
     k: int | None = None, *, divide_by: Literal["relevant", "attainable"] = "relevant"
 ) -> pl.Expr:
@@ -159,6 +180,7 @@ def recall_at(
 @labelled(
     "f",
     plain="f1",
+    extremes="above or below k",
     aliases={
         "f{}": "f(beta={})",
         "f{}@{}": "f(beta={})@{}",
@@ -241,7 +263,11 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     return where_relevant(1 - _f(k, beta))
 
 
-@labelled("hit", aliases={"hit_rate": "hit", "hr": "hit", "success": "hit", "success_{}": "hit@{}"})
+@labelled(
+    "hit",
+    aliases={"hit_rate": "hit", "hr": "hit", "success": "hit", "success_{}": "hit@{}"},
+    extremes="none or all",
+)
 def hit_at(k: int | None = None) -> pl.Expr:
     """
     Hit: 1 if a relevant item is among the first k, else 0; its mean is the hit rate.
@@ -276,7 +302,7 @@ def hit_at(k: int | None = None) -> pl.Expr:
     return where_relevant(any_within(k))
 
 
-@labelled("ap", aliases={"map": "ap", "map_cut_{}": "ap@{}"})
+@labelled("ap", aliases={"map": "ap", "map_cut_{}": "ap@{}"}, extremes=_of_average_precision)
 def average_precision(
     k: int | None = None,
     *,
@@ -330,7 +356,7 @@ def average_precision(
     return where_relevant(share(precisions(k), divisor[divide_by]()))
 
 
-@labelled("rr", aliases={"mrr": "rr", "recip_rank": "rr"})
+@labelled("rr", aliases={"mrr": "rr", "recip_rank": "rr"}, extremes="none or all")
 def reciprocal_rank(k: int | None = None) -> pl.Expr:
     """
     Reciprocal rank: 1 / rank of the first relevant item, 0 if none is among the first k.
@@ -366,7 +392,7 @@ def reciprocal_rank(k: int | None = None) -> pl.Expr:
     return where_relevant(first_reciprocal(k))
 
 
-@labelled("cg")
+@labelled("cg", extremes=_of_gains)
 def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     """
     Cumulated gain: Σ gain over the items at rank ≤ k.
@@ -406,7 +432,7 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     return gain_sum(gain, chance_within(k))
 
 
-@labelled("dcg")
+@labelled("dcg", extremes=_of_gains)
 def dcg_at(k: int | None = None, *, gain: Gain = "linear", base: float | None = None) -> pl.Expr:
     """
     Discounted cumulated gain: Σ gain / log2(rank + 1) over the items at rank ≤ k.
@@ -451,7 +477,11 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear", base: float | None = 
     return gain_sum(gain, discount_within(k, base))
 
 
-@labelled("ndcg", aliases={"ndcg_cut_{}": "ndcg@{}", "ndcg.{*}": _trec_gains})
+@labelled(
+    "ndcg",
+    aliases={"ndcg_cut_{}": "ndcg@{}", "ndcg.{*}": _trec_gains},
+    extremes=_of_ndcg,
+)
 def ndcg_at(
     k: int | None = None,
     *,
@@ -560,7 +590,7 @@ def r_precision(*, multiple: float = 1) -> pl.Expr:
     return where_relevant(share(found(last), last.max()))
 
 
-@labelled("attainable_precision")
+@labelled("attainable_precision", extremes="none or all")
 def attainable_precision_at(k: int) -> pl.Expr:
     """
     Attainable precision: min(1, R/k), the best precision@k that this user's R allows.

@@ -26,6 +26,14 @@ def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
     return mapped
 
 
+def is_rising(gain: Gain) -> bool:
+    """Whether no item is worth less than one of a lower grade, and 0 at grade 0."""
+    if isinstance(gain, str):
+        return True
+    gains = [gain[grade] for grade in sorted(gain)]
+    return gains == sorted(gains) and all(not gain[grade] for grade in gain if grade <= 0)
+
+
 def divided(part: pl.Expr, whole: pl.Expr | float) -> pl.Expr:
     """Part / whole, to the last bit also where the whole is a number."""
     # Polars multiplies by the reciprocal of a literal: 3 hits of 10 would be 0.30000000000000004

@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-@labelled("err")
+@labelled("err", extremes="none or all")
 def err_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     """
     Expected reciprocal rank: Σ stop / rank · Π (1 − stop) over the items above, at rank ≤ k.
@@ -336,7 +336,7 @@ def graded_average_precision(k: int | None = None, *, gain: Gain = "linear") -> 
     return pl.when(gains.sum() != 0).then(ratio.clip(upper_bound=1))
 
 
-@labelled("insq")
+@labelled("insq", extremes="none or all")
 def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None = None) -> pl.Expr:
     """
     INSQ: Σ u / (rank − 1 + 2T)² over the items at rank ≤ k / Σ 1 / (i − 1 + 2T)² over i = 1 … k.
@@ -446,7 +446,7 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     return _share_of_reading(_over_list(useful * reached, k, useful) / whole)
 
 
-@labelled("judged")
+@labelled("judged", extremes="none or all")
 def judged_at(k: int) -> pl.Expr:
     """
     Judged: the share of the first min(k, n) items that have a judgment, of any grade.

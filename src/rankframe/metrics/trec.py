@@ -4,7 +4,7 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.labels import SUM, Aggregate, Mean, Signed, labelled, labelled_mean
+from rankframe.labels import SUM, Aggregate, Extremes, Mean, Signed, labelled, labelled_mean
 from rankframe.metrics.core import ndcg_at
 from rankframe.metrics.gains import divided, gain_of
 from rankframe.metrics.words import (
@@ -309,7 +309,7 @@ def ndcg_at_levels() -> pl.Expr:
     return where_relevant((level_gains() + longer * ndcg_at()) / (levels + longer))
 
 
-@labelled("set_ap", aliases={"set_map": "set_ap"})
+@labelled("set_ap", aliases={"set_map": "set_ap"}, extremes="none or all")
 def set_average_precision() -> pl.Expr:
     """
     Unranked AP: precision times recall of the whole list, hits² / (n·R).
@@ -338,6 +338,7 @@ def set_average_precision() -> pl.Expr:
 @labelled(
     "utility",
     aliases={"utility.{},{},{},{}": "utility(relevant={}, nonrelevant={}, missed={}, rest={})"},
+    extremes="none or all",
 )
 def utility(
     relevant: Signed = 1,
@@ -407,7 +408,11 @@ def yaap() -> pl.Expr:
     return where_relevant(((1 + precisions) / (1 + R - precisions)).log())
 
 
-@labelled("rbp")
+def _of_rbp(gain: str, divide_by: str, **_: object) -> Extremes | None:
+    return "none or all" if gain != "user" and divide_by == "one" else None
+
+
+@labelled("rbp", extremes=_of_rbp)
 def rank_biased_precision(
     p: float = 0.8,
     *,
@@ -552,7 +557,12 @@ def unjudged_at(k: int) -> pl.Expr:
     return divided(listed(k) - count_within(judged, k), k)
 
 
-@labelled("num_retrieved", aliases={"num_ret": "num_retrieved"}, over_users=SUM)
+@labelled(
+    "num_retrieved",
+    aliases={"num_ret": "num_retrieved"},
+    over_users=SUM,
+    extremes="none or all",
+)
 def num_retrieved() -> pl.Expr:
     """
     Number of items retrieved; over users, their sum.
@@ -577,7 +587,12 @@ def num_retrieved() -> pl.Expr:
     return _listed
 
 
-@labelled("num_relevant", aliases={"num_rel": "num_relevant"}, over_users=SUM)
+@labelled(
+    "num_relevant",
+    aliases={"num_rel": "num_relevant"},
+    over_users=SUM,
+    extremes="none or all",
+)
 def num_relevant() -> pl.Expr:
     """
     Number of relevant items, R; over users, their sum.
@@ -602,7 +617,7 @@ def num_relevant() -> pl.Expr:
     return R
 
 
-@labelled("num_hits", aliases={"num_rel_ret": "num_hits"}, over_users=SUM)
+@labelled("num_hits", aliases={"num_rel_ret": "num_hits"}, over_users=SUM, extremes="none or all")
 def num_hits() -> pl.Expr:
     """
     Number of relevant items retrieved; over users, their sum.
@@ -631,6 +646,7 @@ def num_hits() -> pl.Expr:
     "num_nonrelevant",
     aliases={"num_nonrel_judged_ret": "num_nonrelevant"},
     over_users=SUM,
+    extremes="none or all",
 )
 def num_nonrelevant() -> pl.Expr:
     """
