@@ -1,8 +1,12 @@
 """The command: formats in and out, and one line on stderr for bad input."""
 
+import gzip
+import io
 import json
+import os
 import subprocess
 import sys
+import threading
 
 import polars as pl
 import pytest
@@ -147,7 +151,27 @@ def test_the_demo_is_the_articles_example(capsys):
         ("empty.csv truth.parquet -m map", "empty.csv: empty CSV"),
         ("header.csv truth.parquet -m map", "header.csv: it is empty"),
         ("run.parquet truth.parquet -m map --format csv", "run: no column 'user' for user"),
-        (". truth.parquet -m map", ".: no such file"),
+        (". truth.parquet -m map", ".: it is a directory, not a file"),
+        ("run.parquet folder.csv -m map", "folder.csv: it is a directory, not a file"),
+        ("empty.arrow truth.parquet -m map", "empty.arrow: "),
+        ("run.data truth.parquet -m map", "run.data: unknown suffix '.data'; say --format parq"),
+        ("- truth.parquet -m map", "<stdin>: no suffix names its format; say --format parquet|csv"),
+        ("run.parquet - -m map", "<stdin>: no suffix names its format; say --format parquet|csv"),
+        ("- - -m map --format csv", "<stdin>: two inputs cannot both be read from it; save it to"),
+        ("- truth.csv -m map --format csv", "<stdin>: empty CSV"),
+        ("run.arrow - -m map --format ipc", "<stdin>: "),
+        ("- good.qrels -m map --format trec", "run: it is empty"),
+        (
+            "run.csv truth.csv -m map --undefined 1e999",
+            "argument --undefined: '1e999' is not a fin",
+        ),
+        ("run.csv truth.csv -m map --undefined=-inf", "argument --undefined: '-inf' is not a fini"),
+        ("run.csv truth.csv -m map --undefined x", "argument --undefined: 'x' is not a finite num"),
+        ("run.csv truth.csv -m map --relevant-at nan", "argument --relevant-at: 'nan' is not a fi"),
+        ("run.csv truth.csv -m map --relevant-at 1e999", "argument --relevant-at: '1e999' is not"),
+        ("run.csv truth.csv -m map --depth 1e3", "argument --depth: invalid int value: '1e3'"),
+        (f"run.csv truth.csv -m map {{roles}} --depth {10**40}", "depth must be a whole number"),
+        ("pattern.csv truth.csv -m map --score ^s$", "run, column '^s$': polars reads this name"),
         ("short.run good.qrels -m map", "short.run, line 3: it is not of the form 'user Q0"),
         ("good.run bad.qrels -m map", "bad.qrels, line 2: it is not of the form 'user 0 item"),
     ],
@@ -155,6 +179,11 @@ def test_the_demo_is_the_articles_example(capsys):
 def test_bad_input_is_one_line_and_exit_code_2(files, capsys, monkeypatch, arguments, message):
     monkeypatch.chdir(files)
     pl.concat([RUN, RUN]).write_parquet(files / "double.parquet")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    (files / "folder.csv").mkdir()
+    (files / "run.data").write_text("")
+    (files / "empty.arrow").write_text("")
+    (files / "pattern.csv").write_text("user,item,^s$\n1,a,1\n")
     (files / "broken.parquet").write_text("nothing of the kind")
     (files / "broken.csv").write_text('user,item\n1,"')
     (files / "empty.csv").write_text("")
@@ -269,6 +298,10 @@ def test_runs_of_trec_are_compared_in_segments(tmp_path):
         ("a.csv b.csv t.csv -m rr --by day", "run: no column 'day' for by"),
         ("a.csv s.csv t.csv -m rr", "all runs must have a 'rank', or all only a 'score'"),
         ("a.csv none.csv t.csv -m rr", "none.csv: no such file"),
+        ("a.csv .. t.csv -m rr", "..: it is a directory, not a file"),
+        ("a.csv - - -m rr --format csv", "<stdin>: two inputs cannot both be read from it; save"),
+        ("a.csv b.csv t.csv -m rr --confidence 1e999", "argument --confidence: '1e999' is not a"),
+        (f"a.csv b.csv t.csv -m rr --seed {10**40}", "seed must be a whole number from 0, not 1"),
         ("a.csv b.csv t.csv -m gmap", "'gmap' is a mean over users, not a value of one user"),
     ],
 )
@@ -452,3 +485,334 @@ def test_out_is_none_of_the_inputs(tmp_path, capsys, verb):
         assert main([verb, *given, "-m", "ap", "--out", str(files[name])]) == 2
         assert "is one of the inputs" in capsys.readouterr().err
         assert files[name].read_bytes() == before
+
+
+# ------------------------------------------------------------------ standard input and pipes
+
+needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
+METRICS = ["-m", "ndcg@10", "-m", "map"]
+
+
+def evaluate_fed(fed, *arguments):
+    """Run the command with bytes in its standard input, which is a pipe."""
+    command = [sys.executable, "-m", "rankframe", *map(str, arguments)]
+    done = subprocess.run(command, input=fed, capture_output=True, timeout=120)
+    return done.returncode, done.stderr.decode()
+
+
+def fed(monkeypatch, data):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def packed_csv(frame, packing):
+    out = io.BytesIO()
+    frame.write_csv(out, compression=packing)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_standard_input_is_the_run_or_the_truth(files, monkeypatch, suffix):
+    form = {"arrow": "ipc"}.get(suffix, suffix)
+    out = files / "out.parquet"
+    for name in ("run", "truth"):
+        paths = [str(files / f"{one}.{suffix}") for one in ("run", "truth")]
+        fed(monkeypatch, (files / f"{name}.{suffix}").read_bytes())
+        paths[name == "truth"] = "-"
+        options = [*METRICS, *ROLES, "--by", "model", "--format", form, "--out", str(out)]
+        assert main(["evaluate", *paths, *options]) == 0
+        assert pl.read_parquet(out).equals(EXPECTED)
+        out.unlink()
+
+
+@pytest.mark.parametrize("packing", ["uncompressed", "gzip", "zstd"])
+def test_packed_text_in_standard_input(files, monkeypatch, packing):
+    run, truth, out = files / "run.csv", files / "truth.csv", files / "out.parquet"
+    options = [*METRICS, *ROLES, "--by", "model", "--format", "csv", "--out", str(out)]
+    fed(monkeypatch, packed_csv(RUN, packing))
+    assert main(["evaluate", "-", str(truth), *options]) == 0
+    assert pl.read_parquet(out).equals(EXPECTED)
+    fed(monkeypatch, packed_csv(TRUTH, packing))
+    assert main(["evaluate", str(run), "-", *options]) == 0
+    assert pl.read_parquet(out).equals(EXPECTED)
+    suffix = {"uncompressed": "", "gzip": ".gz", "zstd": ".zst"}[packing]
+    path = files / f"a.run{suffix}"
+    trec.write_run(RUN.filter(model="a").drop("model"), path, user="uid", item="sku")
+    trec.write_qrels(TRUTH, files / "a.qrels", user="uid", item="sku")
+    fed(monkeypatch, path.read_bytes())
+    options = [*METRICS, "--format", "trec", "--out", str(out)]
+    assert main(["evaluate", "-", str(files / "a.qrels"), *options]) == 0
+    expected = EXPECTED.filter(model="a").drop("model")
+    assert pl.read_parquet(out).row(0) == pytest.approx(expected.row(0))
+
+
+def test_a_run_in_a_pipe_is_read_whole(tmp_path):
+    users = 3_000  # of ten items: beyond every buffer
+    rows = [(f"100{user:04}", f"d{item}", item % 7) for user in range(users) for item in range(10)]
+    run = "".join(f"{user} Q0 {item} 1 {score} tag\n" for user, item, score in rows).encode()
+    (tmp_path / "a.run").write_bytes(run)
+    (tmp_path / "a.qrels").write_text("".join(f"{user} 0 d6 1\n" for user, item, _ in rows[::10]))
+    results = []
+    sources = [tmp_path / "a.run", "-"]
+    sources += ["/dev/stdin"] if os.path.exists("/dev/stdin") else []  # noqa: PTH110
+    for source in sources:
+        out = tmp_path / f"out{len(results)}.parquet"
+        given = [source, tmp_path / "a.qrels", "-m", "rr", "--per-user", "--format", "trec"]
+        for data in (run, gzip.compress(run)):
+            assert evaluate_fed(data, "evaluate", *given, "--out", out) == (0, "")
+            results.append(pl.read_parquet(out))
+    assert results[0].height == users
+    assert results[0]["rr"].unique().to_list() == [1.0]
+    assert all(result.equals(results[0]) for result in results)
+
+
+@needs_pipes
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_named_pipes_are_read(files, suffix):
+    form = {"arrow": "ipc"}.get(suffix, suffix)
+    out = files / "out.parquet"
+    for end, options in [("", ["--format", form]), (f".{suffix}", [])]:
+        pipes = [files / f"fifo_{name}{end}" for name in ("run", "truth")]
+        for pipe, name in zip(pipes, ("run", "truth"), strict=True):
+            os.mkfifo(pipe)
+            data = (files / f"{name}.{suffix}").read_bytes()
+            threading.Thread(target=pipe.write_bytes, args=(data,), daemon=True).start()
+        given = [*pipes, *METRICS, *ROLES, "--by", "model", *options, "--out", out]
+        assert evaluate_fed(b"", "evaluate", *given) == (0, "")
+        assert pl.read_parquet(out).equals(EXPECTED)
+        out.unlink()
+
+
+@needs_pipes
+def test_pipes_that_cannot_be_read(files, capsys):
+    pipe = files / "pipe"
+    os.mkfifo(pipe)
+    truth = str(files / "truth.csv")
+    assert main(["evaluate", str(pipe), truth, "-m", "map"]) == 2  # at once: it has no writer
+    assert f"{pipe}: no suffix names its format; say --format parq" in capsys.readouterr().err
+    assert main(["evaluate", str(pipe), str(pipe), "-m", "map", "--format", "csv"]) == 2
+    assert f"{pipe}: two inputs cannot both be read from it" in capsys.readouterr().err
+    code, told = evaluate_fed(b"1 Q0 a\n", "evaluate", "-", truth, "-m", "rr", "--format", "trec")
+    assert (code, told.count("\n")) == (2, 1)
+    assert told.startswith("rankframe: error: <stdin>, line 1: it is not of the form 'user Q0")
+    given = ["evaluate", "-", "/dev/stdin", "-m", "rr", "--format", "csv"]
+    code, told = evaluate_fed(b"", *given)
+    assert (code, told.count("\n")) == (2, 1)
+    assert "/dev/stdin: two inputs cannot both be read from it" in told
+
+
+@needs_pipes
+def test_standard_input_that_is_closed(files):
+    given = f"-m rankframe evaluate - {files}/truth.csv -m map --format csv"
+    command = f"{sys.executable} {given} <&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60)
+    assert done.stderr == b"rankframe: error: <stdin>: standard input is closed\n"
+    assert done.returncode == 2
+
+
+def test_a_file_called_minus_is_a_file(files, monkeypatch, capsys):
+    monkeypatch.chdir(files)
+    (files / "run.csv").rename(files / "-")
+    fed(monkeypatch, b"")
+    options = [*METRICS, *ROLES, "--by", "model", "--format", "csv", "--out", "out.parquet"]
+    assert main(["evaluate", "./-", "truth.csv", *options]) == 0
+    assert pl.read_parquet("out.parquet").equals(EXPECTED)
+    assert main(["evaluate", "-", "truth.csv", *options]) == 2
+    assert "<stdin>: empty CSV" in capsys.readouterr().err
+
+
+def test_a_run_of_standard_input_is_compared(files, monkeypatch):
+    first, out = RUN.filter(model="a").drop("model"), files / "out.parquet"
+    OTHER.write_csv(files / "other.csv")
+    fed(monkeypatch, first.write_csv().encode())
+    command = f"""compare - {files}/other.csv {files}/truth.csv -m map --baseline - --format csv
+        --resamples 99 --user uid --item sku --out {out}"""
+    assert main(command.split()) == 0
+    runs = {"-": first, "other": OTHER}
+    expected = rf.compare(
+        pl.concat(run.with_columns(model=pl.lit(name)) for name, run in runs.items()),
+        "map",
+        truth=TRUTH,
+        baseline="-",
+        resamples=99,
+        user="uid",
+        item="sku",
+    )
+    assert pl.read_parquet(out).equals(expected)
+
+
+@needs_pipes
+def test_out_is_not_the_file_in_standard_input(files):
+    run = files / "run.csv"
+    before = run.read_bytes()
+    given = ["evaluate", "-", files / "truth.csv", *METRICS, *ROLES, "--by", "model"]
+    command = [sys.executable, "-m", "rankframe", *map(str, given), "--format", "csv"]
+    with run.open("rb") as file:
+        done = subprocess.run(
+            [*command, "--out", str(run)], stdin=file, capture_output=True, timeout=60
+        )
+    assert b"is one of the inputs" in done.stderr
+    assert run.read_bytes() == before
+
+
+# ------------------------------------------------------------------ numbers in CSV
+
+LATE = 10_100  # later than polars looks to guess a type
+
+
+def late(value, *, before="0", header="user,item,score", row="{n},a,{value}"):
+    """Text of a CSV file in which only the last row has a value."""
+    rows = [row.format(n=n, value=before) for n in range(LATE)]
+    return "\n".join([header, *rows, row.format(n=LATE, value=value), ""])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+@pytest.mark.parametrize("value", ["9.5", "1e3", ".5", "+7.25", " 2.5 ", '"3.5"'])
+def test_a_fraction_may_come_late(tmp_path, suffix, value):
+    both = (suffix, suffix)
+    run = late(value) + f"{LATE},b,9\n"
+    truth = f"user,item\n{LATE},a\n"
+    if suffix == "tsv":
+        run, truth = run.replace(",", "\t"), truth.replace(",", "\t")
+    got = evaluate_text(tmp_path, run, truth, suffixes=both)
+    above = float(value.strip('"')) > 9
+    assert got.rows() == [(1, 1.0 if above else 0.5)]
+
+
+def test_a_late_fraction_of_every_role(tmp_path):
+    run = "user,item,rank\n" + "".join(f"{n},a,1\n" for n in range(LATE + 1))
+    truth = late("0.5", header="user,item,relevance")
+    for before, after in [("relevance", "relevance"), ("relevance", "grade")]:
+        options = [] if after == before else ["--relevance", after]
+        text = truth.replace(before, after)
+        got = evaluate_text(tmp_path, run, text, "-m", "cg@1", *options)
+        assert got.rows() == [(1, 1.0, 0.5)]
+    points = late("9.5", header="user,item,points") + f"{LATE},b,9\n"
+    truth = f"user,item\n{LATE},b\n"
+    got = evaluate_text(tmp_path, points, truth, "--score", "points")
+    assert got["rr"].item() == 0.5
+    ranks = late("2.0", before="1", header="user,item,place") + f"{LATE},b,1.0\n"
+    got = evaluate_text(tmp_path, ranks, f"user,item\n{LATE},a\n", "--rank", "place")
+    assert got["rr"].item() == 0.5
+    tied = late("1,2.0", before="1,1", header="user,item,rank,tied") + f"{LATE},b,1,2\n"
+    got = evaluate_text(tmp_path, tied, f"user,item\n{LATE},a\n")
+    assert got["rr"].item() == 0.75
+
+
+@pytest.mark.parametrize("low", [2**53, 2**62, 2**63, 2**64, -(2**63)])
+def test_large_integers_keep_their_order(tmp_path, low):
+    rows = "".join(f"1,{item},{low + more}\n" for item, more in zip("cba", range(3), strict=True))
+    truth = "user,item\n1,a\n"
+    got = evaluate_text(tmp_path, f"user,item,score\n{rows}", truth)
+    assert got["rr"].item() == 1.0  # equal floats would be in descending order of items: c, b, a
+    got = evaluate_text(tmp_path, f"user,item,score\n{rows}2,x,\n", truth)
+    assert got["rr"].item() == 1.0
+
+
+@pytest.mark.parametrize("words", [("true", "false"), ("True", "False"), ("TRUE", "FALSE")])
+def test_a_relevance_may_be_true_or_false(tmp_path, words):
+    yes, no = words
+    run = "user,item,rank\n1,a,1\n1,b,2\n"
+    got = evaluate_text(tmp_path, run, f"user,item,relevance\n1,a,{no}\n1,b,{yes}\n")
+    assert got.rows() == [(1, 0.5)]
+    truth = late(yes, before=no, header="user,item,relevance")
+    got = evaluate_text(tmp_path, f"user,item,rank\n{LATE},a,1\n", truth)
+    assert got.rows() == [(1, 1.0)]
+
+
+def test_an_empty_field_is_no_value(tmp_path):
+    run = "user,item,score\n1,a,\n1,b,0.5\n1,c,nan\n1,d,NaN\n"
+    got = evaluate_text(tmp_path, run, "user,item\n1,b\n1,a\n", "-m", "num_ret")
+    assert got.rows() == [(1, 1.0, 1)]
+
+
+@pytest.mark.parametrize("extra", ["1.5", "x", '"a\nb"', "99999999999999999999", "true"])
+def test_columns_that_nobody_reads_do_no_harm(tmp_path, extra):
+    row = "{n},a,1,{value}"
+    run = late(extra, header="user,item,rank,more", row=row)
+    truth = late(extra, header="user,item,relevance,even_more", row=row)
+    paths = [tmp_path / "r.csv", tmp_path / "t.csv"]
+    for path, text in zip(paths, (run, truth), strict=True):
+        path.write_text(text)
+    out = tmp_path / "out.parquet"
+    assert main(["evaluate", *map(str, paths), "-m", "rr", "--out", str(out)]) == 0
+    assert pl.read_parquet(out).rows() == [(LATE + 1, 1.0)]
+
+
+def test_what_counts_is_read_and_no_more(tmp_path):
+    truth = "user,item\n1,b\n"
+    run = "user,item,rank,score\n1,a,1,high\n1,b,2,\n"
+    assert evaluate_text(tmp_path, run, truth).rows() == [(1, 0.5)]
+    run = "user,item,rank,score\n1,a,first,0.5\n1,b,second,9\n"
+    assert evaluate_text(tmp_path, run, truth, "--ties", "order").rows() == [(1, 1.0)]
+    run = "user,item,rank\n1,a,1\n1,b,2\n"
+    truth = "user,item,score\n1,b,n/a\n"
+    assert evaluate_text(tmp_path, run, truth).rows() == [(1, 0.5)]
+
+
+def test_subtopics_are_ids(tmp_path):
+    run = "user,item,rank\n1,a,1\n1,b,2\n"
+    for last in ("5", "x"):
+        rows = "".join(f"1,b,{number}\n" for number in range(LATE))
+        truth = f"user,item,subtopic\n{rows}1,a,{last}\n"
+        got = evaluate_text(tmp_path, run, truth, "-m", "strec@1", "-m", "strec@2")
+        share = 1 / LATE if last == "5" else 1 / (LATE + 1)
+        assert got.row(0)[2:] == pytest.approx((share, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("run", "truth", "message"),
+    [
+        ("{head},score\n1,a,0.5\n1,b,n/a\n", None, "r.csv, line 3, column 'score': 'n/a' is not a"),
+        (
+            "{head},score\n1,a, \n",
+            None,
+            "r.csv, line 2, column 'score': ' ' is not a number (a mis",
+        ),
+        ("{head},score\n1,a,true\n", None, "r.csv, line 2, column 'score': 'true' is not a number"),
+        ('{head},score\n1,a,"1,5"\n', None, "r.csv, line 2, column 'score': '1,5' is not a number"),
+        ("{head},rank\r\n1,a,1\r\n\r\n1,b,1st\r\n", None, "r.csv, line 4, column 'rank': '1st' is"),
+        ('"user",item,rank,"a\nb"\n1,a,1,"\n\n"\n1,b,x,"\n"\n', None, "r.csv, line 6, column 'ra"),
+        ("{head},rank,tied\n1,a,1,two\n", None, "r.csv, line 2, column 'tied': 'two' is not a num"),
+        ("late", None, "r.csv, line 10102, column 'score': 'x\\ny' is not a number (a missing one"),
+        (None, "{head},relevance\n1,a,1\n1,b,maybe\n", "t.csv, line 3, column 'relevance': 'mayb"),
+        (None, "{head},relevance\n1,a,true\n1,b,maybe\n", "t.csv, line 3, column 'relevance': 'm"),
+        (
+            None,
+            "{head},relevance\n1,a,1\n1,b,true\n",
+            "t.csv, line 3, column 'relevance': 'true' stands in a column that has numbers too",
+        ),
+        (None, "{head},relevance\n1,a,\n", "truth, column 'relevance': a relevance is a finite nu"),
+        ("{head},rank\n1,a,\n", None, "run, column 'rank': it is null in every row"),
+        ("{head},rank\n1,a,1.5\n", None, "run, column 'rank': a rank is a whole number from 1. O"),
+        ("{head},score\n1,a,1e999\n", None, "run, column 'score': a score is finite, or null or"),
+    ],
+)
+def test_what_is_no_number_is_named(tmp_path, capsys, monkeypatch, run, truth, message):
+    monkeypatch.chdir(tmp_path)
+    run = late('"x\ny"') if run == "late" else run or "{head},rank\n1,a,1\n"
+    texts = {"r": run, "t": truth or "{head}\n1,a\n"}
+    for name, text in texts.items():
+        for suffix, separator in [("csv", ","), ("tsv", "\t")]:
+            path = tmp_path / f"{name}.{suffix}"
+            path.write_bytes(text.replace("{head}", "user,item").replace(",", separator).encode())
+    command = ["-m", "rr"]
+    assert main(["evaluate", "r.csv", "t.csv", *command]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"rankframe: error: {message}")
+    if "1,5" not in message:
+        assert main(["evaluate", "r.tsv", "t.tsv", *command]) == 2
+        message = message.replace("r.csv", "r.tsv").replace("t.csv", "t.tsv")
+        assert capsys.readouterr().err.startswith(f"rankframe: error: {message}")
+    if truth is None and "tied" not in run:  # a run of compare as well
+        (tmp_path / "other.csv").write_text("user,item,rank\n1,a,1\n")
+        assert main(["compare", "r.csv", "other.csv", "t.csv", *command]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_standard_input_is_named_in_errors(files, monkeypatch, capsys):
+    fed(monkeypatch, b"uid,sku,score\n1,7,0.5\n1,8,high\n")
+    given = ["evaluate", "-", str(files / "truth.csv"), "-m", "rr", *ROLES, "--format", "csv"]
+    assert main(given) == 2
+    told = "<stdin>, line 3, column 'score': 'high' is not a number"
+    assert capsys.readouterr().err.startswith(f"rankframe: error: {told}")

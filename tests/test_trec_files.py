@@ -1,10 +1,19 @@
 """TREC files: every shape that is met, bad lines by number, bombs, and round trips."""
 
+import contextlib
+import functools
 import gzip
 import io
+import itertools
+import os
 import pickle
+import queue
+import random
 import subprocess
 import sys
+import tempfile
+import threading
+import time
 from pathlib import Path
 
 import polars as pl
@@ -55,6 +64,8 @@ def packed(request):
         RUN.replace(b"\n", b"  \n"),
         RUN.replace(b" tag", b""),
         RUN.replace(b" tag", b" "),
+        RUN.replace(b" tag", b" my run"),
+        RUN.replace(b" tag", b"\tmy \t 2nd\xc2\xa0run, of 0.5 # \xc3\xa9 \r"),
         b"\xef\xbb\xbf" + RUN,
         b"\xef\xbb\xbf# q0 Q0 d0 1 1 tag\n\n" + RUN.replace(b"q", b" \tq"),
         b"\r\n# \xc3\xa9\n   \t\n  #q0 Q0 d0 1 1 tag\n" + RUN.replace(b"\n", b"\n\n#\n"),
@@ -104,7 +115,7 @@ def test_an_empty_file_has_no_rows(tmp_path, packed):
         b"q1 Q0 d1",
         b"q1 Q0 d1 1",
         b"q1 Q0 d1 1 high tag",
-        b"q1 Q0 d1 1 0.5 tag more",
+        b"q1 Q0 d1 1 0.5x tag",
         b"q1 Q0 d1 1 0,5 tag",
         b"q1",
         b"\xff Q0 d1 1 0.5 tag",
@@ -184,6 +195,247 @@ def test_a_file_that_is_not_there(tmp_path):
     path.unlink()
     with pytest.raises(FileNotFoundError, match=r"a\.run"):
         scan.collect()
+
+
+# ------------------------------------------------------------------ what can be read only once
+
+SIZES = [io.DEFAULT_BUFFER_SIZE, 1 << 16, 1 << 17, trec._PIECE]
+needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
+
+
+def within(seconds, call):
+    """Call in another thread, so that a hang fails the test and does not stop it."""
+    done = queue.Queue()
+
+    def run():
+        try:
+            done.put((call(), None))
+        except BaseException as error:  # noqa: BLE001
+            done.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    got, error = done.get(timeout=seconds)
+    if error is not None:
+        raise error
+    return got
+
+
+def write_all(file, parts):
+    """Write the parts one by one; a reader that has seen enough may close the pipe."""
+    with contextlib.suppress(BrokenPipeError), file:
+        for part in parts:
+            file.write(part)
+            file.flush()
+            if len(parts) > 1:
+                time.sleep(0.005)
+
+
+def read_pipe(parts, read=trec.read_run):
+    reader, writer = os.pipe()
+    file = os.fdopen(writer, "wb")
+    thread = threading.Thread(target=write_all, args=(file, parts), daemon=True)
+    thread.start()
+    try:
+        return within(60, lambda: read(f"/dev/fd/{reader}"))
+    finally:
+        os.close(reader)
+        thread.join(60)
+
+
+def read_fifo(parts, read=trec.read_run):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.fifo")
+        os.mkfifo(path)
+        thread = threading.Thread(target=lambda: write_all(path.open("wb"), parts), daemon=True)
+        thread.start()
+        return within(60, lambda: read(path))  # a second opening would wait for ever
+
+
+def read_stream(parts, read=trec.read_run):
+    return read(io.BytesIO(b"".join(parts)))
+
+
+WAYS = {"pipe": read_pipe, "fifo": read_fifo, "object": read_stream}
+
+
+@functools.cache
+def run_of_size(size):
+    """Text of a run of so many bytes that packs badly, and its rows."""
+    words = random.Random(size).randbytes(size // 2).hex()
+    lines, left = [], size
+    for number in itertools.count(100_015):
+        line = f"{number} Q0 {words[len(lines) * 256 :][:256]} 1 {number % 7}.5 tag\n"
+        if left < 2 * len(line):
+            break
+        lines.append(line)
+        left -= len(line)
+    lines.append(f"{number} Q0 last 1 -1 ".ljust(left, "x"))
+    rows = [(user, item, float(score)) for user, _, item, _, score, _ in map(str.split, lines)]
+    return "".join(lines).encode(), rows
+
+
+@needs_pipes
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("pack", ["plain", "gzip", "zstd"])
+@pytest.mark.parametrize("size", [size + more for size in SIZES for more in (-1, 0, 1)])
+def test_a_pipe_is_read_whole(size, pack, way):
+    text, rows = run_of_size(size)
+    assert len(text) == size
+    data = gzip.compress(text, 1) if pack == "gzip" else PACKINGS[pack](text)
+    got = WAYS[way]([data])
+    assert got.schema == {"user": pl.String, "item": pl.String, "score": pl.Float64}
+    assert got.rows() == rows
+    if pack == "gzip":  # so many bytes go through the pipe
+        text, rows = run_of_size(size - 18 - 5 * -(-size // 65_535))
+        data = gzip.compress(text, 0)
+        assert abs(len(data) - size) <= 10
+        assert WAYS[way]([data]).rows() == rows
+
+
+@needs_pipes
+@pytest.mark.parametrize("way", ["pipe", "fifo"])
+@pytest.mark.parametrize("first", [[1], [2], [3], [1, 1, 1, 1], [1, 3], [3, 1, 2, 1], [5, 1, 1]])
+def test_a_slow_writer_is_waited_for(packed, first, way):
+    data = packed(b"100015 Q0 d1 1 0.5 tag\n" + RUN)
+    cuts = [0, *itertools.accumulate(first), len(data) // 2, len(data) - 1, len(data)]
+    parts = [data[start:end] for start, end in itertools.pairwise(cuts)]
+    assert b"".join(parts) == data
+    assert WAYS[way](parts).rows() == [("100015", "d1", 0.5), *ROWS]
+
+
+@needs_pipes
+@pytest.mark.parametrize("way", WAYS)
+def test_qrels_are_read_from_a_pipe(packed, way):
+    data = packed(QRELS)
+    got = WAYS[way]([data[:1], data[1:]], trec.read_qrels)
+    assert got.rows() == [("q1", "d1", 1), ("q1", "d2", 0), ("q2", "d1", -2)]
+    got = WAYS[way]([data], functools.partial(trec.read_qrels, subtopics=True))
+    assert got.schema.names() == ["user", "item", "subtopic", "relevance"]
+    assert got["subtopic"].to_list() == ["0"] * 3
+
+
+@needs_pipes
+@pytest.mark.parametrize("way", WAYS)
+def test_a_scan_of_a_pipe_holds_its_rows(packed, way):
+    scan = WAYS[way]([packed(RUN)], trec.scan_run)
+    assert isinstance(scan, pl.LazyFrame)
+    for engine in ENGINES:
+        assert scan.collect(engine=engine).rows() == ROWS
+    assert scan.join(scan, on=["user", "item"]).select(pl.len()).collect().item() == 3
+    assert WAYS[way]([packed(b"# nothing\n")]).shape == (0, 3)
+    assert WAYS[way]([b""]).schema == {"user": pl.String, "item": pl.String, "score": pl.Float64}
+
+
+@needs_pipes
+@pytest.mark.parametrize(
+    ("way", "name"), [("pipe", r"/dev/fd/\d+"), ("fifo", r"/.*/a\.fifo"), ("object", "<BytesIO>")]
+)
+def test_what_is_wrong_in_a_pipe_is_raised_at_the_call(packed, way, name):
+    for read in (trec.read_run, trec.scan_run):
+        with pytest.raises(rf.RankingDataError, match=rf"^{name}, line 4: it is not of the form"):
+            WAYS[way]([packed(RUN + b"bad\n" + RUN)], read)
+    with pytest.raises(rf.RankingDataError, match=rf"^{name}, line 2: it is not of the form"):
+        WAYS[way]([packed(QRELS.replace(b"d2 0", b"d2 0 0"))], trec.scan_qrels)
+    if packed is not zstd:
+        with pytest.raises(rf.RankingDataError, match=rf"^{name}, line 4: it is not UTF-8 text"):
+            WAYS[way]([packed(RUN + b"\xff Q0 d1 1 0.5\n")])
+    whole = packed(run_of_size(1 << 16)[0])
+    if packed is not bytes:
+        for size in (6, len(whole) // 2, len(whole) - 1):
+            with pytest.raises(rf.RankingDataError, match=rf"^{name}(: it cannot be read|, line)"):
+                WAYS[way]([whole[:size]])
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no endless device here")
+def test_an_endless_device_is_given_up():
+    with pytest.raises(rf.RankingDataError, match=r"^/dev/zero, line 1: it is longer than 4 MB"):
+        within(60, lambda: trec.read_run("/dev/zero"))
+
+
+@needs_pipes
+def test_a_descriptor_is_read_at_once(tmp_path):
+    path = tmp_path / "a.run"
+    path.write_bytes(RUN)
+    with path.open("rb") as file:
+        scan = trec.scan_run(f"/dev/fd/{file.fileno()}")
+    path.write_bytes(b"")  # or the number goes to another file
+    assert scan.collect().rows() == ROWS
+
+
+def test_a_file_object_is_read_from_where_it_is(tmp_path, packed):
+    path = tmp_path / "a.run"
+    path.write_bytes(b"not of the file\n" + packed(RUN))
+    for buffering in (-1, 0):
+        with path.open("rb", buffering=buffering) as file:
+            assert file.readline() == b"not of the file\n"
+            assert trec.read_run(file).rows() == ROWS
+            assert file.read() == b""  # it stays open
+    path.write_bytes(RUN + b"bad")
+    with path.open("rb") as file, pytest.raises(rf.RankingDataError, match=r"^a\.run, line 4"):
+        trec.scan_run(file)
+    with gzip.open(io.BytesIO(gzip.compress(packed(RUN)))) as file:
+        assert trec.read_run(file).rows() == ROWS
+
+
+class _Chunks:
+    """A file object that gives what it likes, and knows nothing but read."""
+
+    def __init__(self, *chunks):
+        self.chunks = list(chunks)
+
+    def read(self, size):
+        return b"" if size == 0 or not self.chunks else self.chunks.pop(0)
+
+
+def test_a_file_object_may_give_what_it_likes(packed):
+    data = packed(RUN)
+    for cut in (1, 2, 5, 17):
+        assert trec.read_run(_Chunks(data[:cut], data[cut:])).rows() == ROWS
+    assert trec.read_run(_Chunks(data, b"", b"another writer's")).rows() == ROWS
+    with pytest.raises(
+        rf.RankingDataError, match="^<_Chunks>: it cannot be read to its end: it is"
+    ):
+        trec.read_run(_Chunks(data[:9], None, data[9:]))  # a pipe that does not wait
+
+
+@pytest.mark.parametrize("read", [trec.read_run, trec.scan_run, trec.read_qrels, trec.scan_qrels])
+def test_a_source_is_a_path_or_a_binary_file(tmp_path, read):
+    path = tmp_path / "a.run"
+    path.write_bytes(gzip.compress(RUN))
+    wanted = "^source must be a path or a file object open in binary mode, not "
+    for source in (None, 3, b"a.run", [path], pl.DataFrame()):
+        with pytest.raises(
+            TypeError, match=wanted + r"(NoneType|int|bytes|list|polars DataFrame)$"
+        ):
+            read(source)
+    in_text = wanted + "one in text mode: open it with 'rb', or pass its .buffer$"
+    with pytest.raises(TypeError, match=in_text):
+        read(io.StringIO("q1 Q0 d1 1 0.5"))
+    with path.open(encoding="utf-8") as file, pytest.raises(TypeError, match=in_text):
+        read(file)
+    with path.open("ab") as file, pytest.raises(TypeError, match="not one open for writing only$"):
+        read(file)
+    with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+        read(tmp_path)
+
+
+_STDIN = """
+import sys
+from rankframe import trec
+source = sys.stdin.buffer if sys.argv[1] == "buffer" else sys.argv[1]
+print(trec.read_run(source).rows())
+"""
+
+
+@needs_pipes
+@pytest.mark.parametrize("source", ["buffer", "/dev/stdin"])
+def test_standard_input_is_read(packed, source):
+    command = [sys.executable, "-c", _STDIN, source]
+    done = subprocess.run(command, input=packed(RUN), capture_output=True, check=True, timeout=60)
+    assert done.stdout.decode().strip() == str(ROWS)
+    done = subprocess.run(command, input=packed(b"bad"), capture_output=True, timeout=60)
+    name = {"buffer": b"<stdin>"}.get(source, source.encode())
+    assert name + b", line 1: it is not of the form" in done.stderr
 
 
 # ------------------------------------------------------------------ nothing is executed or blown up

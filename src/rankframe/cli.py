@@ -3,12 +3,14 @@
 import argparse
 import functools
 import inspect
+import itertools
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, cast, get_args
+from typing import IO, Any, NamedTuple, NoReturn, cast, get_args
 
 import polars as pl
 
@@ -29,6 +31,7 @@ _FORMATS = {
     "trec": (".trec", ".run", ".qrels", ".txt"),
 }
 _OUTPUTS = (".csv", ".parquet", ".json")
+_STDIN = Path("-")  # this very object: the file of that name is given as ./-
 
 # Two recommenders, ten users, five items each; they differ for the last user only.
 _RELEVANT = "abc abc abc def def def ghi ghi ghi jkl".split()
@@ -79,12 +82,13 @@ def _parser() -> argparse.ArgumentParser:
         description=(
             "Evaluate a run (user, item, rank or score) against its truth (user, item, relevance). "
             "Files are Parquet, CSV, TSV, Arrow IPC, or TREC run and qrels text; gzip and zstd "
-            "(.gz, .zst) may pack what is text."
+            "(.gz, .zst) may pack what is text. One file may be -, which is standard input, and "
+            "pipes such as <(zcat run.gz) are read; they have no suffix, so name the --format."
         ),
     )
     ask.set_defaults(run_command=_evaluate)
-    ask.add_argument("run", metavar="RUN", type=Path, help="file of the run")
-    ask.add_argument("truth", metavar="TRUTH", type=Path, help="file of the truth")
+    ask.add_argument("run", metavar="RUN", type=_input, help="file of the run, or -")
+    ask.add_argument("truth", metavar="TRUTH", type=_input, help="file of the truth, or -")
     _add_options(ask, by="a column that splits the run into lists, such as model; repeat for more")
     ask.add_argument("--per-user", action="store_true", help="one row a user, not the mean")
     ask.add_argument("--ties", choices=get_args(Ties), help="rank by score, equal scores so")
@@ -100,8 +104,8 @@ def _parser() -> argparse.ArgumentParser:
         ),
     )
     against.set_defaults(run_command=_compare)
-    against.add_argument("runs", metavar="RUN", type=Path, nargs="+", help="files of the runs")
-    against.add_argument("truth", metavar="TRUTH", type=Path, help="file of the truth")
+    against.add_argument("runs", metavar="RUN", type=_input, nargs="+", help="files of the runs")
+    against.add_argument("truth", metavar="TRUTH", type=_input, help="file of the truth")
     _add_options(against, by="a column of segments to compare in, such as country; repeat for more")
     against.add_argument(
         "--baseline", metavar="SYSTEM", help="compare with it (default: all pairs)"
@@ -109,10 +113,27 @@ def _parser() -> argparse.ArgumentParser:
     against.add_argument("--test", choices=get_args(Test), default="t", help="default: t")
     corrections = (*get_args(Correction), "none")
     against.add_argument("--correction", choices=corrections, default="holm", help="default: holm")
-    against.add_argument("--confidence", type=float, metavar="X", default=0.95, help="of intervals")
+    against.add_argument(
+        "--confidence", type=_finite, metavar="X", default=0.95, help="of intervals"
+    )
     against.add_argument("--resamples", type=int, metavar="N", default=10_000, help="how many")
     against.add_argument("--seed", type=int, metavar="N", default=0, help="of the resamples")
     return parser
+
+
+def _input(text: str) -> Path:
+    return _STDIN if text == "-" else Path(text)
+
+
+def _finite(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        msg = f"{text!r} is not a finite number"
+        raise argparse.ArgumentTypeError(msg)
+    return number
 
 
 def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
@@ -128,8 +149,8 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
     )
     ask.add_argument("--by", action="append", default=[], metavar="COL", help=by)
     ask.add_argument("--users", choices=get_args(Users), help="whose mean (default: truth)")
-    ask.add_argument("--undefined", type=float, metavar="X", help="value of undefined metrics")
-    ask.add_argument("--relevant-at", type=float, metavar="G", help="grade that is relevant")
+    ask.add_argument("--undefined", type=_finite, metavar="X", help="value of undefined metrics")
+    ask.add_argument("--relevant-at", type=_finite, metavar="G", help="grade that is relevant")
     ask.add_argument("--judged-only", action="store_true", help="drop unjudged items")
     ask.add_argument("--depth", type=int, metavar="K", help="cut the lists to K items first")
     presets = ask.add_mutually_exclusive_group()
@@ -202,7 +223,7 @@ def _read_options(given: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
         msg = f"--out must end in one of {', '.join(_OUTPUTS)}, not {given.out.name!r}"
         raise ValueError(msg)
     inputs = [*getattr(given, "runs", [getattr(given, "run", None)]), given.truth]
-    if given.out and any(one and one.resolve() == given.out.resolve() for one in inputs):
+    if given.out and any(one and _resolved(one) == given.out.resolve() for one in inputs):
         msg = f"--out {given.out} is one of the inputs"
         raise ValueError(msg)
     columns: Columns = {
@@ -224,14 +245,44 @@ def _ids(given: argparse.Namespace, columns: Columns) -> list[str]:
 def _read_files(
     given: argparse.Namespace, runs: Sequence[Path], columns: Columns
 ) -> list[pl.LazyFrame]:
-    """Scan the runs and the truth, which comes last; their ids meet."""
+    """Scan the runs and the truth, which comes last; their ids meet, and CSV gets its numbers."""
+    _check_inputs([*runs, given.truth])
     ids = _ids(given, columns)
-    files = [_scan(path, given.format, trec.scan_run, columns, ids) for path in runs]
     qrels = functools.partial(trec.scan_qrels, subtopics=given.subtopic_qrels)
-    files.append(_scan(given.truth, given.format, qrels, columns, ids))
+    files = [_scan(path, given.format, trec.scan_run, columns) for path in runs]
+    files = [
+        _with_numbers(file, _placing(file, given, columns), without=ids, booleans=False)
+        for file in files
+    ]
+    truth = _scan(given.truth, given.format, qrels, columns)
+    grades = [columns.get("relevance", "relevance")]
+    files.append(_with_numbers(truth, grades, without=ids, booleans=True))
     for name in ids:
         files = list(_meeting(name, *files))
+    files[-1:] = _meeting(columns.get("subtopic", "subtopic"), files[-1])
     return [file.frame for file in files]
+
+
+def _check_inputs(paths: Sequence[Path]) -> None:
+    """Check that all are there, and no pipe is read twice: it would be empty, or wait for ever."""
+    seen: set[Path] = set()
+    for path in paths:
+        _check_there(path)
+        place = _resolved(path)
+        if place in seen and not _can_be_scanned(path):
+            msg = (
+                f"{_name(path)}: two inputs cannot both be read from it; "
+                "save it to a file, and pass the file for one of them"
+            )
+            raise ValueError(msg)
+        seen.add(place)
+
+
+def _placing(file: "_File", given: argparse.Namespace, columns: Columns) -> list[str]:
+    """Name the columns of a run that are read as numbers: the rank, or else the score."""
+    rank, score = columns.get("rank", "rank"), columns.get("score", "score")
+    by_rank = rank in file.frame.collect_schema() and getattr(given, "ties", None) is None
+    return [rank, "tied"] if by_rank else [score]
 
 
 def _of_systems(
@@ -296,57 +347,162 @@ def _demo(_: argparse.Namespace) -> None:
 
 
 class _File(NamedTuple):
-    path: Path
+    name: str
     form: str
     frame: pl.LazyFrame
+
+    @property
+    def spelled(self) -> bool:
+        """Whether all its columns are text, whatever they hold."""
+        return self.form in ("csv", "tsv")
 
     def read(self, *exprs: pl.Expr) -> pl.DataFrame:
         """Compute something of the file, and name it if that fails."""
         try:
             return self.frame.select(*exprs).collect()
-        except pl.exceptions.PolarsError as error:
-            msg = f"{self.path}: {_one_line(error)}"
+        except (OSError, pl.exceptions.PolarsError) as error:
+            msg = f"{self.name}: {_one_line(error)}"
             raise ValueError(msg) from None
 
 
-def _scan(
-    path: Path, form: str | None, scan_trec: Any, columns: Columns, ids: Sequence[str]
-) -> _File:
-    """Scan a file by its format, or else by its suffix; the ids of CSV files come as text."""
-    if not path.is_file():
-        msg = f"{path}: no such file"
-        raise ValueError(msg)
-    unpacked = path.with_suffix("") if path.suffix.lower() in trec.PACKINGS else path
-    known = (name for name, suffixes in _FORMATS.items() if unpacked.suffix.lower() in suffixes)
-    form = form or next(known, None)
-    if form is None:
-        msg = f"{path}: unknown suffix {unpacked.suffix!r}; say --format {'|'.join(_FORMATS)}"
-        raise ValueError(msg)
+def _scan(path: Path, form: str | None, scan_trec: Any, columns: Columns) -> _File:
+    """Scan a file by its format, or else by its suffix; all columns of CSV files come as text."""
+    name = _name(path)
+    form = form or _format_of(path)
     try:
         if form == "trec":
             roles = cast("dict[str, str]", columns)
-            frame: pl.LazyFrame = scan_trec(path).rename(roles, strict=False)
+            source = _stdin() if path is _STDIN else path
+            frame: pl.LazyFrame = scan_trec(source).rename(roles, strict=False)
         elif form == "parquet":
-            frame = pl.scan_parquet(path, glob=False)
+            frame = pl.scan_parquet(_content(path), glob=False)
         elif form == "ipc":
-            frame = pl.scan_ipc(path, glob=False)
+            frame = pl.scan_ipc(_content(path), glob=False)
         else:
-            frame = pl.scan_csv(
-                path,
-                separator="\t" if form == "tsv" else ",",
-                schema_overrides=dict.fromkeys(ids, pl.String),
-                infer_schema_length=10_000,
-                glob=False,
-            )
+            separator = "\t" if form == "tsv" else ","
+            frame = pl.scan_csv(_content(path), separator=separator, infer_schema=False, glob=False)
         frame.collect_schema()
-    except pl.exceptions.PolarsError as error:
-        msg = f"{path}: {_one_line(error)}"
+    except (OSError, pl.exceptions.PolarsError) as error:  # polars' own name no file
+        msg = f"{name}: {_one_line(error)}"
         raise ValueError(msg) from None
-    file = _File(path, form, frame)
-    if form in ("csv", "tsv") and not file.read(pl.len()).item():
-        msg = f"{path}: it is empty"
+    return _File(name, form, frame)
+
+
+def _check_there(path: Path) -> None:
+    if path is not _STDIN and not path.exists():
+        msg = f"{path}: no such file"
         raise ValueError(msg)
-    return file
+    if path is not _STDIN and path.is_dir():
+        msg = f"{path}: it is a directory, not a file"
+        raise ValueError(msg)
+
+
+def _format_of(path: Path) -> str:
+    unpacked = path.with_suffix("") if path.suffix.lower() in trec.PACKINGS else path
+    suffix = unpacked.suffix
+    for form, suffixes in _FORMATS.items():
+        if suffix.lower() in suffixes:
+            return form
+    found = f"unknown suffix {suffix!r}" if suffix else "no suffix names its format"
+    msg = f"{_name(path)}: {found}; say --format {'|'.join(_FORMATS)}"
+    raise ValueError(msg)
+
+
+def _content(path: Path) -> Path | bytes:
+    """Read what can be read only once; polars scans the rest, as often as it likes."""
+    if _can_be_scanned(path):
+        return path
+    return _stdin().read() if path is _STDIN else path.read_bytes()
+
+
+def _can_be_scanned(path: Path) -> bool:
+    return path is not _STDIN and trec.can_be_scanned(path)
+
+
+def _stdin() -> IO[bytes]:
+    if sys.stdin is None:
+        msg = f"{_name(_STDIN)}: standard input is closed"
+        raise ValueError(msg)
+    return sys.stdin.buffer
+
+
+def _name(path: Path) -> str:
+    return "<stdin>" if path is _STDIN else str(path)
+
+
+def _resolved(path: Path) -> Path:
+    """Find the file behind a name; standard input may be one."""
+    return (Path("/dev/stdin") if path is _STDIN else path).resolve()
+
+
+def _with_numbers(
+    file: _File, names: Sequence[str], *, without: Sequence[str], booleans: bool
+) -> _File:
+    """Read columns of CSV as numbers, whichever row has the first fraction.
+
+    A column is of integers, which are exact, where all its values are so written, else of floats;
+    with ``booleans`` it may also be of true and false.
+    """
+    if not file.spelled:
+        return file
+    has = file.frame.collect_schema().names()
+    there = [name for name in names if name in has and name not in without]
+    readings = {
+        name: _readings(name, booleans=booleans)
+        for name in there
+        if not pl.col(name).meta.has_multiple_outputs()  # a pattern, which checks refuse
+    }
+    fits = (
+        pl.concat_list(way.count() == pl.col(name).count() for way in ways).alias(str(number))
+        for number, (name, ways) in enumerate(readings.items())
+    )
+    rows, *fitting = file.read(pl.len().alias("rows"), *fits).row(0)
+    if not rows:
+        msg = f"{file.name}: it is empty"
+        raise ValueError(msg)
+    chosen: list[pl.Expr] = []
+    for (name, ways), fit in zip(readings.items(), fitting, strict=True):
+        if not any(fit):
+            raise _no_number(file, name, ways)
+        chosen.append(next(itertools.compress(ways, fit)))
+    return file._replace(frame=file.frame.with_columns(chosen))
+
+
+def _readings(name: str, *, booleans: bool) -> list[pl.Expr]:
+    """Read a column of text in every way, the most exact first: null is what cannot be read so."""
+    text = pl.col(name).str.strip_chars(" \t")
+    numbers = [text.cast(dtype, strict=False) for dtype in (pl.Int64, pl.Int128, pl.Float64)]
+    if not booleans:
+        return numbers
+    words = {"true": True, "false": False}
+    lower = text.str.to_lowercase()
+    return [*numbers, lower.replace_strict(words, default=None, return_dtype=pl.Boolean)]
+
+
+def _no_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueError:
+    """Name the first value of a column that cannot be read, and the line where its row begins."""
+    given, number = pl.col(name).is_not_null(), readings[2]
+    breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True).fill_null(0))
+    before = 1 + sum(column.count("\n") for column in file.frame.collect_schema().names())
+    rows = _File(
+        file.name,
+        file.form,
+        file.frame.select(
+            value=pl.col(name),
+            line=pl.int_range(1, pl.len() + 1) + breaks.cum_sum() - breaks + before,
+            mixed=given & number.is_null(),
+            odd=given & pl.all_horizontal(reading.is_null() for reading in readings),
+        ).filter("mixed"),
+    )
+    odd = rows.read(pl.all().sort_by("odd", descending=True, maintain_order=True).first())
+    value, line, _, unknown = odd.row(0)
+    wanted = (
+        "neither a number nor true or false"
+        if len(readings) > 3
+        else "not a number (a missing one is an empty field)"
+    )
+    told = f"is {wanted}" if unknown else "stands in a column that has numbers too"
+    return ValueError(f"{file.name}, line {line}, column {name!r}: {value[:200]!r} {told}")
 
 
 def _meeting(name: str, *files: _File) -> tuple[_File, ...]:
@@ -356,22 +512,21 @@ def _meeting(name: str, *files: _File) -> tuple[_File, ...]:
     file says so, or where all are CSV, and only if all are written as numbers are (007 is not);
     else they are text.
     """
-    having = [file for file in files if name in file.frame.collect_schema()]
-    types = {file.path: file.frame.collect_schema()[name] for file in having}
-    spelled = [file for file in having if file.form in ("csv", "tsv")]
-    numbers = all(file in spelled or types[file.path].is_integer() for file in having)
-    number = pl.col(name).cast(pl.Int64, strict=False)
-    if numbers and all(
-        file.read(number.cast(pl.String).eq_missing(pl.col(name)).all()).item() for file in spelled
+    types = [file.frame.collect_schema().get(name) for file in files]
+    having = [dtype is not None for dtype in types]
+    spelled = [has and file.spelled for has, file in zip(having, files, strict=True)]
+    number, text = pl.col(name).cast(pl.Int64, strict=False), pl.col(name).cast(pl.String)
+    alike = number.cast(pl.String).eq_missing(pl.col(name)).all()
+    told = [dtype for dtype, is_spelled in zip(types, spelled, strict=True) if not is_spelled]
+    if all(dtype is None or dtype.is_integer() for dtype in told) and all(
+        file.read(alike).item() for file in itertools.compress(files, spelled)
     ):
         change, changed = number, spelled
     else:
-        change, changed = pl.col(name).cast(pl.String), having
-        if not any(types[file.path] == pl.String for file in having):
-            changed = []
+        change, changed = text, having if pl.String in types else [False] * len(files)
     return tuple(
-        file._replace(frame=file.frame.with_columns(change)) if file in changed else file
-        for file in files
+        file._replace(frame=file.frame.with_columns(change)) if is_changed else file
+        for file, is_changed in zip(files, changed, strict=True)
     )
 
 

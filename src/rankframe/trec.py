@@ -2,27 +2,32 @@
 
 Fields are parted by any spaces and tabs. The rank column of a run is dropped, as in trec_eval:
 the score counts. Blank lines and lines that begin with ``#`` are passed over. Files may be packed
-by gzip or zstd, whatever they are called, and are read piece by piece.
+by gzip or zstd, whatever they are called, and are read piece by piece. Pipes and binary file
+objects are read as well, once and to their end.
 """
 
 from __future__ import annotations
 
+import errno
 import gzip
+import io
 import os
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, Unpack, cast
+from typing import IO, Literal, NamedTuple, TypeAlias, Unpack, cast
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from rankframe import checks
-from rankframe._frames import Frame, enter
+from rankframe._frames import Frame, enter, kind
 from rankframe.errors import RankingDataError
 from rankframe.table import Ties, with_rank
 
-Source: TypeAlias = str | os.PathLike[str]
+Target: TypeAlias = str | os.PathLike[str]
+Source: TypeAlias = Target | IO[bytes]
 
 # Fields are parted by what C's isspace says, as in trec_eval: a no-break space is part of an id.
 _GAP, _WORD = r"[ \t\n\r\f\v]", r"[^ \t\n\r\f\v]+"
@@ -33,6 +38,10 @@ _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 22
 #: What is packed, by the end of its name.
 PACKINGS: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+
+
+#: Text in memory, or a zstd file, in memory or not.
+_Lines: TypeAlias = bytes | io.BytesIO | Path
 
 
 class _Form(NamedTuple):
@@ -53,7 +62,7 @@ class _Form(NamedTuple):
 _HEAD = rf"^{_GAP}*(?<user>{_USER}){_GAP}+{_WORD}{_GAP}+(?<item>{_WORD}){_GAP}+"
 _RUN = _Form(
     "user Q0 item rank score tag",
-    rf"{_HEAD}{_WORD}{_GAP}+(?<score>{_WORD})(?:{_GAP}+(?:{_WORD}{_GAP}*)?)?$",
+    rf"{_HEAD}{_WORD}{_GAP}+(?<score>{_WORD})(?:{_GAP}.*)?$",
     "score",
     pl.Float64(),
 )
@@ -80,24 +89,32 @@ def scan_run(source: Source) -> pl.LazyFrame:
     Parameters
     ----------
     source
-        Path of the file.
+        Path of a file or pipe (``/dev/stdin``, a named pipe), or a file object open in binary
+        mode (``sys.stdin.buffer``), which stays open.
 
     Returns
     -------
     LazyFrame
-        user (String), item (String), score (Float64), in the order of the lines.
+        user (String), item (String), score (Float64), in the order of the lines. A regular file
+        is read when the plan runs. A pipe, a device or a file object can be read only once, so it
+        is read to its end at once, and the LazyFrame holds its rows in memory.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
+    IsADirectoryError
+        If the path is a directory.
+    TypeError
+        If the source is neither a path nor a file object open for reading in binary mode.
     RankingDataError
         When the plan runs, at the first line that is no line of a run, with its number; or if the
-        file cannot be unpacked.
+        file cannot be unpacked. At the call, where the source is read at once.
 
     Notes
     -----
-    Reads ``user Q0 item rank score tag``, parted by any spaces and tabs; the tag may be missing.
+    Reads ``user Q0 item rank score tag``, parted by any spaces and tabs; the tag may be missing,
+    and words after it are ignored, as in trec_eval.
     A line of a plain or gzip file has less than 4 MB. A zstd file is unpacked by polars, which
     holds its longest line.
 
@@ -128,7 +145,7 @@ def scan_qrels(source: Source, *, subtopics: bool = False) -> pl.LazyFrame:
     Parameters
     ----------
     source
-        Path of the file.
+        Path of a file or pipe, or a file object open in binary mode; see :func:`scan_run`.
     subtopics
         Take the second word of a line for the ``subtopic`` of the item, as diversity tasks do.
 
@@ -136,15 +153,20 @@ def scan_qrels(source: Source, *, subtopics: bool = False) -> pl.LazyFrame:
     -------
     LazyFrame
         user (String), item (String), with ``subtopics`` subtopic (String), and relevance (Int64),
-        in the order of the lines.
+        in the order of the lines. What is no regular file is read at once, as in
+        :func:`scan_run`.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
+    IsADirectoryError
+        If the path is a directory.
+    TypeError
+        If the source is neither a path nor a file object open for reading in binary mode.
     RankingDataError
         When the plan runs, at the first line that is no line of qrels, with its number; or if the
-        file cannot be unpacked.
+        file cannot be unpacked. At the call, where the source is read at once.
 
     Notes
     -----
@@ -156,17 +178,17 @@ def scan_qrels(source: Source, *, subtopics: bool = False) -> pl.LazyFrame:
 
 
 def read_run(source: Source) -> pl.DataFrame:
-    """Read a TREC run file; see :func:`scan_run`."""
+    """Read a TREC run file, pipe or binary file object; see :func:`scan_run`."""
     return scan_run(source).collect()
 
 
 def read_qrels(source: Source, *, subtopics: bool = False) -> pl.DataFrame:
-    """Read a TREC qrels file; see :func:`scan_qrels`."""
+    """Read a TREC qrels file, pipe or binary file object; see :func:`scan_qrels`."""
     return scan_qrels(source, subtopics=subtopics).collect()
 
 
 def write_run(
-    run: Frame, path: Source, *, tag: str = "rankframe", **columns: Unpack[checks.Columns]
+    run: Frame, path: Target, *, tag: str = "rankframe", **columns: Unpack[checks.Columns]
 ) -> None:
     """
     Write a TREC run file.
@@ -240,7 +262,7 @@ def write_run(
     _write(lines, path)
 
 
-def write_qrels(truth: Frame, path: Source, **columns: Unpack[checks.Columns]) -> None:
+def write_qrels(truth: Frame, path: Target, **columns: Unpack[checks.Columns]) -> None:
     """
     Write a TREC qrels file.
 
@@ -302,68 +324,148 @@ def write_qrels(truth: Frame, path: Source, **columns: Unpack[checks.Columns]) -
 # ------------------------------------------------------------------ reading
 
 
+def can_be_scanned(path: Path) -> bool:
+    """Tell whether a file can be read again and again; raise if it is not there."""
+    if path.as_posix().startswith(("/dev/stdin", "/dev/fd/")):
+        return False  # whatever it is now, the number may mean another file when a plan runs
+    return stat.S_ISREG(path.stat().st_mode)
+
+
 def _scan(source: Source, form: _Form) -> pl.LazyFrame:
+    if not isinstance(source, str | os.PathLike):
+        file = _binary(source)
+        return _read_at_once(file, _name(file), form)
     path = Path(source)
-    with path.open("rb"):  # tell at once if there is no such file
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not can_be_scanned(path):
+        with path.open("rb", buffering=0) as file:
+            return _read_at_once(file, str(path), form)
+    with path.open("rb"):  # raise at once if it may not be read
         pass
 
     def batches(
         columns: list[str] | None, predicate: pl.Expr | None, most: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
         left = most
-        for rows in _rows(path, form):
-            wanted = rows.slice(0, left)
-            left = None if left is None else left - len(wanted)
-            wanted = wanted if predicate is None else wanted.filter(predicate)
-            yield wanted if columns is None else wanted.select(columns)
-            if left == 0:
-                return
+        with path.open("rb", buffering=0) as file:
+            for rows in _rows(_Stream(file, path.name, path), form):
+                wanted = rows.slice(0, left)
+                left = None if left is None else left - len(wanted)
+                wanted = wanted if predicate is None else wanted.filter(predicate)
+                yield wanted if columns is None else wanted.select(columns)
+                if left == 0:
+                    return
 
     return register_io_source(batches, schema=form.schema, is_pure=True)
 
 
-def _rows(path: Path, form: _Form) -> Iterator[pl.DataFrame]:
+def _read_at_once(file: IO[bytes], name: str, form: _Form) -> pl.LazyFrame:
+    empty = pl.DataFrame(schema=form.schema)
+    return pl.concat([empty, *_rows(_Stream(file, name), form)]).lazy()
+
+
+def _binary(source: object) -> IO[bytes]:
+    """Check that a source is a file object to read bytes from."""
+    wanted = "source must be a path or a file object open in binary mode"
+    if not callable(getattr(source, "read", None)):
+        msg = f"{wanted}, not {kind(source)}"
+        raise TypeError(msg)
+    file = cast("IO[bytes]", source)
+    try:
+        nothing = cast("object", file.read(0))
+    except io.UnsupportedOperation:
+        msg = f"{wanted}, not one open for writing only"
+        raise TypeError(msg) from None
+    if not isinstance(nothing, bytes):
+        msg = f"{wanted}, not one in text mode: open it with 'rb', or pass its .buffer"
+        raise TypeError(msg)
+    return file
+
+
+def _name(file: object) -> str:
+    name = getattr(file, "name", None)  # the number of its descriptor, if it was opened by that
+    return Path(name).name if isinstance(name, str) and name else f"<{type(file).__name__}>"
+
+
+class _Stream:
+    """What is read of an open file, whose start can be looked at without a second opening.
+
+    A pipe gives what its writer has written so far: reads go on until they have all that is asked
+    for, so that no packing is missed and no piece is small.
+    """
+
+    def __init__(self, file: IO[bytes], name: str, path: Path | None = None) -> None:
+        self.name = name
+        self.path = path  # of a regular file
+        self._file = file
+        self._held = b""
+        self._ended = False
+
+    def peek(self, size: int) -> bytes:
+        """Look at the next bytes."""
+        start = self.read(size)
+        self._held = start + self._held
+        return start
+
+    def read(self, size: int) -> bytes:
+        """Read so many bytes; less are there only at the end."""
+        parts, left = [self._held], size - len(self._held)
+        while left > 0 and not self._ended:
+            part = cast("bytes | None", self._file.read(left))
+            if part is None:
+                msg = "it is in non-blocking mode, and has nothing to read yet"
+                raise BlockingIOError(msg)
+            parts.append(part)
+            left -= len(part)
+            self._ended = not part  # what comes after an end is another writer's
+        whole = b"".join(parts)
+        self._held = whole[size:]
+        return whole[:size]
+
+
+def _rows(stream: _Stream, form: _Form) -> Iterator[pl.DataFrame]:
     """Read a file piece by piece; what is wrong with it is told in our words."""
     try:
-        for piece, first in _pieces(path):
+        for piece, first in _pieces(stream):
             try:
-                yield from _parsed(path, form, piece, first)
+                yield from _parsed(stream.name, form, piece, first)
             except pl.exceptions.ComputeError:
-                _raise_if_no_text(path, piece, first)
+                _raise_if_no_text(stream.name, piece, first)
                 raise
     except (EOFError, OSError, zlib.error, pl.exceptions.PolarsError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the system's: the file is gone, or a disk is broken
-        msg = f"{path.name}: it cannot be read to its end: {error}"
+        msg = f"{stream.name}: it cannot be read to its end: {error}"
         raise RankingDataError(msg) from None
 
 
-def _pieces(path: Path) -> Iterator[tuple[bytes | Path, int]]:
+def _pieces(stream: _Stream) -> Iterator[tuple[_Lines, int]]:
     """
     Cut a file at ends of lines; each piece comes with the number of its first line.
 
     Polars cannot be told to stop in an endless line, so it is given pieces. Each begins with the
     line end before it: what looks like a packed file to polars is then still text.
     """
-    with path.open("rb") as file:
-        start = file.read(len(_ZSTD))
+    start = stream.peek(len(_ZSTD))
     if start == _ZSTD:  # the standard library unpacks it from Python 3.14 on only
-        yield path, 1
+        yield stream.path or io.BytesIO(b"".join(iter(lambda: stream.read(_PIECE), b""))), 1
         return
+    packed = start.startswith(_GZIP)
+    file = gzip.GzipFile(fileobj=cast("IO[bytes]", stream)) if packed else stream
     rest, number = b"\n", 0
-    with gzip.open(path) if start.startswith(_GZIP) else path.open("rb") as file:
-        while more := file.read(_PIECE):
-            piece = rest + more
-            end = piece.rfind(b"\n")
-            if end == 0 and len(piece) > _PIECE:
-                raise _bad_line(path, number + 1, f"it is longer than {_PIECE >> 20} MB")
-            yield piece[:end], number
-            number += piece.count(b"\n", 0, end)
-            rest = piece[end:]
+    while more := file.read(_PIECE):
+        piece = rest + more
+        end = piece.rfind(b"\n")
+        if end == 0 and len(piece) > _PIECE:
+            raise _bad_line(stream.name, number + 1, f"it is longer than {_PIECE >> 20} MB")
+        yield piece[:end], number
+        number += piece.count(b"\n", 0, end)
+        rest = piece[end:]
     yield rest, number
 
 
-def _parsed(path: Path, form: _Form, piece: bytes | Path, first: int) -> Iterator[pl.DataFrame]:
+def _parsed(name: str, form: _Form, piece: _Lines, first: int) -> Iterator[pl.DataFrame]:
     lines = pl.scan_lines(piece, row_index_name="number", row_index_offset=first, glob=False)
     lines = lines.with_columns(pl.col("line").str.strip_prefix("\ufeff"))
     fields = pl.col("line").str.extract_groups(form.pattern).alias("fields")
@@ -374,21 +476,21 @@ def _parsed(path: Path, form: _Form, piece: bytes | Path, first: int) -> Iterato
     for batch in rows.collect_batches(engine="streaming"):
         for number, line in batch.filter(bad).select("number", "line").iter_rows():
             told = f"it is not of the form '{form.told}': {line[:200]!r}"
-            raise _bad_line(path, number, told)
+            raise _bad_line(name, number, told)
         yield batch.select(*form.schema)
 
 
-def _raise_if_no_text(path: Path, piece: bytes | Path, first: int) -> None:
+def _raise_if_no_text(name: str, piece: _Lines, first: int) -> None:
     if isinstance(piece, bytes):
         try:
             piece.decode()
         except UnicodeDecodeError as error:
             number = first + piece.count(b"\n", 0, error.start)
-            raise _bad_line(path, number, f"it is not UTF-8 text: {error.reason}") from None
+            raise _bad_line(name, number, f"it is not UTF-8 text: {error.reason}") from None
 
 
-def _bad_line(path: Path, number: int, told: str) -> RankingDataError:
-    return RankingDataError(f"{path.name}, line {number}: {told}")
+def _bad_line(name: str, number: int, told: str) -> RankingDataError:
+    return RankingDataError(f"{name}, line {number}: {told}")
 
 
 # ------------------------------------------------------------------ writing
@@ -445,7 +547,7 @@ def _check_digits(ranked: pl.DataFrame, as_read: pl.DataFrame, score: str) -> No
         raise RankingDataError(msg)
 
 
-def _write(lines: pl.DataFrame, path: Source) -> None:
+def _write(lines: pl.DataFrame, path: Target) -> None:
     lines.write_csv(
         Path(path),
         include_header=False,
