@@ -618,7 +618,7 @@ def test_the_options_are_those_of_per_user():
     from rankframe.checks import Columns
     from rankframe.evaluate import Options
 
-    own = {"frame", "metrics", "truth", "by", "columns", "bounds"}
+    own = {"frame", "metrics", "truth", "by", "columns", "bounds", "scenarios"}
     names = inspect.signature(rf.per_user).parameters.keys() - own
     assert {*names, *Columns.__annotations__} == {*Options.__annotations__}
 

@@ -2,14 +2,20 @@
 
 import json
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 import pytest
 from every_metric import EVERY_METRIC
+from hypothesis import given
+from hypothesis import strategies as st
 
 import rankframe as rf
+from rankframe._sums import order_free_mean
 
 DEEPEST = 200
 
@@ -99,3 +105,84 @@ def test_no_metric_divides_a_column_by_a_number():
             if _has_column(left) and not _has_column(right):
                 literal = right.get("Literal", {}).get("Dyn", {"": 3})
                 assert math.frexp(*literal.values())[0] == 0.5, (label, right)
+
+
+# ------------------------------------------------------------------ from call to call
+
+
+def _mean(values: list[float | None]) -> float | None:
+    frame = pl.LazyFrame({"value": values}, schema={"value": pl.Float64})
+    return frame.select(order_free_mean(pl.col("value"))).collect().item()
+
+
+@given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=300), st.randoms())
+def test_a_mean_is_the_same_in_any_order_and_right(values, random):
+    values = [*values, 2.0**-7]  # where all are less, the mean is a plain one
+    first = _mean(values)
+    random.shuffle(values)
+    assert _mean(values) == first
+    there = [value for value in values if value is not None]
+    assert first == pytest.approx(math.fsum(there) / len(there), rel=1e-14)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, -0.7, 1e308, 1e-300, 5e-324, 1e9, 0.0, 2.0**-7])
+@pytest.mark.parametrize("number", [1, 2, 1000])
+def test_the_mean_of_one_value_is_the_value(value, number):
+    if value == 1e308 and number > 1:
+        assert _mean([value] * number) == math.inf  # as a plain mean: its sum leaves the floats
+    else:
+        assert _mean([value] * number) == pytest.approx(value, rel=1e-12, abs=0)
+    if abs(value) < 1e3 and value > 1e-3:
+        assert _mean([value] * number) == value
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([math.inf, 1.0], math.inf),
+        ([math.nan, 1.0], math.nan),
+        ([2e7, 1.5], 10000000.75),
+        ([], None),
+    ],
+)
+def test_what_does_not_fit_is_a_plain_mean(values, expected):
+    assert repr(_mean(values)) == repr(expected)
+
+
+CALLS = """
+import sys
+import polars as pl
+import rankframe as rf
+
+rows = pl.DataFrame({"user": range(20_000)}).join(pl.DataFrame({"rank": range(1, 8)}), how="cross")
+model = pl.col("user") % 3
+run = rows.with_columns(item=pl.struct("user", "rank").hash(seed=1) % 40, model=model)
+run = run.unique(["user", "item"], maintain_order=True)
+truth = rows.select("user", item=pl.struct("user", "rank").hash(seed=2) % 40, model=model).unique()
+metrics = ["precision@7", "recall@7", "hit@3", "rr", "f1@7", "r_precision", "attainable_recall@7"]
+for call in range(int(sys.argv[2])):
+    frames = [
+        rf.evaluate(run.drop("model").lazy(), *metrics, truth=truth.drop("model").lazy()),
+        rf.evaluate(run.lazy(), *metrics, truth=truth.lazy(), by="model"),
+        rf.per_user(run.lazy(), *metrics, truth=truth.lazy(), by="model"),
+    ]
+    print([frame.collect(engine=sys.argv[1]).hash_rows().sum() for frame in frames])
+"""
+
+
+def test_counts_and_their_means_are_the_same_from_call_to_call_on_any_number_of_threads():
+    """50 calls: 1, 2 and 4 threads, on both engines."""
+    found = set()
+    for threads, engine, calls in [
+        ("1", "streaming", "5"), ("2", "streaming", "15"), ("4", "streaming", "20"),
+        ("2", "in-memory", "10"),
+    ]:  # fmt: skip
+        environment = {**os.environ, "POLARS_MAX_THREADS": threads}
+        command = [sys.executable, "-c", CALLS, engine, calls]
+        printed = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        )
+        lines = printed.stdout.splitlines()
+        assert len(lines) == int(calls)
+        found |= {*lines}
+    assert len(found) == 1

@@ -45,7 +45,9 @@ def test_the_parts_differ():
 
 
 @pytest.mark.parametrize("by", [[], ["model"]])
-@pytest.mark.parametrize("options", [{}, {"scenarios": True, "users": "all"}, {"judged_only": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"scenarios": True, "users": "all"}, {"judged_only": True}]
+)
 def test_parts_add_up_to_the_whole(by, options):
     run = RUN if by else A
     scenarios = options.get("scenarios", False)

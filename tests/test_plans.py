@@ -183,3 +183,18 @@ def test_many_metrics_of_a_run_without_a_hit_take_no_more_passes_than_two(releva
         numbers.append(len(passes))
     assert numbers[0] > 1
     assert numbers[0] == numbers[1]
+
+
+@pytest.mark.xfail(raises=pl.exceptions.PanicException, strict=True)
+def test_a_cached_result_is_collected():
+    """Polars 2.1 panics: once this passes, the known issue in the README has gone."""
+    grouped = RUN.group_by("user").agg(pl.col("rank").sum())
+    assert grouped.join(grouped, on="user").cache().collect().height == 1
+
+
+def test_ways_around_the_panic_of_a_cached_result():
+    cached = rf.evaluate(ONE, "ap", truth=TRUTH).cache()
+    expected = rf.evaluate(ONE, "ap", truth=TRUTH).collect()
+    assert cached.collect(optimizations=pl.QueryOptFlags(comm_subplan_elim=False)).equals(expected)
+    assert cached.select("users", "ap").collect().equals(expected)
+    assert rf.evaluate(ONE.cache(), "ap", truth=TRUTH.cache()).collect().equals(expected)

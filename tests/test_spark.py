@@ -132,7 +132,8 @@ def test_every_metric_equals_the_local_one(rs, run, a, truth, by):
         (DISTANT, {"users": "run"}),
         (FEW, {"users": "both", "relevant_at": 2}),
         (FEW, {"users": "all", "judged_only": True}),
-        (FEW, {"bounds": True, "partitions": 20}),
+        (FEW, {"scenarios": True, "partitions": 20}),
+        (["recall@3", "err@10", "num_hits"], {"bounds": True, "users": "all"}),
         (FEW, {"depth": 4}),
         (["map"], {"defaults": {"map": {"divide_by": "hits"}}}),
         ([pl.col("minutes").filter(pl.col("rank") <= 3).sum().alias("x.y"), "rr"], {}),
@@ -819,8 +820,8 @@ run = spark.createDataFrame(RUN.to_arrow(compat_level=pl.CompatLevel.oldest()))
 by = {"by": "model"}
 values = take(rs.per_user(run, *FEW, truth=TRUTH, **by), "model", "user")
 assert_same(values, rf.per_user(RUN, *FEW, truth=TRUTH, **by))
-means = take(rs.evaluate(run, *FEW, truth=TRUTH, bounds=True, **by))
-assert_same(means, rf.evaluate(RUN, *FEW, truth=TRUTH, bounds=True, **by))
+means = take(rs.evaluate(run, *FEW, truth=TRUTH, scenarios=True, **by))
+assert_same(means, rf.evaluate(RUN, *FEW, truth=TRUTH, scenarios=True, **by))
 
 local = pl.concat([RUN_3, BAD_RUNS["rank 0"]])
 bad = spark.createDataFrame(local.to_arrow(compat_level=pl.CompatLevel.oldest()))

@@ -78,7 +78,7 @@ OPTIONS = {
     "depth": st.sampled_from([None, 1, 2, 10**12, 0, 2.5]),
     "single_precision": st.booleans(),
 }
-BOUNDS = {"bounds": st.booleans()}
+BOUNDS = {"bounds": st.booleans(), "scenarios": st.booleans()}
 metrics = st.lists(st.sampled_from([*LABELS, *SPECIAL_MEANS]), min_size=1, max_size=4)
 
 

@@ -18,6 +18,8 @@ def test_the_kind_of_frame_is_kept() -> None:
     assert_type(rf.evaluate(df, "ap", rf.ndcg_at(10)), pl.DataFrame)
     assert_type(rf.evaluate(lf, "ap", truth=None), pl.LazyFrame)
     assert_type(df.pipe(rf.evaluate, "ap", rf.ndcg_at(10)), pl.DataFrame)
+    assert_type(rf.evaluate(df, "ap", truth=df, by="user", users="both"), pl.DataFrame)
+    assert_type(rf.per_user(lf, "p@10", undefined=0.0, scenarios=True, item="sku"), pl.LazyFrame)
     assert_type(lf.pipe(rf.relevant), pl.LazyFrame)
     assert_type(rf.evaluate(df, "ap", **rf.TREC_EVAL), pl.DataFrame)
     assert_type(rf.ndcg_at(10, gain={1: 1.0}), pl.Expr)
@@ -46,3 +48,5 @@ def refused(df: pl.DataFrame) -> None:
     rf.compare(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.diagnose(df, 10)  # type: ignore[call-arg]
     df.pipe(rf.evaluate, 10)  # type: ignore[arg-type]
+    # which is why the docs advise a call: mypy binds a pipe's keywords to no parameter of ours
+    df.pipe(rf.evaluate, "ap", truth=df)  # type: ignore[arg-type]

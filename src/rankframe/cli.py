@@ -92,7 +92,16 @@ def _parser() -> argparse.ArgumentParser:
     _add_options(ask, by="a column that splits the run into lists, such as model; repeat for more")
     ask.add_argument("--per-user", action="store_true", help="one row a user, not the mean")
     ask.add_argument("--ties", choices=get_args(Ties), help="rank by score, equal scores so")
-    ask.add_argument("--bounds", action="store_true", help="add what unjudged items leave open")
+    ask.add_argument(
+        "--bounds",
+        action="store_true",
+        help="add the least and greatest value that unjudged items allow",
+    )
+    ask.add_argument(
+        "--scenarios",
+        action="store_true",
+        help="add the values if none or all unjudged items are relevant",
+    )
     ask.add_argument("--total", action="store_true", help="add the row of all users")
 
     against = commands.add_parser(
@@ -183,7 +192,7 @@ def _evaluate(given: argparse.Namespace) -> None:
         raise ValueError(msg)
     if given.total:
         options["total"] = True
-    options["bounds"] = given.bounds
+    options["bounds"], options["scenarios"] = given.bounds, given.scenarios
     verb = per_user if given.per_user else evaluate
     result = verb(run, *given.metrics, truth=truth, by=given.by, **options, **columns)
     _deliver(result.collect(), given.out)

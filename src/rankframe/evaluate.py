@@ -13,6 +13,7 @@ import polars as pl
 
 from rankframe._frames import Frame, FrameT, leave
 from rankframe._order import SHARES_RANK
+from rankframe._sums import order_free_mean
 from rankframe.checks import (
     Columns,
     Whole,
@@ -298,7 +299,13 @@ def evaluate(
         single_precision=single_precision,
         **columns,
     )
-    means = [one.over_users(pl.col(one.name)).alias(one.name) for one in plan.asked]
+    types = plan.values.collect_schema()
+    means = [
+        one.over_users(
+            pl.col(one.name), order_free_mean if types[one.name] == pl.Float64 else pl.Expr.mean
+        ).alias(one.name)
+        for one in plan.asked
+    ]
     result = over_users(plan, means, plan.by)
     if total:
         result = pl.concat([result, over_users(plan, means, total_by(plan.by))], how="diagonal")

@@ -60,10 +60,12 @@ class Aggregate(NamedTuple):
     back: Callable[[pl.Expr], pl.Expr] = _as_it_is
     summed: bool = False
 
-    def __call__(self, values: pl.Expr) -> pl.Expr:
+    def __call__(
+        self, values: pl.Expr, mean: Callable[[pl.Expr], pl.Expr] = pl.Expr.mean
+    ) -> pl.Expr:
         """Reduce the values of all users."""
         each = self.of_each(values)
-        return self.back(each.sum() if self.summed else each.mean())
+        return self.back(each.sum() if self.summed else mean(each))
 
 
 MEAN = Aggregate()

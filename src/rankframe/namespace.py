@@ -27,8 +27,7 @@ class RankFrame(Generic[FrameT]):
     ``evaluate``, ``summarize``, ``compare``, ``diagnose`` and ``rbo`` take the frame as their first
     argument. Each metric function, such as ``precision_at``, gives the per-user frame of that one
     metric, and takes the keywords of ``per_user`` beside its own. Type checkers cannot see
-    namespaces: typed code calls the functions, ``rf.evaluate(df, …)`` or
-    ``df.pipe(rf.evaluate, …)``.
+    namespaces: typed code calls the functions, ``rf.evaluate(df, …)``.
     """
 
     def __init__(self, frame: FrameT) -> None:
