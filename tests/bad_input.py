@@ -483,7 +483,7 @@ def cases() -> dict[str, list[Case]]:
                 RUN,
                 put(TRUTH, "relevance", [1, 2000, 1, 1]),
                 "metric 'ndcg(gain=exponential)@2': it is not a finite number. Each grade present "
-                "(1, 2000) needs a finite gain, and none may be above max_grade; a collection must "
+                "(1, 2000) needs a finite gain (a mapping names each: gain={1: 1, 2: 3}), and none may be above max_grade; a collection must "
                 "hold the items of every user, and an expression of your own must be null where it is "
                 "undefined. Offending row: user=1, ndcg(gain=exponential)@2=nan",
                 ("ndcg(gain=exponential)@2",),

@@ -9,9 +9,12 @@ from typing import Literal, get_args, get_origin
 
 import polars as pl
 
-from rankframe.labels import METRICS, Gain, Signed
+from rankframe.labels import METRICS, AnyGain, Gain, Levels, Signed
 
 GAINS = {1: 1, 2: 3, 3: 7}
+#: mappings that only some take: one that falls, one with a gain for grade 0
+FALLING = {1: 7, 2: 3, 3: 1}
+OF_ZERO = {0: 1, 1: 1, 2: 3, 3: 7}
 #: values of the parameters that are real numbers
 FLOATS = {
     "beta": [1, 0.5, 2],
@@ -34,6 +37,10 @@ def _choices(parameter: inspect.Parameter) -> list[object]:
         return [1, 3, 10] if annotation is int else [None, 1, 3, 10]
     if annotation is Gain:
         return ["linear", "exponential", "binary", GAINS]
+    if annotation == AnyGain:
+        return ["linear", "exponential", "binary", GAINS, FALLING, OF_ZERO]
+    if annotation == Levels:
+        return [parameter.default, (0.25, 0.5, 0.75)]
     if get_origin(annotation) is Literal:
         return list(get_args(annotation))
     if parameter.name == "base":
@@ -60,6 +67,8 @@ def _calls() -> dict[str, tuple[str, dict[str, object]]]:
             chosen = zip(arguments.values(), given, strict=True)
             if sum(value != default != inspect.Parameter.empty for value, default in chosen) > 2:
                 continue  # options meet in pairs; all at once would be thousands
+            if arguments.get("ideal") == "perfect" and arguments["gain"] == FALLING:
+                continue  # refused
             found.setdefault(function(**arguments).meta.output_name(), (name, arguments))
     return found
 

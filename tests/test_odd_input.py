@@ -209,6 +209,7 @@ def test_a_slip_is_told(call, error, message):
         ("precision10", "'precision@10'"),
         ("prec@10", "'precision@10'"),
         ("NDGC@5", "'ndcg@5'"),
+        ("11pt_avgs", "'11pt_avg'"),
     ],
 )
 def test_what_is_offered_can_be_read(slip, offered):

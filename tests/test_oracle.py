@@ -31,6 +31,10 @@ GAINS = [
     {0.5: 0, 1: 1, 1.5: 1, 2: 3, 3: 4.5, 9: 10},
     {0.5: 0, 1: 0, 1.5: 0, 2: 0, 3: 0, 9: 1},
 ]
+# falling, of grade 0 as well, and both; gains of 0 in between
+FALLING = {0.5: 3, 1: 9, 1.5: 0, 2: 4.5, 3: 1, 9: 0}
+OF_ZERO = {0: 0.5, 0.5: 0.5, 1: 1, 1.5: 1, 2: 3, 3: 4.5, 9: 10}
+ANY_ORDER = [FALLING, OF_ZERO, {-1: 0, 0: 3, 0.5: 0, 1: 0, 1.5: 3, 2: 7, 3: 1, 9: 0.25}]
 CLIPPED = {"base": 2}
 PARAMETERS = {
     "precision": [{}, *({"divide_by": by} for by in ("k", "returned", "attainable"))],
@@ -39,16 +43,25 @@ PARAMETERS = {
     "e": [{}, *({"beta": beta} for beta in (1, 0, 0.5, 2))],
     "ap": [{}, *({"divide_by": by} for by in ("relevant", "attainable", "returned", "hits", "k"))],
     **{
-        name: [{}, *({"gain": gain} for gain in ("linear", "exponential", "binary", *GAINS))]
+        name: [
+            {},
+            *({"gain": gain} for gain in ("linear", "exponential", "binary", *GAINS, *ANY_ORDER)),
+        ]
         for name in ("cg", "dcg", "ndcg")
     },
 }
 for _name in ("dcg", "ndcg"):
-    PARAMETERS[_name] += [CLIPPED, {"gain": GAINS[0], **CLIPPED}]
+    PARAMETERS[_name] += [CLIPPED, *({"gain": gain, **CLIPPED} for gain in (GAINS[0], *ANY_ORDER))]
 PARAMETERS["ndcg"] += [
     {"ideal": ideal, **gain, **discount}
     for ideal in ("truth", "returned", "perfect")
     for gain in ({}, {"gain": "exponential"}, {"gain": "binary"}, {"gain": GAINS[0]})
+    for discount in ({}, CLIPPED)
+]
+PARAMETERS["ndcg"] += [
+    {"ideal": ideal, "gain": gain, **discount}
+    for ideal, gains in (("returned", ANY_ORDER), ("perfect", [OF_ZERO]))
+    for gain in gains
     for discount in ({}, CLIPPED)
 ]
 VARIANTS = [(name, parameters) for name in FUNCTIONS for parameters in PARAMETERS.get(name, [{}])]

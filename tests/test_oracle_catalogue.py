@@ -74,8 +74,9 @@ class Listed:
         start = self.hits[needed - 1] if needed else 1
         return max((self.c(j) / j for j in range(start, self.n + 1)), default=0.0)
 
-    def eleven_point_precision(self, points="nearest"):
-        return math.fsum(self.interpolated_precision(recall, points) for recall in LEVELS) / 11
+    def eleven_point_precision(self, points="nearest", levels=LEVELS):
+        found = [self.interpolated_precision(recall, points) for recall in levels]
+        return math.fsum(found) / len(found)
 
     def r_precision(self, multiple=1):
         k = math.floor(multiple * self.total + 0.9)
@@ -420,7 +421,11 @@ READERS = [
 ]
 PARAMETERS = {
     "interpolated_precision": [{"recall": r, **points} for r in LEVELS for points in POINTS],
-    "eleven_point_precision": POINTS,
+    "eleven_point_precision": [
+        {**points, **levels}
+        for points in POINTS
+        for levels in ({}, {"levels": (0.25, 0.5, 0.75)}, {"levels": (1, 0)})
+    ],
     "r_precision": [{}, *({"multiple": x} for x in (0.2, 0.4, 0.6, 1, 1.5, 2))],
     "utility": [
         {},
@@ -463,7 +468,10 @@ def with_cut(name, parameters, k):
 
 
 def label(name, k, parameters):
-    inside = ",".join(f"{key}={value}" for key, value in parameters.items())
+    def text(value):
+        return ";".join(map(str, value)) if isinstance(value, tuple) else value
+
+    inside = ",".join(f"{key}={text(value)}" for key, value in parameters.items())
     return name + (f"({inside})" if inside else "") + ("" if k is None else f"@{k}")
 
 

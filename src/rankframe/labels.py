@@ -31,6 +31,8 @@ from typing import (
 import polars as pl
 
 Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, float]
+AnyGain: TypeAlias = Annotated[Gain, "may fall as the grade rises, and be of grade 0"]
+Levels: TypeAlias = Annotated[Sequence[float], "from 0 to 1"]
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]
 Signed: TypeAlias = Annotated[float, "of any sign"]
@@ -497,8 +499,10 @@ def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
             return int(text)
         if annotation in (float, Signed, float | None):
             return float(text)
-        if annotation is Gain:
+        if annotation in (Gain, AnyGain):
             return gain_from(text)
+        if annotation == Levels:
+            return tuple(float(level) for level in text.split(";"))
     except ValueError:
         msg = f"metric {label!r}: {name} cannot be read from {text!r}"
         raise ValueError(msg) from None
@@ -517,9 +521,9 @@ def gain_from(text: str) -> Gain:
     return gains
 
 
-def check_gain(gain: Gain) -> None:
+def check_gain(gain: Gain, *, any_order: bool = False) -> None:
     """Check a gain that was read from text."""
-    _check_option("gain", gain, Gain)
+    _check_option("gain", gain, AnyGain if any_order else Gain)
 
 
 def _unknown(label: str) -> str:
@@ -527,7 +531,8 @@ def _unknown(label: str) -> str:
     head, _, k = label.partition("@")
     plain = [entry.plain for entry in _ENTRIES.values()]
     labels = [name for name in (*plain, *_ENTRIES) if not name.endswith("_at")]
-    written = [name.replace("{}", "10") for name in (*labels, *_ALIASES)]
+    aliases = [alias for alias in _ALIASES if "{*}" not in alias]
+    written = [name.replace("{}", "10") for name in (*labels, *aliases)]
     known = {name.lower(): name for name in written}
     near = get_close_matches(head.partition("(")[0].strip().lower(), known, n=5, cutoff=0.5)
     ending = f"@{k}" if k.strip().isdigit() else ""
@@ -592,6 +597,8 @@ def as_text(value: object) -> str:
     if isinstance(value, Mapping):
         gains = cast("Mapping[float, float]", value)
         return ";".join(f"{as_text(grade)}:{as_text(gain)}" for grade, gain in gains.items())
+    if isinstance(value, tuple):
+        return ";".join(map(as_text, cast("tuple[float, ...]", value)))
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
@@ -614,12 +621,16 @@ def _checked(
 
 
 def _check_option(name: str, value: Any, annotation: Any) -> Any:
-    if annotation is Gain and isinstance(value, Mapping):
-        return _check_gain(name, value)  # pyright: ignore[reportUnknownArgumentType]
-    choices = get_args(get_args(annotation)[0] if annotation is Gain else annotation)
-    if annotation is Gain or get_origin(annotation) is Literal:
+    is_gain = annotation in (Gain, AnyGain)
+    if is_gain and isinstance(value, Mapping):
+        gains = cast("Mapping[object, object]", value)
+        return _check_gain(name, gains, any_order=annotation == AnyGain)
+    if annotation == Levels:
+        return _check_levels(name, value)
+    choices = get_args(get_args(Gain)[0] if is_gain else annotation)
+    if is_gain or get_origin(annotation) is Literal:
         if not (isinstance(value, str) and value in choices):
-            also = " or a mapping of grades to gains" if annotation is Gain else ""
+            also = " or a mapping of grades to gains" if is_gain else ""
             options = ", ".join(repr(choice) for choice in choices)
             msg = f"{name} must be one of {options}{also}, not {value!r}"
             raise ValueError(msg)
@@ -641,20 +652,42 @@ def _number(name: str, value: Any, *, least: float) -> float:
     return float(value)
 
 
-def _check_gain(name: str, gains: Mapping[Any, Any]) -> dict[float, float]:
-    """Sort a mapping of grades to gains; gains are ≥ 0 and do not fall as the grade rises."""
+def _check_gain(name: str, gains: Mapping[Any, Any], *, any_order: bool) -> dict[float, float]:
+    """Sort a mapping of grades to gains ≥ 0 by grade.
+
+    Unless ``any_order``, gains do not fall as the grade rises, and none is of a grade ≤ 0.
+    """
     if not gains or not all(is_number(x) for pair in gains.items() for x in pair):
         msg = f"{name} must map grades to gains, both numbers, not {gains!r}"
         raise ValueError(msg)
     by_grade = {float(grade): float(gains[grade]) for grade in sorted(gains)}
     values = list(by_grade.values())
-    if not all(0 <= value < float("inf") for value in values) or values != sorted(values):
-        msg = f"{name} must be finite, ≥ 0 and must not fall as the grade rises, not {gains!r}"
+    in_order = any_order or values == sorted(values)
+    if not (in_order and all(0 <= value < float("inf") for value in values)):
+        rule = "finite and ≥ 0" if any_order else "finite, ≥ 0 and must not fall as the grade rises"
+        msg = f"{name} must be {rule}, not {gains!r}"
         raise ValueError(msg)
-    if any(gain > 0 for grade, gain in by_grade.items() if grade <= 0):
-        msg = f"{name} gives a gain to a grade ≤ 0, which is not relevant: {gains!r}"
+    lowest = 0 if any_order else math.ulp(0)
+    if any(gain > 0 for grade, gain in by_grade.items() if grade < lowest):
+        reason = (
+            "< 0, which marks an item as not judged" if any_order else "≤ 0, which is not relevant"
+        )
+        msg = f"{name} gives a gain to a grade {reason}; leave it out: {gains!r}"
         raise ValueError(msg)
     return by_grade
+
+
+def _check_levels(name: str, value: object) -> tuple[float, ...]:
+    """Sort recall levels; each is from 0 to 1 and there only once."""
+    given = cast("Sequence[object]", value) if isinstance(value, Sequence) else ()
+    levels = [float(level) for level in given if is_number(level) and 0 <= level <= 1]
+    if not levels or len(levels) < len(given):
+        msg = f"{name} must be one or more numbers from 0 to 1, not {value!r}"
+        raise ValueError(msg)
+    if len(set(levels)) < len(levels):
+        msg = f"{name} has a duplicate: {value!r}"
+        raise ValueError(msg)
+    return tuple(sorted(levels))
 
 
 def _output_name(expr: pl.Expr) -> str:

@@ -7,7 +7,7 @@ column of these reduces a row for each. What a metric reads is seen in its expre
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import ceil, log
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,14 @@ import polars as pl
 
 from rankframe._order import in_rank_order
 from rankframe.labels import check_gain, gain_from, is_number, whole_number
-from rankframe.metrics.gains import discount, gain_of, need, stop_chance, usefulness
+from rankframe.metrics.gains import (
+    discount,
+    gain_of,
+    has_gain_of_zero,
+    need,
+    stop_chance,
+    usefulness,
+)
 
 if TYPE_CHECKING:
     from rankframe.table import Street
@@ -26,8 +33,10 @@ VOCABULARY = {
     "relevance": "the grade",
     "relevant": "the grade reaches relevant_at (by default: is > 0)",
     "hits": "relevant items at or above this rank; null where rank is",
-    "ideal_rank": "position in the ideal list, highest grade first; null where the grade is ≤ 0",
-    "returned_ideal_rank": "position among the items of grade > 0 of the list, highest grade first",
+    "ideal_rank": "position in the ideal list, highest grade first; null where the grade is ≤ 0; "
+    "in the order of another gain, null where that is 0: ideal_rank(1:3;2:9;4:4.5)",
+    "returned_ideal_rank": "position among the items of grade > 0 of the list, highest grade "
+    "first; in the order of another gain: returned_ideal_rank(1:3;2:9;4:4.5)",
     "ideal_place": "number of the row among the user's in rank order, as a place of the ideal list",
     "ideal_relevance": "the grade at that place of the ideal list; 0 where that has ended",
     "total": "R, the number of relevant items of the user",
@@ -84,6 +93,8 @@ BASIC = (
 
 #: Columns that take a parameter, with its default.
 _PARAMETERS = {
+    "ideal_rank": "linear",
+    "returned_ideal_rank": "linear",
     "gains": "linear",
     "ideal_gains": "linear",
     "tied_gains": "linear",
@@ -102,6 +113,7 @@ _PARAMETERS = {
     "discounts": "",
 }
 
+_ANY_ORDER = ("ideal_rank", "returned_ideal_rank")  # these take gains that fall, or of grade 0
 _OVERLAP = {"common_weight", "ideal_weight"}  # these read "retrieved"
 _SUBTOPIC = {
     "subtopic",
@@ -192,6 +204,7 @@ def vocabulary_rows(
         judged = listed = _condensed(judged, keys, tied=tied)
     for name in reads:
         _check_parameter(name)
+    _check_gains_of_zero(reads)
     bases = _bases(reads)
     split = street.has_subtopics and not _SUBTOPIC.isdisjoint(bases)
     if split:
@@ -306,9 +319,23 @@ def _with_ideal_ranks(
         graded=_count(positive.sum().over(keys)),
         top_grade=top_grade,
     ).with_columns(
-        _survival(parameter, keys, "ideal_rank").alias(name)
-        for name, parameter in _parameters(reads, "ideal_survival").items()
+        *(
+            _survival(parameter, keys, "ideal_rank").alias(name)
+            for name, parameter in _parameters(reads, "ideal_survival").items()
+        ),
+        *_ideal_ranks_of_gains(reads, keys),
     )
+
+
+def _ideal_ranks_of_gains(reads: Collection[str], keys: Sequence[str]) -> Iterator[pl.Expr]:
+    """Order the items with a gain, and those of them in the list, highest gain first."""
+    for base in _ANY_ORDER:
+        for name, parameter in _parameters(reads, base).items():
+            if name != base:
+                gain = gain_of(gain_from(parameter))
+                there = pl.lit(value=True) if base == "ideal_rank" else _rank.is_not_null()
+                kept = pl.when(gain > 0, there).then(gain)
+                yield _count(kept.rank("ordinal", descending=True).over(keys)).alias(name)
 
 
 def _with_ranks(rows: pl.LazyFrame, keys: Sequence[str], reads: Collection[str]) -> pl.LazyFrame:
@@ -418,7 +445,7 @@ def _check_parameter(name: str) -> None:
     first, _, second = parameter.partition(";")
     try:
         if _PARAMETERS[base] == "linear":
-            check_gain(gain_from(parameter))
+            check_gain(gain_from(parameter), any_order=base in _ANY_ORDER)
             good = True
         elif base.endswith("survival"):
             good = parameter == "top" or float(parameter) > 0
@@ -435,6 +462,18 @@ def _check_parameter(name: str) -> None:
     if not (good and name.endswith(")")):
         msg = f"column {name!r}: {parameter!r} is no parameter of {base!r}, {VOCABULARY[base]}"
         raise ValueError(msg)
+
+
+def _check_gains_of_zero(reads: Collection[str]) -> None:
+    """Check that the rows of grade 0 are there for the columns in which they have a gain."""
+    for base in _ANY_ORDER:
+        for name, parameter in _parameters(reads, base).items():
+            if has_gain_of_zero(gain_from(parameter)) and "judged" not in reads:
+                msg = (
+                    f"column {name!r} gives grade 0 a gain, but the rows of grade 0 come only "
+                    "where 'judged' is read: let the metric read that, too"
+                )
+                raise ValueError(msg)
 
 
 def _parameters(reads: Collection[str], base: str) -> dict[str, str]:

@@ -5,8 +5,8 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.labels import Aggregate, Extremes, Gain, Mean, labelled, labelled_mean
-from rankframe.metrics.gains import discount, divided, gain_of, is_rising
+from rankframe.labels import Aggregate, AnyGain, Extremes, Gain, Mean, labelled, labelled_mean
+from rankframe.metrics.gains import discount, divided, falls, follows_grades, gain_of
 from rankframe.metrics.words import (
     R,
     any_within,
@@ -20,6 +20,7 @@ from rankframe.metrics.words import (
     found,
     gain_sum,
     ideal_gain_sum,
+    ideal_place_of,
     listed,
     n,
     precisions,
@@ -57,7 +58,7 @@ def _trec_beta(squared: str) -> str:
 
 
 def _trec_gains(pairs: str) -> str:
-    """Read trec_eval's ``ndcg.1=3,2=9``; here every grade present must be there."""
+    """Read trec_eval's ``ndcg.0=1,1=4``; here every grade > 0 that is present must be there."""
     return f"ndcg(gain={pairs.replace('=', ':').replace(',', ';')})"
 
 
@@ -70,7 +71,7 @@ def _of_average_precision(k: int | None, divide_by: str) -> Extremes | None:  # 
 
 
 def _of_gains(gain: Gain, **_: object) -> Extremes | None:
-    return "none or all" if is_rising(gain) else None
+    return "none or all" if follows_grades(gain) else None
 
 
 def _of_ndcg(k: int | None, gain: Gain, ideal: str, **_: object) -> Extremes | None:
@@ -393,7 +394,7 @@ def reciprocal_rank(k: int | None = None) -> pl.Expr:
 
 
 @labelled("cg", extremes=_of_gains)
-def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
+def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     """
     Cumulated gain: Σ gain over the items at rank ≤ k.
 
@@ -403,13 +404,14 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
         Cut-off; None means the whole list.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
-        item, or a mapping from every grade present to its gain, ≥ 0 and not falling as the grade
-        rises.
+        item, or a mapping from every grade > 0 present to its gain ≥ 0, which may fall as the grade
+        rises. A gain for grade 0 goes to judged items of grade 0, never to unjudged items.
 
     Returns
     -------
     Expr
-        Float64 ≥ 0, named ``cg@k``. Null for a user without an item of grade > 0.
+        Float64 ≥ 0, named ``cg@k``. Null for a user without an item of grade > 0 (≥ 0 if grade 0
+        has a gain).
 
     Raises
     ------
@@ -418,8 +420,8 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevance`` and ``rank``; ``relevant_at`` touches the binary gain alone. Järvelin and
-    Kekäläinen, *ACM TOIS* 20(4), 2002.
+    Reads ``relevance`` and ``rank``, and ``judged`` if grade 0 has a gain; ``relevant_at`` touches
+    the binary gain alone. Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002.
 
     Examples
     --------
@@ -433,7 +435,7 @@ def cg_at(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
 
 
 @labelled("dcg", extremes=_of_gains)
-def dcg_at(k: int | None = None, *, gain: Gain = "linear", base: float | None = None) -> pl.Expr:
+def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None = None) -> pl.Expr:
     """
     Discounted cumulated gain: Σ gain / log2(rank + 1) over the items at rank ≤ k.
 
@@ -443,8 +445,8 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear", base: float | None = 
         Cut-off; None means the whole list.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
-        item, or a mapping from every grade present to its gain, ≥ 0 and not falling as the grade
-        rises.
+        item, or a mapping from every grade > 0 present to its gain ≥ 0, which may fall as the grade
+        rises. A gain for grade 0 goes to judged items of grade 0, never to unjudged items.
     base
         A base b > 1 discounts by 1 / log_b(rank) instead, and not at all above rank b, as in the
         paper.
@@ -452,7 +454,8 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear", base: float | None = 
     Returns
     -------
     Expr
-        Float64 ≥ 0, named ``dcg@k``. Null for a user without an item of grade > 0.
+        Float64 ≥ 0, named ``dcg@k``. Null for a user without an item of grade > 0 (≥ 0 if grade 0
+        has a gain).
 
     Raises
     ------
@@ -461,9 +464,9 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear", base: float | None = 
 
     Notes
     -----
-    Reads ``relevance`` and ``rank``; ``relevant_at`` touches the binary gain alone. Järvelin and
-    Kekäläinen, *ACM TOIS* 20(4), 2002; the discount without ``base`` is trec_eval's, with 2
-    LensKit's.
+    Reads ``relevance`` and ``rank``, and ``judged`` if grade 0 has a gain; ``relevant_at`` touches
+    the binary gain alone. Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002; the discount without
+    ``base`` is trec_eval's, with 2 LensKit's.
 
     Examples
     --------
@@ -485,12 +488,12 @@ def dcg_at(k: int | None = None, *, gain: Gain = "linear", base: float | None = 
 def ndcg_at(
     k: int | None = None,
     *,
-    gain: Gain = "linear",
+    gain: AnyGain = "linear",
     base: float | None = None,
     ideal: Literal["truth", "returned", "perfect"] = "truth",
 ) -> pl.Expr:
     """
-    Normalised DCG: DCG@k / DCG@k of the ideal list of all the user's items of grade > 0.
+    Normalised DCG: DCG@k / DCG@k of the ideal list of all the user's items of gain > 0.
 
     Parameters
     ----------
@@ -498,15 +501,16 @@ def ndcg_at(
         Cut-off of both lists; None means the whole lists.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
-        item, or a mapping from every grade present to its gain, ≥ 0 and not falling as the grade
-        rises.
+        item, or a mapping from every grade > 0 present to its gain ≥ 0, which may fall as the grade
+        rises. A gain for grade 0 goes to judged items of grade 0, never to unjudged items.
     base
         A base b > 1 discounts by 1 / log_b(rank) instead, and not at all above rank b, as in the
         paper.
     ideal
-        The ideal list holds the items of the ``"truth"``, retrieved or not; only those that were
-        ``"returned"``, so that what is missing costs nothing; or it is ``"perfect"``: k items of
-        the truth's highest grade for every user (without k: as many as the user has).
+        The ideal list, highest gain first, holds the items of the ``"truth"``, retrieved or not;
+        only those that were ``"returned"``, so that what is missing costs nothing; or it is
+        ``"perfect"``: k items of the truth's highest grade for every user (without k: as many as
+        the user has); for a gain that falls there is no such list.
 
     Returns
     -------
@@ -517,15 +521,17 @@ def ndcg_at(
     Raises
     ------
     ValueError
-        If k is no whole number from 1, ``gain`` or ``ideal`` is unknown or not allowed, or ``base``
-        is not > 1.
+        If k is no whole number from 1, ``gain`` or ``ideal`` is unknown or not allowed, ``base`` is
+        not > 1, or ``ideal="perfect"`` meets a gain that falls.
 
     Notes
     -----
     Reads ``relevance``, ``rank``, ``ideal_place`` and ``ideal_relevance``, and ``ideal_rank``,
-    ``returned_ideal_rank`` or ``top_grade`` for other ideals; ``relevant_at`` touches the binary
-    gain alone. Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``,
-    ``ndcg_cut_k``.
+    ``returned_ideal_rank`` or ``top_grade`` for other ideals. A gain that falls, or of grade 0,
+    reads ``ideal_rank`` instead of the places, and one of grade 0 reads ``judged``.
+    ``relevant_at`` touches the binary gain alone. Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002.
+    trec_eval: ``ndcg``, ``ndcg_cut_k``, and ``ndcg.1=3,2=9,4=4.5``, where a level that is not named
+    gains its number; here each is to be named.
 
     Examples
     --------
@@ -540,7 +546,7 @@ def ndcg_at(
     divisor = {
         "truth": lambda: best,
         "returned": lambda: gain_sum(
-            gain, discount_down_to(k, pl.col("returned_ideal_rank"), base)
+            gain, discount_down_to(k, ideal_place_of(gain, "returned_ideal_rank"), base)
         ),
         "perfect": lambda: _perfect_ideal(k, gain, base),
     }[ideal]()
@@ -682,9 +688,16 @@ def gm_map() -> Mean:
 
 def _perfect_ideal(k: int | None, gain: Gain, base: float | None) -> pl.Expr:
     """DCG of k items of the highest grade."""
+    if falls(gain):
+        msg = (
+            "ndcg_at: ideal='perfect' is k items of the highest grade, but the gain falls as the "
+            f"grade rises: {gain!r}. Map the relevance of the truth to these gains instead, and "
+            "ask for the linear gain"
+        )
+        raise ValueError(msg)
     top = pl.lit(1.0) if gain == "binary" else gain_of(gain, pl.col("top_grade")).max()
     if k is None:
-        weights = discount(pl.col("ideal_rank"), base).filter(gain_of(gain) > 0).sum()
+        weights = discount(ideal_place_of(gain), base).filter(gain_of(gain) > 0).sum()
     elif k > _DEEPEST_PERFECT:
         msg = f"ndcg_at: with ideal='perfect', k must not be above {_DEEPEST_PERFECT}, not {k}"
         raise ValueError(msg)

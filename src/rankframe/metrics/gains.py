@@ -8,7 +8,7 @@ _relevance = pl.col("relevance")
 
 
 def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
-    """The gain of a grade, 0 if it is ≤ 0; NaN where a mapping does not know the grade."""
+    """The gain of a grade, 0 if it is ≤ 0 and not mapped; NaN where a mapping lacks one > 0."""
     if gain == "binary":
         return pl.col("relevant").cast(pl.Float64)
     grade = of.cast(pl.Float64).clip(lower_bound=0)
@@ -19,19 +19,28 @@ def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
     gains = dict(gain)
     nan = float("nan")
     if len(gains) > 100:  # a chain of so many tests is slow, but replace_strict does not stream
-        return grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
+        mapped = grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
+        return pl.when(of >= 0).then(mapped).otherwise(0.0) if has_gain_of_zero(gain) else mapped
     mapped = pl.when(grade == 0).then(0.0).otherwise(nan)
     for known, value in gains.items():
         mapped = pl.when(of == known).then(value).otherwise(mapped)
     return mapped
 
 
-def is_rising(gain: Gain) -> bool:
-    """Whether no item is worth less than one of a lower grade, and 0 at grade 0."""
-    if isinstance(gain, str):
-        return True
-    gains = [gain[grade] for grade in sorted(gain)]
-    return gains == sorted(gains) and all(not gain[grade] for grade in gain if grade <= 0)
+def falls(gain: Gain) -> bool:
+    """Tell if a gain falls as the grade rises."""
+    gains = [] if isinstance(gain, str) else [gain[grade] for grade in sorted(gain)]
+    return gains != sorted(gains)
+
+
+def has_gain_of_zero(gain: Gain) -> bool:
+    """Tell if a gain gives something to judged items of grade 0."""
+    return not isinstance(gain, str) and gain.get(0, 0) > 0
+
+
+def follows_grades(gain: Gain) -> bool:
+    """Tell if the items with a gain, highest gain first, are those of grade > 0 in their order."""
+    return not (falls(gain) or has_gain_of_zero(gain))
 
 
 def divided(part: pl.Expr, whole: pl.Expr | float) -> pl.Expr:

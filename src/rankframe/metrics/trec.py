@@ -4,7 +4,16 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.labels import SUM, Aggregate, Extremes, Mean, Signed, labelled, labelled_mean
+from rankframe.labels import (
+    SUM,
+    Aggregate,
+    Extremes,
+    Levels,
+    Mean,
+    Signed,
+    labelled,
+    labelled_mean,
+)
 from rankframe.metrics.core import ndcg_at
 from rankframe.metrics.gains import divided, gain_of
 from rankframe.metrics.words import (
@@ -102,8 +111,20 @@ def interpolated_precision(
     return where_relevant(_interpolated(recall, points))
 
 
-@labelled("eleven_point_precision", aliases={"11pt_avg": "eleven_point_precision"})
-def eleven_point_precision(*, points: Literal["nearest", "floor"] = "nearest") -> pl.Expr:
+def _trec_levels(levels: str) -> str:
+    """Read trec_eval's ``11pt_avg..25,.5,.75``."""
+    return f"eleven_point_precision(levels={levels.replace(',', ';')})"
+
+
+@labelled(
+    "eleven_point_precision",
+    aliases={"11pt_avg": "eleven_point_precision", "11pt_avg.{*}": _trec_levels},
+)
+def eleven_point_precision(
+    *,
+    points: Literal["nearest", "floor"] = "nearest",
+    levels: Levels = tuple(i / 10 for i in range(11)),
+) -> pl.Expr:
     """
     11-point average: the mean of interpolated precision at recall 0, 0.1, … 1.
 
@@ -111,6 +132,8 @@ def eleven_point_precision(*, points: Literal["nearest", "floor"] = "nearest") -
     ----------
     points
         As in ``interpolated_precision``.
+    levels
+        Other recall levels, each from 0 to 1.
 
     Returns
     -------
@@ -121,11 +144,12 @@ def eleven_point_precision(*, points: Literal["nearest", "floor"] = "nearest") -
     Raises
     ------
     ValueError
-        If ``points`` is unknown.
+        If ``points`` is unknown, or ``levels`` are none, are not in [0, 1] or have a duplicate.
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``hits`` and ``total``. trec_eval: ``11pt_avg``.
+    Reads ``relevant``, ``rank``, ``hits`` and ``total``. trec_eval: ``11pt_avg``, and
+    ``11pt_avg..25,.5,.75`` for the levels 0.25, 0.5 and 0.75.
 
     Examples
     --------
@@ -133,7 +157,7 @@ def eleven_point_precision(*, points: Literal["nearest", "floor"] = "nearest") -
     >>> judged.rank.evaluate(rf.eleven_point_precision()).item(0, "eleven_point_precision")
     0.5
     """
-    return where_relevant(pl.mean_horizontal(_interpolated(i / 10, points) for i in range(11)))
+    return where_relevant(pl.mean_horizontal(_interpolated(level, points) for level in levels))
 
 
 @labelled("bpref")

@@ -12,7 +12,13 @@ import polars as pl
 
 from rankframe.labels import Aggregate, Gain, made_for_ties
 from rankframe.metrics import ties
-from rankframe.metrics.gains import discount, gain_of, of_gain
+from rankframe.metrics.gains import (
+    discount,
+    follows_grades,
+    gain_of,
+    has_gain_of_zero,
+    of_gain,
+)
 
 P = ParamSpec("P")
 
@@ -164,11 +170,20 @@ def attainable(k: int | None) -> pl.Expr:
 def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
     """Σ gain·weight; the weight is 0, not null, where a row does not count."""
     # 0·NaN is NaN: a grade without a gain must show wherever it stands
-    return (gain_of(gain) * weight).sum()
+    summed = (gain_of(gain) * weight).sum()
+    # what reads ``judged`` reduces the rows of grade 0, too, and those of a grade < 0
+    return pl.when(judged.any()).then(summed) if has_gain_of_zero(gain) else summed
+
+
+def ideal_place_of(gain: Gain, column: str = "ideal_rank") -> pl.Expr:
+    """The position in the ideal list, highest gain first; null where the gain is 0."""
+    return pl.col(column if follows_grades(gain) else of_gain(column, gain))
 
 
 def ideal_gain_sum(gain: Gain, k: int | None, base: float | None = None) -> pl.Expr:
     """Σ gain·discount over the first k places of the ideal list."""
+    if not follows_grades(gain):
+        return gain_sum(gain, discount_down_to(k, ideal_place_of(gain), base))
     place, grade = pl.col("ideal_place"), pl.col("ideal_relevance")
     binary = (place <= total).cast(pl.Float64)  # the first R places hold the relevant items
     gains = binary if gain == "binary" else gain_of(gain, grade)
