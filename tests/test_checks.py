@@ -648,8 +648,8 @@ def test_whole_floats_are_ranks():
         (
             rf.ndcg_at(3, gain={1: 1}),
             "metric 'ndcg(gain=1:1)@3': it is not a finite number. Each grade present (1.0, 2.0) "
-            "needs a finite gain (a mapping names each: gain={1: 1, 2: 3}), and none may be above max_grade; a collection must hold the "
-            "items of every user, and an expression of your own must be null where it is "
+            "needs a finite gain (a mapping names each: gain={1: 1, 2: 3}), and none may be "
+            "above max_grade; a collection must hold the items of every user, and an expression of your own must be null where it is "
             "undefined. Offending row: user=1, "
             "ndcg(gain=1:1)@3=nan",
         ),
@@ -761,10 +761,10 @@ def test_shared_ranks_give_the_same_bits_in_any_order_or_an_error(ranks, form):
     judged = run.join(truth, on=["user", "item"], how="full", coalesce=True)
 
     def call(*metrics, reverse):
-        if form == "judged table":
-            return rf.per_user(judged.reverse() if reverse else judged, *metrics)
-        run_, truth_ = (run.reverse(), truth.reverse()) if reverse else (run, truth)
-        return rf.per_user(run_, *metrics, truth=truth_)
+        tables = [judged] if form == "judged table" else [run, truth]
+        frame, *other = (table.reverse().lazy() if reverse else table.lazy() for table in tables)
+        plan = rf.per_user(frame, *metrics, truth=other[0] if other else None)
+        return plan.collect(engine="in-memory")  # which adds up lists in one go
 
     tried, refused = [], {}
     for label, metric in EVERY_METRIC.items():

@@ -14,19 +14,23 @@ _NEW, _ALONE = "__rankframe_new", "__rankframe_alone"
 #: whether the item above has the same rank, in what :func:`in_rank_order` gives
 SHARES_RANK = "__rankframe_shares_rank"
 _HALF = 1 << 64  # the list makes the upper half of a packed number, the order in it the lower
-_LAST = (1 << 63) - 1
+_FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 
 _row = pl.col(_ROW).cast(pl.Int64)
 _position = _row - pl.col(_START) + 1
 
 
 def in_rank_order(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """Sort the lists by rank, null last; add ``ideal_place`` and ``ideal_relevance``."""
+    """Sort the lists by rank, null last; add ``ideal_place`` and ``ideal_relevance``.
+
+    What was not retrieved comes by grade, highest first: so no sum depends on the order of rows.
+    """
     # 1 M users × 10, grouping included: 1.06 of the CPU time of a bare join, with windows 1.58
-    ordered = _ordered(rows, keys, (pl.col("rank") - 1).fill_null(_LAST))
     relevance = pl.col("relevance").cast(pl.Float64)
     grade = pl.when(relevance > 0).then(relevance).otherwise(0.0)
-    number = grade.reinterpret(dtype=pl.Int64)  # in the order of the grades
+    number = grade.reinterpret(dtype=pl.Int64)  # in the order of the grades, and ≥ 0
+    place = (pl.col("rank") - 1 + _FIRST).fill_null(_LAST - number)
+    ordered = _ordered(rows, keys, place)
     start = pl.col(_START).cast(pl.Int128) * _HALF
     best_first = start - (start - number).sort()  # numbers alone: every list stays in its place
     ideal = best_first.cast(pl.Int64).reinterpret(dtype=pl.Float64)

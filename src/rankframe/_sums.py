@@ -1,4 +1,4 @@
-"""Means that are the same to the last bit, in whatever order and by how many threads they add up."""
+"""Means that are the same to the last bit, in whatever order the values are added up."""
 
 import polars as pl
 

@@ -78,7 +78,7 @@ def alpha_dcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     0.7398
     """
     bound = _bound(k, alpha, lambda place: 1 / log2(place + 1))
-    return where_relevant(_novelty(alpha, discount(rank), k) / (_S * bound))
+    return _share_of_bound(_novelty(alpha, discount(rank), k) / (_S * bound))
 
 
 @labelled("alpha_ndcg", aliases={"alpha-ndcg": "alpha_ndcg"})
@@ -165,7 +165,7 @@ def err_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     0.7
     """
     bound = _bound(k, alpha, lambda place: 1 / place)
-    return where_relevant(_novelty(alpha, 1 / rank, k) / (_S * bound))
+    return _share_of_bound(_novelty(alpha, 1 / rank, k) / (_S * bound))
 
 
 @labelled("nerr_ia", aliases={"nerr-ia": "nerr_ia"})
@@ -249,7 +249,7 @@ def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     """
     check_persistence(p)
     weight = pl.lit(p).pow(rank - 1)
-    return where_relevant((1 - (1 - alpha) * p) * _novelty(alpha, weight, None) / _S)
+    return _share_of_bound((1 - (1 - alpha) * p) * _novelty(alpha, weight, None) / _S)
 
 
 @labelled("nnrbp")
@@ -414,6 +414,10 @@ def _novelty(
         raise ValueError(msg)
     inside = relevant & (position.is_not_null() if k is None else position <= k)
     return (pl.lit(1 - alpha).pow(seen - 1) * weight).filter(inside).sum()
+
+
+def _share_of_bound(share: pl.Expr) -> pl.Expr:
+    return where_relevant(share.clip(upper_bound=1))  # the sums round
 
 
 def _of_ideal(alpha: float, weight: Callable[[pl.Expr], pl.Expr], k: int | None) -> pl.Expr:
