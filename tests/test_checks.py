@@ -648,9 +648,9 @@ def test_whole_floats_are_ranks():
         (
             rf.ndcg_at(3, gain={1: 1}),
             "metric 'ndcg(gain=1:1)@3': it is not a finite number. Each grade present (1.0, 2.0) "
-            "needs a finite gain (a mapping names each: gain={1: 1, 2: 3}), and none may be "
-            "above max_grade; a collection must hold the items of every user, and an expression of your own must be null where it is "
-            "undefined. Offending row: user=1, "
+            "needs a finite gain (a mapping names each: gain={1: 1, 2: 3}), and none may be above "
+            "max_grade; a collection must hold the items of every user, and an expression of your "
+            "own must be null where it is undefined. Offending row: user=1, "
             "ndcg(gain=1:1)@3=nan",
         ),
         (rf.dcg_at(3, gain={1: 1}).alias("mine"), "metric 'mine': it is not a finite number"),

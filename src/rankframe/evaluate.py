@@ -790,7 +790,8 @@ def _raise_not_finite(values: pl.LazyFrame, positive: pl.LazyFrame, keys: Sequen
                 f"metric {name!r}: it is not a finite number. Each grade present "
                 f"({', '.join(map(str, grades.head(10)))}) needs a finite gain "
                 "(a mapping names each: gain={1: 1, 2: 3}), and none may be above max_grade; "
-                "a collection must hold the items of every user, and an expression of your own must be null where it is undefined. "
+                "a collection must hold the items of every user, and an expression of your own "
+                "must be null where it is undefined. "
                 f"Offending row: {shown(row)}"
             )
             raise RankingDataError(msg)
