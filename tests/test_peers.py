@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import product
+from math import log2
 from typing import NamedTuple
 
 import polars as pl
@@ -415,6 +416,41 @@ def test_lenskit_by_its_formulas():
     ]
     for row, wanted in zip(got.rows(), expected, strict=True):
         assert row == pytest.approx(wanted, abs=1e-12)
+
+
+def test_an_empty_list_of_lenskit_counts_where_the_readme_says_so():
+    """User 9 has a truth and an empty list: no row here."""
+    run = pl.DataFrame({"user": [1], "item": ["a"], "rank": [1]})
+    truth = pl.DataFrame({"user": [1, 9], "item": ["a", "b"]})
+    six = ["recall@5", "ndcg@5", "dcg@5", "rr", "hit@5", "rbp"]
+    two = run.rank.evaluate(*six, truth=truth, **(rf.LENSKIT | {"users": "truth"}))
+    one = run.rank.evaluate(*six, "precision@5", "ap", truth=truth, **rf.LENSKIT)
+    assert (two["users"].item(), one["users"].item()) == (2, 1)
+    assert [value * 2 for value in two.row(0)[1:]] == list(one.row(0)[1:7])
+    assert one.row(0)[7:] == (1.0, 1.0)
+
+
+def test_equal_scores_of_trec_eval_9_go_by_descending_id():
+    """ir_measures has 0.5 and 0 here."""
+    run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "score": [0.5, 0.5]})
+    truth = pl.DataFrame({"user": [1], "item": ["b"]})
+    got = run.rank.evaluate("rr@2", "rr@1", "judged@1", truth=truth, **rf.TREC_EVAL_9)
+    assert got.row(0) == (1, 1.0, 1.0, 1.0)
+
+
+def test_options_of_tools_without_a_preset():
+    """The README's rows for torchmetrics, TF-Ranking and rankerEval, by hand."""
+    run = pl.DataFrame({"user": [1, 1, 1], "item": ["a", "x", "b"], "rank": [1, 2, 3]})
+    truth = pl.DataFrame({"user": [1, 1, 1], "item": ["a", "b", "c"], "relevance": [1, 2, 3]})
+    labels = {
+        "ap(divide_by=hits)": (1 + 2 / 3) / 2,
+        "ap(divide_by=attainable)@2": 1 / 2,
+        "precision(divide_by=returned)@5": 2 / 3,
+        "ndcg(ideal=returned)": (1 + 2 / 2) / (2 + 1 / log2(3)),
+        "ndcg(gain=exponential)": (1 + 3 / 2) / (7 + 3 / log2(3) + 1 / 2),
+    }
+    got = run.rank.evaluate(*labels, truth=truth).row(0, named=True)
+    assert got == pytest.approx({"users": 1, **labels})
 
 
 @pytest.mark.parametrize("tool", PRESETS)
