@@ -34,8 +34,8 @@ TREC_EVAL: Preset = {
     },
 }
 
-#: ``trec_eval -c`` of version 9, and ir_measures (whose ``RR@k`` and ``Judged@k`` order equal scores
-#: the other way round): scores are 32-bit floats, and recall levels are reached by
+#: ``trec_eval -c`` of version 9, and ir_measures (whose ``RR@k`` and ``Judged@k`` order equal
+#: scores the other way round): scores are 32-bit floats, and recall levels are reached by
 #: ⌊recall·R + 0.9⌋ hits.
 TREC_EVAL_9: Preset = {
     "users": "judged",
