@@ -136,7 +136,10 @@ def test_the_demo_is_the_articles_example(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("run.parquet truth.parquet -m map", "run: no column 'user' for user; it has 'model'"),
+        (
+            "run.parquet truth.parquet -m map",
+            "run: no column 'user' for user, 'item' for item; it has 'model'",
+        ),
         ("none.parquet truth.parquet -m map", "none.parquet: no such file"),
         ("run.parquet truth.parquet -m ndgc@10 {roles}", "unknown metric 'ndgc@10'; the nearest"),
         ("double.parquet truth.parquet -m map {roles}", "run, column 'sku': duplicate (uid"),

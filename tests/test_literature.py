@@ -105,7 +105,7 @@ def test_metrics_equal_other_programs(shared, name, program, metrics, options, t
 
 
 def test_a_grade_above_the_scale_is_told():
-    judged = pl.DataFrame({"user": [1], "item": [1], "rank": [None], "relevance": [5]})
+    judged = pl.DataFrame({"user": 1, "item": [1, 2], "rank": [None, 1], "relevance": [5, 0]})
     for make in (rf.err_at, rf.nerr_at, rf.insq_at, rf.inst_at):
         metric = make(10, max_grade=4)
         with pytest.raises(rf.RankingDataError, match="it is not a finite number"):

@@ -18,12 +18,15 @@ def test_the_kind_of_frame_is_kept() -> None:
     assert_type(rf.evaluate(df, "ap", rf.ndcg_at(10)), pl.DataFrame)
     assert_type(rf.evaluate(lf, "ap", truth=None), pl.LazyFrame)
     assert_type(df.pipe(rf.evaluate, "ap", rf.ndcg_at(10)), pl.DataFrame)
-    assert_type(rf.evaluate(df, "ap", truth=df, by="user", users="both"), pl.DataFrame)
-    assert_type(rf.per_user(lf, "p@10", undefined=0.0, scenarios=True, item="sku"), pl.LazyFrame)
     assert_type(lf.pipe(rf.relevant), pl.LazyFrame)
     assert_type(rf.evaluate(df, "ap", **rf.TREC_EVAL), pl.DataFrame)
     assert_type(rf.ndcg_at(10, gain={1: 1.0}), pl.Expr)
     assert_type(rf.summarize(df, "ap", users="judged", user="user"), pl.DataFrame)
+
+
+def keywords(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
+    assert_type(rf.evaluate(df, "ap", truth=df, by="user", users="both"), pl.DataFrame)
+    assert_type(rf.per_user(lf, "p@10", undefined=0.0, scenarios=True, item="sku"), pl.LazyFrame)
 
 
 def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
