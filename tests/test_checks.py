@@ -955,3 +955,32 @@ def test_a_block_that_reaches_into_the_next_rank_is_seen_at_once():
     run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2], "tied": [3, 1]})
     with pytest.raises(rf.RankingDataError, match="a block of ties ends before the next rank"):
         rf.evaluate(run, "ap", truth=pl.DataFrame({"user": [1], "item": ["a"]}))
+
+
+@pytest.mark.parametrize("metric", ["bpref", "judged@2", "precision", "auc"])
+@pytest.mark.parametrize("bad", [1, 2])
+def test_one_user_with_a_shared_rank_is_enough(metric, bad):
+    run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [7, 8, 7, 8], "rank": [1, 2, 1, 2]})
+    run = run.with_columns(rank=pl.when(pl.col("user") == bad).then(1).otherwise("rank"))
+    truth = pl.DataFrame({"user": [1, 2], "item": [7, 7]})
+    with pytest.raises(rf.RankingDataError, match=f"same rank.*user={bad}, item=7, rank=1"):
+        rf.evaluate(run, metric, truth=truth)
+
+
+def test_shared_columns_do_not_meet_the_names_that_a_join_makes():
+    run = pl.DataFrame({**RUN, "day": [1] * 5, "day_right": [2] * 5})
+    truth = pl.DataFrame({**TRUTH, "day": [3] * 4})
+    own = pl.col("day_right").max().alias("last")
+    got = rf.evaluate(run, "ap", own, truth=truth)
+    assert got.drop("last").equals(rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH)))
+    assert got["last"].item() == 2
+
+
+def test_a_judged_table_without_users_is_not_said_to_lack_its_truth():
+    judged = pl.DataFrame(JUDGED).rename({"user": "uid"})
+    with pytest.raises(rf.RankingDataError) as error:
+        rf.evaluate(judged, "ap")
+    assert str(error.value) == (
+        "judged table: no column 'user' for user; it has 'uid', 'item', 'rank', 'relevance'; say "
+        "which it is with user="
+    )
