@@ -30,7 +30,8 @@ PLAIN = [1 / 3, 1 / 2, (1 / 4 + 1) / 3, (NDCG + 1) / 3, 1 / 2]
 #: What is said of a duplicate in a run.
 AGAIN = (
     "run, column 'item': duplicate (user, item): of several models, folds or days, name the column "
-    "in by=; else keep the first: run.unique(['user', 'item'], keep='first', maintain_order=True). "
+    "in by=; else keep the best: run.sort('rank', nulls_last=True)"
+    ".unique(['user', 'item'], keep='first', maintain_order=True). "
 )
 
 Expected = list[float | None] | str
@@ -313,15 +314,17 @@ def cases() -> dict[str, list[Case]]:
                 "two hits at one rank",
                 put(RUN, "rank", [1, 2, 2, 1, 2]),
                 put(TRUTH, "item", [11, 12, 10, 10]),
-                "run, column 'rank': two items of one user have the same rank: rank without ties, "
-                "or call with_rank. Offending row: user=1, item=11, rank=2",
+                "run, column 'rank': two items of one user have the same rank: of several models, "
+                "folds or days, name the column in by=; else make ranks without ties, as "
+                "rank('ordinal') does. Offending row: user=1, item=11, rank=2",
             ),
             Case(
                 "a hit and a miss at one rank, and a metric that reads judgments",
                 put(RUN, "rank", [2, 2, 1, 1, 2]),
                 TRUTH,
-                "run, column 'rank': two items of one user have the same rank: rank without ties, "
-                "or call with_rank. Offending row: user=1, item=10, rank=2",
+                "run, column 'rank': two items of one user have the same rank: of several models, "
+                "folds or days, name the column in by=; else make ranks without ties, as "
+                "rank('ordinal') does. Offending row: user=1, item=10, rank=2",
                 ("bpref",),
             ),
             Case(
@@ -354,7 +357,9 @@ def cases() -> dict[str, list[Case]]:
                 "an item twice in a list with scores, a miss",
                 put(SCORED, "item", [9, 11, 9, 10, 13]),
                 TRUTH,
-                f"{AGAIN}Offending row: user=1, item=9, score=0.9",
+                f"{AGAIN}Offending row: user=1, item=9, score=0.9".replace(
+                    "'rank', ", "'score', descending=True, "
+                ),
             ),
         ],
         "Scores": [

@@ -42,7 +42,8 @@ def floats(table, column):
 
 AGAIN = (
     "column 'item': duplicate (user, item): of several models, folds or days, name the column in "
-    "by=; else keep the first: {}.unique(['user', 'item'], keep='first', maintain_order=True)."
+    "by=; else keep the best: {}.sort('rank', nulls_last=True)"
+    ".unique(['user', 'item'], keep='first', maintain_order=True)."
 )
 EVENTS = (
     "truth, column 'item': duplicate (user, item): of several events per item, such as click and "
@@ -151,8 +152,9 @@ CASES = {
         put(RUN, "rank", HIT, 1),
         add(TRUTH, user=1, item=1, relevance=1.0),
         {},
-        "run, column 'rank': two items of one user have the same rank: rank without "
-        "ties, or call with_rank. "
+        "run, column 'rank': two items of one user have the same rank: "
+        "of several models, folds or days, name the column in by=; else make ranks without "
+        "ties, as rank('ordinal') does. "
         "Offending row: user=1, item=1, rank=1",
         "always",
     ),
@@ -160,8 +162,9 @@ CASES = {
         put(put(floats(JUDGED, "rank"), "rank", 0, 2.0), "relevance", 0, 3.0),
         None,
         {},
-        "judged table, column 'rank': two items of one user have the same rank: rank without "
-        "ties, or call with_rank. "
+        "judged table, column 'rank': two items of one user have the same rank: "
+        "of several models, folds or days, name the column in by=; else make ranks without "
+        "ties, as rank('ordinal') does. "
         "Offending row: user=1, item=1, rank=2.0, relevance=3.0",
         "always",
     ),
@@ -169,8 +172,9 @@ CASES = {
         put(RUN, "rank", MISS, 2),
         TRUTH,
         {},
-        "run, column 'rank': two items of one user have the same rank: rank without "
-        "ties, or call with_rank. "
+        "run, column 'rank': two items of one user have the same rank: "
+        "of several models, folds or days, name the column in by=; else make ranks without "
+        "ties, as rank('ordinal') does. "
         "Offending row: user=1, item=2, rank=2",
         "check",
     ),
@@ -178,8 +182,9 @@ CASES = {
         put(RUN, "rank", MISS, 1),
         TRUTH,
         {},
-        "run, column 'rank': two items of one user have the same rank: rank without "
-        "ties, or call with_rank. "
+        "run, column 'rank': two items of one user have the same rank: "
+        "of several models, folds or days, name the column in by=; else make ranks without "
+        "ties, as rank('ordinal') does. "
         "Offending row: user=1, item=1, rank=1",
         "check",
     ),
@@ -201,8 +206,9 @@ CASES = {
         {**add(RUN, user=1, item=2, rank=9), "model": ["a"] * 6},
         TRUTH,
         {"by": "model"},
-        "run, column 'item': duplicate (model, user, item): keep the first: "
-        "run.unique(['model', 'user', 'item'], keep='first', maintain_order=True). "
+        "run, column 'item': duplicate (model, user, item): keep the best: "
+        "run.sort('rank', nulls_last=True)"
+        ".unique(['model', 'user', 'item'], keep='first', maintain_order=True). "
         "Offending row: model='a', user=1, item=2, rank=2",
         "always",
     ),
@@ -239,7 +245,9 @@ CASES = {
         add(SCORED, user=1, item=3, score=0.1),
         TRUTH,
         {},
-        f"run, {AGAIN.format('run')} Offending row: user=1, item=3, score=0.7",
+        f"run, {AGAIN.format('run')} Offending row: user=1, item=3, score=0.7".replace(
+            "'rank', ", "'score', descending=True, "
+        ),
         "always",
     ),
     "infinite score, hit": (

@@ -670,3 +670,10 @@ def test_diagnose_needs_a_baseline():
         rf.diagnose(RUN, 1, truth=TRUTH, baseline=None)
     with pytest.raises(TypeError, match="name of a system"):
         rf.diagnose(RUN, 1, truth=TRUTH, baseline=pl.lit("a"))
+
+
+@pytest.mark.parametrize("option", ["bounds", "scenarios"])
+@pytest.mark.parametrize("verb", [rf.summarize, rf.compare])
+def test_statistics_take_no_bounds(verb, option):
+    with pytest.raises(TypeError, match=f"unknown argument '{option}'"):
+        verb(RUN, "rr", truth=TRUTH, by="model", **{option: True})

@@ -186,3 +186,13 @@ def test_counts_and_their_means_are_the_same_from_call_to_call_on_any_number_of_
         assert len(lines) == int(calls)
         found |= {*lines}
     assert len(found) == 1
+
+
+def test_the_mean_of_one_user_is_the_users_value():
+    run, truth = _lists(DEEPEST)
+    cuts = [3, 7, 10, 67, 107, 133, 199]
+    labels = [f"precision@{k}" for k in cuts]
+    for user in (1, 2, 3, 5, 66, 199):
+        mine, wanted = run.filter(user=user), truth.filter(user=user)
+        means = rf.evaluate(mine, *labels, truth=wanted).row(0)[1:]
+        assert list(means) == [min(user, k) / k for k in cuts]

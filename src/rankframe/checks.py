@@ -124,7 +124,8 @@ def check(
     Traceback (most recent call last):
         ...
     rankframe.errors.RankingDataError: run, column 'rank': two items of one user have the same \
-rank: rank without ties, or call with_rank. Offending row: user=1, item=7, rank=1
+rank: of several models, folds or days, name the column in by=; else make ranks without ties, as \
+rank('ordinal') does. Offending row: user=1, item=7, rank=1
     """
     tables = read_tables(frame, truth, by, columns, reads=())
 
@@ -526,7 +527,8 @@ def _table_rules(table: Table) -> Iterator[_Rule]:
             apart = pl.col(table.rank).n_unique().over([*table.keys, table.item]) > 1
             yield _Rule(table.rank, "an item has one rank, whatever its subtopics", apart)
             shared = pl.col(table.item).n_unique().over([*table.keys, table.rank]) > 1
-        text = "two items of one user have the same rank: rank without ties, or call with_rank"
+        text = "make ranks without ties, as rank('ordinal') does"
+        text = f"two items of one user have the same rank: {'' if table.by else _OF_SEVERAL}{text}"
         yield _Rule(table.rank, text, placed & shared)
         return
     rank, tied, block = as_rank(table.rank), as_rank("tied"), [*table.keys, table.rank]
@@ -539,6 +541,9 @@ def _table_rules(table: Table) -> Iterator[_Rule]:
     yield _Rule(table.rank, text, placed & (rank != before) & (rank < end))
 
 
+_OF_SEVERAL = "of several models, folds or days, name the column in by=; else "
+
+
 def _cure_of_duplicates(table: Table) -> str:
     if table.name == "truth":
         return (
@@ -548,10 +553,12 @@ def _cure_of_duplicates(table: Table) -> str:
             else f"keep one: truth.unique({table.row})"
         )
     name = "judged" if table.name == "judged table" else "run"
-    cure = f"{name}.unique({table.row}, keep='first', maintain_order=True)"
-    if table.by:
-        return f"keep the first: {cure}"
-    return "of several models, folds or days, name the column in by=; else keep the first: " + cure
+    best = f"{table.rank!r}" if table.rank is not None else f"{table.score!r}, descending=True"
+    cure = (
+        f"keep the best: {name}.sort({best}, nulls_last=True)"
+        f".unique({table.row}, keep='first', maintain_order=True)"
+    )
+    return cure if table.by else f"{_OF_SEVERAL}{cure}"
 
 
 def raise_first_broken(tables: Sequence[Table]) -> None:

@@ -120,6 +120,7 @@ def per_user(
         Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that judgments
         of the unjudged items of the list (and of those of negative grade) can give, whichever of
         them are judged, with any grade up to the highest of the truth; null where the metric is.
+        With ``depth``, what is below it is not of the list.
         Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have bounds; a metric without a
         proven form raises.
     scenarios
@@ -239,6 +240,7 @@ def evaluate(
         Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that judgments
         of the unjudged items of the list (and of those of negative grade) can give, whichever of
         them are judged, with any grade up to the highest of the truth; null where the metric is.
+        With ``depth``, what is below it is not of the list.
         Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have bounds; a metric without a
         proven form raises.
     scenarios
@@ -391,6 +393,8 @@ def plan_values(
             f"bounds=True: no bounds are proven with undefined={undefined!r}; it must be None or 0"
         )
         raise ValueError(msg)
+    if (bounds or scenarios) and street.has_subtopics:
+        _check_no_subtopics(asked)
     extremes = [_worlds_of(one, tied=street.tied) for one in asked] if bounds else []
     if street.tied:
         asked = in_ties(asked, metrics, defaults=defaults)
@@ -480,9 +484,10 @@ def user_values(
     **options: Unpack[Options],
 ) -> UserValues:
     """Give what statistics are made of; ``per_user=False`` takes geometric means, too."""
-    return in_groups(
-        plan_values(frame, metrics, per_user=per_user, truth=truth, by=by, bounds=False, **options)
-    )
+    if alien := {"bounds", "scenarios"} & {*options}:
+        msg = f"unknown argument {min(alien)!r}; per_user and evaluate take it"
+        raise TypeError(msg)
+    return in_groups(plan_values(frame, metrics, per_user=per_user, truth=truth, by=by, **options))
 
 
 def in_groups(plan: Plan) -> UserValues:
@@ -502,6 +507,16 @@ class _Options(TypedDict):
     undefined: float | None
     relevant_at: float | None
     depth: int | None
+
+
+def _check_no_subtopics(asked: Sequence[Asked]) -> None:
+    for one in asked:
+        if reads_subtopics(one.expr):
+            msg = (
+                f"metric {one.name!r}: an unjudged item may be of any subtopics, so it has no "
+                "bounds and no scenarios"
+            )
+            raise ValueError(msg)
 
 
 class _World(NamedTuple):
@@ -540,11 +555,6 @@ def _with_worlds(
 ) -> Plan:
     """Add what metrics are under other judgments of the unjudged items."""
     keys, street = plan.keys, plan.street
-    for one in plan.asked:
-        if street.has_subtopics and reads_subtopics(one.expr):
-            msg = f"metric {one.name!r}: an unjudged item may be of any subtopics, so it has no "
-            msg += "bounds and no scenarios"
-            raise ValueError(msg)
     columns: list[pl.Expr] = []
     asked: list[Asked] = []
     read: dict[_World, list[Asked]] = {}
