@@ -250,3 +250,10 @@ def test_the_map_of_the_report_is_refused_and_its_scenarios_are_not_bounds():
     assert got.row(0) == (1, 1.0, 1.0, 1.0)
     either = pl.DataFrame({"user": [1, 1], "item": ["a", "c"]})
     assert run.rank.evaluate("map", truth=either)["map"].item() == pytest.approx(5 / 6)
+
+
+def test_a_geometric_mean_takes_no_undefined_value_below_0():
+    for metrics in (["gmap"], ["rr", "gmap"]):
+        with pytest.raises(ValueError, match="a geometric mean takes no value below 0"):
+            A.rank.evaluate(*metrics, truth=TRUTH, undefined=-1.0)
+    assert A.rank.evaluate("rr", truth=TRUTH, users="all", undefined=-1.0)["rr"].item() < 1

@@ -304,3 +304,15 @@ def test_a_cut_between_blocks_is_one():
     for depth in (2, 4):
         with pytest.raises(rf.RankingDataError, match=f"depth={depth} cuts through a block"):
             run.rank.per_user("ap", truth=truth, depth=depth)
+
+
+def test_ndcg_of_ties_is_at_most_1():
+    """All items of a list are tied or in ideal order, so that sums in two orders round apart."""
+    users = pl.DataFrame({"user": range(500)}).join(pl.DataFrame({"item": range(9)}), how="cross")
+    grades = 1 + (pl.col("user") * 7 + pl.col("item") * pl.col("item")) % 5
+    run = users.with_columns(score=grades.cast(pl.Float64)).rank.with_rank(ties="expected")
+    truth = users.with_columns(relevance=grades)
+    values = run.rank.per_user("ndcg", "ndcg(gain=exponential)", truth=truth)
+    assert values["ndcg"].max() == 1
+    assert values["ndcg(gain=exponential)"].max() == 1
+    assert values["ndcg"].min() > 1 - 1e-12
