@@ -23,7 +23,7 @@ _position = _row - pl.col(_START) + 1
 def in_rank_order(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     """Sort the lists by rank, null last; add ``ideal_place`` and ``ideal_relevance``.
 
-    What was not retrieved comes by grade, highest first: so no sum depends on the order of rows.
+    Items that were not retrieved follow by grade, highest first, whatever the order of the input.
     """
     # 1 M users × 10, grouping included: 1.06 of the CPU time of a bare join, with windows 1.58
     relevance = pl.col("relevance").cast(pl.Float64)

@@ -570,7 +570,8 @@ def _with_worlds(
             # null unless both are defined: their means must be over the same users
             both = pl.when(*(pl.col(name).is_not_null() for name in pair))
             made[f"{one.name}_if_none"], made[f"{one.name}_if_all"] = map(both.then, pair)
-        for world in {*(extremes[place] if extremes else ()), *((_NONE, _ALL) * scenarios)}:
+        worlds = (*(extremes[place] if extremes else ()), *((_NONE, _ALL) * scenarios))
+        for world in dict.fromkeys(worlds):
             read.setdefault(world, []).append(one)
         columns += [value.alias(name) for name, value in made.items()]
         asked += [one._replace(name=name) for name in made]
