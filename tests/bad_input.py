@@ -251,28 +251,28 @@ def cases() -> dict[str, list[Case]]:
                 "ranks from 0",
                 RUN.with_columns(pl.col("rank") - 1),
                 TRUTH,
-                "run, column 'rank': a rank is a whole number from 1. "
+                "run, column 'rank': a rank is an integer ≥ 1. "
                 "Offending row: user=1, item=10, rank=0",
             ),
             Case(
                 "a negative rank",
                 put(RUN, "rank", [1, -2, 3, 1, 2]),
                 TRUTH,
-                "run, column 'rank': a rank is a whole number from 1. "
+                "run, column 'rank': a rank is an integer ≥ 1. "
                 "Offending row: user=1, item=11, rank=-2",
             ),
             Case(
                 "a rank of 1.5",
                 put(RUN, "rank", [1, 1.5, 3, 1, 2]),
                 TRUTH,
-                "run, column 'rank': a rank is a whole number from 1. "
+                "run, column 'rank': a rank is an integer ≥ 1. "
                 "Offending row: user=1, item=11, rank=1.5",
             ),
             Case(
                 "a rank of 0.5",
                 put(RUN, "rank", [1, 0.5, 3, 1, 2]),
                 TRUTH,
-                "run, column 'rank': a rank is a whole number from 1. "
+                "run, column 'rank': a rank is an integer ≥ 1. "
                 "Offending row: user=1, item=11, rank=0.5",
             ),
             Case(
@@ -285,7 +285,7 @@ def cases() -> dict[str, list[Case]]:
                 "a rank of NaN",
                 put(RUN, "rank", [1, 2, NAN, 1, 2]),
                 TRUTH,
-                "run, column 'rank': a rank is a whole number from 1. "
+                "run, column 'rank': a rank is an integer ≥ 1. "
                 "Offending row: user=1, item=12, rank=nan",
                 in_pandas=PLAIN,
                 remark="in pandas NaN is null",
@@ -294,14 +294,14 @@ def cases() -> dict[str, list[Case]]:
                 "an infinite rank",
                 put(RUN, "rank", [1, 2, INF, 1, 2]),
                 TRUTH,
-                "run, column 'rank': a rank is a whole number from 1. "
+                "run, column 'rank': a rank is an integer ≥ 1. "
                 "Offending row: user=1, item=12, rank=inf",
             ),
             Case(
                 "ranks as text",
                 RUN.with_columns(pl.col("rank").cast(pl.String)),
                 TRUTH,
-                "run, column 'rank': String cannot be a rank: a whole number from 1",
+                "run, column 'rank': String cannot be a rank: an integer ≥ 1",
             ),
             Case("a null rank: not retrieved", put(RUN, "rank", [1, 2, None, 1, 2]), TRUTH, PLAIN),
             Case(
@@ -605,8 +605,8 @@ def cases() -> dict[str, list[Case]]:
                     (f"precision@{k}",),
                 )
                 for k, why in [
-                    (0, "precision_at: k must be a whole number from 1, not 0"),
-                    (-1, "precision_at: k must be a whole number from 1, not -1"),
+                    (0, "precision_at: k must be an integer ≥ 1, not 0"),
+                    (-1, "precision_at: k must be an integer ≥ 1, not -1"),
                     (2.5, "metric 'precision@2.5': k cannot be read from '2.5'"),
                 ]
             ],

@@ -9,7 +9,7 @@ from typing import Literal, get_args, get_origin
 
 import polars as pl
 
-from rankframe.labels import METRICS, AnyGain, Gain, Levels, Signed
+from rankframe._labels import METRICS, AnyGain, Gain, Levels, Signed
 
 GAINS = {1: 1, 2: 3, 3: 7}
 #: mappings that only some take: one that falls, one with a gain for grade 0

@@ -8,7 +8,7 @@ import pytest
 from every_metric import EVERY_METRIC, UNBOUNDED
 
 import rankframe as rf
-from rankframe.vocabulary import reads_irrelevant
+from rankframe._vocabulary import reading_of
 
 nan, inf = math.nan, math.inf
 
@@ -104,23 +104,21 @@ CASES = {
         put(RUN, "rank", HIT, 0),
         TRUTH,
         {},
-        "run, column 'rank': a rank is a whole number from 1. "
-        "Offending row: user=1, item=2, rank=0",
+        "run, column 'rank': a rank is an integer ≥ 1. Offending row: user=1, item=2, rank=0",
         "always",
     ),
     "rank 0, miss": (
         put(RUN, "rank", MISS, 0),
         TRUTH,
         {},
-        "run, column 'rank': a rank is a whole number from 1. "
-        "Offending row: user=1, item=3, rank=0",
+        "run, column 'rank': a rank is an integer ≥ 1. Offending row: user=1, item=3, rank=0",
         "always",
     ),
     "negative rank, miss of a judged table": (
         put(floats(JUDGED, "rank"), "rank", 2, -1.0),
         None,
         {},
-        "judged table, column 'rank': a rank is a whole number from 1. "
+        "judged table, column 'rank': a rank is an integer ≥ 1. "
         "Offending row: user=1, item=3, rank=-1.0, relevance=null",
         "always",
     ),
@@ -128,24 +126,21 @@ CASES = {
         put(floats(RUN, "rank"), "rank", HIT, 2.5),
         TRUTH,
         {},
-        "run, column 'rank': a rank is a whole number from 1. "
-        "Offending row: user=1, item=2, rank=2.5",
+        "run, column 'rank': a rank is an integer ≥ 1. Offending row: user=1, item=2, rank=2.5",
         "always",
     ),
     "fractional rank, miss": (
         put(floats(RUN, "rank"), "rank", MISS, 3.5),
         TRUTH,
         {},
-        "run, column 'rank': a rank is a whole number from 1. "
-        "Offending row: user=1, item=3, rank=3.5",
+        "run, column 'rank': a rank is an integer ≥ 1. Offending row: user=1, item=3, rank=3.5",
         "always",
     ),
     "infinite rank, miss": (
         put(floats(RUN, "rank"), "rank", MISS, inf),
         TRUTH,
         {},
-        "run, column 'rank': a rank is a whole number from 1. "
-        "Offending row: user=1, item=3, rank=inf",
+        "run, column 'rank': a rank is an integer ≥ 1. Offending row: user=1, item=3, rank=inf",
         "always",
     ),
     "two hits at one rank": (
@@ -451,14 +446,14 @@ CASES = {
         {**RUN, "rank": ["1"] * 5},
         TRUTH,
         {},
-        "run, column 'rank': String cannot be a rank: a whole number from 1",
+        "run, column 'rank': String cannot be a rank: an integer ≥ 1",
         "call",
     ),
     "rank as boolean": (
         {**RUN, "rank": [True] * 5},
         TRUTH,
         {},
-        "run, column 'rank': Boolean cannot be a rank: a whole number from 1",
+        "run, column 'rank': Boolean cannot be a rank: an integer ≥ 1",
         "call",
     ),
     "score as text": (
@@ -709,8 +704,8 @@ def test_a_metric_that_reads_a_column_that_is_not_there():
         ({"judged_only": "no"}, TypeError, "judged_only must be True or False, not 'no'"),
         ({"user": ["u"]}, TypeError, "user= must be the name of a column, not ['u']"),
         ({"by": None}, TypeError, "by must be the name of a column, or a list of names, not None"),
-        ({"depth": 0}, ValueError, "depth must be a whole number from 1, not 0"),
-        ({"depth": 2.5}, ValueError, "depth must be a whole number from 1, not 2.5"),
+        ({"depth": 0}, ValueError, "depth must be an integer ≥ 1, not 0"),
+        ({"depth": 2.5}, ValueError, "depth must be an integer ≥ 1, not 2.5"),
         ({"by": pl.col("user")}, TypeError, "by must be the name of a column, or a list of names"),
         ({"by": [1]}, TypeError, "by must be the name of a column, or a list of names, not [1]"),
         ({"usr": "uid"}, TypeError, "unknown argument 'usr'; the column roles are user, item"),
@@ -731,7 +726,7 @@ def test_what_is_no_frame_is_told():
 
 def test_a_mean_needs_numbers():
     judged = pl.DataFrame({**JUDGED, "genre": ["x"] * 7})
-    first = pl.col("genre").first()
+    first = pl.col("genre").filter("relevant").first()
     assert judged.rank.per_user(first)["genre"].to_list() == ["x", "x"]
     with pytest.raises(ValueError, match="metric 'genre' is String for each user, which has no"):
         judged.rank.evaluate(first)
@@ -776,9 +771,9 @@ def test_shared_ranks_give_the_same_bits_in_any_order_or_an_error(ranks, form):
 
     tried, refused = [], {}
     for label, metric in EVERY_METRIC.items():
-        reads = set(metric.meta.root_names())
-        if "retrieved" in reads or reads_irrelevant(reads):
-            refused[frozenset(reads)] = label
+        reading = reading_of([metric])
+        if reading.counts_judged or reading.counts_listed:
+            refused[reading.names] = label
         else:
             tried.append(label)
     for label in refused.values():
@@ -978,7 +973,7 @@ def test_one_user_with_a_shared_rank_is_enough(metric, bad):
 def test_shared_columns_do_not_meet_the_names_that_a_join_makes():
     run = pl.DataFrame({**RUN, "day": [1] * 5, "day_right": [2] * 5})
     truth = pl.DataFrame({**TRUTH, "day": [3] * 4})
-    own = pl.col("day_right").max().alias("last")
+    own = pl.col("day_right").filter("relevant").max().alias("last")
     got = rf.evaluate(run, "ap", own, truth=truth)
     assert got.drop("last").equals(rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH)))
     assert got["last"].item() == 2

@@ -13,7 +13,7 @@ import pytest
 
 import rankframe as rf
 from rankframe import trec
-from rankframe.cli import main
+from rankframe._cli import main
 
 RUN = pl.DataFrame(
     {"model": list("aaab"), "uid": [1, 1, 2, 1], "sku": [7, 8, 7, 8], "rank": [1, 2, 1, 1]}
@@ -143,7 +143,7 @@ def test_the_demo_is_the_articles_example(capsys):
         ("none.parquet truth.parquet -m map", "none.parquet: no such file"),
         ("run.parquet truth.parquet -m ndgc@10 {roles}", "unknown metric 'ndgc@10'; the nearest"),
         ("double.parquet truth.parquet -m map {roles}", "run, column 'sku': duplicate (uid"),
-        ("run.parquet truth.parquet -m p@0 {roles}", "precision_at: k must be a whole number"),
+        ("run.parquet truth.parquet -m p@0 {roles}", "precision_at: k must be an integer"),
         ("run.parquet truth.parquet -m map {roles} --by x", "run: no column 'x' for by"),
         ("run.parquet truth.parquet -m map {roles} --out x.xls", "--out must end in one of .csv,"),
         ("run.parquet truth.parquet -m map {roles} --users me", "argument --users: invalid choice"),
@@ -173,7 +173,7 @@ def test_the_demo_is_the_articles_example(capsys):
         ("run.csv truth.csv -m map --relevant-at nan", "argument --relevant-at: 'nan' is not a fi"),
         ("run.csv truth.csv -m map --relevant-at 1e999", "argument --relevant-at: '1e999' is not"),
         ("run.csv truth.csv -m map --depth 1e3", "argument --depth: invalid int value: '1e3'"),
-        (f"run.csv truth.csv -m map {{roles}} --depth {10**40}", "depth must be a whole number"),
+        (f"run.csv truth.csv -m map {{roles}} --depth {10**40}", "depth must be an integer"),
         ("pattern.csv truth.csv -m map --score ^s$", "run, column '^s$': polars reads this name"),
         ("short.run good.qrels -m map", "short.run, line 3: it is not of the form 'user Q0"),
         ("good.run bad.qrels -m map", "bad.qrels, line 2: it is not of the form 'user 0 item"),
@@ -304,7 +304,7 @@ def test_runs_of_trec_are_compared_in_segments(tmp_path):
         ("a.csv .. t.csv -m rr", "..: it is a directory, not a file"),
         ("a.csv - - -m rr --format csv", "<stdin>: two inputs cannot both be read from it; save"),
         ("a.csv b.csv t.csv -m rr --confidence 1e999", "argument --confidence: '1e999' is not a"),
-        (f"a.csv b.csv t.csv -m rr --seed {10**40}", "seed must be a whole number from 0, not 1"),
+        (f"a.csv b.csv t.csv -m rr --seed {10**40}", "seed must be an integer ≥ 0, not 1"),
         ("a.csv b.csv t.csv -m gmap", "'gmap' is a mean over users, not a value of one user"),
     ],
 )
@@ -786,7 +786,7 @@ def test_subtopics_are_ids(tmp_path):
         ),
         (None, "{head},relevance\n1,a,\n", "truth, column 'relevance': a relevance is a finite nu"),
         ("{head},rank\n1,a,\n", None, "run, column 'rank': it is null in every row"),
-        ("{head},rank\n1,a,1.5\n", None, "run, column 'rank': a rank is a whole number from 1. O"),
+        ("{head},rank\n1,a,1.5\n", None, "run, column 'rank': a rank is an integer ≥ 1. O"),
         ("{head},score\n1,a,1e999\n", None, "run, column 'score': a score is finite, or null or"),
     ],
 )

@@ -87,7 +87,7 @@ def test_means_are_those_of_evaluate():
 
 def test_pairs_come_in_order():
     values = sample(1, 10, systems=4)
-    square = (pl.col("value").first() ** 2).alias("a square")
+    square = (pl.col("value").filter("relevant").first() ** 2).alias("a square")
     got = rf.compare(judged(*values), VALUE, square)
     pairs = [("m1", "m0"), ("m2", "m0"), ("m3", "m0"), ("m2", "m1"), ("m3", "m1"), ("m3", "m2")]
     assert got.select("metric", "model", "baseline").rows() == [
@@ -110,7 +110,7 @@ def test_swapping_turns_the_signs():
 
 def test_the_order_of_rows_and_the_other_metrics_do_not_matter():
     table = judged(*sample(3, 40, systems=3))
-    square = (pl.col("value").first() ** 2).alias("square")
+    square = (pl.col("value").filter("relevant").first() ** 2).alias("square")
     for test in TESTS:
         options = {"test": test, "resamples": FEW, "correction": None}
         got = rf.compare(table, VALUE, **options)
@@ -169,7 +169,7 @@ def test_segments_of_the_truth_need_its_users():
     assert stranger.rank.per_user("rr", truth=truth, by=by)["user"].to_list() == [1, 2, 3, 4, 5] * 2
     for bad, message in [
         (stranger.filter(user=9), "no user of the run is in the truth"),
-        (stranger.with_columns(rank=pl.col("rank") - 1), "a rank is a whole number from 1"),
+        (stranger.with_columns(rank=pl.col("rank") - 1), "a rank is an integer ≥ 1"),
         (RUN.cast({"user": pl.String}), "it is String in the run and Int64 in the truth"),
         (pl.concat([RUN, RUN]), "duplicate"),
     ]:
@@ -287,9 +287,9 @@ def test_types_of_by_are_kept(verb):
 def test_metrics_of_any_number_type():
     table = judged([1.0, 2.0, 5.0], [2.0, 1.0, 9.0])
     expected = rf.compare(table, VALUE).drop("metric")
-    whole = pl.col("value").first().cast(pl.UInt8).alias("x")
+    whole = pl.col("value").filter("relevant").first().cast(pl.UInt8).alias("x")
     assert rf.compare(table, whole).drop("metric").equals(expected)
-    flag = (pl.col("value").first() > 1.5).alias("x")
+    flag = (pl.col("value").filter("relevant").first() > 1.5).alias("x")
     assert rf.compare(table, flag).select("wins", "losses").row(0) == (1, 1)
     assert rf.summarize(table, flag, by="model")["mean"][0] == pytest.approx(2 / 3)
     for verb in (rf.compare, rf.summarize):
@@ -322,7 +322,7 @@ values[1] += 0.04
 table = pl.DataFrame({
     "model": np.repeat(["a", "b", "c"], 400), "user": np.tile(np.arange(400), 3), "item": 0,
     "rank": 1, "relevance": 1, "value": values.ravel()})
-metric = pl.col("value").first().alias("value")
+metric = pl.col("value").filter("relevant").first()
 for test in ("randomization", "bootstrap"):
     print(rf.compare(table, metric, test=test, resamples=999, seed=4).rows())
 print(rf.summarize(table, metric, by="model", method="bootstrap", resamples=999, seed=4).rows())
@@ -425,8 +425,8 @@ def test_few_resamples_are_no_trouble():
         ({"test": "anova"}, "test must be one of 't', 'wilcoxon', 'randomization', 'bootstrap',"),
         ({"correction": "sidak"}, "correction must be one of 'holm', 'bonferroni', 'bh', None"),
         ({"confidence": 95}, "confidence must be a number between 0 and 1, not 95"),
-        ({"resamples": 0}, "resamples must be a whole number from 1, not 0"),
-        ({"seed": -1}, "seed must be a whole number from 0, not -1"),
+        ({"resamples": 0}, "resamples must be an integer ≥ 1, not 0"),
+        ({"seed": -1}, "seed must be an integer ≥ 0, not -1"),
         ({"by": []}, "compare needs the column that tells the systems apart: name it in by="),
         ({"users": "me"}, "users must be one of"),
     ],
@@ -456,7 +456,7 @@ import sys, importlib.util, polars as pl, rankframe as rf
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name: None if name == "scipy" else found(name)
 import importlib
-sys.modules.pop("rankframe.summarize"); summarize = importlib.import_module("rankframe.summarize")
+sys.modules.pop("rankframe._summarize"); summarize = importlib.import_module("rankframe._summarize")
 table = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
 try:
     summarize.summarize(table, "rr")
@@ -601,8 +601,8 @@ def test_users_without_a_relevant_item_are_left_out():
 def test_bad_diagnoses():
     run, truth = with_hits([3], old=[1], new=[2])
     for options, message in [
-        ({"k": 0, "baseline": "old"}, "k must be a whole number from 1"),
-        ({"k": 3, "baseline": "old", "bins": 0}, "bins must be a whole number from 1"),
+        ({"k": 0, "baseline": "old"}, "k must be an integer ≥ 1"),
+        ({"k": 3, "baseline": "old", "bins": 0}, "bins must be an integer ≥ 1"),
         ({"k": 3, "baseline": "older"}, "baseline must be one of 'new', 'old', not 'older'"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -615,8 +615,7 @@ def test_bad_diagnoses():
 def test_the_options_are_those_of_per_user():
     import inspect
 
-    from rankframe.checks import Columns
-    from rankframe.evaluate import Options
+    from rankframe._options import Columns, Options
 
     own = {"frame", "metrics", "truth", "by", "columns", "bounds", "scenarios"}
     names = inspect.signature(rf.per_user).parameters.keys() - own

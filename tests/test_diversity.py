@@ -9,9 +9,13 @@ from every_metric import EVERY_METRIC
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.vocabulary import reads_subtopics
+from rankframe._vocabulary import reading_of
 
-ITEMS = {label: metric for label, metric in EVERY_METRIC.items() if not reads_subtopics(metric)}
+ITEMS = {
+    label: metric
+    for label, metric in EVERY_METRIC.items()
+    if reading_of([metric], has_subtopics=True).scope != "subtopic"
+}
 CUTS = (None, 1, 3, 25)
 
 
@@ -351,7 +355,7 @@ def test_a_role_that_is_not_there_is_told():
         (lambda: rf.alpha_dcg_at(2**40, alpha=0), "needs a cut-off k of at most 1,000,000"),
         (lambda: rf.nrbp(p=1), "p must be a number between 0 and 1, not 1.0"),
         (lambda: rf.nnrbp(p=0), "p must be a number between 0 and 1, not 0.0"),
-        (lambda: rf.precision_ia_at(None), "k must be a whole number from 1, not None"),
+        (lambda: rf.precision_ia_at(None), "k must be an integer ≥ 1, not None"),
     ],
 )
 def test_a_parameter_out_of_range_is_told(make, message):

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-HEAVY = ["pandas", "numpy", "pyarrow", "scipy", "tqdm", "altair", "pyspark", "rankframe.cli"]
+HEAVY = ["pandas", "numpy", "pyarrow", "scipy", "tqdm", "altair", "pyspark", "rankframe._cli"]
 
 
 def test_import_loads_polars_only():

@@ -8,7 +8,7 @@ from every_metric import CALLS, EVERY_METRIC, LABELS, SPECIAL_MEANS, UNBOUNDED
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.vocabulary import BASIC
+from rankframe._vocabulary import BASIC
 
 MODELS = ["a", "b"]
 
@@ -296,7 +296,12 @@ def test_a_user_of_the_composed_way_may_group_by_columns_that_ride_along():
 
 
 def test_an_expression_of_the_users_own_is_a_metric():
-    minutes = pl.col("minutes").filter(pl.col("rank") <= 3).sum().alias("minutes@3")
+    minutes = (
+        pl.col("minutes")
+        .filter(pl.col("relevant") & (pl.col("rank") <= 3))
+        .sum()
+        .alias("minutes@3")
+    )
     got = A.rank.per_user(minutes, "hit@3", truth=TRUTH)
     positive = TRUTH.filter(pl.col("relevance") > 0)
     hits = A.filter(pl.col("rank") <= 3).join(positive, on=["user", "item"], how="semi")

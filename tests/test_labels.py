@@ -5,7 +5,7 @@ import pytest
 from every_metric import EVERY_METRIC, LABELS, SPECIAL_MEANS
 
 import rankframe as rf
-from rankframe.labels import METRICS, ask
+from rankframe._labels import METRICS, parse_metric
 
 
 def same(left: pl.Expr, right: pl.Expr) -> bool:
@@ -126,9 +126,9 @@ def test_an_alias_differs_from_its_metric_only_in_its_name(alias, expr):
         ("ndcg@ten", "metric 'ndcg@ten': k cannot be read from 'ten'"),
         ("ndcg@2.5", "metric 'ndcg@2.5': k cannot be read from '2.5'"),
         ("ndcg@5@6", "metric 'ndcg@5@6': k cannot be read from '5@6'"),
-        ("precision@0", "precision_at: k must be a whole number from 1, not 0"),
-        ("precision@-1", "precision_at: k must be a whole number from 1, not -1"),
-        ("P_0", "precision_at: k must be a whole number from 1, not 0"),
+        ("precision@0", "precision_at: k must be an integer ≥ 1, not 0"),
+        ("precision@-1", "precision_at: k must be an integer ≥ 1, not -1"),
+        ("P_0", "precision_at: k must be an integer ≥ 1, not 0"),
         ("r_precision@5", "metric 'r_precision@5': r_precision takes no cut-off @k"),
         (
             "ndcg(gian=linear)@5",
@@ -164,7 +164,7 @@ def test_a_bad_label_is_told(label, message):
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, "3", True, 2**63])
 def test_a_bad_cut_off_is_told_where_the_expression_is_made(k):
-    with pytest.raises(ValueError, match="k must be a whole number from 1, not"):
+    with pytest.raises(ValueError, match="k must be an integer ≥ 1, not"):
         rf.precision_at(k)
 
 
@@ -175,7 +175,7 @@ def test_a_bad_cut_off_is_told_where_the_expression_is_made(k):
         (lambda: rf.f_at(3, beta=-0.1), "beta must be a number from 0, not -0.1"),
         (lambda: rf.f_at(3, beta=float("nan")), "beta must be a number from 0, not nan"),
         (lambda: rf.f_at(3, beta=float("inf")), "beta must be a number from 0, not inf"),
-        (lambda: rf.attainable_recall_at(None), "k must be a whole number from 1, not None"),
+        (lambda: rf.attainable_recall_at(None), "k must be an integer ≥ 1, not None"),
         (lambda: rf.ndcg_at(10**9, ideal="perfect"), "k must not be above 1000000, not 1000000000"),
         (lambda: rf.dcg_at(gain={}), "gain must map grades to gains"),
         (lambda: rf.dcg_at(gain={1: "a"}), "gain must map grades to gains"),
@@ -210,7 +210,7 @@ def test_a_cut_off_may_be_any_whole_number_type():
 @pytest.mark.parametrize("label", SPECIAL_MEANS)
 def test_a_mean_over_users_has_no_per_user_value(label):
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
-    assert ask(label).name == label
+    assert parse_metric(label).name == label
     assert judged.rank.evaluate(label).columns == ["users", label]
     for refused in (lambda: judged.rank.per_user(label), lambda: rf.metric(label)):
         with pytest.raises(ValueError, match="is a mean over users, not a value of one user"):

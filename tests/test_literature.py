@@ -206,7 +206,7 @@ def test_a_collection_too_small_is_told(collection):
         (lambda: rf.inst_at(goals=0), "goals must be a number from 0.5, not 0.0"),
         (lambda: rf.ndcg_at(base=1), "base must be a number > 1, not 1.0"),
         (lambda: rf.dcg_at(base=0.5), "base must be a number > 1, not 0.5"),
-        (lambda: rf.lauc_at(5, collection=0), "collection must be a whole number from 1, not 0"),
+        (lambda: rf.lauc_at(5, collection=0), "collection must be an integer ≥ 1, not 0"),
         (lambda: rf.metric("lauc@5"), "missing a required"),
     ],
 )

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.labels import METRICS
-from rankframe.namespace import RankFrame, RankPlot
+from rankframe._labels import METRICS
+from rankframe._namespace import RankFrame, RankPlot
 
 TABLE = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 1, 1]}
 VERBS = ["judge", "with_rank", "relevant", "from_lists", "check", "per_user", "evaluate"]
@@ -165,7 +165,7 @@ def test_the_class_gives_the_namespace():
     assert pl.LazyFrame.rank is RankFrame
 
 
-@pytest.mark.parametrize("module", ["rankframe", "rankframe.namespace", "rankframe.pandas"])
+@pytest.mark.parametrize("module", ["rankframe", "rankframe._namespace", "rankframe.pandas"])
 def test_reloading_works(module):
     if module == "rankframe.pandas":
         pytest.importorskip("pandas")

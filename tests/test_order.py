@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._order import SHARES_RANK, in_rank_order
+from rankframe._rank_order import SHARES_RANK, in_rank_order
 
 DAY = datetime.date(2026, 1, 1)
 USERS = {

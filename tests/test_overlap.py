@@ -159,7 +159,7 @@ def test_pandas():
         ),
         ({"item": [1, 1]}, {}, "run, column 'item': duplicate (user, item)"),
         ({}, {"item": [1, 1]}, "other run, column 'item': duplicate (user, item)"),
-        ({"rank": [0, 1]}, {}, "run, column 'rank': a rank is a whole number from 1"),
+        ({"rank": [0, 1]}, {}, "run, column 'rank': a rank is an integer ≥ 1"),
         ({}, {"rank": [None, None]}, "other run, column 'rank': it is null in every row"),
         ({"user": [1, None]}, {}, "run, column 'user': users, items and by columns are never null"),
         ({"user": [5, 5]}, {}, "run, column 'user': no user of the run is in the other run, which"),
@@ -181,7 +181,7 @@ def test_what_the_call_forbids_is_told_at_once():
             rf.rbo(run, run, p=p)
     with pytest.raises(ValueError, match="deeper than 1,000,000 ranks: take a smaller one"):
         rf.rbo(run, run, p=0.999999)
-    with pytest.raises(ValueError, match="k must be a whole number from 1, not 0"):
+    with pytest.raises(ValueError, match="k must be an integer ≥ 1, not 0"):
         rf.rbo(run, run, k=0)
     with pytest.raises(rf.RankingDataError, match="other run: no column 'item' for item"):
         rf.rbo(run, run.rename({"item": "sku"}))

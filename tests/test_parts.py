@@ -1,21 +1,24 @@
 """Users are closed under the key: parts of the tables, each by itself, add up to the whole."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from every_metric import CALLS, EVERY_METRIC, SPECIAL_MEANS
 from test_invariants import RUN, TRUTH, A, assert_same
 
 import rankframe as rf
-from rankframe._parts import judged_of, means_of, needs_of, sums_of, values_of
-from rankframe.checks import Whole
-from rankframe.evaluate import plan_values
-from rankframe.labels import cut_off
-from rankframe.vocabulary import reads_subtopics, reads_whole_list
+from rankframe._checks import Totals
+from rankframe._evaluate import plan_values
+from rankframe._labels import cut_off
+from rankframe._options import Settings, read_options
+from rankframe._partitions import judged_of, means_of, needs_of, sums_of, values_of
+from rankframe._vocabulary import reading_of
 
 #: one of each function: the parts are many, and the options are the same expressions
 _LABELS = {function: label for label, (function, _) in CALLS.items()}
 METRICS = [EVERY_METRIC[label] for label in _LABELS.values()]
-WHOLE = Whole(TRUTH["relevance"].max(), RUN.select("model").unique())
+WHOLE = Totals(TRUTH["relevance"].max(), RUN.select("model").unique())
 
 
 # user 20 is in no run, user 1 in no truth; the parts have top grades of 1 to 3
@@ -50,9 +53,8 @@ def test_the_parts_differ():
 )
 def test_parts_add_up_to_the_whole(by, options):
     run = RUN if by else A
-    scenarios = options.get("scenarios", False)
-    rest = {name: value for name, value in options.items() if name != "scenarios"}
-    asked = {"by": by, "scenarios": scenarios, "options": rest}
+    settings = Settings(**options)
+    asked = {"by": by, "settings": settings}
     got = pl.concat(
         values_of(*part, metrics=METRICS, **asked).collect() for part in parts(run, TRUTH)
     )
@@ -61,7 +63,7 @@ def test_parts_add_up_to_the_whole(by, options):
 
     metrics = [*METRICS, *SPECIAL_MEANS]
     sums = [sums_of(*part, metrics=metrics, **asked).collect() for part in parts(run, TRUTH)]
-    plan = plan_values(run.clear(), metrics, per_user=False, truth=TRUTH.clear(), by=by, **options)
+    plan = plan_values(run.clear(), metrics, TRUTH.clear(), by, settings, per_user=False)
     expected = rf.evaluate(run, *metrics, truth=TRUTH, by=by, **options)
     assert_same(means_of(pl.concat(sums), plan), expected, check_dtypes=True)
 
@@ -70,13 +72,13 @@ def test_means_of_what_is_no_number_of_ours():
     """Booleans, durations and unsigned counts have a mean, too; sums of 8 bits do not wrap."""
     metrics = [
         pl.col("relevance").max().ge(2).alias("high"),
-        pl.duration(minutes=pl.col("minutes").max()).alias("time"),
+        pl.duration(minutes=pl.col("minutes").filter("relevant").max()).alias("time"),
         pl.len().cast(pl.UInt8).alias("rows") * 20,
         pl.lit(None).alias("nothing"),
     ]
-    options = {"by": [], "options": {}}
+    options = {"by": [], "settings": Settings()}
     sums = [sums_of(*part, metrics=metrics, **options).collect() for part in parts(A, TRUTH)]
-    plan = plan_values(A.clear(), metrics, per_user=False, truth=TRUTH.clear(), by=[])
+    plan = plan_values(A.clear(), metrics, TRUTH.clear(), [], Settings(), per_user=False)
     expected = rf.evaluate(A, *metrics, truth=TRUTH)
     assert expected["rows"].item() * expected["users"].item() > 255
     assert_same(means_of(pl.concat(sums), plan), expected, check_dtypes=True)
@@ -86,10 +88,14 @@ def test_subtopics_are_of_a_user():
     truth = pl.concat([TRUTH, TRUTH.with_columns(pl.col("relevance") - 1)])
     truth = truth.with_columns(subtopic=(pl.col("item") + pl.col("relevance")) % 4)
     truth = truth.unique(["user", "item", "subtopic"], keep="first", maintain_order=True)
-    split = [expr for expr in EVERY_METRIC.values() if reads_subtopics(expr)]
+    split = [
+        expr
+        for expr in EVERY_METRIC.values()
+        if reading_of([expr], has_subtopics=True).scope == "subtopic"
+    ]
     assert split
     metrics = list({expr.meta.output_name(): expr for expr in [*split, *METRICS]}.values())
-    options = {"metrics": metrics, "by": [], "options": {}}
+    options = {"metrics": metrics, "by": [], "settings": Settings()}
     got = pl.concat(values_of(*part, **options).collect() for part in parts(A, truth))
     assert_same(got.sort("user"), rf.per_user(A, *metrics, truth=truth))
 
@@ -111,7 +117,7 @@ def test_below_its_cut_off_a_metric_reads_nothing():
         metrics = [
             expr
             for label, expr in EVERY_METRIC.items()
-            if cuts[label] == k and not reads_whole_list(expr.meta.root_names())
+            if cuts[label] == k and not reading_of([expr]).depends_on_below
         ]
         assert len(metrics) > 20
         short = A.filter(pl.col("rank") <= k)
@@ -145,11 +151,12 @@ def test_cut_offs_are_read_off_the_expression():
     ],
 )
 def test_what_must_go_into_a_shuffle(metrics, options, depth, relevant):
-    options = {"by": [], **options}
-    plan = plan_values(RUN, metrics, per_user=True, truth=TRUTH, **options)
-    needs = needs_of(plan, options)
+    by = options.pop("by", [])
+    settings = read_options(options)
+    plan = plan_values(RUN, metrics, TRUTH, by, settings, per_user=True)
+    needs = needs_of(plan, settings)
     assert (needs.depth, needs.relevant) == (depth, relevant)
-    needs = needs_of(plan, options, bounds=True)
+    needs = needs_of(plan, replace(settings, scenarios=True))
     assert (needs.depth, needs.relevant) == (None, False)
 
 
@@ -160,6 +167,6 @@ def test_the_top_grade_is_asked_for_where_it_is_read():
         ("err(max_grade=4)@3", False),
         ("ndcg@3", False),
     ]:
-        plan = plan_values(A, [metric], per_user=True, truth=TRUTH, by=[])
-        assert needs_of(plan, {}).top_grade is needed
-        assert needs_of(plan, {}, bounds=True).top_grade
+        plan = plan_values(A, [metric], TRUTH, [], Settings(), per_user=True)
+        assert needs_of(plan, Settings()).top_grade is needed
+        assert needs_of(plan, Settings(scenarios=True)).top_grade

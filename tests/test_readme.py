@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe.labels import METRICS
+from rankframe._labels import METRICS
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 BLOCKS = re.findall(

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rankframe.cli import main
-from rankframe.labels import every_entry
+from rankframe._cli import main
+from rankframe._labels import every_entry
+from rankframe._reference import reference_page
+from rankframe._vocabulary import COLUMNS
 from rankframe.presets import PRESETS
-from rankframe.reference import reference_page
-from rankframe.vocabulary import VOCABULARY
 
 PAGE = Path(__file__).parents[1] / "src" / "rankframe" / "metrics" / "README.md"
 MAKE = "rankframe metrics --markdown > src/rankframe/metrics/README.md"
@@ -59,8 +59,8 @@ def test_a_section_tells_label_spellings_parameters_value_and_what_is_read(entry
 
 def test_vocabulary_and_presets_are_whole():
     page = reference_page()
-    for name, meaning in VOCABULARY.items():
-        assert f"| `{name}` | {meaning} |" in page
+    for name, column in COLUMNS.items():
+        assert f"| `{name}` | {column.meaning} |" in page
     for name, preset in PRESETS.items():
         row = re.search(rf"^\| `rf.{name}` \|.*$", page, re.MULTILINE)[0]
         for label, options in preset.get("defaults", {}).items():

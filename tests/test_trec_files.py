@@ -661,7 +661,7 @@ def test_blocks_of_ties_stay_ties(tmp_path):
         ({"score": 1.0, "rank": 2}, "run, column 'rank': TREC files are ranked by score (ties by"),
         ({"score": None, "rank": 1}, "item='x', score=null, rank=1, made=null"),
         ({"score": "high", "rank": 1}, "run, column 'score': String cannot be a score"),
-        ({"rank": 0}, "run, column 'rank': a rank is a whole number from 1"),
+        ({"rank": 0}, "run, column 'rank': a rank is an integer ≥ 1"),
         ({"score": 1.0, "relevance": 1}, "a run has no relevance"),
     ],
 )

@@ -9,21 +9,27 @@ answers in one that was forked after it had computed anything.
 import polars as pl
 
 from rankframe import plot as plot
-from rankframe.checks import check as check
-from rankframe.compare import compare as compare
-from rankframe.compare import diagnose as diagnose
+from rankframe._checks import check as check
+from rankframe._compare import compare as compare
+from rankframe._compare import diagnose as diagnose
+from rankframe._evaluate import evaluate as evaluate
+from rankframe._evaluate import per_user as per_user
+from rankframe._labels import METRICS
+from rankframe._labels import metric as metric
+from rankframe._namespace import RankFrame as RankFrame
+from rankframe._namespace import attach
+from rankframe._overlap import rbo as rbo
+from rankframe._summarize import summarize as summarize
+from rankframe._table import from_dict as from_dict
+from rankframe._table import from_lists as from_lists
+from rankframe._table import judge as judge
+from rankframe._table import relevant as relevant
+from rankframe._table import with_rank as with_rank
 from rankframe.errors import RankingDataError as RankingDataError
-from rankframe.evaluate import evaluate as evaluate
-from rankframe.evaluate import per_user as per_user
-from rankframe.labels import METRICS
-from rankframe.labels import metric as metric
 from rankframe.metrics.core import *  # noqa: F403
 from rankframe.metrics.diversity import *  # noqa: F403
-from rankframe.metrics.models import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
-from rankframe.namespace import RankFrame as RankFrame
-from rankframe.namespace import attach
-from rankframe.overlap import rbo as rbo
+from rankframe.metrics.user_models import *  # noqa: F403
 from rankframe.presets import LENSKIT as LENSKIT
 from rankframe.presets import PRESETS
 from rankframe.presets import PYTREC_EVAL as PYTREC_EVAL
@@ -35,12 +41,6 @@ from rankframe.presets import SCIKIT_LEARN as SCIKIT_LEARN
 from rankframe.presets import SPARK as SPARK
 from rankframe.presets import TREC_EVAL as TREC_EVAL
 from rankframe.presets import TREC_EVAL_9 as TREC_EVAL_9
-from rankframe.summarize import summarize as summarize
-from rankframe.table import from_dict as from_dict
-from rankframe.table import from_lists as from_lists
-from rankframe.table import judge as judge
-from rankframe.table import relevant as relevant
-from rankframe.table import with_rank as with_rank
 
 _own = ["RankFrame", "RankingDataError", "check", "compare", "diagnose", "evaluate"]
 _own += ["from_dict", "from_lists", "judge", "metric", "per_user", "rbo", "relevant", "summarize"]

@@ -15,7 +15,7 @@ Frame: TypeAlias = "pl.DataFrame | pl.LazyFrame | pd.DataFrame"
 FrameT = TypeVar("FrameT", bound="pl.DataFrame | pl.LazyFrame | pd.DataFrame")
 
 
-def enter(frame: Frame, table: str, *, also: str = "") -> pl.LazyFrame:
+def to_lazy(frame: Frame, table: str, *, also: str = "") -> pl.LazyFrame:
     """Turn the caller's frame into a LazyFrame; ``table`` is what errors call it."""
     if isinstance(frame, pl.LazyFrame):
         return frame.clone()  # what we make keeps the plan, not the caller's object
@@ -30,7 +30,7 @@ def enter(frame: Frame, table: str, *, also: str = "") -> pl.LazyFrame:
     raise TypeError(msg)
 
 
-def leave(
+def to_caller_type(
     result: pl.LazyFrame, like: FrameT, *, sort: Sequence[str] = (), made: Sequence[str] = ()
 ) -> FrameT:
     """Give the result as the kind of frame that came in, an eager one sorted by ``sort``.

@@ -2,6 +2,6 @@
 
 import pandas as pd
 
-from rankframe.namespace import attach
+from rankframe._namespace import attach
 
 attach("ranking", pd.DataFrame, pd.api.extensions.register_dataframe_accessor)

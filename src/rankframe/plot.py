@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import polars as pl
 
-from rankframe._frames import Frame, enter
-from rankframe.checks import check_flag, group_names
-from rankframe.compare import Correction, Test, diagnose
-from rankframe.compare import compare as compare_systems
+from rankframe._compare import Correction, Test, diagnose
+from rankframe._compare import compare as compare_systems
+from rankframe._evaluate import evaluate, per_user
+from rankframe._frames import Frame, to_lazy
+from rankframe._labels import Metric
+from rankframe._options import Options, check_flag, group_names, whole_number
+from rankframe._summarize import summarize
 from rankframe.errors import RankingDataError
-from rankframe.evaluate import Options, evaluate, per_user
-from rankframe.labels import Metric, whole_number
 from rankframe.metrics.core import precision_at, recall_at
 from rankframe.metrics.trec import num_relevant
-from rankframe.summarize import summarize
 
 if TYPE_CHECKING:
     import altair as alt
@@ -103,7 +103,7 @@ def at_k(
 
     cutoffs = _cutoffs(ks)
     labels = _at_cutoffs(names, cutoffs)
-    summary = _asked(
+    summary = _requested(
         summarize, frame, *labels["metric"], truth=truth, by=by, confidence=confidence, **options
     )
     groups = group_names(by)
@@ -195,7 +195,7 @@ def precision_recall(
     measures = {"recall": recall_at, "precision": precision_at}
     metrics: list[Metric] = [*curves]
     metrics += [make(k).alias(f"{name}@{k}") for name, make in measures.items() for k in cutoffs]
-    means = _asked(evaluate, frame, *metrics, truth=truth, by=by, **options)
+    means = _requested(evaluate, frame, *metrics, truth=truth, by=by, **options)
     shared = _text(means, groups).alias("system"), pl.col("users")
     curve = pl.concat(
         means.select(*shared, pl.lit(level).alias("recall"), pl.col(name).alias("precision"))
@@ -286,7 +286,7 @@ def users(
 
     bins = whole_number("bins", bins)
     groups = group_names(by)
-    values = _asked(per_user, frame, metric, truth=truth, by=by, **options)
+    values = _requested(per_user, frame, metric, truth=truth, by=by, **options)
     name = values.columns[-1]
     values = values.select(*_named(values, groups), _number(values, name).alias("value"))
     known = values.drop_nulls("value")
@@ -385,7 +385,7 @@ def compare(
     import altair as alt
 
     groups = group_names(by)
-    compared = _asked(
+    compared = _requested(
         compare_systems,
         frame,
         *metrics,
@@ -501,7 +501,7 @@ def change(
     RankingDataError
         If a table breaks a rule (see ``check``), there are no two systems, or no user is shared.
     ValueError
-        If k or ``bins`` is no whole number from 1, ``baseline`` is no system, or an option is
+        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is no system, or an option is
         unknown or out of range.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
@@ -525,11 +525,13 @@ def change(
     _check_call(options)
     k = whole_number("k", k)
     groups = group_names(by)
-    means = _asked(diagnose, frame, k, truth=truth, by=by, baseline=baseline, bins=bins, **options)
+    means = _requested(
+        diagnose, frame, k, truth=truth, by=by, baseline=baseline, bins=bins, **options
+    )
     means = means.select(*_named(means, groups), pl.exclude(groups))
     metrics = [num_relevant().alias("relevant"), precision_at(k).alias("precision")]
     metrics += [recall_at(k).alias("recall")]
-    values = _asked(per_user, frame, *metrics, truth=truth, by=by, **options)
+    values = _requested(per_user, frame, *metrics, truth=truth, by=by, **options)
     pairs = _changes(values, groups, baseline)
     if pairs.is_empty():
         msg = f"column {groups[0]!r}: no system shares a user with {baseline!r}"
@@ -600,7 +602,7 @@ def heatmap(
     if not groups:
         msg = "a heatmap has a row for each segment: name the columns in by="
         raise ValueError(msg)
-    means = _asked(evaluate, frame, *metrics, truth=truth, by=by, **options)
+    means = _requested(evaluate, frame, *metrics, truth=truth, by=by, **options)
     names = means.columns[len(groups) + 1 :]
     wide = means.select(
         _text(means, groups[:-1]).alias("panel"),
@@ -672,12 +674,12 @@ def heatmap(
 # ------------------------------------------------------------------ tables to draw
 
 
-def _asked(
-    verb: Callable[..., pl.LazyFrame], frame: Frame, *args: Any, **asked: Any
+def _requested(
+    verb: Callable[..., pl.LazyFrame], frame: Frame, *args: Any, **requested: Any
 ) -> pl.DataFrame:
     """Ask a verb for its numbers, whatever the kind of frame."""
-    kind = "run" if asked["truth"] is not None else "judged table"
-    return verb(enter(frame, kind), *args, **asked).collect()
+    kind = "run" if requested["truth"] is not None else "judged table"
+    return verb(to_lazy(frame, kind), *args, **requested).collect()
 
 
 def _named(table: pl.DataFrame, groups: Sequence[str]) -> list[pl.Expr]:

@@ -6,8 +6,7 @@ preset speaks of the numbers, not of the order: a run whose scores tie is ranked
 
 from typing import TypedDict
 
-from rankframe.evaluate import Users
-from rankframe.labels import Defaults
+from rankframe._options import Defaults, Users
 
 
 class Preset(TypedDict, total=False):

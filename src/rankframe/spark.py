@@ -2,7 +2,7 @@
 
 Needs ``pip install 'rankframe[spark]'``, Java 17, and rankframe and Polars on the workers; Spark
 Connect does as well. Run and truth go through one shuffle by user, however many metrics are asked
-for, and each partition is computed as on one machine: see :mod:`rankframe._parts`.
+for, and each partition is computed as on one machine: see :mod:`rankframe._partitions`.
 
 A worker takes about 200 MB and, for each row of its partition, 70 bytes (ranks, integer ids) to 200
 (scores, text ids), so 2 million rows make a good partition: ``partitions=`` says how many there
@@ -23,6 +23,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast
 
 import polars as pl
@@ -33,8 +34,21 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StringType, StructType
 
-from rankframe._frames import enter, kind
-from rankframe._parts import (
+from rankframe._checks import Table, Totals, raise_if_apart, raise_if_empty, role_columns
+from rankframe._compare import Correction, Test, comparison_of
+from rankframe._evaluate import Plan, UserValues, in_groups, plan_means, plan_values
+from rankframe._frames import kind, to_lazy
+from rankframe._labels import Metric, parse_metrics
+from rankframe._options import (
+    ROLES,
+    Columns,
+    Options,
+    Settings,
+    group_names,
+    read_options,
+    whole_number,
+)
+from rankframe._partitions import (
     Needs,
     gathered,
     is_proved,
@@ -45,22 +59,10 @@ from rankframe._parts import (
     sums_of,
     values_of,
 )
-from rankframe.checks import (
-    ROLES,
-    Columns,
-    Table,
-    Whole,
-    group_names,
-    raise_if_apart,
-    raise_if_empty,
-    role_columns,
-)
-from rankframe.compare import Correction, Test, comparison_of
+from rankframe._summarize import Method, summary_of
+from rankframe._table import prepare_tables
+from rankframe._vocabulary import reading_of
 from rankframe.errors import RankingDataError
-from rankframe.evaluate import Options, Plan, UserValues, in_groups, plan_means, plan_values
-from rankframe.labels import Metric, ask_all, whole_number
-from rankframe.summarize import Method, summary_of
-from rankframe.table import enter_street
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +70,7 @@ if TYPE_CHECKING:
 __all__ = ["compare", "evaluate", "judge", "per_user", "plain_errors", "summarize"]
 
 Truth: TypeAlias = "DataFrame | pl.DataFrame | pl.LazyFrame | pd.DataFrame"
-Compute: TypeAlias = Callable[[pl.LazyFrame, pl.LazyFrame | None, Whole | None], pl.LazyFrame]
+Compute: TypeAlias = Callable[[pl.LazyFrame, pl.LazyFrame | None, Totals | None], pl.LazyFrame]
 
 #: Types that Spark has not, and where their values fit.
 _WIDER: dict[type[pl.DataType], pl.DataType] = {
@@ -143,7 +145,7 @@ def judge(
     """
     frames = _frames(run, truth)
     empty = [_empty(frame) for frame in frames]
-    sides = _sides(frames, empty, enter_street(*_pair(empty), by, columns).tables)
+    sides = _sides(frames, empty, prepare_tables(*_pair(empty), by, columns).tables)
     _check_whole(sides)
     compute = functools.partial(judged_of, by=by, columns=columns)
     return _computed(sides, compute, partitions)
@@ -215,13 +217,12 @@ def per_user(
     |   2|0.0|  0.0|
     +----+---+-----+
     """
-    plans = functools.partial(plan_values, per_user=True, bounds=bounds, scenarios=scenarios)
-    sides, plan = _planned(frame, truth, metrics, by, options, plans)
+    settings = replace(read_options(options), bounds=bounds, scenarios=scenarios)
+    plans = functools.partial(plan_values, per_user=True)
+    sides, plan = _planned(frame, truth, metrics, by, settings, plans)
     _check_whole(sides)
-    compute = functools.partial(
-        values_of, metrics=metrics, by=by, options=options, bounds=bounds, scenarios=scenarios
-    )
-    needs = needs_of(plan, options, bounds=bounds or scenarios)
+    compute = functools.partial(values_of, metrics=metrics, by=by, settings=settings)
+    needs = needs_of(plan, settings)
     # of a truth of Spark that is read again later, nothing says that it has the same rows then
     few = None if truth is None or isinstance(truth, DataFrame) else _few(sides, needs)
     narrow = _narrowed(sides, few.judgments) if few else sides
@@ -295,12 +296,11 @@ def evaluate(
     |    2|0.25|     0.5|
     +-----+----+--------+
     """
-    plans = functools.partial(plan_means, total=total, bounds=bounds, scenarios=scenarios)
-    sides, plan = _planned(frame, truth, metrics, by, options, plans)
-    compute = functools.partial(
-        sums_of, metrics=metrics, by=by, options=options, bounds=bounds, scenarios=scenarios
-    )
-    needs = needs_of(plan, options, bounds=bounds or scenarios)
+    settings = replace(read_options(options), bounds=bounds, scenarios=scenarios)
+    plans = functools.partial(plan_means, total=total)
+    sides, plan = _planned(frame, truth, metrics, by, settings, plans)
+    compute = functools.partial(sums_of, metrics=metrics, by=by, settings=settings)
+    needs = needs_of(plan, settings)
     with plain_errors(), _read_once(sides, partitions, needs) as (narrow, number):
         parts = _collected(_computed(sides, compute, number, needs, narrow))
     if not is_proved(parts):
@@ -375,7 +375,14 @@ def summarize(
         summary_of, confidence=confidence, method=method, resamples=resamples, seed=seed
     )
     return _described(
-        frame, truth, metrics, by, options, partitions, describe=describe, per_user=False
+        frame,
+        truth,
+        metrics,
+        by,
+        read_options(options),
+        partitions,
+        describe=describe,
+        per_user=False,
     )
 
 
@@ -457,7 +464,14 @@ def compare(
         seed=seed,
     )
     return _described(
-        frame, truth, metrics, by, options, partitions, describe=describe, per_user=True
+        frame,
+        truth,
+        metrics,
+        by,
+        read_options(options),
+        partitions,
+        describe=describe,
+        per_user=True,
     )
 
 
@@ -479,7 +493,7 @@ def plain_errors() -> Generator[None, None, None]:
     ...     values.show()
     Traceback (most recent call last):
         ...
-    rankframe.errors.RankingDataError: run, column 'rank': a rank is a whole number from 1. \
+    rankframe.errors.RankingDataError: run, column 'rank': a rank is an integer ≥ 1. \
 Offending row: user=1, item=7, rank=0
     """
     try:
@@ -545,19 +559,19 @@ def _planned(
     truth: Truth | None,
     metrics: Sequence[Metric],
     by: str | Sequence[str],
-    options: Options,
+    settings: Settings,
     plans: Callable[..., Plan],
 ) -> tuple[list[_Side], Plan]:
     """Plan on tables without rows: what is wrong with the call is told at once."""
-    asked = ask_all(metrics, per_user=False, defaults=options.get("defaults"))
-    given = dict(options)
+    requested = parse_metrics(metrics, per_user=False, defaults=settings.defaults)
+    given = dict(settings.columns)
     wanted = {str(given.get(role, role)) for role in ROLES} | {*group_names(by), "tied"}
-    wanted |= {name for one in asked for name in one.expr.meta.root_names()}
+    wanted |= reading_of(one.expr for one in requested).names
     frames = _frames(frame, truth, wanted)
     empty = [_empty(each, wanted) for each in frames]
     run, judgments = _pair(empty)
-    plan = plans(run, metrics, truth=judgments, by=by, **options)
-    return _sides(frames, empty, plan.street.tables), plan
+    plan = plans(run, metrics, judgments, by, settings)
+    return _sides(frames, empty, plan.prepared.tables), plan
 
 
 def _described(
@@ -565,7 +579,7 @@ def _described(
     truth: Truth | None,
     metrics: Sequence[Metric],
     by: str | Sequence[str],
-    options: Options,
+    settings: Settings,
     partitions: int | None,
     *,
     describe: Callable[[UserValues], pl.LazyFrame],
@@ -573,11 +587,13 @@ def _described(
 ) -> DataFrame:
     """Collect the values of all users, and describe them."""
     plans = functools.partial(plan_values, per_user=per_user)
-    sides, plan = _planned(frame, truth, metrics, by, options, plans)
+    sides, plan = _planned(frame, truth, metrics, by, settings, plans)
     describe(in_groups(plan))  # what is wrong with the call is told before Spark works
     _check_whole(sides)
-    compute = functools.partial(rows_of, metrics=metrics, per_user=per_user, by=by, options=options)
-    needs = needs_of(plan, options)
+    compute = functools.partial(
+        rows_of, metrics=metrics, per_user=per_user, by=by, settings=settings
+    )
+    needs = needs_of(plan, settings)
     with plain_errors(), _read_once(sides, partitions, needs) as (narrow, number):
         parts = _collected(_computed(sides, compute, number, needs, narrow))
     return _to_spark(frame.sparkSession, describe(gathered(parts, plan)).collect())
@@ -596,7 +612,7 @@ def _frames(
         raise TypeError(msg)
     if truth is None or isinstance(truth, DataFrame):
         return given
-    local = enter(truth, "truth", also="Spark DataFrame, a ").collect()
+    local = to_lazy(truth, "truth", also="Spark DataFrame, a ").collect()
     unread = [name for name in local.columns if wanted is not None and name not in wanted]
     local = local.with_columns(pl.lit(None, pl.Int8).alias(name) for name in unread)
     return [frame, _carried(frame.sparkSession, local)]
@@ -717,7 +733,7 @@ class _Task(NamedTuple):
     """What a worker makes of a partition."""
 
     compute: Compute
-    whole: Whole
+    totals: Totals
     columns: list[str]
     run: pl.Schema
     truth: pl.Schema | None
@@ -755,13 +771,13 @@ def _computed(
     else:
         parted = both.repartition(whole_number("partitions", partitions), user)
     top_grade = _top_grade(narrow or sides) if needs and needs.top_grade else None
-    whole = Whole(top_grade, _groups(sides))
+    totals = Totals(top_grade, _groups(sides))
     empty = [side.empty for side in sides]
-    made = compute(*_pair(empty), whole).collect_schema()
+    made = compute(*_pair(empty), totals).collect_schema()
     types = pl.Schema({name: _spark_type(dtype) for name, dtype in made.items()})
     schema = from_arrow_schema(_to_arrow(pl.DataFrame(schema=types)).schema)
     run, truth = _pair([side.types(names) for side, names in zip(sides, kept, strict=True)])
-    task = _Task(compute, whole, columns, run, truth, types, _arrow_schema(schema))
+    task = _Task(compute, totals, columns, run, truth, types, _arrow_schema(schema))
     return parted.mapInArrow(functools.partial(_computed_part, task), schema)
 
 
@@ -774,7 +790,7 @@ def _computed_part(task: _Task, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     of_truth = pl.col(_OF_TRUTH)
     run = rows.lazy().filter(~of_truth).select(_cast(task.run))
     truth = None if task.truth is None else rows.lazy().filter(of_truth).select(_cast(task.truth))
-    result = task.compute(run, truth, task.whole).collect()
+    result = task.compute(run, truth, task.totals).collect()
     # Spark goes by position and exact types
     result = result.select(_cast(task.made))
     yield from _to_arrow(result).cast(task.arrow).to_batches()
@@ -963,8 +979,8 @@ def _cast(types: pl.Schema) -> list[pl.Expr]:
 
 def _arrow_schema(schema: StructType) -> pa.Schema:
     """Give the types in which Spark hands rows to Python; later versions ask for the zone."""
-    asked = inspect.signature(to_arrow_schema).parameters
-    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in asked else {}
+    requested = inspect.signature(to_arrow_schema).parameters
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in requested else {}
     return to_arrow_schema(schema, **zone)
 
 

@@ -21,10 +21,13 @@ from typing import IO, Literal, NamedTuple, TypeAlias, Unpack, cast
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from rankframe import checks
-from rankframe._frames import Frame, enter, kind
+from rankframe._checks import Table, as_rank, format_row, raise_first_broken
+from rankframe._checks import read_run as run_table
+from rankframe._checks import read_truth as truth_table
+from rankframe._frames import Frame, kind, to_lazy
+from rankframe._options import Columns, check_flag
+from rankframe._table import Ties, with_rank
 from rankframe.errors import RankingDataError
-from rankframe.table import Ties, with_rank
 
 Target: TypeAlias = str | os.PathLike[str]
 Source: TypeAlias = Target | IO[bytes]
@@ -173,7 +176,7 @@ def scan_qrels(source: Source, *, subtopics: bool = False) -> pl.LazyFrame:
     Reads ``user 0 item relevance``, parted by any spaces and tabs; the second word is a subtopic
     in the qrels of diversity tasks only.
     """
-    checks.check_flag("subtopics", subtopics)
+    check_flag("subtopics", subtopics)
     return _scan(source, _SUBTOPICS if subtopics else _QRELS)
 
 
@@ -188,7 +191,7 @@ def read_qrels(source: Source, *, subtopics: bool = False) -> pl.DataFrame:
 
 
 def write_run(
-    run: Frame, path: Target, *, tag: str = "rankframe", **columns: Unpack[checks.Columns]
+    run: Frame, path: Target, *, tag: str = "rankframe", **columns: Unpack[Columns]
 ) -> None:
     """
     Write a TREC run file.
@@ -237,9 +240,9 @@ def write_run(
     if not isinstance(cast("object", tag), str) or tag.split() != [tag]:
         msg = f"tag must be one word, not {tag!r}"
         raise ValueError(msg)
-    table = checks.read_run(enter(run, "run").collect(), (), columns)
-    checks.raise_first_broken([table])
-    given = pl.lit(None) if table.rank is None else checks.as_rank(table.rank)
+    table = run_table(to_lazy(run, "run").collect(), (), columns)
+    raise_first_broken([table])
+    given = pl.lit(None) if table.rank is None else as_rank(table.rank)
     scored = table.score or "score"
     score = pl.col(scored) if scored in table.schema else -given
     lists = table.frame.select(*_words(table), score=score, given=given)
@@ -262,7 +265,7 @@ def write_run(
     _write(lines, path)
 
 
-def write_qrels(truth: Frame, path: Target, **columns: Unpack[checks.Columns]) -> None:
+def write_qrels(truth: Frame, path: Target, **columns: Unpack[Columns]) -> None:
     """
     Write a TREC qrels file.
 
@@ -300,8 +303,8 @@ def write_qrels(truth: Frame, path: Target, **columns: Unpack[checks.Columns]) -
     1 0 7 2
     1 0 8 0
     """
-    table = checks.read_truth(enter(truth, "truth").collect(), (), columns)
-    checks.raise_first_broken([table])
+    table = truth_table(to_lazy(truth, "truth").collect(), (), columns)
+    raise_first_broken([table])
     given = pl.lit(1) if table.relevance is None else pl.col(table.relevance)
     subtopic = pl.lit("0") if table.subtopic is None else pl.col(table.subtopic).cast(pl.String)
     judged = table.frame.select(
@@ -312,7 +315,7 @@ def write_qrels(truth: Frame, path: Target, **columns: Unpack[checks.Columns]) -
     ).collect()
     wrong = judged.filter(pl.col("relevance").ne_missing(pl.col("given").cast(pl.Float64)))
     if not wrong.is_empty():
-        row = checks.shown(wrong.select("user", "item", relevance="given").head(1))
+        row = format_row(wrong.select("user", "item", relevance="given").head(1))
         msg = (
             f"truth, column {table.relevance!r}: a TREC file holds whole numbers. "
             f"Offending row: {row}"
@@ -496,7 +499,7 @@ def _bad_line(name: str, number: int, told: str) -> RankingDataError:
 # ------------------------------------------------------------------ writing
 
 
-def _words(table: checks.Table) -> list[pl.Expr]:
+def _words(table: Table) -> list[pl.Expr]:
     """Give the ids as text, if TREC files can hold them."""
     words = [("user", table.user, _USER), ("item", table.item, _WORD)]
     if table.subtopic is not None:
@@ -512,7 +515,7 @@ def _words(table: checks.Table) -> list[pl.Expr]:
             msg = (
                 f"{table.name}, column {name!r}: {role}s of a TREC file are words without white "
                 f"space{', and begin with no #' if role == 'user' else ''}. "
-                f"Offending row: {checks.shown(odd)}"
+                f"Offending row: {format_row(odd)}"
             )
             raise RankingDataError(msg)
     return [
@@ -521,7 +524,7 @@ def _words(table: checks.Table) -> list[pl.Expr]:
     ]
 
 
-def _check_order(ranked: pl.DataFrame, table: checks.Table) -> None:
+def _check_order(ranked: pl.DataFrame, table: Table) -> None:
     """Check that the ranks given are those that the scores make."""
     wrong = ranked.filter(
         pl.col("given").is_not_null() & pl.col("given").ne_missing(pl.col("rank"))
@@ -531,7 +534,7 @@ def _check_order(ranked: pl.DataFrame, table: checks.Table) -> None:
         msg = (
             f"run, column {table.rank!r}: TREC files are ranked by score (ties by item, "
             f"descending; no gaps), which makes another rank of it. "
-            f"Offending row: {checks.shown(row)}"
+            f"Offending row: {format_row(row)}"
         )
         raise RankingDataError(msg)
 
@@ -542,7 +545,7 @@ def _check_digits(ranked: pl.DataFrame, as_read: pl.DataFrame, score: str) -> No
     if not wrong.is_empty():
         msg = (
             f"run, column {score!r}: TREC files hold 64-bit floats, which cannot tell these scores "
-            f"apart. Offending row: {checks.shown(wrong.select('user', 'item', 'score'))}"
+            f"apart. Offending row: {format_row(wrong.select('user', 'item', 'score'))}"
         )
         raise RankingDataError(msg)
 

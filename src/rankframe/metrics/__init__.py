@@ -2,10 +2,10 @@
 
 To add a metric, add a function to a family and its name to the family's ``__all__``: the labels,
 the namespaces and the invariant tests find it. What the columns mean is told in
-:mod:`rankframe.vocabulary`.
+:mod:`rankframe._vocabulary`.
 """
 
 from rankframe.metrics.core import *  # noqa: F403
 from rankframe.metrics.diversity import *  # noqa: F403
-from rankframe.metrics.models import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
+from rankframe.metrics.user_models import *  # noqa: F403

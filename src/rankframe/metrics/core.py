@@ -5,29 +5,29 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.labels import Aggregate, AnyGain, Extremes, Gain, Mean, labelled, labelled_mean
-from rankframe.metrics.gains import discount, divided, falls, follows_grades, gain_of
-from rankframe.metrics.words import (
+from rankframe._labels import Aggregate, AnyGain, Extremes, Gain, Mean, labelled, labelled_mean
+from rankframe.metrics._building_blocks import (
     R,
     any_within,
     attainable,
-    certain,
     chance_within,
     discount_down_to,
     discount_within,
+    divisor_hits,
     first_reciprocal,
     floored_geometric_mean,
-    found,
     gain_sum,
+    hits_within,
     ideal_gain_sum,
     ideal_place_of,
-    listed,
+    list_length,
     n,
     precisions,
     share,
     total,
     where_relevant,
 )
+from rankframe.metrics._gains import discount, divided, falls, follows_grades, gain_of
 
 __all__ = [
     "attainable_precision_at",
@@ -112,7 +112,7 @@ def precision_at(
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``divide_by`` is unknown.
+        If k is not an integer ≥ 1, or ``divide_by`` is unknown.
 
     Notes
     -----
@@ -128,10 +128,10 @@ def precision_at(
     0.5
     """
     if divide_by == "attainable":
-        return where_relevant(share(found(k), attainable(k)))
+        return where_relevant(share(hits_within(k), attainable(k)))
     if k is None or divide_by == "returned":
-        return where_relevant(share(found(k), listed(k)))
-    return where_relevant(divided(found(k), k))
+        return where_relevant(share(hits_within(k), list_length(k)))
+    return where_relevant(divided(hits_within(k), k))
 
 
 @labelled(
@@ -161,7 +161,7 @@ def recall_at(
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``divide_by`` is unknown.
+        If k is not an integer ≥ 1, or ``divide_by`` is unknown.
 
     Notes
     -----
@@ -175,7 +175,7 @@ def recall_at(
     >>> judged.rank.evaluate(rf.recall_at(1)).item(0, "recall@1")
     0.5
     """
-    return where_relevant(share(found(k), R if divide_by == "relevant" else attainable(k)))
+    return where_relevant(share(hits_within(k), R if divide_by == "relevant" else attainable(k)))
 
 
 @labelled(
@@ -209,7 +209,7 @@ def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or β is no number from 0.
+        If k is not an integer ≥ 1, or β is no number from 0.
 
     Notes
     -----
@@ -247,7 +247,7 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or β is no number from 0.
+        If k is not an integer ≥ 1, or β is no number from 0.
 
     Notes
     -----
@@ -286,7 +286,7 @@ def hit_at(k: int | None = None) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1.
+        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -330,7 +330,7 @@ def average_precision(
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``divide_by`` is unknown.
+        If k is not an integer ≥ 1, or ``divide_by`` is unknown.
 
     Notes
     -----
@@ -348,8 +348,8 @@ def average_precision(
     divisor = {
         "relevant": lambda: R,
         "attainable": lambda: attainable(k),
-        "returned": lambda: pl.min_horizontal(R, listed(k)),
-        "hits": lambda: certain(k),
+        "returned": lambda: pl.min_horizontal(R, list_length(k)),
+        "hits": lambda: divisor_hits(k),
         "k": lambda: n,
     }
     if divide_by == "k" and k is not None:
@@ -376,7 +376,7 @@ def reciprocal_rank(k: int | None = None) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1.
+        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -416,7 +416,7 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``gain`` is unknown or not allowed.
+        If k is not an integer ≥ 1, or ``gain`` is unknown or not allowed.
 
     Notes
     -----
@@ -460,7 +460,7 @@ def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None
     Raises
     ------
     ValueError
-        If k is no whole number from 1, ``gain`` is unknown or not allowed, or ``base`` not > 1.
+        If k is not an integer ≥ 1, ``gain`` is unknown or not allowed, or ``base`` not > 1.
 
     Notes
     -----
@@ -521,7 +521,7 @@ def ndcg_at(
     Raises
     ------
     ValueError
-        If k is no whole number from 1, ``gain`` or ``ideal`` is unknown or not allowed, ``base`` is
+        If k is not an integer ≥ 1, ``gain`` or ``ideal`` is unknown or not allowed, ``base`` is
         not > 1, or ``ideal="perfect"`` meets a gain that falls.
 
     Notes
@@ -593,7 +593,7 @@ def r_precision(*, multiple: float = 1) -> pl.Expr:
     0.5
     """
     last = total if multiple == 1 else (multiple * total + 0.9).floor()
-    return where_relevant(share(found(last), last.max()))
+    return where_relevant(share(hits_within(last), last.max()))
 
 
 @labelled("attainable_precision", extremes="none or all")
@@ -615,7 +615,7 @@ def attainable_precision_at(k: int) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1.
+        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -650,7 +650,7 @@ def attainable_recall_at(k: int) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1.
+        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -674,10 +674,10 @@ def gmap(epsilon: float = 1e-5) -> Mean:
     def logarithm(ap: pl.Expr) -> pl.Expr:
         return (ap + epsilon).log()
 
-    def back(mean: pl.Expr) -> pl.Expr:
+    def inverse(mean: pl.Expr) -> pl.Expr:
         return (mean.exp() - epsilon).clip(0)  # of zeros the difference can round below
 
-    return Mean(average_precision(), Aggregate(of_each=logarithm, back=back))
+    return Mean(average_precision(), Aggregate(transform=logarithm, inverse=inverse))
 
 
 @labelled_mean("gm_map")
@@ -709,7 +709,7 @@ def _perfect_ideal(k: int | None, gain: Gain, base: float | None) -> pl.Expr:
 
 def _f(k: int | None, beta: float) -> pl.Expr:
     weight = beta * beta
-    measure = share((1 + weight) * found(k), weight * R + (n if k is None else k))
+    measure = share((1 + weight) * hits_within(k), weight * R + (n if k is None else k))
     return measure.clip(upper_bound=1)  # 1 + β² rounds
 
 

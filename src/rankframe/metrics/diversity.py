@@ -10,15 +10,15 @@ from math import log2
 
 import polars as pl
 
-from rankframe.labels import as_text, labelled
-from rankframe.metrics.gains import discount
-from rankframe.metrics.words import (
+from rankframe._labels import as_text, labelled
+from rankframe.metrics._building_blocks import (
     check_persistence,
     rank,
     relevant,
     where_relevant,
     within,
 )
+from rankframe.metrics._gains import discount
 
 __all__ = [
     "alpha_dcg_at",
@@ -61,7 +61,7 @@ def alpha_dcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or α not from 0 to 1.
+        If k is not an integer ≥ 1, or α not from 0 to 1.
 
     Notes
     -----
@@ -105,7 +105,7 @@ def alpha_ndcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or α not from 0 to 1.
+        If k is not an integer ≥ 1, or α not from 0 to 1.
 
     Notes
     -----
@@ -148,7 +148,7 @@ def err_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or α not from 0 to 1.
+        If k is not an integer ≥ 1, or α not from 0 to 1.
 
     Notes
     -----
@@ -191,7 +191,7 @@ def nerr_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or α not from 0 to 1.
+        If k is not an integer ≥ 1, or α not from 0 to 1.
 
     Notes
     -----
@@ -310,7 +310,7 @@ def precision_ia_at(k: int) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1.
+        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -346,7 +346,7 @@ def average_precision_ia(k: int | None = None) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1.
+        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -383,7 +383,7 @@ def subtopic_recall_at(k: int | None = None) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1.
+        If k is not an integer ≥ 1.
 
     Notes
     -----

@@ -4,7 +4,7 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.labels import (
+from rankframe._labels import (
     SUM,
     Aggregate,
     Extremes,
@@ -14,19 +14,17 @@ from rankframe.labels import (
     labelled,
     labelled_mean,
 )
-from rankframe.metrics.core import ndcg_at
-from rankframe.metrics.gains import divided, gain_of
-from rankframe.metrics.words import (
+from rankframe.metrics._building_blocks import (
     R,
     check_persistence,
     count_within,
     floored_geometric_mean,
-    found,
     hits,
+    hits_within,
     judged,
     kept_of_bpref,
     level_gains,
-    listed,
+    list_length,
     n,
     persistence,
     persistence_down_to,
@@ -38,6 +36,8 @@ from rankframe.metrics.words import (
     where_relevant,
     within,
 )
+from rankframe.metrics._gains import divided, gain_of
+from rankframe.metrics.core import ndcg_at
 
 __all__ = [
     "binary_g_measure",
@@ -356,7 +356,7 @@ def set_average_precision() -> pl.Expr:
     >>> judged.rank.evaluate(rf.set_average_precision()).item(0, "set_ap")
     0.25
     """
-    return where_relevant(share(found(None) ** 2, n * R))
+    return where_relevant(share(hits_within(None) ** 2, n * R))
 
 
 @labelled(
@@ -403,7 +403,7 @@ def utility(
     >>> judged.rank.evaluate(rf.utility()).item(0, "utility")
     1.0
     """
-    hit = found(None)
+    hit = hits_within(None)
     value = relevant * hit + nonrelevant * (_listed - hit) + missed * (R - hit)
     return (value + rest * (collection + hit - _listed - R)).cast(pl.Float64)
 
@@ -470,7 +470,7 @@ def rank_biased_precision(
     Raises
     ------
     ValueError
-        If p is not between 0 and 1, k is no whole number from 1, or ``gain`` or ``divide_by`` is
+        If p is not between 0 and 1, k is not an integer ≥ 1, or ``gain`` or ``divide_by`` is
         unknown.
 
     Notes
@@ -563,7 +563,7 @@ def unjudged_at(k: int) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1.
+        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -578,7 +578,7 @@ def unjudged_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.unjudged_at(2)).item(0, "unjudged@2")
     0.5
     """
-    return divided(listed(k) - count_within(judged, k), k)
+    return divided(list_length(k) - count_within(judged, k), k)
 
 
 @labelled(
@@ -663,7 +663,7 @@ def num_hits() -> pl.Expr:
     >>> judged.rank.evaluate(rf.num_hits()).item(0, "num_hits")
     1
     """
-    return found(None)
+    return hits_within(None)
 
 
 @labelled(
@@ -703,7 +703,7 @@ def num_users() -> Mean:
     def one(count: pl.Expr) -> pl.Expr:
         return (count.is_null() | pl.lit(value=True)).cast(pl.Int64)
 
-    return Mean(R, Aggregate(of_each=one, summed=True))
+    return Mean(R, Aggregate(transform=one, aggregate="sum"))
 
 
 @labelled_mean("gm_bpref")

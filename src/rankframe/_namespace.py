@@ -9,14 +9,14 @@ from typing import Any, Generic
 import polars as pl
 
 from rankframe import plot
+from rankframe._checks import check
+from rankframe._compare import compare, diagnose
+from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, FrameT
-from rankframe.checks import check
-from rankframe.compare import compare, diagnose
-from rankframe.evaluate import evaluate, per_user
-from rankframe.labels import METRICS, made_with
-from rankframe.overlap import rbo
-from rankframe.summarize import summarize
-from rankframe.table import from_lists, judge, relevant, with_rank
+from rankframe._labels import METRICS, made_with
+from rankframe._overlap import rbo
+from rankframe._summarize import summarize
+from rankframe._table import from_lists, judge, relevant, with_rank
 
 
 class RankFrame(Generic[FrameT]):

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from rankframe.labels import Gain, as_text
+from rankframe._labels import Gain, as_text
 
 _relevance = pl.col("relevance")
 

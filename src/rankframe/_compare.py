@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, Unpack, get_ar
 
 import polars as pl
 
-from rankframe._frames import Frame, FrameT, leave
+from rankframe._evaluate import UserValues, user_values
+from rankframe._frames import Frame, FrameT, to_caller_type
+from rankframe._labels import Metric
+from rankframe._options import Options, check_choice, check_confidence, read_options, whole_number
+from rankframe._summarize import asked_resampling, check_numbers, check_sizes, made_schema
 from rankframe.errors import RankingDataError
-from rankframe.evaluate import Options, UserValues, user_values
-from rankframe.labels import Metric, whole_number
 from rankframe.metrics.core import (
     attainable_precision_at,
     attainable_recall_at,
@@ -23,14 +25,6 @@ from rankframe.metrics.core import (
     recall_at,
 )
 from rankframe.metrics.trec import num_relevant
-from rankframe.summarize import (
-    asked_resampling,
-    check_choice,
-    check_confidence,
-    check_numbers,
-    check_sizes,
-    made_schema,
-)
 
 if TYPE_CHECKING:
     from rankframe._statistics import Array, Outcome, Resampling
@@ -153,7 +147,7 @@ def compare(
     └───────┴────────────┴──────────┘
     """
     comparison = comparison_of(
-        user_values(frame, metrics, truth=truth, by=by, **options),
+        user_values(frame, metrics, truth, by, read_options(options)),
         baseline=baseline,
         test=test,
         correction=correction,
@@ -161,7 +155,7 @@ def compare(
         resamples=resamples,
         seed=seed,
     )
-    return leave(comparison, like=frame)
+    return to_caller_type(comparison, like=frame)
 
 
 def comparison_of(
@@ -246,7 +240,7 @@ def diagnose(
     RankingDataError
         If a table breaks a rule (see ``check``), or there are no two systems.
     ValueError
-        If k or ``bins`` is no whole number from 1, ``baseline`` is no system, or an option is
+        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is no system, or an option is
         unknown or out of range.
 
     Notes
@@ -283,11 +277,11 @@ def diagnose(
     measures = (precision_at, recall_at, attainable_precision_at, attainable_recall_at)
     levels = [measure(k).alias(name) for measure, name in zip(measures, _LEVELS, strict=True)]
     metrics = [num_relevant().alias("total"), *levels]
-    values = user_values(frame, metrics, truth=truth, by=by, **options)
+    values = user_values(frame, metrics, truth, by, read_options(options))
     _check_systems("diagnose", values)
     schema = made_schema("diagnose", values, _DIAGNOSIS)
     reduce = partial(_diagnosed, values=values, k=k, baseline=baseline, bins=bins)
-    return leave(values.rows.map_batches(reduce, schema=schema), like=frame)
+    return to_caller_type(values.rows.map_batches(reduce, schema=schema), like=frame)
 
 
 def _check_systems(verb: str, values: UserValues) -> None:
@@ -400,7 +394,7 @@ def _matrices(
     import numpy as np
 
     model, *segments = values.by
-    names = [one.name for one in values.asked]
+    names = [one.name for one in values.requested]
     columns = models.to_frame().with_row_index("__rankframe_column")
     rows = rows.sort(segments) if segments else rows
     groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]

@@ -1,6 +1,6 @@
 """Past one machine: users are closed under the key.
 
-What comes out for a user depends on the rows of that user alone, and on the little that ``Whole``
+What comes out for a user depends on the rows of that user alone, and on the little that ``Totals``
 tells of all others. So an engine that brings all rows of a user into one part may take each part
 for all there is: the plans are those of one machine, and so are the checks.
 """
@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from rankframe.checks import Columns, Whole, proves_whole
-from rankframe.evaluate import (
-    Options,
+from rankframe._checks import Totals, proves_global_rules
+from rankframe._evaluate import (
     Plan,
     UserValues,
     in_groups,
@@ -24,9 +23,10 @@ from rankframe.evaluate import (
     raise_infinite_mean,
     total_by,
 )
-from rankframe.labels import Asked, Metric, cut_off
-from rankframe.table import enter_street, guarded_judged
-from rankframe.vocabulary import reads_irrelevant, reads_top_grade, reads_whole_list
+from rankframe._labels import Metric, RequestedMetric, cut_off
+from rankframe._options import Columns, Settings
+from rankframe._table import guarded_judged, prepare_tables
+from rankframe._vocabulary import reading_of
 
 _PROVED, _SUM, _COUNT = "__rankframe_proved", "__rankframe_sum", "__rankframe_count"
 
@@ -44,55 +44,41 @@ class Needs(NamedTuple):
 def judged_of(
     run: pl.LazyFrame,
     truth: pl.LazyFrame | None,
-    whole: Whole | None,
+    totals: Totals | None,
     *,
     by: str | Sequence[str],
     columns: Columns,
 ) -> pl.LazyFrame:
     """Join the run and the truth of some users."""
-    return guarded_judged(enter_street(run, truth, by, columns, whole=whole))
+    return guarded_judged(prepare_tables(run, truth, by, columns, totals=totals))
 
 
 def values_of(
     frame: pl.LazyFrame,
     truth: pl.LazyFrame | None,
-    whole: Whole | None,
+    totals: Totals | None,
     *,
     metrics: Sequence[Metric],
     by: str | Sequence[str],
-    options: Options,
-    bounds: bool = False,
-    scenarios: bool = False,
+    settings: Settings,
 ) -> pl.LazyFrame:
     """Compute the metrics of some users."""
-    plan = plan_values(
-        frame,
-        metrics,
-        per_user=True,
-        truth=truth,
-        by=by,
-        whole=whole,
-        bounds=bounds,
-        scenarios=scenarios,
-        **options,
-    )
+    plan = plan_values(frame, metrics, truth, by, settings, per_user=True, totals=totals)
     return plan.guarded()
 
 
 def rows_of(
     frame: pl.LazyFrame,
     truth: pl.LazyFrame | None,
-    whole: Whole | None,
+    totals: Totals | None,
     *,
     metrics: Sequence[Metric],
     per_user: bool,
     by: str | Sequence[str],
-    options: Options,
+    settings: Settings,
 ) -> pl.LazyFrame:
     """Compute what statistics are made of, for some users; ``gathered`` puts it together."""
-    plan = plan_values(
-        frame, metrics, per_user=per_user, truth=truth, by=by, whole=whole, **options
-    )
+    plan = plan_values(frame, metrics, truth, by, settings, per_user=per_user, totals=totals)
     return in_groups(plan).rows
 
 
@@ -109,41 +95,30 @@ def gathered(parts: pl.DataFrame, plan: Plan) -> UserValues:
 def sums_of(
     frame: pl.LazyFrame,
     truth: pl.LazyFrame | None,
-    whole: Whole | None,
+    totals: Totals | None,
     *,
     metrics: Sequence[Metric],
     by: str | Sequence[str],
-    options: Options,
-    bounds: bool = False,
-    scenarios: bool = False,
+    settings: Settings,
 ) -> pl.LazyFrame:
     """Add up the metrics of some users, for ``means_of`` to add up all."""
-    plan = plan_means(
-        frame,
-        metrics,
-        truth=truth,
-        by=by,
-        whole=whole,
-        bounds=bounds,
-        scenarios=scenarios,
-        **options,
-    )
+    plan = plan_means(frame, metrics, truth, by, settings, totals=totals)
     types = plan.values.collect_schema()
     sums = [
         column
-        for place, one in enumerate(plan.asked)
+        for place, one in enumerate(plan.requested)
         for column in _summed(one, place, types[one.name])
     ]
-    proved = pl.lit(proves_whole(plan.street.tables)).alias(_PROVED)
+    proved = pl.lit(proves_global_rules(plan.prepared.tables)).alias(_PROVED)
     added = plan._replace(values=over_users(plan, sums, plan.by).with_columns(proved))
     return added.guarded()
 
 
 def means_of(parts: pl.DataFrame, plan: Plan, *, total: bool = False) -> pl.DataFrame:
-    """Give the means over all users, from the sums of each part; ``plan`` says what is asked."""
-    means = [one.over_users(pl.col(one.name)).alias(one.name) for one in plan.asked]
+    """Give the means over all users, from the sums of each part; ``plan`` has what is asked."""
+    means = [one.over_users(pl.col(one.name)).alias(one.name) for one in plan.requested]
     types = over_users(plan, means, plan.by).collect_schema()
-    columns = [_added(one, place, types[one.name]) for place, one in enumerate(plan.asked)]
+    columns = [_added(one, place, types[one.name]) for place, one in enumerate(plan.requested)]
     columns = [pl.col("users").sum(), *columns]
     result = _over(parts, columns, plan.by)
     if total:
@@ -153,38 +128,41 @@ def means_of(parts: pl.DataFrame, plan: Plan, *, total: bool = False) -> pl.Data
 
 
 def is_proved(parts: pl.DataFrame) -> bool:
-    """Tell if one of the parts shows that the whole keeps the rules on the whole."""
+    """Tell if one of the parts shows that all tables keep the rules on whole tables."""
     return bool(parts[_PROVED].any())
 
 
-def needs_of(plan: Plan, options: Options, *, bounds: bool = False) -> Needs:
-    """Tell what must go into a shuffle: without the rest nothing comes out differently."""
-    reads = {name for one in plan.asked for name in one.expr.meta.root_names()}
-    users, depth = options.get("users", "truth"), options.get("depth")
-    condensed = options.get("judged_only", False)
-    needs = Needs(reads, top_grade=bounds or reads_top_grade(reads))
-    if bounds or plan.street.tied or plan.street.tables[0].rank is None:
+def needs_of(plan: Plan, settings: Settings) -> Needs:
+    """Name what must go into a shuffle: without the rest nothing comes out differently."""
+    prepared, tables = plan.prepared, plan.prepared.tables
+    reading = reading_of(one.expr for one in plan.requested)
+    other_judgments = settings.bounds or settings.scenarios
+    needs = Needs(set(reading.names), top_grade=other_judgments or reading.top_grade)
+    if other_judgments or prepared.tied or tables[0].rank is None or not prepared.has_truth:
         return needs
-    if plan.street.tables[-1].by:  # a group may have no other rows, and yet it is there
+    if tables[-1].by:  # a group may have no other rows, and yet it is there
         return needs
-    relevant = users == "truth" and not condensed and not reads_irrelevant(reads)
-    if len(plan.street.tables) == 1:
-        return needs._replace(relevant=relevant and "retrieved" not in reads)
-    if depth is None and not (condensed or reads_whole_list(reads)):
-        cuts = [cut_off(one.expr) for one in plan.asked]
+    users = settings.users or "truth"
+    all_count = settings.judged_only or reading.counts_judged
+    relevant = users == "truth" and not all_count
+    if len(tables) == 1:
+        return needs._replace(relevant=relevant and not reading.counts_listed)
+    depth = settings.depth
+    if depth is None and not (settings.judged_only or reading.depends_on_below):
+        cuts = [cut_off(one.expr) for one in plan.requested]
         depth = max((k for k in cuts if k), default=None) if all(cuts) else None
     if users not in ("truth", "judged"):  # a list without a hit counts too
         return needs._replace(relevant=relevant)
-    judged = not (condensed or "retrieved" in reads or reads_irrelevant(reads))
+    judged = not (all_count or reading.counts_listed)
     return needs._replace(depth=depth, relevant=relevant, judged=judged)
 
 
-def _summed(one: Asked, place: int, dtype: pl.DataType) -> list[pl.Expr]:
-    each = one.over_users.of_each(pl.col(one.name))
+def _summed(one: RequestedMetric, place: int, dtype: pl.DataType) -> list[pl.Expr]:
+    each = one.over_users.transform(pl.col(one.name))
     total = each.cast(pl.Int64) if isinstance(dtype, pl.Duration) else each
-    total = total if one.over_users.summed else total.cast(pl.Float64)
+    total = total if one.over_users.aggregate == "sum" else total.cast(pl.Float64)
     # a sum counts as one even of no user, as where there are no groups it is 0
-    count = pl.lit(1) if one.over_users.summed else each.count()
+    count = pl.lit(1) if one.over_users.aggregate == "sum" else each.count()
     return [total.sum().alias(f"{_SUM}{place}"), count.cast(pl.Int64).alias(f"{_COUNT}{place}")]
 
 
@@ -192,10 +170,10 @@ def _over(parts: pl.DataFrame, columns: Sequence[pl.Expr], by: Sequence[str]) ->
     return parts.group_by(by).agg(columns) if by else parts.select(columns)
 
 
-def _added(one: Asked, place: int, dtype: pl.DataType) -> pl.Expr:
+def _added(one: RequestedMetric, place: int, dtype: pl.DataType) -> pl.Expr:
     total, count = pl.col(f"{_SUM}{place}").sum(), pl.col(f"{_COUNT}{place}").sum()
-    there = total if one.over_users.summed else total / count
-    value = one.over_users.back(pl.when(count > 0).then(there))
+    there = total if one.over_users.aggregate == "sum" else total / count
+    value = one.over_users.inverse(pl.when(count > 0).then(there))
     if isinstance(dtype, pl.Duration):
         value = value.cast(pl.Int64)
     return value.cast(dtype).alias(one.name)

@@ -8,24 +8,23 @@ from typing import Unpack
 
 import polars as pl
 
-from rankframe._frames import Frame, FrameT, leave
-from rankframe.checks import (
-    Columns,
+from rankframe._checks import (
     Table,
+    any_violation,
+    check_aggregates,
     guarded,
     raise_first_broken,
     read_runs,
     same_types,
     shares_rank,
-    suspicion,
     table_flag,
-    watch,
 )
+from rankframe._frames import Frame, FrameT, to_caller_type
+from rankframe._options import Columns, is_number, whole_number
+from rankframe._table import normalize_columns
+from rankframe._vocabulary import overlap_tails, with_tail
 from rankframe.errors import RankingDataError
-from rankframe.labels import is_number, whole_number
-from rankframe.metrics.words import check_persistence
-from rankframe.table import plain
-from rankframe.vocabulary import overlap_tails, with_tail
+from rankframe.metrics._building_blocks import check_persistence
 
 _MADE = ("rbo", "rbo_min", "rbo_residual")
 
@@ -74,7 +73,7 @@ def rbo(
     RankingDataError
         If a table breaks a rule; see ``check``.
     ValueError
-        If p is not between 0 and 1, or k no whole number from 1.
+        If p is not between 0 and 1, or k not an integer ≥ 1.
 
     Notes
     -----
@@ -112,9 +111,9 @@ def rbo(
     mine, theirs = _lists(tables, None if k is None else whole_number("k", k))
     ends = _ends(mine, theirs, keys, item)
     values = _values(_common(mine, theirs, [*keys, item]), ends, keys, p)
-    flags = [*map(table_flag, tables), ends.select(suspect=suspicion(tables))]
+    flags = [*map(table_flag, tables), ends.select(suspect=any_violation(tables))]
     checked = guarded(values, flags, functools.partial(raise_first_broken, tables))
-    return leave(checked.sort(keys), like=run)
+    return to_caller_type(checked.sort(keys), like=run)
 
 
 def _lists(tables: Sequence[Table], k: int | None) -> tuple[pl.LazyFrame, pl.LazyFrame]:
@@ -122,7 +121,7 @@ def _lists(tables: Sequence[Table], k: int | None) -> tuple[pl.LazyFrame, pl.Laz
     run, other = tables
     types = same_types(run, other)
     mine, theirs = (
-        plain(table)
+        normalize_columns(table)
         .filter(pl.col("rank").is_not_null() if k is None else pl.col("rank") <= k)
         .select(*table.keys, table.item, "rank")
         .with_columns(pl.col(name).cast(dtype) for name, dtype in types.items())
@@ -134,11 +133,11 @@ def _lists(tables: Sequence[Table], k: int | None) -> tuple[pl.LazyFrame, pl.Laz
 
 
 def _ends(mine: pl.LazyFrame, theirs: pl.LazyFrame, keys: Sequence[str], item: str) -> pl.LazyFrame:
-    """How deep the shorter and the longer list of each user are, and what ``suspicion`` reads."""
+    """Depths of the shorter and the longer list of each user, and what ``any_violation`` reads."""
     one, two = (
         lists.group_by(keys).agg(
             pl.col("rank").max().alias("__rankframe_end"),
-            *watch(item, hit=pl.col("rank"), shared=shares_rank(tied=False)),
+            *check_aggregates(item, hit=pl.col("rank"), shared=shares_rank(tied=False)),
         )
         for lists in (mine, theirs)
     )

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
 
 import polars as pl
 
-from rankframe._frames import Frame, FrameT, leave
+from rankframe._evaluate import UserValues, user_values
+from rankframe._frames import Frame, FrameT, to_caller_type
+from rankframe._labels import Metric, RequestedMetric
+from rankframe._options import Options, check_choice, check_confidence, read_options, whole_number
 from rankframe.errors import RankingDataError
-from rankframe.evaluate import Options, UserValues, user_values
-from rankframe.labels import Asked, Metric, is_number, whole_number
 
 if TYPE_CHECKING:
     from rankframe._statistics import Advance, Array, Outcome, Resampling
@@ -103,11 +104,11 @@ def summarize(
     │ rr     ┆ 3     ┆ 0.583333 ┆ -0.365312 ┆ 1.531979 │
     └────────┴───────┴──────────┴───────────┴──────────┘
     """
-    values = user_values(frame, metrics, per_user=False, truth=truth, by=by, **options)
+    values = user_values(frame, metrics, truth, by, read_options(options), per_user=False)
     summary = summary_of(
         values, confidence=confidence, method=method, resamples=resamples, seed=seed
     )
-    return leave(summary, like=frame)
+    return to_caller_type(summary, like=frame)
 
 
 def summary_of(
@@ -136,13 +137,13 @@ def _summarized(
     from rankframe import _statistics as st
 
     check_sizes(rows, values)
-    asked, by = values.asked, values.by
+    requested, by = values.requested, values.by
     rows = rows.sort(*by, values.user)
     groups = rows.partition_by(by, maintain_order=True) if by else [rows]
     vectors: list[Array] = []
     notes: list[str | None] = []
     for group in groups:
-        for one in asked:
+        for one in requested:
             vector = st.rounded(group[one.name].cast(pl.Float64).drop_nulls().to_numpy())
             notes.append(_note(one, vector))
             vectors.append(vector if one.per_user else vector[:0])
@@ -155,7 +156,7 @@ def _summarized(
     outcome = st.in_matrices(vectors, interval, resampling.times)
     order = "__rankframe_order"
     tables: list[pl.DataFrame] = []
-    for place, one in enumerate(asked):
+    for place, one in enumerate(requested):
         described = [*_described(one, values.user), pl.lit(place).alias(order)]
         tables.append(rows.group_by(by).agg(described) if by else rows.select(described))
     summary = pl.concat(tables).sort(*by, order)
@@ -167,7 +168,7 @@ def _summarized(
     return summary.select(*by, *_SUMMARY)
 
 
-def _described(one: Asked, user: str) -> list[pl.Expr]:
+def _described(one: RequestedMetric, user: str) -> list[pl.Expr]:
     value = pl.col(one.name).cast(pl.Float64)
     users = pl.col(user).count().cast(pl.Int64)
     return [
@@ -182,7 +183,7 @@ def _described(one: Asked, user: str) -> list[pl.Expr]:
     ]
 
 
-def _note(one: Asked, values: Array) -> str | None:
+def _note(one: RequestedMetric, values: Array) -> str | None:
     """Say why a number is null."""
     if len(values) < 2:
         return "one user" if len(values) else "no user has a value"
@@ -206,7 +207,7 @@ def made_schema(verb: str, values: UserValues, made: dict[str, Any]) -> dict[str
 
 def check_sizes(rows: pl.DataFrame, values: UserValues) -> None:
     """Check that the values have squares: a variance that is not finite tells nothing."""
-    for one in values.asked:
+    for one in values.requested:
         most = rows.select(pl.col(one.name).cast(pl.Float64).abs().max()).item()
         if most is not None and most > 1e100:
             msg = f"metric {one.name!r}: there are no statistics of values as large as {most:.0e}"
@@ -216,25 +217,11 @@ def check_sizes(rows: pl.DataFrame, values: UserValues) -> None:
 def check_numbers(values: UserValues) -> None:
     """Check that every metric is a number for each user."""
     types = values.rows.collect_schema()
-    for one in values.asked:
+    for one in values.requested:
         dtype = types[one.name]
         if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Null)):
             msg = f"metric {one.name!r} is {dtype} for each user; statistics are made of numbers"
             raise ValueError(msg)
-
-
-def check_confidence(confidence: object) -> None:
-    """Check that the confidence is a share."""
-    if not (is_number(confidence) and 0 < confidence < 1):
-        msg = f"confidence must be a number between 0 and 1, not {confidence!r}"
-        raise ValueError(msg)
-
-
-def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Check that an option is one of those that there are."""
-    if value not in choices:
-        msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
-        raise ValueError(msg)
 
 
 def asked_resampling(resamples: object, seed: object) -> Resampling:

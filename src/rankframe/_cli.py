@@ -15,13 +15,13 @@ from typing import IO, Any, NamedTuple, NoReturn, cast, get_args
 import polars as pl
 
 from rankframe import trec
-from rankframe.checks import Columns
-from rankframe.compare import Correction, Test, compare
-from rankframe.evaluate import Users, evaluate, per_user
-from rankframe.labels import every_label, function_of
+from rankframe._compare import Correction, Test, compare
+from rankframe._evaluate import evaluate, per_user
+from rankframe._labels import every_label, function_of
+from rankframe._options import Columns, Users
+from rankframe._reference import reference_page
+from rankframe._table import Ties, from_lists, with_rank
 from rankframe.presets import TREC_EVAL, TREC_EVAL_9
-from rankframe.reference import reference_page
-from rankframe.table import Ties, from_lists, with_rank
 
 _FORMATS = {
     "parquet": (".parquet", ".pq"),

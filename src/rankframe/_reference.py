@@ -6,9 +6,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rankframe.labels import Alias, Entry, as_text, every_entry
+from rankframe._labels import Alias, Entry, as_text, every_entry
+from rankframe._vocabulary import COLUMNS
 from rankframe.presets import PRESETS, Preset
-from rankframe.vocabulary import VOCABULARY
 
 _INTRODUCTION = """\
 # Metrics
@@ -41,7 +41,7 @@ def reference_page() -> str:
             family = entry.function.__module__
             parts.append(f"## {_title(family)}\n")
         parts.append(_section(entry))
-    words = [(f"`{name}`", meaning) for name, meaning in VOCABULARY.items()]
+    words = [(f"`{name}`", meaning) for name, (_, meaning, *_) in COLUMNS.items()]
     parts += ["## Vocabulary\n", _VOCABULARY, _table(("column", "meaning"), words)]
     presets = [_preset_row(name, preset) for name, preset in PRESETS.items()]
     heads = ("preset", "whose mean", "undefined is", "metrics that differ", "scores")

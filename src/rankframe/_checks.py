@@ -11,32 +11,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypedDict, Unpack, cast
+from typing import NamedTuple, Unpack, cast
 
 import polars as pl
 
-from rankframe._frames import Frame, FrameT, enter, leave
+from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
+from rankframe._labels import INNER
+from rankframe._options import Columns, check_columns, group_names
+from rankframe._vocabulary import COLUMNS
 from rankframe.errors import RankingDataError
-from rankframe.labels import INNER
-from rankframe.vocabulary import VOCABULARY
 
 
-class Columns(TypedDict, total=False):
-    """The columns that play the roles, where they are not called like the roles."""
-
-    user: str
-    item: str
-    rank: str
-    relevance: str
-    score: str
-    subtopic: str
-
-
-ROLES = tuple(Columns.__annotations__)
-
-
-class Whole(NamedTuple):
-    """What a part of the tables, some users with all their rows, must know of the whole."""
+class Totals(NamedTuple):
+    """What a part of the tables, some users with all their rows, must know of the totals."""
 
     top_grade: float | None
     groups: pl.DataFrame | None  # the groups of ``by`` that the truth lacks
@@ -54,9 +41,11 @@ class Table(NamedTuple):
     rank: str | None
     score: str | None
     relevance: str | None
-    placed: Sequence[str] = ()  # columns of by that the truth alone has, joined to the run by user
+    truth_groups: Sequence[
+        str
+    ] = ()  # columns of by that the truth alone has, joined to the run by user
     subtopic: str | None = None
-    whole: Whole | None = None  # of a part; rules on the whole are then not for it to keep
+    totals: Totals | None = None  # of a part, which does not keep the rules on whole tables
 
     @property
     def keys(self) -> list[str]:
@@ -136,7 +125,7 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
 
     if isinstance(frame, pl.LazyFrame):
         always = pl.LazyFrame({"suspect": [True]})
-        return leave(guarded(frame, [always], raise_broken), like=frame)
+        return to_caller_type(guarded(frame, [always], raise_broken), like=frame)
     raise_broken()
     return frame
 
@@ -151,21 +140,28 @@ def read_tables(
     columns: Columns,
     *,
     reads: Collection[str] | None = None,
+    run_alone: bool = False,
 ) -> list[Table]:
-    """Read ``[judged table]``, or ``[run, truth]``.
+    """Read ``[judged table]``, ``[run, truth]``, or where ``run_alone`` will do, ``[run]``.
 
     ``reads`` names what metrics read; None means that every column comes out.
     """
+    if truth is None and run_alone and not _has_relevance(frame, columns):
+        return _unreserved([read_run(frame, by, columns)], reads)
     if truth is None:
-        return [read_judged(frame, by, columns)]
+        return _unreserved([read_judged(frame, by, columns)], reads)
     groups = group_names(by)
-    lacking = [name for name in groups if name not in enter(frame, "run").collect_schema()]
-    known = enter(truth, "truth").collect_schema() if lacking else ()
-    placed = [name for name in lacking if name in known]
-    run = read_run(frame, [name for name in groups if name not in placed], columns, beside=truth)
+    lacking = [name for name in groups if name not in to_lazy(frame, "run").collect_schema()]
+    known = to_lazy(truth, "truth").collect_schema() if lacking else ()
+    truth_groups = [name for name in lacking if name in known]
+    run = read_run(
+        frame, [name for name in groups if name not in truth_groups], columns, beside=truth
+    )
     judgments = read_truth(truth, by, columns, beside=frame)
     run, judgments = _without_shared(run, judgments, reads)
-    return [_placed(run, judgments, groups, placed) if placed else run, judgments]
+    if truth_groups:
+        run = _with_truth_groups(run, judgments, groups, truth_groups)
+    return _unreserved([run, judgments], reads)
 
 
 def read_runs(run: Frame, other: Frame, by: str | Sequence[str], columns: Columns) -> list[Table]:
@@ -265,7 +261,7 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
 def _opened(kind: str, frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
     """Open a table with the keys that every table has, there or not."""
     check_columns(columns)
-    lazy = enter(frame, kind)
+    lazy = to_lazy(frame, kind)
     schema = lazy.collect_schema()
     groups = group_names(by)
     user, item = columns.get("user", "user"), columns.get("item", "item")
@@ -287,34 +283,6 @@ def _placing_role(table: Table, columns: Columns) -> str:
     if "score" in columns or columns.get("score", "score") in table.schema:
         return "score"
     return "rank"
-
-
-def check_columns(columns: Mapping[str, object], roles: Sequence[str] = ROLES) -> None:
-    """Check that keywords name roles, and values columns."""
-    for role, name in columns.items():
-        if role not in roles:
-            msg = f"unknown argument {role!r}; the column roles are {', '.join(roles)}"
-            raise TypeError(msg)
-        if not isinstance(name, str):
-            msg = f"{role}= must be the name of a column, not {name!r}"
-            raise TypeError(msg)
-
-
-def check_flag(name: str, value: object) -> None:
-    """Check that an option is True or False: any text would count as True."""
-    if not isinstance(value, bool):
-        msg = f"{name} must be True or False, not {value!r}"
-        raise TypeError(msg)
-
-
-def group_names(by: object) -> list[str]:
-    """Read ``by=``."""
-    given = cast("Sequence[object]", by if isinstance(by, list | tuple) else [by])
-    names = [name for name in given if isinstance(name, str)]
-    if len(names) < len(given):
-        msg = f"by must be the name of a column, or a list of names, not {by!r}"
-        raise TypeError(msg)
-    return names
 
 
 def _rank_or_score(table: Table, columns: Columns) -> tuple[str | None, str | None]:
@@ -344,7 +312,7 @@ def _raise_if_missing(
     missing = [(role, name) for role, name in wanted if name not in table.schema]
     if not missing:
         return
-    others = () if beside is None else enter(beside, "frame").collect_schema().names()
+    others = () if beside is None else to_lazy(beside, "frame").collect_schema().names()
     has = ", ".join(repr(column) for column in table.schema.names())
     absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
     msg = f"{table.name}: no column {absent}; it has {has}"
@@ -383,12 +351,9 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
     own = {"rank": table.rank, "relevance": table.relevance, "subtopic": table.subtopic}
     own["tied"] = "tied" if table.tied else None
     for name in table.schema.names():
-        if name in VOCABULARY and own.get(name) != name and name not in allow:
-            msg = (
-                f"{table.name}, column {name!r}: this name is reserved for the vocabulary of the "
-                "metrics: rename or drop the column"
-            )
-            raise RankingDataError(msg)
+        mine = own.get(name) == name or name in allow
+        if name in COLUMNS and not (mine or COLUMNS[name].registered):
+            raise _reserved(table, name)
     for name in keys:
         if table.schema[name].is_nested() or table.schema[name].is_object():
             raise RankingDataError(_wrong_type(table, name, "an id or group: a plain value"))
@@ -398,10 +363,33 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
         dtype = table.schema[name]
         boolean = name == table.relevance and dtype == pl.Boolean
         if not (dtype.is_numeric() or dtype == pl.Null or boolean):
-            wanted = {table.rank: "a rank: a whole number from 1", table.score: "a score: a number"}
+            wanted = {table.rank: "a rank: an integer ≥ 1", table.score: "a score: a number"}
             relevance = "a relevance: a finite number or a boolean"
             raise RankingDataError(_wrong_type(table, name, wanted.get(name, relevance)))
     return table
+
+
+def _has_relevance(frame: Frame, columns: Columns) -> bool:
+    if "relevance" in columns:
+        return True
+    return "relevance" in to_lazy(frame, "run").collect_schema()
+
+
+def _unreserved(tables: list[Table], reads: Collection[str] | None) -> list[Table]:
+    """Check that no column is called like a registered one that a metric reads."""
+    for name in sorted({name.partition("(")[0] for name in reads or ()}):
+        if name in COLUMNS and COLUMNS[name].registered:
+            for table in tables:
+                if name in table.schema:
+                    raise _reserved(table, name)
+    return tables
+
+
+def _reserved(table: Table, name: str) -> RankingDataError:
+    return RankingDataError(
+        f"{table.name}, column {name!r}: this name is reserved for the vocabulary of the "
+        "metrics: rename or drop the column"
+    )
 
 
 def _wrong_type(table: Table, name: str, wanted: str) -> str:
@@ -439,20 +427,24 @@ def _without(table: Table, names: Sequence[str]) -> Table:
     return table._replace(frame=frame, schema=frame.collect_schema()) if names else table
 
 
-def _placed(run: Table, truth: Table, by: list[str], placed: Sequence[str]) -> Table:
+def _with_truth_groups(
+    run: Table, truth: Table, by: list[str], truth_groups: Sequence[str]
+) -> Table:
     """Put the lists of each user into the groups in which the truth has the user.
 
     A user that the truth does not know is in none: null.
     """
     types = [pl.col(name).cast(dtype) for name, dtype in same_types(run, truth).items()]
-    shared = [name for name in truth.keys if name not in placed]
+    shared = [name for name in truth.keys if name not in truth_groups]
     users = truth.frame.select(*truth.keys).with_columns(
         one for one in types if one.meta.output_name() in shared
     )
     frame = run.frame.with_columns(types).join(
         users.unique(), on=shared, how="left", build_side="force_right"
     )
-    return run._replace(frame=frame, schema=frame.collect_schema(), by=by, placed=placed)
+    return run._replace(
+        frame=frame, schema=frame.collect_schema(), by=by, truth_groups=truth_groups
+    )
 
 
 # ------------------------------------------------------------------ rules on the data
@@ -474,7 +466,7 @@ def as_rank(name: str) -> pl.Expr:
 def _row_rules(table: Table) -> Iterator[_Rule]:
     """Rules that a row breaks by itself: always on, over every row."""
     for name in [*table.keys, table.item]:
-        if name in table.placed:
+        if name in table.truth_groups:
             continue
         null = pl.col(name).is_null()
         broken = null | pl.col(name).is_nan() if table.schema[name].is_float() else null
@@ -485,11 +477,11 @@ def _row_rules(table: Table) -> Iterator[_Rule]:
     if table.rank is not None:
         given, rank = pl.col(table.rank), as_rank(table.rank)
         broken = given.is_not_null() & (rank.is_null() | (rank != given) | (rank < 1))
-        yield _Rule(table.rank, "a rank is a whole number from 1", broken)
+        yield _Rule(table.rank, "a rank is an integer ≥ 1", broken)
     if table.tied:
         given, size = pl.col("tied"), as_rank("tied")
         broken = size.is_null() | (size != given) | (size < 1)
-        text = "beside a rank, the size of its block of ties is a whole number from 1"
+        text = "beside a rank, the size of its block of ties is an integer ≥ 1"
         yield _Rule("tied", text, pl.col(table.rank or "").is_not_null() & broken)
     if table.score is not None and table.schema[table.score].is_float():
         text = "a score is finite, or null or NaN where nothing was retrieved"
@@ -564,7 +556,7 @@ def _cure_of_duplicates(table: Table) -> str:
 def raise_first_broken(tables: Sequence[Table]) -> None:
     """Read every row of the tables, and raise the first rule that is broken."""
     for table in tables:
-        if table.whole is None:
+        if table.totals is None:
             raise_if_empty(table)
         rules = [*_row_rules(table), *_table_rules(table)]
         flags = table.frame.select(
@@ -573,12 +565,12 @@ def raise_first_broken(tables: Sequence[Table]) -> None:
         for rule in itertools.compress(rules, flags.row(0)):
             row = table.frame.filter(rule.broken).select(role_columns(table)).head(1).collect()
             raise _broken(table, rule.column, rule.text, row)
-    if len(tables) == 2 and tables[0].whole is None:
+    if len(tables) == 2 and tables[0].totals is None:
         raise_if_apart(*tables)
 
 
-def proves_whole(tables: Sequence[Table]) -> bool:
-    """Tell if a part shows by itself that the whole keeps the rules on the whole."""
+def proves_global_rules(tables: Sequence[Table]) -> bool:
+    """Tell if a part proves by itself that the whole tables keep their rules."""
     try:
         for table in tables:
             raise_if_empty(table)
@@ -590,10 +582,12 @@ def proves_whole(tables: Sequence[Table]) -> bool:
 
 
 def _broken(table: Table, column: str, text: str, row: pl.DataFrame) -> RankingDataError:
-    return RankingDataError(f"{table.name}, column {column!r}: {text}. Offending row: {shown(row)}")
+    return RankingDataError(
+        f"{table.name}, column {column!r}: {text}. Offending row: {format_row(row)}"
+    )
 
 
-def shown(row: pl.DataFrame) -> str:
+def format_row(row: pl.DataFrame) -> str:
     """Write a frame of one row for an error."""
     values = row.row(0, named=True).items()
     return ", ".join(f"{name}={'null' if value is None else repr(value)}" for name, value in values)
@@ -626,7 +620,9 @@ def raise_if_apart(run: Table, truth: Table) -> None:
         text = f"no user of the {run.name} is in the {truth.name}, which has users like {example!r}"
         raise _broken(run, run.user, text, _first_row(run))
     for name in lacking:
-        every = mine if run.whole is None or run.whole.groups is None else run.whole.groups.lazy()
+        every = (
+            mine if run.totals is None or run.totals.groups is None else run.totals.groups.lazy()
+        )
         groups = every.select(pl.col(name).n_unique()).collect().item()
         most = mine.group_by(run.user).agg(pl.col(name).n_unique()).select(pl.col(name).max())
         if groups > 1 and most.collect().item() == 1:
@@ -673,9 +669,9 @@ def _first_row(table: Table) -> pl.DataFrame:
 
 
 def guarded(
-    result: pl.LazyFrame, flags: Iterable[pl.LazyFrame], explain: Callable[[], None]
+    result: pl.LazyFrame, flags: Iterable[pl.LazyFrame], raise_violation: Callable[[], None]
 ) -> pl.LazyFrame:
-    """Let ``explain`` raise when the plan runs and one of the flags is up.
+    """Let ``raise_violation`` raise when the plan runs and one of the flags is up.
 
     Each flag is a plan of one boolean row. A callback on these few rows is the one way for our
     error to leave a lazy plan with its type and text; it adds no row to the result, and comes
@@ -685,7 +681,7 @@ def guarded(
 
     def verdict(raised: pl.DataFrame) -> pl.DataFrame:
         if raised.to_series().any():
-            explain()
+            raise_violation()
         return pl.DataFrame(schema=schema)
 
     return pl.concat([pl.concat(flags).map_batches(verdict, schema=dict(schema)), result])
@@ -694,7 +690,7 @@ def guarded(
 def table_flag(table: Table) -> pl.LazyFrame:
     """Flag rows that break a rule by themselves, and emptiness."""
     broken = [rule.broken.any() for rule in _row_rules(table)]
-    if table.whole is None:
+    if table.totals is None:
         broken.append(pl.len() == 0)
         # a run with scores only: it has no hit either, which is seen
         if table.rank is not None or table.name == "judged table":
@@ -728,8 +724,8 @@ def rows_of_items_flag(table: Table) -> pl.LazyFrame:
     )
 
 
-def watch(item: str, *, hit: pl.Expr, shared: pl.Expr) -> list[pl.Expr]:
-    """Reductions over a user's relevant rows that ``suspicion`` reads."""
+def check_aggregates(item: str, *, hit: pl.Expr, shared: pl.Expr) -> list[pl.Expr]:
+    """Reductions over a user's relevant rows that ``any_violation`` reads."""
     return [
         _twice(item),
         shared.alias("__rankframe_shared"),
@@ -748,14 +744,14 @@ def _twice(*columns: str) -> pl.Expr:
     return (row.n_unique() < pl.len()).alias("__rankframe_twice")
 
 
-def suspicion(tables: Sequence[Table]) -> pl.Expr:
+def any_violation(tables: Sequence[Table]) -> pl.Expr:
     """Tell, from what was watched, whether a rule may be broken.
 
     An item twice in a list, or two at one rank; of two tables also that no hit proves that they
     share a user, or none that a user is in two groups.
     """
     suspects = [pl.col("__rankframe_twice").any(), pl.col("__rankframe_shared").any()]
-    if len(tables) == 2 and tables[0].whole is None:
+    if len(tables) == 2 and tables[0].totals is None:
         run, truth = tables
         hit = pl.col("__rankframe_hit")
         suspects.append(~hit.any())

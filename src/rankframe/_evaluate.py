@@ -1,72 +1,49 @@
 """The verbs: one value a user, and the mean over users.
 
-``relevant rows → expressions → numbers``: the second half of the street.
+``relevant rows → expressions → numbers``: the second half of the prepared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from math import isfinite
-from typing import Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple, Unpack
 
 import polars as pl
 
-from rankframe._frames import Frame, FrameT, leave
-from rankframe._order import SHARES_RANK
-from rankframe._sums import order_free_mean
-from rankframe.checks import (
-    Columns,
-    Whole,
-    check_flag,
+from rankframe._checks import (
+    Totals,
+    any_violation,
+    check_aggregates,
+    format_row,
     guarded,
     lists_flag,
     raise_first_broken,
     shares_rank,
-    shown,
-    suspicion,
-    watch,
 )
-from rankframe.errors import RankingDataError
-from rankframe.labels import (
+from rankframe._frames import Frame, FrameT, to_caller_type
+from rankframe._labels import (
     INNER,
-    Asked,
-    Defaults,
     Metric,
-    ask_all,
+    RequestedMetric,
     check_names,
     extremes_of,
     in_ties,
-    is_number,
+    parse_metrics,
 )
-from rankframe.table import (
-    Street,
-    enter_street,
+from rankframe._options import Columns, Defaults, Settings, Users, check_flag
+from rankframe._rank_order import SHARES_RANK
+from rankframe._sums import order_free_mean
+from rankframe._table import (
+    JudgedTables,
+    prepare_tables,
     segments_of_truth,
     table_flags,
 )
-from rankframe.vocabulary import (
-    VOCABULARY,
-    mixes_subtopics,
-    reads_irrelevant,
-    reads_rank_order,
-    reads_subtopics,
-    top_grade,
-    vocabulary_rows,
-)
+from rankframe._vocabulary import COLUMNS, Scope, reading_of, rows_of_scope
+from rankframe.errors import RankingDataError
 
-Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
-
-
-class Options(Columns, total=False):
-    """The keywords of ``per_user`` that verbs built on it hand through."""
-
-    users: Users
-    undefined: float | None
-    relevant_at: float | None
-    judged_only: bool
-    depth: int | None
-    defaults: Defaults | None
-    single_precision: bool
+_HAS_LIST = f"{INNER}has_list"
 
 
 def per_user(
@@ -75,7 +52,7 @@ def per_user(
     *metrics: Metric,
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
-    users: Users = "truth",
+    users: Users | None = None,
     undefined: float | None = None,
     relevant_at: float | None = None,
     judged_only: bool = False,
@@ -164,12 +141,7 @@ def per_user(
     │ 3    ┆ 0.0         ┆ 0.0 │
     └──────┴─────────────┴─────┘
     """
-    plan = plan_values(
-        frame,
-        metrics,
-        per_user=True,
-        truth=truth,
-        by=by,
+    settings = Settings(
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
@@ -179,9 +151,10 @@ def per_user(
         scenarios=scenarios,
         defaults=defaults,
         single_precision=single_precision,
-        **columns,
+        columns=columns,
     )
-    return leave(plan.guarded().sort(plan.keys), like=frame)
+    plan = plan_values(frame, metrics, truth, by, settings, per_user=True)
+    return to_caller_type(plan.guarded().sort(plan.keys), like=frame)
 
 
 def evaluate(
@@ -191,7 +164,7 @@ def evaluate(
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
     total: bool = False,
-    users: Users = "truth",
+    users: Users | None = None,
     undefined: float | None = None,
     relevant_at: float | None = None,
     judged_only: bool = False,
@@ -284,12 +257,7 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
-    plan = plan_means(
-        frame,
-        metrics,
-        truth=truth,
-        by=by,
-        total=total,
+    settings = Settings(
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
@@ -299,25 +267,28 @@ def evaluate(
         scenarios=scenarios,
         defaults=defaults,
         single_precision=single_precision,
-        **columns,
+        columns=columns,
     )
+    plan = plan_means(frame, metrics, truth, by, settings, total=total)
     types = plan.values.collect_schema()
     means = [
         one.over_users(
             pl.col(one.name), order_free_mean if types[one.name] == pl.Float64 else pl.Expr.mean
         ).alias(one.name)
-        for one in plan.asked
+        for one in plan.requested
     ]
     result = over_users(plan, means, plan.by)
     if total:
         result = pl.concat([result, over_users(plan, means, total_by(plan.by))], how="diagonal")
 
-    def explain() -> None:
-        plan.explain()
+    def raise_violation() -> None:
+        plan.raise_violation()
         raise_infinite_mean(result, plan.by)
 
-    checked = guarded(result, plan.flags, explain)
-    return leave(checked.sort(plan.by, nulls_last=True) if plan.by else checked, like=frame)
+    checked = guarded(result, plan.flags, raise_violation)
+    return to_caller_type(
+        checked.sort(plan.by, nulls_last=True) if plan.by else checked, like=frame
+    )
 
 
 # ------------------------------------------------------------------ plans
@@ -326,114 +297,76 @@ def evaluate(
 class Plan(NamedTuple):
     """The values of every user, what to watch while they are computed, and how to tell."""
 
-    street: Street
-    asked: list[Asked]
+    prepared: JudgedTables
+    requested: list[RequestedMetric]
     values: pl.LazyFrame
     flags: list[pl.LazyFrame]
-    explain: Callable[[], None]
+    raise_violation: Callable[[], None]
 
     @property
     def by(self) -> list[str]:
         """The columns that split the run into lists."""
-        return self.street.tables[0].by
+        return self.prepared.tables[0].by
 
     @property
     def keys(self) -> list[str]:
         """The columns of by and the user."""
-        return self.street.tables[0].keys
+        return self.prepared.tables[0].keys
 
     def guarded(self) -> pl.LazyFrame:
         """Give the values, checked when the plan runs."""
-        return guarded(self.values, self.flags, self.explain)
+        return guarded(self.values, self.flags, self.raise_violation)
 
 
 def plan_values(
     frame: Frame,
     metrics: Sequence[Metric],
-    *,
-    per_user: bool,
     truth: Frame | None,
     by: str | Sequence[str],
-    whole: Whole | None = None,
-    users: Users = "truth",
-    undefined: float | None = None,
-    relevant_at: float | None = None,
-    judged_only: bool = False,
-    depth: int | None = None,
-    bounds: bool = False,
-    scenarios: bool = False,
-    defaults: Defaults | None = None,
-    single_precision: bool = False,
-    **columns: Unpack[Columns],
+    settings: Settings,
+    *,
+    per_user: bool,
+    totals: Totals | None = None,
 ) -> Plan:
     """Plan the values of every user; ``per_user=False`` takes geometric means, too."""
-    asked = ask_all(metrics, per_user=per_user, defaults=defaults)
-    flags = {
-        "judged_only": judged_only,
-        "bounds": bounds,
-        "scenarios": scenarios,
-        "single_precision": single_precision,
-    }
-    _check_options(users, undefined, flags)
-    street = enter_street(
+    requested = parse_metrics(metrics, per_user=per_user, defaults=settings.defaults)
+    reading = reading_of(one.expr for one in requested)
+    prepared = prepare_tables(
         frame,
         truth,
         by,
-        columns,
-        reads={name for one in asked for name in one.expr.meta.root_names()},
-        single_precision=single_precision,
-        whole=whole,
+        settings.columns,
+        reads=reading.names,
+        run_alone=all(reading_of([one.expr]).lists_alone for one in requested),
+        single_precision=settings.single_precision,
+        totals=totals,
     )
-    _check_users(users, segments_of_truth(frame, street))
-    if bounds and judged_only:
-        msg = "bounds=True: judged_only=True drops the unjudged items, so ask for one of the two"
-        raise ValueError(msg)
-    if bounds and undefined:
-        msg = (
-            f"bounds=True: no bounds are proven with undefined={undefined!r}; it must be None or 0"
-        )
-        raise ValueError(msg)
-    if (bounds or scenarios) and street.has_subtopics:
-        _check_no_subtopics(asked)
-    extremes = [_worlds_of(one, tied=street.tied) for one in asked] if bounds else []
-    if street.tied:
-        asked = in_ties(asked, metrics, defaults=defaults)
-    options: _Options = {
-        "users": users,
-        "undefined": undefined,
-        "relevant_at": relevant_at,
-        "depth": depth,
-    }
-    plan = _plan(street, asked, judged_only=judged_only, **options)
-    if not (bounds or scenarios):
+    _check_users(settings.users, prepared, segments_of_truth(frame, prepared))
+    for one in requested:
+        _check_scope(one, prepared)
+        if (settings.bounds or settings.scenarios) and prepared.has_subtopics:
+            _check_no_subtopics(one)
+    extremes = [_worlds_of(one, tied=prepared.tied) for one in requested] if settings.bounds else []
+    if prepared.tied:
+        requested = in_ties(requested, metrics, defaults=settings.defaults)
+    plan = _plan(prepared, requested, settings)
+    if not (settings.bounds or settings.scenarios):
         return plan
-    return _with_worlds(plan, extremes, scenarios=scenarios, **options)
+    return _with_worlds(plan, extremes, settings)
 
 
 def plan_means(
     frame: Frame,
     metrics: Sequence[Metric],
-    *,
     truth: Frame | None,
     by: str | Sequence[str],
+    settings: Settings,
+    *,
     total: bool = False,
-    bounds: bool = False,
-    scenarios: bool = False,
-    whole: Whole | None = None,
-    **options: Unpack[Options],
+    totals: Totals | None = None,
 ) -> Plan:
     """Plan the values of every user, of which means can be taken."""
-    plan = plan_values(
-        frame,
-        metrics,
-        per_user=False,
-        truth=truth,
-        by=by,
-        bounds=bounds,
-        scenarios=scenarios,
-        whole=whole,
-        **options,
-    )
+    plan = plan_values(frame, metrics, truth, by, settings, per_user=False, totals=totals)
     check_flag("total", total)
     if total and not plan.by:
         msg = "total=True adds a row to the groups of by=: name their columns"
@@ -441,12 +374,12 @@ def plan_means(
     if "users" in plan.by:
         msg = "column 'users': evaluate counts users under this name: rename the column"
         raise RankingDataError(msg)
-    check_names(plan.asked, [*plan.by, "users"])
-    undefined = options.get("undefined")
-    if undefined is not None and undefined < 0 and not all(one.per_user for one in plan.asked):
+    check_names(plan.requested, [*plan.by, "users"])
+    undefined = settings.undefined
+    if undefined is not None and undefined < 0 and not all(one.per_user for one in plan.requested):
         msg = f"a geometric mean takes no value below 0, so undefined cannot be {undefined!r}"
         raise ValueError(msg)
-    _check_numeric(plan.values, plan.asked)
+    _check_numeric(plan.values, plan.requested)
     return plan
 
 
@@ -456,7 +389,7 @@ def over_users(plan: Plan, aggregates: Sequence[pl.Expr], by: Sequence[str]) -> 
     if not by:
         return plan.values.select(aggregates)
     reduced = plan.values.group_by(by).agg(aggregates)
-    joined = _groups(plan.street, by).join(reduced, on=by, how="left")
+    joined = _groups(plan.prepared, by).join(reduced, on=by, how="left")
     return joined.with_columns(pl.col("users").fill_null(0))
 
 
@@ -468,7 +401,7 @@ def total_by(by: Sequence[str]) -> Sequence[str]:
 class UserValues(NamedTuple):
     """One row a user; a group without users has one row of nulls."""
 
-    asked: list[Asked]
+    requested: list[RequestedMetric]
     by: list[str]
     user: str
     rows: pl.LazyFrame
@@ -477,46 +410,37 @@ class UserValues(NamedTuple):
 def user_values(
     frame: Frame,
     metrics: Sequence[Metric],
+    truth: Frame | None,
+    by: str | Sequence[str],
+    settings: Settings,
     *,
     per_user: bool = True,
-    truth: Frame | None = None,
-    by: str | Sequence[str] = (),
-    **options: Unpack[Options],
 ) -> UserValues:
     """Give what statistics are made of; ``per_user=False`` takes geometric means, too."""
-    if alien := {"bounds", "scenarios"} & {*options}:
-        msg = f"unknown argument {min(alien)!r}; per_user and evaluate take it"
-        raise TypeError(msg)
-    return in_groups(plan_values(frame, metrics, per_user=per_user, truth=truth, by=by, **options))
+    return in_groups(plan_values(frame, metrics, truth, by, settings, per_user=per_user))
 
 
 def in_groups(plan: Plan) -> UserValues:
     """Give the values of all users, and each group a row."""
-    _check_numeric(plan.values, plan.asked)
+    _check_numeric(plan.values, plan.requested)
     rows = plan.values
     if plan.by:
-        rows = _groups(plan.street, plan.by).join(rows, on=plan.by, how="left")
+        rows = _groups(plan.prepared, plan.by).join(rows, on=plan.by, how="left")
     *_, user = plan.keys
-    return UserValues(plan.asked, plan.by, user, guarded(rows, plan.flags, plan.explain))
+    checked = guarded(rows, plan.flags, plan.raise_violation)
+    return UserValues(plan.requested, plan.by, user, checked)
 
 
-class _Options(TypedDict):
-    """What a plan is made for, whether or not unjudged items stay in the lists."""
-
-    users: Users
-    undefined: float | None
-    relevant_at: float | None
-    depth: int | None
+# ------------------------------------------------------------------ bounds and scenarios
 
 
-def _check_no_subtopics(asked: Sequence[Asked]) -> None:
-    for one in asked:
-        if reads_subtopics(one.expr):
-            msg = (
-                f"metric {one.name!r}: an unjudged item may be of any subtopics, so it has no "
-                "bounds and no scenarios"
-            )
-            raise ValueError(msg)
+def _check_no_subtopics(one: RequestedMetric) -> None:
+    if reading_of([one.expr], has_subtopics=True).scope == "subtopic":
+        msg = (
+            f"metric {one.name!r}: an unjudged item may be of any subtopics, so it has no "
+            "bounds and no scenarios"
+        )
+        raise ValueError(msg)
 
 
 class _World(NamedTuple):
@@ -530,9 +454,9 @@ class _World(NamedTuple):
 _NONE, _ALL = _World(inside=False, below=False), _World(inside=True, below=True)
 
 
-def _worlds_of(asked: Asked, *, tied: bool) -> tuple[_World, _World]:
+def _worlds_of(requested: RequestedMetric, *, tied: bool) -> tuple[_World, _World]:
     """Name the judgments that make a metric least and greatest, in either order."""
-    kind, k = extremes_of(asked.expr)
+    kind, k = extremes_of(requested.expr)
     if kind == "none or all":
         return _NONE, _ALL
     if kind == "above or below k" and not tied:
@@ -540,187 +464,201 @@ def _worlds_of(asked: Asked, *, tied: bool) -> tuple[_World, _World]:
         return (_NONE, _ALL) if k is None else (below, inside)
     under = " under ties" if kind and tied else ""
     msg = (
-        f"metric {asked.name!r}: no bounds are proven for it{under}; scenarios=True gives its "
+        f"metric {requested.name!r}: no bounds are proven for it{under}; scenarios=True gives its "
         "values if none and if all of the unjudged items are relevant"
     )
     raise ValueError(msg)
 
 
-def _with_worlds(
-    plan: Plan,
-    extremes: Sequence[tuple[_World, _World]],
-    *,
-    scenarios: bool,
-    **options: Unpack[_Options],
-) -> Plan:
+def _with_worlds(plan: Plan, extremes: Sequence[tuple[_World, _World]], settings: Settings) -> Plan:
     """Add what metrics are under other judgments of the unjudged items."""
-    keys, street = plan.keys, plan.street
+    keys, prepared = plan.keys, plan.prepared
     columns: list[pl.Expr] = []
-    asked: list[Asked] = []
-    read: dict[_World, list[Asked]] = {}
-    for place, one in enumerate(plan.asked):
+    requested: list[RequestedMetric] = []
+    read: dict[_World, list[RequestedMetric]] = {}
+    for place, one in enumerate(plan.requested):
         made = {one.name: pl.col(one.name)}
         if extremes:
             pair = [_in_world(world, one) for world in extremes[place]]
             defined = pl.when(pl.col(one.name).is_not_null())
             made[f"{one.name}_low"] = defined.then(pl.min_horizontal(one.name, *pair))
             made[f"{one.name}_high"] = defined.then(pl.max_horizontal(one.name, *pair))
-        if scenarios:
+        if settings.scenarios:
             pair = [_in_world(world, one) for world in (_NONE, _ALL)]
             # null unless both are defined: their means must be over the same users
             both = pl.when(*(pl.col(name).is_not_null() for name in pair))
             made[f"{one.name}_if_none"], made[f"{one.name}_if_all"] = map(both.then, pair)
-        worlds = (*(extremes[place] if extremes else ()), *((_NONE, _ALL) * scenarios))
+        worlds = (*(extremes[place] if extremes else ()), *((_NONE, _ALL) * settings.scenarios))
         for world in dict.fromkeys(worlds):
             read.setdefault(world, []).append(one)
         columns += [value.alias(name) for name, value in made.items()]
-        asked += [one._replace(name=name) for name in made]
-    check_names(asked, keys)
+        requested += [one._replace(name=name) for name in made]
+    check_names(requested, keys)
     values, others = plan.values, list[Plan]()
     for world, some in read.items():
         other = _plan(
-            _judged_in(world, street, options["depth"]), some, judged_only=False, **options
+            _judged_in(world, prepared, settings.depth), some, replace(settings, judged_only=False)
         )
         named = {one.name: _in_world(world, one) for one in some}
         values = values.join(other.values.rename(named), on=keys, how="left")
         others.append(other)
 
-    def explain() -> None:
+    def raise_violation() -> None:
         for each in (plan, *others):
-            each.explain()
+            each.raise_violation()
 
     flags = [flag for each in (plan, *others) for flag in each.flags]
-    return Plan(street, asked, values.select(*keys, *columns), flags, explain)
+    return Plan(prepared, requested, values.select(*keys, *columns), flags, raise_violation)
 
 
-def _in_world(world: _World, asked: Asked) -> str:
+def _in_world(world: _World, requested: RequestedMetric) -> str:
     """Name the column of a metric in another world."""
-    return f"{INNER}{world.inside}_{world.below}_{world.k}_{asked.name}"
+    return f"{INNER}{world.inside}_{world.below}_{world.k}_{requested.name}"
 
 
-def _judged_in(world: _World, street: Street, depth: int | None) -> Street:
+def _judged_in(world: _World, prepared: JudgedTables, depth: int | None) -> JudgedTables:
     """Give the unjudged items of the lists the highest grade, or 0."""
     grade, rank = pl.col("relevance"), pl.col("rank")
     listed = rank.is_not_null() if depth is None else (rank <= depth)
     unjudged = listed & ~(grade >= 0).fill_null(value=False)
     inside = pl.lit(value=True) if world.k is None else rank <= world.k
-    top = top_grade(street)
+    top = prepared.top_grade()
     given = pl.when(inside).then(top if world.inside else 0).otherwise(top if world.below else 0)
     filled = pl.when(unjudged).then(given).otherwise(grade).alias("relevance")
-    judged = street.judged.with_columns(filled)
-    if not street.has_subtopics:
-        return street._replace(judged=judged, items=judged)
-    return street._replace(judged=judged, items=street.items.with_columns(filled))
+    judged = prepared.judged.with_columns(filled)
+    if not prepared.has_subtopics:
+        return prepared._replace(judged=judged, items=judged)
+    return prepared._replace(judged=judged, items=prepared.items.with_columns(filled))
 
 
-def _plan(
-    street: Street, asked: list[Asked], *, judged_only: bool, **options: Unpack[_Options]
-) -> Plan:
-    """Walk the street: judged table → relevant rows → one row a user."""
-    table, depth = street.tables[0], options["depth"]
-    keys = table.keys
-    check_names(asked, keys)
+# ------------------------------------------------------------------ one row per user
 
-    def reduce(some: Sequence[Asked], *watched: pl.Expr) -> pl.LazyFrame:
-        reads = {name for one in some for name in one.expr.meta.root_names()}
-        line = options["relevant_at"]
-        rows = vocabulary_rows(
-            street, reads, relevant_at=line, judged_only=judged_only, depth=depth
-        )
-        _check_columns(rows, some, tied=street.tied)
-        return rows.group_by(keys).agg(*(one.expr for one in some), *watched)
 
-    # what reads the judged rows reduces them all, and leaves the rows of the others as they are;
-    # what reads subtopics, where there are some, reduces a row for each of an item
-    split = [one for one in asked if street.has_subtopics and reads_subtopics(one.expr)]
-    for one in split:
-        if mixes_subtopics(one.expr):
-            msg = f"metric {one.name!r}: it mixes items and subtopics of items: ask for them apart"
-            raise ValueError(msg)
-    items = [one for one in asked if one not in split]
-    broad = [one for one in items if "judged" in one.expr.meta.root_names()]
-    narrow = [one for one in items if one not in broad]
-    position = pl.col("block" if street.tied else "rank")
-    shared = shares_rank(tied=street.tied)
-    if not street.tied and any(reads_rank_order(one.expr) for one in narrow):
-        # rows that are in order anyway: to count distinct ranks takes 1 M users × 10 a tenth longer
-        shared = pl.col(SHARES_RANK).any()
-    lists = reduce(narrow, *watch(table.item, hit=position, shared=shared))
-    found = [lists.select(*keys, *(one.name for one in narrow))]
-    suspect = pl.any_horizontal(suspicion(street.tables), *_infinite(found[0], keys))
-    flags = [*table_flags(street), lists.select(suspect=suspect)]
-    for some in filter(None, (broad, split)):
-        found.append(reduce(some))
-        infinite = _infinite(found[-1], keys)
-        flags.append(found[-1].select(suspect=pl.any_horizontal(pl.lit(value=False), *infinite)))
-    reads = {name for one in asked for name in one.expr.meta.root_names()}
-    if judged_only or reads_irrelevant(reads):
-        flags += [lists_flag(each) for each in street.tables]
-    elif "retrieved" in reads:
-        flags.append(lists_flag(table))  # these count rows that no relevant row shows
-    cut = _cut_blocks(street, depth)
+class _Reduction(NamedTuple):
+    """Metrics of one scope, reduced to one row per user."""
+
+    rows: pl.LazyFrame
+    flags: list[pl.LazyFrame]
+
+
+def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Settings) -> Plan:
+    """Reduce the rows of each scope that metrics name, and join the results."""
+    keys = prepared.tables[0].keys
+    check_names(requested, keys)
+    by_scope = _by_scope(requested, prepared)
+    reductions = [_reduced(prepared, some, settings, scope) for scope, some in by_scope.items()]
+    cut = _cut_blocks(prepared, settings.depth)
+    flags = [*table_flags(prepared), *(flag for each in reductions for flag in each.flags)]
+    reading = reading_of(one.expr for one in requested)
+    if settings.judged_only or reading.counts_judged:
+        flags += [lists_flag(each) for each in prepared.tables]
+    elif reading.counts_listed:  # these count rows that no relevant row shows
+        flags.append(lists_flag(prepared.tables[0]))
     if cut is not None:
         flags.append(cut.select(suspect=pl.len() > 0))
 
-    users, undefined = options["users"], options["undefined"]
-    values, *others = found if users == "truth" else [_selected(street, users), *found]
+    frames = [each.rows for each in reductions]
+    users = settings.users or ("truth" if prepared.has_truth else "run")
+    own = "truth" if prepared.has_truth else "run"  # whose rows the first reduction has
+    values, *others = frames if users == own else [_selected(prepared, users), *frames]
     for other in others:
         values = values.join(other, on=keys, how="left")
-    values = values.select(*keys, *(one.name for one in asked))
-    if undefined is not None:
-        schema = values.collect_schema()
-        numbers = [one.name for one in asked if schema[one.name].is_numeric()]
-        flags_of_users = [one.name for one in asked if schema[one.name] == pl.Boolean]
-        values = values.with_columns(pl.col(flags_of_users).cast(pl.Float64))
-        values = values.with_columns(pl.col(numbers + flags_of_users).fill_null(undefined))
+    values = values.select(*keys, *(one.name for one in requested))
 
-    def explain() -> None:
-        raise_first_broken(street.tables)
+    def raise_violation() -> None:
+        raise_first_broken(prepared.tables)
         if cut is not None:
-            _raise_cut(cut, depth)
-        positive = street.judged.filter(pl.col("relevance") > 0)
-        for frame in found:
-            _raise_not_finite(frame, positive, keys)
+            _raise_cut(cut, settings.depth)
+        for frame in frames:
+            _raise_not_finite(frame, prepared, keys)
 
-    return Plan(street, asked, values, flags, explain)
+    values = _filled(values, requested, settings.undefined)
+    return Plan(prepared, requested, values, flags, raise_violation)
 
 
-def _cut_blocks(street: Street, depth: int | None) -> pl.LazyFrame | None:
+def _by_scope(
+    requested: Sequence[RequestedMetric], prepared: JudgedTables
+) -> dict[Scope, list[RequestedMetric]]:
+    """Group metrics by the rows that they reduce; relevant rows come first, with the users."""
+    by_scope: dict[Scope, list[RequestedMetric]] = {"relevant": []} if prepared.has_truth else {}
+    for one in requested:
+        scope = reading_of([one.expr], has_subtopics=prepared.has_subtopics).scope
+        by_scope.setdefault(scope, []).append(one)
+    return by_scope
+
+
+def _reduced(
+    prepared: JudgedTables, some: Sequence[RequestedMetric], settings: Settings, scope: Scope
+) -> _Reduction:
+    """Reduce the rows of one scope, and watch the relevant ones on the way."""
+    table, keys = prepared.tables[0], prepared.tables[0].keys
+    sources = prepared.sources(settings)
+    reading = reading_of((one.expr for one in some), has_subtopics=prepared.has_subtopics)
+    rows = rows_of_scope(sources, reading)
+    _check_columns(rows, some, tied=prepared.tied)
+    reduced = [one.expr for one in some]
+    names = [one.name for one in some]
+    if scope == "relevant":
+        position = pl.col("block" if prepared.tied else "rank")
+        shared = shares_rank(tied=prepared.tied)
+        if not prepared.tied and reading.in_order:
+            # to count distinct ranks takes 1 M users × 10 a tenth longer
+            shared = pl.col(SHARES_RANK).any()
+        watched = check_aggregates(table.item, hit=position, shared=shared)
+        lists = rows.group_by(keys).agg(*reduced, *watched)
+        values = lists.select(*keys, *names)
+        broken = pl.any_horizontal(any_violation(prepared.tables), *_infinite(values, keys))
+        return _Reduction(values, [lists.select(suspect=broken)])
+    if scope == "listed":
+        lists = rows.group_by(keys).agg(*reduced, pl.col("listed").any().alias(_HAS_LIST))
+        values = lists.filter(_HAS_LIST).select(*keys, *names)
+    else:
+        values = rows.group_by(keys).agg(reduced)
+    broken = pl.any_horizontal(pl.lit(value=False), *_infinite(values, keys))
+    return _Reduction(values, [values.select(suspect=broken)])
+
+
+def _filled(
+    values: pl.LazyFrame, requested: Sequence[RequestedMetric], undefined: float | None
+) -> pl.LazyFrame:
+    """Put ``undefined`` in the place of nulls."""
+    if undefined is None:
+        return values
+    schema = values.collect_schema()
+    numbers = [one.name for one in requested if schema[one.name].is_numeric()]
+    flags_of_users = [one.name for one in requested if schema[one.name] == pl.Boolean]
+    values = values.with_columns(pl.col(flags_of_users).cast(pl.Float64))
+    return values.with_columns(pl.col(numbers + flags_of_users).fill_null(undefined))
+
+
+def _cut_blocks(prepared: JudgedTables, depth: int | None) -> pl.LazyFrame | None:
     """Give the items whose block of ties a cut at ``depth`` would tear."""
-    if depth is None or not street.tied:
+    if depth is None or not prepared.tied:
         return None
     last = pl.col("rank") + pl.col("tied") - 1
-    torn = street.run.filter((pl.col("rank") <= depth) & (last > depth))
-    return torn.select(*street.tables[0].keys, street.tables[0].item, "rank", "tied")
+    torn = prepared.run.filter((pl.col("rank") <= depth) & (last > depth))
+    return torn.select(*prepared.tables[0].keys, prepared.tables[0].item, "rank", "tied")
 
 
 def _raise_cut(torn: pl.LazyFrame, depth: int | None) -> None:
     if not (row := torn.head(1).collect()).is_empty():
         msg = (
             f"column 'tied': depth={depth} cuts through a block of ties; ask for a metric "
-            f"@{depth}, or rank with ties='item'. Offending row: {shown(row)}"
+            f"@{depth}, or rank with ties='item'. Offending row: {format_row(row)}"
         )
         raise RankingDataError(msg)
 
 
-def _groups(street: Street, names: Sequence[str]) -> pl.LazyFrame:
+def _groups(prepared: JudgedTables, names: Sequence[str]) -> pl.LazyFrame:
     """Give each group of the run or the truth once."""
-    return pl.concat([street.run.select(names), street.truth.select(names)]).unique()
+    return pl.concat([prepared.run.select(names), prepared.truth.select(names)]).unique()
 
 
-def _check_options(users: object, undefined: object, flags: Mapping[str, object]) -> None:
-    for name, flag in flags.items():
-        check_flag(name, flag)
-    if users not in get_args(Users):
-        msg = f"users must be one of {', '.join(map(repr, get_args(Users)))}, not {users!r}"
+def _check_users(users: Users | None, prepared: JudgedTables, segments: Sequence[str]) -> None:
+    """Check that there is a truth to take users from, and that every user can be in a segment."""
+    if not prepared.has_truth and users in ("truth", "judged", "both"):
+        msg = f"users={users!r} takes users of the truth, and there is none: pass truth="
         raise ValueError(msg)
-    if undefined is not None and not (is_number(undefined) and isfinite(undefined)):
-        msg = f"undefined must be None or a finite number, not {undefined!r}"
-        raise ValueError(msg)
-
-
-def _check_users(users: Users, segments: Sequence[str]) -> None:
-    """Check that every user whose mean it is can be in a segment."""
     if segments and users in ("run", "all"):
         msg = (
             f"users={users!r} takes in users whom the truth does not know, and the "
@@ -729,10 +667,34 @@ def _check_users(users: Users, segments: Sequence[str]) -> None:
         raise ValueError(msg)
 
 
-def _selected(street: Street, users: Users) -> pl.LazyFrame:
+def _check_scope(one: RequestedMetric, prepared: JudgedTables) -> None:
+    """Check that a metric reduces rows of one kind, and that they are those that it means."""
+    reading = reading_of([one.expr], has_subtopics=prepared.has_subtopics)
+    if prepared.has_subtopics and reading.mixes_subtopics:
+        msg = (
+            f"metric {one.name!r} reads both columns of items and columns of their subtopics: "
+            "split it into two metrics"
+        )
+        raise ValueError(msg)
+    run, *truth = prepared.tables
+    known = {run.item, *run.keys, *(truth[0].schema if truth else ())}
+    if not (prepared.has_truth or reading.names_its_rows):
+        known.update(run.schema)
+    for name in reading.outside:
+        if name in run.schema and name not in known and not reading.names_its_rows:
+            msg = (
+                f"metric {one.name!r} reads the column {name!r} of the {run.name}, and does not "
+                "name its rows. Filter by pl.col('listed') to reduce the whole list, by "
+                "pl.col('relevant') for the relevant items alone, or by pl.col('judged'): "
+                f"pl.col({name!r}).filter(pl.col('listed') & (pl.col('rank') <= 10)).mean()"
+            )
+            raise ValueError(msg)
+
+
+def _selected(prepared: JudgedTables, users: Users) -> pl.LazyFrame:
     """Give the users whose mean it is."""
-    keys = street.tables[0].keys
-    in_run, in_truth = street.run.select(keys).unique(), street.truth.select(keys).unique()
+    keys = prepared.tables[0].keys
+    in_run, in_truth = prepared.run.select(keys).unique(), prepared.truth.select(keys).unique()
     if users == "judged":
         return in_truth
     if users == "run":
@@ -742,12 +704,12 @@ def _selected(street: Street, users: Users) -> pl.LazyFrame:
     return pl.concat([in_run, in_truth]).unique()
 
 
-def _check_columns(rows: pl.LazyFrame, asked: Sequence[Asked], *, tied: bool) -> None:
+def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, tied: bool) -> None:
     """Check that the metrics read columns that are there."""
     names = rows.collect_schema().names()
-    for one in asked:
+    for one in requested:
         for name in one.expr.meta.root_names():
-            if tied and name not in names and name.partition("(")[0] in VOCABULARY:
+            if tied and name not in names and name.partition("(")[0] in COLUMNS:
                 msg = (
                     f"metric {one.name!r} has no exact expectation under ties: it reads {name!r}, "
                     "which an item in a block of ties (column 'tied') does not have. Rank with "
@@ -755,16 +717,16 @@ def _check_columns(rows: pl.LazyFrame, asked: Sequence[Asked], *, tied: bool) ->
                 )
                 raise ValueError(msg)
             if name not in names and not name.startswith("^"):
-                told = dict.fromkeys([*names, *VOCABULARY])
+                told = dict.fromkeys([*names, *COLUMNS])
                 has = ", ".join(repr(column) for column in told if column != SHARES_RANK)
                 msg = f"metric {one.name!r} reads a column {name!r}; the rows have {has}"
                 raise RankingDataError(msg)
 
 
-def _check_numeric(values: pl.LazyFrame, asked: Sequence[Asked]) -> None:
+def _check_numeric(values: pl.LazyFrame, requested: Sequence[RequestedMetric]) -> None:
     """Check that a mean can be taken."""
     schema = values.collect_schema()
-    for one in asked:
+    for one in requested:
         dtype = schema[one.name]
         if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Duration | pl.Null)):
             msg = f"metric {one.name!r} is {dtype} for each user, which has no mean: use per_user"
@@ -787,7 +749,7 @@ def raise_infinite_mean(result: pl.LazyFrame, groups: Sequence[str]) -> None:
             raise RankingDataError(msg)
 
 
-def _raise_not_finite(values: pl.LazyFrame, positive: pl.LazyFrame, keys: Sequence[str]) -> None:
+def _raise_not_finite(values: pl.LazyFrame, prepared: JudgedTables, keys: Sequence[str]) -> None:
     """Raise at the first metric that is NaN or infinite for a user."""
     schema = values.collect_schema()
     floats = [name for name, dtype in schema.items() if dtype.is_float() and name not in keys]
@@ -796,6 +758,7 @@ def _raise_not_finite(values: pl.LazyFrame, positive: pl.LazyFrame, keys: Sequen
         if found[name].item():
             infinite = values.filter(~pl.col(name).is_finite())
             row = infinite.sort(keys).select(*keys, name).head(1).collect()
+            positive = prepared.judged.filter(pl.col("relevance") > 0)
             grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
             msg = (
                 f"metric {name!r}: it is not a finite number. Each grade present "
@@ -803,6 +766,6 @@ def _raise_not_finite(values: pl.LazyFrame, positive: pl.LazyFrame, keys: Sequen
                 "(a mapping names each: gain={1: 1, 2: 3}), and none may be above max_grade; "
                 "a collection must hold the items of every user, and an expression of your own "
                 "must be null where it is undefined. "
-                f"Offending row: {shown(row)}"
+                f"Offending row: {format_row(row)}"
             )
             raise RankingDataError(msg)

@@ -1,7 +1,7 @@
 """The judged table: one row per (by…, user, item), with its rank and its relevance.
 
-``run + truth → judged table → relevant rows``: the first half of the street. What the columns of
-the relevant rows mean is told in :mod:`rankframe.vocabulary`.
+``run + truth → judged table → relevant rows``: the first half of the prepared. What the columns of
+the relevant rows mean is told in :mod:`rankframe._vocabulary`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
 
-from rankframe._frames import Frame, FrameT, enter, leave
-from rankframe._order import SHARES_RANK, with_positions
-from rankframe.checks import (
-    Columns,
+from rankframe._checks import (
     Table,
-    Whole,
+    Totals,
+    any_violation,
     as_rank,
-    check_columns,
-    check_flag,
-    group_names,
+    check_aggregates,
+    format_row,
     guarded,
     lists_flag,
     raise_first_broken,
@@ -30,21 +27,15 @@ from rankframe.checks import (
     rows_of_items_flag,
     same_types,
     shares_rank,
-    shown,
-    suspicion,
     table_flag,
     ties_flag,
-    watch,
 )
+from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
+from rankframe._labels import Metric, parse_metrics
+from rankframe._options import Columns, Settings, check_columns, check_flag, group_names
+from rankframe._rank_order import SHARES_RANK, with_positions
+from rankframe._vocabulary import BASIC, COLUMNS, Sources, reading_of, rows_of_scope
 from rankframe.errors import RankingDataError
-from rankframe.labels import Metric, ask_all
-from rankframe.vocabulary import (
-    BASIC,
-    VOCABULARY,
-    reads_irrelevant,
-    reads_subtopics,
-    vocabulary_rows,
-)
 
 Ties: TypeAlias = Literal["item", "order", "expected"]
 
@@ -56,7 +47,7 @@ _EMPTY_LIST = (
 )
 
 
-class Street(NamedTuple):
+class JudgedTables(NamedTuple):
     """Both tables on their way to the metrics, in plain columns: keys, item, rank, relevance.
 
     ``items`` is the judged table itself, or where it has a row for each subtopic of an item, one
@@ -78,6 +69,39 @@ class Street(NamedTuple):
     def tied(self) -> bool:
         """Whether the lists have blocks of ties: the one test that takes expectations."""
         return self.tables[0].tied
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether anything is judged: metrics of lists alone take a run alone."""
+        return len(self.tables) == 2 or self.tables[0].relevance is not None
+
+    def sources(self, settings: Settings) -> Sources:
+        """Name the frames from which the vocabulary is derived."""
+        table = self.tables[0]
+        return Sources(
+            items=self.items,
+            judgments=self.judged,
+            ranked=self.run,
+            keys=table.keys,
+            item=table.item,
+            tied=self.tied,
+            has_subtopics=self.has_subtopics,
+            top_grade=self.top_grade(),
+            of_lists=self.of_lists(),
+            settings=settings,
+        )
+
+    def top_grade(self) -> pl.Expr:
+        """The highest grade of the whole truth."""
+        totals = self.tables[0].totals
+        return pl.col("relevance").max() if totals is None else pl.lit(totals.top_grade)
+
+    def of_lists(self) -> frozenset[str]:
+        """Name the columns beside the vocabulary's that the lists alone have, as far as known."""
+        if not self.has_truth:
+            return frozenset(self.tables[0].schema)
+        run, *truth = self.tables
+        return frozenset(run.schema) - frozenset(truth[0].schema) if truth else frozenset()
 
 
 def judge(
@@ -135,13 +159,13 @@ def judge(
     │ 1    ┆ 9    ┆ null ┆ 1         │
     └──────┴──────┴──────┴───────────┘
     """
-    street = enter_street(run, truth, by, columns)
-    mine = street.tables[0]
-    subtopic = ["subtopic"] if street.has_subtopics else []
-    result = leave(
-        guarded_judged(street), like=run, sort=[*mine.keys, "rank", mine.item, *subtopic]
+    prepared = prepare_tables(run, truth, by, columns)
+    mine = prepared.tables[0]
+    subtopic = ["subtopic"] if prepared.has_subtopics else []
+    result = to_caller_type(
+        guarded_judged(prepared), like=run, sort=[*mine.keys, "rank", mine.item, *subtopic]
     )
-    _remember(result, street)
+    _remember(result, prepared)
     return result
 
 
@@ -212,9 +236,11 @@ def with_rank(
     others = table.frame.drop(columns.get("rank", "rank"), "tied", strict=False)
     ranked = _ranked(others.with_row_index(_INDEX), table, descending=descending, ties=ties)
     ranked = ranked.sort(_INDEX).drop(_INDEX)
-    explain = functools.partial(raise_first_broken, [table])
-    checked = guarded(ranked, [table_flag(table), lists_flag(table)], explain)
-    return leave(checked, like=run, made=["rank", "tied"] if ties == "expected" else ["rank"])
+    raise_violation = functools.partial(raise_first_broken, [table])
+    checked = guarded(ranked, [table_flag(table), lists_flag(table)], raise_violation)
+    return to_caller_type(
+        checked, like=run, made=["rank", "tied"] if ties == "expected" else ["rank"]
+    )
 
 
 def relevant(
@@ -282,27 +308,29 @@ def relevant(
     │ 1    ┆ 0.25 ┆ 0.173765 │
     └──────┴──────┴──────────┘
     """
-    asked = ask_all(metrics, per_user=True) if metrics else []
-    street = enter_street(judged, None, by, columns)
-    if street.tied:
+    requested = parse_metrics(metrics, per_user=True) if metrics else []
+    prepared = prepare_tables(judged, None, by, columns)
+    if prepared.tied:
         msg = (
             "judged table, column 'tied': the rows of a table with ties have no ranks to compose "
             "metrics on; per_user and evaluate take their expectations"
         )
         raise RankingDataError(msg)
-    table = street.tables[0]
-    if street.has_subtopics and len({reads_subtopics(one.expr) for one in asked}) == 2:
+    table = prepared.tables[0]
+    split = prepared.has_subtopics
+    scopes = {reading_of([one.expr], has_subtopics=split).scope for one in requested}
+    if "subtopic" in scopes and len(scopes) > 1:
         msg = "some of these metrics reduce items, some the subtopics of items: ask for them apart"
         raise ValueError(msg)
-    reads = {name for one in asked for name in one.expr.meta.root_names()}
-    rows = vocabulary_rows(street, reads, relevant_at=relevant_at)
-    unread = set(VOCABULARY) - {*BASIC, *reads, "subtopic"}
+    reading = reading_of((one.expr for one in requested), BASIC, has_subtopics=split)
+    rows = rows_of_scope(prepared.sources(Settings(relevant_at=relevant_at)), reading)
+    flags = [*table_flags(prepared), rows_flag(prepared)]
+    if reading.counts_judged or reading.counts_listed:
+        flags += [lists_flag(each) for each in prepared.tables]
+    unread = COLUMNS.keys() - {*BASIC, *reading.names, "subtopic"}
     rows = rows.drop(SHARES_RANK, *unread, strict=False)
-    flags = [*table_flags(street), rows_flag(street)]
-    if "retrieved" in reads or reads_irrelevant(reads):  # these count more than relevant rows
-        flags += [lists_flag(each) for each in street.tables]
-    rows = guarded(rows, flags, functools.partial(raise_first_broken, street.tables))
-    return leave(rows, like=judged, sort=[*table.keys, "rank", table.item])
+    rows = guarded(rows, flags, functools.partial(raise_first_broken, prepared.tables))
+    return to_caller_type(rows, like=judged, sort=[*table.keys, "rank", table.item])
 
 
 def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
@@ -342,7 +370,7 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     [(1, 'a', 1), (1, 'b', 2), (2, 'c', 1)]
     """
     check_columns(columns, ("user", "item", "score"))
-    lazy = enter(frame, "frame of lists")
+    lazy = to_lazy(frame, "frame of lists")
     schema = lazy.collect_schema()
     user, item = columns.get("user", "user"), columns.get("item", "item")
     score = columns.get("score", "score")
@@ -370,14 +398,14 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
         ):
             bad = rows.filter(broken).select(user).head(1)
             if not bad.is_empty():
-                msg = f"frame of lists, {text}. Offending row: {shown(bad)}"
+                msg = f"frame of lists, {text}. Offending row: {format_row(bad)}"
                 raise RankingDataError(msg)
         return rows
 
     # before explode stumbles over it, or gives a list without an item a row of nulls
     lazy = lazy.map_batches(checked, schema=dict(schema), streamable=True)
     ranks = pl.int_ranges(1, size.cast(pl.Int64) + 1).alias("rank")
-    return leave(lazy.with_columns(ranks).explode(*lists, "rank"), like=frame)
+    return to_caller_type(lazy.with_columns(ranks).explode(*lists, "rank"), like=frame)
 
 
 def from_dict(
@@ -430,46 +458,53 @@ def from_dict(
         raise RankingDataError(msg) from None
 
 
-# ------------------------------------------------------------------ the street
+# ------------------------------------------------------------------ the prepared
 
 
-def enter_street(
+def prepare_tables(
     frame: Frame,
     truth: Frame | None,
     by: str | Sequence[str],
     columns: Columns,
     *,
     reads: Collection[str] | None = None,
+    run_alone: bool = False,
     single_precision: bool = False,
-    whole: Whole | None = None,
-) -> Street:
-    """Bring a run and its truth, or a judged table, into plain columns."""
-    if truth is None and (street := _remembered(frame, by, columns)):
-        return street
-    tables = read_tables(frame, truth, by, columns, reads=reads)
-    tables = [table._replace(whole=whole) for table in tables]
+    totals: Totals | None = None,
+) -> JudgedTables:
+    """Bring a run and its truth, a judged table, or a run alone into plain columns."""
+    if truth is None and (prepared := _remembered(frame, by, columns)):
+        return prepared
+    tables = read_tables(frame, truth, by, columns, reads=reads, run_alone=run_alone)
+    tables = [table._replace(totals=totals) for table in tables]
     if len(tables) == 1:
-        judged = plain(tables[0], single_precision=single_precision)
+        judged = normalize_columns(tables[0], single_precision=single_precision)
+        if tables[0].relevance is None:
+            run = judged.filter(pl.col("rank").is_not_null())
+            return JudgedTables(tables, run, run.clear(), run, run)
         items = _one_row_an_item(judged, tables[0])
         run = items.filter(pl.col("rank").is_not_null())
-        return Street(tables, run, items.filter(pl.col("relevance").is_not_null()), judged, items)
+        return JudgedTables(
+            tables, run, items.filter(pl.col("relevance").is_not_null()), judged, items
+        )
     types = [pl.col(name).cast(dtype) for name, dtype in same_types(*tables).items()]
     run, judgments = (
-        plain(table, single_precision=single_precision).with_columns(types) for table in tables
+        normalize_columns(table, single_precision=single_precision).with_columns(types)
+        for table in tables
     )
     run = run.filter(pl.col("rank").is_not_null())
     mine, theirs = tables
     if lacking := [name for name in mine.by if name not in theirs.by]:
         groups = run.select(lacking).unique()
-        if whole is not None and whole.groups is not None:
-            groups = whole.groups.lazy()
+        if totals is not None and totals.groups is not None:
+            groups = totals.groups.lazy()
         judgments = judgments.join(groups, how="cross")
-    if mine.placed:
-        run = run.drop_nulls(mine.placed)
+    if mine.truth_groups:
+        run = run.drop_nulls(mine.truth_groups)
     judged = _joined(run, judgments, mine)
     items = _one_row_an_item(judgments, theirs._replace(by=mine.by))
     items = judged if items is judgments else _joined(run, items, mine)
-    return Street(tables, run, judgments, judged, items)
+    return JudgedTables(tables, run, judgments, judged, items)
 
 
 def _joined(run: pl.LazyFrame, judgments: pl.LazyFrame, mine: Table) -> pl.LazyFrame:
@@ -488,32 +523,36 @@ def _one_row_an_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
     return best.drop("subtopic")
 
 
-def guarded_judged(street: Street) -> pl.LazyFrame:
+def guarded_judged(prepared: JudgedTables) -> pl.LazyFrame:
     """Give the judged table, checked when the plan runs."""
-    explain = functools.partial(raise_first_broken, street.tables)
-    return guarded(street.judged, [*table_flags(street), rows_flag(street)], explain)
+    raise_violation = functools.partial(raise_first_broken, prepared.tables)
+    return guarded(prepared.judged, [*table_flags(prepared), rows_flag(prepared)], raise_violation)
 
 
-def table_flags(street: Street) -> list[pl.LazyFrame]:
+def table_flags(prepared: JudgedTables) -> list[pl.LazyFrame]:
     """Flags over every row of both tables."""
-    flags = [table_flag(table) for table in street.tables]
-    if street.tied:
-        flags.append(ties_flag(street.tables[0]))
-    if street.tables[0].score is not None:  # an item that is there twice shifts the ranks below it
-        flags.append(lists_flag(street.tables[0]))
-    flags += [rows_of_items_flag(table) for table in street.tables if table.subtopic is not None]
+    flags = [table_flag(table) for table in prepared.tables]
+    if prepared.tied:
+        flags.append(ties_flag(prepared.tables[0]))
+    if (
+        prepared.tables[0].score is not None
+    ):  # an item that is there twice shifts the ranks below it
+        flags.append(lists_flag(prepared.tables[0]))
+    flags += [rows_of_items_flag(table) for table in prepared.tables if table.subtopic is not None]
     return flags
 
 
-def rows_flag(street: Street) -> pl.LazyFrame:
+def rows_flag(prepared: JudgedTables) -> pl.LazyFrame:
     """Flag over the rows of grade > 0."""
-    mine = street.tables[0]
-    lists = street.items.filter(pl.col("relevance") > 0).group_by(mine.keys)
-    watched = watch(mine.item, hit=pl.col("rank"), shared=shares_rank(tied=street.tied))
-    return lists.agg(watched).select(suspect=suspicion(street.tables))
+    mine = prepared.tables[0]
+    lists = prepared.items.filter(pl.col("relevance") > 0).group_by(mine.keys)
+    watched = check_aggregates(
+        mine.item, hit=pl.col("rank"), shared=shares_rank(tied=prepared.tied)
+    )
+    return lists.agg(watched).select(suspect=any_violation(prepared.tables))
 
 
-def plain(table: Table, *, single_precision: bool = False) -> pl.LazyFrame:
+def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.LazyFrame:
     """Call rank and relevance by these names, the rank Int64, the relevance a number."""
     frame = table.frame
     if table.rank is not None:
@@ -579,29 +618,29 @@ def _renamed(frame: pl.LazyFrame, old: str, new: str) -> pl.LazyFrame:
 # would read every row, and with them force the full join.
 
 
-def _remember(judged: Frame, street: Street) -> None:
+def _remember(judged: Frame, prepared: JudgedTables) -> None:
     if isinstance(judged, pl.LazyFrame):
-        judged._rankframe_street = street  # type: ignore[attr-defined]  # pyright: ignore
+        judged._rankframe_prepared = prepared  # type: ignore[attr-defined]  # pyright: ignore
     elif isinstance(judged, pl.DataFrame):
-        judged._rankframe_segments = street.tables[0].placed  # type: ignore[attr-defined]  # pyright: ignore
-    elif street.tables[0].placed:
-        judged.attrs["rankframe_segments"] = list(street.tables[0].placed)
+        judged._rankframe_segments = prepared.tables[0].truth_groups  # type: ignore[attr-defined]  # pyright: ignore
+    elif prepared.tables[0].truth_groups:
+        judged.attrs["rankframe_segments"] = list(prepared.tables[0].truth_groups)
 
 
-def segments_of_truth(frame: Frame, street: Street) -> list[str]:
+def segments_of_truth(frame: Frame, prepared: JudgedTables) -> list[str]:
     """Name the columns of ``by`` that the truth alone had; the lists of others are left out."""
-    table = street.tables[0]
+    table = prepared.tables[0]
     known: Sequence[str] = getattr(frame, "_rankframe_segments", ())
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
         known = frame.attrs.get("rankframe_segments", ())
-    return [*table.placed, *(name for name in table.by if name in known)]
+    return [*table.truth_groups, *(name for name in table.by if name in known)]
 
 
-def _remembered(frame: Frame, by: str | Sequence[str], columns: Columns) -> Street | None:
-    street: Street | None = getattr(frame, "_rankframe_street", None)
-    if street is None:
+def _remembered(frame: Frame, by: str | Sequence[str], columns: Columns) -> JudgedTables | None:
+    prepared: JudgedTables | None = getattr(frame, "_rankframe_prepared", None)
+    if prepared is None:
         return None
-    mine = street.tables[0]
+    mine = prepared.tables[0]
     roles = {"user": mine.user, "item": mine.item, "rank": "rank", "relevance": "relevance"}
-    asked = {**{role: role for role in roles}, **columns}
-    return street if group_names(by) == mine.by and asked == roles else None
+    requested = {**{role: role for role in roles}, **columns}
+    return prepared if group_names(by) == mine.by and requested == roles else None

@@ -4,20 +4,19 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe.labels import Gain, as_text, labelled
-from rankframe.metrics.gains import divided, gain_of, need, stop_chance, top_of, usefulness
-from rankframe.metrics.words import (
+from rankframe._labels import Gain, as_text, labelled
+from rankframe.metrics._building_blocks import (
     R,
     blended_ratio,
     blended_ratios,
-    certain,
     check_persistence,
     count_within,
     deepest,
-    found,
+    divisor_hits,
     hits,
+    hits_within,
     judged,
-    listed,
+    list_length,
     misplaced,
     n,
     places_left,
@@ -29,6 +28,7 @@ from rankframe.metrics.words import (
     where_relevant,
     within,
 )
+from rankframe.metrics._gains import divided, gain_of, need, stop_chance, top_of, usefulness
 
 __all__ = [
     "auc",
@@ -72,7 +72,7 @@ def err_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``max_grade`` is no number from 0. A grade above
+        If k is not an integer ≥ 1, or ``max_grade`` is no number from 0. A grade above
         ``max_grade`` is a RankingDataError.
 
     Notes
@@ -111,7 +111,7 @@ def nerr_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``max_grade`` is no number from 0. A grade above
+        If k is not an integer ≥ 1, or ``max_grade`` is no number from 0. A grade above
         ``max_grade`` is a RankingDataError.
 
     Notes
@@ -157,7 +157,7 @@ def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -
     Raises
     ------
     ValueError
-        If k is no whole number from 1, β no number from 0, or ``gain`` unknown.
+        If k is not an integer ≥ 1, β no number from 0, or ``gain`` unknown.
 
     Notes
     -----
@@ -317,7 +317,7 @@ def graded_average_precision(k: int | None = None, *, gain: Gain = "linear") -> 
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``gain`` is unknown or not allowed.
+        If k is not an integer ≥ 1, or ``gain`` is unknown or not allowed.
 
     Notes
     -----
@@ -361,7 +361,7 @@ def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     Raises
     ------
     ValueError
-        If k is no whole number from 1, T < 0.5, or ``max_grade`` is no number from 0. A grade
+        If k is not an integer ≥ 1, T < 0.5, or ``max_grade`` is no number from 0. A grade
         above ``max_grade`` is a RankingDataError.
 
     Notes
@@ -410,7 +410,7 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     Raises
     ------
     ValueError
-        If k is no whole number from 1, T < 0.5, or ``max_grade`` is no number from 0. A grade
+        If k is not an integer ≥ 1, T < 0.5, or ``max_grade`` is no number from 0. A grade
         above ``max_grade`` is a RankingDataError.
 
     Notes
@@ -465,7 +465,7 @@ def judged_at(k: int) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1.
+        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -480,7 +480,7 @@ def judged_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.judged_at(10)).item(0, "judged@10")
     0.5
     """
-    return share(count_within(judged.is_not_null(), k), listed(k))
+    return share(count_within(judged.is_not_null(), k), list_length(k))
 
 
 @labelled("auc")
@@ -503,7 +503,7 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
     Raises
     ------
     ValueError
-        If k is no whole number from 1, or ``only_hits`` is unknown.
+        If k is not an integer ≥ 1, or ``only_hits`` is unknown.
 
     Notes
     -----
@@ -518,9 +518,9 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
     >>> judged.rank.evaluate(rf.auc()).item(0, "auc")
     0.5
     """
-    pairs = certain(k) * (deepest(k) - certain(k))
+    pairs = divisor_hits(k) * (deepest(k) - divisor_hits(k))
     in_order = pl.when(pairs > 0).then(1 - misplaced(k) / pairs)
-    return in_order if only_hits == "null" else in_order.when(certain(k) > 0).then(1.0)
+    return in_order if only_hits == "null" else in_order.when(divisor_hits(k) > 0).then(1.0)
 
 
 @labelled("pauc")
@@ -541,7 +541,7 @@ def pauc_at(k: int) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1.
+        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -580,7 +580,7 @@ def pap_at(k: int) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1.
+        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -623,7 +623,7 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k or ``collection`` is no whole number from 1. A collection that does not hold the
+        If k or ``collection`` is not an integer ≥ 1. A collection that does not hold the
         user's relevant items and the misses above the hits is a RankingDataError.
 
     Notes
@@ -640,7 +640,7 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
     0.375
     """
     misses, above = float(collection) - R, (rank - hits).filter(within(k))
-    in_order = (found(k) - above.sum() / misses) / pl.min_horizontal(R, k)
+    in_order = (hits_within(k) - above.sum() / misses) / pl.min_horizontal(R, k)
     holds = above.max().fill_null(0) <= misses
     value = pl.when(holds).then(pl.when(misses > 0).then(in_order)).otherwise(float("nan"))
     return where_relevant(value)
@@ -664,7 +664,7 @@ def average_recall_at(k: int) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is no whole number from 1.
+        If k is not an integer ≥ 1.
 
     Notes
     -----

@@ -2,7 +2,7 @@
 
 ``labelled`` turns a function of :mod:`rankframe.metrics` into a metric: it checks the
 parameters against the annotations, and names the expression with its canonical label.
-``ask`` reads what a caller asked for, a label or an expression.
+``parse_metric`` reads what a caller asked for, a label or an expression.
 """
 
 import contextlib
@@ -10,11 +10,9 @@ import contextvars
 import functools
 import inspect
 import math
-import operator
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from difflib import get_close_matches
-from numbers import Real
 from typing import (
     Annotated,
     Any,
@@ -22,13 +20,14 @@ from typing import (
     NamedTuple,
     ParamSpec,
     TypeAlias,
-    TypeGuard,
     cast,
     get_args,
     get_origin,
 )
 
 import polars as pl
+
+from rankframe._options import Defaults, is_number, whole_number
 
 Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, float]
 AnyGain: TypeAlias = Annotated[Gain, "may fall as the grade rises, and be of grade 0"]
@@ -40,12 +39,11 @@ Signed: TypeAlias = Annotated[float, "of any sign"]
 #: relevant; or those below k alone, and those above alone. It must not fall as more of the list's
 #: items (down to k) are relevant: then 0 for a user without one, ``undefined=0``, is least as well.
 Extremes: TypeAlias = Literal["none or all", "above or below k"]
-Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 #: What the names of columns that come and go inside begin with.
 INNER = "__rankframe_"
 
-_MADE_FOR_TIES = contextvars.ContextVar("_MADE_FOR_TIES", default=False)
+_TIE_MODE = contextvars.ContextVar("_TIE_MODE", default=False)
 
 P = ParamSpec("P")
 MetricFunction: TypeAlias = Callable[..., pl.Expr]
@@ -56,22 +54,22 @@ def _as_it_is(value: pl.Expr) -> pl.Expr:
 
 
 class Aggregate(NamedTuple):
-    """A mean over users: the mean or sum of what is made ``of_each`` value, taken ``back``."""
+    """An aggregate over users: transform each value, take the mean or sum, apply the inverse."""
 
-    of_each: Callable[[pl.Expr], pl.Expr] = _as_it_is
-    back: Callable[[pl.Expr], pl.Expr] = _as_it_is
-    summed: bool = False
+    transform: Callable[[pl.Expr], pl.Expr] = _as_it_is
+    inverse: Callable[[pl.Expr], pl.Expr] = _as_it_is
+    aggregate: Literal["mean", "sum"] = "mean"
 
     def __call__(
         self, values: pl.Expr, mean: Callable[[pl.Expr], pl.Expr] = pl.Expr.mean
     ) -> pl.Expr:
         """Reduce the values of all users."""
-        each = self.of_each(values)
-        return self.back(each.sum() if self.summed else mean(each))
+        each = self.transform(values)
+        return self.inverse(each.sum() if self.aggregate == "sum" else mean(each))
 
 
 MEAN = Aggregate()
-SUM = Aggregate(summed=True)
+SUM = Aggregate(aggregate="sum")
 
 
 class Mean(NamedTuple):
@@ -81,7 +79,7 @@ class Mean(NamedTuple):
     over_users: Aggregate
 
 
-class Asked(NamedTuple):
+class RequestedMetric(NamedTuple):
     """One output column: a reduction over a user's rows, and its mean over users."""
 
     name: str
@@ -181,42 +179,44 @@ def metric(label: str) -> pl.Expr:
     >>> rf.metric("P_10").meta.output_name()
     'P_10'
     """
-    asked = ask(label)
-    if not asked.per_user:
+    requested = parse_metric(label)
+    if not requested.per_user:
         raise ValueError(_not_per_user(label))
-    return asked.expr
+    return requested.expr
 
 
-def ask(wanted: object, defaults: Defaults | None = None) -> Asked:
+def parse_metric(wanted: object, defaults: Defaults | None = None) -> RequestedMetric:
     """Read a label or an expression into an output column."""
     if isinstance(wanted, pl.Expr):
         name = _output_name(wanted)
-        return Asked(name, wanted, _aggregate(wanted), per_user=True)
+        return RequestedMetric(name, wanted, _aggregate(wanted), per_user=True)
     if isinstance(wanted, str):
         made = _parse(wanted, defaults or {})
         if isinstance(made, Mean):
-            return Asked(wanted, made.metric.alias(wanted), made.over_users, per_user=False)
+            return RequestedMetric(
+                wanted, made.metric.alias(wanted), made.over_users, per_user=False
+            )
         named = made if made.meta.output_name() == wanted else made.alias(wanted)
-        return Asked(wanted, named, _aggregate(named), per_user=True)
+        return RequestedMetric(wanted, named, _aggregate(named), per_user=True)
     kind = type(wanted).__name__
     hint = "; the truth is passed as truth=" if kind in ("DataFrame", "LazyFrame") else ""
     msg = f"a metric is a label or a polars expression, not {kind}{hint}"
     raise TypeError(msg)
 
 
-def ask_all(
+def parse_metrics(
     metrics: Sequence[Metric], *, per_user: bool, defaults: Defaults | None = None
-) -> list[Asked]:
+) -> list[RequestedMetric]:
     """Read all metrics of a call; ``defaults`` are for labels that leave a parameter open."""
     if not metrics:
         msg = 'ask for at least one metric, for example "ndcg@10"'
         raise ValueError(msg)
     options = _read_defaults({} if defaults is None else defaults)
-    asked = [ask(wanted, options) for wanted in metrics]
-    for one in asked:
+    requested = [parse_metric(wanted, options) for wanted in metrics]
+    for one in requested:
         if per_user and not one.per_user:
             raise ValueError(_not_per_user(one.name))
-    return asked
+    return requested
 
 
 def made_with(
@@ -234,22 +234,25 @@ def made_with(
 
 
 def in_ties(
-    asked: Sequence[Asked], metrics: Sequence[Metric], *, defaults: Defaults | None = None
-) -> list[Asked]:
+    requested: Sequence[RequestedMetric],
+    metrics: Sequence[Metric],
+    *,
+    defaults: Defaults | None = None,
+) -> list[RequestedMetric]:
     """Take the exact expectation of each metric that reads positions, for a table with ties."""
     options = _read_defaults({} if defaults is None else defaults)
-    return [_expected(one, wanted, options) for one, wanted in zip(asked, metrics, strict=True)]
+    return [_expected(one, wanted, options) for one, wanted in zip(requested, metrics, strict=True)]
 
 
-def made_for_ties() -> bool:
+def in_tie_mode() -> bool:
     """Tell a word of a formula that the metric is made for a table with ties."""
-    return _MADE_FOR_TIES.get()
+    return _TIE_MODE.get()
 
 
-def check_names(asked: Sequence[Asked], taken: Sequence[str]) -> None:
+def check_names(requested: Sequence[RequestedMetric], taken: Sequence[str]) -> None:
     """Check that each output name, and each name in ``taken``, is there only once."""
     seen = set(taken)
-    for one in asked:
+    for one in requested:
         if one.name.startswith(INNER):
             msg = f"metric {one.name!r}: names that begin with {INNER!r} are taken: rename it"
             raise ValueError(msg)
@@ -257,28 +260,6 @@ def check_names(asked: Sequence[Asked], taken: Sequence[str]) -> None:
             msg = f"two output columns are called {one.name!r}: rename one with .alias(…)"
             raise ValueError(msg)
         seen.add(one.name)
-
-
-def whole_number(name: str, value: Any, *, least: int = 1) -> int:
-    """Return ``value`` as an int ≥ ``least``, or raise ValueError."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool) or not least <= number < 2**63:
-        msg = f"{name} must be a whole number from {least}, not {value!r}"
-        raise ValueError(msg)
-    return number
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Tell if a value is a real number: neither boolean nor NaN."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return False
-    try:
-        return not math.isnan(value)
-    except OverflowError:  # an integer that no float can hold
-        return False
 
 
 def every_label() -> dict[str, Callable[..., Any]]:
@@ -373,18 +354,18 @@ def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any])
     return filled
 
 
-def _expected(asked: Asked, wanted: Metric, defaults: Defaults) -> Asked:
+def _expected(requested: RequestedMetric, wanted: Metric, defaults: Defaults) -> RequestedMetric:
     """Make the metric again, with words that read blocks of ties instead of ranks."""
     label = wanted if isinstance(wanted, str) else _label_of(wanted)
     if label is None:
-        return asked
-    with _making_for_ties():
+        return requested
+    with _tie_mode():
         made = _parse(label, defaults if isinstance(wanted, str) else {})
     if isinstance(made, pl.Expr):
-        return asked._replace(expr=made.alias(asked.name))
-    if made.metric.alias(asked.name).meta.eq(asked.expr):
-        return asked
-    msg = f"metric {asked.name!r}: a geometric mean has no exact expectation under ties"
+        return requested._replace(expr=made.alias(requested.name))
+    if made.metric.alias(requested.name).meta.eq(requested.expr):
+        return requested
+    msg = f"metric {requested.name!r}: a geometric mean has no exact expectation under ties"
     raise ValueError(msg)
 
 
@@ -405,12 +386,12 @@ def _label_of(expr: pl.Expr) -> str | None:
 
 
 @contextlib.contextmanager
-def _making_for_ties() -> Generator[None, None, None]:
-    token = _MADE_FOR_TIES.set(True)
+def _tie_mode() -> Generator[None, None, None]:
+    token = _TIE_MODE.set(True)
     try:
         yield
     finally:
-        _MADE_FOR_TIES.reset(token)
+        _TIE_MODE.reset(token)
 
 
 def _aggregate(expr: pl.Expr) -> Aggregate:

@@ -1,0 +1,165 @@
+"""What a caller may say besides tables and metrics: the columns' roles and the conventions.
+
+Options are read and checked at the door, and carried whole, as one frozen value, from there.
+"""
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, cast, get_args
+
+Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
+Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+
+class Columns(TypedDict, total=False):
+    """The columns that play the roles, where they are not called like the roles."""
+
+    user: str
+    item: str
+    rank: str
+    relevance: str
+    score: str
+    subtopic: str
+
+
+class Options(Columns, total=False):
+    """The keywords of ``per_user`` and ``evaluate`` that verbs built on them hand through."""
+
+    users: Users | None
+    undefined: float | None
+    relevant_at: float | None
+    judged_only: bool
+    depth: int | None
+    defaults: Defaults | None
+    single_precision: bool
+
+
+ROLES = tuple(Columns.__annotations__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The options of one call, checked."""
+
+    users: Users | None = None  # None: "truth", or "run" where there is no truth
+    undefined: float | None = None
+    relevant_at: float | None = None
+    judged_only: bool = False
+    depth: int | None = None
+    bounds: bool = False
+    scenarios: bool = False
+    defaults: Defaults | None = None
+    single_precision: bool = False
+    columns: Columns = field(default_factory=Columns)
+
+    def __post_init__(self) -> None:
+        """Check each option by itself, and what excludes each other."""
+        check_columns(self.columns)
+        for name in ("judged_only", "bounds", "scenarios", "single_precision"):
+            check_flag(name, getattr(self, name))
+        if self.users is not None:
+            check_choice("users", self.users, get_args(Users))
+        if self.undefined is not None:
+            _check_number("undefined", self.undefined, "None or a finite number")
+        if self.relevant_at is not None and not (
+            is_number(self.relevant_at) and self.relevant_at > 0
+        ):
+            msg = f"relevant_at must be a number > 0, not {self.relevant_at!r}"
+            raise ValueError(msg)
+        if self.depth is not None:
+            object.__setattr__(self, "depth", whole_number("depth", self.depth))
+        if self.bounds and self.judged_only:
+            msg = (
+                "bounds=True: judged_only=True drops the unjudged items, so ask for one of the two"
+            )
+            raise ValueError(msg)
+        if self.bounds and self.undefined:
+            msg = (
+                f"bounds=True: no bounds are proven with undefined={self.undefined!r}; "
+                "it must be None or 0"
+            )
+            raise ValueError(msg)
+
+
+def read_options(options: Mapping[str, Any]) -> Settings:
+    """Read the keywords of a verb that takes no bounds."""
+    if alien := {"bounds", "scenarios"} & {*options}:
+        msg = f"unknown argument {min(alien)!r}; per_user and evaluate take it"
+        raise TypeError(msg)
+    own = Options.__annotations__.keys() - Columns.__annotations__.keys()
+    columns = {name: value for name, value in options.items() if name not in own}
+    given = {name: value for name, value in options.items() if name in own}
+    return Settings(**given, columns=cast("Columns", columns))
+
+
+def check_columns(columns: Mapping[str, object], roles: Sequence[str] = ROLES) -> None:
+    """Check that keywords name roles, and values columns."""
+    for role, name in columns.items():
+        if role not in roles:
+            msg = f"unknown argument {role!r}; the column roles are {', '.join(roles)}"
+            raise TypeError(msg)
+        if not isinstance(name, str):
+            msg = f"{role}= must be the name of a column, not {name!r}"
+            raise TypeError(msg)
+
+
+def group_names(by: object) -> list[str]:
+    """Read ``by=``."""
+    given = cast("Sequence[object]", by if isinstance(by, list | tuple) else [by])
+    names = [name for name in given if isinstance(name, str)]
+    if len(names) < len(given):
+        msg = f"by must be the name of a column, or a list of names, not {by!r}"
+        raise TypeError(msg)
+    return names
+
+
+def check_flag(name: str, value: object) -> None:
+    """Check that an option is True or False: any text would count as True."""
+    if not isinstance(value, bool):
+        msg = f"{name} must be True or False, not {value!r}"
+        raise TypeError(msg)
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Check that an option is one of its choices."""
+    if value not in choices:
+        msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
+        raise ValueError(msg)
+
+
+def check_confidence(confidence: object) -> None:
+    """Check that the confidence is a share."""
+    if not (is_number(confidence) and 0 < confidence < 1):
+        msg = f"confidence must be a number between 0 and 1, not {confidence!r}"
+        raise ValueError(msg)
+
+
+def whole_number(name: str, value: Any, *, least: int = 1) -> int:
+    """Return ``value`` as an int ≥ ``least``, or raise ValueError."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or not least <= number < 2**63:
+        msg = f"{name} must be an integer ≥ {least}, not {value!r}"
+        raise ValueError(msg)
+    return number
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Tell if a value is a real number: neither boolean nor NaN."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return not math.isnan(value)
+    except OverflowError:  # an integer that no float can hold
+        return False
+
+
+def _check_number(name: str, value: object, wanted: str) -> None:
+    if not (is_number(value) and math.isfinite(value)):
+        msg = f"{name} must be {wanted}, not {value!r}"
+        raise ValueError(msg)

@@ -1,0 +1,383 @@
+"""The words of the formulas: what the metrics of all families say about one user's rows.
+
+A word marked ``expected_as`` has an exact expectation under ties, and so has a metric that knows
+positions by such words only.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec
+
+import polars as pl
+
+from rankframe._labels import Aggregate, Gain, in_tie_mode
+from rankframe.metrics._gains import (
+    discount,
+    follows_grades,
+    gain_of,
+    has_gain_of_zero,
+    of_gain,
+)
+
+P = ParamSpec("P")
+
+rank = pl.col("rank")
+relevance = pl.col("relevance")
+relevant = pl.col("relevant")
+hits = pl.col("hits")
+total = pl.col("total")
+judged = pl.col("judged")
+#: with ties: the first position of the item's block, its size, the relevant items in it and above
+block = pl.col("block")
+tied = pl.col("tied")
+tied_hits = pl.col("tied_hits")
+hits_above = pl.col("hits_above")
+
+Cut = int | pl.Expr | None
+#: R, the number of relevant items
+R = relevant.sum().cast(pl.Int64)
+#: n, the length of the list
+n = pl.col("retrieved").max()
+
+
+def expected_as(
+    expectation: Callable[P, pl.Expr],
+) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
+    """Say the expectation instead, where a metric is made for a table with ties."""
+
+    def decorate(plain: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
+        @functools.wraps(plain)
+        def word(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
+            return (expectation if in_tie_mode() else plain)(*args, **kwargs)
+
+        return word
+
+    return decorate
+
+
+def within(k: Cut) -> pl.Expr:
+    """A relevant item among the first k."""
+    return relevant & _inside(rank, k)
+
+
+def _expected_chance_within(k: Cut) -> pl.Expr:
+    """Chance that the item is among the first k."""
+    return (_places(k) / tied).fill_null(0.0)
+
+
+@expected_as(_expected_chance_within)
+def chance_within(k: Cut) -> pl.Expr:
+    """1 for an item among the first k, else 0."""
+    return _inside(rank, k).fill_null(value=False).cast(pl.Float64)
+
+
+def _expected_count_within(which: pl.Expr, k: Cut) -> pl.Expr:
+    """Expected number of these items among the first k; without k it is certain."""
+    if k is None:
+        return (which & block.is_not_null()).sum().cast(pl.Int64)
+    return _expected_chance_within(k).filter(which).sum()
+
+
+@expected_as(_expected_count_within)
+def count_within(which: pl.Expr, k: Cut) -> pl.Expr:
+    """Number of these items among the first k."""
+    return (which & _inside(rank, k)).sum().cast(pl.Int64)
+
+
+def hits_within(k: Cut) -> pl.Expr:
+    """Number of relevant items among the first k."""
+    return count_within(relevant, k)
+
+
+def divisor_hits(k: int | None) -> pl.Expr:
+    """The same, to divide by or to square: under ties only the whole list's number is certain."""
+    return hits_within(None) if k is None else within(k).sum().cast(pl.Int64)
+
+
+def _expected_any_within(k: int | None) -> pl.Expr:
+    """Chance of a relevant item among the first k."""
+    return _first_hit(k).list.sum().fill_null(0.0)
+
+
+@expected_as(_expected_any_within)
+def any_within(k: int | None) -> pl.Expr:
+    """1 if a relevant item is among the first k, else 0."""
+    return (hits_within(k) > 0).cast(pl.Float64)
+
+
+def _expected_first_reciprocal(k: int | None) -> pl.Expr:
+    """Expected 1 / position of the first relevant item among the first k, or 0."""
+    places = pl.int_ranges(_first_block(), _first_block() + _first_hit(k).list.len())
+    return (_first_hit(k) / places).list.sum().fill_null(0.0)
+
+
+@expected_as(_expected_first_reciprocal)
+def first_reciprocal(k: int | None) -> pl.Expr:
+    """1 / rank of the first relevant item among the first k, or 0."""
+    return (1 / rank.filter(within(k)).min()).fill_null(0.0)
+
+
+def _expected_precisions(k: int | None) -> pl.Expr:
+    """Σ over the relevant items of the expected precision at the item, if that is among k."""
+    others = _at_each_other_place(tied_hits - 1)
+    linear = others * _places(k)
+    harmonic = (hits_above + 1 - block * others) * _harmonic(block, _places(k))
+    return ((linear + harmonic) / tied).filter(relevant).sum()
+
+
+@expected_as(_expected_precisions)
+def precisions(k: int | None) -> pl.Expr:
+    """Σ hits / rank over the relevant items among the first k."""
+    return (hits / rank).filter(within(k)).sum()
+
+
+def _expected_discount_within(k: int | None, base: float | None = None) -> pl.Expr:
+    """Expected discount of the item, 0 below k."""
+    parameters = [str(k or ""), *([] if base is None else [str(base)])]
+    column = "discounts" if k is base is None else f"discounts({';'.join(parameters)})"
+    return (pl.col(column) / tied).fill_null(0.0)
+
+
+@expected_as(_expected_discount_within)
+def discount_within(k: int | None, base: float | None = None) -> pl.Expr:
+    """The discount of an item's rank, 0 below k."""
+    return discount_down_to(k, rank, base)
+
+
+def _expected_persistence(p: float, k: int | None = None) -> pl.Expr:
+    """(1 − p)·p^(position − 1) in expectation, 0 below k."""
+    weight = pl.lit(p).pow(block - 1) * (1 - pl.lit(p).pow(_places(k))) / tied
+    return weight.fill_null(0.0)
+
+
+@expected_as(_expected_persistence)
+def persistence(p: float, k: int | None = None) -> pl.Expr:
+    """(1 − p)·p^(rank − 1), the weight of a rank for one who reads on with chance p; 0 below k."""
+    return persistence_down_to(k, rank, p)
+
+
+def _expected_blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
+    """Σ over the relevant items of the expected blended ratio at the item, if that is among k."""
+    gains = pl.col(of_gain("tied_gains", gain)) - gain_of(gain)
+    slope = _at_each_other_place(tied_hits - 1 + beta * gains)
+    start = hits_above + 1 + beta * (pl.col(of_gain("gains_above", gain)) + gain_of(gain))
+    ideal = pl.col(of_gain("ideal_gains_along", gain)).list.head(_places(k))
+    below = pl.int_ranges(0, _places(k))
+    ratios = (start + slope * below) / (block + below + beta * ideal)
+    return (ratios.list.sum() / tied).filter(relevant).sum()
+
+
+@expected_as(_expected_blended_ratios)
+def blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
+    """Σ of the blended ratio over the relevant items among the first k."""
+    return blended_ratio(beta, gain).filter(within(k)).sum()
+
+
+def blended_ratio(beta: float, gain: Gain) -> pl.Expr:
+    """(hits + β·gains) / (rank + β·ideal gains), at a rank."""
+    gains, ideal = pl.col(of_gain("gains", gain)), pl.col(of_gain("ideal_gains", gain))
+    return (hits + beta * gains) / (rank + beta * ideal)
+
+
+def _expected_shared_gains(gain: Gain, k: int | None) -> pl.Expr:
+    """Expected shared gain / position of the item, 0 below k."""
+    own, inside = gain_of(gain), pl.col(of_gain("tied_shared", gain))
+    others = _at_each_other_place(inside - own)
+    start = pl.col(of_gain("shared_above", gain)) + own - block * others
+    sum_over_block = others * _places(k) + start * _harmonic(block, _places(k))
+    return (sum_over_block / tied).fill_null(0.0)
+
+
+@expected_as(_expected_shared_gains)
+def shared_gains(gain: Gain, k: int | None) -> pl.Expr:
+    """Shared gain / rank, at a rank; 0 below k."""
+    shared = pl.col(of_gain("shared", gain))
+    return pl.when(_inside(rank, k)).then(shared / rank).otherwise(0.0)
+
+
+def _expected_places_left(k: int) -> pl.Expr:
+    """Expected number of cut-offs from the item's position to k."""
+    places = _places(k)
+    return places * ((k - block + 1) - (places - 1) / 2) / tied
+
+
+@expected_as(_expected_places_left)
+def places_left(k: int) -> pl.Expr:
+    """Number of cut-offs from the item's rank to k."""
+    return pl.when(rank <= k).then(float(k) - rank + 1)
+
+
+def _expected_level_gains() -> pl.Expr:
+    """Σ gain · discount · level weight, in expectation."""
+    discounts = pl.int_ranges(block, block + tied).list.eval(discount(pl.element()))
+    weight = (pl.col("level_weight_along") * discounts).list.sum() / tied
+    return (gain_of("linear") * weight).sum()
+
+
+@expected_as(_expected_level_gains)
+def level_gains() -> pl.Expr:
+    """Σ gain · discount · level weight."""
+    return (gain_of("linear") * discount(rank) * pl.col("level_weight")).sum()
+
+
+def _expected_misplaced(k: int | None) -> pl.Expr:  # noqa: ARG001  (``divisor_hits`` refuses a cut)
+    """Expected number of pairs of a relevant item and one above it that is not."""
+    above = (block - 1 - hits_above) + (tied - tied_hits) / 2
+    return above.filter(relevant).sum()
+
+
+@expected_as(_expected_misplaced)
+def misplaced(k: int | None) -> pl.Expr:
+    """Number of pairs of a relevant item among the first k and one above it that is not."""
+    return (rank - hits).filter(within(k)).sum()
+
+
+def _expected_kept_of_bpref() -> pl.Expr:
+    """Σ over the relevant items of 1 − min(judged non-relevant above, R) / min(their number, R)."""
+    total, nonrelevant = pl.col("total"), pl.col("nonrelevant")
+    above, inside = pl.col("nonrelevant_above"), pl.col("tied_nonrelevant")
+    room = total - above  # the number above is one of 0…inside more, each with the same chance
+    within = above + (room * (room + 1) / 2 + (inside - room) * room) / (inside + 1)
+    expected = pl.when(room >= inside).then(above + inside / 2).otherwise(within)
+    expected = pl.when(room <= 0).then(total).otherwise(expected)
+    lost = expected / pl.min_horizontal(nonrelevant, total)
+    kept = pl.when(above + inside > 0).then(1 - lost).otherwise(1.0)
+    return kept.filter(relevant & block.is_not_null()).sum()
+
+
+@expected_as(_expected_kept_of_bpref)
+def kept_of_bpref() -> pl.Expr:
+    """Σ over the relevant items of 1 − min(judged non-relevant above, R) / min(their number, R)."""
+    above = pl.col("judged_hits") - hits
+    lost = pl.min_horizontal(above, total) / pl.min_horizontal("nonrelevant", total)
+    return pl.when(above > 0).then(1 - lost).otherwise(1.0).filter(within(None)).sum()
+
+
+def list_length(k: int | None) -> pl.Expr:
+    """min(k, length of the list)."""
+    return n if k is None else pl.min_horizontal(n, k)
+
+
+def _expected_deepest(k: int | None) -> pl.Expr:  # noqa: ARG001  (``divisor_hits`` refuses a cut)
+    """Last place of the list."""
+    last = (block + tied - 1).filter(relevant).max()
+    return pl.max_horizontal(pl.col("retrieved").first(), last)
+
+
+@expected_as(_expected_deepest)
+def deepest(k: int | None) -> pl.Expr:
+    """Last place of the list down to k: its length, or a hit's rank that a gap put further down."""
+    return pl.max_horizontal(list_length(k), rank.filter(within(k)).max())
+
+
+def attainable(k: int | None) -> pl.Expr:
+    """min(k, R); without k, the length of the list stands for it."""
+    return pl.min_horizontal(R, n if k is None else k)
+
+
+def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
+    """Σ gain·weight; the weight is 0, not null, where a row does not count."""
+    # 0·NaN is NaN: a grade without a gain must show wherever it stands
+    summed = (gain_of(gain) * weight).sum()
+    # what reads ``judged`` reduces the rows of grade 0, too, and those of a grade < 0
+    return pl.when(judged.any()).then(summed) if has_gain_of_zero(gain) else summed
+
+
+def ideal_place_of(gain: Gain, column: str = "ideal_rank") -> pl.Expr:
+    """The position in the ideal list, highest gain first; null where the gain is 0."""
+    return pl.col(column if follows_grades(gain) else of_gain(column, gain))
+
+
+def ideal_gain_sum(gain: Gain, k: int | None, base: float | None = None) -> pl.Expr:
+    """Σ gain·discount over the first k places of the ideal list."""
+    if not follows_grades(gain):
+        return gain_sum(gain, discount_down_to(k, ideal_place_of(gain), base))
+    place, grade = pl.col("ideal_place"), pl.col("ideal_relevance")
+    binary = (place <= total).cast(pl.Float64)  # the first R places hold the relevant items
+    gains = binary if gain == "binary" else gain_of(gain, grade)
+    return (gains * discount_down_to(k, place, base)).sum()
+
+
+def discount_down_to(k: int | None, position: pl.Expr, base: float | None = None) -> pl.Expr:
+    """The discount of a position, 0 below k."""
+    return pl.when(_inside(position, k)).then(discount(position, base)).otherwise(0.0)
+
+
+def persistence_down_to(k: pl.Expr | int | None, position: pl.Expr, p: float) -> pl.Expr:
+    """The weight of a position for such a reader, 0 below k."""
+    weight = (1 - p) * pl.lit(p).pow(position - 1)
+    return pl.when(_inside(position, k)).then(weight).otherwise(0.0)
+
+
+def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    """Part / whole, and 0 where the whole is 0."""
+    return pl.when(whole > 0).then(part / whole).otherwise(0.0)
+
+
+def _floored_logarithm(value: pl.Expr) -> pl.Expr:
+    return value.clip(lower_bound=1e-5).log()
+
+
+#: exp(mean(ln(max(value, 1e-5)))) over users, as in trec_eval
+floored_geometric_mean = Aggregate(transform=_floored_logarithm, inverse=pl.Expr.exp)
+
+
+def where_relevant(value: pl.Expr) -> pl.Expr:
+    """Null for a user without a relevant item: 0/0 is not 0."""
+    return pl.when(relevant.any()).then(value)
+
+
+def check_persistence(p: float) -> None:
+    """Check the chance that a reader goes on to the next item."""
+    if not 0 < p < 1:
+        msg = f"p must be a number between 0 and 1, not {p}"
+        raise ValueError(msg)
+
+
+def _inside(position: pl.Expr, k: Cut) -> pl.Expr:
+    return position.is_not_null() if k is None else position <= k
+
+
+def _places(k: Cut) -> pl.Expr:
+    """Number of places of the block among the first k."""
+    return tied if k is None else (k - block + 1).clip(0, tied)
+
+
+def _at_each_other_place(rest: pl.Expr) -> pl.Expr:
+    """Expect at each place of the block but the item's own its share of what the others have."""
+    return pl.when(tied > 1).then(rest / (tied - 1)).otherwise(0.0)
+
+
+def _first_block() -> pl.Expr:
+    return block.filter(relevant).min()
+
+
+def _first_hit(k: int | None) -> pl.Expr:
+    """Chance, for each place of the first block that has any, that the first hit is there."""
+    is_first = relevant & (hits_above == 0)
+    size, hits = tied.filter(is_first).max(), tied_hits.filter(is_first).max()
+    places = size - hits + 1
+    if k is not None:
+        places = pl.min_horizontal(places, (k + 1 - _first_block()).clip(0))
+    before = pl.int_ranges(0, pl.when(hits > 0).then(places))
+    missed = (size - hits - before) / (size - before)
+    none_above = missed.list.eval(pl.element().cum_prod().shift(1, fill_value=1.0))
+    return none_above * hits / (size - before)
+
+
+def _harmonic(start: pl.Expr, length: pl.Expr) -> pl.Expr:
+    """Σ 1/i over ``length`` numbers from ``start`` on, to the last digits.
+
+    ψ(start + length) − ψ(start): twelve steps up, then the asymptotic series, its logarithms
+    taken together so that nothing cancels.
+    """
+    start = start.cast(pl.Float64)  # the products below leave 64-bit integers
+    steps = pl.sum_horizontal(length / ((start + i) * (start + length + i)) for i in range(12))
+    low = start + 12
+    high = low + length
+    return steps + (length / low).log1p() + length / (2 * low * high) + _tail(low) - _tail(high)
+
+
+def _tail(x: pl.Expr) -> pl.Expr:
+    y = 1 / x**2
+    return y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y / 132))))
