@@ -9,7 +9,7 @@ from typing import Literal, get_args, get_origin
 
 import polars as pl
 
-from rankframe._labels import METRICS, AnyGain, Gain, Levels, Signed
+from rankframe._labels import METRICS, AnyGain, Gain, Levels, Signed, entry_of
 
 GAINS = {1: 1, 2: 3, 3: 7}
 #: mappings that only some take: one that falls, one with a gain for grade 0
@@ -27,7 +27,6 @@ FLOATS = {
 }
 #: and whole numbers, beside cut-offs
 WHOLE = {"collection": [30, 1000]}
-UNBOUNDED = ("cg", "dcg", "utility", "yaap", "infap", "num_")
 SPECIAL_MEANS = ["gmap", "gmap(epsilon=0.01)", "gm_map", "gm_bpref", "num_users"]
 
 
@@ -78,3 +77,5 @@ LABELS = list(CALLS)
 EVERY_METRIC: dict[str, pl.Expr] = {
     label: METRICS[name](**arguments) for label, (name, arguments) in CALLS.items()
 }
+#: the least and the greatest value that each declares
+RANGES = {label: entry_of(expr).value_range for label, expr in EVERY_METRIC.items()}

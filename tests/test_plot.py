@@ -188,9 +188,19 @@ def test_compare_draws_the_differences():
     assert data["panel"].to_list() == expected["metric"].to_list()
     assert data["pair"].to_list()[:3] == ["b − a", "c − a", "c − b"]
     for verdict, difference, p in data.select("verdict", "difference", "p_adjusted").rows():
-        side = "higher" if difference > 0 else "lower"
+        side = "better" if difference > 0 else "worse"
         assert verdict == (side if p < 0.05 else "undecided")
     assert set(data["verdict"]) > {"undecided"}
+
+
+def test_a_verdict_follows_the_direction_of_the_metric():
+    own = (1 - rf.f_at(5)).alias("own")
+    chart = RUN.rank.plot.compare("f1@5", "e@5", own, truth=TRUTH, baseline="a", correction=None)
+    wide = chart.data.select("panel", "pair", "verdict").pivot("panel", values="verdict")
+    assert wide["f1@5"].to_list() == wide["e@5"].to_list()
+    opposite = {"better": "lower", "worse": "higher", "undecided": "undecided"}
+    assert wide["own"].to_list() == [opposite[verdict] for verdict in wide["f1@5"]]
+    assert set(wide["f1@5"]) != {"undecided"}
 
 
 def test_a_pair_without_an_interval_is_a_point():

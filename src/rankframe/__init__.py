@@ -14,10 +14,11 @@ from rankframe._compare import compare as compare
 from rankframe._compare import diagnose as diagnose
 from rankframe._evaluate import evaluate as evaluate
 from rankframe._evaluate import per_user as per_user
-from rankframe._labels import METRICS
+from rankframe._labels import METRICS as _METRICS
 from rankframe._labels import metric as metric
+from rankframe._labels import register_metric as register_metric
 from rankframe._namespace import RankFrame as RankFrame
-from rankframe._namespace import attach
+from rankframe._namespace import attach as _attach
 from rankframe._overlap import rbo as rbo
 from rankframe._summarize import summarize as summarize
 from rankframe._table import from_dict as from_dict
@@ -25,13 +26,14 @@ from rankframe._table import from_lists as from_lists
 from rankframe._table import judge as judge
 from rankframe._table import relevant as relevant
 from rankframe._table import with_rank as with_rank
+from rankframe._vocabulary import register_column as register_column
 from rankframe.errors import RankingDataError as RankingDataError
 from rankframe.metrics.core import *  # noqa: F403
 from rankframe.metrics.diversity import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.metrics.user_models import *  # noqa: F403
 from rankframe.presets import LENSKIT as LENSKIT
-from rankframe.presets import PRESETS
+from rankframe.presets import PRESETS as _PRESETS
 from rankframe.presets import PYTREC_EVAL as PYTREC_EVAL
 from rankframe.presets import RANX as RANX
 from rankframe.presets import RECOMMENDERS as RECOMMENDERS
@@ -43,9 +45,14 @@ from rankframe.presets import TREC_EVAL as TREC_EVAL
 from rankframe.presets import TREC_EVAL_9 as TREC_EVAL_9
 
 _own = ["RankFrame", "RankingDataError", "check", "compare", "diagnose", "evaluate"]
-_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "rbo", "relevant", "summarize"]
-_own += ["with_rank"]
-__all__ = sorted([*_own, *PRESETS, *METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
+_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "plot", "rbo", "relevant"]
+_own += ["register_column", "register_metric", "summarize", "with_rank"]
+__all__ = sorted([*_own, *_PRESETS, *_METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 
-attach("rank", pl.DataFrame, pl.api.register_dataframe_namespace)
-attach("rank", pl.LazyFrame, pl.api.register_lazyframe_namespace)
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+_attach("rank", pl.DataFrame, pl.api.register_dataframe_namespace)
+_attach("rank", pl.LazyFrame, pl.api.register_lazyframe_namespace)

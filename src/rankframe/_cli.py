@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, NamedTuple, NoReturn, cast, get_args
@@ -45,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 if all is well, 2 for bad input, with one line on stderr."""
     given = _parser().parse_args(arguments)
     try:
+        for name in given.modules:
+            _import(name)
         given.run_command(given)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, head for one, has seen enough
@@ -64,6 +67,14 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="rankframe", description="Ranking metrics for recommenders and search.")
     parser.add_argument("--version", action="version", version=f"rankframe {version('rankframe')}")
+    parser.add_argument(
+        "--import",
+        dest="modules",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="import a module that registers metrics, from here or installed; repeat it for more",
+    )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="show a small example")
@@ -323,6 +334,13 @@ def _deliver(result: pl.DataFrame, out: Path | None) -> None:
         result.write_parquet(out)
     else:
         result.write_json(out)
+
+
+def _import(name: str) -> None:
+    """Import a module of the caller's, also from the working directory."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    import_module(name)
 
 
 def _metrics(given: argparse.Namespace) -> None:

@@ -89,14 +89,18 @@ class RequestedMetric(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A metric as labels know it: its name, with defaults, and every other spelling."""
+    """All that is declared of a metric: its names, its range and direction, its bounds."""
 
     function: Callable[..., Any]
     label: str
-    plain: str
-    over_users: Aggregate
-    aliases: tuple[tuple[str, Alias], ...]
-    extremes: Extremes | Callable[..., Extremes | None] | None = None
+    plain: str  # the label where every option has its default
+    aliases: tuple[tuple[str, Alias], ...] = ()
+    over_users: Aggregate = MEAN
+    extremes: Extremes | Callable[..., Extremes | None] | None = None  # None: no proven bounds
+    value_range: tuple[float, float] = (0, 1)
+    higher_is_better: bool | None = True  # None: neither is
+    cut: Literal["rank", "misses"] = "rank"  # what its k counts
+    registered: bool = False
 
 
 METRICS: dict[str, MetricFunction] = {}
@@ -104,7 +108,9 @@ _ENTRIES: dict[str, Entry] = {}
 _ALIASES: dict[str, Alias] = {}
 
 
-_signature = functools.cache(inspect.signature)  # of 50 labels: 4 of 12 ms
+@functools.cache  # of 50 labels: 4 of 12 ms
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function, eval_str=True)
 
 
 def labelled(
@@ -112,13 +118,12 @@ def labelled(
     *,
     plain: str | None = None,
     aliases: Mapping[str, Alias] | None = None,
-    over_users: Aggregate = MEAN,
-    extremes: Extremes | Callable[..., Extremes | None] | None = None,
+    **declared: Any,
 ) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
     """Make a function a metric called ``label`` (``plain`` when every option has its default).
 
     ``aliases`` maps other spellings to labels; ``{}`` stands for a number in both, ``{*}`` for
-    anything. ``extremes`` says where its bounds are, or makes that of the options; None: not known.
+    anything. What else is declared of it are the fields of ``Entry``.
     """
 
     def decorate(function: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
@@ -127,15 +132,111 @@ def labelled(
             options = _checked(function, args, kwargs)
             return function(**options).alias(_canonical(entry, options))  # type: ignore[call-arg]
 
-        entry = _register(metric_function, label, plain, aliases, over_users, extremes)
+        known = tuple((aliases or {}).items())
+        entry = _register(Entry(metric_function, label, plain or label, known, **declared))
         METRICS[function.__name__] = metric_function
         return metric_function
 
     return decorate
 
 
+def register_metric(
+    label: str,
+    *,
+    aliases: Mapping[str, str] | None = None,
+    value_range: tuple[float, float] = (0, 1),
+    higher_is_better: bool | None = True,
+    in_ties: Callable[..., pl.Expr] | None = None,
+) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
+    """
+    Make a function a metric, asked for by its label and as a method, in charts and the command.
+
+    Parameters
+    ----------
+    label
+        The name that labels begin with, such as ``first_half``; with the parameters and the
+        cut-off of a call it makes ``first_half(weight=2)@10``.
+    aliases
+        Other spellings, each with the label that it stands for; ``{}`` is a number in both.
+    value_range
+        The least and the greatest value.
+    higher_is_better
+        False where lower values are better; None where neither is.
+    in_ties
+        A function of the same parameters, for tables in which equal scores stand as blocks: the
+        exact expectation over all orders of each block, on ``block``, ``tied``, ``hits_above``
+        and the other columns of blocks. Without it, a metric that reads ranks raises there.
+
+    Returns
+    -------
+    Callable
+        A decorator for the function that gives the metric as an expression on the vocabulary. Its
+        parameters are checked against their annotations: ``k`` is the cut-off, ``int`` an integer
+        ≥ 1, ``float`` a number ≥ 0, ``Literal`` a choice, ``rankframe.typing.Gain`` a gain.
+
+    Raises
+    ------
+    ValueError
+        If a name is taken or cannot be read as a label.
+    TypeError
+        If a parameter has no annotation that labels can read.
+
+    Notes
+    -----
+    To register a label again replaces it, as when a cell of a notebook runs twice.
+
+    Examples
+    --------
+    >>> @rf.register_metric("first_half")
+    ... def first_half_at(k: int) -> pl.Expr:
+    ...     '''The share of the first k items' hits that are in the upper half.'''
+    ...     upper = (pl.col("relevant") & (pl.col("rank") <= k / 2)).sum()
+    ...     return upper / (pl.col("relevant") & (pl.col("rank") <= k)).sum()
+    >>> run = pl.DataFrame({"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3]})
+    >>> truth = pl.DataFrame({"user": [1, 1], "item": [7, 9]})
+    >>> run.rank.evaluate("first_half@4", truth=truth).item(0, "first_half@4")
+    0.5
+    >>> run.rank.first_half_at(4, truth=truth).equals(
+    ...     run.rank.per_user("first_half@4", truth=truth)
+    ... )
+    True
+    """
+    known = dict(aliases or {})
+    for name in (label, *known):
+        _check_free(name.lower() if name in known else name)
+    least, greatest = value_range
+    if not least < greatest:
+        msg = f"value_range must be a least and a greatest value, not {value_range!r}"
+        raise ValueError(msg)
+
+    def decorate(function: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
+        _check_free(function.__name__)
+        _check_annotations(function)
+
+        @functools.wraps(function)
+        def made(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
+            if in_ties is not None and in_tie_mode():
+                return in_ties(*args, **kwargs)
+            return function(*args, **kwargs)
+
+        for name in [name for name, entry in _ENTRIES.items() if entry.label == label]:
+            _forget(_ENTRIES[name])
+        return labelled(
+            label,
+            aliases=known,
+            value_range=value_range,
+            higher_is_better=higher_is_better,
+            registered=True,
+        )(made)
+
+    return decorate
+
+
 def labelled_mean(
-    label: str, *, aliases: Mapping[str, Alias] | None = None
+    label: str,
+    *,
+    aliases: Mapping[str, Alias] | None = None,
+    **declared: Any,
 ) -> Callable[[Callable[P, Mean]], Callable[P, Mean]]:
     """Make a function a mean over users of its own, asked for by label only."""
 
@@ -144,7 +245,8 @@ def labelled_mean(
         def mean_function(*args: P.args, **kwargs: P.kwargs) -> Mean:
             return function(**_checked(function, args, kwargs))  # type: ignore[call-arg]
 
-        _register(mean_function, label, None, aliases)
+        known = tuple((aliases or {}).items())
+        _register(Entry(mean_function, label, label, known, **declared))
         return mean_function
 
     return decorate
@@ -267,14 +369,18 @@ def every_label() -> dict[str, Callable[..., Any]]:
     return {entry.plain: entry.function for entry in _ENTRIES.values()}
 
 
-_COUNT_MISSES = {"pauc", "pap"}  # their k is no rank
+def entry_of(metric: pl.Expr) -> Entry | None:
+    """Find what is declared of a metric's expression, renamed or not."""
+    label = _label_of(metric)
+    found = None if label is None else _find(label)
+    return found[0] if found else None
 
 
 def cut_off(metric: pl.Expr) -> int | None:
-    """Give the rank that a metric of ours is cut off at; words of the whole list may be in it."""
+    """Return the rank at which a metric of ours is cut off; it may read the whole list as well."""
     label = _label_of(metric)
     found = None if label is None else _find(label)
-    if not found or not found[1]["k"] or found[0].label in _COUNT_MISSES:
+    if not found or not found[1]["k"] or found[0].cut != "rank":
         return None
     return int(found[1]["k"])
 
@@ -294,6 +400,18 @@ def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
 def every_entry() -> list[Entry]:
     """Give each metric once, in the order of its family."""
     return list(dict.fromkeys(_ENTRIES.values()))
+
+
+def registered_metrics() -> list[Entry]:
+    """List the metrics that others have registered."""
+    return [entry for entry in every_entry() if entry.registered]
+
+
+def restore_metrics(entries: Sequence[Entry]) -> None:
+    """Register, in another process, what was registered in this one."""
+    for entry in entries:
+        METRICS[entry.function.__name__] = entry.function
+        _register(entry)
 
 
 def function_of(label: str) -> Callable[..., Any]:
@@ -543,21 +661,60 @@ def _not_per_user(label: str) -> str:
 # ------------------------------------------------------------------ making labels
 
 
-def _register(
-    function: Callable[..., Any],
-    label: str,
-    plain: str | None = None,
-    aliases: Mapping[str, Alias] | None = None,
-    over_users: Aggregate = MEAN,
-    extremes: Extremes | Callable[..., Extremes | None] | None = None,
-) -> Entry:
-    known = tuple((aliases or {}).items())
-    entry = Entry(function, label, plain or label, over_users, known, extremes)
-    _ENTRIES[label] = _ENTRIES[entry.plain] = entry
-    _ENTRIES.setdefault(function.__name__, entry)  # the function's name is read as a label, too
-    _ENTRIES.setdefault(function.__name__.removesuffix("_at"), entry)
-    _ALIASES.update({alias.lower(): target for alias, target in (aliases or {}).items()})
+def _register(entry: Entry) -> Entry:
+    _ENTRIES[entry.label] = _ENTRIES[entry.plain] = entry
+    name = entry.function.__name__  # the function's name is read as a label, too
+    _ENTRIES.setdefault(name, entry)
+    _ENTRIES.setdefault(name.removesuffix("_at"), entry)
+    _ALIASES.update({alias.lower(): target for alias, target in entry.aliases})
+    _counts.cache_clear()
     return entry
+
+
+def _forget(entry: Entry) -> None:
+    """Take back what was registered under a label."""
+    for name in [name for name, known in _ENTRIES.items() if known is entry]:
+        del _ENTRIES[name]
+    for alias, _ in entry.aliases:
+        _ALIASES.pop(alias.lower(), None)
+    METRICS.pop(entry.function.__name__, None)
+
+
+def _check_free(name: str) -> None:
+    """Check that a name can be read as a label, and is not that of a metric of ours."""
+    if not re.fullmatch(r"[a-z_][a-z0-9_.{}-]*", name):
+        msg = f"{name!r} is no label: lower-case letters, digits, '_', '-' and '.' make one"
+        raise ValueError(msg)
+    entry = _ENTRIES.get(name.lower())
+    alias = _ALIASES.get(name.lower())
+    if alias is not None:
+        found = _find(alias if isinstance(alias, str) else name)
+        entry = found[0] if found else entry
+    if entry is not None and not entry.registered:
+        msg = f"{name!r} is the name of a metric of rankframe, {entry.plain!r}: choose another"
+        raise ValueError(msg)
+
+
+def _check_annotations(function: Callable[..., Any]) -> None:
+    """Check that labels can carry every parameter."""
+    for name, parameter in _signature(function).parameters.items():
+        annotation = parameter.annotation
+        readable = annotation in (
+            int,
+            float,
+            Signed,
+            Gain,
+            AnyGain,
+            Levels,
+            int | None,
+            float | None,
+        )
+        if not (readable or get_origin(annotation) is Literal):
+            msg = (
+                f"{function.__name__}: {name} needs an annotation that labels can read (int, "
+                f"float, either of them or None, a Literal of strings, Gain), not {annotation!r}"
+            )
+            raise TypeError(msg)
 
 
 def _canonical(entry: Entry, options: Mapping[str, Any]) -> str:

@@ -2,13 +2,14 @@
 
 import functools
 import inspect
+import textwrap
 import warnings
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, Generic
 
 import polars as pl
 
-from rankframe import plot
 from rankframe._checks import check
 from rankframe._compare import compare, diagnose
 from rankframe._evaluate import evaluate, per_user
@@ -17,6 +18,8 @@ from rankframe._labels import METRICS, made_with
 from rankframe._overlap import rbo
 from rankframe._summarize import summarize
 from rankframe._table import from_lists, judge, relevant, with_rank
+from rankframe.plot import at_k, change, heatmap, precision_recall, users
+from rankframe.plot import compare as compare_chart
 
 
 class RankFrame(Generic[FrameT]):
@@ -37,6 +40,29 @@ class RankFrame(Generic[FrameT]):
     def plot(self) -> "RankPlot":
         """Charts of the frame, which need ``rankframe[plot]``."""
         return RankPlot(self.frame)
+
+    def __getattr__(self, name: str) -> Any:
+        """Look up a metric that was registered after the import."""
+        function = METRICS.get(name)
+        if function is None:
+            close = get_close_matches(name, [*_verb_names(), *METRICS], n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            msg = f"rankframe has no verb and no metric {name!r}{hint}"
+            raise AttributeError(msg)
+        return functools.partial(_metric(function), self)
+
+    def __dir__(self) -> list[str]:
+        return sorted([*_verb_names(), "plot", *METRICS])
+
+    def __repr__(self) -> str:
+        kind = type(self.frame).__name__
+        verbs = textwrap.fill(", ".join(_verb_names()), 78, subsequent_indent="         ")
+        return (
+            f"rankframe on a {kind}\n"
+            f"  verbs: {verbs}\n"
+            f"  charts: .plot\n"
+            f"  metrics: {len(METRICS)}, such as precision_at, ndcg_at; rankframe.metric(label)"
+        )
 
 
 class RankPlot:
@@ -130,15 +156,21 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     diagnose,
     rbo,
 )
+
+
+def _verb_names() -> list[str]:
+    return [verb.__name__ for verb in _VERBS]
+
+
 for _function in _VERBS:
     setattr(RankFrame, _function.__name__, _verb(_function))
 for _function in (
-    plot.at_k,
-    plot.precision_recall,
-    plot.users,
-    plot.compare,
-    plot.change,
-    plot.heatmap,
+    at_k,
+    precision_recall,
+    users,
+    compare_chart,
+    change,
+    heatmap,
 ):
     setattr(RankPlot, _function.__name__, _verb(_function))
 for _name, _metric_function in METRICS.items():

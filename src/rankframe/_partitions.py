@@ -23,12 +23,38 @@ from rankframe._evaluate import (
     raise_infinite_mean,
     total_by,
 )
-from rankframe._labels import Metric, RequestedMetric, cut_off
+from rankframe._labels import (
+    Entry,
+    Metric,
+    RequestedMetric,
+    cut_off,
+    registered_metrics,
+    restore_metrics,
+)
 from rankframe._options import Columns, Settings
 from rankframe._table import guarded_judged, prepare_tables
-from rankframe._vocabulary import reading_of
+from rankframe._vocabulary import COLUMNS, Column, reading_of
 
 _PROVED, _SUM, _COUNT = "__rankframe_proved", "__rankframe_sum", "__rankframe_count"
+
+
+class Registered(NamedTuple):
+    """The metrics and columns that others have registered, for a process that has not."""
+
+    metrics: list[Entry]
+    columns: list[Column]
+
+
+def registered() -> Registered:
+    """List what has been registered here."""
+    columns = [known for known in COLUMNS.values() if known.registered]
+    return Registered(registered_metrics(), columns)
+
+
+def restore(known: Registered) -> None:
+    """Register what has been registered elsewhere."""
+    restore_metrics(known.metrics)
+    COLUMNS.update({one.name: one for one in known.columns})
 
 
 class Needs(NamedTuple):

@@ -3,10 +3,11 @@
 import inspect
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from math import inf
+from typing import Any, Literal, get_args, get_origin
 
-from rankframe._labels import Alias, Entry, as_text, every_entry
+from rankframe._labels import Alias, AnyGain, Entry, Gain, Mean, as_text, every_entry
 from rankframe._vocabulary import COLUMNS
 from rankframe.presets import PRESETS, Preset
 
@@ -68,9 +69,62 @@ def _section(entry: Entry) -> str:
         lines += [f"  - `{names}`: {text}" for names, text in _items(sections["Parameters"])]
     if "Returns" in sections:
         lines += [f"- **Value:** {text}" for _, text in _items(sections["Returns"])]
+    lines.append(f"- **Range:** {_range(entry)}")
     if "Notes" in sections:
         lines += ["", _joined(sections["Notes"])]
+    lines += ["", _reads(entry)]
     return "\n".join(lines) + "\n"
+
+
+def _range(entry: Entry) -> str:
+    """Write the range of the values, and which are better."""
+    least, greatest = entry.value_range
+    better = {True: "; higher is better", False: "; lower is better", None: ""}
+    opened, closed = "(" if least == -inf else "[", ")" if greatest == inf else "]"
+    ends = (f"{end:g}".replace("inf", "∞").replace("-", "−") for end in entry.value_range)
+    return f"{opened}{', '.join(ends)}{closed}{better[entry.higher_is_better]}"
+
+
+#: What is given for a parameter that has no default.
+_SAMPLES: Mapping[str, object] = {"k": 10, "recall": 0.5, "collection": 1000}
+
+
+def _reads(entry: Entry) -> str:
+    """Name the columns that the expression reads, and those that it may with other options."""
+    parameters = inspect.signature(entry.function).parameters.values()
+    given = {
+        p.name: _SAMPLES.get(p.name, 1) for p in parameters if p.default is p.empty or p.name == "k"
+    }
+    first = _columns_read(entry, given)
+    others: set[str] = set()
+    for parameter in parameters:
+        for value in _choices(parameter):
+            others |= _columns_read(entry, {**given, parameter.name: value})
+    also = others - first
+    text = f"Reads {_names(first)}"
+    return f"{text}; with other options also {_names(also)}." if also else f"{text}."
+
+
+def _choices(parameter: inspect.Parameter) -> tuple[object, ...]:
+    """List the values of a parameter that may read other columns."""
+    annotation = parameter.annotation
+    if parameter.name == "k":
+        return (None,) if parameter.default is None else ()
+    if annotation in (Gain, AnyGain):
+        falling: tuple[object, ...] = ({0: 1.0, 1: 0.5},) if annotation == AnyGain else ()
+        return ("exponential", "binary", *falling)
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
+
+
+def _columns_read(entry: Entry, options: Mapping[str, object]) -> set[str]:
+    made = entry.function(**options)
+    expr = made.metric if isinstance(made, Mean) else made
+    return {name.partition("(")[0] for name in expr.meta.root_names()}
+
+
+def _names(columns: Collection[str]) -> str:
+    first, *others = (f"`{name}`" for name in COLUMNS if name in columns)
+    return f"{', '.join([first, *others[:-1]])} and {others[-1]}" if others else first
 
 
 def _sections(entry: Entry) -> dict[str, str]:

@@ -17,7 +17,7 @@ from rankframe._compare import Correction, Test, diagnose
 from rankframe._compare import compare as compare_systems
 from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, to_lazy
-from rankframe._labels import Metric
+from rankframe._labels import Metric, entry_of, parse_metrics
 from rankframe._options import Options, check_flag, group_names, whole_number
 from rankframe._summarize import summarize
 from rankframe.errors import RankingDataError
@@ -357,9 +357,10 @@ def compare(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        A panel for each metric and segment, a row for each pair; its colour tells on which side of
-        0 it is, if p_adjusted < 1 − ``confidence``; the intervals are each for itself, so one may
-        be clear of 0 whose pair is undecided. What it draws is in ``chart.data``: ``panel``,
+        One panel per metric and segment, one row per pair. Its color is the verdict: better or
+        worse if p_adjusted < 1 − ``confidence`` (higher or lower for a metric of which neither is
+        better, or an expression of your own), else undecided. Each interval stands by itself, so
+        one may be clear of 0 whose pair is undecided. ``chart.data`` has what is drawn: ``panel``,
         ``system``, ``pair``, ``verdict`` and the numbers of ``rankframe.compare``.
 
     Raises
@@ -399,9 +400,9 @@ def compare(
         seed=seed,
         **options,
     )
+    directions = _directions(metrics)
     significant = pl.col("p_adjusted") < 1 - confidence
-    higher = pl.when(pl.col("difference") > 0).then(pl.lit("higher")).otherwise(pl.lit("lower"))
-    verdict = pl.when(significant).then(higher).otherwise(pl.lit("undecided"))
+    verdict = pl.when(significant).then(_verdict(directions)).otherwise(pl.lit("undecided"))
     systems = _text(compared, groups[:1]), _text(compared, ["baseline"])
     table = compared.select(
         *_named(compared, groups),
@@ -418,9 +419,7 @@ def compare(
         color=alt.Color(
             "verdict:N",
             legend=alt.Legend(title=f"p < {1 - confidence:.2g}", padding=8),
-            scale=alt.Scale(
-                domain=["higher", "undecided", "lower"], range=[_BLUE, _GREY, _VERMILION]
-            ),
+            scale=_verdict_scale(directions),
         ),
         tooltip=_tooltip(table.drop("panel", "pair", "verdict", "system")),
     )
@@ -725,6 +724,39 @@ def _cutoffs(ks: Iterable[int]) -> list[int]:
         msg = "ks has no cut-off: name one, for example ks=range(1, 21)"
         raise ValueError(msg)
     return cutoffs
+
+
+def _directions(metrics: Sequence[Metric]) -> dict[str, bool | None]:
+    """Name for each metric whether higher is better; None where neither is, or nobody said."""
+    requested = parse_metrics(metrics, per_user=False)
+    entries = {one.name: entry_of(one.expr) for one in requested}
+    return {name: entry.higher_is_better if entry else None for name, entry in entries.items()}
+
+
+def _verdict(directions: Mapping[str, bool | None]) -> pl.Expr:
+    """Call a difference better or worse, or higher or lower where neither is."""
+    up = pl.col("difference") > 0
+    verdict = pl.when(up).then(pl.lit("higher")).otherwise(pl.lit("lower"))
+    for name, higher_is_better in directions.items():
+        if higher_is_better is not None:
+            better = pl.when(up if higher_is_better else ~up).then(pl.lit("better"))
+            verdict = (
+                pl.when(metric=name).then(better.otherwise(pl.lit("worse"))).otherwise(verdict)
+            )
+    return verdict
+
+
+def _verdict_scale(directions: Mapping[str, bool | None]) -> alt.Scale:
+    import altair as alt
+
+    pairs: list[tuple[str, str]] = []
+    if any(known is not None for known in directions.values()):
+        pairs.append(("better", "worse"))
+    if None in directions.values():
+        pairs.append(("higher", "lower"))
+    domain = [*(good for good, _ in pairs), "undecided", *(bad for _, bad in pairs)]
+    colors = [*(_BLUE for _ in pairs), _GREY, *(_VERMILION for _ in pairs)]
+    return alt.Scale(domain=domain, range=colors)
 
 
 def _at_cutoffs(names: Sequence[object], cutoffs: Sequence[int]) -> pl.DataFrame:

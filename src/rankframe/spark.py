@@ -50,11 +50,14 @@ from rankframe._options import (
 )
 from rankframe._partitions import (
     Needs,
+    Registered,
     gathered,
     is_proved,
     judged_of,
     means_of,
     needs_of,
+    registered,
+    restore,
     rows_of,
     sums_of,
     values_of,
@@ -739,6 +742,7 @@ class _Task(NamedTuple):
     truth: pl.Schema | None
     made: pl.Schema
     arrow: pa.Schema
+    registered: Registered
 
 
 def _computed(
@@ -777,7 +781,7 @@ def _computed(
     types = pl.Schema({name: _spark_type(dtype) for name, dtype in made.items()})
     schema = from_arrow_schema(_to_arrow(pl.DataFrame(schema=types)).schema)
     run, truth = _pair([side.types(names) for side, names in zip(sides, kept, strict=True)])
-    task = _Task(compute, totals, columns, run, truth, types, _arrow_schema(schema))
+    task = _Task(compute, totals, columns, run, truth, types, _arrow_schema(schema), registered())
     return parted.mapInArrow(functools.partial(_computed_part, task), schema)
 
 
@@ -786,6 +790,7 @@ def _computed_part(task: _Task, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     received = list(batches)
     if not received:
         return
+    restore(task.registered)
     rows = _named(_from_arrow(pa.Table.from_batches(received)), [_OF_TRUTH, *task.columns])
     of_truth = pl.col(_OF_TRUTH)
     run = rows.lazy().filter(~of_truth).select(_cast(task.run))

@@ -1,6 +1,6 @@
 """The measures that everybody asks for."""
 
-from math import sqrt
+from math import inf, sqrt
 from typing import Literal
 
 import polars as pl
@@ -116,8 +116,7 @@ def precision_at(
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, and ``retrieved`` unless a given k alone divides. trec_eval:
-    ``P_k``, ``set_P``, ``relative_P_k``, ``set_relative_P``.
+    trec_eval: ``P_k``, ``set_P``, ``relative_P_k``, ``set_relative_P``.
 
     Examples
     --------
@@ -165,7 +164,7 @@ def recall_at(
 
     Notes
     -----
-    Reads ``relevant`` and ``rank``. trec_eval: ``recall_k``, ``set_recall``.
+    trec_eval: ``recall_k``, ``set_recall``.
 
     Examples
     --------
@@ -213,8 +212,7 @@ def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant`` and ``rank``, and ``retrieved`` without k. C. J. van Rijsbergen,
-    *Information Retrieval*, 1979. trec_eval: ``set_F``.
+    C. J. van Rijsbergen, *Information Retrieval*, 1979. trec_eval: ``set_F``.
 
     Examples
     --------
@@ -227,7 +225,7 @@ def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     return where_relevant(_f(k, beta))
 
 
-@labelled("e", plain="e(beta=1)")
+@labelled("e", plain="e(beta=1)", higher_is_better=False)
 def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     """
     E-measure: 1 − F, van Rijsbergen's effectiveness loss (0 is best).
@@ -251,7 +249,7 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
 
     Notes
     -----
-    Reads what ``f_at`` reads. C. J. van Rijsbergen, *Information Retrieval*, 1979.
+    C. J. van Rijsbergen, *Information Retrieval*, 1979.
 
     Examples
     --------
@@ -290,7 +288,7 @@ def hit_at(k: int | None = None) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant`` and ``rank``. trec_eval: ``success_k``.
+    trec_eval: ``success_k``.
 
     Examples
     --------
@@ -334,8 +332,7 @@ def average_precision(
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``hits``, and ``retrieved`` where the length of the list
-    divides. trec_eval: ``map``, ``map_cut_k``.
+    trec_eval: ``map``, ``map_cut_k``.
 
     Examples
     --------
@@ -380,7 +377,7 @@ def reciprocal_rank(k: int | None = None) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant`` and ``rank``. trec_eval: ``recip_rank``.
+    trec_eval: ``recip_rank``.
 
     Examples
     --------
@@ -393,7 +390,7 @@ def reciprocal_rank(k: int | None = None) -> pl.Expr:
     return where_relevant(first_reciprocal(k))
 
 
-@labelled("cg", extremes=_of_gains)
+@labelled("cg", extremes=_of_gains, value_range=(0, inf))
 def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     """
     Cumulated gain: Σ gain over the items at rank ≤ k.
@@ -420,8 +417,8 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevance`` and ``rank``, and ``judged`` if grade 0 has a gain; ``relevant_at`` touches
-    the binary gain alone. Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002.
+    ``relevant_at`` affects the binary gain only. Järvelin and Kekäläinen, *ACM TOIS* 20(4),
+    2002.
 
     Examples
     --------
@@ -434,7 +431,7 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     return gain_sum(gain, chance_within(k))
 
 
-@labelled("dcg", extremes=_of_gains)
+@labelled("dcg", extremes=_of_gains, value_range=(0, inf))
 def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None = None) -> pl.Expr:
     """
     Discounted cumulated gain: Σ gain / log2(rank + 1) over the items at rank ≤ k.
@@ -464,9 +461,8 @@ def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None
 
     Notes
     -----
-    Reads ``relevance`` and ``rank``, and ``judged`` if grade 0 has a gain; ``relevant_at`` touches
-    the binary gain alone. Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002; the discount without
-    ``base`` is trec_eval's, with 2 LensKit's.
+    ``relevant_at`` affects the binary gain only. Järvelin and Kekäläinen, *ACM TOIS* 20(4),
+    2002; the discount without ``base`` is trec_eval's, with 2 LensKit's.
 
     Examples
     --------
@@ -526,12 +522,11 @@ def ndcg_at(
 
     Notes
     -----
-    Reads ``relevance``, ``rank``, ``ideal_place`` and ``ideal_relevance``, and ``ideal_rank``,
-    ``returned_ideal_rank`` or ``top_grade`` for other ideals. A gain that falls, or of grade 0,
-    reads ``ideal_rank`` instead of the places, and one of grade 0 reads ``judged``.
-    ``relevant_at`` touches the binary gain alone. Järvelin and Kekäläinen, *ACM TOIS* 20(4), 2002.
-    trec_eval: ``ndcg``, ``ndcg_cut_k``, and ``ndcg.1=3,2=9,4=4.5``, where a level that is not named
-    gains its number; here each is to be named.
+    A gain that falls, or of grade 0, reads ``ideal_rank`` instead of the places, and one of
+    grade 0 reads ``judged``. ``relevant_at`` touches the binary gain alone. Järvelin and
+    Kekäläinen, *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``, ``ndcg_cut_k``, and
+    ``ndcg.1=3,2=9,4=4.5``, where a level that is not named gains its number; here each is to be
+    named.
 
     Examples
     --------
@@ -582,7 +577,7 @@ def r_precision(*, multiple: float = 1) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``total``. trec_eval: ``Rprec``, ``Rprec_mult_x``.
+    trec_eval: ``Rprec``, ``Rprec_mult_x``.
 
     Examples
     --------
@@ -596,7 +591,7 @@ def r_precision(*, multiple: float = 1) -> pl.Expr:
     return where_relevant(share(hits_within(last), last.max()))
 
 
-@labelled("attainable_precision", extremes="none or all")
+@labelled("attainable_precision", extremes="none or all", higher_is_better=None)
 def attainable_precision_at(k: int) -> pl.Expr:
     """
     Attainable precision: min(1, R/k), the best precision@k that this user's R allows.
@@ -617,10 +612,6 @@ def attainable_precision_at(k: int) -> pl.Expr:
     ValueError
         If k is not an integer ≥ 1.
 
-    Notes
-    -----
-    Reads ``relevant``.
-
     Examples
     --------
     >>> judged = pl.DataFrame(
@@ -632,7 +623,7 @@ def attainable_precision_at(k: int) -> pl.Expr:
     return where_relevant(divided(pl.min_horizontal(R, k), k))
 
 
-@labelled("attainable_recall")
+@labelled("attainable_recall", higher_is_better=None)
 def attainable_recall_at(k: int) -> pl.Expr:
     """
     Attainable recall: min(1, k/R), the best recall@k that this user's R allows.
@@ -651,10 +642,6 @@ def attainable_recall_at(k: int) -> pl.Expr:
     ------
     ValueError
         If k is not an integer ≥ 1.
-
-    Notes
-    -----
-    Reads ``relevant``.
 
     Examples
     --------

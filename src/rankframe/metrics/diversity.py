@@ -65,9 +65,8 @@ def alpha_dcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``subtopic_hits`` and ``subtopics``. Clarke, Kolla, Cormack,
-    Vechtomova, Ashkan, Büttcher and MacKinnon, *SIGIR* 2008; the bound is ndeval's (but that it
-    leaves it out at k = 1).
+    Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, *SIGIR* 2008; the bound
+    is ndeval's (but that it leaves it out at k = 1).
 
     Examples
     --------
@@ -109,10 +108,9 @@ def alpha_ndcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``subtopic_hits``, ``diverse_rank`` and ``diverse_hits``. The
-    ideal list takes at each rank the item that adds most, of equals that of the higher id, as
-    ndeval does.
-    Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, *SIGIR* 2008.
+    The ideal list takes at each rank the item that adds most, of equals that of the higher id,
+    as ndeval does. Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, *SIGIR*
+    2008.
 
     Examples
     --------
@@ -152,9 +150,8 @@ def err_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``subtopic_hits`` and ``subtopics``. Chapelle, Metzler, Zhang and
-    Grinspan, *CIKM* 2009, of two grades; the bound is ndeval's (but that it leaves it out at
-    k = 1).
+    Chapelle, Metzler, Zhang and Grinspan, *CIKM* 2009, of two grades; the bound is ndeval's
+    (but that it leaves it out at k = 1).
 
     Examples
     --------
@@ -195,7 +192,6 @@ def nerr_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``subtopic_hits``, ``diverse_rank`` and ``diverse_hits``.
     Chapelle, Metzler, Zhang and Grinspan, *CIKM* 2009, of two grades.
 
     Examples
@@ -236,8 +232,7 @@ def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``subtopic_hits`` and ``subtopics``. Clarke, Kolla and
-    Vechtomova, *ICTIR* 2009.
+    Clarke, Kolla and Vechtomova, *ICTIR* 2009.
 
     Examples
     --------
@@ -277,8 +272,7 @@ def nnrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``subtopic_hits``, ``diverse_rank`` and ``diverse_hits``. Clarke,
-    Kolla and Vechtomova, *ICTIR* 2009.
+    Clarke, Kolla and Vechtomova, *ICTIR* 2009.
 
     Examples
     --------
@@ -314,8 +308,7 @@ def precision_ia_at(k: int) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``subtopics``. Agrawal, Gollapudi, Halverson and Ieong,
-    *WSDM* 2009, of equal subtopics, as in ndeval.
+    Agrawal, Gollapudi, Halverson and Ieong, *WSDM* 2009, of equal subtopics, as in ndeval.
 
     Examples
     --------
@@ -350,8 +343,7 @@ def average_precision_ia(k: int | None = None) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``subtopic_hits``, ``subtopic_total`` and ``subtopics``. Agrawal,
-    Gollapudi, Halverson and Ieong, *WSDM* 2009, of equal subtopics, as in ndeval.
+    Agrawal, Gollapudi, Halverson and Ieong, *WSDM* 2009, of equal subtopics, as in ndeval.
 
     Examples
     --------
@@ -387,8 +379,7 @@ def subtopic_recall_at(k: int | None = None) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``subtopic_hits`` and ``subtopics``. Zhai, Cohen and Lafferty,
-    *SIGIR* 2003; ndeval: ``strec``.
+    Zhai, Cohen and Lafferty, *SIGIR* 2003; ndeval: ``strec``.
 
     Examples
     --------

@@ -1,5 +1,6 @@
 """The measures of trec_eval that the core does not have."""
 
+from math import inf
 from typing import Literal
 
 import polars as pl
@@ -95,7 +96,7 @@ def interpolated_precision(
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``hits`` and ``total``. trec_eval: ``iprec_at_recall_x``.
+    trec_eval: ``iprec_at_recall_x``.
 
     Examples
     --------
@@ -148,8 +149,7 @@ def eleven_point_precision(
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``hits`` and ``total``. trec_eval: ``11pt_avg``, and
-    ``11pt_avg..25,.5,.75`` for the levels 0.25, 0.5 and 0.75.
+    trec_eval: ``11pt_avg``, and ``11pt_avg..25,.5,.75`` for the levels 0.25, 0.5 and 0.75.
 
     Examples
     --------
@@ -174,8 +174,7 @@ def bpref() -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``hits``, ``total``, ``judged_hits`` and ``nonrelevant``; unjudged
-    items are passed over. Buckley and Voorhees, *SIGIR* 2004. trec_eval: ``bpref``.
+    Unjudged items are skipped. Buckley and Voorhees, *SIGIR* 2004. trec_eval: ``bpref``.
 
     Examples
     --------
@@ -188,7 +187,7 @@ def bpref() -> pl.Expr:
     return where_relevant(kept_of_bpref() / R)
 
 
-@labelled("infap")
+@labelled("infap", value_range=(0, inf))
 def inferred_average_precision() -> pl.Expr:
     """
     Inferred AP: the expected AP where only a sample of the pool was judged.
@@ -203,8 +202,8 @@ def inferred_average_precision() -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``hits``, ``judged_hits`` and ``pooled_hits``; a negative grade
-    means pooled, but not judged. Yilmaz and Aslam, *CIKM* 2006. trec_eval: ``infAP``.
+    A negative grade means pooled, but not judged. Yilmaz and Aslam, *CIKM* 2006. trec_eval:
+    ``infAP``.
 
     Examples
     --------
@@ -232,7 +231,7 @@ def g_measure() -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevance``, ``rank``, ``gains``, ``ideal_gains`` and ``graded``. trec_eval: ``G``.
+    trec_eval: ``G``.
 
     Examples
     --------
@@ -261,7 +260,7 @@ def binary_g_measure() -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``hits``. trec_eval: ``binG``.
+    trec_eval: ``binG``.
 
     Examples
     --------
@@ -286,8 +285,7 @@ def ndcg_at_relevant() -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevance``, ``rank``, ``ideal_rank``, ``discounted_gains`` and
-    ``ideal_discounted_gains``. trec_eval: ``ndcg_rel``.
+    trec_eval: ``ndcg_rel``.
 
     Examples
     --------
@@ -316,7 +314,6 @@ def ndcg_at_levels() -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``relevance``, ``rank``, ``ideal_rank``, ``level_weight`` and ``retrieved``.
     trec_eval: ``Rndcg``.
 
     Examples
@@ -346,7 +343,7 @@ def set_average_precision() -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``retrieved``. trec_eval: ``set_map``.
+    trec_eval: ``set_map``.
 
     Examples
     --------
@@ -363,6 +360,7 @@ def set_average_precision() -> pl.Expr:
     "utility",
     aliases={"utility.{},{},{},{}": "utility(relevant={}, nonrelevant={}, missed={}, rest={})"},
     extremes="none or all",
+    value_range=(-inf, inf),
 )
 def utility(
     relevant: Signed = 1,
@@ -393,7 +391,7 @@ def utility(
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``retrieved`` and ``judged``. trec_eval: ``utility.a,b,c,d``.
+    trec_eval: ``utility.a,b,c,d``.
 
     Examples
     --------
@@ -408,7 +406,7 @@ def utility(
     return (value + rest * (collection + hit - _listed - R)).cast(pl.Float64)
 
 
-@labelled("yaap")
+@labelled("yaap", value_range=(-inf, inf))
 def yaap() -> pl.Expr:
     """
     Yet another AP: ln((1 + S) / (1 + R − S)), where S = Σ hits / rank over the hits.
@@ -420,7 +418,7 @@ def yaap() -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``hits``. trec_eval: ``yaap``.
+    trec_eval: ``yaap``.
 
     Examples
     --------
@@ -475,10 +473,8 @@ def rank_biased_precision(
 
     Notes
     -----
-    Reads ``relevant`` or ``relevance`` and ``top_grade``, and ``rank``; ``ideal_rank`` and
-    ``retrieved`` to divide. A grade above ``max_grade`` is useful more than once: with 1, grades
-    count as they are, as in ranx. Moffat and Zobel,
-    *ACM TOIS* 27(1), 2008.
+    A grade above ``max_grade`` is useful more than once: with 1, grades count as they are, as
+    in ranx. Moffat and Zobel, *ACM TOIS* 27(1), 2008.
 
     Examples
     --------
@@ -501,7 +497,7 @@ def rank_biased_precision(
     return pl.when(grade.max() > 0).then(value)
 
 
-@labelled("rbp_residual", aliases={"rbp_resid": "rbp_residual"})
+@labelled("rbp_residual", aliases={"rbp_resid": "rbp_residual"}, higher_is_better=None)
 def rank_biased_residual(
     p: float = 0.8, *, counts: Literal["always", "unjudged"] = "always"
 ) -> pl.Expr:
@@ -527,8 +523,7 @@ def rank_biased_residual(
 
     Notes
     -----
-    Reads ``judged`` and ``rank``, and ``retrieved`` for ``"unjudged"``. Moffat and Zobel,
-    *ACM TOIS* 27(1), 2008.
+    Moffat and Zobel, *ACM TOIS* 27(1), 2008.
 
     Examples
     --------
@@ -545,7 +540,7 @@ def rank_biased_residual(
     return pl.when(n > count_within(judged, None)).then(residual).otherwise(0.0)
 
 
-@labelled("unjudged", aliases={"unj_{}": "unjudged@{}"})
+@labelled("unjudged", aliases={"unj_{}": "unjudged@{}"}, higher_is_better=None)
 def unjudged_at(k: int) -> pl.Expr:
     """
     Unjudged: the share of the first k items that have no judgment, or a negative grade.
@@ -567,8 +562,7 @@ def unjudged_at(k: int) -> pl.Expr:
 
     Notes
     -----
-    Reads ``judged``, ``rank`` and ``retrieved``; a short list counts as judged below its end.
-    trec_eval: ``unj_k``.
+    A short list counts as judged below its end. trec_eval: ``unj_k``.
 
     Examples
     --------
@@ -586,6 +580,8 @@ def unjudged_at(k: int) -> pl.Expr:
     aliases={"num_ret": "num_retrieved"},
     over_users=SUM,
     extremes="none or all",
+    value_range=(0, inf),
+    higher_is_better=None,
 )
 def num_retrieved() -> pl.Expr:
     """
@@ -598,7 +594,7 @@ def num_retrieved() -> pl.Expr:
 
     Notes
     -----
-    Reads ``judged`` and ``retrieved``. trec_eval: ``num_ret``.
+    trec_eval: ``num_ret``.
 
     Examples
     --------
@@ -616,6 +612,8 @@ def num_retrieved() -> pl.Expr:
     aliases={"num_rel": "num_relevant"},
     over_users=SUM,
     extremes="none or all",
+    value_range=(0, inf),
+    higher_is_better=None,
 )
 def num_relevant() -> pl.Expr:
     """
@@ -628,7 +626,7 @@ def num_relevant() -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``. trec_eval: ``num_rel`` (of which the sum under ``-c`` ignores ``-l``).
+    trec_eval: ``num_rel`` (of which the sum under ``-c`` ignores ``-l``).
 
     Examples
     --------
@@ -641,7 +639,13 @@ def num_relevant() -> pl.Expr:
     return R
 
 
-@labelled("num_hits", aliases={"num_rel_ret": "num_hits"}, over_users=SUM, extremes="none or all")
+@labelled(
+    "num_hits",
+    aliases={"num_rel_ret": "num_hits"},
+    over_users=SUM,
+    extremes="none or all",
+    value_range=(0, inf),
+)
 def num_hits() -> pl.Expr:
     """
     Number of relevant items retrieved; over users, their sum.
@@ -653,7 +657,7 @@ def num_hits() -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant`` and ``rank``. trec_eval: ``num_rel_ret``.
+    trec_eval: ``num_rel_ret``.
 
     Examples
     --------
@@ -671,6 +675,8 @@ def num_hits() -> pl.Expr:
     aliases={"num_nonrel_judged_ret": "num_nonrelevant"},
     over_users=SUM,
     extremes="none or all",
+    value_range=(0, inf),
+    higher_is_better=False,
 )
 def num_nonrelevant() -> pl.Expr:
     """
@@ -683,7 +689,7 @@ def num_nonrelevant() -> pl.Expr:
 
     Notes
     -----
-    Reads ``judged``, ``relevant`` and ``rank``. trec_eval: ``num_nonrel_judged_ret``.
+    trec_eval: ``num_nonrel_judged_ret``.
 
     Examples
     --------
@@ -696,7 +702,12 @@ def num_nonrelevant() -> pl.Expr:
     return count_within(judged & ~relevant, None)
 
 
-@labelled_mean("num_users", aliases={"num_q": "num_users"})
+@labelled_mean(
+    "num_users",
+    aliases={"num_q": "num_users"},
+    value_range=(0, inf),
+    higher_is_better=None,
+)
 def num_users() -> Mean:
     """Number of users."""
 

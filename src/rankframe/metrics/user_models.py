@@ -77,8 +77,7 @@ def err_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevance``, ``rank``, ``top_grade`` and ``survival``. Chapelle, Metzler, Zhang and
-    Grinspan, *CIKM* 2009.
+    Chapelle, Metzler, Zhang and Grinspan, *CIKM* 2009.
 
     Examples
     --------
@@ -116,8 +115,7 @@ def nerr_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevance``, ``rank``, ``ideal_rank``, ``top_grade``, ``survival`` and
-    ``ideal_survival``. Chapelle, Metzler, Zhang and Grinspan, *CIKM* 2009.
+    Chapelle, Metzler, Zhang and Grinspan, *CIKM* 2009.
 
     Examples
     --------
@@ -161,8 +159,7 @@ def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``hits``, ``gains`` and ``ideal_gains``. Sakai, *NTCIR-4* 2004;
-    the cut-off as in NTCIREVAL.
+    Sakai, *NTCIR-4* 2004; the cut-off as in NTCIREVAL.
 
     Examples
     --------
@@ -201,7 +198,7 @@ def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``hits``, ``gains`` and ``ideal_gains``. Sakai, *AIRS* 2006.
+    Sakai, *AIRS* 2006.
 
     Examples
     --------
@@ -240,7 +237,7 @@ def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
 
     Notes
     -----
-    Reads what ``o_measure`` reads, and ``best_rank``. Sakai, *AIRS* 2006.
+    Sakai, *AIRS* 2006.
 
     Examples
     --------
@@ -278,7 +275,7 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
 
     Notes
     -----
-    Reads what ``p_measure`` reads. Sakai, *AIRS* 2006.
+    Sakai, *AIRS* 2006.
 
     Examples
     --------
@@ -321,8 +318,7 @@ def graded_average_precision(k: int | None = None, *, gain: Gain = "linear") -> 
 
     Notes
     -----
-    Reads ``relevance``, ``rank`` and ``shared``; ``relevant_at`` does not touch gains. Robertson,
-    Kanoulas and Yilmaz, *SIGIR* 2010.
+    ``relevant_at`` does not affect the gains. Robertson, Kanoulas and Yilmaz, *SIGIR* 2010.
 
     Examples
     --------
@@ -366,8 +362,7 @@ def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
 
     Notes
     -----
-    Reads ``relevance``, ``rank`` and ``top_grade``. Moffat, Scholer and Thomas, *ADCS* 2012;
-    cwl_eval's is ``insq@1000``.
+    Moffat, Scholer and Thomas, *ADCS* 2012; cwl_eval's is ``insq@1000``.
 
     Examples
     --------
@@ -415,8 +410,7 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
 
     Notes
     -----
-    Reads ``relevance``, ``rank``, ``top_grade``, ``gains`` and ``eagerness``. Moffat, Bailey,
-    Scholer and Thomas, *ADCS* 2015; cwl_eval's is ``inst@1000``.
+    Moffat, Bailey, Scholer and Thomas, *ADCS* 2015; cwl_eval's is ``inst@1000``.
 
     Examples
     --------
@@ -446,7 +440,7 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     return _share_of_reading(_over_list(useful * reached, k, useful) / whole)
 
 
-@labelled("judged", extremes="none or all")
+@labelled("judged", extremes="none or all", higher_is_better=None)
 def judged_at(k: int) -> pl.Expr:
     """
     Judged: the share of the first min(k, n) items that have a judgment, of any grade.
@@ -469,8 +463,8 @@ def judged_at(k: int) -> pl.Expr:
 
     Notes
     -----
-    Reads ``judged``, ``relevance``, ``rank`` and ``retrieved``. A negative grade counts as judged
-    here, as in ir_measures; not so in ``unjudged_at``, as in trec_eval.
+    A negative grade counts as judged here, as in ir_measures; not so in ``unjudged_at``, as in
+    trec_eval.
 
     Examples
     --------
@@ -507,8 +501,8 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
 
     Notes
     -----
-    Reads ``relevant``, ``rank``, ``hits`` and ``retrieved``; what was not retrieved does not count.
-    Where ranks have gaps, a place above a hit that no row has counts as a miss.
+    Items that were not retrieved do not count. Where ranks have gaps, a place above a hit that
+    no row has counts as a miss.
 
     Examples
     --------
@@ -523,7 +517,7 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
     return in_order if only_hits == "null" else in_order.when(divisor_hits(k) > 0).then(1.0)
 
 
-@labelled("pauc")
+@labelled("pauc", cut="misses")
 def pauc_at(k: int) -> pl.Expr:
     """
     Partial AUC: the share of pairs of a relevant item and one of the first k misses in order.
@@ -545,8 +539,8 @@ def pauc_at(k: int) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``hits``. Budhiraja, Hiranandani, Yarrabelly, Choure,
-    Koyejo and Jain, *arXiv* 2001.10495, 2020; RecTools: ``PartialAUC``.
+    Budhiraja, Hiranandani, Yarrabelly, Choure, Koyejo and Jain, *arXiv* 2001.10495, 2020;
+    RecTools: ``PartialAUC``.
 
     Examples
     --------
@@ -559,7 +553,7 @@ def pauc_at(k: int) -> pl.Expr:
     return where_relevant(_misses_below(k, within(None)) / (float(k) * R))
 
 
-@labelled("pap")
+@labelled("pap", cut="misses")
 def pap_at(k: int) -> pl.Expr:
     """
     pAp: the share of pairs of one of the first k relevant items and of the first k misses in order.
@@ -584,8 +578,8 @@ def pap_at(k: int) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``hits``. Budhiraja, Hiranandani, Yarrabelly, Choure,
-    Koyejo and Jain, *arXiv* 2001.10495, 2020; RecTools: ``PAP``.
+    Budhiraja, Hiranandani, Yarrabelly, Choure, Koyejo and Jain, *arXiv* 2001.10495, 2020;
+    RecTools: ``PAP``.
 
     Examples
     --------
@@ -628,8 +622,7 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant``, ``rank`` and ``hits``. Schröder, Thiele and Lehner,
-    *UCERSTI* 2011; the formula is Elliot's.
+    Schröder, Thiele and Lehner, *UCERSTI* 2011; the formula is Elliot's.
 
     Examples
     --------
@@ -668,7 +661,7 @@ def average_recall_at(k: int) -> pl.Expr:
 
     Notes
     -----
-    Reads ``relevant`` and ``rank``. Elliot: ``MAR``.
+    Elliot: ``MAR``.
 
     Examples
     --------
@@ -710,9 +703,8 @@ def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "
 
     Notes
     -----
-    Reads ``relevance``, ``retrieved``, ``graded``, ``common_weight`` and ``ideal_weight``. Clarke,
-    Vtyurina and Smucker, *ACM TOIS* 39(3), 2021; ir_measures: ``Compat``. ``rbo`` compares two
-    runs.
+    Clarke, Vtyurina and Smucker, *ACM TOIS* 39(3), 2021; ir_measures: ``Compat``. ``rbo``
+    compares two runs.
 
     Examples
     --------
