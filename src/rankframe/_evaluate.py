@@ -706,7 +706,16 @@ def _selected(prepared: JudgedTables, users: Users) -> pl.LazyFrame:
 
 def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, tied: bool) -> None:
     """Check that the metrics read columns that are there."""
-    names = rows.collect_schema().names()
+    try:
+        names = rows.collect_schema().names()
+    except pl.exceptions.ColumnNotFoundError as error:
+        missing = str(error).partition("\n")[0]
+        msg = (
+            f"metric {', '.join(repr(one.name) for one in requested)}: a registered column is "
+            f"derived from a column that the rows do not have ({missing}); name the columns of the "
+            "vocabulary that it is derived from in reads="
+        )
+        raise RankingDataError(msg) from error
     for one in requested:
         for name in one.expr.meta.root_names():
             if tied and name not in names and name.partition("(")[0] in COLUMNS:

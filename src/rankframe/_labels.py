@@ -219,8 +219,9 @@ def register_metric(
                 return in_ties(*args, **kwargs)
             return function(*args, **kwargs)
 
-        for name in [name for name, entry in _ENTRIES.items() if entry.label == label]:
-            _forget(_ENTRIES[name])
+        for entry in every_entry():
+            if label == entry.label or function.__name__ == entry.function.__name__:
+                _forget(entry)
         return labelled(
             label,
             aliases=known,

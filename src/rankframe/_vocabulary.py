@@ -144,7 +144,7 @@ def _described(function: Callable[..., Any]) -> tuple[str, str]:
 class Reading(NamedTuple):
     """What metrics read: their needs, asked in one place."""
 
-    names: frozenset[str]  # every column that the expressions name
+    names: frozenset[str]  # what the expressions name, and what columns of others read of tables
     columns: dict[str, Column]  # those of the vocabulary, and what these are derived from
     scope: Scope
 
@@ -209,18 +209,21 @@ def reading_of(
     """Read what metrics need, and ``names`` beside it."""
     read = {*names, *(name for metric in metrics for name in metric.meta.root_names())}
     columns: dict[str, Column] = {}
+    outside: set[str] = set()
     todo = sorted(read)
     while todo:
         name = todo.pop()
         known = COLUMNS.get(name.partition("(")[0])
-        if known is not None and name not in columns:
+        if known is None:
+            outside.add(name)
+        elif name not in columns:
             columns[name] = known
             todo += _reads(name, known)
     scopes: list[Scope] = ["relevant", *(known.scope for known in columns.values())]
     widest = max(scopes, key=lambda scope: _WIDTHS[scope])
     split = has_subtopics and "subtopic" in scopes
     scope: Scope = "subtopic" if split else "relevant" if widest == "subtopic" else widest
-    return Reading(frozenset(read), columns, scope)
+    return Reading(frozenset(read | outside), columns, scope)
 
 
 def rows_of_scope(sources: Sources, reading: Reading) -> pl.LazyFrame:
@@ -269,7 +272,8 @@ def register_column(
         The rows that a metric that reads it reduces: ``"relevant"``, the items of grade > 0;
         ``"judged"``, all rows of the truth; or ``"listed"``, the whole list.
     reads
-        Other columns of the vocabulary that it is derived from.
+        The columns that it is derived from: of the vocabulary, and of the tables. One of the
+        vocabulary must be registered before.
     parameter
         Where the column takes one, as ``gap_above(2)``: a function that raises ValueError if the
         text between the parentheses is none.
@@ -288,7 +292,7 @@ def register_column(
     Raises
     ------
     ValueError
-        If the name is taken or cannot be a column's, or a column that it reads is unknown.
+        If the name is taken or cannot be a column's, or the column reads itself.
 
     Examples
     --------
@@ -311,10 +315,9 @@ def register_column(
     if scope not in ("relevant", "judged", "listed"):
         msg = f"scope must be one of 'relevant', 'judged', 'listed', not {scope!r}"
         raise ValueError(msg)
-    for read in reads:
-        if read.partition("(")[0] not in COLUMNS or read == name:
-            msg = f"column {name!r} reads {read!r}, which the vocabulary does not have"
-            raise ValueError(msg)
+    if name in reads:
+        msg = f"column {name!r} reads itself"
+        raise ValueError(msg)
 
     def register(function: Callable[..., pl.Expr]) -> Callable[..., pl.Expr]:
         def derive(rows: Rows, *text: str) -> pl.Expr:
@@ -857,6 +860,7 @@ def _list_rows(
     of_lists = sources.of_lists.union(sources.keys, [sources.item])
     of_lists |= {name for name, known in columns.items() if known.of_lists}
     everywhere = {name: c for name, c in columns.items() if c.of_all_rows}
+    everywhere["listed"] = COLUMNS["listed"]
     inner = {name: c for name, c in columns.items() if not c.of_all_rows}
     if not sources.settings.judged_only and of_lists.issuperset([*columns, *reading.outside]):
         frame = rows.ranked.filter(_is_listed)
