@@ -1,7 +1,12 @@
 """What an import loads."""
 
+import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import rankframe as rf
 
 HEAVY = ["pandas", "numpy", "pyarrow", "scipy", "tqdm", "altair", "pyspark", "rankframe._cli"]
 
@@ -20,3 +25,48 @@ loaded = [name for name in {HEAVY} if name in sys.modules]
 assert not loaded, loaded
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+
+
+SOURCE = Path(rf.__file__).parents[1]
+
+
+def imports():
+    """Read, for each module, every module of ours that any statement imports."""
+    paths = {
+        ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in Path(rf.__file__).parent.rglob("*.py")
+    }
+    graph = {}
+    for module, path in paths.items():
+        found = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rankframe"):
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+                found |= {name if name in paths else node.module for name in names}
+            elif isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names if alias.name in paths}
+        graph[module] = found - {module}
+    return graph
+
+
+def test_no_module_imports_one_above_it():
+    """Not inside functions nor for types either: there is no circle."""
+    graph = imports()
+    assert len(graph) > 30
+    order = list(TopologicalSorter(graph).static_order())
+    assert order.index("rankframe._vocabulary") < order.index("rankframe._evaluate")
+
+
+def test_the_core_imports_no_wing():
+    graph, todo, core = imports(), ["rankframe._compare"], set()
+    while todo:
+        core.add(todo[0])
+        todo += graph[todo.pop(0)] - core
+    wings = {f"rankframe.{name}" for name in ("plot", "spark", "trec", "pandas", "_cli")}
+    assert core.isdisjoint({*wings, "rankframe._namespace"})
+
+
+def test_a_function_is_not_hidden_by_a_module():
+    for module in imports():
+        name = module.rpartition(".")[2]
+        assert name == "plot" or not callable(getattr(rf, name, None)), name
