@@ -69,12 +69,13 @@ def per_user(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run. A run with a score and no rank is ranked on the
-        way, by ``with_rank``'s defaults.
+        A judged table, with ``truth`` a run, or a run alone for metrics of lists alone. A run with
+        a score and no rank is ranked on the way, by ``with_rank``'s defaults.
     *metrics
         Labels such as ``"ndcg@10"``, metric functions' expressions such as ``rf.ndcg_at(10)``, or
-        any aliased expression of your own on the vocabulary and the columns that ride along. It
-        reduces the user's rows of grade > 0, retrieved or not, so ``pl.len()`` counts these.
+        any aliased expression of your own on the vocabulary and your columns. It reduces the
+        user's rows of grade > 0, retrieved or not; one that reads ``judged`` all rows of the
+        truth, and one that reads ``listed`` the whole list, for which a run alone is enough.
     truth
         The truth that judges the run.
     by
@@ -82,10 +83,12 @@ def per_user(
     users
         Whose rows come out: ``"truth"``, every user with an item of grade > 0 (one whom the run
         misses has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run
-        and one in the truth; ``"run"``; or ``"all"``.
+        and one in the truth; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where
+        there is no truth.
     undefined
         What stands where a metric (a number or a boolean) is undefined, for example for a user
-        without a relevant item. By default null, which means leave out.
+        without a relevant item, or of a metric of the list for a user without one. By default null,
+        which means leave out.
     relevant_at
         The grade from which an item is relevant to the binary measures; > 0. By default every
         grade > 0 is.
@@ -181,13 +184,14 @@ def evaluate(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run. A run with a score and no rank is ranked on the
-        way, by ``with_rank``'s defaults.
+        A judged table, with ``truth`` a run, or a run alone for metrics of lists alone. A run with
+        a score and no rank is ranked on the way, by ``with_rank``'s defaults.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"gmap"``, metric functions' expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression of your own on the vocabulary and the columns
-        that ride along. It reduces the user's rows of grade > 0, retrieved or not, so ``pl.len()``
-        counts these.
+        ``rf.ndcg_at(10)``, or any aliased expression of your own on the vocabulary and your
+        columns. It reduces the user's rows of grade > 0, retrieved or not; one that reads
+        ``judged`` all rows of the truth, and one that reads ``listed`` the whole list, for which a
+        run alone is enough.
     truth
         The truth that judges the run.
     by
@@ -198,7 +202,8 @@ def evaluate(
     users
         Whose mean: ``"truth"``, every user with an item of grade > 0 (one whom the run misses
         has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and one
-        in the truth; ``"run"``; or ``"all"``.
+        in the truth; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is
+        no truth.
     undefined
         What stands where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item. By default null, which the mean leaves out.

@@ -261,7 +261,7 @@ def relevant(
     *metrics
         Metrics that will be taken of the rows: what they read is derived beyond the columns below,
         such as ``retrieved``, which takes a pass over all rows. One that reads ``judged`` brings
-        all rows of the truth.
+        all rows of the truth, one that reads ``listed`` those of the list, too.
     by
         Columns that split the table into separate lists.
     relevant_at
