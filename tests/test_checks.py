@@ -986,3 +986,10 @@ def test_a_judged_table_without_users_is_not_said_to_lack_its_truth():
         "judged table: no column 'user' for user; it has 'uid', 'item', 'rank', 'relevance'; say "
         "which it is with user="
     )
+
+
+@pytest.mark.parametrize("name", ["user$", "^user"])
+def test_half_a_pattern_is_a_name(name):
+    run, truth = (pl.DataFrame(table).rename({"user": name}) for table in (RUN, TRUTH))
+    got = rf.evaluate(run, "ap", truth=truth, user=name)
+    assert got.equals(rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH)))

@@ -12,7 +12,14 @@ from rankframe._checks import Totals
 from rankframe._evaluate import plan_values
 from rankframe._labels import cut_off
 from rankframe._options import Settings, read_options
-from rankframe._partitions import judged_of, means_of, needs_of, sums_of, values_of
+from rankframe._partitions import (
+    is_proved,
+    judged_of,
+    means_of,
+    needs_of,
+    sums_of,
+    values_of,
+)
 from rankframe._vocabulary import reading_of
 
 #: one of each function: the parts are many, and the options are the same expressions
@@ -66,6 +73,16 @@ def test_parts_add_up_to_the_whole(by, options):
     plan = plan_values(run.clear(), metrics, TRUTH.clear(), by, settings, per_user=False)
     expected = rf.evaluate(run, *metrics, truth=TRUTH, by=by, **options)
     assert_same(means_of(pl.concat(sums), plan), expected, check_dtypes=True)
+
+
+@pytest.mark.parametrize("by", [[], ["model"]])
+def test_a_part_with_a_common_user_proves_that_tables_meet(by):
+    run = RUN if by else A
+    asked = {"metrics": ["map"], "by": by, "settings": Settings()}
+    for part in parts(run, TRUTH):
+        users = [set(table.collect()["user"]) for table in part[:2]]
+        sums = sums_of(*part, **asked).collect()
+        assert is_proved(sums) is bool(users[0] & users[1])
 
 
 def test_means_of_what_is_no_number_of_ours():

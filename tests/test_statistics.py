@@ -60,6 +60,13 @@ def test_paired_t_is_scipys(users):
     assert got["note"] is None
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.1, 1e-7, 1 / 3])
+def test_a_resample_as_far_as_the_difference_counts_for_the_null(scale):
+    """Of differences 1, 0, 0: no 1, two and three are as far; two are so but for rounding."""
+    got = one([0.0] * 3, [scale, 0.0, 0.0], test="bootstrap", resamples=20_000)
+    assert got["p_value"] == pytest.approx((8 + 6 + 1) / 27, abs=0.02)
+
+
 @pytest.mark.parametrize("users", [1, 2, 7, 40, 300])
 @pytest.mark.parametrize("parts", [1, 8, 2**40])  # of a whole: many ties, some, none
 def test_wilcoxon_is_scipys(users, parts):

@@ -357,3 +357,23 @@ def test_an_empty_dict_is_an_empty_run():
     assert empty.columns == ["user", "item", "score"]
     with pytest.raises(rf.RankingDataError, match="run: it is empty"):
         empty.rank.evaluate("ap", truth=TRUTH)
+
+
+def test_scores_that_only_64_bits_tell_apart():
+    """The higher id is first among equals; 32-bit floats make these equal."""
+    run = pl.DataFrame({"user": 1, "item": [1, 2], "score": [1 + 1e-12, 1.0]})
+    truth = pl.DataFrame({"user": 1, "item": [1]})
+    judged = rf.judge(run, truth)
+    assert judged.sort("item")["rank"].to_list() == [1, 2]
+    scored = pl.DataFrame({**run.to_dict(), "relevance": [1, None]})
+    for table, keywords in ((run, {"truth": truth}), (scored, {})):
+        for single, expected in ((False, 1.0), (True, 0.5)):
+            got = rf.evaluate(table, "rr", single_precision=single, **keywords)
+            assert got["rr"].item() == expected
+
+
+def test_the_overlap_with_the_ideal_list_is_of_items_with_a_grade():
+    judged = pl.DataFrame({"user": 1, "item": [1, 2], "rank": [1, 2], "relevance": [0, 1]})
+    reads = (pl.col("judged").sum() + pl.col("common_weight").sum()).alias("x")
+    rows = rf.relevant(judged, reads)
+    assert rows["common_weight"].is_null().to_list() == [True, False]
