@@ -83,6 +83,8 @@ def test_a_part_with_a_common_user_proves_that_tables_meet(by):
         users = [set(table.collect()["user"]) for table in part[:2]]
         sums = sums_of(*part, **asked).collect()
         assert is_proved(sums) is bool(users[0] & users[1])
+    apart = run.filter(user=1).lazy(), TRUTH.filter(user=20).lazy(), WHOLE
+    assert not is_proved(sums_of(*apart, **asked).collect())
 
 
 def test_means_of_what_is_no_number_of_ours():
