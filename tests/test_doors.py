@@ -1,6 +1,7 @@
 """What others may add: metrics and columns, from a package of their own."""
 
 import sys
+from contextlib import contextmanager
 
 import every_metric  # noqa: F401  (lists the metrics before there are more)
 import polars as pl
@@ -24,8 +25,8 @@ RUN = pl.DataFrame(
 TRUTH = pl.DataFrame({"user": [1, 1, 1, 2, 3], "item": [2, 4, 9, 5, 1]})
 
 
-@pytest.fixture(autouse=True)
-def acme():
+@contextmanager
+def registered():
     """Import the package; take back afterwards what it has registered."""
     kept = [dict(known) for known in (_labels.METRICS, _labels._ENTRIES, _labels._ALIASES)]
     columns = dict(_vocabulary.COLUMNS)
@@ -37,6 +38,12 @@ def acme():
     for registry, before in zip((*known, _vocabulary.COLUMNS), (*kept, columns), strict=True):
         registry.clear()
         registry.update(before)
+
+
+@pytest.fixture(autouse=True)
+def acme():
+    with registered() as package:
+        yield package
 
 
 @pytest.mark.parametrize("label", ["first_half@4", "fh_4", "first_half_at@4", " first_half @ 4"])

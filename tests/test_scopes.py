@@ -201,6 +201,44 @@ def test_words_of_items_are_null_on_other_rows():
     assert rf.per_user(run, three, truth=truth)["x"].item() == 4 + 4 + 2
 
 
+@pytest.mark.parametrize("name", sorted(COLUMNS))
+def test_every_word_keeps_its_value_beside_listed(name):
+    """Values of relevant and judged rows do not change where the whole list is reduced."""
+    column = COLUMNS[name]
+    if column.in_ties == "blocks" or name in ("listed", "subtopic"):
+        return
+    run, truth = tables(12)
+    judged = rf.judge(run, truth)
+    word = pl.col(name).max().alias("x")
+    scope = "judged" if column.scope == "judged" else "relevant"
+    plain = rf.relevant(judged, word, pl.col(scope).max().alias("y"))
+    wide = rf.relevant(judged, word, pl.col("listed").sum().alias("y"))
+    keys = ["user", "item"]
+    both = plain.select(*keys, name).join(wide.select(*keys, name), on=keys, suffix="_wide")
+    if name in keys or name in ("user", "item"):
+        return
+    assert len(both) == len(plain) < len(wide)
+    assert_frame_equal(both.select(pl.col(f"{name}_wide").alias(name)), both.select(name))
+
+
+def test_numbers_of_the_user_are_on_every_row():
+    run, truth = tables(13)
+    words = ["retrieved", "total", "graded", "nonrelevant", "top_grade", "hits"]
+    metrics = [pl.col(word).min().alias(word) for word in words]
+    rows = rf.relevant(rf.judge(run, truth), *metrics, pl.col("listed").sum().alias("y"))
+    for user, part in rows.group_by("user"):
+        grades = truth.filter(user=user[0])["relevance"]
+        expected = {
+            "retrieved": len(run.filter(user=user[0])),
+            "total": (grades > 0).sum(),
+            "graded": (grades > 0).sum(),
+            "nonrelevant": (grades == 0).sum(),
+            "top_grade": truth["relevance"].max(),
+        }
+        for word, value in expected.items():
+            assert part[word].to_list() == [value] * len(part), word
+
+
 def test_precision_is_the_same_over_the_list():
     """What only relevant rows have a part in does not change with the scope."""
     run, truth = tables(10)

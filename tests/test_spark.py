@@ -124,6 +124,32 @@ def test_every_metric_equals_the_local_one(rs, run, a, truth, by):
     assert_same(got, expected, check_dtypes=True)
 
 
+def test_metrics_of_the_list(rs, run, truth):
+    """Also without a truth, and beside rows of the truth that were not retrieved."""
+    listed, minutes = pl.col("listed"), pl.col("minutes")
+    mean = minutes.filter(listed & (pl.col("rank") <= 3)).mean().alias("minutes@3")
+    missed = (pl.col("relevant").sum() + (~listed).sum()).cast(pl.Int64).alias("missed")
+    got = take(rs.per_user(run, mean, by="model"), "model", "user")
+    assert_same(got, RUN.rank.per_user(mean, by="model"))
+    for users in ("truth", "all"):
+        options = {"by": "model", "users": users}
+        got = take(rs.per_user(run, mean, missed, "map", truth=truth, **options), "model", "user")
+        expected = RUN.rank.per_user(mean, missed, "map", truth=TRUTH, **options)
+        assert_same(got, expected)
+
+
+def test_workers_know_what_others_registered(rs, run, truth):
+    import test_doors
+    from pyspark import cloudpickle
+
+    with test_doors.registered() as acme:
+        cloudpickle.register_pickle_by_value(acme)  # its module is not on the workers' path
+        metrics = ["first_half@4", "fh_2", acme.widest_gap, acme.pages]
+        got = take(rs.per_user(run, *metrics, truth=truth, by="model"), "model", "user")
+        expected = RUN.rank.per_user(*metrics, truth=TRUTH, by="model")
+        assert_same(got, expected)
+
+
 @pytest.mark.parametrize(
     ("metrics", "options"),
     [

@@ -528,7 +528,7 @@ def _aggregate(expr: pl.Expr) -> Aggregate:
 @functools.cache
 def _counts() -> list[tuple[pl.Expr, Aggregate]]:
     """List the metrics that are not averaged over users."""
-    return [(e.function(), e.over_users) for e in every_entry() if e.over_users is not MEAN]
+    return [(e.function(), e.over_users) for e in every_entry() if e.over_users != MEAN]
 
 
 def _read_defaults(defaults: Defaults) -> Defaults:

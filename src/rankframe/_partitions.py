@@ -170,7 +170,7 @@ def needs_of(plan: Plan, settings: Settings) -> Needs:
         return needs
     users = settings.users or "truth"
     all_count = settings.judged_only or reading.counts_judged
-    relevant = users == "truth" and not all_count
+    relevant = users == "truth" and not all_count and reading.scope != "listed"
     if len(tables) == 1:
         return needs._replace(relevant=relevant and not reading.counts_listed)
     depth = settings.depth

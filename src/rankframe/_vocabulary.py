@@ -871,9 +871,9 @@ def _list_rows(
         reduced = _is_graded if scope == "relevant" else _relevance.is_not_null()
         known = {name: c for name, c in columns.items() if c.scope != "listed"}
         narrow = _truth_rows(items, rows._replace(scope=scope), known)
-        frame = pl.concat(
-            [narrow, frame.filter(~reduced.fill_null(value=False))], how="diagonal"
-        ).drop(SHARES_RANK)
+        narrow = narrow.drop(SHARES_RANK, *everywhere.keys() - {"rank", "relevance"}, strict=False)
+        others = frame.filter(~reduced.fill_null(value=False))
+        frame = pl.concat([narrow, others], how="diagonal")
     return _with_columns(frame, rows, everywhere)
 
 
