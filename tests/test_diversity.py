@@ -380,3 +380,15 @@ def test_a_parameter_out_of_range_is_told(make, message):
 )
 def test_names_of_other_tools_are_read(name, label):
     assert rf.metric(name).meta.eq(rf.metric(label).alias(name))
+
+
+def test_without_subtopics_one_relevant_item_makes_the_one_subtopic():
+    run = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1]})
+    truth = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "relevance": [1, 2, 1]})
+    metrics = ["precision_ia@2", "subtopic_recall@2", "alpha_ndcg@2"]
+    got = rf.per_user(run, *metrics, truth=truth, relevant_at=2)
+    expected = rf.per_user(
+        run, "precision@2", "recall@2", "ndcg(gain=binary)@2", truth=truth, relevant_at=2
+    )
+    assert [pytest.approx(row) for row in expected.rows()] == got.rows()
+    assert got.row(0)[1:3] == (0.5, 1.0)
