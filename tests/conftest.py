@@ -12,7 +12,7 @@ if os.environ.get("CI"):
     settings.load_profile("ci")
 
 #: These take longest; begun first, they leave no process waiting for another at the end.
-LONG = ["test_spark", "test_notebooks", "test_state"]
+LONG = ["test_spark", "test_notebooks", "test_oracle_catalogue", "test_invariants", "test_state"]
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
@@ -27,5 +27,11 @@ def shared() -> Path:
     return SHARED
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # else xdist begins with the files that have most tests, and ends with the longest
+    config.option.loadscopereorder = False
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.stem not in LONG)
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(LONG)))

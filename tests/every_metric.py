@@ -79,3 +79,26 @@ EVERY_METRIC: dict[str, pl.Expr] = {
 }
 #: the least and the greatest value that each declares
 RANGES = {label: entry_of(expr).value_range for label, expr in EVERY_METRIC.items()}
+
+
+def _few() -> list[str]:
+    """Pick of each function labels that have each value of each option, and a cut-off or none."""
+    picked = []
+    for function in METRICS:
+        options = {
+            label: {f"{name}={value}" for name, value in arguments.items()}
+            for label, (named, arguments) in CALLS.items()
+            if named == function and arguments.get("k") in (None, 3)
+        }
+        missing = set().union(*options.values())
+        while True:
+            best = max(options, key=lambda label: len(options[label] & missing))
+            picked.append(best)
+            missing -= options[best]
+            if not missing:
+                break
+    return picked
+
+
+#: For what does not hang on the formula: a way in, a type of ids, which metrics share a call.
+FEW: dict[str, pl.Expr] = {label: EVERY_METRIC[label] for label in _few()}

@@ -1,13 +1,12 @@
 """Odd input: the value or the message, the same on every engine and in pandas."""
 
-import functools
 import re
 from pathlib import Path
 
 import bad_input
 import polars as pl
 import pytest
-from every_metric import EVERY_METRIC, RANGES
+from every_metric import EVERY_METRIC, FEW, RANGES
 
 import rankframe as rf
 import rankframe.pandas
@@ -67,22 +66,45 @@ def test_odd_pandas(case):
 
 
 PLAIN_METRICS = {label: expr for label, expr in EVERY_METRIC.items() if "(" not in label}
+REFUSED = ("twice", "at one rank", "10^15")  # some count these rows, or overflow
 
 
-@pytest.mark.parametrize("case", NUMBERS, ids=lambda case: case.name)
-def test_no_metric_leaves_its_range(case):
-    call = functools.partial(rf.evaluate, case.run, *PLAIN_METRICS.values(), truth=case.truth)
-    if any(text in case.name for text in ("twice", "at one rank", "10^15")):
-        # some count these rows, or overflow
-        with pytest.raises(rf.RankingDataError, match="duplicate|same rank|not a finite number"):
-            call()
-        return
-    values = call()
-    for label in PLAIN_METRICS:
-        value = values[label].item()
-        if value is not None:
-            least, greatest = RANGES[label]
-            assert least <= value <= greatest, label
+def stacks():
+    """Put cases whose tables have the same types and the same top grade into one call."""
+    found = {}
+    for section, listed in bad_input.cases().items():
+        for case in listed:
+            if isinstance(case.gives, str) or any(text in case.name for text in REFUSED):
+                continue
+            grade = case.truth["relevance"].max() if "relevance" in case.truth.columns else 1
+            types = str(case.run.schema), str(case.truth.schema)
+            found.setdefault((section == "Ids", types, str(grade)), []).append(case)
+    return [pytest.param(those, of_ids, id=those[0].name) for (of_ids, *_), those in found.items()]
+
+
+@pytest.mark.parametrize(("cases", "of_ids"), stacks())
+def test_no_metric_leaves_its_range(cases, of_ids):
+    run, truth = (
+        pl.concat([getattr(case, side).with_columns(case=pl.lit(case.name)) for case in cases])
+        for side in ("run", "truth")
+    )
+    # the formulas do not see the ids
+    asked = [label for label in PLAIN_METRICS if label in FEW or not of_ids]
+    assert len(asked) > 60
+    values = rf.evaluate(run, *asked, truth=truth, by="case")
+    assert values.height == len(cases)
+    for label in asked:
+        assert values[label].drop_nulls().is_between(*RANGES[label]).all(), label
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in NUMBERS if any(text in case.name for text in REFUSED)],
+    ids=lambda case: case.name,
+)
+def test_some_metric_refuses(case):
+    with pytest.raises(rf.RankingDataError, match="duplicate|same rank|not a finite number"):
+        rf.evaluate(case.run, *PLAIN_METRICS.values(), truth=case.truth)
 
 
 def test_check_sees_what_is_left_to_it():

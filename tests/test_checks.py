@@ -746,48 +746,65 @@ TIED_RANKS = {
     "min": [1, 1, 3, 4, 4, 4],
     "competition": [2, 2, 3, 6, 6, 6],
 }
+READINGS = {label: reading_of([metric]) for label, metric in EVERY_METRIC.items()}
+COUNTING = {
+    label: reading
+    for label, reading in READINGS.items()
+    if reading.counts_judged or reading.counts_listed
+}
+FORMS = ["run and truth", "judged table"]
 
 
-@pytest.mark.parametrize("ranks", TIED_RANKS.values(), ids=TIED_RANKS)
-@pytest.mark.parametrize("form", ["run and truth", "judged table"])
-def test_shared_ranks_give_the_same_bits_in_any_order_or_an_error(ranks, form):
-    """Hits share their ranks with misses: what counts rows or judgments refuses."""
-    users = [user for user in (1, 2) for _ in ranks]
-    run = pl.DataFrame({"user": users, "item": [*range(6)] * 2, "rank": [*ranks, *ranks[::-1]]})
-    truth = pl.DataFrame(
-        {
-            "user": [1, 1, 1, 1, 2, 2, 2],
-            "item": [1, 2, 5, 9, 0, 4, 8],
-            "relevance": [2, 1, 1, 3, 1, 0, 2],
-        }
+def with_shared_ranks(kinds, form):
+    """Hits share their ranks with misses: for each kind of ranks two users, one list reversed."""
+    lists = [ranks for kind in kinds for ranks in (TIED_RANKS[kind], TIED_RANKS[kind][::-1])]
+    run = pl.DataFrame({"user": range(len(lists)), "item": [[*range(6)]] * len(lists)})
+    run = run.with_columns(rank=pl.Series(lists)).explode("item", "rank", empty_as_null=False)
+    truth = pl.concat(
+        pl.DataFrame(
+            {
+                "user": [user] * 4 + [user + 1] * 3,
+                "item": [1, 2, 5, 9, 0, 4, 8],
+                "relevance": [2, 1, 1, 3, 1, 0, 2],
+            }
+        )
+        for user in range(0, len(lists), 2)
     )
     judged = run.join(truth, on=["user", "item"], how="full", coalesce=True)
+    tables = [judged] if form == "judged table" else [run, truth]
 
     def call(*metrics, reverse):
-        tables = [judged] if form == "judged table" else [run, truth]
         frame, *other = (table.reverse().lazy() if reverse else table.lazy() for table in tables)
         plan = rf.per_user(frame, *metrics, truth=other[0] if other else None)
         return plan.collect(engine="in-memory")  # which adds up lists in one go
 
-    tried, refused = [], {}
-    for label, metric in EVERY_METRIC.items():
-        reading = reading_of([metric])
-        if reading.counts_judged or reading.counts_listed:
-            refused[reading.names] = label
-        else:
-            tried.append(label)
-    for label in refused.values():
+    return call
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_shared_ranks_give_the_same_bits_in_any_order(form):
+    call = with_shared_ranks(TIED_RANKS, form)
+    tried = [label for label in EVERY_METRIC if label not in COUNTING]
+    assert len(tried) > 100
+    values = call(*tried, reverse=False)
+    assert values.height == 6
+    assert values.equals(call(*tried, reverse=True))
+    for label in tried:
+        assert values[label].is_between(*RANGES[label]).all(), label
+
+
+@pytest.mark.parametrize("ranks", TIED_RANKS)
+@pytest.mark.parametrize("form", FORMS)
+def test_what_counts_rows_or_judgments_refuses_shared_ranks(ranks, form):
+    call = with_shared_ranks([ranks], form)
+    asked = {reading.names: label for label, reading in COUNTING.items()}
+    assert len(asked) > 15
+    for label in asked.values():
         for reverse in (False, True):
             with pytest.raises(
                 rf.RankingDataError, match="two items of one user have the same rank"
             ):
                 call(label, reverse=reverse)
-    assert len(tried) > 100
-    assert len(refused) > 15
-    values = call(*tried, reverse=False)
-    assert values.equals(call(*tried, reverse=True))
-    for label in tried:
-        assert values[label].is_between(*RANGES[label]).all(), label
 
 
 @pytest.mark.parametrize("lazy", [False, True])

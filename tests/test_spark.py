@@ -16,7 +16,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from test_invariants import METRICS, RUN, SPECIAL_MEANS, TRUTH, A, assert_same
+from test_invariants import RUN, SOME, SPECIAL_MEANS, TRUTH, A, assert_same
 
 import rankframe as rf
 
@@ -111,16 +111,16 @@ def take(frame, *keys):
 
 
 @pytest.mark.parametrize("by", [[], ["model"]])
-def test_every_metric_equals_the_local_one(rs, run, a, truth, by):
+def test_every_function_equals_the_local_one(rs, run, a, truth, by):
     frame, local = (run, RUN) if by else (a, A)
     options = {"by": by, "partitions": 2}
     if by:
-        means = [*METRICS, *SPECIAL_MEANS]
+        means = [*SOME, *SPECIAL_MEANS]
         got = take(rs.evaluate(frame, *means, truth=truth, **options))
         expected = rf.evaluate(local, *means, truth=TRUTH, by=by)
     else:
-        got = take(rs.per_user(frame, *METRICS, truth=truth, **options), "user")
-        expected = rf.per_user(local, *METRICS, truth=TRUTH)
+        got = take(rs.per_user(frame, *SOME, truth=truth, **options), "user")
+        expected = rf.per_user(local, *SOME, truth=TRUTH)
     assert_same(got, expected, check_dtypes=True)
 
 
@@ -232,8 +232,8 @@ def test_a_group_without_a_judged_item(rs, bring, truth):
 
 def test_a_truth_without_a_relevant_item(rs, a):
     judgments = TRUTH.with_columns(relevance=pl.lit(0, pl.Int64))
-    got = take(rs.evaluate(a, *METRICS, truth=judgments))
-    assert_same(got, rf.evaluate(A, *METRICS, truth=judgments))
+    got = take(rs.evaluate(a, *SOME, truth=judgments))
+    assert_same(got, rf.evaluate(A, *SOME, truth=judgments))
 
 
 def test_a_truth_of_polars_or_pandas(rs, a):
@@ -398,7 +398,7 @@ def test_one_shuffle_by_user_right_before_the_workers(rs, run, truth):
         plan = plan_of(rs.per_user(frame, *FEW, truth=truth, by="model", partitions=7))
         top = plan[plan.index("MapInArrow") :].splitlines()
         assert re.match(r"\s*\+- Exchange hashpartitioning\(column\d#\d+L?, 7\)", top[1])
-    plan = plan_of(rs.per_user(run, *METRICS, truth=truth, by="model"))
+    plan = plan_of(rs.per_user(run, *SOME, truth=truth, by="model"))
     assert plan.count("Exchange") == 1
 
 

@@ -29,7 +29,7 @@ def lists_to_judged(lists, labels):
     """Judge one list a user."""
     users = list(range(len(lists)))
     run = rf.from_lists(pl.DataFrame({"user": users, "item": lists}))
-    truth = pl.DataFrame({"user": users, "item": labels}).explode("item")
+    truth = pl.DataFrame({"user": users, "item": labels}).explode("item", empty_as_null=False)
     return rf.judge(run, truth)
 
 

@@ -405,7 +405,9 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     # before explode stumbles over it, or gives a list without an item a row of nulls
     lazy = lazy.map_batches(checked, schema=dict(schema), streamable=True)
     ranks = pl.int_ranges(1, size.cast(pl.Int64) + 1).alias("rank")
-    return to_caller_type(lazy.with_columns(ranks).explode(*lists, "rank"), like=frame)
+    # no list is empty here; what is said of them is what Polars 1 warns about where it is not said
+    long = lazy.with_columns(ranks).explode(*lists, "rank", empty_as_null=False, keep_nulls=True)
+    return to_caller_type(long, like=frame)
 
 
 def from_dict(

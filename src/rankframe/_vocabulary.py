@@ -629,8 +629,9 @@ def with_tail(rows: pl.LazyFrame, tails: pl.LazyFrame, place: str, name: str) ->
 )
 def _overlap_columns(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Compare with the ideal list nearest to this one: equal grades in the order of this list."""
-    order = [-_relevance.cast(pl.Float64), _rank]
-    nearest = pl.int_range(1, pl.len() + 1).over(rows.keys, order_by=order, nulls_last=True)
+    # Polars 1 ignores nulls_last where order_by has several columns: no null is left in them
+    order = [-_relevance.cast(pl.Float64).fill_null(0), _rank.fill_null((1 << 63) - 1)]
+    nearest = pl.int_range(1, pl.len() + 1).over(rows.keys, order_by=order)
     ideal, both, end = (f"__rankframe_{place}" for place in ("ideal", "both", "end"))
     frame = frame.with_columns(
         pl.when(_is_graded).then(_count(nearest)).alias(ideal),
@@ -987,9 +988,10 @@ def _along(
     keys, position = rows.keys, "__rankframe_position"
     column = name.replace("_along", "")
     ideal = _ideal(frame, keys, {column: text}).select(*keys, "ideal_rank", column)
-    places = blocks.with_columns(pl.int_ranges(_rank, _rank + pl.col("tied")).alias(position))
+    ranges = pl.int_ranges(_rank, _rank + pl.col("tied"))
+    places = blocks.with_columns(ranges.alias(position)).explode(position, empty_as_null=False)
     deep = pl.min_horizontal(position, "graded").alias("ideal_rank")
-    values = places.explode(position).with_columns(deep).join(ideal, on=[*keys, "ideal_rank"])
+    values = places.with_columns(deep).join(ideal, on=[*keys, "ideal_rank"])
     if column == "level_weight":
         inside = pl.col(position) <= pl.col("graded")
         values = values.with_columns(pl.when(inside).then(column).otherwise(0.0))
