@@ -5,6 +5,7 @@ import re
 import polars as pl
 import pytest
 from every_metric import EVERY_METRIC
+from test_ties import WITH_FORM
 
 import rankframe as rf
 
@@ -143,6 +144,12 @@ def test_every_metric_streams(engine_source):
     else:
         query = ONE.rank.evaluate(*EVERY_METRIC.values(), truth=TRUTH)
     assert Plan(query).in_memory.count("in-memory-map") == 1
+
+
+def test_joins_of_the_rows_with_themselves_do_not_double_the_plan():
+    query = ONE.with_columns(tied=1).rank.per_user(*WITH_FORM, truth=TRUTH)
+    # 3,600 lines; 100,000 and more where each join takes what the last one gave twice
+    assert query.explain(optimized=False).count("\n") < 6_000
 
 
 def test_list_lengths_are_counted_only_where_they_are_read():

@@ -63,6 +63,7 @@ class Rows(NamedTuple):
     sources: Sources
     ranked: pl.LazyFrame  # the lists, cut and condensed
     scope: Scope
+    unjoined: pl.LazyFrame  # the rows before the joins of a step: a plan joined with itself doubles
 
     @property
     def keys(self) -> list[str]:
@@ -238,7 +239,7 @@ def rows_of_scope(sources: Sources, reading: Reading) -> pl.LazyFrame:
     items, ranked = _cut(sources.items, settings.depth), _cut(sources.ranked, settings.depth)
     if settings.judged_only:
         items = ranked = _condensed(items, sources.keys, tied=sources.tied)
-    rows = Rows(sources, ranked, reading.scope)
+    rows = Rows(sources, ranked, reading.scope, items)
     absent = "ranks" if sources.tied else "blocks"
     columns = {name: c for name, c in reading.columns.items() if c.in_ties != absent}
     if reading.scope == "listed":
@@ -521,7 +522,7 @@ def _ideal_columns(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) ->
     """Look up at each rank how far the ideal list has come; below its end, its end."""
     depth = pl.when(_is_listed).then(pl.min_horizontal("rank", "graded"))
     joined = frame.with_columns(depth.alias("__rankframe_depth")).join(
-        _ideal(frame, rows.keys, names),
+        _ideal(rows.unjoined, rows.keys, names),
         left_on=[*rows.keys, "__rankframe_depth"],
         right_on=[*rows.keys, "ideal_rank"],
         how="left",
@@ -566,7 +567,7 @@ def ideal_survival(rows: Rows, top: str) -> pl.Expr:
 def shared(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Σ of the smaller gain of each pair of this item and one at or above: shared(exponential)."""
     down = _count(_rank.rank("max").over([*rows.keys, "relevance"]))
-    return _with_shared(frame, rows.keys, names, down)
+    return _with_shared(frame, rows, names, down)
 
 
 def _goals_and_top(text: str) -> None:
@@ -775,14 +776,14 @@ def gains_above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl
 def tied_shared(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """With ties: Σ of the smaller gain of each pair of the item and one in its block."""
     inside = _count(pl.len().over([*rows.keys, "relevance", "rank"]))
-    return _with_shared(frame, rows.keys, names, inside)
+    return _with_shared(frame, rows, names, inside)
 
 
 @joined_column(**_OF_A_BLOCK)
 def shared_above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """With ties: the same with the items above the block: shared_above(exponential)."""
     above = _count(_rank.rank("min").over([*rows.keys, "relevance"])) - 1
-    return _with_shared(frame, rows.keys, names, above)
+    return _with_shared(frame, rows, names, above)
 
 
 @joined_column(
@@ -800,9 +801,9 @@ def shared_above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> p
     in_ties="blocks",
 )
 def _columns_along(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
-    blocks = _blocks(frame, rows)
-    for along in [_along(blocks, frame, rows, name, text) for name, text in names.items()]:
-        frame = frame.join(along, on=rows.block, how="left")
+    blocks = _blocks(rows)
+    for name, text in names.items():
+        frame = frame.join(_along(blocks, rows, name, text), on=rows.block, how="left")
     return frame
 
 
@@ -817,7 +818,7 @@ def discounts(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     """With ties: Σ 1/log2(i + 1) over the block's positions; to 10: discounts(10), with base 2:
     discounts(;2).
     """
-    blocks = _blocks(frame, rows)
+    blocks = _blocks(rows)
     for name, text in names.items():
         sums = blocks.select(*rows.block, _discounts(text).alias(name))
         frame = frame.join(sums, on=rows.block, how="left")
@@ -884,15 +885,16 @@ def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]
     while todo:
         ready = [n for n, c in todo.items() if todo.keys().isdisjoint(_reads(n, c))]
         ready.sort()  # one order from call to call
-        frame = frame.with_columns(_expression(n, rows).alias(n) for n in ready if todo[n].derive)
+        if derived := [name for name in ready if todo[name].derive]:
+            frame = frame.with_columns(_expression(name, rows).alias(name) for name in derived)
+            ready = derived  # joins come after all that needs none
         joins: dict[Join, dict[str, str]] = {}
         for name in ready:
-            if (join := todo[name].join) is not None:
-                joins.setdefault(join, {})[name] = _text(name, todo[name])
+            if (join := todo.pop(name).join) is not None:
+                joins.setdefault(join, {})[name] = _text(name, columns[name])
+        rows = rows._replace(unjoined=frame)
         for join, names in joins.items():
             frame = join(frame, rows, names)
-        for name in ready:
-            del todo[name]
     return frame
 
 
@@ -976,18 +978,16 @@ def _with_above(frame: pl.LazyFrame, value: pl.Expr, rows: Rows, name: str) -> p
     return frame.with_columns(pl.col(name).max().over(rows.block) - value.sum().over(rows.block))
 
 
-def _blocks(frame: pl.LazyFrame, rows: Rows) -> pl.LazyFrame:
+def _blocks(rows: Rows) -> pl.LazyFrame:
     """Give each block of ties once."""
-    return frame.filter(_is_listed).select(*rows.block, "tied", "graded").unique()
+    return rows.unjoined.filter(_is_listed).select(*rows.block, "tied", "graded").unique()
 
 
-def _along(
-    blocks: pl.LazyFrame, frame: pl.LazyFrame, rows: Rows, name: str, text: str
-) -> pl.LazyFrame:
+def _along(blocks: pl.LazyFrame, rows: Rows, name: str, text: str) -> pl.LazyFrame:
     """List the values of a column of the ideal list at each position of a block."""
     keys, position = rows.keys, "__rankframe_position"
     column = name.replace("_along", "")
-    ideal = _ideal(frame, keys, {column: text}).select(*keys, "ideal_rank", column)
+    ideal = _ideal(rows.unjoined, keys, {column: text}).select(*keys, "ideal_rank", column)
     ranges = pl.int_ranges(_rank, _rank + pl.col("tied"))
     places = blocks.with_columns(ranges.alias(position)).explode(position, empty_as_null=False)
     deep = pl.min_horizontal(position, "graded").alias("ideal_rank")
@@ -1008,7 +1008,7 @@ def _discounts(parameter: str) -> pl.Expr:
 
 
 def _with_shared(
-    frame: pl.LazyFrame, keys: Sequence[str], names: Mapping[str, str], number: pl.Expr
+    frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str], number: pl.Expr
 ) -> pl.LazyFrame:
     """Two items share the gain of the lower grade: what each level adds that both reach.
 
@@ -1016,7 +1016,8 @@ def _with_shared(
     """
     grade, others = "__rankframe_grade", "__rankframe_others"
     gains = {name: gain_of(gain_from(gain)) for name, gain in names.items()}
-    listed = frame.filter(_is_listed, _is_graded)
+    keys = rows.keys
+    listed = rows.unjoined.filter(_is_listed, _is_graded)
     levels = (
         listed.select(*keys, "relevance", "relevant")
         .unique()
