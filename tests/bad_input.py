@@ -127,15 +127,15 @@ def cases() -> dict[str, list[Case]]:
                 "item ids are integers here and text there",
                 RUN.with_columns(pl.col("item").cast(pl.String)),
                 TRUTH,
-                "column 'item': it is String in the run and Int64 in the truth; ids must be of one "
-                "type on both sides (any integers, else the same type): cast one",
+                "column 'item': it is String in the run and Int64 in the truth: cast one; ids "
+                "must have the same type in both tables, or any two integer types",
             ),
             Case(
                 "user ids are floats here and integers there",
                 RUN.with_columns(pl.col("user").cast(pl.Float64)),
                 TRUTH,
-                "column 'user': it is Float64 in the run and Int64 in the truth; ids must be of one "
-                "type on both sides (any integers, else the same type): cast one (pandas turns "
+                "column 'user': it is Float64 in the run and Int64 in the truth: cast one; ids "
+                "must have the same type in both tables, or any two integer types (pandas turns "
                 "integers into floats where one is missing)",
             ),
             Case(
@@ -154,8 +154,8 @@ def cases() -> dict[str, list[Case]]:
                 named("item", DAYS)[0],
                 named("item", DAYS)[1].with_columns(pl.col("item").cast(pl.Datetime("ms"))),
                 "column 'item': it is Datetime(time_unit='us', time_zone=None) in the run and "
-                "Datetime(time_unit='ms', time_zone=None) in the truth; ids must be of one "
-                "type on both sides (any integers, else the same type): cast one",
+                "Datetime(time_unit='ms', time_zone=None) in the truth: cast one; ids must have "
+                "the same type in both tables, or any two integer types",
             ),
             Case("user ids are floats on both sides", *cast("user", pl.Float64), PLAIN),
             Case(
@@ -174,70 +174,77 @@ def cases() -> dict[str, list[Case]]:
                 "item ids are of other sets of categories",
                 categories(RUN, "shelf"),
                 categories(TRUTH, "shop"),
-                'column \'item\': it is Categorical(Categories(name="shelf", namespace="rankframe tests", physical=pl.UInt32)) in the run and Categorical(Categories(name="shop", namespace="rankframe tests", physical=pl.UInt32)) in the truth; ids must be of one type on both sides (any integers, else the same type): cast one',
+                "column 'item': it is Categorical(Categories(name=\"shelf\", "
+                'namespace="rankframe tests", physical=pl.UInt32)) in the run and '
+                'Categorical(Categories(name="shop", namespace="rankframe tests", '
+                "physical=pl.UInt32)) in the truth: cast one; ids must have the same type in both "
+                "tables, or any two integer types",
                 in_pandas=PLAIN,
             ),
             Case(
                 "item ids are enums of other levels",
                 RUN.with_columns(pl.col("item").cast(pl.String).cast(pl.Enum(LEVELS))),
                 TRUTH.with_columns(pl.col("item").cast(pl.String).cast(pl.Enum(LEVELS[::-1]))),
-                "column 'item': it is Enum(categories=['10', '11', '12', '13', '14']) in the run and "
-                "Enum(categories=['14', '13', '12', '11', '10']) in the truth; ids must be of one "
-                "type on both sides (any integers, else the same type): cast one",
+                "column 'item': it is Enum(categories=['10', '11', '12', '13', '14']) in the run "
+                "and Enum(categories=['14', '13', '12', '11', '10']) in the truth: cast one; ids "
+                "must have the same type in both tables, or any two integer types",
                 in_pandas=PLAIN,
             ),
             Case(
                 "item ids are lists",
                 RUN.with_columns(pl.concat_list("item")),
                 TRUTH.with_columns(pl.concat_list("item")),
-                "run, column 'item': List(Int64) cannot be an id or group: a plain value",
+                "run, column 'item': List(Int64) cannot be an id or group: use text or integers",
             ),
             Case(
                 "item ids are structs",
                 RUN.with_columns(pl.struct("item").alias("item")),
                 TRUTH.with_columns(pl.struct("item").alias("item")),
-                "run, column 'item': Struct({'item': Int64}) cannot be an id or group: a plain value",
+                "run, column 'item': Struct({'item': Int64}) cannot be an id or group: use text "
+                "or integers",
             ),
             Case(
                 "a null user in the run",
                 put(RUN, "user", [1, 1, None, 2, 2]),
                 TRUTH,
-                "run, column 'user': users, items and by columns are never null. "
-                "Offending row: user=null, item=12, rank=3",
+                "run, column 'user': null user: drop the row, or fill in the user. Offending row: "
+                "user=null, item=12, rank=3",
                 in_pandas=one_type("user", "Float64", "Int64"),
             ),
             Case(
                 "a null item in the run",
                 put(RUN, "item", [10, 11, None, 10, 13]),
                 TRUTH,
-                "run, column 'item': users, items and by columns are never null. "
-                "Offending row: user=1, item=null, rank=3",
+                "run, column 'item': null item: drop the row, or fill in the item. Offending row: "
+                "user=1, item=null, rank=3",
                 in_pandas=one_type("item", "Float64", "Int64"),
             ),
             Case(
                 "a null user in the truth",
                 RUN,
                 put(TRUTH, "user", [1, 1, None, 3]),
-                "truth, column 'user': users, items and by columns are never null. "
-                "Offending row: user=null, item=10, relevance=1",
+                "truth, column 'user': null user: drop the row, or fill in the user. Offending "
+                "row: user=null, item=10, relevance=1",
                 in_pandas=one_type("user", "Int64", "Float64"),
             ),
             Case(
                 "a null item in the truth, of grade 0",
                 RUN,
                 put(put(TRUTH, "item", [11, 14, 10, None]), "relevance", [1, 2, 1, 0]),
-                "truth, column 'item': users, items and by columns are never null. "
-                "Offending row: user=3, item=null, relevance=0",
+                "truth, column 'item': null item: drop the row, or fill in the item. Offending "
+                "row: user=3, item=null, relevance=0",
                 in_pandas=one_type("item", "Int64", "Float64"),
             ),
             Case(
                 "a NaN user in the run",
                 put(RUN, "user", [1.0, 1, NAN, 2, 2]),
                 TRUTH.with_columns(pl.col("user").cast(pl.Float64)),
-                "run, column 'user': users, items and by columns are never null. "
-                "Offending row: user=nan, item=12, rank=3",
-                in_pandas="run, column 'user': users, items and by columns are never null. "
-                "Offending row: user=null, item=12, rank=3",
+                "run, column 'user': NaN user: drop the row, or fill in the user. Offending row: "
+                "user=nan, item=12, rank=3",
+                in_pandas=(
+                    "run, column 'user': null user: drop the row, or fill in the user. Offending "
+                    "row: user=null, item=12, rank=3"
+                ),
             ),
             Case(
                 "an infinite user on both sides: an id like any other",
@@ -251,29 +258,29 @@ def cases() -> dict[str, list[Case]]:
                 "ranks from 0",
                 RUN.with_columns(pl.col("rank") - 1),
                 TRUTH,
-                "run, column 'rank': a rank is an integer ≥ 1. "
-                "Offending row: user=1, item=10, rank=0",
+                "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+                "if yours start at 0. Offending row: user=1, item=10, rank=0",
             ),
             Case(
                 "a negative rank",
                 put(RUN, "rank", [1, -2, 3, 1, 2]),
                 TRUTH,
-                "run, column 'rank': a rank is an integer ≥ 1. "
-                "Offending row: user=1, item=11, rank=-2",
+                "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+                "if yours start at 0. Offending row: user=1, item=11, rank=-2",
             ),
             Case(
                 "a rank of 1.5",
                 put(RUN, "rank", [1, 1.5, 3, 1, 2]),
                 TRUTH,
-                "run, column 'rank': a rank is an integer ≥ 1. "
-                "Offending row: user=1, item=11, rank=1.5",
+                "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+                "if yours start at 0. Offending row: user=1, item=11, rank=1.5",
             ),
             Case(
                 "a rank of 0.5",
                 put(RUN, "rank", [1, 0.5, 3, 1, 2]),
                 TRUTH,
-                "run, column 'rank': a rank is an integer ≥ 1. "
-                "Offending row: user=1, item=11, rank=0.5",
+                "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+                "if yours start at 0. Offending row: user=1, item=11, rank=0.5",
             ),
             Case(
                 "ranks as floats that are whole",
@@ -285,8 +292,8 @@ def cases() -> dict[str, list[Case]]:
                 "a rank of NaN",
                 put(RUN, "rank", [1, 2, NAN, 1, 2]),
                 TRUTH,
-                "run, column 'rank': a rank is an integer ≥ 1. "
-                "Offending row: user=1, item=12, rank=nan",
+                "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+                "if yours start at 0. Offending row: user=1, item=12, rank=nan",
                 in_pandas=PLAIN,
                 remark="in pandas NaN is null",
             ),
@@ -294,14 +301,14 @@ def cases() -> dict[str, list[Case]]:
                 "an infinite rank",
                 put(RUN, "rank", [1, 2, INF, 1, 2]),
                 TRUTH,
-                "run, column 'rank': a rank is an integer ≥ 1. "
-                "Offending row: user=1, item=12, rank=inf",
+                "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+                "if yours start at 0. Offending row: user=1, item=12, rank=inf",
             ),
             Case(
                 "ranks as text",
                 RUN.with_columns(pl.col("rank").cast(pl.String)),
                 TRUTH,
-                "run, column 'rank': String cannot be a rank: an integer ≥ 1",
+                "run, column 'rank': String cannot be a rank: cast it to integers",
             ),
             Case("a null rank: not retrieved", put(RUN, "rank", [1, 2, None, 1, 2]), TRUTH, PLAIN),
             Case(
@@ -393,28 +400,28 @@ def cases() -> dict[str, list[Case]]:
                 "an infinite score",
                 put(SCORED, "score", [INF, 0.8, 0.7, 0.9, 0.8]),
                 TRUTH,
-                "run, column 'score': a score is finite, or null or NaN where nothing was retrieved. "
-                "Offending row: user=1, item=10, score=inf",
+                "run, column 'score': infinite score: use a finite one, or null if the item was "
+                "not retrieved. Offending row: user=1, item=10, score=inf",
             ),
             Case(
                 "scores as text",
                 SCORED.with_columns(pl.col("score").cast(pl.String)),
                 TRUTH,
-                "run, column 'score': String cannot be a score: a number",
+                "run, column 'score': String cannot be a score: cast it to numbers",
             ),
             Case(
                 "neither rank nor score",
                 RUN.drop("rank"),
                 TRUTH,
-                "run: no column 'rank' for rank; it has 'user', 'item'; say which it is with rank=, "
-                "or name a score with score=, or call with_rank",
+                "run: no column 'rank' for rank; it has 'user', 'item'; name it with rank=, or "
+                "name a score with score=, or call with_rank",
             ),
             Case(
                 "score= beside a rank",
                 RUN.with_columns(points=1.0),
                 TRUTH,
-                "run, column 'rank': where there is a rank it counts, so score= has no use; drop the "
-                "rank, or call with_rank to make it from the score",
+                "run, column 'rank': a rank beside score=: drop the rank, or call with_rank to "
+                "make it from the score",
                 options={"score": "points"},
             ),
         ],
@@ -438,37 +445,42 @@ def cases() -> dict[str, list[Case]]:
                 "relevance as text",
                 RUN,
                 TRUTH.with_columns(pl.col("relevance").cast(pl.String)),
-                "truth, column 'relevance': String cannot be a relevance: a finite number or a boolean",
+                "truth, column 'relevance': String cannot be a relevance: cast it to numbers or "
+                "booleans",
             ),
             Case(
                 "a null relevance in the truth",
                 RUN,
                 put(TRUTH, "relevance", [1, None, 1, 1]),
-                "truth, column 'relevance': a relevance is a finite number or a boolean. "
-                "Offending row: user=1, item=14, relevance=null",
+                "truth, column 'relevance': null relevance: use a finite grade, or drop the row "
+                "if the item is unjudged. Offending row: user=1, item=14, relevance=null",
             ),
             Case(
                 "relevance is null in every row",
                 RUN,
                 TRUTH.with_columns(relevance=pl.lit(None)),
-                "truth, column 'relevance': a relevance is a finite number or a boolean. "
-                "Offending row: user=1, item=11, relevance=null",
+                "truth, column 'relevance': null relevance: use a finite grade, or drop the row "
+                "if the item is unjudged. Offending row: user=1, item=11, relevance=null",
             ),
             Case(
                 "a relevance of NaN",
                 RUN,
                 put(TRUTH, "relevance", [1, NAN, 1, 1]),
-                "truth, column 'relevance': a relevance is a finite number or a boolean. "
-                "Offending row: user=1, item=14, relevance=nan",
-                in_pandas="truth, column 'relevance': a relevance is a finite number or a boolean. "
-                "Offending row: user=1, item=14, relevance=null",
+                "truth, column 'relevance': NaN or infinite relevance: use a finite grade, or "
+                "drop the row if the item is unjudged. Offending row: user=1, item=14, "
+                "relevance=nan",
+                in_pandas=(
+                    "truth, column 'relevance': null relevance: use a finite grade, or drop the "
+                    "row if the item is unjudged. Offending row: user=1, item=14, relevance=null"
+                ),
             ),
             Case(
                 "an infinite relevance",
                 RUN,
                 put(TRUTH, "relevance", [1, INF, 1, 1]),
-                "truth, column 'relevance': a relevance is a finite number or a boolean. "
-                "Offending row: user=1, item=14, relevance=inf",
+                "truth, column 'relevance': NaN or infinite relevance: use a finite grade, or "
+                "drop the row if the item is unjudged. Offending row: user=1, item=14, "
+                "relevance=inf",
             ),
             Case(
                 "grades below 0: pooled, not judged; not relevant",
@@ -487,10 +499,11 @@ def cases() -> dict[str, list[Case]]:
                 "a grade of 2000, exponential gain: more than a float holds",
                 RUN,
                 put(TRUTH, "relevance", [1, 2000, 1, 1]),
-                "metric 'ndcg(gain=exponential)@2': it is not a finite number. Each grade present "
-                "(1, 2000) needs a finite gain (a mapping names each: gain={1: 1, 2: 3}), and none may be above max_grade; a collection must "
-                "hold the items of every user, and an expression of your own must be null where it is "
-                "undefined. Offending row: user=1, ndcg(gain=exponential)@2=nan",
+                "metric 'ndcg(gain=exponential)@2': it is not a finite number for a user. The "
+                "grades present are 1, 2000: give each a finite gain, for example gain={1: 1, 2: "
+                "3}. With max_grade=, use one that no grade exceeds. With collection=, count at "
+                "least the items of every user. An expression of your own must be null where it "
+                "is undefined. Offending row: user=1, ndcg(gain=exponential)@2=nan",
                 ("ndcg(gain=exponential)@2",),
             ),
             Case(
@@ -520,14 +533,14 @@ def cases() -> dict[str, list[Case]]:
                 "a run with a column relevance",
                 RUN.with_columns(relevance=1),
                 TRUTH,
-                "run, column 'relevance': a run has no relevance; a judged table is evaluated without "
-                "truth=",
+                "run, column 'relevance': a relevance in a run: drop the column, or pass a judged "
+                "table without truth=",
             ),
             Case(
                 "user= and item= are one column",
                 RUN,
                 TRUTH,
-                "run, column 'item': it plays two roles",
+                "run, column 'item': it has two roles: name a different column for one of them",
                 options={"user": "item"},
             ),
             Case(
@@ -552,32 +565,32 @@ def cases() -> dict[str, list[Case]]:
                 (pl.col("day").max().alias("last_day"),),
             ),
             Case(
-                "a column whose name begins like those that come and go inside",
+                "a column whose name begins like those of internal columns",
                 RUN.with_columns(__rankframe_row=1),
                 TRUTH,
-                "run, column '__rankframe_row': names that begin with '__rankframe_' are those of "
-                "columns that come and go inside: rename or drop the column",
+                "run, column '__rankframe_row': names that begin with '__rankframe_' are reserved "
+                "for internal columns: rename or drop the column",
             ),
             Case(
                 "no column for two roles",
                 RUN.rename({"user": "user_id", "item": "sku"}),
                 TRUTH.rename({"user": "user_id", "item": "sku"}),
-                "run: no column 'user' for user, 'item' for item; it has 'user_id', 'sku', 'rank'; "
-                "say which they are with user=, item=",
+                "run: no column 'user' for user, 'item' for item; it has 'user_id', 'sku', "
+                "'rank'; name them with user=, item=",
             ),
             Case(
                 "a role has another name in each table",
                 RUN.rename({"user": "user_id"}),
                 TRUTH,
                 "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; the truth has "
-                "'user', and both tables must call it so: rename one",
+                "'user', and names must be the same in both tables: rename one",
             ),
             Case(
                 "by= has a null",
                 RUN.with_columns(model=pl.Series(["a", "a", "a", None, None])),
                 TRUTH,
-                "run, column 'model': users, items and by columns are never null. "
-                "Offending row: model=null, user=2, item=10, rank=1",
+                "run, column 'model': null group: drop the row, or fill in the group. Offending "
+                "row: model=null, user=2, item=10, rank=1",
                 options={"by": "model"},
             ),
             Case(
@@ -630,11 +643,11 @@ def cases() -> dict[str, list[Case]]:
     }
 
 
-def one_type(column: str, mine: str, theirs: str) -> str:
-    """Say that ids are of two types, one of them with a fraction."""
+def one_type(column: str, of_run: str, of_truth: str) -> str:
+    """Write the error about ids of two types, one of them with a fraction."""
     return (
-        f"column '{column}': it is {mine} in the run and {theirs} in the truth; ids must be of one "
-        "type on both sides (any integers, else the same type): cast one (pandas turns integers "
+        f"column '{column}': it is {of_run} in the run and {of_truth} in the truth: cast one; ids "
+        "must have the same type in both tables, or any two integer types (pandas turns integers "
         "into floats where one is missing)"
     )
 
@@ -697,10 +710,10 @@ def pandas_cases() -> list[PandasCase]:
         PandasCase(
             "a MultiIndex of columns",
             wide,
-            "run: no column 'user' for user, 'item' for item, 'rank' for rank; it has "
-            "\"('run', 'user')\", \"('run', 'item')\", \"('run', 'rank')\"; say which it is with "
-            "rank=, or name a score with score=, or call with_rank; the truth has 'user' and "
-            "'item', and both tables must call them so: rename one",
+            "run: no column 'user' for user, 'item' for item, 'rank' for rank; it has \"('run', "
+            "'user')\", \"('run', 'item')\", \"('run', 'rank')\"; name it with rank=, or name a "
+            "score with score=, or call with_rank; the truth has 'user' and 'item', and names "
+            "must be the same in both tables: rename one",
         ),
         PandasCase(
             "items of mixed types",
@@ -721,8 +734,8 @@ both engines, and with pandas.
 Each call is `evaluate("precision@2", "recall@2", "ap", "ndcg@2", "rr", truth=…)` unless another metric is
 named. *The same* means: the numbers of the two tables without anything odd, 1/3, 1/2, 0.416667, 0.413271
 and 1/2. A text is that of the `RankingDataError` (or of the `ValueError`, where the call and not the data is
-wrong). A metric that counts rows or judgments, as `judged@2` and `bpref` do, refuses what is there twice
-where these five leave it to `check`.
+wrong). A metric that counts rows or judgments, as `judged@2` and `bpref` do, raises for duplicates
+that these five leave to `check`.
 """
 
 

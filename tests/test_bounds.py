@@ -137,11 +137,11 @@ def test_bad_calls_are_told():
     with pytest.raises(ValueError, match="no bounds are proven with undefined=1"):
         A.rank.evaluate("p@1", truth=TRUTH, bounds=True, undefined=1)
     for label in ("ap", "ndcg@10", "bpref", "gmap", "r_precision", "ap(divide_by=hits)"):
-        message = "no bounds are proven for it; scenarios=True gives"
+        message = "no bounds are proven for it; scenarios=True reports"
         with pytest.raises(ValueError, match=message) as error:
             A.rank.evaluate("p@1", label, truth=TRUTH, bounds=True)
         assert str(error.value).startswith(f"metric {label!r}: ")
-    with pytest.raises(ValueError, match="an unjudged item may be of any subtopics"):
+    with pytest.raises(ValueError, match="since an unjudged item may have any subtopics"):
         A.rank.evaluate("alpha_ndcg", truth=TRUTH.with_columns(subtopic=1), scenarios=True)
     text = pl.col("genre").filter("relevant").first().alias("genre_first")
     with pytest.raises(ValueError, match="genre_first"):
@@ -254,6 +254,6 @@ def test_the_map_of_the_report_is_refused_and_its_scenarios_are_not_bounds():
 
 def test_a_geometric_mean_takes_no_undefined_value_below_0():
     for metrics in (["gmap"], ["rr", "gmap"]):
-        with pytest.raises(ValueError, match="a geometric mean takes no value below 0"):
+        with pytest.raises(ValueError, match="undefined must be None or ≥ 0 for a geometric mean"):
             A.rank.evaluate(*metrics, truth=TRUTH, undefined=-1.0)
     assert A.rank.evaluate("rr", truth=TRUTH, users="all", undefined=-1.0)["rr"].item() < 1

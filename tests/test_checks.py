@@ -56,91 +56,96 @@ CASES = {
         put(floats(RUN, "user"), "user", HIT, None),
         floats(TRUTH, "user"),
         {},
-        "run, column 'user': users, items and by columns are never null. "
-        "Offending row: user=null, item=2, rank=2",
+        "run, column 'user': null user: drop the row, or fill in the user. Offending row: "
+        "user=null, item=2, rank=2",
         "always",
     ),
     "null user, miss": (
         put(floats(RUN, "user"), "user", MISS, None),
         floats(TRUTH, "user"),
         {},
-        "run, column 'user': users, items and by columns are never null. "
-        "Offending row: user=null, item=3, rank=3",
+        "run, column 'user': null user: drop the row, or fill in the user. Offending row: "
+        "user=null, item=3, rank=3",
         "always",
     ),
     "null item, miss": (
         put(floats(RUN, "item"), "item", MISS, None),
         floats(TRUTH, "item"),
         {},
-        "run, column 'item': users, items and by columns are never null. "
-        "Offending row: user=1, item=null, rank=3",
+        "run, column 'item': null item: drop the row, or fill in the item. Offending row: user=1, "
+        "item=null, rank=3",
         "always",
     ),
     "null item of the truth": (
         floats(RUN, "item"),
         put(floats(TRUTH, "item"), "item", 1, None),
         {},
-        "truth, column 'item': users, items and by columns are never null. "
-        "Offending row: user=1, item=null, relevance=2.0",
+        "truth, column 'item': null item: drop the row, or fill in the item. Offending row: "
+        "user=1, item=null, relevance=2.0",
         "always",
     ),
     "null user of the truth, grade 0": (
         floats(RUN, "user"),
         put(floats(TRUTH, "user"), "user", 2, None),
         {},
-        "truth, column 'user': users, items and by columns are never null. "
-        "Offending row: user=null, item=5, relevance=0.0",
+        "truth, column 'user': null user: drop the row, or fill in the user. Offending row: "
+        "user=null, item=5, relevance=0.0",
         "always",
     ),
     "null by": (
         {**RUN, "model": ["a", "a", None, "a", "a"]},
         TRUTH,
         {"by": "model"},
-        "run, column 'model': users, items and by columns are never null. "
-        "Offending row: model=null, user=1, item=3, rank=3",
+        "run, column 'model': null group: drop the row, or fill in the group. Offending row: "
+        "model=null, user=1, item=3, rank=3",
         "always",
     ),
     "rank 0, hit": (
         put(RUN, "rank", HIT, 0),
         TRUTH,
         {},
-        "run, column 'rank': a rank is an integer ≥ 1. Offending row: user=1, item=2, rank=0",
+        "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours "
+        "start at 0. Offending row: user=1, item=2, rank=0",
         "always",
     ),
     "rank 0, miss": (
         put(RUN, "rank", MISS, 0),
         TRUTH,
         {},
-        "run, column 'rank': a rank is an integer ≥ 1. Offending row: user=1, item=3, rank=0",
+        "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours "
+        "start at 0. Offending row: user=1, item=3, rank=0",
         "always",
     ),
     "negative rank, miss of a judged table": (
         put(floats(JUDGED, "rank"), "rank", 2, -1.0),
         None,
         {},
-        "judged table, column 'rank': a rank is an integer ≥ 1. "
-        "Offending row: user=1, item=3, rank=-1.0, relevance=null",
+        "judged table, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+        "if yours start at 0. Offending row: user=1, item=3, rank=-1.0, relevance=null",
         "always",
     ),
     "fractional rank, hit": (
         put(floats(RUN, "rank"), "rank", HIT, 2.5),
         TRUTH,
         {},
-        "run, column 'rank': a rank is an integer ≥ 1. Offending row: user=1, item=2, rank=2.5",
+        "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours "
+        "start at 0. Offending row: user=1, item=2, rank=2.5",
         "always",
     ),
     "fractional rank, miss": (
         put(floats(RUN, "rank"), "rank", MISS, 3.5),
         TRUTH,
         {},
-        "run, column 'rank': a rank is an integer ≥ 1. Offending row: user=1, item=3, rank=3.5",
+        "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours "
+        "start at 0. Offending row: user=1, item=3, rank=3.5",
         "always",
     ),
     "infinite rank, miss": (
         put(floats(RUN, "rank"), "rank", MISS, inf),
         TRUTH,
         {},
-        "run, column 'rank': a rank is an integer ≥ 1. Offending row: user=1, item=3, rank=inf",
+        "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours "
+        "start at 0. Offending row: user=1, item=3, rank=inf",
         "always",
     ),
     "two hits at one rank": (
@@ -249,56 +254,56 @@ CASES = {
         put(SCORED, "score", HIT, inf),
         TRUTH,
         {},
-        "run, column 'score': a score is finite, or null or NaN where nothing was retrieved. "
-        "Offending row: user=1, item=2, score=inf",
+        "run, column 'score': infinite score: use a finite one, or null if the item was not "
+        "retrieved. Offending row: user=1, item=2, score=inf",
         "always",
     ),
     "infinite score, miss": (
         put(SCORED, "score", MISS, -inf),
         TRUTH,
         {},
-        "run, column 'score': a score is finite, or null or NaN where nothing was retrieved. "
-        "Offending row: user=1, item=3, score=-inf",
+        "run, column 'score': infinite score: use a finite one, or null if the item was not "
+        "retrieved. Offending row: user=1, item=3, score=-inf",
         "always",
     ),
     "infinite relevance, hit": (
         RUN,
         put(TRUTH, "relevance", 0, inf),
         {},
-        "truth, column 'relevance': a relevance is a finite number or a boolean. "
-        "Offending row: user=1, item=2, relevance=inf",
+        "truth, column 'relevance': NaN or infinite relevance: use a finite grade, or drop the "
+        "row if the item is unjudged. Offending row: user=1, item=2, relevance=inf",
         "always",
     ),
     "negative infinite relevance, not retrieved": (
         RUN,
         put(TRUTH, "relevance", 2, -inf),
         {},
-        "truth, column 'relevance': a relevance is a finite number or a boolean. "
-        "Offending row: user=1, item=5, relevance=-inf",
+        "truth, column 'relevance': NaN or infinite relevance: use a finite grade, or drop the "
+        "row if the item is unjudged. Offending row: user=1, item=5, relevance=-inf",
         "always",
     ),
     "infinite relevance in a judged table": (
         put(floats(JUDGED, "rank"), "relevance", 1, inf),
         None,
         {},
-        "judged table, column 'relevance': a relevance is a finite number or a boolean. "
-        "Offending row: user=1, item=2, rank=2.0, relevance=inf",
+        "judged table, column 'relevance': NaN or infinite relevance: use a finite grade, or null "
+        "if the item is unjudged. Offending row: user=1, item=2, rank=2.0, relevance=inf",
         "always",
     ),
     "null relevance in the truth": (
         RUN,
         put(TRUTH, "relevance", 1, None),
         {},
-        "truth, column 'relevance': a relevance is a finite number or a boolean. "
-        "Offending row: user=1, item=4, relevance=null",
+        "truth, column 'relevance': null relevance: use a finite grade, or drop the row if the "
+        "item is unjudged. Offending row: user=1, item=4, relevance=null",
         "always",
     ),
     "neither rank nor relevance": (
         put(floats(JUDGED, "rank"), "rank", 2, None),
         None,
         {},
-        "judged table, column 'relevance': a row has a rank or a relevance, or both. "
-        "Offending row: user=1, item=3, rank=null, relevance=null",
+        "judged table, column 'relevance': neither rank nor relevance: drop the row, or fill in "
+        "one of the two. Offending row: user=1, item=3, rank=null, relevance=null",
         "always",
     ),
     "empty run": (
@@ -353,32 +358,30 @@ CASES = {
         TRUTH,
         {},
         "run: no column 'user' for user; it has 'uid', 'item', 'rank'; the truth has 'user', and "
-        "both tables must call it so: rename one",
+        "names must be the same in both tables: rename one",
         "call",
     ),
     "no rank and no score": (
         {"user": [1], "item": [1]},
         TRUTH,
         {},
-        "run: no column 'rank' for rank; it has 'user', 'item'; say which it is with rank=, "
-        "or name a score with score=, or call with_rank",
+        "run: no column 'rank' for rank; it has 'user', 'item'; name it with rank=, or name a "
+        "score with score=, or call with_rank",
         "call",
     ),
     "no relevance in a judged table": (
         RUN,
         None,
         {},
-        "judged table: no column 'relevance' for relevance; it has 'user', 'item', 'rank'; say "
-        "which it is with relevance=; a run needs its truth: pass truth=, or call judge(run, "
-        "truth)",
+        "judged table: no column 'relevance' for relevance; it has 'user', 'item', 'rank'; name "
+        "it with relevance=; a run needs its truth: pass truth=, or call judge(run, truth)",
         "call",
     ),
     "a relevance that was named and is not there": (
         RUN,
         {"user": [1], "item": [2]},
         {"relevance": "grade"},
-        "truth: no column 'grade' for relevance; it has 'user', 'item'; say which it is with "
-        "relevance=",
+        "truth: no column 'grade' for relevance; it has 'user', 'item'; name it with relevance=",
         "call",
     ),
     "no by column": (
@@ -392,23 +395,23 @@ CASES = {
         JUDGED,
         TRUTH,
         {},
-        "run, column 'relevance': a run has no relevance; a judged table is evaluated without "
-        "truth=",
+        "run, column 'relevance': a relevance in a run: drop the column, or pass a judged table "
+        "without truth=",
         "call",
     ),
     "score= beside a rank": (
         {**RUN, "points": SCORED["score"]},
         TRUTH,
         {"score": "points"},
-        "run, column 'rank': where there is a rank it counts, so score= has no use; drop the "
-        "rank, or call with_rank to make it from the score",
+        "run, column 'rank': a rank beside score=: drop the rank, or call with_rank to make it "
+        "from the score",
         "call",
     ),
     "two roles": (
         RUN,
         TRUTH,
         {"item": "user"},
-        "run, column 'user': it plays two roles",
+        "run, column 'user': it has two roles: name a different column for one of them",
         "call",
     ),
     "a name of the vocabulary": (
@@ -431,8 +434,8 @@ CASES = {
         {**RUN, "item": ["1", "2", "3", "1", "2"]},
         TRUTH,
         {},
-        "column 'item': it is String in the run and Int64 in the truth; ids must be of one type "
-        "on both sides (any integers, else the same type): cast one",
+        "column 'item': it is String in the run and Int64 in the truth: cast one; ids must have "
+        "the same type in both tables, or any two integer types",
         "call",
     ),
     "a group called users": (
@@ -446,28 +449,28 @@ CASES = {
         {**RUN, "rank": ["1"] * 5},
         TRUTH,
         {},
-        "run, column 'rank': String cannot be a rank: an integer ≥ 1",
+        "run, column 'rank': String cannot be a rank: cast it to integers",
         "call",
     ),
     "rank as boolean": (
         {**RUN, "rank": [True] * 5},
         TRUTH,
         {},
-        "run, column 'rank': Boolean cannot be a rank: an integer ≥ 1",
+        "run, column 'rank': Boolean cannot be a rank: cast it to integers",
         "call",
     ),
     "score as text": (
         {**SCORED, "score": ["0.5"] * 5},
         TRUTH,
         {},
-        "run, column 'score': String cannot be a score: a number",
+        "run, column 'score': String cannot be a score: cast it to numbers",
         "call",
     ),
     "relevance as text": (
         RUN,
         {**TRUTH, "relevance": ["yes"] * 4},
         {},
-        "truth, column 'relevance': String cannot be a relevance: a finite number or a boolean",
+        "truth, column 'relevance': String cannot be a relevance: cast it to numbers or booleans",
         "call",
     ),
 }
@@ -650,11 +653,11 @@ def test_whole_floats_are_ranks():
     [
         (
             rf.ndcg_at(3, gain={1: 1}),
-            "metric 'ndcg(gain=1:1)@3': it is not a finite number. Each grade present (1.0, 2.0) "
-            "needs a finite gain (a mapping names each: gain={1: 1, 2: 3}), and none may be above "
-            "max_grade; a collection must hold the items of every user, and an expression of your "
-            "own must be null where it is undefined. Offending row: user=1, "
-            "ndcg(gain=1:1)@3=nan",
+            "metric 'ndcg(gain=1:1)@3': it is not a finite number for a user. The grades present "
+            "are 1.0, 2.0: give each a finite gain, for example gain={1: 1, 2: 3}. With "
+            "max_grade=, use one that no grade exceeds. With collection=, count at least the "
+            "items of every user. An expression of your own must be null where it is undefined. "
+            "Offending row: user=1, ndcg(gain=1:1)@3=nan",
         ),
         (rf.dcg_at(3, gain={1: 1}).alias("mine"), "metric 'mine': it is not a finite number"),
         ("cg(gain=1:1)@1", "metric 'cg(gain=1:1)@1': it is not a finite number"),
@@ -911,29 +914,29 @@ def test_a_score_beside_the_rank_and_in_the_truth_is_no_clash():
             {"u": [1], "i": [2]},
             {},
             "run: no column 'user' for user, 'item' for item, 'rank' for rank; it has 'u', 'i', "
-            "'points'; say which they are with user=, item=, rank=, or name a score with score=, "
-            "or call with_rank",
+            "'points'; name them with user=, item=, rank=, or name a score with score=, or call "
+            "with_rank",
         ),
         (
             {"u": [1], "item": [2], "rank": [1]},
             {"user": [1], "item": [2]},
             {"user": "u"},
-            "truth: no column 'u' for user; it has 'user', 'item'; the run has 'u', and both "
-            "tables must call it so: rename one",
+            "truth: no column 'u' for user; it has 'user', 'item'; the run has 'u', and names "
+            "must be the same in both tables: rename one",
         ),
         (
             {"u": [1], "item": [2], "rank": [1]},
             {"user": [1], "item": [2]},
             {"user": "user"},
-            "run: no column 'user' for user; it has 'u', 'item', 'rank'; the truth has 'user', and "
-            "both tables must call it so: rename one",
+            "run: no column 'user' for user; it has 'u', 'item', 'rank'; the truth has 'user', "
+            "and names must be the same in both tables: rename one",
         ),
         (
             {"user": [1], "item": [2], "rank": [1]},
             {"user": [1], "item": [2]},
             {"relevance": "grade", "subtopic": "topic"},
             "truth: no column 'grade' for relevance, 'topic' for subtopic; it has 'user', 'item'; "
-            "say which they are with relevance=, subtopic=",
+            "name them with relevance=, subtopic=",
         ),
     ],
 )
@@ -972,7 +975,7 @@ def test_an_integer_that_no_float_holds_is_a_value_error(undefined):
 def test_a_block_that_reaches_into_the_next_rank_is_seen_at_once():
     """The rule compares with the row just above: this block is not there as a whole."""
     run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2], "tied": [3, 1]})
-    with pytest.raises(rf.RankingDataError, match="a block of ties ends before the next rank"):
+    with pytest.raises(rf.RankingDataError, match="a rank inside the block of ties above it"):
         rf.evaluate(run, "ap", truth=pl.DataFrame({"user": [1], "item": ["a"]}))
 
 
@@ -1000,8 +1003,8 @@ def test_a_judged_table_without_users_is_not_said_to_lack_its_truth():
     with pytest.raises(rf.RankingDataError) as error:
         rf.evaluate(judged, "ap")
     assert str(error.value) == (
-        "judged table: no column 'user' for user; it has 'uid', 'item', 'rank', 'relevance'; say "
-        "which it is with user="
+        "judged table: no column 'user' for user; it has 'uid', 'item', 'rank', 'relevance'; name "
+        "it with user="
     )
 
 

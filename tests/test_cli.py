@@ -157,10 +157,19 @@ def test_the_demo_is_the_articles_example(capsys):
         (". truth.parquet -m map", ".: it is a directory, not a file"),
         ("run.parquet folder.csv -m map", "folder.csv: it is a directory, not a file"),
         ("empty.arrow truth.parquet -m map", "empty.arrow: "),
-        ("run.data truth.parquet -m map", "run.data: unknown suffix '.data'; say --format parq"),
-        ("- truth.parquet -m map", "<stdin>: no suffix names its format; say --format parquet|csv"),
-        ("run.parquet - -m map", "<stdin>: no suffix names its format; say --format parquet|csv"),
-        ("- - -m map --format csv", "<stdin>: two inputs cannot both be read from it; save it to"),
+        ("run.data truth.parquet -m map", "run.data: unknown suffix '.data'; pass --format parq"),
+        (
+            "- truth.parquet -m map",
+            "<stdin>: no suffix that names a format; pass --format parquet|csv",
+        ),
+        (
+            "run.parquet - -m map",
+            "<stdin>: no suffix that names a format; pass --format parquet|csv",
+        ),
+        (
+            "- - -m map --format csv",
+            "<stdin>: two inputs, but it can be read only once; save it to",
+        ),
         ("- truth.csv -m map --format csv", "<stdin>: empty CSV"),
         ("run.arrow - -m map --format ipc", "<stdin>: "),
         ("- good.qrels -m map --format trec", "run: it is empty"),
@@ -292,20 +301,23 @@ def test_runs_of_trec_are_compared_in_segments(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("a.csv t.csv -m rr", "compare takes two runs or more, each with a name of its own, not"),
-        ("a.csv a.csv t.csv -m rr", "compare takes two runs or more, each with a name of its own"),
+        ("a.csv t.csv -m rr", "compare needs two or more runs with different names, not"),
+        ("a.csv a.csv t.csv -m rr", "compare needs two or more runs with different names"),
         ("a.csv t.csv", "the following arguments are required: -m/--metric"),
         ("a.csv b.csv t.csv -m rr --baseline c", "baseline must be one of 'a', 'b', not 'c'"),
         ("a.csv b.csv t.csv -m rr --test x", "argument --test: invalid choice: 'x'"),
-        ("a.csv b.csv t.csv -m rr --by model", "--by names segments; the systems are called as"),
+        ("a.csv b.csv t.csv -m rr --by model", "--by model: pass only segments; systems are named"),
         ("a.csv b.csv t.csv -m rr --by day", "run: no column 'day' for by"),
-        ("a.csv s.csv t.csv -m rr", "all runs must have a 'rank', or all only a 'score'"),
+        (
+            "a.csv s.csv t.csv -m rr",
+            "only some runs have a 'rank': all must have one, or all only a 'score'",
+        ),
         ("a.csv none.csv t.csv -m rr", "none.csv: no such file"),
         ("a.csv .. t.csv -m rr", "..: it is a directory, not a file"),
-        ("a.csv - - -m rr --format csv", "<stdin>: two inputs cannot both be read from it; save"),
+        ("a.csv - - -m rr --format csv", "<stdin>: two inputs, but it can be read only once; save"),
         ("a.csv b.csv t.csv -m rr --confidence 1e999", "argument --confidence: '1e999' is not a"),
         (f"a.csv b.csv t.csv -m rr --seed {10**40}", "seed must be an integer ≥ 0, not 1"),
-        ("a.csv b.csv t.csv -m gmap", "'gmap' is a mean over users, not a value of one user"),
+        ("a.csv b.csv t.csv -m gmap", "'gmap' is a mean over users, not a value per user"),
     ],
 )
 def test_bad_comparisons_are_one_line(tmp_path, capsys, monkeypatch, arguments, message):
@@ -329,7 +341,10 @@ def test_totals_are_of_means(files, capsys):
     assert main(["evaluate", *paths, *options]) == 0
     assert "│ null  ┆ 6     ┆" in capsys.readouterr().out
     assert main(["evaluate", *paths, *options, "--per-user"]) == 2
-    assert "--total is of means, and --per-user takes none" in capsys.readouterr().err
+    assert (
+        "--total adds a row of overall means and cannot be combined with --per-user"
+        in capsys.readouterr().err
+    )
 
 
 def evaluate_text(folder, run, truth, *options, suffixes=("csv", "csv")):
@@ -591,16 +606,16 @@ def test_pipes_that_cannot_be_read(files, capsys):
     os.mkfifo(pipe)
     truth = str(files / "truth.csv")
     assert main(["evaluate", str(pipe), truth, "-m", "map"]) == 2  # at once: it has no writer
-    assert f"{pipe}: no suffix names its format; say --format parq" in capsys.readouterr().err
+    assert f"{pipe}: no suffix that names a format; pass --format parq" in capsys.readouterr().err
     assert main(["evaluate", str(pipe), str(pipe), "-m", "map", "--format", "csv"]) == 2
-    assert f"{pipe}: two inputs cannot both be read from it" in capsys.readouterr().err
+    assert f"{pipe}: two inputs, but it can be read only once" in capsys.readouterr().err
     code, told = evaluate_fed(b"1 Q0 a\n", "evaluate", "-", truth, "-m", "rr", "--format", "trec")
     assert (code, told.count("\n")) == (2, 1)
     assert told.startswith("rankframe: error: <stdin>, line 1: it is not of the form 'user Q0")
     given = ["evaluate", "-", "/dev/stdin", "-m", "rr", "--format", "csv"]
     code, told = evaluate_fed(b"", *given)
     assert (code, told.count("\n")) == (2, 1)
-    assert "/dev/stdin: two inputs cannot both be read from it" in told
+    assert "/dev/stdin: two inputs, but it can be read only once" in told
 
 
 @needs_pipes
@@ -769,25 +784,33 @@ def test_subtopics_are_ids(tmp_path):
         (
             "{head},score\n1,a, \n",
             None,
-            "r.csv, line 2, column 'score': ' ' is not a number (a mis",
+            "r.csv, line 2, column 'score': ' ' is not a number (leave",
         ),
         ("{head},score\n1,a,true\n", None, "r.csv, line 2, column 'score': 'true' is not a number"),
         ('{head},score\n1,a,"1,5"\n', None, "r.csv, line 2, column 'score': '1,5' is not a number"),
         ("{head},rank\r\n1,a,1\r\n\r\n1,b,1st\r\n", None, "r.csv, line 4, column 'rank': '1st' is"),
         ('"user",item,rank,"a\nb"\n1,a,1,"\n\n"\n1,b,x,"\n"\n', None, "r.csv, line 6, column 'ra"),
         ("{head},rank,tied\n1,a,1,two\n", None, "r.csv, line 2, column 'tied': 'two' is not a num"),
-        ("late", None, "r.csv, line 10102, column 'score': 'x\\ny' is not a number (a missing one"),
+        (
+            "late",
+            None,
+            "r.csv, line 10102, column 'score': 'x\\ny' is not a number (leave the field",
+        ),
         (None, "{head},relevance\n1,a,1\n1,b,maybe\n", "t.csv, line 3, column 'relevance': 'mayb"),
         (None, "{head},relevance\n1,a,true\n1,b,maybe\n", "t.csv, line 3, column 'relevance': 'm"),
         (
             None,
             "{head},relevance\n1,a,1\n1,b,true\n",
-            "t.csv, line 3, column 'relevance': 'true' stands in a column that has numbers too",
+            "t.csv, line 3, column 'relevance': 'true' is in a column that also has numbers",
         ),
-        (None, "{head},relevance\n1,a,\n", "truth, column 'relevance': a relevance is a finite nu"),
+        (
+            None,
+            "{head},relevance\n1,a,\n",
+            "truth, column 'relevance': null relevance: use a finite",
+        ),
         ("{head},rank\n1,a,\n", None, "run, column 'rank': it is null in every row"),
-        ("{head},rank\n1,a,1.5\n", None, "run, column 'rank': a rank is an integer ≥ 1. O"),
-        ("{head},score\n1,a,1e999\n", None, "run, column 'score': a score is finite, or null or"),
+        ("{head},rank\n1,a,1.5\n", None, "run, column 'rank': a rank that is not an integer ≥ 1"),
+        ("{head},score\n1,a,1e999\n", None, "run, column 'score': infinite score: use a finite"),
     ],
 )
 def test_what_is_no_number_is_named(tmp_path, capsys, monkeypatch, run, truth, message):

@@ -169,7 +169,7 @@ def test_segments_of_the_truth_need_its_users():
     assert stranger.rank.per_user("rr", truth=truth, by=by)["user"].to_list() == [1, 2, 3, 4, 5] * 2
     for bad, message in [
         (stranger.filter(user=9), "no user of the run is in the truth"),
-        (stranger.with_columns(rank=pl.col("rank") - 1), "a rank is an integer ≥ 1"),
+        (stranger.with_columns(rank=pl.col("rank") - 1), "a rank that is not an integer ≥ 1"),
         (RUN.cast({"user": pl.String}), "it is String in the run and Int64 in the truth"),
         (pl.concat([RUN, RUN]), "duplicate"),
     ]:
@@ -195,7 +195,9 @@ def test_totals():
     assert_frame_equal(got.filter(pl.col("country").is_null()).drop("country"), whole)
     lazy = run.lazy().rank.evaluate("rr", "gmap", "num_hits", truth=truth, by="country", total=True)
     assert_frame_equal(lazy.collect(), got)
-    with pytest.raises(ValueError, match="total=True adds a row to the groups of by="):
+    with pytest.raises(
+        ValueError, match="total=True adds a row of overall means to the groups of by="
+    ):
         run.rank.evaluate("rr", truth=TRUTH, total=True)
     with pytest.raises(TypeError, match="total must be True or False"):
         run.rank.evaluate("rr", truth=truth, by="country", total="yes")
@@ -308,8 +310,8 @@ def test_counts_are_averaged_and_geometric_means_kept():
     geometric = RUN.rank.evaluate("gmap", truth=TRUTH, by="model")["gmap"]
     assert got.filter(metric="gmap")["mean"].to_list() == pytest.approx(geometric.to_list())
     assert got.filter(metric="gmap")["ci_low"].null_count() == 2
-    assert set(got.filter(metric="gmap")["note"]) == {"no interval: this is no arithmetic mean"}
-    with pytest.raises(ValueError, match="'gmap' is a mean over users, not a value of one user"):
+    assert set(got.filter(metric="gmap")["note"]) == {"no interval: not an arithmetic mean"}
+    with pytest.raises(ValueError, match="'gmap' is a mean over users, not a value per user"):
         RUN.rank.compare("gmap", truth=TRUTH)
 
 
@@ -360,7 +362,11 @@ DEGENERATE = {
     "one user": ([1.0], [2.0], "one user"),
     "two users": ([1.0, 2.0], [2.0, 5.0], None),
     "all ties": ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], "no user differs"),
-    "constant": ([0.1, 0.2, 0.3], [0.2, 0.3, 0.4], "every user differs by the same"),
+    "constant": (
+        [0.1, 0.2, 0.3],
+        [0.2, 0.3, 0.4],
+        "every user differs by the same amount",
+    ),
 }
 
 
@@ -427,7 +433,7 @@ def test_few_resamples_are_no_trouble():
         ({"confidence": 95}, "confidence must be a number between 0 and 1, not 95"),
         ({"resamples": 0}, "resamples must be an integer ≥ 1, not 0"),
         ({"seed": -1}, "seed must be an integer ≥ 0, not -1"),
-        ({"by": []}, "compare needs the column that tells the systems apart: name it in by="),
+        ({"by": []}, "compare needs the column that identifies the systems: name it in by="),
         ({"users": "me"}, "users must be one of"),
     ],
 )
@@ -437,7 +443,7 @@ def test_bad_options(options, message):
 
 
 def test_bad_data():
-    with pytest.raises(rf.RankingDataError, match="'model': to compare takes two systems, and the"):
+    with pytest.raises(rf.RankingDataError, match="'model': only one system"):
         compared([1.0, 2.0])
     with pytest.raises(rf.RankingDataError, match="'users': compare makes a column of this name"):
         judged([1.0], [2.0]).rename({"model": "users"}).rank.compare("rr", by="users")
@@ -660,7 +666,7 @@ def test_a_large_value_of_one_user_leaves_the_others_as_they_are():
 def test_values_without_squares_are_told():
     x = pl.col("relevance").max().cast(pl.Float64).alias("x") * 1e150
     for call in (rf.compare, rf.summarize):
-        with pytest.raises(rf.RankingDataError, match="no statistics of values as large"):
+        with pytest.raises(rf.RankingDataError, match="has no finite variance"):
             call(RUN, x.alias("x"), truth=TRUTH.with_columns(relevance=pl.lit(1)), by="model")
 
 

@@ -311,7 +311,7 @@ JUDGED = {**TRUTH, "rank": [1, 1]}
         ),
         (
             {**TRUTH, "subtopic": ["a", None]},
-            "truth, column 'subtopic': the subtopic of a judgment",
+            "truth, column 'subtopic': null subtopic of a judgment",
         ),
         (
             {**TRUTH, "subtopic": [1.0, math.nan]},
@@ -353,7 +353,7 @@ def test_a_role_that_is_not_there_is_told():
     ("make", "message"),
     [
         (lambda: rf.alpha_dcg_at(5, alpha=1.5), "alpha must be a number from 0 to 1, not 1.5"),
-        (lambda: rf.alpha_ndcg_at(alpha=-1), "alpha must be a number from 0, not -1"),
+        (lambda: rf.alpha_ndcg_at(alpha=-1), "alpha must be a number ≥ 0, not -1"),
         (lambda: rf.err_ia_at(alpha=0), "alpha=0.0 needs a cut-off k of at most 1,000,000"),
         (lambda: rf.alpha_dcg_at(2**40, alpha=0), "needs a cut-off k of at most 1,000,000"),
         (lambda: rf.nrbp(p=1), "p must be a number between 0 and 1, not 1.0"),

@@ -124,7 +124,9 @@ def test_a_long_mapping_may_fall_and_be_of_grade_0():
 @pytest.mark.parametrize("gain", ["1:7;2:3", "0:1;1:2;2:3"])
 def test_a_grade_that_a_mapping_does_not_know_is_told(gain):
     for label in (f"ndcg(gain={gain})@2", f"dcg(gain={gain})", f"cg(gain={gain})@1"):
-        with pytest.raises(rf.RankingDataError, match="it is not a finite number. Each grade"):
+        with pytest.raises(
+            rf.RankingDataError, match="it is not a finite number for a user. The grades"
+        ):
             A.rank.evaluate(label, truth=TRUTH)
 
 

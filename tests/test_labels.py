@@ -151,9 +151,9 @@ def test_an_alias_differs_from_its_metric_only_in_its_name(alias, expr):
         ("11pt_avg.2", "eleven_point_precision: levels must be one or more numbers from 0 to 1"),
         ("11pt_avgs", "unknown metric '11pt_avgs'; the nearest are '11pt_avg'"),
         ("f(beta=x)@5", "metric 'f(beta=x)@5': beta cannot be read from 'x'"),
-        ("f(beta=-1)@5", "f_at: beta must be a number from 0, not -1.0"),
+        ("f(beta=-1)@5", "f_at: beta must be a number ≥ 0, not -1.0"),
         ("attainable_recall", "metric 'attainable_recall': attainable_recall_at: missing"),
-        ("gmap", "'gmap' is a mean over users, not a value of one user"),
+        ("gmap", "'gmap' is a mean over users, not a value per user"),
     ],
 )
 def test_a_bad_label_is_told(label, message):
@@ -172,9 +172,9 @@ def test_a_bad_cut_off_is_told_where_the_expression_is_made(k):
     ("make", "message"),
     [
         (lambda: rf.precision_at(3, divide_by="n"), "divide_by must be one of 'k', 'returned'"),
-        (lambda: rf.f_at(3, beta=-0.1), "beta must be a number from 0, not -0.1"),
-        (lambda: rf.f_at(3, beta=float("nan")), "beta must be a number from 0, not nan"),
-        (lambda: rf.f_at(3, beta=float("inf")), "beta must be a number from 0, not inf"),
+        (lambda: rf.f_at(3, beta=-0.1), "beta must be a number ≥ 0, not -0.1"),
+        (lambda: rf.f_at(3, beta=float("nan")), "beta must be a number ≥ 0, not nan"),
+        (lambda: rf.f_at(3, beta=float("inf")), "beta must be a number ≥ 0, not inf"),
         (lambda: rf.attainable_recall_at(None), "k must be an integer ≥ 1, not None"),
         (lambda: rf.ndcg_at(10**9, ideal="perfect"), "k must not be above 1000000, not 1000000000"),
         (lambda: rf.dcg_at(gain={}), "gain must map grades to gains"),
@@ -213,7 +213,7 @@ def test_a_mean_over_users_has_no_per_user_value(label):
     assert parse_metric(label).name == label
     assert judged.rank.evaluate(label).columns == ["users", label]
     for refused in (lambda: judged.rank.per_user(label), lambda: rf.metric(label)):
-        with pytest.raises(ValueError, match="is a mean over users, not a value of one user"):
+        with pytest.raises(ValueError, match="is a mean over users, not a value per user"):
             refused()
 
 
@@ -274,12 +274,12 @@ def test_defaults_may_be_for_metrics_with_a_cut_off():
             {"r_precision@k": {}},
             "defaults of 'r_precision@k': name the metric alone, 'r_precision'",
         ),
-        ({"map@k": {}, "AP@k": {}}, "defaults of 'AP@k': the metric is there twice"),
+        ({"map@k": {}, "AP@k": {}}, "defaults of 'AP@k': duplicate entry for this metric"),
         ({"mapp": {}}, "unknown metric 'mapp'; the nearest are 'map'"),
         ({"ap": {"divide": "hits"}}, "defaults of 'ap': unknown parameter 'divide'"),
         ({"ap": {"k": 3}}, "defaults of 'ap': unknown parameter 'k'"),
         ({"P_10": {}}, "defaults of 'P_10': name the metric alone, 'precision' or 'precision@k'"),
-        ({"ap": {}, "map": {}}, "defaults of 'map': the metric is there twice"),
+        ({"ap": {}, "map": {}}, "defaults of 'map': duplicate entry for this metric"),
     ],
 )
 def test_bad_defaults_are_told(defaults, message):

@@ -159,9 +159,9 @@ def test_pandas():
         ),
         ({"item": [1, 1]}, {}, "run, column 'item': duplicate (user, item)"),
         ({}, {"item": [1, 1]}, "other run, column 'item': duplicate (user, item)"),
-        ({"rank": [0, 1]}, {}, "run, column 'rank': a rank is an integer ≥ 1"),
+        ({"rank": [0, 1]}, {}, "run, column 'rank': a rank that is not an integer ≥ 1"),
         ({}, {"rank": [None, None]}, "other run, column 'rank': it is null in every row"),
-        ({"user": [1, None]}, {}, "run, column 'user': users, items and by columns are never null"),
+        ({"user": [1, None]}, {}, "run, column 'user': null user: drop the row"),
         ({"user": [5, 5]}, {}, "run, column 'user': no user of the run is in the other run, which"),
     ],
 )

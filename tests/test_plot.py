@@ -281,7 +281,7 @@ def test_of_many_segments_those_with_most_users_are_drawn():
     run = pl.DataFrame([user]).with_columns(item=1, rank=1)
     chart = run.rank.plot.heatmap("rr", truth=truth, by="city")
     assert chart.title.subtitle == [
-        "40 of 50 segments, those with most users: up to 2 users in each"
+        "40 of 50 segments, those with the most users: up to 2 users in each"
     ]
     assert chart.data["segment"].n_unique() == 40
     assert {str(city) for city in range(10)} <= set(chart.data["segment"])
@@ -378,11 +378,11 @@ WRONG = {
         "interval must be",
     ),
     "bins": (lambda: PLOT.users("rr", bins=0, truth=TRUTH), ValueError, "bins must be"),
-    "a mean": (lambda: PLOT.users("gmap", truth=TRUTH), ValueError, "not a value of one user"),
+    "a mean": (lambda: PLOT.users("gmap", truth=TRUTH), ValueError, "not a value per user"),
     "no number": (
         lambda: PLOT.users(pl.col("item").cast(pl.String).first().alias("x"), truth=TRUTH),
         ValueError,
-        "metric 'x' is String for each user; a chart is made of numbers",
+        "metric 'x' is String for each user; charts need numbers",
     ),
     "no value": (
         lambda: PLOT.users("rr", truth=TRUTH, relevant_at=9),
@@ -392,7 +392,7 @@ WRONG = {
     "one system": (
         lambda: RUN.filter(model="a").rank.plot.compare("rr", truth=TRUTH),
         rf.RankingDataError,
-        "to compare takes two systems",
+        "a comparison needs two",
     ),
     "no such baseline": (
         lambda: PLOT.change(10, truth=TRUTH, baseline="z"),
@@ -409,7 +409,7 @@ WRONG = {
     "too many points": (
         lambda: PLOT.at_k("rr", ks=range(1, 1400), truth=TRUTH),
         ValueError,
-        "a chart of 4,197 points cannot be read; ask for fewer cut-offs",
+        "4,197 points are too many for one chart; ask for fewer cut-offs",
     ),
     "no frame": (lambda: rf.plot.at_k([1], "rr"), TypeError, "must be a polars DataFrame"),
 }
@@ -428,7 +428,7 @@ def test_more_systems_than_a_chart_tells_apart_are_refused():
         [RUN.filter(model="a").with_columns(model=pl.lit(f"m{n:02}")) for n in range(25)]
     )
     with pytest.raises(
-        ValueError, match="column 'model' has 25 systems, and a chart tells 24 apart"
+        ValueError, match="column 'model' has 25 systems, but a chart has only 24 different lines"
     ):
         many.rank.plot.at_k("rr", ks=[1], truth=TRUTH)
     chart = many.filter(pl.col("model") != "m24").rank.plot.at_k("rr", ks=[1], truth=TRUTH)

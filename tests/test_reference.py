@@ -26,7 +26,7 @@ def test_the_command_prints_the_page(capsys):
 
 def test_the_command_prints_the_page_of_all_only(capsys):
     assert main(["metrics", "ndcg", "--markdown"]) == 2
-    assert "leave out the name" in capsys.readouterr().err
+    assert "omit the name" in capsys.readouterr().err
 
 
 def test_every_link_has_its_heading_and_every_metric_its_section():

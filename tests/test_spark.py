@@ -684,7 +684,7 @@ def test_ids_of_two_types_do_not_meet(rs, a, bring):
 
 
 def test_frames_and_partitions_that_do_not_fit(rs, a, truth):
-    with pytest.raises(TypeError, match="takes a DataFrame of Spark, not polars DataFrame"):
+    with pytest.raises(TypeError, match="takes a Spark DataFrame, not polars DataFrame"):
         rs.evaluate(A, "map", truth=TRUTH)
     with pytest.raises(TypeError, match="the truth must be a Spark DataFrame, a polars DataFrame"):
         rs.evaluate(a, "map", truth=[1])
@@ -702,7 +702,8 @@ def test_frames_and_partitions_that_do_not_fit(rs, a, truth):
 def test_types_that_python_is_not_given(rs, a, truth):
     odd = a.selectExpr("*", "INTERVAL '1' YEAR AS age")
     error = told(rs.judge, odd, truth)
-    assert str(error) == "column 'age': Spark hands no interval year to Python: cast it or drop it"
+    message = "Spark cannot transfer type interval year to Python; cast or drop the column"
+    assert str(error) == f"column 'age': {message}"
     assert_same(take(rs.evaluate(odd, "map", truth=truth)), rf.evaluate(A, "map", truth=TRUTH))
 
 

@@ -311,12 +311,15 @@ def test_from_lists():
     ("table", "message"),
     [
         ({"uid": [1], "item": [[1]]}, "frame of lists: no column 'user' for user"),
-        ({"user": [1], "item": [1]}, "frame of lists, column 'item': Int64 is no list of items"),
-        ({"user": [1], "item": [[1]], "rank": [1]}, "frame of lists, column 'rank': the rank is"),
+        ({"user": [1], "item": [1]}, "frame of lists, column 'item': Int64 is not a list of items"),
+        (
+            {"user": [1], "item": [[1]], "rank": [1]},
+            "frame of lists, column 'rank': from_lists makes the rank",
+        ),
         (
             {"user": [1, 2], "item": [[1], [1, 2]], "score": [[0.1], [0.2]]},
-            "frame of lists, column 'score': there must be as many scores as items. "
-            "Offending row: user=2",
+            "frame of lists, column 'score': scores and items differ in number: give each item "
+            "one score. Offending row: user=2",
         ),
     ],
 )
@@ -329,7 +332,7 @@ def test_bad_lists_are_told(table, message):
 
 def test_an_empty_list_is_named_and_its_cure_counts_the_user():
     lists = pl.DataFrame({"user": [1, 2, 3], "item": [["a", "b"], [], None]})
-    message = "frame of lists, column 'item': a list is empty or null, and a long run has no row"
+    message = "frame of lists, column 'item': empty or null list: a long run has no row"
     for rows, user in ((lists, 2), (lists[[0, 2]], 3)):
         for frame in (rows, rows.lazy(), rows.to_pandas()):
             with pytest.raises(rf.RankingDataError) as error:

@@ -184,7 +184,7 @@ def test_renamed_and_own_expressions():
     for bad in (rf.precision_at(1) * 2, pl.col("rank").min(), pl.col("hits").max()):
         with pytest.raises(ValueError, match="'(rank|hits)', which an item in a block of ties"):
             TIED.rank.per_user(bad.alias("own"), truth=TRUTH)
-    with pytest.raises(rf.RankingDataError, match="no ranks to compose metrics on"):
+    with pytest.raises(rf.RankingDataError, match="no single rank to compose metrics on"):
         TIED.rank.judge(TRUTH).rank.relevant()
 
 
@@ -201,12 +201,12 @@ def test_a_cut_through_a_block_refuses():
 @pytest.mark.parametrize(
     ("columns", "text"),
     [
-        ({"tied": [2, 2, 2, 1]}, "no more items share a rank than 'tied' says"),
+        ({"tied": [2, 2, 2, 1]}, "a block of ties with more items than its size"),
         ({"tied": [3, 3, 4, 1]}, "all of them say the same"),
-        ({"tied": [4, 4, 4, 1]}, "a block of ties ends before the next rank"),
-        ({"tied": [3, 3, 3, None]}, "the size of its block of ties is an integer ≥ 1"),
-        ({"tied": [3, 3, 3, 0]}, "the size of its block of ties is an integer ≥ 1"),
-        ({"tied": [3, 3, 3, 1.5]}, "the size of its block of ties is an integer ≥ 1"),
+        ({"tied": [4, 4, 4, 1]}, "a rank inside the block of ties above it"),
+        ({"tied": [3, 3, 3, None]}, "a block of ties whose size is not an integer ≥ 1"),
+        ({"tied": [3, 3, 3, 0]}, "a block of ties whose size is not an integer ≥ 1"),
+        ({"tied": [3, 3, 3, 1.5]}, "a block of ties whose size is not an integer ≥ 1"),
         ({"tied": ["3", "3", "3", "1"]}, "String cannot be the size of a block of ties"),
     ],
 )

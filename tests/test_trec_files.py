@@ -644,25 +644,25 @@ def test_blocks_of_ties_stay_ties(tmp_path):
     [
         (
             {"user": "a b"},
-            "run, column 'user': users of a TREC file are words without white space, ",
+            "run, column 'user': user that is empty or has white space, ",
         ),
-        ({"user": "#a"}, "and begin with no #"),
+        ({"user": "#a"}, "or begins with #"),
         ({"user": ""}, "Offending row: user='', item='x'"),
-        ({"user": None}, "users, items and by columns are never null"),
+        ({"user": None}, "null user: drop the row"),
         (
             {"item": "a\tb"},
-            "run, column 'item': items of a TREC file are words without white space.",
+            "run, column 'item': item that is empty or has white space: rename it",
         ),
         ({"item": "a\n"}, "Offending row: user='u', item='a\\n'"),
         ({"item": b"\xff"}, "run, column 'item': TREC files hold text, so cast it to pl.String"),
-        ({"score": float("inf")}, "run, column 'score': a score is finite"),
+        ({"score": float("inf")}, "run, column 'score': infinite score"),
         ({"score": None}, "run, column 'score': it is null in every row"),
         ({"score": "high"}, "run, column 'score': String cannot be a score"),
-        ({"score": 1.0, "rank": 2}, "run, column 'rank': TREC files are ranked by score (ties by"),
+        ({"score": 1.0, "rank": 2}, "run, column 'rank': a rank that differs from the one that"),
         ({"score": None, "rank": 1}, "item='x', score=null, rank=1, made=null"),
         ({"score": "high", "rank": 1}, "run, column 'score': String cannot be a score"),
-        ({"rank": 0}, "run, column 'rank': a rank is an integer ≥ 1"),
-        ({"score": 1.0, "relevance": 1}, "a run has no relevance"),
+        ({"rank": 0}, "run, column 'rank': a rank that is not an integer ≥ 1"),
+        ({"score": 1.0, "relevance": 1}, "run, column 'relevance': a relevance in a run"),
     ],
 )
 def test_runs_that_no_file_can_hold(tmp_path, change, message):
@@ -693,7 +693,8 @@ def test_rows_and_order_that_no_file_can_hold(tmp_path):
     for relevance in (0.5, 2.0**63, 1e300):
         truth = gap.select("user", "item", relevance=pl.lit(relevance))
         with pytest.raises(
-            rf.RankingDataError, match="column 'relevance': a TREC file holds whole"
+            rf.RankingDataError,
+            match="column 'relevance': a relevance that is not a 64-bit integer",
         ):
             written(tmp_path, truth, trec.write_qrels)
     assert not list(tmp_path.iterdir())
@@ -707,7 +708,8 @@ def test_subtopics_come_back(tmp_path):
     back = trec.read_qrels(tmp_path / "a.qrels", subtopics=True)
     assert back.select(truth.columns).rows() == truth.rows()
     with pytest.raises(
-        rf.RankingDataError, match="column 'subtopic': subtopics of a TREC file are"
+        rf.RankingDataError,
+        match="column 'subtopic': subtopic that is empty or has white space: rename",
     ):
         trec.write_qrels(truth[:1].with_columns(subtopic=pl.lit("a b")), tmp_path / "b.qrels")
 
@@ -721,7 +723,9 @@ def test_subtopics_come_back(tmp_path):
 )
 def test_scores_that_floats_cannot_tell_apart(scores, tmp_path):
     run = pl.DataFrame({"user": ["1", "1"], "item": ["b", "a"], "score": scores})
-    with pytest.raises(rf.RankingDataError, match="64-bit floats, which cannot tell these scores"):
+    with pytest.raises(
+        rf.RankingDataError, match="different scores that are equal as 64-bit floats"
+    ):
         trec.write_run(run, tmp_path / "a.run")
     trec.write_run(run.with_columns(item=pl.Series(["a", "b"])), tmp_path / "a.run")
 

@@ -1,10 +1,10 @@
-"""The rules of the tables: read when a call is made, kept when its plan runs.
+"""The rules of the tables: some are checked at the call, the others when its plan runs.
 
-``read_run``, ``read_truth`` and ``read_judged`` check roles and types, at once. The rest needs the
-data: cheap flags ride along with every plan (``guarded``), and a flag that is up only says that
-something may be wrong. What is said then comes from one place, ``raise_first_broken``, which
-reads every row of both tables: so eager and lazy calls, polars and pandas, and ``check`` itself
-speak with one voice.
+``read_run``, ``read_truth`` and ``read_judged`` check roles and types at the call. Other rules need
+the data: each plan also computes cheap flags (``guarded``). A raised flag only means that a rule
+may be broken. One function, ``raise_first_broken``, then reads every row of both tables, finds out
+and writes the message. So eager and lazy calls, polars and pandas, and ``check`` itself raise the
+same errors.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from rankframe.errors import RankingDataError
 
 
 class Totals(NamedTuple):
-    """What a part of the tables, some users with all their rows, must know of the totals."""
+    """Facts about all users that a part of the tables, some users with all their rows, needs."""
 
     top_grade: float | None
     groups: pl.DataFrame | None  # the groups of ``by`` that the truth lacks
 
 
 class Table(NamedTuple):
-    """A table of the caller's and the names of the columns that play a role in it."""
+    """A table from the caller and the names of the columns that play a role in it."""
 
     name: str
     frame: pl.LazyFrame
@@ -41,25 +41,24 @@ class Table(NamedTuple):
     rank: str | None
     score: str | None
     relevance: str | None
-    truth_groups: Sequence[
-        str
-    ] = ()  # columns of by that the truth alone has, joined to the run by user
+    # columns of by that only the truth has; they are joined to the run by user
+    truth_groups: Sequence[str] = ()
     subtopic: str | None = None
-    totals: Totals | None = None  # of a part, which does not keep the rules on whole tables
+    totals: Totals | None = None  # set for a part, which need not keep the rules on whole tables
 
     @property
     def keys(self) -> list[str]:
-        """What makes a list: the groups and the user."""
+        """The columns that identify a list: the groups and the user."""
         return [*self.by, self.user]
 
     @property
     def tied(self) -> bool:
-        """Whether equal scores stand as blocks: rank is the first position, ``tied`` the size."""
+        """Whether equal scores form blocks: rank is the first position, ``tied`` the size."""
         return self.rank is not None and "tied" in self.schema
 
     @property
     def row(self) -> list[str]:
-        """What makes a row: the list and the item, and of a judgment the subtopic."""
+        """The columns that identify a row: the list, the item and, of a judgment, the subtopic."""
         return [*self.keys, self.item, *([] if self.subtopic is None else [self.subtopic])]
 
 
@@ -72,7 +71,7 @@ def check(
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
-    Check every rule on every row of both tables, and give the frame back.
+    Check every rule on every row of both tables, and return the frame.
 
     Parameters
     ----------
@@ -84,12 +83,12 @@ def check(
         Columns that split the run into separate lists.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, where they are not called so.
+        play these roles, if they have other names.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        The frame itself; of a LazyFrame, one that makes the check when it is collected.
+        The frame itself; for a LazyFrame, one that runs the check when it is collected.
 
     Raises
     ------
@@ -100,8 +99,8 @@ def check(
     Notes
     -----
     Every call checks types, ranks, scores, relevances and null ids on every row, and duplicates
-    and shared ranks on the relevant rows, or on all rows where the metric counts rows or judgments
-    (duplicates also where ranks come from scores). Otherwise only ``check`` sees a duplicate among
+    and shared ranks on the relevant rows, or on all rows if the metric counts rows or judgments
+    (duplicates also if ranks come from scores). Otherwise only ``check`` detects a duplicate among
     irrelevant items, an irrelevant item that shares its rank, and that run and truth have no item
     in common.
 
@@ -142,9 +141,9 @@ def read_tables(
     reads: Collection[str] | None = None,
     run_alone: bool = False,
 ) -> list[Table]:
-    """Read ``[judged table]``, ``[run, truth]``, or where ``run_alone`` will do, ``[run]``.
+    """Read ``[judged table]``, ``[run, truth]``, or with ``run_alone`` perhaps ``[run]``.
 
-    ``reads`` names what metrics read; None means that every column comes out.
+    ``reads`` names the columns that metrics read; None means that every column is returned.
     """
     if truth is None and run_alone and not _has_relevance(frame, columns):
         return _unreserved([read_run(frame, by, columns)], reads)
@@ -165,7 +164,7 @@ def read_tables(
 
 
 def read_runs(run: Frame, other: Frame, by: str | Sequence[str], columns: Columns) -> list[Table]:
-    """Read two runs; of the other, ``by`` need not be there."""
+    """Read two runs; the other one need not have the columns ``by``."""
     return [
         read_run(run, by, columns, beside=other),
         read_run(other, by, columns, kind="other run", beside=run),
@@ -187,8 +186,8 @@ def read_run(
     relevance = columns.get("relevance", "relevance")
     if relevance in table.schema:
         msg = (
-            f"{kind}, column {relevance!r}: a run has no relevance; "
-            "a judged table is evaluated without truth="
+            f"{kind}, column {relevance!r}: a relevance in a run: drop the column, "
+            "or pass a judged table without truth="
         )
         raise RankingDataError(msg)
     return _typed(table._replace(rank=rank, score=score))
@@ -216,48 +215,53 @@ def read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
     rank, score = _rank_or_score(table, columns)
     if table.subtopic is not None and rank is None:
         msg = (
-            f"judged table, column {table.subtopic!r}: an item has a row for each subtopic here, "
-            "so ranks cannot be made from scores: call with_rank before judge"
+            f"judged table, column {table.subtopic!r}: an item has one row per subtopic, so ranks "
+            "cannot be made from scores: call with_rank before judge"
         )
         raise RankingDataError(msg)
     return _typed(table._replace(rank=rank, score=score, relevance=relevance))
 
 
 def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
-    """Read a run whose rank is to be made from its score."""
+    """Read a run whose rank will be made from its score."""
     table = _opened("run", frame, by, columns)
     _raise_if_missing(table, ["score"], columns)
     score = columns.get("score", "score")
     made = columns.get("rank", "rank")
     for name in (made, "tied"):
         if name in (*table.keys, table.item, score):
-            msg = f"run, column {name!r}: with_rank makes this column, so it can play no other role"
+            msg = (
+                f"run, column {name!r}: with_rank makes this column, so it cannot play another "
+                "role: rename it"
+            )
             raise RankingDataError(msg)
     return _typed(table._replace(score=score), allow=("rank", "relevance", "tied", made))
 
 
 def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
-    """Give the type on which each key column of both tables meets, or raise."""
+    """Return the common type of each key column that both tables have, or raise."""
     types: dict[str, pl.DataType] = {}
     for name in [name for name in [*right.keys, right.item] if name in left.schema]:
-        one, other = left.schema[name], right.schema[name]
-        if pl.Null in (one, other):  # no value at all, as in an empty frame: not a mismatch
-            types[name] = other if one == pl.Null else one
+        in_left, in_right = left.schema[name], right.schema[name]
+        if pl.Null in (in_left, in_right):  # a column without a value, as in an empty frame, fits
+            types[name] = in_right if in_left == pl.Null else in_left
             continue
-        if one != other and not (one.is_integer() and other.is_integer()):
+        integers = [dtype.is_integer() for dtype in (in_left, in_right)]
+        if in_left != in_right and not all(integers):
             msg = (
-                f"column {name!r}: it is {one} in the {left.name} and {other} in the {right.name}; "
-                "ids must be of one type on both sides (any integers, else the same type): cast one"
+                f"column {name!r}: it is {in_left} in the {left.name} and {in_right} in the "
+                f"{right.name}: cast one; ids must have the same type in both tables, or any two "
+                "integer types"
             )
-            if (one.is_integer() and other.is_float()) or (one.is_float() and other.is_integer()):
+            if any(integers) and (in_left.is_float() or in_right.is_float()):
                 msg += " (pandas turns integers into floats where one is missing)"
             raise RankingDataError(msg)
-        types[name] = one if one == other else _common_integer(one, other)
+        types[name] = in_left if in_left == in_right else _common_integer(in_left, in_right)
     return types
 
 
 def _opened(kind: str, frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
-    """Open a table with the keys that every table has, there or not."""
+    """Open a table, and name its user, item and groups; they are not checked yet."""
     check_columns(columns)
     lazy = to_lazy(frame, kind)
     schema = lazy.collect_schema()
@@ -269,13 +273,13 @@ def _opened(kind: str, frame: Frame, by: str | Sequence[str], columns: Columns) 
 
 
 def _subtopic(table: Table, columns: Columns) -> str | None:
-    """Name the column of subtopics, if there is one."""
+    """Return the name of the column of subtopics, if there is one."""
     name = columns.get("subtopic", "subtopic")
     return name if name in table.schema else None
 
 
 def _placing_role(table: Table, columns: Columns) -> str:
-    """Name the role, rank or score, that places the items of this table."""
+    """Return the role, rank or score, that orders the items of this table."""
     if "rank" in columns or columns.get("rank", "rank") in table.schema:
         return "rank"
     if "score" in columns or columns.get("score", "score") in table.schema:
@@ -284,14 +288,14 @@ def _placing_role(table: Table, columns: Columns) -> str:
 
 
 def _rank_or_score(table: Table, columns: Columns) -> tuple[str | None, str | None]:
-    """Name the rank, or else the score to make it from."""
+    """Return the name of the rank, or else of the score from which it will be made."""
     rank, score = columns.get("rank", "rank"), columns.get("score", "score")
     if _placing_role(table, columns) == "score":
         return None, score
     if "score" in columns:
         msg = (
-            f"{table.name}, column {rank!r}: where there is a rank it counts, so score= has no "
-            "use; drop the rank, or call with_rank to make it from the score"
+            f"{table.name}, column {rank!r}: a rank beside score=: drop the rank, or call "
+            "with_rank to make it from the score"
         )
         raise RankingDataError(msg)
     return rank, None
@@ -300,9 +304,9 @@ def _rank_or_score(table: Table, columns: Columns) -> tuple[str | None, str | No
 def _raise_if_missing(
     table: Table, roles: Sequence[str], columns: Columns, *, beside: Frame | None = None
 ) -> None:
-    """Raise if columns that play a role are missing, all of them at once.
+    """Raise if columns that play a role are missing; one error names all of them.
 
-    What the table ``beside`` this one has under the name must be called alike in both.
+    A column that the table ``beside`` this one has must have the same name in both.
     """
     given = cast("Mapping[str, str]", columns)
     wanted = [(role, given.get(role, role)) for role in ("user", "item", *roles)]
@@ -314,56 +318,62 @@ def _raise_if_missing(
     has = ", ".join(repr(column) for column in table.schema.names())
     absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
     msg = f"{table.name}: no column {absent}; it has {has}"
-    named = [role for role, name in missing if role != "by" and name not in others]
-    if named:
-        which = "which it is" if len(named) == 1 else "which they are"
-        msg += f"; say {which} with {', '.join(f'{role}=' for role in named)}"
-    if "rank" in named and "rank" not in columns:
+    unknown = [role for role, name in missing if role != "by" and name not in others]
+    if unknown:
+        them = "it" if len(unknown) == 1 else "them"
+        msg += f"; name {them} with {', '.join(f'{role}=' for role in unknown)}"
+    if "rank" in unknown and "rank" not in columns:
         msg += ", or name a score with score=, or call with_rank"
-    if "relevance" in named and table.name == "judged table":
+    if "relevance" in unknown and table.name == "judged table":
         msg += "; a run needs its truth: pass truth=, or call judge(run, truth)"
     if shared := [name for role, name in missing if role in ("user", "item") and name in others]:
-        names, it = " and ".join(map(repr, shared)), "it" if len(shared) == 1 else "them"
+        names = " and ".join(map(repr, shared))
         other = {"run": "truth"}.get(table.name, "run")
-        msg += f"; the {other} has {names}, and both tables must call {it} so: rename one"
+        msg += f"; the {other} has {names}, and names must be the same in both tables: rename one"
     raise RankingDataError(msg)
 
 
 def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
-    """Check that no column plays two roles, none is called like the vocabulary, types fit."""
+    """Check that no column plays two roles or has a reserved name, and that types fit."""
     keys = table.row
     others = [name for name in (table.rank, table.score, table.relevance) if name is not None]
     for name in [*keys, *others]:
         if [*keys, *others].count(name) > 1:
-            msg = f"{table.name}, column {name!r}: it plays two roles"
+            msg = (
+                f"{table.name}, column {name!r}: it has two roles: name a different column for one "
+                "of them"
+            )
             raise RankingDataError(msg)
         if name == "*" or (name.startswith("^") and name.endswith("$")):
             msg = f"{table.name}, column {name!r}: polars reads this name as a pattern: rename it"
             raise RankingDataError(msg)
     if inner := [name for name in table.schema if name.startswith(INNER)]:
         msg = (
-            f"{table.name}, column {inner[0]!r}: names that begin with {INNER!r} are those of "
-            "columns that come and go inside: rename or drop the column"
+            f"{table.name}, column {inner[0]!r}: names that begin with {INNER!r} are reserved for "
+            "internal columns: rename or drop the column"
         )
         raise RankingDataError(msg)
     own = {"rank": table.rank, "relevance": table.relevance, "subtopic": table.subtopic}
     own["tied"] = "tied" if table.tied else None
     for name in table.schema.names():
-        mine = own.get(name) == name or name in allow
-        if name in COLUMNS and not (mine or COLUMNS[name].registered):
+        allowed = own.get(name) == name or name in allow
+        if name in COLUMNS and not (allowed or COLUMNS[name].registered):
             raise _reserved(table, name)
     for name in keys:
         if table.schema[name].is_nested() or table.schema[name].is_object():
-            raise RankingDataError(_wrong_type(table, name, "an id or group: a plain value"))
+            raise _wrong_type(table, name, "an id or group: use text or integers")
     if table.tied and not table.schema["tied"].is_numeric():
-        raise RankingDataError(_wrong_type(table, "tied", "the size of a block of ties"))
+        raise _wrong_type(table, "tied", "the size of a block of ties: cast it to integers")
     for name in others:
         dtype = table.schema[name]
         boolean = name == table.relevance and dtype == pl.Boolean
         if not (dtype.is_numeric() or dtype == pl.Null or boolean):
-            wanted = {table.rank: "a rank: an integer ≥ 1", table.score: "a score: a number"}
-            relevance = "a relevance: a finite number or a boolean"
-            raise RankingDataError(_wrong_type(table, name, wanted.get(name, relevance)))
+            roles = {
+                table.rank: "a rank: cast it to integers",
+                table.score: "a score: cast it to numbers",
+            }
+            relevance = "a relevance: cast it to numbers or booleans"
+            raise _wrong_type(table, name, roles.get(name, relevance))
     return table
 
 
@@ -374,7 +384,7 @@ def _has_relevance(frame: Frame, columns: Columns) -> bool:
 
 
 def _unreserved(tables: list[Table], reads: Collection[str] | None) -> list[Table]:
-    """Check that no column is called like a registered one that a metric reads."""
+    """Check that no column has the name of a registered one that a metric reads."""
     for name in sorted({name.partition("(")[0] for name in reads or ()}):
         if name in COLUMNS and COLUMNS[name].registered:
             for table in tables:
@@ -390,22 +400,21 @@ def _reserved(table: Table, name: str) -> RankingDataError:
     )
 
 
-def _wrong_type(table: Table, name: str, wanted: str) -> str:
-    return f"{table.name}, column {name!r}: {table.schema[name]} cannot be {wanted}"
+def _wrong_type(table: Table, name: str, role: str) -> RankingDataError:
+    return RankingDataError(f"{table.name}, column {name!r}: {table.schema[name]} cannot be {role}")
 
 
-def _common_integer(one: pl.DataType, other: pl.DataType) -> pl.DataType:
-    wide = {pl.UInt64(), pl.Int128(), pl.UInt128()} & {one, other}
+def _common_integer(left: pl.DataType, right: pl.DataType) -> pl.DataType:
+    wide = {pl.UInt64(), pl.Int128(), pl.UInt128()} & {left, right}
     if not wide:
         return pl.Int64()
-    unsigned = one.is_unsigned_integer() and other.is_unsigned_integer()
-    if unsigned:
+    if left.is_unsigned_integer() and right.is_unsigned_integer():
         return pl.UInt128() if pl.UInt128() in wide else pl.UInt64()
     return pl.Int128()
 
 
 def _without_shared(run: Table, truth: Table, reads: Collection[str] | None) -> tuple[Table, Table]:
-    """Drop the columns that both tables have and no metric reads; raise if one does."""
+    """Drop the columns that both tables have; raise if a metric reads one of them."""
     same_types(run, truth)
     roles = (*truth.keys, truth.item, truth.relevance, truth.subtopic)
     shared = [name for name in truth.schema if name in run.schema and name not in roles]
@@ -416,8 +425,8 @@ def _without_shared(run: Table, truth: Table, reads: Collection[str] | None) -> 
                 "name it in by=, or rename or drop one"
             )
             raise RankingDataError(msg)
-    spare = [name for name in shared if name not in (run.rank, run.score)]
-    return _without(run, spare), _without(truth, shared)
+    of_run = [name for name in shared if name not in (run.rank, run.score)]
+    return _without(run, of_run), _without(truth, shared)
 
 
 def _without(table: Table, names: Sequence[str]) -> Table:
@@ -428,14 +437,14 @@ def _without(table: Table, names: Sequence[str]) -> Table:
 def _with_truth_groups(
     run: Table, truth: Table, by: list[str], truth_groups: Sequence[str]
 ) -> Table:
-    """Put the lists of each user into the groups in which the truth has the user.
+    """Add to each list of the run the groups that the truth has for its user.
 
-    A user that the truth does not know is in none: null.
+    They are null for a user who is not in the truth.
     """
     types = [pl.col(name).cast(dtype) for name, dtype in same_types(run, truth).items()]
     shared = [name for name in truth.keys if name not in truth_groups]
     users = truth.frame.select(*truth.keys).with_columns(
-        one for one in types if one.meta.output_name() in shared
+        column for column in types if column.meta.output_name() in shared
     )
     frame = run.frame.with_columns(types).join(
         users.unique(), on=shared, how="left", build_side="force_right"
@@ -449,7 +458,7 @@ def _with_truth_groups(
 
 
 class _Rule(NamedTuple):
-    """``broken`` is true on the rows that break the rule."""
+    """A rule: ``text`` is what errors say, ``broken`` is true on the rows that break it."""
 
     column: str
     text: str
@@ -462,49 +471,48 @@ def as_rank(name: str) -> pl.Expr:
 
 
 def _row_rules(table: Table) -> Iterator[_Rule]:
-    """Rules that a row breaks by itself: always on, over every row."""
+    """Rules that a row breaks by itself: every call checks them on every row."""
     for name in [*table.keys, table.item]:
-        if name in table.truth_groups:
-            continue
-        null = pl.col(name).is_null()
-        broken = null | pl.col(name).is_nan() if table.schema[name].is_float() else null
-        text = "users, items and by columns are never null"
-        if table.name == "judged table" and name in table.by:
-            text += "; judge with the same by="
-        yield _Rule(name, text, broken)
+        if name not in table.truth_groups:
+            role = {table.user: "user", table.item: "item"}.get(name, "group")
+            judge = role == "group" and table.name == "judged table"
+            cure = f"{'judge with the same by=, ' * judge}drop the row, or fill in the {role}"
+            for missing, broken in _missing(table, name):
+                yield _Rule(name, f"{missing} {role}: {cure}", broken)
     if table.rank is not None:
         given, rank = pl.col(table.rank), as_rank(table.rank)
         broken = given.is_not_null() & (rank.is_null() | (rank != given) | (rank < 1))
-        yield _Rule(table.rank, "a rank is an integer ≥ 1", broken)
+        text = "a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours start at 0"
+        yield _Rule(table.rank, text, broken)
     if table.tied:
         given, size = pl.col("tied"), as_rank("tied")
         broken = size.is_null() | (size != given) | (size < 1)
-        text = "beside a rank, the size of its block of ties is an integer ≥ 1"
+        text = f"a block of ties whose size is not an integer ≥ 1: {_CURE_OF_BLOCKS}"
         yield _Rule("tied", text, pl.col(table.rank or "").is_not_null() & broken)
     if table.score is not None and table.schema[table.score].is_float():
-        text = "a score is finite, or null or NaN where nothing was retrieved"
+        text = "infinite score: use a finite one, or null if the item was not retrieved"
         yield _Rule(table.score, text, pl.col(table.score).is_infinite())
     if table.relevance is not None:
         relevance = pl.col(table.relevance)
-        text = "a relevance is a finite number or a boolean"
+        instead = "drop the row" if table.name == "truth" else "null"
+        cure = f"use a finite grade, or {instead} if the item is unjudged"
         if table.schema[table.relevance].is_float():
+            text = f"NaN or infinite relevance: {cure}"
             yield _Rule(table.relevance, text, ~relevance.is_finite())
         if table.name == "truth":
-            yield _Rule(table.relevance, text, relevance.is_null())
+            yield _Rule(table.relevance, f"null relevance: {cure}", relevance.is_null())
         elif table.rank is not None:
-            text = "a row has a rank or a relevance, or both"
+            text = "neither rank nor relevance: drop the row, or fill in one of the two"
             yield _Rule(table.relevance, text, relevance.is_null() & pl.col(table.rank).is_null())
     if table.subtopic is not None:
         judged = True if table.relevance is None else pl.col(table.relevance).is_not_null()
-        text = "the subtopic of a judgment is never null"
-        null = pl.col(table.subtopic).is_null()
-        if table.schema[table.subtopic].is_float():
-            null |= pl.col(table.subtopic).is_nan()
-        yield _Rule(table.subtopic, text, null & judged)
+        for missing, broken in _missing(table, table.subtopic):
+            text = f"{missing} subtopic of a judgment: drop the row, or fill in the subtopic"
+            yield _Rule(table.subtopic, text, broken & judged)
 
 
 def _table_rules(table: Table) -> Iterator[_Rule]:
-    """Rules that a row breaks beside another one: over every row in ``check`` only."""
+    """Rules that a row breaks together with others: only ``check`` checks them on every row."""
     one_row = table.row
     text = f"duplicate ({', '.join(one_row)}): {_cure_of_duplicates(table)}"
     yield _Rule(table.item, text, pl.struct(one_row).is_duplicated())
@@ -514,8 +522,9 @@ def _table_rules(table: Table) -> Iterator[_Rule]:
     if not table.tied:
         shared = pl.struct([*table.keys, table.rank]).is_duplicated()
         if table.subtopic is not None:
-            apart = pl.col(table.rank).n_unique().over([*table.keys, table.item]) > 1
-            yield _Rule(table.rank, "an item has one rank, whatever its subtopics", apart)
+            several = pl.col(table.rank).n_unique().over([*table.keys, table.item]) > 1
+            text = "several ranks of one item: give the rows of all its subtopics the same rank"
+            yield _Rule(table.rank, text, several)
             shared = pl.col(table.item).n_unique().over([*table.keys, table.rank]) > 1
         text = "make ranks without ties, as rank('ordinal') does"
         text = f"two items of one user have the same rank: {'' if table.by else _OF_SEVERAL}{text}"
@@ -523,15 +532,24 @@ def _table_rules(table: Table) -> Iterator[_Rule]:
         return
     rank, tied, block = as_rank(table.rank), as_rank("tied"), [*table.keys, table.rank]
     sizes = (pl.col(table.item).n_unique() > tied) | (tied.min() != tied.max())
-    text = "no more items share a rank than 'tied' says, and all of them say the same"
+    text = f"a block of ties with more items than its size, or of several sizes: {_CURE_OF_BLOCKS}"
     yield _Rule("tied", text, placed & sizes.over(block))
     end = (rank + tied).shift(1).over(table.keys, order_by=table.rank, nulls_last=True)
     before = rank.shift(1).over(table.keys, order_by=table.rank, nulls_last=True)
-    text = "a block of ties ends before the next rank"
+    text = f"a rank inside the block of ties above it: {_CURE_OF_BLOCKS}"
     yield _Rule(table.rank, text, placed & (rank != before) & (rank < end))
 
 
 _OF_SEVERAL = "of several models, folds or days, name the column in by=; else "
+_CURE_OF_BLOCKS = "make rank and 'tied' with with_rank(ties='expected')"
+
+
+def _missing(table: Table, name: str) -> list[tuple[str, pl.Expr]]:
+    """Return how a value can be missing, and on which rows it is."""
+    kinds = [("null", pl.col(name).is_null())]
+    if table.schema[name].is_float():
+        kinds.append(("NaN", pl.col(name).is_nan()))
+    return kinds
 
 
 def _cure_of_duplicates(table: Table) -> str:
@@ -552,7 +570,7 @@ def _cure_of_duplicates(table: Table) -> str:
 
 
 def raise_first_broken(tables: Sequence[Table]) -> None:
-    """Read every row of the tables, and raise the first rule that is broken."""
+    """Read every row of the tables, and raise for the first rule that is broken."""
     for table in tables:
         if table.totals is None:
             raise_if_empty(table)
@@ -568,7 +586,7 @@ def raise_first_broken(tables: Sequence[Table]) -> None:
 
 
 def proves_global_rules(tables: Sequence[Table]) -> bool:
-    """Tell if a part proves by itself that the whole tables keep their rules."""
+    """Whether a part proves by itself that the whole tables keep their rules."""
     try:
         for table in tables:
             raise_if_empty(table)
@@ -586,19 +604,19 @@ def _broken(table: Table, column: str, text: str, row: pl.DataFrame) -> RankingD
 
 
 def format_row(row: pl.DataFrame) -> str:
-    """Write a frame of one row for an error."""
+    """Format a frame of one row for an error."""
     values = row.row(0, named=True).items()
     return ", ".join(f"{name}={'null' if value is None else repr(value)}" for name, value in values)
 
 
 def role_columns(table: Table) -> list[str]:
-    """Name the columns that play a role."""
+    """Return the names of the columns that play a role."""
     named = (table.rank, table.score, table.relevance)
     return [*table.row, *(name for name in named if name is not None)]
 
 
 def raise_if_empty(table: Table) -> None:
-    """Raise if there is no row, or of a run no rank."""
+    """Raise if a table has no row, or a run no rank."""
     if table.frame.head(1).collect().is_empty():
         msg = f"{table.name}: it is empty"
         raise RankingDataError(msg)
@@ -608,22 +626,22 @@ def raise_if_empty(table: Table) -> None:
 
 
 def raise_if_apart(run: Table, truth: Table) -> None:
-    """Raise if the users cannot meet: ids that do not match, or groups that split the users."""
+    """Raise if users cannot match: their ids differ, or the groups split the users."""
     user = pl.col(run.user).cast(same_types(run, truth)[run.user])
     lacking = [name for name in run.by if name not in truth.by]
-    mine = _retrieved(run).select(user, *lacking).unique()
-    theirs = truth.frame.select(user)
-    if mine.join(theirs, on=run.user, how="semi").head(1).collect().is_empty():
-        example = theirs.head(1).collect().item()
+    users_of_run = _retrieved(run).select(user, *lacking).unique()
+    users_of_truth = truth.frame.select(user)
+    if users_of_run.join(users_of_truth, on=run.user, how="semi").head(1).collect().is_empty():
+        example = users_of_truth.head(1).collect().item()
         text = f"no user of the {run.name} is in the {truth.name}, which has users like {example!r}"
         raise _broken(run, run.user, text, _first_row(run))
+    all_groups = users_of_run
+    if run.totals is not None and run.totals.groups is not None:
+        all_groups = run.totals.groups.lazy()
     for name in lacking:
-        every = (
-            mine if run.totals is None or run.totals.groups is None else run.totals.groups.lazy()
-        )
-        groups = every.select(pl.col(name).n_unique()).collect().item()
-        most = mine.group_by(run.user).agg(pl.col(name).n_unique()).select(pl.col(name).max())
-        if groups > 1 and most.collect().item() == 1:
+        number = all_groups.select(pl.col(name).n_unique()).collect().item()
+        per_user = users_of_run.group_by(run.user).agg(pl.col(name).n_unique())
+        if number > 1 and per_user.select(pl.col(name).max()).collect().item() == 1:
             text = (
                 f"no user is in two of its groups, and the {truth.name} has no such column, so "
                 "each user would be a miss in every other group; "
@@ -633,18 +651,18 @@ def raise_if_apart(run: Table, truth: Table) -> None:
 
 
 def _raise_if_no_item_meets(run: Table, truth: Table) -> None:
-    """Raise if the items cannot meet, as ids of chunks and of documents do not."""
+    """Raise if no item matches, as ids of chunks do not match ids of documents."""
     item = pl.col(run.item).cast(same_types(run, truth)[run.item])
-    theirs = truth.frame.select(item)
-    mine = _retrieved(run).select(item)
-    if mine.join(theirs, on=run.item, how="semi").head(1).collect().is_empty():
-        example = theirs.head(1).collect().item()
+    items_of_truth = truth.frame.select(item)
+    items_of_run = _retrieved(run).select(item)
+    if items_of_run.join(items_of_truth, on=run.item, how="semi").head(1).collect().is_empty():
+        example = items_of_truth.head(1).collect().item()
         text = f"no item of the {run.name} is in the {truth.name}, which has items like {example!r}"
         raise _broken(run, run.item, text, _first_row(run))
 
 
 def _retrieved(table: Table) -> pl.LazyFrame:
-    """The rows that are in a list."""
+    """Keep the rows that are in a list."""
     return table.frame.filter(_is_retrieved(table))
 
 
@@ -655,7 +673,7 @@ def _is_retrieved(table: Table) -> pl.Expr:
 
 
 def _placing(table: Table) -> str:
-    """Name the column that says whether an item was retrieved."""
+    """Return the name of the column whose null means that an item was not retrieved."""
     return next(name for name in (table.rank, table.score, table.item) if name is not None)
 
 
@@ -663,17 +681,17 @@ def _first_row(table: Table) -> pl.DataFrame:
     return _retrieved(table).select(role_columns(table)).head(1).collect()
 
 
-# ------------------------------------------------------------------ flags that ride along
+# ------------------------------------------------------------------ flags in every plan
 
 
 def guarded(
     result: pl.LazyFrame, flags: Iterable[pl.LazyFrame], raise_violation: Callable[[], None]
 ) -> pl.LazyFrame:
-    """Let ``raise_violation`` raise when the plan runs and one of the flags is up.
+    """Call ``raise_violation`` when the plan runs and one of the flags is raised.
 
-    Each flag is a plan of one boolean row. A callback on these few rows is the one way for our
-    error to leave a lazy plan with its type and text; it adds no row to the result, and comes
-    first, so that head() cannot pass it by.
+    Each flag is a plan of one boolean row. Only a callback on these few rows lets our error leave a
+    lazy plan with its type and text. It adds no row to the result, and it comes first, so that
+    head() cannot skip it.
     """
     schema = result.collect_schema()
 
@@ -690,7 +708,7 @@ def table_flag(table: Table) -> pl.LazyFrame:
     broken = [rule.broken.any() for rule in _row_rules(table)]
     if table.totals is None:
         broken.append(pl.len() == 0)
-        # a run with scores only: it has no hit either, which is seen
+        # a run with only null scores has no hit, which ``any_violation`` flags
         if table.rank is not None or table.name == "judged table":
             broken.append(~_is_retrieved(table).any())
     return table.frame.select(suspect=pl.any_horizontal(broken))
@@ -705,17 +723,17 @@ def ties_flag(table: Table) -> pl.LazyFrame:
 def lists_flag(table: Table) -> pl.LazyFrame:
     """Flag duplicate items of a list, and items of one rank, over every row."""
     # 10 M rows: 0.2 s in order of users, 0.7 s shuffled; grouped by item too, 1.3 and 0.6 s
-    watched = [_twice(*table.row[len(table.keys) :])]
+    aggregates = [_has_duplicate(*table.row[len(table.keys) :])]
     if table.rank is not None and not table.tied and table.subtopic is None:
-        watched.append(shares_rank(table.rank, tied=False).alias("__rankframe_shared"))
-    lists = table.frame.group_by(table.keys).agg(watched)
+        aggregates.append(shares_rank(table.rank, tied=False).alias("__rankframe_shared"))
+    lists = table.frame.group_by(table.keys).agg(aggregates)
     return lists.select(suspect=pl.any_horizontal(pl.exclude(table.keys).any()))
 
 
 def rows_of_items_flag(table: Table) -> pl.LazyFrame:
-    """Flag what rows of a table with subtopics break beside each other, over every row.
+    """Flag rules that rows of a table with subtopics break together, over every row.
 
-    Once they are one row an item, nothing of it is seen.
+    Once the table has one row per item, no flag can see this.
     """
     return table.frame.select(
         suspect=pl.any_horizontal(rule.broken.any() for rule in _table_rules(table))
@@ -725,7 +743,7 @@ def rows_of_items_flag(table: Table) -> pl.LazyFrame:
 def check_aggregates(item: str, *, hit: pl.Expr, shared: pl.Expr) -> list[pl.Expr]:
     """Reductions over a user's relevant rows that ``any_violation`` reads."""
     return [
-        _twice(item),
+        _has_duplicate(item),
         shared.alias("__rankframe_shared"),
         (hit.count() > 0).alias("__rankframe_hit"),
     ]
@@ -737,18 +755,18 @@ def shares_rank(name: str = "rank", *, tied: bool) -> pl.Expr:
     return pl.lit(value=False) if tied else rank.drop_nulls().n_unique() < rank.count()
 
 
-def _twice(*columns: str) -> pl.Expr:
+def _has_duplicate(*columns: str) -> pl.Expr:
     row = pl.col(columns[0]) if len(columns) == 1 else pl.struct(columns)
-    return (row.n_unique() < pl.len()).alias("__rankframe_twice")
+    return (row.n_unique() < pl.len()).alias("__rankframe_duplicate")
 
 
 def any_violation(tables: Sequence[Table]) -> pl.Expr:
-    """Tell, from what was watched, whether a rule may be broken.
+    """Whether, by the reductions of ``check_aggregates``, a rule may be broken.
 
-    An item twice in a list, or two at one rank; of two tables also that no hit proves that they
-    share a user, or none that a user is in two groups.
+    A list has a duplicate item, or two items at one rank. With two tables also: no hit proves that
+    they share a user, or that a user is in two groups.
     """
-    suspects = [pl.col("__rankframe_twice").any(), pl.col("__rankframe_shared").any()]
+    suspects = [pl.col("__rankframe_duplicate").any(), pl.col("__rankframe_shared").any()]
     if len(tables) == 2 and tables[0].totals is None:
         run, truth = tables
         hit = pl.col("__rankframe_hit")

@@ -32,9 +32,9 @@ _FORMATS = {
     "trec": (".trec", ".run", ".qrels", ".txt"),
 }
 _OUTPUTS = (".csv", ".parquet", ".json")
-_STDIN = Path("-")  # this very object: the file of that name is given as ./-
+_STDIN = Path("-")  # compared by identity: a file of this name is passed as ./-
 
-# Two recommenders, ten users, five items each; they differ for the last user only.
+# Two recommenders, ten users, five items each; they differ only for the last user.
 _RELEVANT = "abc abc abc def def def ghi ghi ghi jkl".split()
 _MODELS = {
     "M1": "ahjlp tbfhk xbdca fbcdy abcde pemnf hiace oighk agevx zjasq".split(),
@@ -43,14 +43,14 @@ _MODELS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 0 if all is well, 2 for bad input, with one line on stderr."""
+    """Run the command; return 0, or 2 for bad input, with one line on stderr."""
     given = _parser().parse_args(arguments)
     try:
         for name in given.modules:
             _import(name)
         given.run_command(given)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, head for one, has seen enough
+    except BrokenPipeError:  # the reader, such as head, has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, TypeError, OSError, ImportError, pl.exceptions.PolarsError) as error:
         print(f"rankframe: error: {_one_line(error)}", file=sys.stderr)
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Say it in one line."""
+        """Print the message in one line."""
         self.exit(2, f"rankframe: error: {message} (see {self.prog} --help)\n")
 
 
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("metrics", help="list the metrics, or explain one")
     listing.set_defaults(run_command=_metrics)
     listing.add_argument(
-        "--markdown", action="store_true", help="print the reference of all as a Markdown page"
+        "--markdown", action="store_true", help="print the reference of all metrics in Markdown"
     )
     listing.add_argument("name", nargs="?", metavar="NAME", help="a label such as ndcg@10 or P_10")
 
@@ -92,17 +92,17 @@ def _parser() -> argparse.ArgumentParser:
         help="evaluate a run against its truth",
         description=(
             "Evaluate a run (user, item, rank or score) against its truth (user, item, relevance). "
-            "Files are Parquet, CSV, TSV, Arrow IPC, or TREC run and qrels text; gzip and zstd "
-            "(.gz, .zst) may pack what is text. One file may be -, which is standard input, and "
-            "pipes such as <(zcat run.gz) are read; they have no suffix, so name the --format."
+            "Files are Parquet, CSV, TSV, Arrow IPC, or TREC run and qrels text; text files may be "
+            "compressed with gzip or zstd (.gz, .zst). One file may be -, which is standard input, "
+            "and pipes such as <(zcat run.gz) are read; they have no suffix, so pass --format."
         ),
     )
     ask.set_defaults(run_command=_evaluate)
     ask.add_argument("run", metavar="RUN", type=_input, help="file of the run, or -")
     ask.add_argument("truth", metavar="TRUTH", type=_input, help="file of the truth, or -")
     _add_options(ask, by="a column that splits the run into lists, such as model; repeat for more")
-    ask.add_argument("--per-user", action="store_true", help="one row a user, not the mean")
-    ask.add_argument("--ties", choices=get_args(Ties), help="rank by score, equal scores so")
+    ask.add_argument("--per-user", action="store_true", help="one row per user, not the mean")
+    ask.add_argument("--ties", choices=get_args(Ties), help="rank by score; how to order ties")
     ask.add_argument(
         "--bounds",
         action="store_true",
@@ -115,29 +115,31 @@ def _parser() -> argparse.ArgumentParser:
     )
     ask.add_argument("--total", action="store_true", help="add the row of all users")
 
-    against = commands.add_parser(
+    pairs = commands.add_parser(
         "compare",
         help="compare runs on the users that they share",
         description=(
-            "Compare runs, each a system called as its file is, without the suffix: differences, "
-            "intervals and tests. Files are as in rankframe evaluate."
+            "Compare runs: differences, intervals and tests. Each run is a system, named after its "
+            "file without the suffix. Files are as in rankframe evaluate."
         ),
     )
-    against.set_defaults(run_command=_compare)
-    against.add_argument("runs", metavar="RUN", type=_input, nargs="+", help="files of the runs")
-    against.add_argument("truth", metavar="TRUTH", type=_input, help="file of the truth")
-    _add_options(against, by="a column of segments to compare in, such as country; repeat for more")
-    against.add_argument(
-        "--baseline", metavar="SYSTEM", help="compare with it (default: all pairs)"
+    pairs.set_defaults(run_command=_compare)
+    pairs.add_argument("runs", metavar="RUN", type=_input, nargs="+", help="files of the runs")
+    pairs.add_argument("truth", metavar="TRUTH", type=_input, help="file of the truth")
+    _add_options(pairs, by="a column of segments, such as country; repeat for more")
+    pairs.add_argument(
+        "--baseline", metavar="SYSTEM", help="compare only with this system (default: all pairs)"
     )
-    against.add_argument("--test", choices=get_args(Test), default="t", help="default: t")
+    pairs.add_argument("--test", choices=get_args(Test), default="t", help="default: t")
     corrections = (*get_args(Correction), "none")
-    against.add_argument("--correction", choices=corrections, default="holm", help="default: holm")
-    against.add_argument(
-        "--confidence", type=_finite, metavar="X", default=0.95, help="of intervals"
+    pairs.add_argument("--correction", choices=corrections, default="holm", help="default: holm")
+    pairs.add_argument(
+        "--confidence", type=_finite, metavar="X", default=0.95, help="of the intervals"
     )
-    against.add_argument("--resamples", type=int, metavar="N", default=10_000, help="how many")
-    against.add_argument("--seed", type=int, metavar="N", default=0, help="of the resamples")
+    pairs.add_argument(
+        "--resamples", type=int, metavar="N", default=10_000, help="number of resamples"
+    )
+    pairs.add_argument("--seed", type=int, metavar="N", default=0, help="of the resamples")
     return parser
 
 
@@ -157,7 +159,7 @@ def _finite(text: str) -> float:
 
 
 def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
-    """Add what evaluate and compare both take."""
+    """Add the options that evaluate and compare share."""
     ask.add_argument(
         "-m",
         "--metric",
@@ -170,7 +172,7 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
     ask.add_argument("--by", action="append", default=[], metavar="COL", help=by)
     ask.add_argument("--users", choices=get_args(Users), help="whose mean (default: truth)")
     ask.add_argument("--undefined", type=_finite, metavar="X", help="value of undefined metrics")
-    ask.add_argument("--relevant-at", type=_finite, metavar="G", help="grade that is relevant")
+    ask.add_argument("--relevant-at", type=_finite, metavar="G", help="lowest relevant grade")
     ask.add_argument("--judged-only", action="store_true", help="drop unjudged items")
     ask.add_argument("--depth", type=int, metavar="K", help="cut the lists to K items first")
     presets = ask.add_mutually_exclusive_group()
@@ -179,7 +181,9 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
         action="store_true",
         help="trec_eval -c: all judged users count, undefined is 0",
     )
-    presets.add_argument("--trec-eval-9", action="store_true", help="the same of version 9")
+    presets.add_argument(
+        "--trec-eval-9", action="store_true", help="the same, as version 9 computes it"
+    )
     for role in Columns.__annotations__:
         ask.add_argument(f"--{role}", metavar="NAME", help=f"column of the {role}")
     ask.add_argument(
@@ -187,7 +191,7 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
     )
     ask.add_argument("--format", choices=_FORMATS, help="format of all files (default: by suffix)")
     ask.add_argument(
-        "--out", type=Path, metavar="FILE", help="write .csv, .parquet or .json; print nothing"
+        "--out", type=Path, metavar="FILE", help="write .csv, .parquet or .json instead of printing"
     )
 
 
@@ -199,7 +203,7 @@ def _evaluate(given: argparse.Namespace) -> None:
         columns.pop("score", None)
         columns.pop("rank", None)
     if given.per_user and given.total:
-        msg = "--total is of means, and --per-user takes none"
+        msg = "--total adds a row of overall means and cannot be combined with --per-user"
         raise ValueError(msg)
     if given.total:
         options["total"] = True
@@ -213,10 +217,10 @@ def _compare(given: argparse.Namespace) -> None:
     columns, options = _read_options(given)
     names = [path.stem for path in given.runs]
     if len(set(names)) < len(names) or len(names) < 2:
-        msg = f"compare takes two runs or more, each with a name of its own, not {names}"
+        msg = f"compare needs two or more runs with different names, not {names}"
         raise ValueError(msg)
     if "model" in given.by:
-        msg = "--by names segments; the systems are called as their files are"
+        msg = "--by model: pass only segments; systems are named after their files"
         raise ValueError(msg)
     *runs, truth = _read_files(given, given.runs, columns)
     systems = dict(zip(names, runs, strict=True))
@@ -238,12 +242,12 @@ def _compare(given: argparse.Namespace) -> None:
 
 
 def _read_options(given: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
-    """Read the columns that play the roles, and the options of per_user."""
+    """Read the columns that play roles, and the options of per_user."""
     if given.out and given.out.suffix.lower() not in _OUTPUTS:
         msg = f"--out must end in one of {', '.join(_OUTPUTS)}, not {given.out.name!r}"
         raise ValueError(msg)
     inputs = [*getattr(given, "runs", [getattr(given, "run", None)]), given.truth]
-    if given.out and any(one and _resolved(one) == given.out.resolve() for one in inputs):
+    if given.out and any(path and _resolved(path) == given.out.resolve() for path in inputs):
         msg = f"--out {given.out} is one of the inputs"
         raise ValueError(msg)
     columns: Columns = {
@@ -265,7 +269,7 @@ def _ids(given: argparse.Namespace, columns: Columns) -> list[str]:
 def _read_files(
     given: argparse.Namespace, runs: Sequence[Path], columns: Columns
 ) -> list[pl.LazyFrame]:
-    """Scan the runs and the truth, which comes last; their ids meet, and CSV gets its numbers."""
+    """Scan the runs and, last, the truth; give their ids one type, and read numbers of CSV."""
     _check_inputs([*runs, given.truth])
     ids = _ids(given, columns)
     qrels = functools.partial(trec.scan_qrels, subtopics=given.subtopic_qrels)
@@ -278,28 +282,28 @@ def _read_files(
     grades = [columns.get("relevance", "relevance")]
     files.append(_with_numbers(truth, grades, without=ids, booleans=True))
     for name in ids:
-        files = list(_meeting(name, *files))
-    files[-1:] = _meeting(columns.get("subtopic", "subtopic"), files[-1])
+        files = list(_of_one_type(name, *files))
+    files[-1:] = _of_one_type(columns.get("subtopic", "subtopic"), files[-1])
     return [file.frame for file in files]
 
 
 def _check_inputs(paths: Sequence[Path]) -> None:
-    """Check that all are there, and no pipe is read twice: it would be empty, or wait for ever."""
+    """Check that all files exist, and no pipe is read twice: the second read would wait forever."""
     seen: set[Path] = set()
     for path in paths:
-        _check_there(path)
-        place = _resolved(path)
-        if place in seen and not _can_be_scanned(path):
+        _check_exists(path)
+        resolved = _resolved(path)
+        if resolved in seen and not _can_be_scanned(path):
             msg = (
-                f"{_name(path)}: two inputs cannot both be read from it; "
+                f"{_name(path)}: two inputs, but it can be read only once; "
                 "save it to a file, and pass the file for one of them"
             )
             raise ValueError(msg)
-        seen.add(place)
+        seen.add(resolved)
 
 
 def _placing(file: "_File", given: argparse.Namespace, columns: Columns) -> list[str]:
-    """Name the columns of a run that are read as numbers: the rank, or else the score."""
+    """Return the columns of a run that are read as numbers: the rank, or else the score."""
     rank, score = columns.get("rank", "rank"), columns.get("score", "score")
     by_rank = rank in file.frame.collect_schema() and getattr(given, "ties", None) is None
     return [rank, "tied"] if by_rank else [score]
@@ -308,18 +312,18 @@ def _placing(file: "_File", given: argparse.Namespace, columns: Columns) -> list
 def _of_systems(
     runs: Mapping[str, pl.LazyFrame], ids: Sequence[str], columns: Columns
 ) -> pl.LazyFrame:
-    """Put the runs under each other, each called as its file is."""
-    places = (columns.get("rank", "rank"), columns.get("score", "score"))
+    """Stack the runs, with a column ``model`` that has the name of each."""
+    rank, score = columns.get("rank", "rank"), columns.get("score", "score")
     frames: list[pl.LazyFrame] = []
     used: set[str | None] = set()
     for name, run in runs.items():
         has = run.collect_schema().names()
-        place = next((column for column in places if column in has), None)
-        used.add(place)
-        frame = run.select(column for column in (*ids, place) if column in has)
+        order = next((column for column in (rank, score) if column in has), None)
+        used.add(order)
+        frame = run.select(column for column in (*ids, order) if column in has)
         frames.append(frame.with_columns(model=pl.lit(name, dtype=pl.Enum(list(runs)))))
     if len(used) > 1:
-        msg = f"all runs must have a {places[0]!r}, or all only a {places[1]!r}"
+        msg = f"only some runs have a {rank!r}: all must have one, or all only a {score!r}"
         raise ValueError(msg)
     return pl.concat(frames, how="diagonal_relaxed")
 
@@ -346,7 +350,7 @@ def _import(name: str) -> None:
 def _metrics(given: argparse.Namespace) -> None:
     if given.markdown:
         if given.name is not None:
-            msg = "--markdown prints all metrics: leave out the name"
+            msg = "--markdown prints all metrics: omit the name"
             raise ValueError(msg)
         print(reference_page(), end="")
         return
@@ -380,12 +384,12 @@ class _File(NamedTuple):
     frame: pl.LazyFrame
 
     @property
-    def spelled(self) -> bool:
-        """Whether all its columns are text, whatever they hold."""
+    def is_text(self) -> bool:
+        """Whether all columns are read as text, whatever they hold."""
         return self.form in ("csv", "tsv")
 
     def read(self, *exprs: pl.Expr) -> pl.DataFrame:
-        """Compute something of the file, and name it if that fails."""
+        """Compute expressions of the file; an error names the file."""
         try:
             return self.frame.select(*exprs).collect()
         except (OSError, pl.exceptions.PolarsError) as error:
@@ -394,7 +398,7 @@ class _File(NamedTuple):
 
 
 def _scan(path: Path, form: str | None, scan_trec: Any, columns: Columns) -> _File:
-    """Scan a file by its format, or else by its suffix; all columns of CSV files come as text."""
+    """Scan a file by its format, or else by its suffix; columns of CSV files are read as text."""
     name = _name(path)
     form = form or _format_of(path)
     try:
@@ -410,13 +414,13 @@ def _scan(path: Path, form: str | None, scan_trec: Any, columns: Columns) -> _Fi
             separator = "\t" if form == "tsv" else ","
             frame = pl.scan_csv(_content(path), separator=separator, infer_schema=False, glob=False)
         frame.collect_schema()
-    except (OSError, pl.exceptions.PolarsError) as error:  # polars' own name no file
+    except (OSError, pl.exceptions.PolarsError) as error:  # errors of polars do not name the file
         msg = f"{name}: {_one_line(error)}"
         raise ValueError(msg) from None
     return _File(name, form, frame)
 
 
-def _check_there(path: Path) -> None:
+def _check_exists(path: Path) -> None:
     if path is not _STDIN and not path.exists():
         msg = f"{path}: no such file"
         raise ValueError(msg)
@@ -426,18 +430,18 @@ def _check_there(path: Path) -> None:
 
 
 def _format_of(path: Path) -> str:
-    unpacked = path.with_suffix("") if path.suffix.lower() in trec.PACKINGS else path
-    suffix = unpacked.suffix
+    uncompressed = path.with_suffix("") if path.suffix.lower() in trec.PACKINGS else path
+    suffix = uncompressed.suffix
     for form, suffixes in _FORMATS.items():
         if suffix.lower() in suffixes:
             return form
-    found = f"unknown suffix {suffix!r}" if suffix else "no suffix names its format"
-    msg = f"{_name(path)}: {found}; say --format {'|'.join(_FORMATS)}"
+    problem = f"unknown suffix {suffix!r}" if suffix else "no suffix that names a format"
+    msg = f"{_name(path)}: {problem}; pass --format {'|'.join(_FORMATS)}"
     raise ValueError(msg)
 
 
 def _content(path: Path) -> Path | bytes:
-    """Read what can be read only once; polars scans the rest, as often as it likes."""
+    """Return the path of a file that polars can scan, or the bytes of a stream or pipe."""
     if _can_be_scanned(path):
         return path
     return _stdin().read() if path is _STDIN else path.read_bytes()
@@ -459,7 +463,7 @@ def _name(path: Path) -> str:
 
 
 def _resolved(path: Path) -> Path:
-    """Find the file behind a name; standard input may be one."""
+    """Return the real path of a file, also of standard input."""
     return (Path("/dev/stdin") if path is _STDIN else path).resolve()
 
 
@@ -468,36 +472,38 @@ def _with_numbers(
 ) -> _File:
     """Read columns of CSV as numbers, whichever row has the first fraction.
 
-    A column is of integers, which are exact, where all its values are so written, else of floats;
-    with ``booleans`` it may also be of true and false.
+    A column whose values are all written as integers is read as integers, which are exact, and any
+    other as floats; with ``booleans`` it may also hold true and false.
     """
-    if not file.spelled:
+    if not file.is_text:
         return file
     has = file.frame.collect_schema().names()
-    there = [name for name in names if name in has and name not in without]
+    present = [name for name in names if name in has and name not in without]
     readings = {
         name: _readings(name, booleans=booleans)
-        for name in there
-        if not pl.col(name).meta.has_multiple_outputs()  # a pattern, which checks refuse
+        for name in present
+        if not pl.col(name).meta.has_multiple_outputs()  # a pattern: the checks raise for it
     }
     fits = (
-        pl.concat_list(way.count() == pl.col(name).count() for way in ways).alias(str(number))
-        for number, (name, ways) in enumerate(readings.items())
+        pl.concat_list(reading.count() == pl.col(name).count() for reading in of_column).alias(
+            str(place)
+        )
+        for place, (name, of_column) in enumerate(readings.items())
     )
     rows, *fitting = file.read(pl.len().alias("rows"), *fits).row(0)
     if not rows:
         msg = f"{file.name}: it is empty"
         raise ValueError(msg)
     chosen: list[pl.Expr] = []
-    for (name, ways), fit in zip(readings.items(), fitting, strict=True):
+    for (name, of_column), fit in zip(readings.items(), fitting, strict=True):
         if not any(fit):
-            raise _no_number(file, name, ways)
-        chosen.append(next(itertools.compress(ways, fit)))
+            raise _not_a_number(file, name, of_column)
+        chosen.append(next(itertools.compress(of_column, fit)))
     return file._replace(frame=file.frame.with_columns(chosen))
 
 
 def _readings(name: str, *, booleans: bool) -> list[pl.Expr]:
-    """Read a column of text in every way, the most exact first: null is what cannot be read so."""
+    """Cast a column of text to each type, the most exact first; values that do not fit are null."""
     text = pl.col(name).str.strip_chars(" \t")
     numbers = [text.cast(dtype, strict=False) for dtype in (pl.Int64, pl.Int128, pl.Float64)]
     if not booleans:
@@ -507,7 +513,7 @@ def _readings(name: str, *, booleans: bool) -> list[pl.Expr]:
     return [*numbers, lower.replace_strict(words, default=None, return_dtype=pl.Boolean)]
 
 
-def _no_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueError:
+def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueError:
     """Name the first value of a column that cannot be read, and the line where its row begins."""
     given, number = pl.col(name).is_not_null(), readings[2]
     breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True).fill_null(0))
@@ -519,39 +525,39 @@ def _no_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueErro
             value=pl.col(name),
             line=pl.int_range(1, pl.len() + 1) + breaks.cum_sum() - breaks + before,
             mixed=given & number.is_null(),
-            odd=given & pl.all_horizontal(reading.is_null() for reading in readings),
+            unknown=given & pl.all_horizontal(reading.is_null() for reading in readings),
         ).filter("mixed"),
     )
-    odd = rows.read(pl.all().sort_by("odd", descending=True, maintain_order=True).first())
-    value, line, _, unknown = odd.row(0)
-    wanted = (
-        "neither a number nor true or false"
-        if len(readings) > 3
-        else "not a number (a missing one is an empty field)"
-    )
-    told = f"is {wanted}" if unknown else "stands in a column that has numbers too"
-    return ValueError(f"{file.name}, line {line}, column {name!r}: {value[:200]!r} {told}")
+    first = rows.read(pl.all().sort_by("unknown", descending=True, maintain_order=True).first())
+    value, line, _, unknown = first.row(0)
+    if not unknown:
+        problem = "is in a column that also has numbers"
+    elif len(readings) > 3:
+        problem = "is neither a number nor true or false"
+    else:
+        problem = "is not a number (leave the field of a missing one empty)"
+    return ValueError(f"{file.name}, line {line}, column {name!r}: {value[:200]!r} {problem}")
 
 
-def _meeting(name: str, *files: _File) -> tuple[_File, ...]:
-    """Bring an id of all files to one type.
+def _of_one_type(name: str, *files: _File) -> tuple[_File, ...]:
+    """Give an id of all files the same type.
 
-    A CSV file does not say whether 7 is a number, nor a TREC file. Ids are numbers where another
-    file says so, or where all are CSV, and only if all are written as numbers are (007 is not);
-    else they are text.
+    CSV and TREC files do not declare whether 7 is a number. Ids are integers if another file
+    declares them so, or if all files are CSV, but only if all ids are written as integers are (007
+    is not). Otherwise they are text.
     """
     types = [file.frame.collect_schema().get(name) for file in files]
-    having = [dtype is not None for dtype in types]
-    spelled = [has and file.spelled for has, file in zip(having, files, strict=True)]
+    has_id = [dtype is not None for dtype in types]
+    in_text = [has and file.is_text for has, file in zip(has_id, files, strict=True)]
     number, text = pl.col(name).cast(pl.Int64, strict=False), pl.col(name).cast(pl.String)
     alike = number.cast(pl.String).eq_missing(pl.col(name)).all()
-    told = [dtype for dtype, is_spelled in zip(types, spelled, strict=True) if not is_spelled]
-    if all(dtype is None or dtype.is_integer() for dtype in told) and all(
-        file.read(alike).item() for file in itertools.compress(files, spelled)
+    declared = [dtype for dtype, is_text in zip(types, in_text, strict=True) if not is_text]
+    if all(dtype is None or dtype.is_integer() for dtype in declared) and all(
+        file.read(alike).item() for file in itertools.compress(files, in_text)
     ):
-        change, changed = number, spelled
+        change, changed = number, in_text
     else:
-        change, changed = text, having if pl.String in types else [False] * len(files)
+        change, changed = text, has_id if pl.String in types else [False] * len(files)
     return tuple(
         file._replace(frame=file.frame.with_columns(change)) if is_changed else file
         for file, is_changed in zip(files, changed, strict=True)
@@ -575,6 +581,6 @@ def _show(result: pl.DataFrame) -> None:
         fmt_str_lengths=1_000,
         float_precision=6,
     ):
-        shown = str(result)
+        text = str(result)
     encoding = sys.stdout.encoding or "utf-8"
-    print(shown.encode(encoding, errors="replace").decode(encoding))
+    print(text.encode(encoding, errors="replace").decode(encoding))

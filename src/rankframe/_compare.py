@@ -1,6 +1,6 @@
-"""One row a user → one row a pair of systems: what a difference means, and who gained.
+"""One row per user → one row per pair of systems: what a difference means, and who gained.
 
-The rows are collected once, and SciPy does the rest.
+The rows are collected once, and SciPy computes the statistics.
 """
 
 from __future__ import annotations
@@ -75,29 +75,29 @@ def compare(
     truth
         The truth that judges the run.
     by
-        The column that tells the systems apart; further columns are segments, in each of which the
-        systems are compared: ``by=["model", "country"]``.
+        The column that identifies the systems; further columns are segments, and the systems are
+        compared in each: ``by=["model", "country"]``.
     baseline
         The system that the others are compared with; by default every pair is compared, each system
         with those before it in sorted order (of an Enum, in the order of its categories).
     test
         ``"t"``: paired t; ``"wilcoxon"``: signed ranks; ``"randomization"``: signs of the
-        differences flipped, p = (b + 1)/(n + 1), exact where there are no more patterns than
-        ``resamples``; ``"bootstrap"``: the t statistic of shifted resamples. And for many systems
-        at once, on the users that all share: ``"tukey"``: honest significant differences,
-        ``"friedman"``: Friedman's test, of which ``note`` tells, and Nemenyi's comparison.
+        differences flipped, p = (b + 1)/(n + 1), exact if there are no more patterns than
+        ``resamples``; ``"bootstrap"``: the t statistic of shifted resamples. For many systems at
+        once, on the users that all share: ``"tukey"``: honest significant differences;
+        ``"friedman"``: Friedman's test, reported in ``note``, and Nemenyi's comparison.
     correction
         For the number of comparisons in this call: ``"holm"``, ``"bonferroni"``, ``"bh"``
         (Benjamini and Hochberg), or None; a comparison without a p-value does not count.
-        ``"tukey"`` and ``"friedman"`` bring their own, over all pairs for one metric in one
-        segment.
+        ``"tukey"`` and ``"friedman"`` have their own correction, over all pairs for one metric in
+        one segment.
     confidence
-        How often an interval, by itself, shall cover the true difference; of ``"tukey"`` all of a
-        metric together.
+        The probability that an interval, by itself, covers the true difference; for ``"tukey"``,
+        that all intervals of a metric do.
     resamples
         Number of sign patterns or bootstrap resamples; all metrics and systems share them.
     seed
-        Of the resamples; one seed gives the same numbers everywhere.
+        Seed of the resamples; one seed produces the same numbers everywhere.
     **options
         All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
         columns that play the roles.
@@ -105,28 +105,28 @@ def compare(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        A row for each segment, metric and pair: segments…, ``metric``, the system (called as in
-        ``by``), ``baseline``, ``users`` (on whom both are defined; the rest is about them),
-        ``mean``, ``baseline_mean``, ``difference``, its interval ``ci_low`` to ``ci_high`` (BCa for
-        ``"bootstrap"``, simultaneous for ``"tukey"``, else Student's), ``p_value``, ``p_adjusted``,
-        ``effect_size`` (Cohen's d of paired data: mean / standard deviation of the differences),
-        ``wins``, ``ties``, ``losses`` (users whose value is higher, equal, lower) and ``note``,
-        which says why a number is null.
+        One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
+        as in ``by``), ``baseline``, ``users`` (for whom both values are defined; the other columns
+        describe these users), ``mean``, ``baseline_mean``, ``difference``, its interval ``ci_low``
+        to ``ci_high`` (BCa for ``"bootstrap"``, simultaneous for ``"tukey"``, else Student's),
+        ``p_value``, ``p_adjusted``, ``effect_size`` (Cohen's d of paired data: mean / standard
+        deviation of the differences), ``wins``, ``ties``, ``losses`` (users whose value is higher,
+        equal, lower) and ``note``, which explains why a number is null.
 
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are no
-        two systems.
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
+        fewer than two systems.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, ``baseline`` is no system,
-        or a metric is no value of one user, such as ``gmap``.
+        If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
+        system, or a metric is not a value per user, such as ``gmap``.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
-    A user who is missing from a run is a miss, by ``users="truth"``. M. D. Smucker, J. Allan and
+    With ``users="truth"``, a user who is missing from a run scores 0. M. D. Smucker, J. Allan and
     B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar, *JMLR* 7,
     2006, for Friedman and Nemenyi, here with the variance of tied ranks. Values that differ only
     from the fourteenth digit on are equal. Wilcoxon leaves out users who tie, as in SciPy.
@@ -168,7 +168,7 @@ def comparison_of(
     resamples: int,
     seed: int,
 ) -> pl.LazyFrame:
-    """Plan a comparison of values that are there."""
+    """Plan a comparison of values per user."""
     check_confidence(confidence)
     check_choice("test", test, get_args(Test))
     check_choice("correction", correction, (*get_args(Correction), None))
@@ -203,7 +203,7 @@ def diagnose(
     **options: Unpack[Options],
 ) -> FrameT:
     """
-    Tell who gained where mean recall@k and mean precision@k change: users in bins of R.
+    Show which users gained when mean recall@k and mean precision@k change: users in bins of R.
 
     Parameters
     ----------
@@ -214,12 +214,12 @@ def diagnose(
     truth
         The truth that judges the run.
     by
-        The column that tells the systems apart; further columns are segments.
+        The column that identifies the systems; further columns are segments.
     baseline
         The system that the others are compared with.
     bins
-        How many bins of users, at most: users of equal R, the number of their relevant items, stay
-        together.
+        The greatest number of bins. Users of equal R, the number of their relevant items, are in
+        the same bin.
     **options
         All other keywords of ``per_user``: ``users``, ``relevant_at``…, and the columns that play
         the roles.
@@ -227,27 +227,27 @@ def diagnose(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        For each system and segment a row for each bin, and last one for all users, whose bounds
-        are null: by…, ``relevant_low`` and ``relevant_high`` (least and greatest R), ``users``, the
-        mean ``hits_change``, ``precision_change`` and ``recall_change``, and their ``reading``:
-        "better overall", "worse overall", "unchanged", "better for users with few relevant items,
-        worse for users with many", or "better for users with many relevant items, worse for users
-        with few". Then the system's mean ``precision`` and ``recall`` beside the best that these
-        users' R allow, ``attainable_precision`` and ``attainable_recall``.
+        One row per system, segment and bin, and a last one per system and segment for all users,
+        whose bounds are null: by…, ``relevant_low`` and ``relevant_high`` (least and greatest R),
+        ``users``, the mean ``hits_change``, ``precision_change`` and ``recall_change``, and their
+        ``reading``: "better overall", "worse overall", "unchanged", "better for users with few
+        relevant items, worse for users with many", or "better for users with many relevant items,
+        worse for users with few". Then the system's mean ``precision`` and ``recall``, and the best
+        means that the users' R allow, ``attainable_precision`` and ``attainable_recall``.
 
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or there are no two systems.
+        If a table breaks a rule (see ``check``), or there are fewer than two systems.
     ValueError
-        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is no system, or an option is
+        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, or an option is
         unknown or out of range.
 
     Notes
     -----
     For one user recall@k and precision@k rise and fall together, since both count the same hits.
-    Their means can part: mean recall weighs users with few relevant items, mean precision those
-    with many.
+    Their means can move in opposite directions: mean recall gives more weight to users with few
+    relevant items, mean precision to those with many.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def diagnose(
     """
     k, bins = whole_number("k", k), whole_number("bins", bins)
     if baseline is None:
-        msg = "diagnose compares with one system: name it in baseline="
+        msg = "diagnose needs a system to compare with: name it in baseline="
         raise ValueError(msg)
     measures = (precision_at, recall_at, attainable_precision_at, attainable_recall_at)
     levels = [measure(k).alias(name) for measure, name in zip(measures, _LEVELS, strict=True)]
@@ -286,15 +286,15 @@ def diagnose(
 
 def _check_systems(verb: str, values: UserValues) -> None:
     if not values.by:
-        msg = f"{verb} needs the column that tells the systems apart: name it in by="
+        msg = f"{verb} needs the column that identifies the systems: name it in by="
         raise ValueError(msg)
 
 
-# ------------------------------------------------------------------ one row a user → one a pair
+# ------------------------------------------------------------------ one row per user → per pair
 
 
 class _Matrix(NamedTuple):
-    """A metric in a segment: a row for each user, a column for each system, NaN where undefined."""
+    """A metric in a segment: one row per user, one column per system, NaN where undefined."""
 
     segment: int
     metric: str
@@ -302,19 +302,19 @@ class _Matrix(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """Two systems on the users that they share."""
+    """A system and its baseline on the users that they share."""
 
     segment: int
     metric: str
-    model: int
+    system: int
     baseline: int
-    here: Array
-    there: Array
+    of_system: Array
+    of_baseline: Array
     difference: Array
 
 
 class _Tested(NamedTuple):
-    """Numbers and a note for each pair."""
+    """Numbers and a note per pair."""
 
     outcome: Outcome
     adjusted: Array
@@ -333,23 +333,23 @@ def _compared(
 ) -> pl.DataFrame:
     check_sizes(rows, values)
     model, *segments = values.by
-    models = _systems(rows, model, baseline)
+    systems = _systems(rows, model, baseline)
     joint = test in ("tukey", "friedman")
-    matrices = list(_matrices(rows, values, models, complete=joint))
-    wanted = _wanted(models.to_list(), baseline)
-    pairs = [_pair(matrix, *pair) for matrix in matrices for pair in wanted]
+    matrices = list(_matrices(rows, values, systems, complete=joint))
+    places = _pairs_of_places(systems.to_list(), baseline)
+    pairs = [_pair(matrix, *pair) for matrix in matrices for pair in places]
     if joint:
         tested = _test_jointly(matrices, pairs, test, correction, confidence)
     else:
         tested = _test_pairs(pairs, test, correction, confidence, resampling)
-    places = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
+    of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
     return (
         pl.DataFrame([_numbers(pair) for pair in pairs])
         .select(
-            *(places[name].gather([pair.segment for pair in pairs]) for name in segments),
+            *(of_segments[name].gather([pair.segment for pair in pairs]) for name in segments),
             pl.Series("metric", [pair.metric for pair in pairs]),
-            models.gather([pair.model for pair in pairs]).alias(model),
-            models.gather([pair.baseline for pair in pairs]).alias("baseline"),
+            systems.gather([pair.system for pair in pairs]).alias(model),
+            systems.gather([pair.baseline for pair in pairs]).alias("baseline"),
             *("users", "mean", "baseline_mean", "difference"),
             pl.Series("ci_low", tested.outcome.low),
             pl.Series("ci_high", tested.outcome.high),
@@ -366,7 +366,7 @@ def _systems(rows: pl.DataFrame, model: str, baseline: object) -> pl.Series:
     systems = rows[model].unique().sort()
     names = systems.to_list()
     if len(names) < 2:
-        msg = f"column {model!r}: to compare takes two systems, and there is only {names[0]!r}"
+        msg = f"column {model!r}: only one system, {names[0]!r}: a comparison needs two"
         raise RankingDataError(msg)
     if isinstance(baseline, pl.Expr | pl.Series):
         msg = f"baseline must be the name of a system, not {type(baseline).__name__}"
@@ -377,32 +377,31 @@ def _systems(rows: pl.DataFrame, model: str, baseline: object) -> pl.Series:
     return systems
 
 
-def _wanted(models: list[object], baseline: object) -> list[tuple[int, int]]:
-    """Pair the systems: with the baseline, or each with those before it."""
+def _pairs_of_places(systems: list[object], baseline: object) -> list[tuple[int, int]]:
+    """Pair the places of the systems: with the baseline, or each with those before it."""
+    places = range(len(systems))
     if baseline is None:
-        return [
-            (one, other) for other in range(len(models)) for one in range(other + 1, len(models))
-        ]
-    other = models.index(baseline)
-    return [(one, other) for one in range(len(models)) if one != other]
+        return [(place, other) for other in places for place in places[other + 1 :]]
+    of_baseline = systems.index(baseline)
+    return [(place, of_baseline) for place in places if place != of_baseline]
 
 
 def _matrices(
-    rows: pl.DataFrame, values: UserValues, models: pl.Series, *, complete: bool
+    rows: pl.DataFrame, values: UserValues, systems: pl.Series, *, complete: bool
 ) -> Iterator[_Matrix]:
-    """Spread the rows; ``complete`` leaves out users for whom a system is undefined."""
+    """Make matrices of the rows; ``complete`` drops users for whom a system is undefined."""
     import numpy as np
 
     model, *segments = values.by
-    names = [one.name for one in values.requested]
-    columns = models.to_frame().with_row_index("__rankframe_column")
+    names = [metric.name for metric in values.requested]
+    columns = systems.to_frame().with_row_index("__rankframe_column")
     rows = rows.sort(segments) if segments else rows
     groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
     for segment, group in enumerate(groups):
         users = group.select(values.user).drop_nulls().unique().sort(values.user)
         placed = group.join(users.with_row_index("__rankframe_row"), on=values.user)
         placed = placed.join(columns, on=model)
-        cube = np.full((len(users), len(models), len(names)), np.nan)
+        cube = np.full((len(users), len(systems), len(names)), np.nan)
         where = placed["__rankframe_row"].to_numpy(), placed["__rankframe_column"].to_numpy()
         cube[where] = placed.select(pl.col(names).cast(pl.Float64)).to_numpy()
         for place, name in enumerate(names):
@@ -411,16 +410,16 @@ def _matrices(
             yield _Matrix(segment, name, matrix[keep])
 
 
-def _pair(matrix: _Matrix, model: int, baseline: int) -> _Pair:
+def _pair(matrix: _Matrix, system: int, baseline: int) -> _Pair:
     import numpy as np
 
     from rankframe._statistics import differences
 
-    here, there = matrix.values[:, model], matrix.values[:, baseline]
-    shared = ~np.isnan(here - there)
-    here, there = here[shared], there[shared]
-    change = differences(here, there)
-    return _Pair(matrix.segment, matrix.metric, model, baseline, here, there, change)
+    of_system, of_baseline = matrix.values[:, system], matrix.values[:, baseline]
+    shared = ~np.isnan(of_system - of_baseline)
+    of_system, of_baseline = of_system[shared], of_baseline[shared]
+    change = differences(of_system, of_baseline)
+    return _Pair(matrix.segment, matrix.metric, system, baseline, of_system, of_baseline, change)
 
 
 def _test_pairs(
@@ -455,43 +454,43 @@ def _test_jointly(
     from rankframe import _statistics as st
 
     joint = {
-        (one.segment, one.metric): (
-            st.tukey(one.values, confidence) if test == "tukey" else st.friedman(one.values)
+        (matrix.segment, matrix.metric): (
+            st.tukey(matrix.values, confidence) if test == "tukey" else st.friedman(matrix.values)
         )
-        for one in matrices
+        for matrix in matrices
     }
     tested = _test_pairs(pairs, "t", None, confidence, st.Resampling(0, 0))
     for place, pair in enumerate(pairs):
-        family, systems = joint[pair.segment, pair.metric], (pair.model, pair.baseline)
+        family, systems = joint[pair.segment, pair.metric], (pair.system, pair.baseline)
         tested.outcome.p[place] = family.p(systems)
         alone = correction is None
         tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
         if not isnan(family.margin):
             tested.outcome.low[place] = pair.difference.mean() - family.margin
             tested.outcome.high[place] = pair.difference.mean() + family.margin
-        said = [note for note in (family.note, tested.notes[place]) if note]
-        tested.notes[place] = "; ".join(said) or None
+        notes = [note for note in (family.note, tested.notes[place]) if note]
+        tested.notes[place] = "; ".join(notes) or None
     return tested
 
 
 def _reason(difference: Array) -> str | None:
-    """Say why a number is undefined."""
+    """Return why a number is undefined."""
     if len(difference) < 2:
         return "one user" if len(difference) else "no user has a value in both"
     if not difference.any():
         return "no user differs"
-    return None if difference.min() < difference.max() else "every user differs by the same"
+    return None if difference.min() < difference.max() else "every user differs by the same amount"
 
 
 def _numbers(pair: _Pair) -> dict[str, float]:
     """Describe a pair without a test."""
     change = pair.difference
-    some, varied = len(change) > 0, _reason(change) is None
+    has_users, varied = len(change) > 0, _reason(change) is None
     return {
         "users": len(change),
-        "mean": pair.here.mean() if some else nan,
-        "baseline_mean": pair.there.mean() if some else nan,
-        "difference": change.mean() if some else nan,
+        "mean": pair.of_system.mean() if has_users else nan,
+        "baseline_mean": pair.of_baseline.mean() if has_users else nan,
+        "difference": change.mean() if has_users else nan,
         "effect_size": change.mean() / change.std(ddof=1) if varied else nan,
         "wins": (change > 0).sum(),
         "ties": (change == 0).sum(),
@@ -499,7 +498,7 @@ def _numbers(pair: _Pair) -> dict[str, float]:
     }
 
 
-# ------------------------------------------------------------------ one row a user → one a bin
+# ------------------------------------------------------------------ one row per user → per bin
 
 
 def _diagnosed(
@@ -533,10 +532,10 @@ def _diagnosed(
 
 
 def _reading() -> pl.Expr:
-    """Read the signs of both changes: where they part, users of few and of many items parted."""
+    """Read the signs of both changes: if they differ, users with few and with many items differ."""
     precision, recall = (
         pl.when(pl.col(name).abs() > 1e-12).then(pl.col(name).sign()).otherwise(0.0 * pl.col(name))
-        # precision changes as hits do, and is no rounding error where k is large
+        # hits have the sign of precision, and do not look like rounding errors if k is large
         for name in ("hits_change", "recall_change")
     )
     return (

@@ -374,7 +374,7 @@ def plan_means(
     plan = plan_values(frame, metrics, truth, by, settings, per_user=False, totals=totals)
     check_flag("total", total)
     if total and not plan.by:
-        msg = "total=True adds a row to the groups of by=: name their columns"
+        msg = "total=True adds a row of overall means to the groups of by=: name their columns"
         raise ValueError(msg)
     if "users" in plan.by:
         msg = "column 'users': evaluate counts users under this name: rename the column"
@@ -382,7 +382,7 @@ def plan_means(
     check_names(plan.requested, [*plan.by, "users"])
     undefined = settings.undefined
     if undefined is not None and undefined < 0 and not all(one.per_user for one in plan.requested):
-        msg = f"a geometric mean takes no value below 0, so undefined cannot be {undefined!r}"
+        msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
         raise ValueError(msg)
     _check_numeric(plan.values, plan.requested)
     return plan
@@ -442,8 +442,8 @@ def in_groups(plan: Plan) -> UserValues:
 def _check_no_subtopics(one: RequestedMetric) -> None:
     if reading_of([one.expr], has_subtopics=True).scope == "subtopic":
         msg = (
-            f"metric {one.name!r}: an unjudged item may be of any subtopics, so it has no "
-            "bounds and no scenarios"
+            f"metric {one.name!r} has no bounds and no scenarios, since an unjudged item may have "
+            "any subtopics"
         )
         raise ValueError(msg)
 
@@ -469,8 +469,8 @@ def _worlds_of(requested: RequestedMetric, *, tied: bool) -> tuple[_World, _Worl
         return (_NONE, _ALL) if k is None else (below, inside)
     under = " under ties" if kind and tied else ""
     msg = (
-        f"metric {requested.name!r}: no bounds are proven for it{under}; scenarios=True gives its "
-        "values if none and if all of the unjudged items are relevant"
+        f"metric {requested.name!r}: no bounds are proven for it{under}; scenarios=True reports "
+        "its values if none and if all of the unjudged items are relevant"
     )
     raise ValueError(msg)
 
@@ -662,12 +662,12 @@ def _groups(prepared: JudgedTables, names: Sequence[str]) -> pl.LazyFrame:
 def _check_users(users: Users | None, prepared: JudgedTables, segments: Sequence[str]) -> None:
     """Check that there is a truth to take users from, and that every user can be in a segment."""
     if not prepared.has_truth and users in ("truth", "judged", "both"):
-        msg = f"users={users!r} takes users of the truth, and there is none: pass truth="
+        msg = f"users={users!r} selects users of the truth, but there is no truth: pass truth="
         raise ValueError(msg)
     if segments and users in ("run", "all"):
         msg = (
-            f"users={users!r} takes in users whom the truth does not know, and the "
-            f"column {segments[0]!r} of by= is in the truth alone: join it to the run"
+            f"users={users!r} includes users who are not in the truth, but only the truth has the "
+            f"column {segments[0]!r} of by=: join it to the run"
         )
         raise ValueError(msg)
 
@@ -775,11 +775,12 @@ def _raise_not_finite(values: pl.LazyFrame, prepared: JudgedTables, keys: Sequen
             positive = prepared.judged.filter(pl.col("relevance") > 0)
             grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
             msg = (
-                f"metric {name!r}: it is not a finite number. Each grade present "
-                f"({', '.join(map(str, grades.head(10)))}) needs a finite gain "
-                "(a mapping names each: gain={1: 1, 2: 3}), and none may be above max_grade; "
-                "a collection must hold the items of every user, and an expression of your own "
-                "must be null where it is undefined. "
+                f"metric {name!r}: it is not a finite number for a user. "
+                f"The grades present are {', '.join(map(str, grades.head(10)))}: give each a "
+                "finite gain, for example gain={1: 1, 2: 3}. "
+                "With max_grade=, use one that no grade exceeds. "
+                "With collection=, count at least the items of every user. "
+                "An expression of your own must be null where it is undefined. "
                 f"Offending row: {format_row(row)}"
             )
             raise RankingDataError(msg)

@@ -357,7 +357,10 @@ def check_names(requested: Sequence[RequestedMetric], taken: Sequence[str]) -> N
     seen = set(taken)
     for one in requested:
         if one.name.startswith(INNER):
-            msg = f"metric {one.name!r}: names that begin with {INNER!r} are taken: rename it"
+            msg = (
+                f"metric {one.name!r}: names that begin with {INNER!r} are reserved for internal "
+                "columns: rename it"
+            )
             raise ValueError(msg)
         if one.name in seen:
             msg = f"two output columns are called {one.name!r}: rename one with .alias(…)"
@@ -454,7 +457,7 @@ def _read_options(label: str, entry: Entry, parts: re.Match[str]) -> dict[str, A
     for part in filter(str.strip, (parts["options"] or "").split(",")):
         name, _, text = (piece.strip() for piece in part.partition("="))
         if name in options:
-            msg = f"metric {label!r}: {name} is there twice"
+            msg = f"metric {label!r}: duplicate parameter {name!r}"
             raise ValueError(msg)
         if name not in parameters or name == "k":
             takes = ", ".join(p for p in parameters if p != "k") or "no parameters"
@@ -550,7 +553,7 @@ def _read_defaults(defaults: Defaults) -> Defaults:
             msg += f"unknown parameter {min(unknown)!r}"
             raise ValueError(msg)
         if named in read:
-            msg += "the metric is there twice"
+            msg += "duplicate entry for this metric"
             raise ValueError(msg)
         read[named] = options
     return read
@@ -616,7 +619,7 @@ def gain_from(text: str) -> Gain:
     pairs = [pair.split(":") for pair in text.split(";")]
     gains = {float(grade): float(gain) for grade, gain in pairs}
     if len(gains) < len(pairs):
-        msg = "a grade is there twice"
+        msg = "duplicate grade"
         raise ValueError(msg)
     return gains
 
@@ -654,9 +657,7 @@ def _one_of(names: Sequence[str]) -> str:
 
 
 def _not_per_user(label: str) -> str:
-    return (
-        f"{label!r} is a mean over users, not a value of one user: ask evaluate or summarize for it"
-    )
+    return f"{label!r} is a mean over users, not a value per user: use evaluate or summarize"
 
 
 # ------------------------------------------------------------------ making labels
@@ -776,7 +777,7 @@ def _check_option(name: str, value: Any, annotation: Any) -> Any:
         return value
     if annotation == float | None:
         if value == 0:
-            msg = f"{name} must be a number above 0, not {value!r}"
+            msg = f"{name} must be a number > 0, not {value!r}"
             raise ValueError(msg)
         return None if value is None else _number(name, value, least=0)
     if annotation in (float, Signed):
@@ -786,7 +787,7 @@ def _check_option(name: str, value: Any, annotation: Any) -> Any:
 
 def _number(name: str, value: Any, *, least: float) -> float:
     if not is_number(value) or not math.isfinite(value) or value < least:
-        msg = f"{name} must be a {'finite number' if least < 0 else 'number from 0'}, not {value!r}"
+        msg = f"{name} must be a {'finite number' if least < 0 else 'number ≥ 0'}, not {value!r}"
         raise ValueError(msg)
     return float(value)
 

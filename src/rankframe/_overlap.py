@@ -1,4 +1,4 @@
-"""How alike two runs are: rank-biased overlap."""
+"""How similar two runs are: rank-biased overlap."""
 
 from __future__ import annotations
 
@@ -45,28 +45,28 @@ def rbo(
     Parameters
     ----------
     run
-        One row for each item of each list: user, item, and rank (1 = first) or score.
+        One row per item of each list: user, item, and rank (1 = first) or score.
     other
-        The run to compare with, its columns called alike.
+        The run to compare with; its columns have the same names.
     p
         Persistence: the chance that a reader goes on to the next depth, 0 < p < 1. The first ten
         depths have 86 % of the weight for p = 0.9, the first fifty for 0.98.
     k
         Cut both runs to this depth first.
     by
-        Columns that split the run into separate lists, such as model, fold or day. Another run
-        that has the column is joined on it too; one that lacks it is compared with every group.
+        Columns that split the run into separate lists, such as model, fold or day. If the other run
+        has the column, it is joined on it too; otherwise it is compared with every group.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, where they
-        are not called so.
+        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
+        have other names.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        by…, user, sorted, for every user of either run: ``rbo``, extrapolated from the lists seen
-        to lists without an end; ``rbo_min``, what it is at least whatever follows; and
-        ``rbo_residual``, what may be added at most. All are in [0, 1]. A user whom one run misses
-        has 0 at least, 1 at most, and null for ``rbo``.
+        One row per user of either run, sorted: by…, user, ``rbo``, extrapolated to infinite lists;
+        ``rbo_min``, the least value that any continuation of the lists can give; and
+        ``rbo_residual``, the most that a continuation can add to it. All are in [0, 1]. For a user
+        whom one run misses, they are null, 0 and 1.
 
     Raises
     ------
@@ -77,8 +77,8 @@ def rbo(
 
     Notes
     -----
-    Lists may be of different lengths: what is missing of the shorter one is not known, not a miss.
-    Webber, Moffat and Zobel, *ACM TOIS* 28(4), 2010, where these are RBO_EXT, RBO_MIN and RBO_RES.
+    Lists may differ in length: items below the end of the shorter one are unknown, not missing.
+    Webber, Moffat and Zobel, *ACM TOIS* 28(4), 2010, call the columns RBO_EXT, RBO_MIN and RBO_RES.
 
     Examples
     --------
@@ -102,25 +102,28 @@ def rbo(
     keys, item = tables[0].keys, tables[0].item
     for table in tables:
         if table.tied:
-            msg = f"{table.name}, column 'tied': rbo compares ranks, and a block of ties has none"
+            msg = (
+                f"{table.name}, column 'tied': a run with blocks of ties, whose items have no "
+                "single rank for rbo to compare: call with_rank(ties='item')"
+            )
             raise RankingDataError(msg)
     for name in _MADE:
         if name in keys:
             msg = f"column {name!r}: rbo makes a column of this name: rename it"
             raise RankingDataError(msg)
-    mine, theirs = _lists(tables, None if k is None else whole_number("k", k))
-    ends = _ends(mine, theirs, keys, item)
-    values = _values(_common(mine, theirs, [*keys, item]), ends, keys, p)
+    lists, other_lists = _lists(tables, None if k is None else whole_number("k", k))
+    ends = _ends(lists, other_lists, keys, item)
+    values = _values(_common(lists, other_lists, [*keys, item]), ends, keys, p)
     flags = [*map(table_flag, tables), ends.select(suspect=any_violation(tables))]
     checked = guarded(values, flags, functools.partial(raise_first_broken, tables))
     return to_caller_type(checked.sort(keys), like=run)
 
 
 def _lists(tables: Sequence[Table], k: int | None) -> tuple[pl.LazyFrame, pl.LazyFrame]:
-    """Bring both runs to keys, item and rank."""
+    """Reduce both runs to keys, item and rank."""
     run, other = tables
     types = same_types(run, other)
-    mine, theirs = (
+    lists, other_lists = (
         normalize_columns(table)
         .filter(pl.col("rank").is_not_null() if k is None else pl.col("rank") <= k)
         .select(*table.keys, table.item, "rank")
@@ -128,20 +131,22 @@ def _lists(tables: Sequence[Table], k: int | None) -> tuple[pl.LazyFrame, pl.Laz
         for table in tables
     )
     if lacking := [name for name in run.by if name not in other.by]:
-        theirs = theirs.join(mine.select(lacking).unique(), how="cross")
-    return mine, theirs
+        other_lists = other_lists.join(lists.select(lacking).unique(), how="cross")
+    return lists, other_lists
 
 
-def _ends(mine: pl.LazyFrame, theirs: pl.LazyFrame, keys: Sequence[str], item: str) -> pl.LazyFrame:
+def _ends(
+    lists: pl.LazyFrame, other_lists: pl.LazyFrame, keys: Sequence[str], item: str
+) -> pl.LazyFrame:
     """Depths of the shorter and the longer list of each user, and what ``any_violation`` reads."""
-    one, two = (
-        lists.group_by(keys).agg(
+    ends_of_run, ends_of_other = (
+        side.group_by(keys).agg(
             pl.col("rank").max().alias("__rankframe_end"),
             *check_aggregates(item, hit=pl.col("rank"), shared=shares_rank(tied=False)),
         )
-        for lists in (mine, theirs)
+        for side in (lists, other_lists)
     )
-    both = one.join(two, on=keys, how="full", coalesce=True)
+    both = ends_of_run.join(ends_of_other, on=keys, how="full", coalesce=True)
 
     def pair(name: str) -> list[pl.Expr]:
         return [pl.col(f"__rankframe_{name}"), pl.col(f"__rankframe_{name}_right")]
@@ -151,62 +156,64 @@ def _ends(mine: pl.LazyFrame, theirs: pl.LazyFrame, keys: Sequence[str], item: s
         *keys,
         __rankframe_short=pl.min_horizontal(ends),
         __rankframe_long=pl.max_horizontal(ends),
-        __rankframe_twice=pl.any_horizontal(pair("twice")),
+        __rankframe_duplicate=pl.any_horizontal(pair("duplicate")),
         __rankframe_shared=pl.any_horizontal(pair("shared")),
         __rankframe_hit=pl.all_horizontal(end > 0 for end in ends),
     )
 
 
-def _common(mine: pl.LazyFrame, theirs: pl.LazyFrame, row: Sequence[str]) -> pl.LazyFrame:
-    """Give the items of both lists, with the ``place`` from which on both have it."""
-    common = mine.join(theirs, on=row)
+def _common(lists: pl.LazyFrame, other_lists: pl.LazyFrame, row: Sequence[str]) -> pl.LazyFrame:
+    """Return the items of both lists, with the ``place`` from which on both have it."""
+    common = lists.join(other_lists, on=row)
     return common.with_columns(__rankframe_place=pl.max_horizontal("rank", "rank_right"))
 
 
 def _values(
     common: pl.LazyFrame, ends: pl.LazyFrame, keys: Sequence[str], p: float
 ) -> pl.LazyFrame:
-    """An item that both have counts at all depths from its place on: Σ p^(d − 1)/d, a tail."""
+    """A common item counts at all depths from its place on: Σ p^(d − 1)/d, a tail."""
     tails = overlap_tails(p)
-    names = ("short", "long", "full", "found", "met", "tails", "place", "tail")
-    short, long, full, found, met, summed, place, tail = (f"__rankframe_{n}" for n in names)
+    names = ("short", "long", "full", "overlap", "overlap_short", "tails", "place", "tail")
+    short, long, full, overlap, overlap_short, summed, place, tail = (
+        f"__rankframe_{name}" for name in names
+    )
     items = with_tail(common, tails, place, tail).join(ends.select(*keys, short), on=keys)
     sums = items.group_by(keys).agg(
-        pl.len().cast(pl.Int64).alias(found),
-        (pl.col(place) <= pl.col(short)).sum().cast(pl.Int64).alias(met),
+        pl.len().cast(pl.Int64).alias(overlap),
+        (pl.col(place) <= pl.col(short)).sum().cast(pl.Int64).alias(overlap_short),
         pl.col(tail).sum().alias(summed),
     )
     lists = ends.join(sums, on=keys, how="left").with_columns(
-        pl.col(found, met, summed).fill_null(0)
+        pl.col(overlap, overlap_short, summed).fill_null(0)
     )
-    # where the lists would be all alike if all that follows were
-    lists = lists.with_columns((pl.col(short) + pl.col(long) - pl.col(found)).alias(full))
+    # the depth at which the lists have the same items, if all items that follow are common
+    lists = lists.with_columns((pl.col(short) + pl.col(long) - pl.col(overlap)).alias(full))
     for end in (short, long, full):
         lists = lists.with_columns((pl.col(end) + 1).alias(place))
         lists = with_tail(lists, tails, place, f"{end}_tail")
 
-    def going(end: str) -> pl.Expr:
+    def power(end: str) -> pl.Expr:
         return pl.lit(p).pow(pl.col(end))
 
-    def beyond(end: str) -> pl.Expr:
+    def tail_below(end: str) -> pl.Expr:
         return (1 - p) * pl.col(f"{end}_tail")
 
-    s, n, x, x_s = pl.col(short), pl.col(long), pl.col(found), pl.col(met)
+    s, n, x, x_s = pl.col(short), pl.col(long), pl.col(overlap), pl.col(overlap_short)
     least = (1 - p) * pl.col(summed)
     residual = (
-        *(going(short), going(long), -going(full)),
-        -s * (beyond(short) - beyond(full)),
-        -n * (beyond(long) - beyond(full)),
-        -x * beyond(full),
+        *(power(short), power(long), -power(full)),
+        -s * (tail_below(short) - tail_below(full)),
+        -n * (tail_below(long) - tail_below(full)),
+        -x * tail_below(full),
     )
-    # the shorter list goes on as it was, then both as they are at the end of the longer
-    to_the_end = least - x * beyond(long)
-    shorter = x_s / s * (going(short) - going(long)) - x_s * (beyond(short) - beyond(long))
-    ever = ((x - x_s) / n + x_s / s) * going(long)
-    extrapolated = pl.when(s > 0).then(to_the_end + shorter + ever)
+    # extrapolate the shorter list to the end of the longer one, then both from there
+    seen = least - x * tail_below(long)
+    extended = x_s / s * (power(short) - power(long)) - x_s * (tail_below(short) - tail_below(long))
+    endless = ((x - x_s) / n + x_s / s) * power(long)
+    extrapolated = pl.when(s > 0).then(seen + extended + endless)
     return lists.select(
         *keys,
-        rbo=extrapolated.clip(0, 1),  # the sums round
+        rbo=extrapolated.clip(0, 1),  # floating-point rounding can leave the range slightly
         rbo_min=least.clip(0, 1),
         rbo_residual=pl.sum_horizontal(residual).clip(0, 1),
     )

@@ -1,8 +1,8 @@
-"""Past one machine: users are closed under the key.
+"""Evaluating partitions: all rows of a user are in the same partition.
 
-What comes out for a user depends on the rows of that user alone, and on the little that ``Totals``
-tells of all others. So an engine that brings all rows of a user into one part may take each part
-for all there is: the plans are those of one machine, and so are the checks.
+The values of a user depend only on the rows of that user, and on the facts about all users in
+``Totals``. So an engine that moves all rows of a user into one partition can evaluate each
+partition by itself, with the plans and checks of one machine.
 """
 
 from __future__ import annotations

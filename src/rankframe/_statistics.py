@@ -1,7 +1,7 @@
-"""The statistics, on arrays of numpy. SciPy knows the distributions; resampling is matrix algebra.
+"""The statistics, on numpy arrays. SciPy has the distributions; resampling is matrix algebra.
 
-Imported by a verb when it needs it: numpy, SciPy and tqdm are the extra ``stats``. Undefined is NaN
-here, and null in the frames.
+A verb imports this module only when it needs it: numpy, SciPy and tqdm are the extra ``stats``.
+Undefined values are NaN here, and null in the frames.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
 
 
 class Joint(NamedTuple):
-    """All pairs of systems at once: distances in units of the studentised range."""
+    """All pairs of systems at once: distances in units of the studentized range."""
 
     distance: Array
     freedom: float
@@ -49,28 +49,31 @@ class Joint(NamedTuple):
 
 
 class Resampling(NamedTuple):
-    """How often, and from which seed."""
+    """How many resamples, and their seed."""
 
     times: int
     seed: int
 
 
-#: Shown when resampling takes longer than this, in seconds.
+#: The progress bar appears when resampling takes longer than this, in seconds.
 PATIENCE = 2.0
 
-#: Sums that differ by less than this share of Σ|d| are one sum, added up in two orders.
+#: Sums that differ by less than this share of Σ|d| may differ only in the order of summation.
 _ROUNDING = 1e-10
 
-_CELLS = 2**22  # of the random matrix that is held at a time
+_CELLS = 2**22  # of the random matrix that is in memory at a time
 
 
-def differences(here: Array, there: Array) -> Array:
-    """Subtract, and take off the rounding of float sums: what is left is a difference or a tie."""
-    return rounded(here - there, np.maximum(np.abs(here), np.abs(there)))
+def differences(system: Array, baseline: Array) -> Array:
+    """Subtract, and remove the rounding errors of sums, so that ties are exactly 0."""
+    return rounded(system - baseline, np.maximum(np.abs(system), np.abs(baseline)))
 
 
 def rounded(values: Array, sizes: Array | None = None) -> Array:
-    """Round each value to the fourteenth digit of its size: what only sums tell apart is equal."""
+    """Round to 14 significant digits, so that values differing only by summation order are equal.
+
+    ``sizes`` are the numbers whose digits count; by default the values.
+    """
     size = np.abs(values if sizes is None else sizes)
     digits = np.floor(np.log10(size, where=size > 0, out=np.zeros_like(size)))
     unit = 10.0 ** np.clip(digits - 13, -300, 300)
@@ -78,7 +81,7 @@ def rounded(values: Array, sizes: Array | None = None) -> Array:
 
 
 def differs(matrix: Array) -> Bits:
-    """Tell which columns have a variance."""
+    """Whether each column has a variance."""
     low, high = matrix.min(axis=0, initial=np.inf), matrix.max(axis=0, initial=-np.inf)
     return np.asarray(low < high, np.bool_)
 
@@ -86,20 +89,20 @@ def differs(matrix: Array) -> Bits:
 def in_matrices(
     vectors: Sequence[Array], reduce: Callable[[Array, Advance], Outcome], times: int
 ) -> Outcome:
-    """Reduce vectors of one length as columns of one matrix: so they share each draw.
+    """Reduce vectors of one length as columns of one matrix, so that they share each resample.
 
-    The bar is shown where it takes long.
+    A progress bar appears if this takes long.
     """
-    whole = Outcome(*(np.full(len(vectors), np.nan) for _ in Outcome._fields))
-    places: dict[int, list[int]] = {}
+    outcome = Outcome(*(np.full(len(vectors), np.nan) for _ in Outcome._fields))
+    by_length: dict[int, list[int]] = {}
     for place, vector in enumerate(vectors):
-        places.setdefault(len(vector), []).append(place)
-    with tqdm(total=times * len(places), delay=PATIENCE, leave=False, disable=None) as bar:
-        for together in places.values():
-            part = reduce(np.column_stack([vectors[place] for place in together]), bar.update)
-            for into, values in zip(whole, part, strict=True):
-                into[together] = values
-    return whole
+        by_length.setdefault(len(vector), []).append(place)
+    with tqdm(total=times * len(by_length), delay=PATIENCE, leave=False, disable=None) as bar:
+        for places in by_length.values():
+            part = reduce(np.column_stack([vectors[place] for place in places]), bar.update)
+            for into, values in zip(outcome, part, strict=True):
+                into[places] = values
+    return outcome
 
 
 # ------------------------------------------------------------------ tests of paired differences
@@ -129,20 +132,20 @@ def wilcoxon(matrix: Array, confidence: float) -> Outcome:
 def randomization(
     matrix: Array, confidence: float, resampling: Resampling, advance: Advance
 ) -> Outcome:
-    """Fisher's randomisation: the share of sign patterns whose sum is as far from 0, or further."""
+    """Fisher's randomization: the share of sign patterns whose sum is as far from 0, or further."""
     outcome = t_test(matrix, confidence)
     observed, size = np.abs(matrix.sum(axis=0)), np.abs(matrix).sum(axis=0)
     least = observed - _ROUNDING * size
-    few = np.count_nonzero(matrix, axis=0) <= np.log2(resampling.times)
-    for place in np.flatnonzero(few & (len(matrix) > 0)):
+    exact = np.count_nonzero(matrix, axis=0) <= np.log2(resampling.times)
+    for place in np.flatnonzero(exact & (len(matrix) > 0)):
         sums = _all_sums(matrix[:, place])
         outcome.p[place] = np.mean(np.abs(sums) >= least[place])
-    if not few.all():
-        many = matrix[:, ~few]
-        as_far = np.zeros(many.shape[1], int)
-        for signs in _signs(len(many), resampling, advance):
-            as_far += (np.abs(signs @ many) >= least[~few]).sum(axis=0)
-        outcome.p[~few] = (as_far + 1) / (resampling.times + 1)
+    if not exact.all():
+        sampled = matrix[:, ~exact]
+        as_far = np.zeros(sampled.shape[1], int)
+        for signs in _signs(len(sampled), resampling, advance):
+            as_far += (np.abs(signs @ sampled) >= least[~exact]).sum(axis=0)
+        outcome.p[~exact] = (as_far + 1) / (resampling.times + 1)
     return outcome
 
 
@@ -158,9 +161,9 @@ def bootstrap(
         return outcome
     values = matrix[:, varied]
     mean = values.mean(axis=0)
-    centred = values - mean
+    centered = values - mean
     blocks = [
-        (counts @ centred / len(values), counts @ centred**2 / len(values))
+        (counts @ centered / len(values), counts @ centered**2 / len(values))
         for counts in _counts(len(values), resampling, advance)
     ]
     shifts, squares = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
@@ -169,10 +172,10 @@ def bootstrap(
     as_far = np.abs(shifts) * values.std(axis=0) >= np.abs(mean) * deviation * (1 - _ROUNDING)
     outcome.p[varied] = (as_far.sum(axis=0) + 1) / (resampling.times + 1)
     tail = (1 - confidence) / 2
-    for place, column, around in zip(np.flatnonzero(varied), shifts.T, centred.T, strict=True):
-        tails = _bca_tails(tail, column, around) if bca else np.array([tail, 1 - tail])
-        ends = matrix[:, place].mean() + np.quantile(column, tails)
-        # products of matrices differ in the last bit with the number of threads
+    for place, shift, deviations in zip(np.flatnonzero(varied), shifts.T, centered.T, strict=True):
+        tails = _bca_tails(tail, shift, deviations) if bca else np.array([tail, 1 - tail])
+        ends = matrix[:, place].mean() + np.quantile(shift, tails)
+        # the number of threads changes the last bit of matrix products
         outcome.low[place], outcome.high[place] = rounded(ends)
     return outcome
 
@@ -182,7 +185,7 @@ def _undefined(matrix: Array) -> Outcome:
 
 
 def _all_sums(column: Array) -> Array:
-    """Give the sum of every pattern of signs; a difference of 0 has no sign."""
+    """Return the sum of every pattern of signs; a difference of 0 has no sign."""
     sums = np.zeros(1)
     for value in column[column != 0]:
         sums = np.concatenate([sums + value, sums - value])
@@ -190,7 +193,7 @@ def _all_sums(column: Array) -> Array:
 
 
 def _signs(users: int, resampling: Resampling, advance: Advance) -> Iterator[Array]:
-    """Draw blocks of rows of +1 and −1, one row a resample."""
+    """Draw blocks of rows of +1 and −1, one row per resample."""
     source = np.random.PCG64(resampling.seed)
     words = -(-users // 64)
     for rows in _block_sizes(users, resampling.times):
@@ -202,7 +205,7 @@ def _signs(users: int, resampling: Resampling, advance: Advance) -> Iterator[Arr
 
 
 def _counts(users: int, resampling: Resampling, advance: Advance) -> Iterator[Array]:
-    """Draw blocks of rows that say how often each user is in a resample.
+    """Draw blocks of rows with the number of times that each user is in a resample.
 
     The draws are those of ``scipy.stats.bootstrap(…, rng=seed)``.
     """
@@ -220,13 +223,13 @@ def _block_sizes(users: int, times: int) -> Iterator[int]:
         yield min(rows, times - start)
 
 
-def _bca_tails(tail: float, shifts: Array, centred: Array) -> Array:
-    """Correct the tails for bias and acceleration (Efron 1987), which of a mean is its skewness."""
-    slack = _ROUNDING * np.abs(centred).mean()
+def _bca_tails(tail: float, shifts: Array, centered: Array) -> Array:
+    """Correct the tails for bias and acceleration (Efron 1987), which for a mean is skewness."""
+    slack = _ROUNDING * np.abs(centered).mean()
     below = ((shifts < -slack).mean() + (shifts <= slack).mean()) / 2
     least = 0.5 / len(shifts)  # few resamples may all fall on one side
     below = min(max(below, least), 1 - least)
-    acceleration = (centred**3).sum() / (6 * (centred**2).sum() ** 1.5)
+    acceleration = (centered**3).sum() / (6 * (centered**2).sum() ** 1.5)
     normal = NormalDist()
     bias = normal.inv_cdf(below)
 
@@ -294,7 +297,7 @@ def critical(confidence: float, systems: int, freedom: float) -> float:
 
 
 def corrected(p: Array, correction: str | None) -> Array:
-    """Adjust p-values for their number; those that are NaN are none."""
+    """Adjust p-values for their number; NaN does not count as one."""
     adjusted = p.copy()
     given = p[~np.isnan(p)]
     number = len(given)

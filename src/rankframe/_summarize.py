@@ -1,4 +1,4 @@
-"""One row a user → one row a metric: mean, spread and an interval of the mean."""
+"""One row per user → one row per metric: mean, spread and an interval of the mean."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def summarize(
     by
         Columns that split the run into separate lists, such as model, fold or day.
     confidence
-        How often the interval shall cover the true mean.
+        The probability that the interval covers the true mean.
     method
         ``"t"``: Student's interval; ``"bootstrap"``: BCa, which corrects for bias and skewness;
         ``"percentile"``: the plain bootstrap.
     resamples
         Number of bootstrap resamples.
     seed
-        Of the bootstrap; one seed gives the same numbers everywhere.
+        Seed of the bootstrap; one seed produces the same numbers everywhere.
     **options
         All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
         columns that play the roles.
@@ -71,11 +71,12 @@ def summarize(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        by…, ``metric``, ``users`` (whom the policy selects), ``undefined`` (those for whom the
-        metric is null, and who are left out of what follows), ``mean``, ``std``, ``ci_low``,
-        ``ci_high``, ``min``, ``median``, ``max`` and ``note``, which says why a number is null.
-        Counts such as ``num_hits`` are averaged; of a geometric mean, ``mean`` is that, without an
-        interval, and the rest describes its per-user metric.
+        One row per group and metric: by…, ``metric``, ``users`` (the number that the policy
+        selects), ``undefined`` (the number of those whose value is null; the columns that follow
+        leave them out), ``mean``, ``std``, ``ci_low``, ``ci_high``, ``min``, ``median``, ``max``
+        and ``note``, which explains why a number is null. Counts such as ``num_hits`` are averaged.
+        For a geometric mean such as ``gmap``, ``mean`` is that mean, without an interval, and the
+        other columns describe its per-user metric.
 
     Raises
     ------
@@ -114,7 +115,7 @@ def summarize(
 def summary_of(
     values: UserValues, *, confidence: float, method: Method, resamples: int, seed: int
 ) -> pl.LazyFrame:
-    """Plan a summary of values that are there."""
+    """Plan a summary of values per user."""
     check_confidence(confidence)
     check_choice("method", method, get_args(Method))
     resampling = asked_resampling(resamples, seed)
@@ -143,10 +144,10 @@ def _summarized(
     vectors: list[Array] = []
     notes: list[str | None] = []
     for group in groups:
-        for one in requested:
-            vector = st.rounded(group[one.name].cast(pl.Float64).drop_nulls().to_numpy())
-            notes.append(_note(one, vector))
-            vectors.append(vector if one.per_user else vector[:0])
+        for metric in requested:
+            vector = st.rounded(group[metric.name].cast(pl.Float64).drop_nulls().to_numpy())
+            notes.append(_note(metric, vector))
+            vectors.append(vector if metric.per_user else vector[:0])
 
     def interval(matrix: Array, advance: Advance) -> Outcome:
         if method == "t":
@@ -156,9 +157,9 @@ def _summarized(
     outcome = st.in_matrices(vectors, interval, resampling.times)
     order = "__rankframe_order"
     tables: list[pl.DataFrame] = []
-    for place, one in enumerate(requested):
-        described = [*_described(one, values.user), pl.lit(place).alias(order)]
-        tables.append(rows.group_by(by).agg(described) if by else rows.select(described))
+    for place, metric in enumerate(requested):
+        columns = [*_described(metric, values.user), pl.lit(place).alias(order)]
+        tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
     summary = pl.concat(tables).sort(*by, order)
     summary = summary.with_columns(
         pl.Series("ci_low", outcome.low).fill_nan(None),
@@ -168,14 +169,15 @@ def _summarized(
     return summary.select(*by, *_SUMMARY)
 
 
-def _described(one: RequestedMetric, user: str) -> list[pl.Expr]:
-    value = pl.col(one.name).cast(pl.Float64)
+def _described(metric: RequestedMetric, user: str) -> list[pl.Expr]:
+    value = pl.col(metric.name).cast(pl.Float64)
     users = pl.col(user).count().cast(pl.Int64)
+    mean = value.mean() if metric.per_user else metric.over_users(value).cast(pl.Float64)
     return [
-        pl.lit(one.name).alias("metric"),
+        pl.lit(metric.name).alias("metric"),
         users.alias("users"),
         (users - value.count()).alias("undefined"),
-        (value.mean() if one.per_user else one.over_users(value).cast(pl.Float64)).alias("mean"),
+        mean.alias("mean"),
         value.std().alias("std"),
         value.min().alias("min"),
         value.median().alias("median"),
@@ -183,20 +185,20 @@ def _described(one: RequestedMetric, user: str) -> list[pl.Expr]:
     ]
 
 
-def _note(one: RequestedMetric, values: Array) -> str | None:
-    """Say why a number is null."""
+def _note(metric: RequestedMetric, values: Array) -> str | None:
+    """Return why a number is null."""
     if len(values) < 2:
         return "one user" if len(values) else "no user has a value"
-    if not one.per_user:
-        return "no interval: this is no arithmetic mean"
+    if not metric.per_user:
+        return "no interval: not an arithmetic mean"
     return None if values.min() < values.max() else "every user has the same value"
 
 
-# ------------------------------------------------------------------ what every verb here asks
+# ------------------------------------------------------------------ checks of every verb here
 
 
 def made_schema(verb: str, values: UserValues, made: dict[str, Any]) -> dict[str, Any]:
-    """Put the columns of ``by`` before those that are made."""
+    """Put the columns of ``by`` before those that the verb makes."""
     types = values.rows.collect_schema()
     for name in values.by:
         if name in made:
@@ -206,26 +208,29 @@ def made_schema(verb: str, values: UserValues, made: dict[str, Any]) -> dict[str
 
 
 def check_sizes(rows: pl.DataFrame, values: UserValues) -> None:
-    """Check that the values have squares: a variance that is not finite tells nothing."""
-    for one in values.requested:
-        most = rows.select(pl.col(one.name).cast(pl.Float64).abs().max()).item()
-        if most is not None and most > 1e100:
-            msg = f"metric {one.name!r}: there are no statistics of values as large as {most:.0e}"
+    """Check that values are small enough to be squared: otherwise the variance is infinite."""
+    for metric in values.requested:
+        greatest = rows.select(pl.col(metric.name).cast(pl.Float64).abs().max()).item()
+        if greatest is not None and greatest > 1e100:
+            msg = (
+                f"metric {metric.name!r}: a value as large as {greatest:.0e} has no finite "
+                "variance: rescale the metric"
+            )
             raise RankingDataError(msg)
 
 
 def check_numbers(values: UserValues) -> None:
     """Check that every metric is a number for each user."""
     types = values.rows.collect_schema()
-    for one in values.requested:
-        dtype = types[one.name]
+    for metric in values.requested:
+        dtype = types[metric.name]
         if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Null)):
-            msg = f"metric {one.name!r} is {dtype} for each user; statistics are made of numbers"
+            msg = f"metric {metric.name!r} is {dtype} for each user; statistics need numbers"
             raise ValueError(msg)
 
 
 def asked_resampling(resamples: object, seed: object) -> Resampling:
-    """Read how to resample, and check that the statistics are installed."""
+    """Read the options of resampling, and check that the packages it needs are installed."""
     times = whole_number("resamples", resamples)
     if times > _MOST_RESAMPLES:
         msg = f"resamples must not be above {_MOST_RESAMPLES:,}, not {times:,}"

@@ -1,7 +1,7 @@
 """The judged table: one row per (by…, user, item), with its rank and its relevance.
 
-``run + truth → judged table → relevant rows``: the first half of the prepared. What the columns of
-the relevant rows mean is told in :mod:`rankframe._vocabulary`.
+``run + truth → judged table → relevant rows``: the first half of the pipeline. The columns of the
+relevant rows are described in :mod:`rankframe._vocabulary`.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ Ties: TypeAlias = Literal["item", "order", "expected"]
 
 _INDEX = "__rankframe_index"
 _EMPTY_LIST = (
-    "column {0!r}: a list is empty or null, and a long run has no row for it: leave it out, with "
-    ".filter(pl.col({0!r}).list.len() > 0). users='truth' and 'judged' count its user as a miss "
-    "all the same, 'run' and 'both' are without the user"
+    "column {0!r}: empty or null list: a long run has no row for it; drop it with "
+    ".filter(pl.col({0!r}).list.len() > 0). users='truth' and 'judged' still count its user as a "
+    "miss, 'run' and 'both' leave the user out"
 )
 
 
 class JudgedTables(NamedTuple):
-    """Both tables on their way to the metrics, in plain columns: keys, item, rank, relevance.
+    """Both tables with normalized columns: keys, item, rank, relevance.
 
-    ``items`` is the judged table itself, or where it has a row for each subtopic of an item, one
-    row an item.
+    ``items`` is the judged table itself. If that has one row per subtopic, ``items`` has one row
+    per item.
     """
 
     tables: list[Table]
@@ -67,16 +67,16 @@ class JudgedTables(NamedTuple):
 
     @property
     def tied(self) -> bool:
-        """Whether the lists have blocks of ties: the one test that takes expectations."""
+        """Whether the lists have blocks of ties, so that metrics are expectations."""
         return self.tables[0].tied
 
     @property
     def has_truth(self) -> bool:
-        """Whether anything is judged: metrics of lists alone take a run alone."""
+        """Whether anything is judged; metrics of lists alone need only a run."""
         return len(self.tables) == 2 or self.tables[0].relevance is not None
 
     def sources(self, settings: Settings) -> Sources:
-        """Name the frames from which the vocabulary is derived."""
+        """Return the frames from which the vocabulary is derived."""
         table = self.tables[0]
         return Sources(
             items=self.items,
@@ -97,7 +97,7 @@ class JudgedTables(NamedTuple):
         return pl.col("relevance").max() if totals is None else pl.lit(totals.top_grade)
 
     def of_lists(self) -> frozenset[str]:
-        """Name the columns beside the vocabulary's that the lists alone have, as far as known."""
+        """Return the columns beside the vocabulary that only the lists have, as far as known."""
         if not self.has_truth:
             return frozenset(self.tables[0].schema)
         run, *truth = self.tables
@@ -118,19 +118,19 @@ def judge(
     Parameters
     ----------
     run
-        One row for each item of each list: user, item, and rank (1 = first) or score.
+        One row per item of each list: user, item, and rank (1 = first) or score.
     truth
-        One row for each judged item: user, item, relevance. Without a relevance column every row
-        has relevance 1. With a column ``subtopic``, one row for each subtopic of an item.
+        One row per judged item: user, item, relevance. Without a relevance column every row
+        has relevance 1. With a column ``subtopic``, one row per subtopic of an item.
     by
         Columns that split the run into separate lists, such as model, fold or day. A truth that
-        has the column is joined on it too; a truth that lacks it judges every group, so that a
-        model that misses a user has that user as a miss. A column that the truth alone has, such
-        as the user's country, puts each list into the groups in which the truth has its user; lists
-        of users that the truth does not know are left out.
+        has the column is joined on it too. A truth that lacks it judges every group, so a user
+        whom a model misses counts as a miss of that model. A column that only the truth has, such
+        as the user's country, puts each list into the groups that the truth has for its user; lists
+        of users who are not in the truth are left out.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, where they are not called so.
+        play these roles, if they have other names.
 
     Returns
     -------
@@ -160,10 +160,10 @@ def judge(
     └──────┴──────┴──────┴───────────┘
     """
     prepared = prepare_tables(run, truth, by, columns)
-    mine = prepared.tables[0]
+    table = prepared.tables[0]
     subtopic = ["subtopic"] if prepared.has_subtopics else []
     result = to_caller_type(
-        guarded_judged(prepared), like=run, sort=[*mine.keys, "rank", mine.item, *subtopic]
+        guarded_judged(prepared), like=run, sort=[*table.keys, "rank", table.item, *subtopic]
     )
     _remember(result, prepared)
     return result
@@ -184,32 +184,32 @@ def with_rank(
     Parameters
     ----------
     run
-        One row for each item of each list: user, item, score. A null or NaN score means that the
+        One row per item of each list: user, item, score. A null or NaN score means that the
         item was not retrieved.
     by
         Columns that split the run into separate lists.
     descending
-        True where the highest score is the best; False for distances.
+        True if the highest score is the best; False for distances.
     ties
         ``"item"``: equal scores are ordered by item id, descending, which is trec_eval's rule
         (text, categorical and enum by bytes, integers by value). ``"order"``: by input order.
-        ``"expected"``: equal scores stay one block, ``rank`` its first position and ``tied`` its
+        ``"expected"``: equal scores stay one block, ``rank`` is its first position and ``tied`` its
         size, and metrics are exact expectations over all orders of the block (McSherry and Najork,
-        *ECIR* 2008); one for which no form is known refuses.
+        *ECIR* 2008); metrics without a closed form raise an error.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, where they
-        are not called so.
+        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
+        have other names.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        The run, its rows as they were, with ``rank`` (Int64, 1 = best, null = not retrieved) made
-        or replaced, and with ``"expected"`` also ``tied`` (Int64).
+        The run, its rows unchanged and in the same order, with ``rank`` (Int64, 1 = best, null =
+        not retrieved) added or replaced, and with ``"expected"`` also ``tied`` (Int64).
 
     Raises
     ------
     RankingDataError
-        If an id is null, a score infinite, or an item twice in a list.
+        If an id is null, a score is infinite, or a list has a duplicate item.
     ValueError
         If ``ties`` is unknown.
 
@@ -252,31 +252,32 @@ def relevant(
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
-    Give the rows of grade > 0, with the vocabulary that metrics are written in.
+    Return the rows of grade > 0, with the vocabulary in which metrics are written.
 
     Parameters
     ----------
     judged
         A judged table: user, item, rank (or score), relevance; made by ``judge``, or your own.
     *metrics
-        Metrics that will be taken of the rows: what they read is derived beyond the columns below,
-        such as ``retrieved``, which takes a pass over all rows. One that reads ``judged`` brings
-        all rows of the truth, one that reads ``listed`` those of the list, too.
+        Metrics that you will compute from the rows. Columns that they read are derived beside those
+        below, such as ``retrieved``, which takes a pass over all rows. With a metric that reads
+        ``judged``, all rows of the truth are returned, and with one that reads ``listed`` all
+        rows of the lists.
     by
         Columns that split the table into separate lists.
     relevant_at
-        The grade from which an item is relevant to the binary measures; > 0. By default every
-        grade > 0 is.
+        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
+        is relevant.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, where they are not called so.
+        play these roles, if they have other names.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         The rows, retrieved or not, with all their columns and ``relevant`` (Boolean), ``hits``,
         ``ideal_rank``, ``ideal_place``, ``total`` (Int64) and ``ideal_relevance`` (Float64). Group
-        them by by… and user, and aggregate. Sorted unless lazy.
+        them by by… and user, and aggregate them. Sorted unless lazy.
 
     Raises
     ------
@@ -287,11 +288,11 @@ def relevant(
 
     Notes
     -----
-    Ranks and the columns derived are those of the user's whole list.
-    Grouped finer than by… and user, say by an item's category, ``precision_at``, ``recall_at``,
-    ``hit_at``, ``reciprocal_rank``, ``dcg_at`` and your own sums tell what the group's items
-    contribute; ``average_precision``, ``ndcg_at`` and ``r_precision`` compare with the whole list,
-    and mean nothing there.
+    Ranks and derived columns are those of the user's whole list. You may group the rows finer than
+    by by… and user, for example by an item's category. Then ``precision_at``, ``recall_at``,
+    ``hit_at``, ``reciprocal_rank``, ``dcg_at`` and your own sums show what the items of each group
+    contribute. ``average_precision``, ``ndcg_at`` and ``r_precision`` compare with the whole list,
+    so they have no meaning there.
 
     Examples
     --------
@@ -312,21 +313,25 @@ def relevant(
     prepared = prepare_tables(judged, None, by, columns)
     if prepared.tied:
         msg = (
-            "judged table, column 'tied': the rows of a table with ties have no ranks to compose "
-            "metrics on; per_user and evaluate take their expectations"
+            "judged table, column 'tied': rows in a block of ties have no single rank to compose "
+            "metrics on: use per_user or evaluate, which take expectations"
         )
         raise RankingDataError(msg)
     table = prepared.tables[0]
     split = prepared.has_subtopics
-    scopes = {reading_of([one.expr], has_subtopics=split).scope for one in requested}
+    expressions = [metric.expr for metric in requested]
+    scopes = {reading_of([metric], has_subtopics=split).scope for metric in expressions}
     if "subtopic" in scopes and len(scopes) > 1:
-        msg = "some of these metrics reduce items, some the subtopics of items: ask for them apart"
+        msg = (
+            "some of these metrics reduce items, others the subtopics of items: call relevant for "
+            "each kind separately"
+        )
         raise ValueError(msg)
-    reading = reading_of((one.expr for one in requested), BASIC, has_subtopics=split)
+    reading = reading_of(expressions, BASIC, has_subtopics=split)
     rows = rows_of_scope(prepared.sources(Settings(relevant_at=relevant_at)), reading)
     flags = [*table_flags(prepared), rows_flag(prepared)]
     if reading.counts_judged or reading.counts_listed:
-        flags += [lists_flag(each) for each in prepared.tables]
+        flags += [lists_flag(table) for table in prepared.tables]
     unread = COLUMNS.keys() - {*BASIC, *reading.names, "subtopic"}
     rows = rows.drop(SHARES_RANK, *unread, strict=False)
     rows = guarded(rows, flags, functools.partial(raise_first_broken, prepared.tables))
@@ -335,33 +340,33 @@ def relevant(
 
 def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     """
-    Make a long run from one row a user with a list of items in order.
+    Make a long run from one row per user with a list of items in order.
 
     Parameters
     ----------
     frame
-        One row for each list: user, item (a list, best first), any other columns, and perhaps
+        One row per list: user, item (a list, best first), any other columns, and perhaps
         score (a list of equal length).
     **columns
-        ``user=``, ``item=``, ``score=``: the columns that play these roles, where they are not
-        called so.
+        ``user=``, ``item=``, ``score=``: the columns that play these roles, if they have other
+        names.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row for each item, with ``rank`` (Int64, from 1, by the order of the list).
+        One row per item, with ``rank`` (Int64, from 1, in the order of the list).
 
     Raises
     ------
     RankingDataError
-        If a role has no column, items are no list, a list is empty or null, or scores are not as
-        many as items.
+        If a role has no column, items are not a list, a list is empty or null, or the numbers of
+        scores and items differ.
 
     Notes
     -----
-    A long run has no row that could stand for an empty list. Leave such lists out, with
-    ``lists.filter(pl.col("item").list.len() > 0)``: the default ``users="truth"`` and ``"judged"``
-    count their users as misses all the same; ``"run"`` and ``"both"`` are without them.
+    A long run cannot represent an empty list. Drop such lists with
+    ``lists.filter(pl.col("item").list.len() > 0)``. The default ``users="truth"`` and ``"judged"``
+    still count their users as misses; ``"run"`` and ``"both"`` leave them out.
 
     Examples
     --------
@@ -376,17 +381,20 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     score = columns.get("score", "score")
     for role, name in {"user": user, "item": item, **columns}.items():
         if name not in schema:
-            msg = f"frame of lists: no column {name!r} for {role}; say which it is with {role}="
+            msg = f"frame of lists: no column {name!r} for {role}; name it with {role}="
             raise RankingDataError(msg)
     lists = [name for name in (item, score) if isinstance(schema.get(name), pl.List | pl.Array)]
     arrays = [name for name in lists if isinstance(schema[name], pl.Array)]
     lazy = lazy.with_columns(pl.col(name).arr.to_list() for name in arrays)
     schema = lazy.collect_schema()
     if item not in lists:
-        msg = f"frame of lists, column {item!r}: {schema[item]} is no list of items"
+        msg = f"frame of lists, column {item!r}: {schema[item]} is not a list of items"
         raise RankingDataError(msg)
     if "rank" in schema:
-        msg = "frame of lists, column 'rank': the rank is made from the order of the list: drop it"
+        msg = (
+            "frame of lists, column 'rank': from_lists makes the rank from the order of the list: "
+            "drop the column"
+        )
         raise RankingDataError(msg)
     size = pl.col(item).list.len()
     uneven = pl.any_horizontal(pl.col(name).list.len().ne_missing(size) for name in lists)
@@ -394,7 +402,10 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     def checked(rows: pl.DataFrame) -> pl.DataFrame:
         for broken, text in (
             (size.fill_null(0) == 0, _EMPTY_LIST.format(item)),
-            (uneven, f"column {score!r}: there must be as many scores as items"),
+            (
+                uneven,
+                f"column {score!r}: scores and items differ in number: give each item one score",
+            ),
         ):
             bad = rows.filter(broken).select(user).head(1)
             if not bad.is_empty():
@@ -402,7 +413,7 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
                 raise RankingDataError(msg)
         return rows
 
-    # before explode stumbles over it, or gives a list without an item a row of nulls
+    # before explode fails on uneven lists, or makes a row of nulls of an empty one
     lazy = lazy.map_batches(checked, schema=dict(schema), streamable=True)
     ranks = pl.int_ranges(1, size.cast(pl.Int64) + 1).alias("rank")
     # no list is empty here; what is said of them is what Polars 1 warns about where it is not said
@@ -414,14 +425,14 @@ def from_dict(
     scores: Mapping[Any, Mapping[Any, float]], **columns: Unpack[Columns]
 ) -> pl.DataFrame:
     """
-    Make a long table from ``{user: {item: score}}``, as pytrec_eval and ranx take it.
+    Make a long table from ``{user: {item: score}}``, the format of pytrec_eval and ranx.
 
     Parameters
     ----------
     scores
         A run, or with ``score="relevance"`` a truth.
     **columns
-        ``user=``, ``item=``, ``score=``: what the columns shall be called.
+        ``user=``, ``item=``, ``score=``: names for the columns.
 
     Returns
     -------
@@ -437,30 +448,36 @@ def from_dict(
     user, item, score = (columns.get(role, role) for role in ("user", "item", "score"))
     names = [str(user), str(item), str(score)]
     if len(set(names)) < len(names):
-        msg = f"from_dict: user, item and score need three names, not {names}"
+        msg = f"from_dict: user, item and score need three different names, not {names}"
         raise ValueError(msg)
     given = cast("object", scores)
     if not isinstance(given, Mapping) or not all(
-        isinstance(one, Mapping) for one in cast("Mapping[object, object]", given).values()
+        isinstance(items, Mapping) for items in cast("Mapping[object, object]", given).values()
     ):
-        msg = "from_dict takes {user: {item: score}}, dicts in a dict"
+        msg = "from_dict takes a dict of dicts, {user: {item: score}}"
         raise TypeError(msg)
     rows = [(user, item, score) for user, items in scores.items() for item, score in items.items()]
-    values: list[list[Any]] = [[row[place] for row in rows] for place in range(3)]
-    if {type(one) for one in values[2]} == {int, float}:  # whole ones among others
-        values[2] = [float(one) if float(one) == one else one for one in values[2]]
+    columns_of_rows: list[list[Any]] = [[row[place] for row in rows] for place in range(3)]
+    given_scores = columns_of_rows[2]
+    if {type(value) for value in given_scores} == {int, float}:  # some scores are whole
+        columns_of_rows[2] = [
+            float(value) if float(value) == value else value for value in given_scores
+        ]
     try:
-        return pl.DataFrame(dict(zip(names, values, strict=True)))
+        return pl.DataFrame(dict(zip(names, columns_of_rows, strict=True)))
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        types = [", ".join(sorted({type(one).__name__ for one in each})) for each in values]
+        types = [
+            ", ".join(sorted({type(value).__name__ for value in values}))
+            for values in columns_of_rows
+        ]
         msg = (
-            "from_dict: users, items and scores must each be of one type that polars knows; they "
-            f"are {types[0]}; {types[1]}; {types[2]}"
+            f"from_dict: users are {types[0]}, items {types[1]} and scores {types[2]}: each needs "
+            "one type that polars supports"
         )
         raise RankingDataError(msg) from None
 
 
-# ------------------------------------------------------------------ the prepared
+# ------------------------------------------------------------------ the pipeline
 
 
 def prepare_tables(
@@ -474,7 +491,7 @@ def prepare_tables(
     single_precision: bool = False,
     totals: Totals | None = None,
 ) -> JudgedTables:
-    """Bring a run and its truth, a judged table, or a run alone into plain columns."""
+    """Normalize the columns of a run and its truth, of a judged table, or of a run alone."""
     if truth is None and (prepared := _remembered(frame, by, columns)):
         return prepared
     tables = read_tables(frame, truth, by, columns, reads=reads, run_alone=run_alone)
@@ -484,7 +501,7 @@ def prepare_tables(
         if tables[0].relevance is None:
             run = judged.filter(pl.col("rank").is_not_null())
             return JudgedTables(tables, run, run.clear(), run, run)
-        items = _one_row_an_item(judged, tables[0])
+        items = _one_row_per_item(judged, tables[0])
         run = items.filter(pl.col("rank").is_not_null())
         return JudgedTables(
             tables, run, items.filter(pl.col("relevance").is_not_null()), judged, items
@@ -495,29 +512,29 @@ def prepare_tables(
         for table in tables
     )
     run = run.filter(pl.col("rank").is_not_null())
-    mine, theirs = tables
-    if lacking := [name for name in mine.by if name not in theirs.by]:
+    of_run, of_truth = tables
+    if lacking := [name for name in of_run.by if name not in of_truth.by]:
         groups = run.select(lacking).unique()
         if totals is not None and totals.groups is not None:
             groups = totals.groups.lazy()
         judgments = judgments.join(groups, how="cross")
-    if mine.truth_groups:
-        run = run.drop_nulls(mine.truth_groups)
-    judged = _joined(run, judgments, mine)
-    items = _one_row_an_item(judgments, theirs._replace(by=mine.by))
-    items = judged if items is judgments else _joined(run, items, mine)
+    if of_run.truth_groups:
+        run = run.drop_nulls(of_run.truth_groups)
+    judged = _joined(run, judgments, of_run)
+    items = _one_row_per_item(judgments, of_truth._replace(by=of_run.by))
+    items = judged if items is judgments else _joined(run, items, of_run)
     return JudgedTables(tables, run, judgments, judged, items)
 
 
-def _joined(run: pl.LazyFrame, judgments: pl.LazyFrame, mine: Table) -> pl.LazyFrame:
-    keys = [*mine.keys, mine.item]
-    # left to itself, polars held a run of 300 M rows in memory, and not the truth of 30 M
+def _joined(run: pl.LazyFrame, judgments: pl.LazyFrame, table: Table) -> pl.LazyFrame:
+    keys = [*table.keys, table.item]
+    # otherwise polars held a run of 300 M rows in memory, instead of the truth of 30 M
     judged = run.join(judgments, on=keys, how="full", coalesce=True, build_side="force_right")
     return judged.select(*keys, "rank", "relevance", pl.exclude(*keys, "rank", "relevance"))
 
 
-def _one_row_an_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
-    """Keep of each item the row of its highest grade, if it has a row for each subtopic."""
+def _one_row_per_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
+    """Keep the row with the highest grade of each item, if the table has one row per subtopic."""
     if table.subtopic is None:
         return frame
     best_first = frame.sort("relevance", "subtopic", descending=True, nulls_last=True)
@@ -526,7 +543,7 @@ def _one_row_an_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
 
 
 def guarded_judged(prepared: JudgedTables) -> pl.LazyFrame:
-    """Give the judged table, checked when the plan runs."""
+    """Return the judged table, checked when the plan runs."""
     raise_violation = functools.partial(raise_first_broken, prepared.tables)
     return guarded(prepared.judged, [*table_flags(prepared), rows_flag(prepared)], raise_violation)
 
@@ -536,9 +553,7 @@ def table_flags(prepared: JudgedTables) -> list[pl.LazyFrame]:
     flags = [table_flag(table) for table in prepared.tables]
     if prepared.tied:
         flags.append(ties_flag(prepared.tables[0]))
-    if (
-        prepared.tables[0].score is not None
-    ):  # an item that is there twice shifts the ranks below it
+    if prepared.tables[0].score is not None:  # a duplicate item shifts the ranks below it
         flags.append(lists_flag(prepared.tables[0]))
     flags += [rows_of_items_flag(table) for table in prepared.tables if table.subtopic is not None]
     return flags
@@ -546,16 +561,16 @@ def table_flags(prepared: JudgedTables) -> list[pl.LazyFrame]:
 
 def rows_flag(prepared: JudgedTables) -> pl.LazyFrame:
     """Flag over the rows of grade > 0."""
-    mine = prepared.tables[0]
-    lists = prepared.items.filter(pl.col("relevance") > 0).group_by(mine.keys)
-    watched = check_aggregates(
-        mine.item, hit=pl.col("rank"), shared=shares_rank(tied=prepared.tied)
+    table = prepared.tables[0]
+    lists = prepared.items.filter(pl.col("relevance") > 0).group_by(table.keys)
+    aggregates = check_aggregates(
+        table.item, hit=pl.col("rank"), shared=shares_rank(tied=prepared.tied)
     )
-    return lists.agg(watched).select(suspect=any_violation(prepared.tables))
+    return lists.agg(aggregates).select(suspect=any_violation(prepared.tables))
 
 
 def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.LazyFrame:
-    """Call rank and relevance by these names, the rank Int64, the relevance a number."""
+    """Rename rank, relevance and subtopic; make the rank Int64 and the relevance a number."""
     frame = table.frame
     if table.rank is not None:
         frame = _renamed(frame, table.rank, "rank").with_columns(as_rank("rank"))
@@ -586,7 +601,7 @@ def _ranked(
     ties: Ties = "item",
     single_precision: bool = False,
 ) -> pl.LazyFrame:
-    """Rank by score, then by item id descending, or by input order, or in blocks."""
+    """Rank by score; order ties by item id descending or by input order, or keep them as blocks."""
     assert table.score is not None
     score, dtype = pl.col(table.score), table.schema[table.score]
     if dtype.is_float():
@@ -602,7 +617,8 @@ def _ranked(
     elif isinstance(table.schema[table.item], pl.Categorical | pl.Enum):
         tie = tie.cast(pl.String)
     if not descending:
-        score = ~score if dtype.is_integer() else -score  # minus wraps or is not there for all
+        # negation overflows unsigned integers and is undefined for some types
+        score = ~score if dtype.is_integer() else -score
     if ties == "expected":
         blocks = score.rank("min", descending=True).over(table.keys).cast(pl.Int64)
         size = pl.len().over([*table.keys, "rank"]).cast(pl.Int64)
@@ -616,8 +632,8 @@ def _renamed(frame: pl.LazyFrame, old: str, new: str) -> pl.LazyFrame:
     return frame if old == new else frame.rename({old: new})
 
 
-# To evaluate a plan of judge is to evaluate its tables: over the judged table itself the checks
-# would read every row, and with them force the full join.
+# When a lazy ``judge`` result is evaluated, go back to its two inputs: checking the joined table
+# would materialize the full join.
 
 
 def _remember(judged: Frame, prepared: JudgedTables) -> None:
@@ -630,7 +646,7 @@ def _remember(judged: Frame, prepared: JudgedTables) -> None:
 
 
 def segments_of_truth(frame: Frame, prepared: JudgedTables) -> list[str]:
-    """Name the columns of ``by`` that the truth alone had; the lists of others are left out."""
+    """Return the columns of ``by`` that only the truth had; lists of other users are left out."""
     table = prepared.tables[0]
     known: Sequence[str] = getattr(frame, "_rankframe_segments", ())
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
@@ -642,7 +658,7 @@ def _remembered(frame: Frame, by: str | Sequence[str], columns: Columns) -> Judg
     prepared: JudgedTables | None = getattr(frame, "_rankframe_prepared", None)
     if prepared is None:
         return None
-    mine = prepared.tables[0]
-    roles = {"user": mine.user, "item": mine.item, "rank": "rank", "relevance": "relevance"}
+    table = prepared.tables[0]
+    roles = {"user": table.user, "item": table.item, "rank": "rank", "relevance": "relevance"}
     requested = {**{role: role for role in roles}, **columns}
-    return prepared if group_names(by) == mine.by and requested == roles else None
+    return prepared if group_names(by) == table.by and requested == roles else None

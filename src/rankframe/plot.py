@@ -1,7 +1,7 @@
-"""Charts: the frame that a verb gives, drawn with Altair.
+"""Charts: the frame that a verb returns, drawn with Altair.
 
-Each function returns the chart and shows nothing. Users are counted or binned before they are
-drawn, so that a chart is small however many they are. Altair loads when the first chart is made.
+Each function returns the chart and does not show it. Users are counted or binned before they are
+drawn, so charts are small whatever the number of users. The first chart imports Altair.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     import altair as alt
     from altair.typing import ChartType
 
-# Okabe and Ito: told apart under every common colour blindness
+# Okabe and Ito: distinct under every common form of color blindness
 _BLUE, _VERMILION, _GREEN, _PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-_COLOURS = (_BLUE, _VERMILION, _GREEN, _PURPLE, "#E69F00", "#56B4E9", "#B8A800", "#000000")
+_COLORS = (_BLUE, _VERMILION, _GREEN, _PURPLE, "#E69F00", "#56B4E9", "#B8A800", "#000000")
 _DASHES = ([1, 0], [6, 3], [2, 2])
-_GREY, _PALE = "#767676", "#E4E4E4"
-_ROWS = 4_000  # of a chart's data: less than a megabyte, and fewer than Altair refuses
+_GRAY, _PALE = "#767676", "#E4E4E4"
+_MOST_ROWS = 4_000  # of a chart's data: less than a megabyte, and below Altair's limit
 _AXES = ("recall", "precision")
-_SEGMENTS = 40  # rows of a heatmap that can be read
-_PANELS = 12  # rows of panels
+_MOST_SEGMENTS = 40  # rows of a heatmap that can be read
+_MOST_PANELS = 12  # rows of panels
 
 
 def at_k(
@@ -64,12 +64,12 @@ def at_k(
     truth
         The truth that judges the run.
     by
-        The column that tells the systems apart, by colour; further columns are segments, each with
-        a panel of its own. ``()`` for a single system.
+        The column that identifies the systems, which have different colors; further columns are
+        segments, each with its own panel. ``()`` for a single system.
     interval
         Draw the interval of the mean (Student's) as a band.
     confidence
-        How often the interval shall cover the true mean.
+        The probability that the interval covers the true mean.
     **options
         All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
         columns that play the roles.
@@ -77,7 +77,7 @@ def at_k(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        A panel for each metric and segment. What it draws is in ``chart.data``: ``panel``,
+        One panel per metric and segment. The drawn numbers are in ``chart.data``: ``panel``,
         ``system``, ``k``, ``users``, ``mean``, ``ci_low``, ``ci_high``.
 
     Raises
@@ -103,7 +103,7 @@ def at_k(
 
     cutoffs = _cutoffs(ks)
     labels = _at_cutoffs(names, cutoffs)
-    summary = _requested(
+    summary = _computed(
         summarize, frame, *labels["metric"], truth=truth, by=by, confidence=confidence, **options
     )
     groups = group_names(by)
@@ -115,24 +115,23 @@ def at_k(
     _check_values(table["mean"], ", ".join(map(str, names)))
     _check_rows(table, "points", "fewer cut-offs")
     panels = _texts(table["panel"])
-    one = len(panels) == 1
-    shown = f"mean {panels[0]}" if one else "mean"
+    axis_title = f"mean {panels[0]}" if len(panels) == 1 else "mean"
     base = alt.Chart().encode(
         x=_cutoff_axis(cutoffs),
-        **_colour(table, groups),
+        **_color(table, groups),
         tooltip=_tooltip(table),
     )
     line = base.mark_line(point={"size": 25} if len(cutoffs) <= 30 else False).encode(
-        y=alt.Y("mean:Q", title=shown, scale=alt.Scale(zero=False)),
+        y=alt.Y("mean:Q", title=axis_title, scale=alt.Scale(zero=False)),
         strokeDash=_dash(table, groups),
     )
     area = base.mark_area(opacity=0.15) if len(cutoffs) > 1 else base.mark_rule()
-    band = area.encode(y=alt.Y("ci_low:Q", title=shown), y2="ci_high:Q")
+    band = area.encode(y=alt.Y("ci_low:Q", title=axis_title), y2="ci_high:Q")
     layers = _layered(*([band] if interval else []), line, data=table)
-    what = f"Mean over {_users(table['users'])}"
+    mean = f"Mean over {_users(table['users'])}"
     title = _title(
-        f"{', '.join(f'{name}@k' for name in names)} at k = {_listed(cutoffs)}",
-        f"{what}, with {confidence * 100:.10g}% intervals" if interval else what,
+        f"{', '.join(f'{name}@k' for name in names)} at k = {_as_text(cutoffs)}",
+        f"{mean}, with {confidence * 100:.10g}% intervals" if interval else mean,
     )
     return _in_panels(layers, panels, title, width=280, wide=520, height=300)
 
@@ -158,7 +157,7 @@ def precision_recall(
     truth
         The truth that judges the run.
     by
-        Columns that tell the systems apart, by colour. ``()`` for a single system.
+        Columns that identify the systems, which have different colors. ``()`` for a single system.
     **options
         All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
         columns that play the roles.
@@ -166,8 +165,8 @@ def precision_recall(
     Returns
     -------
     altair.HConcatChart
-        Left the mean ``interpolated_precision`` at recall 0, 0.1, … 1 of the whole lists; right
-        the mean precision@k over the mean recall@k, on contours of equal F1.
+        On the left, the mean ``interpolated_precision`` of the whole lists at recall 0, 0.1, … 1;
+        on the right, the mean precision@k over the mean recall@k, on contours of equal F1.
 
     Raises
     ------
@@ -194,8 +193,10 @@ def precision_recall(
     curves = {f"interpolated_precision(recall={level})": level for level in levels}
     measures = {"recall": recall_at, "precision": precision_at}
     metrics: list[Metric] = [*curves]
-    metrics += [make(k).alias(f"{name}@{k}") for name, make in measures.items() for k in cutoffs]
-    means = _requested(evaluate, frame, *metrics, truth=truth, by=by, **options)
+    metrics += [
+        metric(k).alias(f"{name}@{k}") for name, metric in measures.items() for k in cutoffs
+    ]
+    means = _computed(evaluate, frame, *metrics, truth=truth, by=by, **options)
     shared = _text(means, groups).alias("system"), pl.col("users")
     curve = pl.concat(
         means.select(*shared, pl.lit(level).alias("recall"), pl.col(name).alias("precision"))
@@ -203,27 +204,29 @@ def precision_recall(
     )
     path = pl.concat(
         means.select(
-            *shared, pl.lit(k).alias("k"), *(pl.col(f"{x}@{k}").alias(x) for x in measures)
+            *shared,
+            pl.lit(k).alias("k"),
+            *(pl.col(f"{name}@{k}").alias(name) for name in measures),
         )
         for k in cutoffs
     )
     _check_values(path["precision"], "precision@k")
     _check_rows(path, "points", "fewer cut-offs")
-    colours = _colour(path, groups)
+    colors = _color(path, groups)
     lines = alt.Chart(curve, title="Interpolated, whole lists", width=270, height=270)
-    full = alt.Scale(domain=[0, 1])
+    from_0_to_1 = alt.Scale(domain=[0, 1])
     left = lines.mark_line(point={"size": 25}).encode(
-        x=alt.X("recall:Q", title="recall", scale=full),
-        y=alt.Y("precision:Q", title="mean interpolated precision", scale=full),
-        **colours,
+        x=alt.X("recall:Q", title="recall", scale=from_0_to_1),
+        y=alt.Y("precision:Q", title="mean interpolated precision", scale=from_0_to_1),
+        **colors,
         strokeDash=_dash(path, groups),
         tooltip=_tooltip(curve),
     )
     title = _title(
-        f"Precision and recall, at k = {_listed(cutoffs)} and interpolated",
-        f"Mean over {_users(means['users'])}; grey: equal F1 of the two means",
+        f"Precision and recall, at k = {_as_text(cutoffs)} and interpolated",
+        f"Mean over {_users(means['users'])}; gray: equal F1 of the two means",
     )
-    return alt.hconcat(left, _path(path, colours, groups), title=title)
+    return alt.hconcat(left, _path(path, colors, groups), title=title)
 
 
 def users(
@@ -248,10 +251,10 @@ def users(
     truth
         The truth that judges the run.
     by
-        The column that tells the systems apart; further columns are segments, side by side. ``()``
+        The column that identifies the systems; further columns are segments, side by side. ``()``
         for a single system.
     bins
-        About how many bins the values fall into; their width is 1, 2 or 5 of a decimal place.
+        Roughly the number of bins; their width is 1, 2 or 5 times a power of ten.
     **options
         All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
         columns that play the roles.
@@ -259,17 +262,17 @@ def users(
     Returns
     -------
     altair.FacetChart
-        A histogram for each system and segment, with the mean as a line. What it draws is in
-        ``chart.data``: ``system``, ``segment``, ``low`` ≤ value < ``high`` (the last bin of all
-        takes in its end), ``users``, their ``share``, and the ``mean`` in the first row of a
-        histogram.
+        One histogram per system and segment, with the mean as a line. The drawn numbers are in
+        ``chart.data``: ``system``, ``segment``, ``low`` ≤ value < ``high`` (the last bin also
+        includes its upper end), ``users``, their ``share``, and the ``mean`` in the first row of
+        each histogram.
 
     Raises
     ------
     RankingDataError
         If a table breaks a rule (see ``check``), or no user has a value.
     ValueError
-        If the metric, a parameter or an option is unknown or out of range, or the metric is no
+        If the metric, a parameter or an option is unknown or out of range, or the metric is not a
         number.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
@@ -286,31 +289,30 @@ def users(
 
     bins = whole_number("bins", bins)
     groups = group_names(by)
-    values = _requested(per_user, frame, metric, truth=truth, by=by, **options)
+    values = _computed(per_user, frame, metric, truth=truth, by=by, **options)
     name = values.columns[-1]
     values = values.select(*_named(values, groups), _number(values, name).alias("value"))
-    known = values.drop_nulls("value")
-    _check_values(known["value"], name)
-    table = _histograms(known, bins)
+    defined = values.drop_nulls("value")
+    _check_values(defined["value"], name)
+    table = _histograms(defined, bins)
     _check_rows(table, "bars", "fewer bins")
-    shown = f"{_line(name)} of a user"
-    x = alt.X(
-        "low:Q", bin="binned", title=shown, axis=alt.Axis(labelFlush=False, labelOverlap=True)
-    )
+    axis_title = f"{_line(name)} of a user"
+    axis = alt.Axis(labelFlush=False, labelOverlap=True)
+    x = alt.X("low:Q", bin="binned", title=axis_title, axis=axis)
     y = alt.Y("share:Q", title="share of users", axis=alt.Axis(format="%", tickCount=3))
     tooltip = _tooltip(table.drop("mean"))
     bars = (
         alt.Chart()
         .mark_bar()
-        .encode(x=x, x2="high:Q", y=y, tooltip=tooltip, **_colour(table, groups, legend=False))
+        .encode(x=x, x2="high:Q", y=y, tooltip=tooltip, **_color(table, groups, legend=False))
     )
-    line = alt.Chart().mark_rule(strokeWidth=2).encode(x=alt.X("mean:Q", title=shown))
+    line = alt.Chart().mark_rule(strokeWidth=2).encode(x=alt.X("mean:Q", title=axis_title))
     line = line.encode(tooltip=[alt.Tooltip("mean:Q", format=".4~f")])
     segments = _texts(table["segment"])
     counts = table.group_by("system", "segment").agg(pl.col("users").sum())["users"]
     width = max(90, 600 // len(segments))
-    gone = len(values) - len(known)
-    left_out = f"; {gone:,} without a value left out" if gone else ""
+    undefined = len(values) - len(defined)
+    left_out = f"; {undefined:,} without a value left out" if undefined else ""
     layers = _layered(bars, line.transform_filter("isValid(datum.mean)"), data=table)
     chart: ChartType = layers.properties(width=width, height=80).facet(
         row=_facet("system", _texts(table["system"])),
@@ -366,9 +368,9 @@ def compare(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or there are no two systems.
+        If a table breaks a rule (see ``check``), or there are fewer than two systems.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is no
+        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is not a
         system.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
@@ -386,7 +388,7 @@ def compare(
     import altair as alt
 
     groups = group_names(by)
-    compared = _requested(
+    compared = _computed(
         compare_systems,
         frame,
         *metrics,
@@ -423,8 +425,7 @@ def compare(
         ),
         tooltip=_tooltip(table.drop("panel", "pair", "verdict", "system")),
     )
-    known = "isValid(datum.ci_low)"
-    bars = base.mark_rule(strokeWidth=2).transform_filter(known)
+    bars = base.mark_rule(strokeWidth=2).transform_filter("isValid(datum.ci_low)")
     bars = bars.encode(x=alt.X("ci_low:Q", title=title), x2="ci_high:Q")
     points = base.mark_point(filled=True, opacity=1, size=70).encode(
         x=alt.X(
@@ -435,16 +436,14 @@ def compare(
         )
     )
     zero = _zero().encode(x=alt.XDatum(0))
-    by_itself = "over all pairs" if test in ("tukey", "friedman") else "not corrected"
-    corrected = f"p by {test}, {by_itself}"
-    if correction and by_itself == "not corrected":
-        corrected = f"p by {test}, {correction}"
+    joint = test in ("tukey", "friedman")
+    corrected = "over all pairs" if joint else correction or "not corrected"
     return _in_panels(
         _layered(zero, bars, points, data=table),
         panels,
         _title(
             f"Differences on {_users(table['users'])}",
-            f"{confidence * 100:.10g}% intervals, each for itself; {corrected}",
+            f"{confidence * 100:.10g}% intervals, each for itself; p by {test}, {corrected}",
         ),
         width=180,
         wide=480,
@@ -466,7 +465,7 @@ def change(
     **options: Unpack[Options],
 ) -> ChartType:
     """
-    Draw each user's change of precision@k and recall@k against R, and what R allows.
+    Draw each user's change of precision@k and recall@k against R, and the range that R allows.
 
     Parameters
     ----------
@@ -477,11 +476,11 @@ def change(
     truth
         The truth that judges the run.
     by
-        The column that tells the systems apart; further columns are segments.
+        The column that identifies the systems; further columns are segments.
     baseline
         The system that the others are compared with.
     bins
-        How many bins of users have their mean drawn, at most, as in ``diagnose``.
+        The greatest number of bins of users whose mean is drawn, as in ``diagnose``.
     **options
         All other keywords of ``per_user``: ``users``, ``relevant_at``…, and the columns that play
         the roles.
@@ -489,26 +488,28 @@ def change(
     Returns
     -------
     altair.FacetChart
-        For each system and segment two panels over R, the number of a user's relevant items: the
-        change of precision@k = change of hits / k, and that of recall@k = change of hits / R.
-        Circles are users of like R and change, grey is what k and R allow, bars are the means of
-        ``diagnose``, whose reading is in the subtitle. What it draws is in ``chart.data``; where
-        ``count`` is not null, ``relevant`` and ``change`` are the means of so many users.
+        Two panels per system and segment over R, the number of a user's relevant items: the change
+        of precision@k = change of hits / k, and that of recall@k = change of hits / R. Circles are
+        users of similar R and change, the gray area is the range that k and R allow, and bars are
+        the means of ``diagnose``, whose reading is in the subtitle. The drawn numbers are in
+        ``chart.data``; in rows with a ``count``, ``relevant`` and ``change`` are means over that
+        number of users.
 
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), there are no two systems, or no user is shared.
+        If a table breaks a rule (see ``check``), there are fewer than two systems, or no user is
+        shared.
     ValueError
-        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is no system, or an option is
+        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, or an option is
         unknown or out of range.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
     Notes
     -----
-    Both panels show the same hits. Reads as ``diagnose``: where the bars of the few-item users rise
-    and those of the many-item users fall, mean recall rises and mean precision falls.
+    Both panels show the same hits. Read them as ``diagnose`` does: if the bars rise for users with
+    few relevant items and fall for users with many, mean recall rises and mean precision falls.
 
     Examples
     --------
@@ -524,20 +525,20 @@ def change(
     _check_call(options)
     k = whole_number("k", k)
     groups = group_names(by)
-    means = _requested(
+    means = _computed(
         diagnose, frame, k, truth=truth, by=by, baseline=baseline, bins=bins, **options
     )
     means = means.select(*_named(means, groups), pl.exclude(groups))
     metrics = [num_relevant().alias("relevant"), precision_at(k).alias("precision")]
     metrics += [recall_at(k).alias("recall")]
-    values = _requested(per_user, frame, *metrics, truth=truth, by=by, **options)
+    values = _computed(per_user, frame, *metrics, truth=truth, by=by, **options)
     pairs = _changes(values, groups, baseline)
     if pairs.is_empty():
         msg = f"column {groups[0]!r}: no system shares a user with {baseline!r}"
         raise RankingDataError(msg)
     panels = pairs.select("system", "segment").n_unique()
-    if panels > _PANELS:
-        msg = f"a chart of {panels} systems and segments cannot be read; filter the frame"
+    if panels > _MOST_PANELS:
+        msg = f"{panels} systems and segments are too many for one chart; filter the frame"
         raise ValueError(msg)
     deepest = min(k, options.get("depth") or k)
     return _change_chart(_cells(pairs, k), means, k, deepest, _line(baseline))
@@ -563,8 +564,9 @@ def heatmap(
     truth
         The truth that judges the run.
     by
-        The columns that make the segments. Of several the last one makes the rows and the others
-        make panels: ``by=["model", "country"]`` has a panel for each model, a row for each country.
+        The columns of the segments. With several columns, the last one makes the rows and the
+        others make panels: ``by=["model", "country"]`` has one panel per model and one row per
+        country.
     **options
         All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
         columns that play the roles.
@@ -572,10 +574,10 @@ def heatmap(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        A row for each segment, a column for each metric. The colour is the mean as a share of the
-        metric's greatest one, since metrics differ in scale. What it draws is in ``chart.data``:
-        ``panel``, ``segment``, ``users``, ``metric``, ``mean``, ``share``. Of more than 40
-        segments those with most users are drawn.
+        One row per segment, one column per metric. The color is the mean as a share of the metric's
+        greatest mean, since metrics differ in scale. The drawn numbers are in ``chart.data``:
+        ``panel``, ``segment``, ``users``, ``metric``, ``mean``, ``share``. If there are more than
+        40 segments, those with the most users are drawn.
 
     Raises
     ------
@@ -599,9 +601,9 @@ def heatmap(
 
     groups = group_names(by)
     if not groups:
-        msg = "a heatmap has a row for each segment: name the columns in by="
+        msg = "a heatmap needs segments: name their columns in by="
         raise ValueError(msg)
-    means = _requested(evaluate, frame, *metrics, truth=truth, by=by, **options)
+    means = _computed(evaluate, frame, *metrics, truth=truth, by=by, **options)
     names = means.columns[len(groups) + 1 :]
     wide = means.select(
         _text(means, groups[:-1]).alias("panel"),
@@ -609,9 +611,9 @@ def heatmap(
         "users",
         pl.struct(_number(means, name).alias(name) for name in names).alias("means"),
     )
-    every = wide.group_by("segment", maintain_order=True).agg(pl.col("users").max())
-    kept = every.top_k(_SEGMENTS, by="users")
-    wide = wide.join(kept.select("segment"), on="segment", how="semi", maintain_order="left")
+    segments = wide.group_by("segment", maintain_order=True).agg(pl.col("users").max())
+    drawn = segments.top_k(_MOST_SEGMENTS, by="users")
+    wide = wide.join(drawn.select("segment"), on="segment", how="semi", maintain_order="left")
     table = pl.concat(
         wide.select(
             *("panel", "segment", "users"),
@@ -639,12 +641,12 @@ def heatmap(
         y=alt.Y(
             "segment:N",
             title=groups[-1],
-            sort=_texts(every["segment"]),
+            sort=_texts(segments["segment"]),
             axis=alt.Axis(titlePadding=12),
         ),
         tooltip=_tooltip(table.drop("text")),
     )
-    colour = alt.Color(
+    color = alt.Color(
         "share:Q",
         title=["share of the", "metric's", "greatest"],
         scale=alt.Scale(scheme="blues", domain=[0, 1]),
@@ -652,37 +654,37 @@ def heatmap(
     )
     ink = alt.when("datum.share > 0.6").then(alt.value("white")).otherwise(alt.value("black"))
     text = base.mark_text().encode(text="text:N", color=ink)
-    among = (
-        f"{len(kept)} of {len(every):,} segments, those with most users: "
-        if len(every) > _SEGMENTS
+    selection = (
+        f"{len(drawn)} of {len(segments):,} segments, those with the most users: "
+        if len(segments) > _MOST_SEGMENTS
         else ""
     )
     return _in_panels(
-        _layered(base.mark_rect().encode(color=colour), text, data=table),
+        _layered(base.mark_rect().encode(color=color), text, data=table),
         panels,
         _title(
             "Means by " + ", ".join(groups),
-            f"{among}up to {_users(table['users'].top_k(1))} in each",
+            f"{selection}up to {_users(table['users'].top_k(1))} in each",
         ),
         width=78 * len(names),
         wide=96 * len(names),
-        height=24 * len(kept),
+        height=24 * len(drawn),
     )
 
 
 # ------------------------------------------------------------------ tables to draw
 
 
-def _requested(
-    verb: Callable[..., pl.LazyFrame], frame: Frame, *args: Any, **requested: Any
+def _computed(
+    verb: Callable[..., pl.LazyFrame], frame: Frame, *args: Any, **options: Any
 ) -> pl.DataFrame:
-    """Ask a verb for its numbers, whatever the kind of frame."""
-    kind = "run" if requested["truth"] is not None else "judged table"
-    return verb(to_lazy(frame, kind), *args, **requested).collect()
+    """Compute the numbers of a verb, for any kind of frame."""
+    kind = "run" if options["truth"] is not None else "judged table"
+    return verb(to_lazy(frame, kind), *args, **options).collect()
 
 
 def _named(table: pl.DataFrame, groups: Sequence[str]) -> list[pl.Expr]:
-    """Call the first column of ``by`` system, and all others together segment."""
+    """Name the first column of ``by`` system, and all others together segment."""
     return [_text(table, groups[:1]).alias("system"), _text(table, groups[1:]).alias("segment")]
 
 
@@ -697,7 +699,7 @@ def _text(table: pl.DataFrame, groups: Sequence[str]) -> pl.Expr:
 
 
 def _panel(name: str) -> pl.Expr:
-    """Call a panel by its metric and its segment."""
+    """Name a panel after its metric and its segment."""
     alone = pl.col("segment") == ""
     both = pl.format("{} · {}", name, "segment")
     return pl.when(alone).then(pl.col(name)).otherwise(both).alias("panel")
@@ -707,8 +709,8 @@ def _texts(column: pl.Series) -> list[str]:
     return column.unique(maintain_order=True).to_list()
 
 
-def _listed(cutoffs: Sequence[int]) -> str:
-    """Write cut-offs: a range by its ends, others one by one as far as there is room."""
+def _as_text(cutoffs: Sequence[int]) -> str:
+    """Write cut-offs for a title: a range or a long list by its ends, others one by one."""
     first, last = cutoffs[0], cutoffs[-1]
     if 2 < len(cutoffs) == last - first + 1 or len(cutoffs) > 8:
         return f"{first} to {last}"
@@ -755,7 +757,7 @@ def _verdict_scale(directions: Mapping[str, bool | None]) -> alt.Scale:
     if None in directions.values():
         pairs.append(("higher", "lower"))
     domain = [*(good for good, _ in pairs), "undecided", *(bad for _, bad in pairs)]
-    colors = [*(_BLUE for _ in pairs), _GREY, *(_VERMILION for _ in pairs)]
+    colors = [*(_BLUE for _ in pairs), _GRAY, *(_VERMILION for _ in pairs)]
     return alt.Scale(domain=domain, range=colors)
 
 
@@ -774,17 +776,17 @@ def _at_cutoffs(names: Sequence[object], cutoffs: Sequence[int]) -> pl.DataFrame
 def _number(values: pl.DataFrame, name: str) -> pl.Expr:
     dtype = values.schema[name]
     if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Null)):
-        msg = f"metric {name!r} is {dtype} for each user; a chart is made of numbers"
+        msg = f"metric {name!r} is {dtype} for each user; charts need numbers"
         raise ValueError(msg)
     return pl.col(name).cast(pl.Float64)
 
 
 def _histograms(values: pl.DataFrame, bins: int) -> pl.DataFrame:
-    """Count users in bins whose bounds are round numbers; the mean is in the first of them."""
+    """Count users in bins with round bounds; the mean is in the first row of each histogram."""
     least, greatest = _bounds(values["value"])
     step = _round_step((greatest - least) / bins if greatest > least else 0.05)
     digits = max(0, -floor(log10(step)))
-    # a value on a bound, which floats may miss, belongs above it; the greatest of all below it
+    # a value on a bound, up to rounding, belongs to the bin above; the greatest to the bin below
     place = (pl.col("value") / step + 1e-9).floor()
     last = ceil(greatest / step - 1e-9) - 1
     place = (place.clip(upper_bound=last) if greatest > least else place).alias("place")
@@ -807,25 +809,25 @@ def _histograms(values: pl.DataFrame, bins: int) -> pl.DataFrame:
 
 
 def _bounds(values: pl.Series) -> tuple[float, float]:
-    """Give the least and the greatest of numbers."""
-    both = values.to_frame("value").select(low=pl.min("value"), high=pl.max("value"))
-    return both.cast(pl.Float64).row(0)
+    """Return the least and the greatest of numbers."""
+    ends = values.to_frame("value").select(low=pl.min("value"), high=pl.max("value"))
+    return ends.cast(pl.Float64).row(0)
 
 
 def _round_step(least: float) -> float:
-    """Give the next 1, 2 or 5 of a decimal place."""
-    place = 10.0 ** floor(log10(least))
-    return next(place * digit for digit in (1, 2, 5, 10) if place * digit >= least * (1 - 1e-9))
+    """Return the least 1, 2 or 5 times a power of ten that is not below ``least``."""
+    power = 10.0 ** floor(log10(least))
+    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * (1 - 1e-9))
 
 
 def _changes(values: pl.DataFrame, groups: Sequence[str], baseline: object) -> pl.DataFrame:
     """Pair each user with the baseline, as ``diagnose`` does."""
     model, *segments = groups
     user = values.columns[len(groups)]
-    known = values.filter(pl.col("relevant") > 0)
+    defined = values.filter(pl.col("relevant") > 0)
     of_baseline = pl.col(model) == pl.lit(baseline, dtype=values.schema[model])
-    before = known.filter(of_baseline).drop(model, "relevant")
-    paired = known.remove(of_baseline).join(before, on=[*segments, user], suffix=" before")
+    before = defined.filter(of_baseline).drop(model, "relevant")
+    paired = defined.remove(of_baseline).join(before, on=[*segments, user], suffix=" before")
     return paired.select(
         *_named(paired, groups),
         "relevant",
@@ -834,23 +836,22 @@ def _changes(values: pl.DataFrame, groups: Sequence[str], baseline: object) -> p
 
 
 def _cells(pairs: pl.DataFrame, k: int) -> pl.DataFrame:
-    """Put users of like R and like change into one cell, and give its means."""
+    """Average users of similar R and similar change, one row per such cell."""
     groups = pairs.select("system", "segment").n_unique()
-    bins = max(6, min(40, int((_ROWS / 3 / groups) ** 0.5)))
+    bins = max(6, min(40, int((_MOST_ROWS / 3 / groups) ** 0.5)))
     hits = (pl.col("precision") * k).round()
-    keys = _binned(pairs, pl.col("relevant").log(), bins), _binned(pairs, hits, bins)
+    relevant_bin = _binned(pairs, pl.col("relevant").log(), bins).alias("relevant bin")
+    hits_bin = _binned(pairs, hits, bins).alias("hits bin")
     return (
-        pairs.group_by(
-            "system", "segment", keys[0].alias("few"), keys[1].alias("less"), maintain_order=True
-        )
+        pairs.group_by("system", "segment", relevant_bin, hits_bin, maintain_order=True)
         .agg(pl.col("relevant", "precision", "recall").mean(), pl.len().alias("count"))
-        .sort("few", "less", maintain_order=True)
-        .drop("few", "less")
+        .sort("relevant bin", "hits bin", maintain_order=True)
+        .drop("relevant bin", "hits bin")
     )
 
 
 def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
-    """Give the bin of a value, or the value where there are not many."""
+    """Return the bin of a value, or the value if there are few different ones."""
     values = rows.select(value).to_series()
     if values.n_unique() <= bins:
         return value
@@ -858,7 +859,7 @@ def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
     return ((value - least) / (greatest - least) * bins).floor().clip(0, bins - 1)
 
 
-# ------------------------------------------------------------------ what charts are made of
+# ------------------------------------------------------------------ parts of charts
 
 
 def _change_table(
@@ -869,27 +870,27 @@ def _change_table(
     domain: Sequence[float],
     reach: float,
 ) -> pl.DataFrame:
-    """Put cells of users, means of bins and what R allows below each other, for both measures."""
+    """Stack the cells of users, the means of bins and the range that R allows, for both metrics."""
     panel = _panel("system")
     panels = cells.select(panel).unique(maintain_order=True)
-    drawn: list[pl.DataFrame] = []
+    parts: list[pl.DataFrame] = []
     for name in _AXES[::-1]:
         measure = pl.lit(f"{name}@{k}").alias("measure")
         change, mean = pl.col(name).alias("change"), pl.col(f"{name}_change").alias("mean")
-        drawn += [
+        parts += [
             cells.select(panel, measure, "relevant", change, "count"),
             means.select(panel, measure, "relevant_low", "relevant_high", "users", mean),
             panels.select("panel", measure).join(
                 _attainable(name, k, deepest, domain, reach), how="cross"
             ),
         ]
-    return pl.concat(drawn, how="diagonal")
+    return pl.concat(parts, how="diagonal")
 
 
 def _change_chart(
     cells: pl.DataFrame, means: pl.DataFrame, k: int, deepest: int, baseline: str
 ) -> ChartType:
-    """Draw cells of users and means of bins on what k and R allow."""
+    """Draw cells of users and means of bins on the range that k and R allow."""
     import altair as alt
 
     in_bins = means.drop_nulls("relevant_low")
@@ -902,41 +903,41 @@ def _change_chart(
 
     y = alt.Scale(domain=[-reach, reach], nice=False)
     x = alt.Scale(type="log", domain=list(domain), nice=False)
-    of_r, of_change = "R, relevant items of a user", f"change from {baseline}"
+    x_title, y_title = "R, relevant items of a user", f"change from {baseline}"
     area = alt.Chart().mark_area(color=_PALE, opacity=0.7).transform_filter("isValid(datum.top)")
     area = area.encode(
-        x=alt.X("bound:Q", title=of_r, scale=x),
-        y=alt.Y("top:Q", title=of_change, scale=y),
+        x=alt.X("bound:Q", title=x_title, scale=x),
+        y=alt.Y("top:Q", title=y_title, scale=y),
         y2="bottom:Q",
     )
     circles = alt.Chart().mark_circle(color=_BLUE, opacity=0.45)
     circles = circles.transform_filter("isValid(datum.count)").encode(
-        x=alt.X("relevant:Q", title=of_r, axis=alt.Axis(format="d", tickCount=5, grid=False)),
+        x=alt.X("relevant:Q", title=x_title, axis=alt.Axis(format="d", tickCount=5, grid=False)),
         y=alt.Y(
-            "change:Q", title=of_change, axis=alt.Axis(format="+.2~f", tickCount=7, titlePadding=8)
+            "change:Q", title=y_title, axis=alt.Axis(format="+.2~f", tickCount=7, titlePadding=8)
         ),
         size=alt.Size("count:Q", title="users", scale=alt.Scale(range=[12, 400], zero=False)),
         tooltip=_tooltip(table.select("relevant", "change", "count")),
     )
-    # a bar of one value of R would have no length
+    # a bar that covers a single R would have no length
     bars = alt.Chart().mark_bar(color=_VERMILION, height=4, cornerRadius=2)
     bars = bars.transform_filter("isValid(datum.mean)").transform_calculate(
         begin="datum.relevant_low / 1.1", end="datum.relevant_high * 1.1"
     )
     bars = bars.encode(
-        x=alt.X("begin:Q", title=of_r),
+        x=alt.X("begin:Q", title=x_title),
         x2="end:Q",
-        y=alt.Y("mean:Q", title=of_change),
+        y=alt.Y("mean:Q", title=y_title),
         tooltip=_tooltip(table.select("relevant_low", "relevant_high", "users", "mean")),
     )
     layers = _layered(area, _zero().encode(y=alt.YDatum(0)), circles, bars, data=table)
-    drawn = f"{_users(overall['users'])} in {len(cells):,} circles, by like R and change"
+    circled = f"{_users(overall['users'])} in {len(cells):,} circles, by similar R and change"
     chart: ChartType = layers.properties(width=270, height=210).facet(
         row=_facet("panel", panels),
         column=_facet("measure", _texts(table["measure"])),
         title=_title(
             f"Change from {baseline} among the first {k} items, user by user",
-            f"{drawn}; bars: means; grey: what k and R allow",
+            f"{circled}; bars: means; gray: what k and R allow",
             *_readings(overall, k),
         ),
     )
@@ -946,7 +947,7 @@ def _change_chart(
 def _attainable(
     name: str, k: int, deepest: int, domain: Sequence[float], reach: float
 ) -> pl.DataFrame:
-    """Give the greatest change of a measure for each R, as far as lists and chart reach."""
+    """Return the greatest change of a metric at each R, within the depth and the chart."""
     low, high = map(log10, domain)
     steps = [10 ** (low + (high - low) * step / 40) for step in range(41)]
     relevant = pl.Series(
@@ -964,7 +965,7 @@ def _greatest(table: pl.DataFrame, *names: str) -> float:
 
 
 def _readings(overall: pl.DataFrame, k: int) -> list[str]:
-    """Write what ``diagnose`` reads, two lines for each system."""
+    """Write the readings of ``diagnose``, two lines per system."""
     lines: list[str] = []
     for row in overall.with_columns(_panel("system")).iter_rows(named=True):
         changes = f"precision@{k} {row['precision_change']:+.3g}, recall@{k} "
@@ -972,7 +973,7 @@ def _readings(overall: pl.DataFrame, k: int) -> list[str]:
     return lines
 
 
-def _path(table: pl.DataFrame, colours: dict[str, Any], groups: Sequence[str]) -> Any:
+def _path(table: pl.DataFrame, colors: dict[str, Any], groups: Sequence[str]) -> Any:
     """Draw the path of both means over k, on contours of equal F1."""
     import altair as alt
 
@@ -992,28 +993,28 @@ def _path(table: pl.DataFrame, colours: dict[str, Any], groups: Sequence[str]) -
         x=x, y=y, detail="f1:N", order="recall:Q"
     )
     label = alt.Text("label:N")
-    marks = contours.mark_text(align="right", baseline="bottom", dx=-3, dy=-2, color=_GREY)
+    marks = contours.mark_text(align="right", baseline="bottom", dx=-3, dy=-2, color=_GRAY)
     marks = marks.transform_filter("isValid(datum.label)").encode(x=x, y=y, text=label)
-    base = alt.Chart().encode(x=x, y=y, **colours)
+    base = alt.Chart().encode(x=x, y=y, **colors)
     path = base.mark_line(point={"size": 25}).encode(
         order="k:Q", strokeDash=_dash(table, groups), tooltip=_tooltip(table)
     )
     ends = base.mark_text(align="left", dx=6, dy=-8, fontSize=10).encode(text="at:N")
-    # one system's ends are named: near ones would write over each other
+    # only one system's ends are labeled: labels of near ends would overlap
     longest = table.sort("recall")["system"].last()
     at = pl.col("k").is_in([table["k"].min(), table["k"].max()]) & (pl.col("system") == longest)
-    named = table.with_columns(at=pl.when(at).then(pl.format("k={}", "k")))
+    labeled = table.with_columns(at=pl.when(at).then(pl.format("k={}", "k")))
     ends = ends.transform_filter("isValid(datum.at)")
     title = "Path over k"
     layers = [lines, marks, path, ends]
-    return _layered(*layers, data=named, width=270, height=270, title=title)
+    return _layered(*layers, data=labeled, width=270, height=270, title=title)
 
 
 def _contours(x_end: float, y_end: float) -> pl.DataFrame:
-    """Give points of equal F1 = f: (recall − f/2)·(precision − f/2) = f²/4."""
+    """Return points of equal F1 = f: (recall − f/2)·(precision − f/2) = f²/4."""
     best = 2 * x_end * y_end / (x_end + y_end)
     step = _round_step(best / 6)
-    drawn: list[pl.DataFrame] = []
+    curves: list[pl.DataFrame] = []
     for place in range(1, int(best / step - 1e-9) + 1):
         half = place * step / 2
         begin, end = log(half**2 / (y_end - half)), log(x_end - half)
@@ -1021,8 +1022,8 @@ def _contours(x_end: float, y_end: float) -> pl.DataFrame:
         curve = pl.DataFrame({"recall": along + half, "precision": half**2 / along + half})
         last = pl.int_range(pl.len()) == pl.len() - 1
         label = pl.when(last).then(pl.lit(f"F1 {2 * half:.3g}")).alias("label")
-        drawn.append(curve.with_columns(pl.lit(2 * half).alias("f1"), label))
-    return pl.concat(drawn)
+        curves.append(curve.with_columns(pl.lit(2 * half).alias("f1"), label))
+    return pl.concat(curves)
 
 
 def _cutoff_axis(cutoffs: Sequence[int]) -> alt.X:
@@ -1033,42 +1034,42 @@ def _cutoff_axis(cutoffs: Sequence[int]) -> alt.X:
     return alt.X("k:Q", title="k", axis=axis, scale=alt.Scale(domain=domain, nice=False, padding=8))
 
 
-def _colour(table: pl.DataFrame, groups: Sequence[str], *, legend: bool = True) -> dict[str, Any]:
-    """Give each system its colour, in the order of the table."""
+def _color(table: pl.DataFrame, groups: Sequence[str], *, legend: bool = True) -> dict[str, Any]:
+    """Assign each system a color, in the order of the table."""
     import altair as alt
 
     systems = _texts(table["system"])
-    if len(systems) > len(_COLOURS) * len(_DASHES):
+    if len(systems) > len(_COLORS) * len(_DASHES):
         msg = (
-            f"column {groups[0]!r} has {len(systems)} systems, and a chart tells "
-            f"{len(_COLOURS) * len(_DASHES)} apart: filter the frame"
+            f"column {groups[0]!r} has {len(systems)} systems, but a chart has only "
+            f"{len(_COLORS) * len(_DASHES)} different lines: filter the frame"
         )
         raise ValueError(msg)
     if not groups:
         return {"color": alt.value(_BLUE)}
-    colours = [_COLOURS[place % len(_COLOURS)] for place in range(len(systems))]
-    scale = alt.Scale(domain=systems, range=colours)
-    # strokes show their dashes, where colours come again
+    colors = [_COLORS[place % len(_COLORS)] for place in range(len(systems))]
+    scale = alt.Scale(domain=systems, range=colors)
+    # if colors repeat, the legend must show the dashes
     strokes: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 400}
-    shown = alt.Legend(
+    legend_of_systems = alt.Legend(
         title=_line(groups[0]),
         symbolLimit=0,
         symbolOpacity=1,
         padding=8,
-        **(strokes if len(systems) > len(_COLOURS) else {}),
+        **(strokes if len(systems) > len(_COLORS) else {}),
     )
-    scaled: dict[str, Any] = {"scale": scale, "legend": shown if legend else None}
+    scaled: dict[str, Any] = {"scale": scale, "legend": legend_of_systems if legend else None}
     return {"color": alt.Color("system:N", **scaled)}
 
 
 def _dash(table: pl.DataFrame, groups: Sequence[str]) -> alt.StrokeDash | alt.StrokeDashValue:
-    """Dash the lines of systems whose colour comes again."""
+    """Dash the lines of systems whose color repeats."""
     import altair as alt
 
     if not groups:
         return alt.StrokeDashValue(_DASHES[0])
     systems = _texts(table["system"])
-    dashes = [_DASHES[place // len(_COLOURS)] for place in range(len(systems))]
+    dashes = [_DASHES[place // len(_COLORS)] for place in range(len(systems))]
     title = _line(groups[0])
     return alt.StrokeDash("system:N", title=title, scale=alt.Scale(domain=systems, range=dashes))
 
@@ -1086,7 +1087,7 @@ def _tooltip(table: pl.DataFrame) -> list[alt.Tooltip]:
 
 
 def _line(text: object) -> str:
-    """Write a name in one line: Vega cannot read a title with a line's end."""
+    """Write a name in one line: Vega cannot read a title with a line break."""
     return " ".join(str(text).split())
 
 
@@ -1094,20 +1095,20 @@ def _title(text: str, *subtitle: str) -> alt.TitleParams:
     import altair as alt
 
     return alt.TitleParams(
-        text, subtitle=list(subtitle), anchor="start", subtitleColor=_GREY, offset=12
+        text, subtitle=list(subtitle), anchor="start", subtitleColor=_GRAY, offset=12
     )
 
 
 def _zero() -> alt.Chart:
-    """Draw one line, not one for each row of the table."""
+    """Draw one line, not one per row of the table."""
     import altair as alt
 
-    one: alt.Chart = alt.Chart(alt.InlineData([{}])).mark_rule(color=_GREY, strokeDash=[4, 3])
-    return one
+    line: alt.Chart = alt.Chart(alt.InlineData([{}])).mark_rule(color=_GRAY, strokeDash=[4, 3])
+    return line
 
 
 def _users(counts: pl.Series) -> str:
-    """Say how many users there are, or how many at least and at most."""
+    """Write the number of users, or the least and the greatest number."""
     least, greatest = map(int, _bounds(counts))
     if least == greatest:
         return f"{least:,} user{'s' * (least != 1)}"
@@ -1115,11 +1116,11 @@ def _users(counts: pl.Series) -> str:
 
 
 def _facet(name: str, order: Sequence[str]) -> Any:
-    """Make panels of a column, without its name, and without a header where there is one panel."""
+    """Make panels of a column, without its name, and without headers if there is only one panel."""
     import altair as alt
 
     upright: dict[str, Any] = {"labelAngle": 0, "labelAlign": "left"}
-    shown = alt.Header(
+    header = alt.Header(
         title=None,
         labelFontWeight="bold",
         labels=len(order) > 1,
@@ -1127,11 +1128,11 @@ def _facet(name: str, order: Sequence[str]) -> Any:
         **(upright if name in ("system", "panel") else {}),
     )
     channel = {"system": alt.Row, "panel": alt.Row, "measure": alt.Column, "segment": alt.Column}
-    return channel[name](f"{name}:N", sort=list(order), header=shown)
+    return channel[name](f"{name}:N", sort=list(order), header=header)
 
 
 def _layered(*layers: alt.Chart, **options: Any) -> Any:
-    """Layer charts; the types of what can be done with the result are vague in Altair."""
+    """Layer charts; Altair's types for the methods of the result are too vague."""
     import altair as alt
 
     return alt.layer(*layers, **options)
@@ -1148,7 +1149,7 @@ def _in_panels(
     columns: int = 2,
     resolve: Literal["x", "y"] = "y",
 ) -> ChartType:
-    """Draw one panel wide, several side by side."""
+    """Draw a single panel wide, or several side by side."""
     import altair as alt
 
     chart: ChartType
@@ -1159,7 +1160,7 @@ def _in_panels(
     facet = alt.Facet("panel:N", sort=list(panels), header=header)
     layers = layers.properties(width=width, height=height)
     faceted = layers.facet(facet=facet, columns=columns, title=title)
-    # else axes hang where the last row has no panel
+    # otherwise axes are drawn where the last row has no panel
     faceted = faceted.resolve_axis(x="independent")
     chart = faceted.resolve_scale(**{resolve: "independent"})
     return chart
@@ -1172,13 +1173,13 @@ def _check_values(values: pl.Series, name: str) -> None:
 
 
 def _check_rows(table: pl.DataFrame, what: str, remedy: str) -> None:
-    if len(table) > _ROWS:
-        msg = f"a chart of {len(table):,} {what} cannot be read; ask for {remedy}"
+    if len(table) > _MOST_ROWS:
+        msg = f"{len(table):,} {what} are too many for one chart; ask for {remedy}"
         raise ValueError(msg)
 
 
 def _check_call(options: Mapping[str, object]) -> None:
-    """Check that charts can be made, and that the keywords are those that they take."""
+    """Check that Altair is installed, and that charts take the keywords."""
     for name in options:
         if name not in Options.__annotations__:
             msg = f"unknown argument {name!r}; charts take {', '.join(Options.__annotations__)}"

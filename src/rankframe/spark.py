@@ -1,14 +1,14 @@
 """The verbs on Spark's DataFrames: the same expressions and checks, inside Spark's workers.
 
 Needs ``pip install 'rankframe[spark]'``, Java 17, and rankframe and Polars on the workers; Spark
-Connect does as well. Run and truth go through one shuffle by user, however many metrics are asked
-for, and each partition is computed as on one machine: see :mod:`rankframe._partitions`.
+Connect works too. Run and truth go through one shuffle by user, whatever the number of metrics, and
+each partition is computed as on one machine: see :mod:`rankframe._partitions`.
 
-A worker takes about 200 MB and, for each row of its partition, 70 bytes (ranks, integer ids) to 200
-(scores, text ids), so 2 million rows make a good partition: ``partitions=`` says how many there
-shall be. By default ``spark.sql.shuffle.partitions`` does, and adaptive execution merges small
-ones; where the judgments are so few that Spark may broadcast their keys, one for 250,000. A user is
-never split.
+A worker needs about 200 MB and, per row of its partition, 70 bytes (ranks, integer ids) to 200
+(scores, text ids), so a good partition has about 2 million rows. ``partitions=`` sets their number.
+By default it is ``spark.sql.shuffle.partitions``, and adaptive execution merges small partitions;
+if Spark may broadcast the keys of the judgments, it is one partition per 250,000 judgments. All
+rows of a user are in one partition.
 """
 
 # pyarrow has no types
@@ -75,7 +75,7 @@ __all__ = ["compare", "evaluate", "judge", "per_user", "plain_errors", "summariz
 Truth: TypeAlias = "DataFrame | pl.DataFrame | pl.LazyFrame | pd.DataFrame"
 Compute: TypeAlias = Callable[[pl.LazyFrame, pl.LazyFrame | None, Totals | None], pl.LazyFrame]
 
-#: Types that Spark has not, and where their values fit.
+#: Types Spark lacks, and the wider types that hold their values.
 _WIDER: dict[type[pl.DataType], pl.DataType] = {
     pl.UInt8: pl.Int16(),
     pl.UInt16: pl.Int32(),
@@ -89,9 +89,9 @@ _WIDER: dict[type[pl.DataType], pl.DataType] = {
 T = TypeVar("T")
 
 _OF_TRUTH = "__rankframe_of_truth"
-_SENT_ROWS = 2**16
-_FEW_ROWS = 250_000  # of the truth, that a partition is worth
-_BROKEN = 0  # in place of a hash: a row of the run that must be seen, whatever the truth has
+_ROWS_PER_BATCH = 2**16
+_JUDGMENTS_PER_PARTITION = 250_000
+_BROKEN = 0  # instead of a hash, for a row of the run that breaks a rule: the join must keep it
 
 
 def judge(
@@ -109,29 +109,29 @@ def judge(
     Parameters
     ----------
     run
-        One row for each item of each list: user, item, and rank (1 = first) or score.
+        One row per item of each list: user, item, and rank (1 = first) or score.
     truth
-        One row for each judged item: user, item, relevance; of Spark, Polars or pandas.
+        One row per judged item: user, item, relevance; of Spark, Polars or pandas.
     by
         Columns that split the run into separate lists, as in ``rf.judge``.
     partitions
-        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
+        The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, where they are not called so.
+        roles, if they have other names.
 
     Returns
     -------
     DataFrame
         The full outer join, computed when Spark runs it, in no order: by…, user, item, ``rank``
-        (null = judged, not retrieved), ``relevance`` (null = retrieved, unjudged), whatever these
-        two were called before, then all other columns.
+        (null = judged, not retrieved), ``relevance`` (null = retrieved, unjudged), whatever the
+        names of these two in the tables, then all other columns.
 
     Raises
     ------
     RankingDataError
-        If columns do not fit, a table is empty, or run and truth share no user. Of other rules
-        (see ``rf.check``) Spark tells when it runs; see ``plain_errors``.
+        If columns do not fit, a table is empty, or run and truth share no user. Spark reports
+        other broken rules (see ``rf.check``) when it runs; see ``plain_errors``.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def judge(
     frames = _frames(run, truth)
     empty = [_empty(frame) for frame in frames]
     sides = _sides(frames, empty, prepare_tables(*_pair(empty), by, columns).tables)
-    _check_whole(sides)
+    _check_across_users(sides)
     compute = functools.partial(judged_of, by=by, columns=columns)
     return _computed(sides, compute, partitions)
 
@@ -183,7 +183,7 @@ def per_user(
     scenarios
         Add ``<metric>_if_none`` and ``<metric>_if_all``, as in ``rf.per_user``.
     partitions
-        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``.
+        The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **options
         All other keywords of ``rf.per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
         columns that play the roles.
@@ -191,22 +191,22 @@ def per_user(
     Returns
     -------
     DataFrame
-        by…, user and one column a metric, computed when Spark runs it, in no order.
+        by…, user and one column per metric, computed when Spark runs it, in no order.
 
     Raises
     ------
     RankingDataError
-        If columns do not fit, a table is empty, or run and truth share no user. Of other rules
-        (see ``rf.check``) Spark tells when it runs; see ``plain_errors``.
+        If columns do not fit, a table is empty, or run and truth share no user. Spark reports
+        other broken rules (see ``rf.check``) when it runs; see ``plain_errors``.
     ValueError
         If a metric, a parameter or an option is unknown or out of range.
 
     Notes
     -----
-    Rows that cannot matter stay out of the shuffle: ranks below the deepest cut-off, if all metrics
-    have one, and judgments of grade ≤ 0, if no metric reads them. A duplicate or a shared rank
-    among these is not seen. Items that nobody judged stay out too, if the truth is of Polars or
-    pandas and Spark may broadcast its keys.
+    Rows that cannot change a value are left out of the shuffle: ranks below the deepest cut-off, if
+    all metrics have one, and judgments of grade ≤ 0, if no metric reads them. A duplicate or a
+    shared rank among these is not detected. Unjudged items are left out too, if the truth is of
+    Polars or pandas and Spark may broadcast its keys.
 
     Examples
     --------
@@ -223,13 +223,15 @@ def per_user(
     settings = replace(read_options(options), bounds=bounds, scenarios=scenarios)
     plans = functools.partial(plan_values, per_user=True)
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
-    _check_whole(sides)
+    _check_across_users(sides)
     compute = functools.partial(values_of, metrics=metrics, by=by, settings=settings)
     needs = needs_of(plan, settings)
-    # of a truth of Spark that is read again later, nothing says that it has the same rows then
-    few = None if truth is None or isinstance(truth, DataFrame) else _few(sides, needs)
-    narrow = _narrowed(sides, few.judgments) if few else sides
-    return _computed(sides, compute, partitions, needs, narrow)
+    joined = sides
+    # a Spark truth may return different rows when it is read again
+    if truth is not None and not isinstance(truth, DataFrame):
+        broadcast = _broadcastable_truth(sides, needs)
+        joined = _semi_joined(sides, broadcast.judgments) if broadcast else sides
+    return _computed(sides, compute, partitions, needs, joined)
 
 
 def evaluate(
@@ -256,7 +258,8 @@ def evaluate(
     truth
         The truth that judges the run; of Spark, Polars or pandas.
     by
-        Columns that split the run into separate lists, such as model, fold or day; one row each.
+        Columns that split the run into separate lists, such as model, fold or day; one row per
+        group.
     total
         Add the row of all users, as in ``rf.evaluate``.
     bounds
@@ -264,8 +267,8 @@ def evaluate(
     scenarios
         Add ``<metric>_if_none`` and ``<metric>_if_all``, as in ``rf.evaluate``.
     partitions
-        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``, or for a
-        small truth fewer.
+        The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
+        for a small truth.
     **options
         All other keywords of ``rf.evaluate``: ``users``, ``undefined``, ``relevant_at``…, and the
         columns that play the roles.
@@ -273,7 +276,7 @@ def evaluate(
     Returns
     -------
     DataFrame
-        by…, ``users`` and one column a metric, sorted: a small frame, computed at the call.
+        by…, ``users`` and one column per metric, sorted: a small frame, computed at the call.
 
     Raises
     ------
@@ -284,9 +287,9 @@ def evaluate(
 
     Notes
     -----
-    Each partition adds up its users, and the sums are added up where the call is made. Rows that
-    cannot matter stay out of the shuffle, as in ``per_user``; items that nobody judged do so
-    wherever Spark may broadcast the keys of the truth.
+    Each partition adds up its users, and the driver adds up these sums. Rows that cannot change a
+    value are left out of the shuffle, as in ``per_user``; unjudged items are left out if Spark may
+    broadcast the keys of the truth.
 
     Examples
     --------
@@ -304,10 +307,10 @@ def evaluate(
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
     compute = functools.partial(sums_of, metrics=metrics, by=by, settings=settings)
     needs = needs_of(plan, settings)
-    with plain_errors(), _read_once(sides, partitions, needs) as (narrow, number):
-        parts = _collected(_computed(sides, compute, number, needs, narrow))
+    with plain_errors(), _read_once(sides, partitions, needs) as (joined, number):
+        parts = _collected(_computed(sides, compute, number, needs, joined))
     if not is_proved(parts):
-        _check_whole(sides)
+        _check_across_users(sides)
     return _to_spark(frame.sparkSession, means_of(parts, plan, total=total))
 
 
@@ -340,8 +343,8 @@ def summarize(
     confidence, method, resamples, seed
         As in ``rf.summarize``.
     partitions
-        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``, or for a
-        small truth fewer.
+        The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
+        for a small truth.
     **options
         All other keywords of ``rf.summarize``.
 
@@ -359,8 +362,8 @@ def summarize(
 
     Notes
     -----
-    The values of all users are collected where the call is made, 8 bytes a metric and the user's
-    id: medians and resamples need them all.
+    The driver collects the values of all users, 8 bytes per metric and the user's id: medians and
+    resamples need all of them.
 
     Examples
     --------
@@ -416,12 +419,12 @@ def compare(
     truth
         The truth that judges the run; of Spark, Polars or pandas.
     by
-        The column that tells the systems apart; further columns are segments.
+        The column that identifies the systems; further columns are segments.
     baseline, test, correction, confidence, resamples, seed
         As in ``rf.compare``.
     partitions
-        Into how many partitions the users go; by default ``spark.sql.shuffle.partitions``, or for a
-        small truth fewer.
+        The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
+        for a small truth.
     **options
         All other keywords of ``rf.compare``.
 
@@ -436,13 +439,12 @@ def compare(
         If a table breaks a rule (see ``rf.check``), a metric is not a finite number, or there are
         no two systems.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is no
+        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is not a
         system.
 
     Notes
     -----
-    The values of all users are collected where the call is made, as in ``summarize``: each system's
-    are paired with the other's.
+    The driver collects the values of all users, as in ``summarize``, to pair those of two systems.
 
     Examples
     --------
@@ -481,12 +483,12 @@ def compare(
 @contextlib.contextmanager
 def plain_errors() -> Generator[None, None, None]:
     """
-    Raise what a worker says of bad data as ``RankingDataError``, with Spark's error as its cause.
+    Raise a worker's error about bad data as ``RankingDataError``, with Spark's error as its cause.
 
     Raises
     ------
     RankingDataError
-        If Spark, running what ``judge`` or ``per_user`` gave, finds a row that breaks a rule.
+        If Spark, computing a result of ``judge`` or ``per_user``, finds a row that breaks a rule.
 
     Examples
     --------
@@ -496,8 +498,8 @@ def plain_errors() -> Generator[None, None, None]:
     ...     values.show()
     Traceback (most recent call last):
         ...
-    rankframe.errors.RankingDataError: run, column 'rank': a rank is an integer ≥ 1. \
-Offending row: user=1, item=7, rank=0
+    rankframe.errors.RankingDataError: run, column 'rank': a rank that is not an integer ≥ 1: \
+ranks start at 1; add 1 if yours start at 0. Offending row: user=1, item=7, rank=0
     """
     try:
         yield
@@ -512,9 +514,9 @@ Offending row: user=1, item=7, rank=0
 
 
 class _Side(NamedTuple):
-    """A table; its columns go by number, as names may hold dots or differ in case only.
+    """A table whose columns are numbered, since names may hold dots or differ only in case.
 
-    Conditions are SQL text: each call on a Column is a dozen messages to the JVM.
+    Conditions are SQL text: each call on a Column sends a dozen messages to the JVM.
     """
 
     frame: DataFrame
@@ -532,27 +534,27 @@ class _Side(NamedTuple):
         return [name for name in named if name in self.names]
 
     @property
-    def listed(self) -> DataFrame:
-        """The rows that are in a list; of a truth all."""
+    def ranked_rows(self) -> DataFrame:
+        """The rows that are in a list; all rows of a truth."""
         name = self.table.rank or self.table.score
         if name is None:
             return self.frame
         column = self.column(name)
         return self.frame.where(f"{column} IS NOT NULL AND NOT isnan(double({column}))")
 
-    def one(self, rows: DataFrame) -> Table:
-        """Fetch one of the rows, if there is one."""
-        found = self.collected(rows.limit(1), self.roles)
-        here = [name for name in self.table.by if name in self.names]
-        return self.table._replace(frame=found.lazy(), by=here)
+    def fetch_row(self, rows: DataFrame) -> Table:
+        """Fetch the first of the rows, if there is one."""
+        row = self.collected(rows.limit(1), self.roles)
+        groups = [name for name in self.table.by if name in self.names]
+        return self.table._replace(frame=row.lazy(), by=groups)
 
     def collected(self, rows: DataFrame, names: Sequence[str]) -> pl.DataFrame:
-        """Fetch columns of rows, in the types of this table: times come in the session's zone."""
-        found = _collected(rows.select(*map(self.column, names)).distinct())
-        return _named(found, names).select(_cast(self.types(names)))
+        """Fetch columns of rows, cast to the types of this table: Spark changes the time zone."""
+        fetched = _collected(rows.select(*map(self.column, names)).distinct())
+        return _named(fetched, names).select(_cast(self.types(names)))
 
     def types(self, names: Sequence[str]) -> pl.Schema:
-        """Give the types of columns."""
+        """Return the types of columns."""
         schema = self.empty.collect_schema()
         return pl.Schema({name: schema[name] for name in names})
 
@@ -565,13 +567,13 @@ def _planned(
     settings: Settings,
     plans: Callable[..., Plan],
 ) -> tuple[list[_Side], Plan]:
-    """Plan on tables without rows: what is wrong with the call is told at once."""
+    """Plan on tables without rows, so that invalid calls fail before any Spark job starts."""
     requested = parse_metrics(metrics, per_user=False, defaults=settings.defaults)
     given = dict(settings.columns)
     wanted = {str(given.get(role, role)) for role in ROLES} | {*group_names(by), "tied"}
-    wanted |= reading_of(one.expr for one in requested).names
+    wanted |= reading_of(metric.expr for metric in requested).names
     frames = _frames(frame, truth, wanted)
-    empty = [_empty(each, wanted) for each in frames]
+    empty = [_empty(spark_frame, wanted) for spark_frame in frames]
     run, judgments = _pair(empty)
     plan = plans(run, metrics, judgments, by, settings)
     return _sides(frames, empty, plan.prepared.tables), plan
@@ -591,49 +593,52 @@ def _described(
     """Collect the values of all users, and describe them."""
     plans = functools.partial(plan_values, per_user=per_user)
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
-    describe(in_groups(plan))  # what is wrong with the call is told before Spark works
-    _check_whole(sides)
+    describe(in_groups(plan))  # invalid calls fail before any Spark job starts
+    _check_across_users(sides)
     compute = functools.partial(
         rows_of, metrics=metrics, per_user=per_user, by=by, settings=settings
     )
     needs = needs_of(plan, settings)
-    with plain_errors(), _read_once(sides, partitions, needs) as (narrow, number):
-        parts = _collected(_computed(sides, compute, number, needs, narrow))
+    with plain_errors(), _read_once(sides, partitions, needs) as (joined, number):
+        parts = _collected(_computed(sides, compute, number, needs, joined))
     return _to_spark(frame.sparkSession, describe(gathered(parts, plan)).collect())
 
 
 def _frames(
     frame: DataFrame, truth: Truth | None, wanted: Collection[str] | None = None
 ) -> list[DataFrame]:
-    """Bring a truth of this machine into Spark."""
+    """Return the frames of Spark, after moving a truth of Polars or pandas into Spark."""
     if not isinstance(cast("object", frame), DataFrame):
-        msg = f"rankframe.spark takes a DataFrame of Spark, not {kind(frame)}"
+        msg = f"rankframe.spark takes a Spark DataFrame, not {kind(frame)}"
         raise TypeError(msg)
-    given = [one for one in (frame, truth) if isinstance(one, DataFrame)]
-    if any(one.isStreaming for one in given):
+    in_spark = [table for table in (frame, truth) if isinstance(table, DataFrame)]
+    if any(table.isStreaming for table in in_spark):
         msg = "rankframe.spark takes tables, not streams: use it inside foreachBatch"
         raise TypeError(msg)
     if truth is None or isinstance(truth, DataFrame):
-        return given
+        return in_spark
     local = to_lazy(truth, "truth", also="Spark DataFrame, a ").collect()
     unread = [name for name in local.columns if wanted is not None and name not in wanted]
     local = local.with_columns(pl.lit(None, pl.Int8).alias(name) for name in unread)
-    return [frame, _carried(frame.sparkSession, local)]
+    return [frame, _to_spark_in_batches(frame.sparkSession, local)]
 
 
 def _empty(frame: DataFrame, wanted: Collection[str] | None = None) -> pl.LazyFrame:
-    """Give a table without rows in Polars; columns that are not wanted have no type."""
+    """Return a table without rows in Polars; columns that are not wanted have no type."""
     names = frame.columns
-    if twice := [name for name in names if names.count(name) > 1]:
-        msg = f"column {twice[0]!r}: two columns have this name"
+    if duplicates := [name for name in names if names.count(name) > 1]:
+        msg = f"column {duplicates[0]!r}: two columns have this name"
         raise RankingDataError(msg)
     fields = [field for field in frame.schema if wanted is None or field.name in wanted]
     for field in fields:
         try:
             _arrow_schema(StructType([field]))
         except PySparkTypeError as error:
-            kept = field.dataType.simpleString()
-            msg = f"column {field.name!r}: Spark hands no {kept} to Python: cast it or drop it"
+            dtype = field.dataType.simpleString()
+            msg = (
+                f"column {field.name!r}: Spark cannot transfer type {dtype} to Python; cast or "
+                "drop the column"
+            )
             raise RankingDataError(msg) from error
     types = _from_arrow(_arrow_schema(StructType(fields)).empty_table()).schema
     return pl.LazyFrame(schema={name: types.get(name, pl.Null()) for name in names})
@@ -643,23 +648,23 @@ def _sides(
     frames: Sequence[DataFrame], empty: Sequence[pl.LazyFrame], tables: Sequence[Table]
 ) -> list[_Side]:
     return [
-        _Side(_numbered(frame), frame.columns, nothing, table)
-        for frame, nothing, table in zip(frames, empty, tables, strict=True)
+        _Side(_numbered(frame), frame.columns, without_rows, table)
+        for frame, without_rows, table in zip(frames, empty, tables, strict=True)
     ]
 
 
 def _pair(tables: Sequence[T]) -> tuple[T, T | None]:
-    """Give a run and its truth, or a judged table and None."""
+    """Return a run and its truth, or a judged table and None."""
     return tables[0], tables[1] if len(tables) == 2 else None
 
 
 def _numbered(frame: DataFrame) -> DataFrame:
-    """Number the columns; text compares byte by byte, as on one machine."""
+    """Number the columns; make text compare byte by byte, as on one machine."""
     numbered = frame.toDF(*map(str, range(len(frame.columns))))
     for place, field in enumerate(frame.schema):
         if isinstance(field.dataType, StringType) and not field.dataType.isUTF8BinaryCollation():
-            plain = F.expr(f"`{place}` COLLATE UTF8_BINARY")
-            numbered = numbered.withColumn(str(place), plain)
+            by_bytes = F.expr(f"`{place}` COLLATE UTF8_BINARY")
+            numbered = numbered.withColumn(str(place), by_bytes)
     return numbered
 
 
@@ -667,16 +672,16 @@ def _named(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     return frame.rename(dict(zip(frame.columns, names, strict=True)))
 
 
-# ------------------------------------------------------------------ what is about all users
+# ------------------------------------------------------------------ rules across users
 
 
-def _check_whole(sides: Sequence[_Side]) -> None:
-    """Raise if a table is empty, or the users of run and truth cannot meet."""
-    met = _met(*sides) if len(sides) == 2 else None
-    if met is None:
-        tables = [side.one(side.listed) for side in sides]
+def _check_across_users(sides: Sequence[_Side]) -> None:
+    """Raise if a table is empty, or users of run and truth cannot match."""
+    shared = _shared_user_row(*sides) if len(sides) == 2 else None
+    if shared is None:
+        tables = [side.fetch_row(side.ranked_rows) for side in sides]
         for side, table in zip(sides, tables, strict=True):
-            raise_if_empty(table if _has_row(table) else side.one(side.frame))
+            raise_if_empty(table if _has_row(table) else side.fetch_row(side.frame))
         if len(sides) == 2:
             raise_if_apart(*tables)
         return
@@ -686,22 +691,22 @@ def _check_whole(sides: Sequence[_Side]) -> None:
         return
     for name in groups.columns:
         user, group = run.column(run.table.user), run.column(name)
-        counted = run.listed.groupBy(user).agg(F.count_distinct(group).alias("n"))
+        counted = run.ranked_rows.groupBy(user).agg(F.count_distinct(group).alias("n"))
         if groups[name].n_unique() > 1 and counted.where("n > 1").isEmpty():
-            there = met.frame.collect()[name].item()
-            other = run.one(run.listed.where(F.col(group) != F.lit(there)))
-            both = run.table._replace(frame=pl.concat([met.frame, other.frame]))
-            raise_if_apart(both, truth.table._replace(frame=met.frame))
+            group_of_shared = shared.frame.collect()[name].item()
+            other = run.fetch_row(run.ranked_rows.where(F.col(group) != F.lit(group_of_shared)))
+            both = run.table._replace(frame=pl.concat([shared.frame, other.frame]))
+            raise_if_apart(both, truth.table._replace(frame=shared.frame))
 
 
-def _met(run: _Side, truth: _Side) -> Table | None:
-    """Fetch a row of a user whom the truth knows, if there is one."""
-    known = truth.frame.selectExpr(f"{truth.column(truth.table.user)} AS known")
+def _shared_user_row(run: _Side, truth: _Side) -> Table | None:
+    """Fetch a row of the run whose user is in the truth, if there is one."""
+    users = truth.frame.selectExpr(f"{truth.column(truth.table.user)} AS known")
     same = F.expr(f"{run.column(run.table.user)} = known")
-    # in almost all tables a few users show it
+    # in almost all tables the first users suffice
     tables = (
-        run.one(run.listed.join(users, same, "left_semi"))
-        for users in (F.broadcast(known.limit(1000)), known)
+        run.fetch_row(run.ranked_rows.join(some_users, same, "left_semi"))
+        for some_users in (F.broadcast(users.limit(1000)), users)
     )
     return next(filter(_has_row, tables), None)
 
@@ -716,7 +721,7 @@ def _groups(sides: Sequence[_Side]) -> pl.DataFrame | None:
     lacking = [name for name in run.table.by if name not in truth.table.by]
     if not lacking:
         return None
-    return run.collected(run.listed, lacking)
+    return run.collected(run.ranked_rows, lacking)
 
 
 def _top_grade(sides: Sequence[_Side]) -> float | None:
@@ -733,7 +738,7 @@ def _top_grade(sides: Sequence[_Side]) -> float | None:
 
 
 class _Task(NamedTuple):
-    """What a worker makes of a partition."""
+    """What a worker computes from a partition, and the types of its columns."""
 
     compute: Compute
     totals: Totals
@@ -750,42 +755,46 @@ def _computed(
     compute: Compute,
     partitions: int | None,
     needs: Needs | None = None,
-    narrow: Sequence[_Side] = (),
+    joined: Sequence[_Side] = (),
 ) -> DataFrame:
-    """Bring all rows of a user into one partition, and compute each by itself.
+    """Move all rows of a user into one partition, and compute each partition by itself.
 
-    ``narrow`` has the rows of ``sides`` that matter; a group may have none of these.
+    ``joined`` has the rows of ``sides`` that are needed; a group may have no such row.
     """
-    kept = [_kept(side, needs) for side in sides]
-    columns = list(dict.fromkeys(name for names in kept for name in names))
+    columns_of_sides = [_columns_needed(side, needs) for side in sides]
+    columns = list(dict.fromkeys(name for names in columns_of_sides for name in names))
     rows = [
-        _needed(side, needs).selectExpr(
+        _rows_needed(side, needs).selectExpr(
             f"{of_truth} AS {_OF_TRUTH}",
             *(f"{side.column(name)} AS column{columns.index(name)}" for name in names),
         )
-        for side, names, of_truth in zip(narrow or sides, kept, ("false", "true"), strict=False)
+        for side, names, of_truth in zip(
+            joined or sides, columns_of_sides, ("false", "true"), strict=False
+        )
     ]
-    both = rows[0]
+    stacked = rows[0]
     for other in rows[1:]:
-        both = both.unionByName(other, allowMissingColumns=True)  # those of the truth come last
+        stacked = stacked.unionByName(other, allowMissingColumns=True)  # columns of the truth last
     user = f"column{columns.index(sides[0].table.user)}"
-    # the last step before mapInArrow: what comes between might part the rows of a user
+    # the last step before mapInArrow: a step in between might separate the rows of a user
     if partitions is None:
-        parted = both.repartition(user)
+        partitioned = stacked.repartition(user)
     else:
-        parted = both.repartition(whole_number("partitions", partitions), user)
-    top_grade = _top_grade(narrow or sides) if needs and needs.top_grade else None
+        partitioned = stacked.repartition(whole_number("partitions", partitions), user)
+    top_grade = _top_grade(joined or sides) if needs and needs.top_grade else None
     totals = Totals(top_grade, _groups(sides))
     empty = [side.empty for side in sides]
     made = compute(*_pair(empty), totals).collect_schema()
     types = pl.Schema({name: _spark_type(dtype) for name, dtype in made.items()})
     schema = from_arrow_schema(_to_arrow(pl.DataFrame(schema=types)).schema)
-    run, truth = _pair([side.types(names) for side, names in zip(sides, kept, strict=True)])
+    run, truth = _pair(
+        [side.types(names) for side, names in zip(sides, columns_of_sides, strict=True)]
+    )
     task = _Task(compute, totals, columns, run, truth, types, _arrow_schema(schema), registered())
-    return parted.mapInArrow(functools.partial(_computed_part, task), schema)
+    return partitioned.mapInArrow(functools.partial(_computed_partition, task), schema)
 
 
-def _computed_part(task: _Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _computed_partition(task: _Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Compute a partition, inside a worker."""
     received = list(batches)
     if not received:
@@ -796,89 +805,90 @@ def _computed_part(task: _Task, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     run = rows.lazy().filter(~of_truth).select(_cast(task.run))
     truth = None if task.truth is None else rows.lazy().filter(of_truth).select(_cast(task.truth))
     result = task.compute(run, truth, task.totals).collect()
-    # Spark goes by position and exact types
+    # Spark matches columns by position and exact type
     result = result.select(_cast(task.made))
     yield from _to_arrow(result).cast(task.arrow).to_batches()
 
 
-def _kept(side: _Side, needs: Needs | None) -> list[str]:
+def _columns_needed(side: _Side, needs: Needs | None) -> list[str]:
     if needs is None:
         return side.names
     return [name for name in side.names if name in side.roles or name in needs.columns]
 
 
-def _needed(side: _Side, needs: Needs | None) -> DataFrame:
-    """Leave out rows that do not matter, and break no rule by themselves."""
-    spare = None if needs is None else _spare(side, needs)
-    if spare is None:
+def _rows_needed(side: _Side, needs: Needs | None) -> DataFrame:
+    """Leave out rows that cannot change a value and break no rule by themselves."""
+    irrelevant = None if needs is None else _is_irrelevant_sql(side, needs)
+    if irrelevant is None:
         return side.frame
-    return side.frame.where(f"NOT {_settled(side, spare)}")
+    return side.frame.where(f"NOT {_is_valid_sql(side, irrelevant)}")
 
 
-def _settled(side: _Side, fits: str) -> str:
-    """Tell which rows fit and have ids; never null."""
+def _is_valid_sql(side: _Side, condition: str) -> str:
+    """Write the condition that a row has all ids and meets ``condition``; it is never null."""
     table = side.table
     ids = [name for name in side.roles if name not in (table.rank, table.relevance)]
-    there = [f"{side.column(name)} IS NOT NULL" for name in ids]
+    present = [f"{side.column(name)} IS NOT NULL" for name in ids]
     numbers = [f"NOT isnan({side.column(name)})" for name in ids if table.schema[name].is_float()]
-    return f"(({' AND '.join([*there, *numbers, fits])}) <=> true)"
+    return f"(({' AND '.join([*present, *numbers, condition])}) <=> true)"
 
 
-class _Few(NamedTuple):
-    """The judgments that matter, where their keys may be broadcast."""
+class _BroadcastableTruth(NamedTuple):
+    """The judgments that are needed, and their number."""
 
     judgments: DataFrame
     number: int
 
 
-def _few(sides: list[_Side], needs: Needs) -> _Few | None:
+def _broadcastable_truth(sides: list[_Side], needs: Needs) -> _BroadcastableTruth | None:
+    """Return the judgments that are needed, if Spark may broadcast their keys."""
     limit = min(_broadcast_limit(sides[0].frame.sparkSession) // 8, 2**31 - 2)
     if not (needs.judged and len(sides) == 2 and all(map(_hash, sides)) and limit):
         return None
     truth = sides[1]
-    judgments = _needed(truth, needs).select(*map(truth.column, _kept(truth, needs)))
+    judgments = _rows_needed(truth, needs).select(*map(truth.column, _columns_needed(truth, needs)))
     number = judgments.count()
-    return _Few(judgments, number) if number <= limit else None
+    return _BroadcastableTruth(judgments, number) if number <= limit else None
 
 
 @contextlib.contextmanager
 def _read_once(
     sides: list[_Side], partitions: int | None, needs: Needs
 ) -> Generator[tuple[list[_Side], int | None], None, None]:
-    """Narrow the run, for what is computed inside; Spark keeps the judgments in memory meanwhile.
+    """Semi-join the run with the truth; Spark keeps the judgments in memory until the exit.
 
-    They are read twice, and a query that is run twice may give other rows.
+    They are read twice, and a query that runs twice may return different rows.
     """
-    few = _few(sides, needs)
-    if few is None:
+    broadcast = _broadcastable_truth(sides, needs)
+    if broadcast is None:
         yield sides, partitions
         return
     if partitions is None and not sides[0].table.by:  # there are no more rows than judgments
-        partitions = 1 + few.number // _FEW_ROWS
-    few.judgments.persist()
+        partitions = 1 + broadcast.number // _JUDGMENTS_PER_PARTITION
+    broadcast.judgments.persist()
     try:
-        yield _narrowed(sides, few.judgments), partitions
+        yield _semi_joined(sides, broadcast.judgments), partitions
     finally:
-        few.judgments.unpersist()
+        broadcast.judgments.unpersist()
 
 
-def _narrowed(sides: list[_Side], judgments: DataFrame) -> list[_Side]:
-    """Keep of the run what the truth has, and what breaks a rule.
+def _semi_joined(sides: list[_Side], judgments: DataFrame) -> list[_Side]:
+    """Keep the rows of the run that are judged, and those that break a rule.
 
-    The keys are hashes: two that are equal by chance only keep a row that was not needed.
+    The keys are hashes. A collision only keeps a row that is not needed.
     """
     run, truth = sides
     rank = f"double({run.column(run.table.rank or '')})"
-    settled = _settled(run, f"({rank} >= 1 AND {_whole(rank)})")
+    valid = _is_valid_sql(run, f"({rank} >= 1 AND {_is_integer_sql(rank)})")
     known = judgments.selectExpr(f"{_hash(truth)} AS known")
     known = known.union(known.sparkSession.range(1).selectExpr(f"bigint({_BROKEN}) AS known"))
-    same = F.expr(f"CASE WHEN {settled} THEN {_hash(run)} ELSE {_BROKEN} END = known")
+    same = F.expr(f"CASE WHEN {valid} THEN {_hash(run)} ELSE {_BROKEN} END = known")
     judged = run.frame.join(F.broadcast(known), same, "left_semi")
     return [run._replace(frame=judged), truth._replace(frame=judgments)]
 
 
 def _hash(side: _Side) -> str | None:
-    """Hash user and item, whatever integers or text they are; None for other types."""
+    """Write the hash of user and item, of any integer type or text; None for other types."""
     names = [side.table.user, side.table.item]
     types = [side.table.schema[name] for name in names]
     if not all(dtype.is_integer() or dtype == pl.String for dtype in types):
@@ -891,14 +901,14 @@ def _hash(side: _Side) -> str | None:
 
 
 def _broadcast_limit(session: SparkSession) -> int:
-    """Read how many bytes Spark broadcasts unasked; 0 where it does not."""
-    said = str(session.conf.get("spark.sql.autoBroadcastJoinThreshold")).lower()
-    number, unit = re.fullmatch(r"(-?\d+) *([kmgtp]?)i?b?", said).groups()  # type: ignore[union-attr]
+    """Read how many bytes Spark broadcasts by default; 0 if it does not."""
+    threshold = str(session.conf.get("spark.sql.autoBroadcastJoinThreshold")).lower()
+    number, unit = re.fullmatch(r"(-?\d+) *([kmgtp]?)i?b?", threshold).groups()  # type: ignore[union-attr]
     return max(0, int(number)) << 10 * " kmgtp".index(unit or " ")
 
 
-def _spare(side: _Side, needs: Needs) -> str | None:
-    """Tell which rows do not matter, as far as their rank and relevance are what they should be."""
+def _is_irrelevant_sql(side: _Side, needs: Needs) -> str | None:
+    """Write the condition that a row has a valid rank and relevance and cannot change a value."""
     rank, grade = (
         None if name is None else f"double({side.column(name)})"
         for name in (side.table.rank, side.table.relevance)
@@ -906,17 +916,17 @@ def _spare(side: _Side, needs: Needs) -> str | None:
     if grade is None:
         if rank is None or needs.depth is None:
             return None
-        return f"({rank} > {needs.depth} AND {_whole(rank)})"
+        return f"({rank} > {needs.depth} AND {_is_integer_sql(rank)})"
     if not needs.relevant:
         return None
     irrelevant = f"({grade} <= 0 AND {grade} > double('-Infinity'))"
     if rank is None:
         return irrelevant
-    listed = f"({rank} >= 1 AND {_whole(rank)})"
-    return f"({irrelevant} AND ({rank} IS NULL OR {listed}) OR {grade} IS NULL AND {listed})"
+    ranked = f"({rank} >= 1 AND {_is_integer_sql(rank)})"
+    return f"({irrelevant} AND ({rank} IS NULL OR {ranked}) OR {grade} IS NULL AND {ranked})"
 
 
-def _whole(number: str) -> str:
+def _is_integer_sql(number: str) -> str:
     return f"{number} % 1 = 0"
 
 
@@ -928,27 +938,27 @@ def _collected(frame: DataFrame) -> pl.DataFrame:
 
 
 def _to_spark(session: SparkSession, frame: pl.DataFrame) -> DataFrame:
-    """Bring a small frame of Polars into Spark."""
+    """Convert a small frame of Polars to Spark."""
     table = _to_arrow(_in_types_of_spark(frame))
     return session.createDataFrame(table, from_arrow_schema(table.schema))
 
 
-def _carried(session: SparkSession, frame: pl.DataFrame) -> DataFrame:
-    """Bring a frame of Polars into Spark as a few long values: of rows it would make objects."""
+def _to_spark_in_batches(session: SparkSession, frame: pl.DataFrame) -> DataFrame:
+    """Convert a frame of Polars to Spark as a few long values: Spark makes objects of rows."""
     table = _to_arrow(_in_types_of_spark(frame))
-    parts = [_sent(batch) for batch in table.to_batches(max_chunksize=_SENT_ROWS)]
+    parts = [_as_bytes(batch) for batch in table.to_batches(max_chunksize=_ROWS_PER_BATCH)]
     sent = session.createDataFrame(pa.table({"part": pa.array(parts, pa.binary())}), "part binary")
-    return sent.mapInArrow(_received, from_arrow_schema(table.schema))
+    return sent.mapInArrow(_from_bytes, from_arrow_schema(table.schema))
 
 
-def _sent(batch: pa.RecordBatch) -> bytes:
+def _as_bytes(batch: pa.RecordBatch) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return cast("bytes", sink.getvalue().to_pybytes())
 
 
-def _received(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _from_bytes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for part in batch.column(0):
             with pa.ipc.open_stream(part.as_buffer()) as reader:
@@ -963,7 +973,7 @@ def _in_types_of_spark(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fits(column: pl.Series) -> bool:
-    """Tell if the integers of a type that Spark has not are all in the range of its own."""
+    """Whether all integers of a type Spark lacks are in the range of its long."""
     wide = isinstance(column.dtype, pl.UInt64 | pl.Int128 | pl.UInt128)
     return wide and column.cast(pl.Int64, strict=False).null_count() == column.null_count()
 
@@ -983,7 +993,7 @@ def _cast(types: pl.Schema) -> list[pl.Expr]:
 
 
 def _arrow_schema(schema: StructType) -> pa.Schema:
-    """Give the types in which Spark hands rows to Python; later versions ask for the zone."""
+    """Return the types in which Spark transfers rows to Python; newer versions need a zone."""
     requested = inspect.signature(to_arrow_schema).parameters
     zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in requested else {}
     return to_arrow_schema(schema, **zone)
@@ -991,7 +1001,7 @@ def _arrow_schema(schema: StructType) -> pa.Schema:
 
 def _from_arrow(table: pa.Table) -> pl.DataFrame:
     frame = cast("pl.DataFrame", pl.from_arrow(table))
-    frame.columns = table.column_names  # polars calls a column without a name otherwise
+    frame.columns = table.column_names  # polars renames a column whose name is empty
     return frame
 
 

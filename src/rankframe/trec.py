@@ -1,9 +1,9 @@
 """TREC text files: runs (``user Q0 item rank score tag``) and qrels (``user 0 item relevance``).
 
-Fields are parted by any spaces and tabs. The rank column of a run is dropped, as in trec_eval:
-the score counts. Blank lines and lines that begin with ``#`` are passed over. Files may be packed
-by gzip or zstd, whatever they are called, and are read piece by piece. Pipes and binary file
-objects are read as well, once and to their end.
+Fields are separated by any spaces and tabs. The rank column of a run is ignored, as in trec_eval,
+and the score is used. Blank lines and lines that begin with ``#`` are skipped. Files may be
+compressed with gzip or zstd, whatever their name, and are read piece by piece. Pipes and binary
+file objects are read once, to their end.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from rankframe.errors import RankingDataError
 Target: TypeAlias = str | os.PathLike[str]
 Source: TypeAlias = Target | IO[bytes]
 
-# Fields are parted by what C's isspace says, as in trec_eval: a no-break space is part of an id.
+# Whitespace is what C's isspace accepts, as in trec_eval: a no-break space is part of an id.
 _GAP, _WORD = r"[ \t\n\r\f\v]", r"[^ \t\n\r\f\v]+"
 _USER = r"[^ \t\n\r\f\v#\x{feff}][^ \t\n\r\f\v]*"
-_PASSED_OVER = rf"^{_GAP}*(?:#.*)?$"
+_SKIPPED = rf"^{_GAP}*(?:#.*)?$"
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _PIECE = 1 << 22
-#: What is packed, by the end of its name.
+#: How a file is compressed, by the end of its name.
 PACKINGS: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
 
-#: Text in memory, or a zstd file, in memory or not.
+#: Text in memory, or a zstd file in memory or on disk.
 _Lines: TypeAlias = bytes | io.BytesIO | Path
 
 
 class _Form(NamedTuple):
-    """A kind of line: how it is told, its pattern, and the name and type of its value."""
+    """A kind of line: its description, its pattern, and the name and type of its value."""
 
-    told: str
+    description: str
     pattern: str
     value: str
     dtype: pl.DataType
@@ -61,7 +61,7 @@ class _Form(NamedTuple):
         return {**dict.fromkeys(self.texts, pl.String()), self.value: self.dtype}
 
 
-# a pattern that can match in one way only is matched in one go: twice as fast
+# a pattern that can match in only one way needs no backtracking: twice as fast
 _HEAD = rf"^{_GAP}*(?<user>{_USER}){_GAP}+{_WORD}{_GAP}+(?<item>{_WORD}){_GAP}+"
 _RUN = _Form(
     "user Q0 item rank score tag",
@@ -70,13 +70,13 @@ _RUN = _Form(
     pl.Float64(),
 )
 _QRELS = _Form(
-    "user 0 item relevance (a whole number)",
+    "user 0 item relevance (an integer)",
     rf"{_HEAD}(?<relevance>{_WORD}){_GAP}*$",
     "relevance",
     pl.Int64(),
 )
 _SUBTOPICS = _Form(
-    "user subtopic item relevance (a whole number)",
+    "user subtopic item relevance (an integer)",
     rf"^{_GAP}*(?<user>{_USER}){_GAP}+(?<subtopic>{_WORD}){_GAP}+(?<item>{_WORD}){_GAP}+"
     rf"(?<relevance>{_WORD}){_GAP}*$",
     "relevance",
@@ -87,7 +87,7 @@ _SUBTOPICS = _Form(
 
 def scan_run(source: Source) -> pl.LazyFrame:
     """
-    Scan a TREC run file, plain or packed by gzip or zstd.
+    Scan a TREC run file, plain or compressed with gzip or zstd.
 
     Parameters
     ----------
@@ -99,27 +99,26 @@ def scan_run(source: Source) -> pl.LazyFrame:
     -------
     LazyFrame
         user (String), item (String), score (Float64), in the order of the lines. A regular file
-        is read when the plan runs. A pipe, a device or a file object can be read only once, so it
-        is read to its end at once, and the LazyFrame holds its rows in memory.
+        is read when the plan runs. A pipe, a device or a file object can be read only once, so the
+        call reads it to its end, and the LazyFrame holds its rows in memory.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     IsADirectoryError
         If the path is a directory.
     TypeError
         If the source is neither a path nor a file object open for reading in binary mode.
     RankingDataError
-        When the plan runs, at the first line that is no line of a run, with its number; or if the
-        file cannot be unpacked. At the call, where the source is read at once.
+        At the first line that is not a line of a run, with its number, or if the file cannot be
+        decompressed: when the plan runs, or at the call if the call reads the source.
 
     Notes
     -----
-    Reads ``user Q0 item rank score tag``, parted by any spaces and tabs; the tag may be missing,
-    and words after it are ignored, as in trec_eval.
-    A line of a plain or gzip file has less than 4 MB. A zstd file is unpacked by polars, which
-    holds its longest line.
+    Reads ``user Q0 item rank score tag``, separated by any spaces and tabs. The tag may be missing,
+    and words after it are ignored, as in trec_eval. A line of a plain or gzip file must be shorter
+    than 4 MB. Polars decompresses zstd files, and holds their longest line in memory.
 
     Examples
     --------
@@ -143,38 +142,38 @@ def scan_run(source: Source) -> pl.LazyFrame:
 
 def scan_qrels(source: Source, *, subtopics: bool = False) -> pl.LazyFrame:
     """
-    Scan a TREC qrels file, plain or packed by gzip or zstd.
+    Scan a TREC qrels file, plain or compressed with gzip or zstd.
 
     Parameters
     ----------
     source
         Path of a file or pipe, or a file object open in binary mode; see :func:`scan_run`.
     subtopics
-        Take the second word of a line for the ``subtopic`` of the item, as diversity tasks do.
+        Read the second word of a line as the ``subtopic`` of the item, as in diversity tasks.
 
     Returns
     -------
     LazyFrame
         user (String), item (String), with ``subtopics`` subtopic (String), and relevance (Int64),
-        in the order of the lines. What is no regular file is read at once, as in
+        in the order of the lines. The call reads anything but a regular file, as in
         :func:`scan_run`.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     IsADirectoryError
         If the path is a directory.
     TypeError
         If the source is neither a path nor a file object open for reading in binary mode.
     RankingDataError
-        When the plan runs, at the first line that is no line of qrels, with its number; or if the
-        file cannot be unpacked. At the call, where the source is read at once.
+        At the first line that is not a line of qrels, with its number, or if the file cannot be
+        decompressed: when the plan runs, or at the call if the call reads the source.
 
     Notes
     -----
-    Reads ``user 0 item relevance``, parted by any spaces and tabs; the second word is a subtopic
-    in the qrels of diversity tasks only.
+    Reads ``user 0 item relevance``, separated by any spaces and tabs. The second word is a subtopic
+    only in the qrels of diversity tasks.
     """
     check_flag("subtopics", subtopics)
     return _scan(source, _SUBTOPICS if subtopics else _QRELS)
@@ -199,31 +198,32 @@ def write_run(
     Parameters
     ----------
     run
-        One row for each item of each list: user, item, and score or rank. A row without a score
-        (null or NaN), or without a rank where there are ranks, was not retrieved: it is left out.
+        One row per item of each list: user, item, and score or rank. A row without a score (null
+        or NaN), or in a run with ranks without a rank, was not retrieved and is left out.
     path
-        Path of the file; what ends in ``.gz`` is packed by gzip, in ``.zst`` or ``.zstd`` by zstd.
+        Path of the file. The ending ``.gz`` compresses it with gzip, ``.zst`` or ``.zstd`` with
+        zstd.
     tag
         Name of the run, one word.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, where they
-        are not called so.
+        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
+        have other names.
 
     Raises
     ------
     RankingDataError
-        If the run breaks a rule (see ``check``), an id is no word that TREC files can hold, 64-bit
-        floats cannot tell the scores apart, or the ranks are not those that a reader of the file
-        makes from the scores.
+        If the run breaks a rule (see ``check``), an id is not a word that TREC files can hold,
+        different scores are equal as 64-bit floats, or the ranks are not those that a reader of the
+        file makes from the scores.
     ValueError
         If the tag is not one word.
 
     Notes
     -----
     Rows keep their order. Scores are written as 64-bit floats with all their digits, so
-    :func:`read_run` gives the very numbers back, and ids as text: equal scores of integer ids,
-    which go by value in memory, go by text in the file. A run with ranks and no scores gets −rank
-    as its score.
+    :func:`read_run` returns the same numbers. Ids are written as text: integer ids with equal
+    scores, which are ordered by value in memory, are ordered as text in the file. A run with ranks
+    and no scores gets −rank as its score.
 
     Examples
     --------
@@ -272,24 +272,25 @@ def write_qrels(truth: Frame, path: Target, **columns: Unpack[Columns]) -> None:
     Parameters
     ----------
     truth
-        One row for each judged item: user, item, relevance (whole numbers or booleans; without
-        the column it is 1 in every row). With a column ``subtopic``, one row for each subtopic of
-        an item; it goes where ``read_qrels(subtopics=True)`` finds it.
+        One row per judged item: user, item, relevance (integers or booleans; without the column it
+        is 1 in every row). With a column ``subtopic``, one row per subtopic of an item; the
+        subtopic is written where ``read_qrels(subtopics=True)`` reads it.
     path
-        Path of the file; what ends in ``.gz`` is packed by gzip, in ``.zst`` or ``.zstd`` by zstd.
+        Path of the file. The ending ``.gz`` compresses it with gzip, ``.zst`` or ``.zstd`` with
+        zstd.
     **columns
-        ``user=``, ``item=``, ``relevance=``, ``subtopic=``: the columns that play these roles,
-        where they are not called so.
+        ``user=``, ``item=``, ``relevance=``, ``subtopic=``: the columns that play these roles, if
+        they have other names.
 
     Raises
     ------
     RankingDataError
-        If the truth breaks a rule (see ``check``), an id is no word that TREC files can hold, or
-        a relevance is no whole number.
+        If the truth breaks a rule (see ``check``), an id is not a word that TREC files can hold, or
+        a relevance is not an integer.
 
     Notes
     -----
-    Rows keep their order; :func:`read_qrels` gives them back, ids as text.
+    Rows keep their order; :func:`read_qrels` returns them, with ids as text.
 
     Examples
     --------
@@ -317,8 +318,8 @@ def write_qrels(truth: Frame, path: Target, **columns: Unpack[Columns]) -> None:
     if not wrong.is_empty():
         row = format_row(wrong.select("user", "item", relevance="given").head(1))
         msg = (
-            f"truth, column {table.relevance!r}: a TREC file holds whole numbers. "
-            f"Offending row: {row}"
+            f"truth, column {table.relevance!r}: a relevance that is not a 64-bit integer: round "
+            f"or rescale it, as TREC files hold integers. Offending row: {row}"
         )
         raise RankingDataError(msg)
     _write(judged.select("user", "subtopic", "item", "relevance"), path)
@@ -328,9 +329,9 @@ def write_qrels(truth: Frame, path: Target, **columns: Unpack[Columns]) -> None:
 
 
 def can_be_scanned(path: Path) -> bool:
-    """Tell whether a file can be read again and again; raise if it is not there."""
+    """Whether a file can be read several times; raise if it does not exist."""
     if path.as_posix().startswith(("/dev/stdin", "/dev/fd/")):
-        return False  # whatever it is now, the number may mean another file when a plan runs
+        return False  # the descriptor may refer to another file when a plan runs
     return stat.S_ISREG(path.stat().st_mode)
 
 
@@ -344,7 +345,7 @@ def _scan(source: Source, form: _Form) -> pl.LazyFrame:
     if not can_be_scanned(path):
         with path.open("rb", buffering=0) as file:
             return _read_at_once(file, str(path), form)
-    with path.open("rb"):  # raise at once if it may not be read
+    with path.open("rb"):  # raise at the call if it cannot be opened
         pass
 
     def batches(
@@ -376,26 +377,26 @@ def _binary(source: object) -> IO[bytes]:
         raise TypeError(msg)
     file = cast("IO[bytes]", source)
     try:
-        nothing = cast("object", file.read(0))
+        content = cast("object", file.read(0))
     except io.UnsupportedOperation:
         msg = f"{wanted}, not one open for writing only"
         raise TypeError(msg) from None
-    if not isinstance(nothing, bytes):
+    if not isinstance(content, bytes):
         msg = f"{wanted}, not one in text mode: open it with 'rb', or pass its .buffer"
         raise TypeError(msg)
     return file
 
 
 def _name(file: object) -> str:
-    name = getattr(file, "name", None)  # the number of its descriptor, if it was opened by that
+    name = getattr(file, "name", None)  # a number if the file was opened by its descriptor
     return Path(name).name if isinstance(name, str) and name else f"<{type(file).__name__}>"
 
 
 class _Stream:
-    """What is read of an open file, whose start can be looked at without a second opening.
+    """A reader of an open file that can look at its next bytes without opening it again.
 
-    A pipe gives what its writer has written so far: reads go on until they have all that is asked
-    for, so that no packing is missed and no piece is small.
+    A pipe returns what its writer has written so far. So ``read`` repeats until it has the size
+    that it is asked for: otherwise a compressed file is missed, or pieces are small.
     """
 
     def __init__(self, file: IO[bytes], name: str, path: Path | None = None) -> None:
@@ -406,29 +407,29 @@ class _Stream:
         self._ended = False
 
     def peek(self, size: int) -> bytes:
-        """Look at the next bytes."""
+        """Return the next bytes; ``read`` returns them again."""
         start = self.read(size)
         self._held = start + self._held
         return start
 
     def read(self, size: int) -> bytes:
-        """Read so many bytes; less are there only at the end."""
+        """Read ``size`` bytes; fewer only at the end of the file."""
         parts, left = [self._held], size - len(self._held)
         while left > 0 and not self._ended:
             part = cast("bytes | None", self._file.read(left))
             if part is None:
-                msg = "it is in non-blocking mode, and has nothing to read yet"
+                msg = "it is in non-blocking mode and has nothing to read yet"
                 raise BlockingIOError(msg)
             parts.append(part)
             left -= len(part)
-            self._ended = not part  # what comes after an end is another writer's
-        whole = b"".join(parts)
-        self._held = whole[size:]
-        return whole[:size]
+            self._ended = not part  # bytes after an end are from another writer
+        received = b"".join(parts)
+        self._held = received[size:]
+        return received[:size]
 
 
 def _rows(stream: _Stream, form: _Form) -> Iterator[pl.DataFrame]:
-    """Read a file piece by piece; what is wrong with it is told in our words."""
+    """Read a file piece by piece; errors name the file and the line."""
     try:
         for piece, first in _pieces(stream):
             try:
@@ -438,24 +439,24 @@ def _rows(stream: _Stream, form: _Form) -> Iterator[pl.DataFrame]:
                 raise
     except (EOFError, OSError, zlib.error, pl.exceptions.PolarsError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # the system's: the file is gone, or a disk is broken
+            raise  # an error of the system: the file is gone, or a disk is broken
         msg = f"{stream.name}: it cannot be read to its end: {error}"
         raise RankingDataError(msg) from None
 
 
 def _pieces(stream: _Stream) -> Iterator[tuple[_Lines, int]]:
     """
-    Cut a file at ends of lines; each piece comes with the number of its first line.
+    Cut a file at line ends; yield each piece with the number of its first line.
 
-    Polars cannot be told to stop in an endless line, so it is given pieces. Each begins with the
-    line end before it: what looks like a packed file to polars is then still text.
+    Polars cannot stop within an endless line, so it reads pieces. Each piece begins with the
+    preceding line end, so polars cannot mistake text for a compressed file.
     """
     start = stream.peek(len(_ZSTD))
-    if start == _ZSTD:  # the standard library unpacks it from Python 3.14 on only
+    if start == _ZSTD:  # the standard library decompresses it only from Python 3.14 on
         yield stream.path or io.BytesIO(b"".join(iter(lambda: stream.read(_PIECE), b""))), 1
         return
-    packed = start.startswith(_GZIP)
-    file = gzip.GzipFile(fileobj=cast("IO[bytes]", stream)) if packed else stream
+    compressed = start.startswith(_GZIP)
+    file = gzip.GzipFile(fileobj=cast("IO[bytes]", stream)) if compressed else stream
     rest, number = b"\n", 0
     while more := file.read(_PIECE):
         piece = rest + more
@@ -475,11 +476,11 @@ def _parsed(name: str, form: _Form, piece: _Lines, first: int) -> Iterator[pl.Da
     value = pl.col(form.value).cast(form.dtype, strict=False)
     rows = lines.with_columns(fields).unnest("fields").with_columns(value)
     bad = pl.col(form.value).is_null()
-    rows = rows.filter(~bad | ~pl.col("line").str.contains(_PASSED_OVER))
+    rows = rows.filter(~bad | ~pl.col("line").str.contains(_SKIPPED))
     for batch in rows.collect_batches(engine="streaming"):
         for number, line in batch.filter(bad).select("number", "line").iter_rows():
-            told = f"it is not of the form '{form.told}': {line[:200]!r}"
-            raise _bad_line(name, number, told)
+            problem = f"it is not of the form '{form.description}': {line[:200]!r}"
+            raise _bad_line(name, number, problem)
         yield batch.select(*form.schema)
 
 
@@ -492,15 +493,15 @@ def _raise_if_no_text(name: str, piece: _Lines, first: int) -> None:
             raise _bad_line(name, number, f"it is not UTF-8 text: {error.reason}") from None
 
 
-def _bad_line(name: str, number: int, told: str) -> RankingDataError:
-    return RankingDataError(f"{name}, line {number}: {told}")
+def _bad_line(name: str, number: int, problem: str) -> RankingDataError:
+    return RankingDataError(f"{name}, line {number}: {problem}")
 
 
 # ------------------------------------------------------------------ writing
 
 
 def _words(table: Table) -> list[pl.Expr]:
-    """Give the ids as text, if TREC files can hold them."""
+    """Return the ids as text, if TREC files can hold them."""
     words = [("user", table.user, _USER), ("item", table.item, _WORD)]
     if table.subtopic is not None:
         words.append(("subtopic", table.subtopic, _WORD))
@@ -509,13 +510,12 @@ def _words(table: Table) -> list[pl.Expr]:
             msg = f"{table.name}, column {name!r}: TREC files hold text, so cast it to pl.String"
             raise RankingDataError(msg)
         text = pl.col(name).cast(pl.String)
-        held = text.str.contains(f"^{pattern}$")
-        odd = table.frame.filter(~held).select(table.row).head(1).collect()
-        if not odd.is_empty():
+        wrong = table.frame.filter(~text.str.contains(f"^{pattern}$")).select(table.row).head(1)
+        if not (row := wrong.collect()).is_empty():
+            or_hash = ", or begins with #" if role == "user" else ""
             msg = (
-                f"{table.name}, column {name!r}: {role}s of a TREC file are words without white "
-                f"space{', and begin with no #' if role == 'user' else ''}. "
-                f"Offending row: {format_row(odd)}"
+                f"{table.name}, column {name!r}: {role} that is empty or has white space{or_hash}: "
+                f"rename it, as TREC files cannot hold it. Offending row: {format_row(row)}"
             )
             raise RankingDataError(msg)
     return [
@@ -532,9 +532,9 @@ def _check_order(ranked: pl.DataFrame, table: Table) -> None:
     if not wrong.is_empty():
         row = wrong.select("user", "item", "score", rank="given", made="rank").head(1)
         msg = (
-            f"run, column {table.rank!r}: TREC files are ranked by score (ties by item, "
-            f"descending; no gaps), which makes another rank of it. "
-            f"Offending row: {format_row(row)}"
+            f"run, column {table.rank!r}: a rank that differs from the one that readers of TREC "
+            "files make from the score (ties by item, descending; no gaps): drop the rank or the "
+            f"score, or close the gaps. Offending row: {format_row(row)}"
         )
         raise RankingDataError(msg)
 
@@ -544,8 +544,9 @@ def _check_digits(ranked: pl.DataFrame, as_read: pl.DataFrame, score: str) -> No
     wrong = ranked.filter(pl.col("rank").ne_missing(as_read["rank"])).head(1)
     if not wrong.is_empty():
         msg = (
-            f"run, column {score!r}: TREC files hold 64-bit floats, which cannot tell these scores "
-            f"apart. Offending row: {format_row(wrong.select('user', 'item', 'score'))}"
+            f"run, column {score!r}: different scores that are equal as 64-bit floats, which TREC "
+            "files hold: call with_rank and drop the score. "
+            f"Offending row: {format_row(wrong.select('user', 'item', 'score'))}"
         )
         raise RankingDataError(msg)
 
