@@ -1,5 +1,6 @@
 """Truths with a row for each subtopic of an item: the measures of diversity, and the others."""
 
+import functools
 import math
 import random
 
@@ -31,6 +32,12 @@ def gain(covers, above, alpha):
 def gains(listed, alpha):
     """G[1], G[2], … of a list of sets of subtopics."""
     return [gain(covers, listed[:i], alpha) for i, covers in enumerate(listed)]
+
+
+@functools.cache
+def gains_of_all(topics, alpha, depth):
+    """The same of a list whose items cover all subtopics."""
+    return gains([set(range(topics))] * depth, alpha)
 
 
 def greedy_ideal(relevant, alpha):
@@ -67,7 +74,7 @@ def oracle(name, listed, relevant, k=None, alpha=0.5):
         return value / discounted(gains(ideal, alpha), weight, k)
     if name in WEIGHTS:
         value = discounted(gains(found, alpha), WEIGHTS[name], k)
-        everything = gains([topics] * (k or 400), alpha)
+        everything = gains_of_all(len(topics), alpha, k or 400)
         return value / discounted(everything, WEIGHTS[name], k or 400)
     if name == "subtopic_recall":
         return len(set().union(*found[:k])) / len(topics)

@@ -216,7 +216,7 @@ def test_a_label_registered_again_is_replaced():
 @pytest.mark.parametrize(
     ("name", "options", "text"),
     [
-        ("hits", {}, "the vocabulary has a column of this name"),
+        ("hits", {}, "a role or the vocabulary has this name"),
         ("a b", {}, "is one word"),
         ("mine", {"scope": "all"}, "scope must be one of 'relevant', 'judged', 'listed'"),
         ("mine", {"reads": ["mine"]}, "column 'mine' reads itself"),

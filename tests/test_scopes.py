@@ -145,7 +145,7 @@ def test_a_run_alone_joins_nothing():
 def test_a_run_alone_has_no_users_of_the_truth():
     run, _ = tables(7)
     for users in ("truth", "judged", "both"):
-        with pytest.raises(ValueError, match=f"users='{users}' takes users of the truth"):
+        with pytest.raises(ValueError, match=f"users='{users}' selects users of the truth"):
             rf.evaluate(run, MEAN, users=users)
     for metrics in (["precision@3"], [MEAN, "precision@3"], [OF_HITS]):
         with pytest.raises(rf.RankingDataError, match="a run needs its truth: pass truth="):

@@ -164,6 +164,7 @@ def test_a_scan_can_be_looked_at_like_any_frame(tmp_path, engine, monkeypatch):
         assert look(scan).collect(engine=engine).equals(look(frame.lazy()).collect(engine=engine))
 
 
+@pytest.mark.polars_2("a step that raises the errors of the scan keeps the head from it")
 def test_a_head_of_a_scan_reads_no_further(tmp_path, monkeypatch):
     monkeypatch.setattr(trec, "_PIECE", 40)
     path = tmp_path / "a.run"

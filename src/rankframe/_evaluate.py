@@ -346,7 +346,8 @@ def plan_values(
         single_precision=settings.single_precision,
         totals=totals,
     )
-    _check_users(settings.users, prepared, segments_of_truth(frame, prepared))
+    segments = segments_of_truth(frame, prepared)
+    _check_users(settings.users, prepared, segments, judged_only=settings.judged_only)
     for one in requested:
         _check_scope(one, prepared)
         if (settings.bounds or settings.scenarios) and prepared.has_subtopics:
@@ -659,10 +660,15 @@ def _groups(prepared: JudgedTables, names: Sequence[str]) -> pl.LazyFrame:
     return pl.concat([prepared.run.select(names), prepared.truth.select(names)]).unique()
 
 
-def _check_users(users: Users | None, prepared: JudgedTables, segments: Sequence[str]) -> None:
+def _check_users(
+    users: Users | None, prepared: JudgedTables, segments: Sequence[str], *, judged_only: bool
+) -> None:
     """Check that there is a truth to take users from, and that every user can be in a segment."""
     if not prepared.has_truth and users in ("truth", "judged", "both"):
         msg = f"users={users!r} selects users of the truth, but there is no truth: pass truth="
+        raise ValueError(msg)
+    if not prepared.has_truth and judged_only:
+        msg = "judged_only=True keeps judged items, but there is no truth: pass truth="
         raise ValueError(msg)
     if segments and users in ("run", "all"):
         msg = (
@@ -772,6 +778,12 @@ def _raise_not_finite(values: pl.LazyFrame, prepared: JudgedTables, keys: Sequen
         if found[name].item():
             infinite = values.filter(~pl.col(name).is_finite())
             row = infinite.sort(keys).select(*keys, name).head(1).collect()
+            if not prepared.has_truth:
+                msg = (
+                    f"metric {name!r}: it is not a finite number for a user. An expression of your "
+                    f"own must be null where it is undefined. Offending row: {format_row(row)}"
+                )
+                raise RankingDataError(msg)
             positive = prepared.judged.filter(pl.col("relevance") > 0)
             grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
             msg = (

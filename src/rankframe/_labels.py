@@ -27,7 +27,7 @@ from typing import (
 
 import polars as pl
 
-from rankframe._options import Defaults, is_number, whole_number
+from rankframe._options import Defaults, Options, is_number, whole_number
 
 Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, float]
 AnyGain: TypeAlias = Annotated[Gain, "may fall as the grade rises, and be of grade 0"]
@@ -202,25 +202,26 @@ def register_metric(
     True
     """
     known = dict(aliases or {})
-    for name in (label, *known):
-        _check_free(name.lower() if name in known else name)
+    _check_free(label, label)
+    for alias, target in known.items():
+        _check_free(alias.lower(), label)
+        _check_alias(alias, target, label)
     least, greatest = value_range
     if not least < greatest:
         msg = f"value_range must be a least and a greatest value, not {value_range!r}"
         raise ValueError(msg)
 
     def decorate(function: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
-        _check_free(function.__name__)
+        _check_free(function.__name__, label)
         _check_annotations(function)
 
         @functools.wraps(function)
         def made(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
-            if in_ties is not None and in_tie_mode():
-                return in_ties(*args, **kwargs)
-            return function(*args, **kwargs)
+            form = in_ties if in_ties is not None and in_tie_mode() else function
+            return _one_expression(function.__name__, form(*args, **kwargs))
 
         for entry in every_entry():
-            if label == entry.label or function.__name__ == entry.function.__name__:
+            if label == entry.label:
                 _forget(entry)
         return labelled(
             label,
@@ -598,7 +599,7 @@ def _pattern(alias: str) -> re.Pattern[str]:
 def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
     """Turn the text of a parameter into a value of the annotated type."""
     try:
-        if annotation is int:
+        if annotation in (int, int | None):
             return int(text)
         if annotation in (float, Signed, float | None):
             return float(text)
@@ -682,25 +683,53 @@ def _forget(entry: Entry) -> None:
     METRICS.pop(entry.function.__name__, None)
 
 
-def _check_free(name: str) -> None:
-    """Check that a name can be read as a label, and is not that of a metric of ours."""
-    if not re.fullmatch(r"[a-z_][a-z0-9_.{}-]*", name):
+_METHODS: set[str] = set()  # names that the namespace has beside metrics
+
+
+def reserve_methods(names: Sequence[str]) -> None:
+    """Keep names of the namespace from being those of metrics."""
+    _METHODS.update(names)
+
+
+def _check_free(name: str, label: str) -> None:
+    """Check that a name can be read as a label, and names no other metric."""
+    if not re.fullmatch(r"[a-z][a-z0-9_.-]*(\{\}[a-z0-9_.-]*)*", name) or name.startswith(INNER):
         msg = f"{name!r} is no label: lower-case letters, digits, '_', '-' and '.' make one"
         raise ValueError(msg)
-    entry = _ENTRIES.get(name.lower())
-    alias = _ALIASES.get(name.lower())
-    if alias is not None:
-        found = _find(alias if isinstance(alias, str) else name)
-        entry = found[0] if found else entry
-    if entry is not None and not entry.registered:
-        msg = f"{name!r} is the name of a metric of rankframe, {entry.plain!r}: choose another"
+    if name in _METHODS:
+        msg = f"{name!r} is a method of df.rank: choose another name"
         raise ValueError(msg)
+    found = _find(name.replace("{}", "7"))
+    if found is not None and not (found[0].registered and found[0].label == label):
+        whose = "registered" if found[0].registered else "of rankframe"
+        msg = f"{name!r} is the name of a metric {whose}, {found[0].plain!r}: choose another"
+        raise ValueError(msg)
+
+
+def _check_alias(alias: str, target: object, label: str) -> None:
+    """Check that an alias stands for a label of the metric, with the same numbers."""
+    fits = isinstance(target, str) and target.count("{}") == alias.count("{}")
+    if not fits or re.split(r"[@(]", str(target))[0].strip() != label:
+        msg = f"alias {alias!r}: {target!r} must be a label of {label!r}, with a {{}} per number"
+        raise ValueError(msg)
+
+
+def _one_expression(name: str, made: object) -> pl.Expr:
+    """Check what a function of others returns."""
+    if not isinstance(made, pl.Expr):
+        msg = f"{name} must return a polars expression, not {type(made).__name__}"
+        raise TypeError(msg)
+    if made.meta.has_multiple_outputs():
+        msg = f"{name} must return one column, but this expression makes several: {made}"
+        raise ValueError(msg)
+    return made
 
 
 def _check_annotations(function: Callable[..., Any]) -> None:
-    """Check that labels can carry every parameter."""
+    """Check that labels can carry every parameter, and that none is a keyword of the verbs."""
     for name, parameter in _signature(function).parameters.items():
         annotation = parameter.annotation
+        choices = get_args(annotation) if get_origin(annotation) is Literal else ()
         readable = annotation in (
             int,
             float,
@@ -711,11 +740,17 @@ def _check_annotations(function: Callable[..., Any]) -> None:
             int | None,
             float | None,
         )
-        if not (readable or get_origin(annotation) is Literal):
+        if not (readable or (choices and all(isinstance(choice, str) for choice in choices))):
             msg = (
                 f"{function.__name__}: {name} needs an annotation that labels can read (int, "
                 f"float, either of them or None, a Literal of strings, Gain), not {annotation!r}"
             )
+            raise TypeError(msg)
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            msg = f"{function.__name__}: {name} must be a parameter that is passed by name"
+            raise TypeError(msg)
+        if name in (*Options.__annotations__, "by", "truth", "bounds", "scenarios"):
+            msg = f"{function.__name__}: {name} is a keyword of per_user: rename the parameter"
             raise TypeError(msg)
 
 

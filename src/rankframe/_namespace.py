@@ -14,7 +14,7 @@ from rankframe._checks import check
 from rankframe._compare import compare, diagnose
 from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, FrameT
-from rankframe._labels import METRICS, made_with
+from rankframe._labels import METRICS, made_with, reserve_methods
 from rankframe._overlap import rbo
 from rankframe._summarize import summarize
 from rankframe._table import from_lists, judge, relevant, with_rank
@@ -162,6 +162,7 @@ def _verb_names() -> list[str]:
     return [verb.__name__ for verb in _VERBS]
 
 
+reserve_methods([*_verb_names(), "plot", "frame"])
 for _function in _VERBS:
     setattr(RankFrame, _function.__name__, _verb(_function))
 for _function in (

@@ -332,7 +332,8 @@ def relevant(
     flags = [*table_flags(prepared), rows_flag(prepared)]
     if reading.counts_judged or reading.counts_listed:
         flags += [lists_flag(table) for table in prepared.tables]
-    unread = COLUMNS.keys() - {*BASIC, *reading.names, "subtopic"}
+    own = {name for name, known in COLUMNS.items() if not known.registered}
+    unread = own - {*BASIC, *reading.names, "subtopic"}
     rows = rows.drop(SHARES_RANK, *unread, strict=False)
     rows = guarded(rows, flags, functools.partial(raise_first_broken, prepared.tables))
     return to_caller_type(rows, like=judged, sort=[*table.keys, "rank", table.item])

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import polars as pl
 
 from rankframe._labels import check_gain, gain_from
-from rankframe._options import Settings
+from rankframe._options import ROLES, Settings
 from rankframe._rank_order import SHARES_RANK, in_rank_order
 from rankframe.metrics._gains import (
     discount,
@@ -273,8 +273,7 @@ def register_column(
         The rows that a metric that reads it reduces: ``"relevant"``, the items of grade > 0;
         ``"judged"``, all rows of the truth; or ``"listed"``, the whole list.
     reads
-        The columns that it is derived from: of the vocabulary, and of the tables. One of the
-        vocabulary must be registered before.
+        Columns that it is derived from beside those that its expression names.
     parameter
         Where the column takes one, as ``gap_above(2)``: a function that raises ValueError if the
         text between the parentheses is none.
@@ -288,7 +287,9 @@ def register_column(
     -------
     Callable
         A decorator for the function that gives the column as an expression: of the columns that
-        make a list (by… and user), and of the text of the parameter if there is one.
+        make a list (by… and user), and of the text of the parameter if there is one. Its rows are
+        those of the widest scope that the metric names: ask for ``relevant`` where other rows
+        would change it. Beside ``listed``, it is null on rows outside its own scope.
 
     Raises
     ------
@@ -297,21 +298,22 @@ def register_column(
 
     Examples
     --------
-    >>> @rf.register_column("gap_above", "rank minus the rank of the relevant item above, or of 0")
+    >>> @rf.register_column("gap_above", "rank minus the rank of the relevant item above, or 0")
     ... def gap_above(keys):
-    ...     above = pl.col("rank").shift(1, fill_value=0)
-    ...     return pl.col("rank") - above.over(keys, order_by="rank", nulls_last=True)
+    ...     hit = pl.when("relevant").then("rank")
+    ...     above = hit.shift(1).forward_fill().over(keys, order_by="rank", nulls_last=True)
+    ...     return pl.col("rank") - above.fill_null(0)
     >>> run = pl.DataFrame({"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3]})
     >>> truth = pl.DataFrame({"user": [1, 1], "item": [7, 9]})
-    >>> widest = pl.col("gap_above").max().alias("widest gap")
+    >>> widest = pl.col("gap_above").filter("relevant").max().alias("widest gap")
     >>> rf.evaluate(run, widest, truth=truth).item(0, "widest gap")
     2.0
     """
     if not name.isidentifier():
         msg = f"column {name!r}: the name of a column is one word, like gap_above"
         raise ValueError(msg)
-    if name in COLUMNS and not COLUMNS[name].registered:
-        msg = f"column {name!r}: the vocabulary has a column of this name; choose another"
+    if name in ROLES or (name in COLUMNS and not COLUMNS[name].registered):
+        msg = f"column {name!r}: a role or the vocabulary has this name; choose another"
         raise ValueError(msg)
     if scope not in ("relevant", "judged", "listed"):
         msg = f"scope must be one of 'relevant', 'judged', 'listed', not {scope!r}"
@@ -328,7 +330,7 @@ def register_column(
             name,
             meaning,
             scope=scope,
-            reads=tuple(reads),
+            reads=tuple(dict.fromkeys([*reads, *_named_in(function, parameter, default)])),
             in_ties="both" if in_ties else "ranks",
             of_lists=scope == "listed",
             of_all_rows=scope == "listed",
@@ -340,6 +342,20 @@ def register_column(
         return function
 
     return register
+
+
+def _named_in(
+    function: Callable[..., pl.Expr], parameter: Callable[[str], object] | None, default: str
+) -> list[str]:
+    """Name the columns that the expression of a registered column reads, but its keys."""
+    if parameter is not None and not default:  # nothing is known that it takes
+        return []
+    key = "__rankframe_key"
+    made: object = function([key]) if parameter is None else function([key], default)
+    if not isinstance(made, pl.Expr):
+        msg = f"{function.__name__} must return a polars expression, not {type(made).__name__}"
+        raise TypeError(msg)
+    return [name for name in made.meta.root_names() if name != key]
 
 
 # ------------------------------------------------------------------ the columns
@@ -451,9 +467,11 @@ def retrieved(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.
 
 
 @column(scope="judged", of_all_rows=True, down_to_rank=True, in_ties="both")
-def judged(rows: Rows) -> pl.Expr:
-    """The grade is ≥ 0; a metric that reads it reduces all rows of the truth."""
-    return _is_judged.fill_null(value=False) if rows.scope == "listed" else _is_judged
+def judged(_rows: Rows) -> pl.Expr:
+    """The grade is ≥ 0; null where there is none; a metric that reads it reduces all rows of the
+    truth.
+    """
+    return _is_judged
 
 
 @column(scope="listed", of_lists=True, of_all_rows=True, in_ties="both")
@@ -869,9 +887,10 @@ def _list_rows(
         return _with_columns(frame, rows, everywhere)
     frame = items.filter(_is_listed | _relevance.is_not_null())
     if inner:
-        scope: Scope = "judged" if "judged" in columns else "relevant"
-        reduced = _is_graded if scope == "relevant" else _relevance.is_not_null()
         known = {name: c for name, c in columns.items() if c.scope != "listed"}
+        wide = any(c.scope == "judged" for c in known.values())
+        scope: Scope = "judged" if wide else "relevant"
+        reduced = _relevance.is_not_null() if wide else _is_graded
         narrow = _truth_rows(items, rows._replace(scope=scope), known)
         narrow = narrow.drop(SHARES_RANK, *everywhere.keys() - {"rank", "relevance"}, strict=False)
         others = frame.filter(~reduced.fill_null(value=False))
@@ -885,6 +904,9 @@ def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]
     while todo:
         ready = [n for n, c in todo.items() if todo.keys().isdisjoint(_reads(n, c))]
         ready.sort()  # one order from call to call
+        if not ready:
+            msg = f"the columns {', '.join(map(repr, sorted(todo)))} are derived from each other"
+            raise ValueError(msg)
         if derived := [name for name in ready if todo[name].derive]:
             frame = frame.with_columns(_expression(name, rows).alias(name) for name in derived)
             ready = derived  # joins come after all that needs none
@@ -907,7 +929,7 @@ def _expression(name: str, rows: Rows) -> pl.Expr:
 def _reads(name: str, known: Column) -> list[str]:
     """Name what a column is derived from."""
     text = _text(name, known)
-    top = ["top_grade"] if text.endswith("top") else []
+    top = ["top_grade"] if text.endswith("top") and not known.registered else []
     return [*(read.replace("*", text) for read in known.reads), *top]
 
 

@@ -14,7 +14,7 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Literal, NamedTuple, TypeAlias, Unpack, cast
 
@@ -43,6 +43,13 @@ _PIECE = 1 << 22
 PACKINGS: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
 
+#: Polars 1 makes a ComputeError of whatever a source raises.
+_SOURCES_MAY_RAISE = not pl.__version__.startswith("1.")
+
+#: Gives the batches of a scan: the columns, the filter, the number of rows and of rows at once.
+_Batches: TypeAlias = Callable[
+    [list[str] | None, pl.Expr | None, int | None, int | None], Iterator[pl.DataFrame]
+]
 #: Text in memory, or a zstd file in memory or on disk.
 _Lines: TypeAlias = bytes | io.BytesIO | Path
 
@@ -361,7 +368,36 @@ def _scan(source: Source, form: _Form) -> pl.LazyFrame:
                 if left == 0:
                     return
 
-    return register_io_source(batches, schema=form.schema, is_pure=True)
+    if _SOURCES_MAY_RAISE:
+        return register_io_source(batches, schema=form.schema, is_pure=True)
+    return _raised_in_the_next_step(batches, form.schema)
+
+
+def _raised_in_the_next_step(batches: _Batches, schema: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+    """Scan with a column that is null but for a row that stands for an error, which is raised."""
+    column, errors = "__rankframe_error", list[Exception]()
+    marked = {**schema, column: pl.Int64()}
+
+    def rows_and_error(
+        columns: list[str] | None, predicate: pl.Expr | None, most: int | None, size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        wanted = [*schema] if columns is None else [name for name in columns if name in schema]
+        try:
+            for rows in batches(wanted, predicate, most, size):
+                yield rows.with_columns(pl.lit(None, pl.Int64).alias(column))
+        except Exception as error:  # noqa: BLE001  (raised below)
+            errors.append(error)
+            yield pl.DataFrame([{column: len(errors) - 1}], schema=marked).select(*wanted, column)
+
+    def raised(rows: pl.DataFrame) -> pl.DataFrame:
+        for number in rows[column].drop_nulls():
+            raise errors[number]
+        return rows.drop(column)
+
+    scanned = register_io_source(rows_and_error, schema=marked, is_pure=True)
+    return scanned.map_batches(
+        raised, schema=dict(schema), streamable=True, projection_pushdown=False
+    )
 
 
 def _read_at_once(file: IO[bytes], name: str, form: _Form) -> pl.LazyFrame:

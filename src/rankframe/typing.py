@@ -8,9 +8,10 @@ from rankframe._frames import Frame as Frame
 from rankframe._labels import AnyGain as AnyGain
 from rankframe._labels import Gain as Gain
 from rankframe._labels import Metric as Metric
+from rankframe._labels import Signed as Signed
 from rankframe._options import Columns as Columns
 from rankframe._options import Options as Options
 from rankframe._options import Users as Users
 from rankframe.presets import Preset as Preset
 
-__all__ = ["AnyGain", "Columns", "Frame", "Gain", "Metric", "Options", "Preset", "Users"]
+__all__ = ["AnyGain", "Columns", "Frame", "Gain", "Metric", "Options", "Preset", "Signed", "Users"]

@@ -40,8 +40,9 @@ def mean_price_at(
 @rf.register_column("gap_above", "Rank minus the rank of the relevant item above, or minus 0")
 def gap_above(keys: list[str]) -> pl.Expr:
     """Distance to the hit above."""
-    above = rank.shift(1, fill_value=0)
-    return rank - above.over(keys, order_by="rank", nulls_last=True)
+    hit = pl.when("relevant").then("rank")
+    above = hit.shift(1).forward_fill().over(keys, order_by="rank", nulls_last=True)
+    return rank - above.fill_null(0)
 
 
 def _positive(text: str) -> None:

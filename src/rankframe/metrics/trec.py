@@ -491,7 +491,8 @@ def rank_biased_precision(
     value = divided((persistence(p, k) * grade).sum(), top)
     if divide_by == "attainable":
         size = pl.col("retrieved")
-        places = size if k is None else pl.min_horizontal(size, k)
+        # not min_horizontal: in groups Polars 1 takes a column of one value for a single row
+        places = size if k is None else size.clip(upper_bound=k)
         weight = persistence_down_to(places, pl.col("ideal_rank"), p)
         value = share(value, divided((weight * grade).sum(), top))
     return pl.when(grade.max() > 0).then(value)
