@@ -15,6 +15,8 @@ if os.environ.get("CI"):
 #: These take longest; begun first, they leave no process waiting for another at the end.
 LONG = ["test_spark", "test_notebooks", "test_oracle_catalogue", "test_invariants", "test_state"]
 
+collect_ignore = ["acme_metrics"]  # to import it registers metrics
+
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
