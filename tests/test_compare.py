@@ -161,7 +161,9 @@ def _compared_by(truth):
 def test_segments_of_the_truth_need_its_users():
     truth = TRUTH.join(COUNTRIES, on="user")
     by = ["model", "country"]
-    with pytest.raises(ValueError, match="only the truth has the column 'country' of by=: join it to the"):
+    with pytest.raises(
+        ValueError, match="only the truth has the column 'country' of by=: join it to the"
+    ):
         RUN.rank.evaluate("rr", truth=truth, by=by, users="all")
     stranger = RUN.with_columns(
         pl.when(pl.col("user") == 3).then(9).otherwise("user").alias("user")
