@@ -839,7 +839,7 @@ def test_segments_of_the_truth_alone_take_no_other_users(kind, users):
     if kind == "pandas":
         run, truth = run.to_pandas(), truth.to_pandas()
     judged = rf.judge(run, truth, by="country")
-    message = "the column 'country' of by= is in the truth alone: join it to the run"
+    message = "only the truth has the column 'country' of by=: join it to the run"
     for call in (
         lambda: rf.evaluate(judged, "rr", by="country", users=users),
         lambda: rf.evaluate(run, "rr", by="country", users=users, truth=truth),

@@ -286,7 +286,9 @@ def test_composing_by_hand():
     assert_frame_equal(got.sort("model", "user"), expected, abs_tol=1e-12)
     rows = judged.rank.relevant(by="model")
     assert not rows.select("model", "user", "item").is_duplicated().any()
-    with pytest.raises(ValueError, match="some of these metrics reduce items, some the subtopics"):
+    with pytest.raises(
+        ValueError, match="some of these metrics reduce items, others the subtopics"
+    ):
         judged.rank.relevant("ndcg", *diverse, by="model")
 
 
@@ -322,13 +324,13 @@ JUDGED = {**TRUTH, "rank": [1, 1]}
         ),
         (
             {**TRUTH, "subtopic": [1.0, math.nan]},
-            "truth, column 'subtopic': the subtopic of a judgm",
+            "truth, column 'subtopic': NaN subtopic of a judg",
         ),
         ({**TRUTH, "subtopic": [["a"], ["b"]]}, "truth, column 'subtopic': List(String) cannot be"),
         ({**JUDGED, "subtopic": ["a", "a"]}, "judged table, column 'item': duplicate (use"),
-        ({**JUDGED, "subtopic": ["a", None]}, "judged table, column 'subtopic': the subtopic of a"),
-        ({**JUDGED, "rank": [1, 2]}, "judged table, column 'rank': an item has one rank, whatever"),
-        ({**JUDGED, "rank": [1, None]}, "judged table, column 'rank': an item has one rank, whate"),
+        ({**JUDGED, "subtopic": ["a", None]}, "judged table, column 'subtopic': null subtopic of"),
+        ({**JUDGED, "rank": [1, 2]}, "judged table, column 'rank': several ranks of one item"),
+        ({**JUDGED, "rank": [1, None]}, "judged table, column 'rank': several ranks of one item"),
         ({**JUDGED, "item": [1, 2]}, "judged table, column 'rank': two items of one user"),
     ],
 )

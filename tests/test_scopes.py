@@ -218,7 +218,10 @@ def test_every_word_keeps_its_value_beside_listed(name):
     if name in keys or name in ("user", "item"):
         return
     assert len(both) == len(plain) < len(wide)
-    assert_frame_equal(both.select(pl.col(f"{name}_wide").alias(name)), both.select(name))
+    one, other = both.select("user", name), both.select("user", pl.col(f"{name}_wide").alias(name))
+    if name == "ideal_weight":  # items of one grade that are not retrieved stand in any order
+        one, other = one.sort("user", name), other.sort("user", name)
+    assert_frame_equal(other, one)
 
 
 def test_numbers_of_the_user_are_on_every_row():

@@ -202,7 +202,7 @@ def test_a_cut_through_a_block_refuses():
     ("columns", "text"),
     [
         ({"tied": [2, 2, 2, 1]}, "a block of ties with more items than its size"),
-        ({"tied": [3, 3, 4, 1]}, "all of them say the same"),
+        ({"tied": [3, 3, 4, 1]}, "or of several sizes"),
         ({"tied": [4, 4, 4, 1]}, "a rank inside the block of ties above it"),
         ({"tied": [3, 3, 3, None]}, "a block of ties whose size is not an integer ≥ 1"),
         ({"tied": [3, 3, 3, 0]}, "a block of ties whose size is not an integer ≥ 1"),
