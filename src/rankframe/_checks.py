@@ -139,16 +139,18 @@ def read_tables(
     columns: Columns,
     *,
     reads: Collection[str] | None = None,
+    reserved: Collection[str] = (),
     run_alone: bool = False,
 ) -> list[Table]:
     """Read ``[judged table]``, ``[run, truth]``, or with ``run_alone`` perhaps ``[run]``.
 
     ``reads`` names the columns that metrics read; None means that every column is returned.
+    ``reserved`` names those of the vocabulary that are reserved only where metrics read them.
     """
     if truth is None and run_alone and not _has_relevance(frame, columns):
-        return _unreserved([read_run(frame, by, columns)], reads)
+        return _unreserved([read_run(frame, by, columns)], reserved)
     if truth is None:
-        return _unreserved([read_judged(frame, by, columns)], reads)
+        return _unreserved([read_judged(frame, by, columns)], reserved)
     groups = group_names(by)
     lacking = [name for name in groups if name not in to_lazy(frame, "run").collect_schema()]
     known = to_lazy(truth, "truth").collect_schema() if lacking else ()
@@ -160,7 +162,7 @@ def read_tables(
     run, judgments = _without_shared(run, judgments, reads)
     if truth_groups:
         run = _with_truth_groups(run, judgments, groups, truth_groups)
-    return _unreserved([run, judgments], reads)
+    return _unreserved([run, judgments], reserved)
 
 
 def read_runs(run: Frame, other: Frame, by: str | Sequence[str], columns: Columns) -> list[Table]:
@@ -357,7 +359,7 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
     own["tied"] = "tied" if table.tied else None
     for name in table.schema.names():
         allowed = own.get(name) == name or name in allow
-        if name in COLUMNS and not (allowed or COLUMNS[name].registered):
+        if name in COLUMNS and COLUMNS[name].always_reserved and not allowed:
             raise _reserved(table, name)
     for name in keys:
         if table.schema[name].is_nested() or table.schema[name].is_object():
@@ -383,13 +385,12 @@ def _has_relevance(frame: Frame, columns: Columns) -> bool:
     return "relevance" in to_lazy(frame, "run").collect_schema()
 
 
-def _unreserved(tables: list[Table], reads: Collection[str] | None) -> list[Table]:
-    """Check that no column has the name of a registered one that a metric reads."""
-    for name in sorted({name.partition("(")[0] for name in reads or ()}):
-        if name in COLUMNS and COLUMNS[name].registered:
-            for table in tables:
-                if name in table.schema:
-                    raise _reserved(table, name)
+def _unreserved(tables: list[Table], reserved: Collection[str]) -> list[Table]:
+    """Check that no column has the name of one of the vocabulary that a metric reads."""
+    for name in sorted(reserved):
+        for table in tables:
+            if name in table.schema:
+                raise _reserved(table, name)
     return tables
 
 
@@ -477,7 +478,7 @@ def _row_rules(table: Table) -> Iterator[_Rule]:
             role = {table.user: "user", table.item: "item"}.get(name, "group")
             judge = role == "group" and table.name == "judged table"
             cure = f"{'judge with the same by=, ' * judge}drop the row, or fill in the {role}"
-            for missing, broken in _missing(table, name):
+            for missing, broken in missing_kinds(table, name):
                 yield _Rule(name, f"{missing} {role}: {cure}", broken)
     if table.rank is not None:
         given, rank = pl.col(table.rank), as_rank(table.rank)
@@ -506,7 +507,7 @@ def _row_rules(table: Table) -> Iterator[_Rule]:
             yield _Rule(table.relevance, text, relevance.is_null() & pl.col(table.rank).is_null())
     if table.subtopic is not None:
         judged = True if table.relevance is None else pl.col(table.relevance).is_not_null()
-        for missing, broken in _missing(table, table.subtopic):
+        for missing, broken in missing_kinds(table, table.subtopic):
             text = f"{missing} subtopic of a judgment: drop the row, or fill in the subtopic"
             yield _Rule(table.subtopic, text, broken & judged)
 
@@ -544,7 +545,7 @@ _OF_SEVERAL = "of several models, folds or days, name the column in by=; else "
 _CURE_OF_BLOCKS = "make rank and 'tied' with with_rank(ties='expected')"
 
 
-def _missing(table: Table, name: str) -> list[tuple[str, pl.Expr]]:
+def missing_kinds(table: Table, name: str) -> list[tuple[str, pl.Expr]]:
     """Return how a value can be missing, and on which rows it is."""
     kinds = [("null", pl.col(name).is_null())]
     if table.schema[name].is_float():
@@ -580,7 +581,7 @@ def raise_first_broken(tables: Sequence[Table]) -> None:
         ).collect()
         for rule in itertools.compress(rules, flags.row(0)):
             row = table.frame.filter(rule.broken).select(role_columns(table)).head(1).collect()
-            raise _broken(table, rule.column, rule.text, row)
+            raise broken_row(table, rule.column, rule.text, row)
     if len(tables) == 2 and tables[0].totals is None:
         raise_if_apart(*tables)
 
@@ -597,7 +598,8 @@ def proves_global_rules(tables: Sequence[Table]) -> bool:
     return True
 
 
-def _broken(table: Table, column: str, text: str, row: pl.DataFrame) -> RankingDataError:
+def broken_row(table: Table, column: str, text: str, row: pl.DataFrame) -> RankingDataError:
+    """Make the error of a row that breaks a rule."""
     return RankingDataError(
         f"{table.name}, column {column!r}: {text}. Offending row: {format_row(row)}"
     )
@@ -634,7 +636,7 @@ def raise_if_apart(run: Table, truth: Table) -> None:
     if users_of_run.join(users_of_truth, on=run.user, how="semi").head(1).collect().is_empty():
         example = users_of_truth.head(1).collect().item()
         text = f"no user of the {run.name} is in the {truth.name}, which has users like {example!r}"
-        raise _broken(run, run.user, text, _first_row(run))
+        raise broken_row(run, run.user, text, _first_row(run))
     all_groups = users_of_run
     if run.totals is not None and run.totals.groups is not None:
         all_groups = run.totals.groups.lazy()
@@ -647,7 +649,7 @@ def raise_if_apart(run: Table, truth: Table) -> None:
                 "each user would be a miss in every other group; "
                 f"join the column to the {truth.name}"
             )
-            raise _broken(run, name, text, _first_row(run))
+            raise broken_row(run, name, text, _first_row(run))
 
 
 def _raise_if_no_item_meets(run: Table, truth: Table) -> None:
@@ -658,7 +660,7 @@ def _raise_if_no_item_meets(run: Table, truth: Table) -> None:
     if items_of_run.join(items_of_truth, on=run.item, how="semi").head(1).collect().is_empty():
         example = items_of_truth.head(1).collect().item()
         text = f"no item of the {run.name} is in the {truth.name}, which has items like {example!r}"
-        raise _broken(run, run.item, text, _first_row(run))
+        raise broken_row(run, run.item, text, _first_row(run))
 
 
 def _retrieved(table: Table) -> pl.LazyFrame:

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Unpack
 
 import polars as pl
 
+from rankframe._all_lists import OfLists, is_of_all, of_all_lists
 from rankframe._checks import (
     Totals,
     any_violation,
@@ -22,6 +23,12 @@ from rankframe._checks import (
     shares_rank,
 )
 from rankframe._frames import Frame, FrameT, to_caller_type
+from rankframe._inputs import (
+    INPUT_MEANINGS,
+    inputs_flags,
+    raise_first_broken_input,
+    raise_if_nothing_meets,
+)
 from rankframe._labels import (
     INNER,
     Metric,
@@ -33,14 +40,23 @@ from rankframe._labels import (
 )
 from rankframe._options import Columns, Defaults, Settings, Users, check_flag
 from rankframe._rank_order import SHARES_RANK
+from rankframe._shares import (
+    Kind,
+    check_values,
+    kind_of,
+    missing_tables,
+    needs_truth,
+    rows_of_shares,
+)
 from rankframe._sums import order_free_mean
 from rankframe._table import (
     JudgedTables,
     prepare_tables,
     segments_of_truth,
     table_flags,
+    with_inputs,
 )
-from rankframe._vocabulary import COLUMNS, Scope, reading_of, rows_of_scope
+from rankframe._vocabulary import COLUMNS, Reading, Scope, reading_of, rows_of_scope
 from rankframe.errors import RankingDataError
 
 _HAS_LIST = f"{INNER}has_list"
@@ -61,6 +77,9 @@ def per_user(
     scenarios: bool = False,
     defaults: Defaults | None = None,
     single_precision: bool = False,
+    items: Frame | None = None,
+    history: Frame | None = None,
+    other: Frame | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -112,6 +131,14 @@ def per_user(
         ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
+    items
+        The catalogue, one row per item: what exists, shown or not, with any columns, such as genres
+        (a list of text), a provider or a vector (a list of numbers). One row per item and value
+        of a column ``category`` is read as well.
+    history
+        What users did before, one row per user and item: popularity, novelty and profiles.
+    other
+        Another run, for ``unexpectedness``.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, where they are not called so.
@@ -154,6 +181,9 @@ def per_user(
         scenarios=scenarios,
         defaults=defaults,
         single_precision=single_precision,
+        items=items,
+        history=history,
+        other=other,
         columns=columns,
     )
     plan = plan_values(frame, metrics, truth, by, settings, per_user=True)
@@ -176,6 +206,9 @@ def evaluate(
     scenarios: bool = False,
     defaults: Defaults | None = None,
     single_precision: bool = False,
+    items: Frame | None = None,
+    history: Frame | None = None,
+    other: Frame | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -230,6 +263,14 @@ def evaluate(
         ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
     single_precision
         Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
+    items
+        The catalogue, one row per item: what exists, shown or not, with any columns, such as genres
+        (a list of text), a provider or a vector (a list of numbers). One row per item and value
+        of a column ``category`` is read as well.
+    history
+        What users did before, one row per user and item: popularity, novelty and profiles.
+    other
+        Another run, for ``unexpectedness``.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, where they are not called so.
@@ -272,19 +313,15 @@ def evaluate(
         scenarios=scenarios,
         defaults=defaults,
         single_precision=single_precision,
+        items=items,
+        history=history,
+        other=other,
         columns=columns,
     )
     plan = plan_means(frame, metrics, truth, by, settings, total=total)
-    types = plan.values.collect_schema()
-    means = [
-        one.over_users(
-            pl.col(one.name), order_free_mean if types[one.name] == pl.Float64 else pl.Expr.mean
-        ).alias(one.name)
-        for one in plan.requested
-    ]
-    result = over_users(plan, means, plan.by)
+    result = means_of_groups(plan, plan.by)
     if total:
-        result = pl.concat([result, over_users(plan, means, total_by(plan.by))], how="diagonal")
+        result = pl.concat([result, means_of_groups(plan, total_by(plan.by))], how="diagonal")
 
     def raise_violation() -> None:
         plan.raise_violation()
@@ -303,10 +340,18 @@ class Plan(NamedTuple):
     """The values of every user, what to watch while they are computed, and how to tell."""
 
     prepared: JudgedTables
-    requested: list[RequestedMetric]
+    requested: list[RequestedMetric]  # those with a value per user
     values: pl.LazyFrame
     flags: list[pl.LazyFrame]
     raise_violation: Callable[[], None]
+    of_lists: OfLists | None = None  # those that are one number of all lists
+
+    @property
+    def asked(self) -> list[str]:
+        """The names of all metrics, in the order of the call."""
+        if self.of_lists is None:
+            return [one.name for one in self.requested]
+        return self.of_lists.asked
 
     @property
     def by(self) -> list[str]:
@@ -331,21 +376,29 @@ def plan_values(
     settings: Settings,
     *,
     per_user: bool,
+    all_lists: bool = False,
     totals: Totals | None = None,
 ) -> Plan:
-    """Plan the values of every user; ``per_user=False`` takes geometric means, too."""
+    """Plan the values of every user; ``per_user=False`` takes geometric means, too.
+
+    ``all_lists`` takes metrics of all lists where geometric means are refused.
+    """
     requested = parse_metrics(metrics, per_user=per_user, defaults=settings.defaults)
-    reading = reading_of(one.expr for one in requested)
+    given = settings.given
+    reading = reading_of((one.expr for one in requested), given=given)
+    known = [name for name, column in reading.columns.items() if not column.always_reserved]
     prepared = prepare_tables(
         frame,
         truth,
         by,
         settings.columns,
         reads=reading.names,
-        run_alone=all(reading_of([one.expr]).lists_alone for one in requested),
+        reserved=known,
+        run_alone=all(_lists_alone(one.expr, given) for one in requested),
         single_precision=settings.single_precision,
         totals=totals,
     )
+    prepared = with_inputs(prepared, settings)
     segments = segments_of_truth(frame, prepared)
     _check_users(settings.users, prepared, segments, judged_only=settings.judged_only)
     for one in requested:
@@ -355,7 +408,12 @@ def plan_values(
     extremes = [_worlds_of(one, tied=prepared.tied) for one in requested] if settings.bounds else []
     if prepared.tied:
         requested = in_ties(requested, metrics, defaults=settings.defaults)
-    plan = _plan(prepared, requested, settings)
+    policy = users_policy(settings, prepared)
+    whose = None if policy == "run" else _selected(prepared, policy)
+    of_lists = of_all_lists(prepared, requested, settings, whose)
+    plan = _plan(prepared, requested, settings)._replace(of_lists=of_lists)
+    if of_lists is not None:
+        _check_of_lists(of_lists, settings, refused=per_user and not all_lists)
     if not (settings.bounds or settings.scenarios):
         return plan
     return _with_worlds(plan, extremes, settings)
@@ -387,6 +445,30 @@ def plan_means(
         raise ValueError(msg)
     _check_numeric(plan.values, plan.requested)
     return plan
+
+
+def means_of_groups(plan: Plan, by: Sequence[str]) -> pl.LazyFrame:
+    """Give users and metrics of each group of ``by``: means, and numbers of all lists."""
+    types = plan.values.collect_schema()
+    means = [
+        one.over_users(
+            pl.col(one.name), order_free_mean if types[one.name] == pl.Float64 else pl.Expr.mean
+        ).alias(one.name)
+        for one in plan.requested
+    ]
+    result = over_users(plan, means, by)
+    if plan.of_lists is None:
+        return result
+    numbers = plan.of_lists.values(by)
+    if by:
+        result = result.join(numbers, on=by, how="left")
+    else:
+        result = pl.concat([result, numbers], how="horizontal")
+    undefined = plan.of_lists.sources.settings.undefined
+    if undefined is not None:
+        names = [one.name for one in plan.of_lists.requested]
+        result = result.with_columns(pl.col(names).fill_null(undefined))
+    return result.select(*by, "users", *plan.asked)
 
 
 def over_users(plan: Plan, aggregates: Sequence[pl.Expr], by: Sequence[str]) -> pl.LazyFrame:
@@ -549,13 +631,15 @@ class _Reduction(NamedTuple):
 
 def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Settings) -> Plan:
     """Reduce the rows of each scope that metrics name, and join the results."""
-    keys = prepared.tables[0].keys
+    keys, run = prepared.tables[0].keys, prepared.tables[0]
     check_names(requested, keys)
+    reading = reading_of((one.expr for one in requested), given=prepared.inputs)
+    requested = [one for one in requested if not is_of_all(one.expr)]
     by_scope = _by_scope(requested, prepared)
     reductions = [_reduced(prepared, some, settings, scope) for scope, some in by_scope.items()]
     cut = _cut_blocks(prepared, settings.depth)
     flags = [*table_flags(prepared), *(flag for each in reductions for flag in each.flags)]
-    reading = reading_of(one.expr for one in requested)
+    flags += inputs_flags(prepared.beside, prepared.inputs, reading.names, run, prepared.run)
     if settings.judged_only or reading.counts_judged:
         flags += [lists_flag(each) for each in prepared.tables]
     elif reading.counts_listed:  # these count rows that no relevant row shows
@@ -564,15 +648,18 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
         flags.append(cut.select(suspect=pl.len() > 0))
 
     frames = [each.rows for each in reductions]
-    users = settings.users or ("truth" if prepared.has_truth else "run")
+    users = users_policy(settings, prepared)
     own = "truth" if prepared.has_truth else "run"  # whose rows the first reduction has
-    values, *others = frames if users == own else [_selected(prepared, users), *frames]
+    selected = [] if users == own and frames and _has_all_users(by_scope) else [users]
+    values, *others = [*(_selected(prepared, whose) for whose in selected), *frames]
     for other in others:
         values = values.join(other, on=keys, how="left")
     values = values.select(*keys, *(one.name for one in requested))
 
     def raise_violation() -> None:
         raise_first_broken(prepared.tables)
+        raise_first_broken_input(prepared.beside, reading.names)
+        raise_if_nothing_meets(prepared.beside, prepared.inputs, run, prepared.run)
         if cut is not None:
             _raise_cut(cut, settings.depth)
         for frame in frames:
@@ -582,25 +669,56 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     return Plan(prepared, requested, values, flags, raise_violation)
 
 
+def users_policy(settings: Settings, prepared: JudgedTables) -> Users:
+    """Return whose mean it is."""
+    return settings.users or ("truth" if prepared.has_truth else "run")
+
+
 def _by_scope(
     requested: Sequence[RequestedMetric], prepared: JudgedTables
-) -> dict[Scope, list[RequestedMetric]]:
+) -> dict[Scope | Kind, list[RequestedMetric]]:
     """Group metrics by the rows that they reduce; relevant rows come first, with the users."""
-    by_scope: dict[Scope, list[RequestedMetric]] = {"relevant": []} if prepared.has_truth else {}
+    by_scope: dict[Scope | Kind, list[RequestedMetric]] = {}
+    if prepared.has_truth:
+        by_scope["relevant"] = []
     for one in requested:
-        scope = reading_of([one.expr], has_subtopics=prepared.has_subtopics).scope
+        scope = kind_of(one.expr) or _reading(one, prepared).scope
         by_scope.setdefault(scope, []).append(one)
     return by_scope
 
 
+def _has_all_users(by_scope: Mapping[Scope | Kind, object]) -> bool:
+    """Whether the first reduction has a row for each user of the truth, or else of the run."""
+    return next(iter(by_scope)) in ("relevant", "listed")
+
+
+def _reading(one: RequestedMetric, prepared: JudgedTables) -> Reading:
+    return reading_of([one.expr], has_subtopics=prepared.has_subtopics, given=prepared.inputs)
+
+
+def _lists_alone(metric: pl.Expr, given: Collection[str]) -> bool:
+    """Whether a metric reads no truth."""
+    return reading_of([metric], given=given).lists_alone and not needs_truth(
+        metric.meta.root_names()
+    )
+
+
 def _reduced(
-    prepared: JudgedTables, some: Sequence[RequestedMetric], settings: Settings, scope: Scope
+    prepared: JudgedTables,
+    some: Sequence[RequestedMetric],
+    settings: Settings,
+    scope: Scope | Kind,
 ) -> _Reduction:
     """Reduce the rows of one scope, and watch the relevant ones on the way."""
     table, keys = prepared.tables[0], prepared.tables[0].keys
     sources = prepared.sources(settings)
-    reading = reading_of((one.expr for one in some), has_subtopics=prepared.has_subtopics)
-    rows = rows_of_scope(sources, reading)
+    reading = reading_of(
+        (one.expr for one in some), has_subtopics=prepared.has_subtopics, given=prepared.inputs
+    )
+    if isinstance(scope, Kind):
+        rows = rows_of_shares(sources, reading.names, scope, by=table.by, users=None)
+    else:
+        rows = rows_of_scope(sources, reading)
     _check_columns(rows, some, tied=prepared.tied)
     reduced = [one.expr for one in some]
     names = [one.name for one in some]
@@ -680,7 +798,8 @@ def _check_users(
 
 def _check_scope(one: RequestedMetric, prepared: JudgedTables) -> None:
     """Check that a metric reduces rows of one kind, and that they are those that it means."""
-    reading = reading_of([one.expr], has_subtopics=prepared.has_subtopics)
+    reading = _reading(one, prepared)
+    _check_tables(one, reading, prepared)
     if prepared.has_subtopics and reading.mixes_subtopics:
         msg = (
             f"metric {one.name!r} reads both columns of items and columns of their subtopics: "
@@ -700,6 +819,51 @@ def _check_scope(one: RequestedMetric, prepared: JudgedTables) -> None:
                 f"pl.col({name!r}).filter(pl.col('listed') & (pl.col('rank') <= 10)).mean()"
             )
             raise ValueError(msg)
+
+
+def _check_tables(one: RequestedMetric, reading: Reading, prepared: JudgedTables) -> None:
+    """Check that the tables are there from which the columns of a metric come."""
+    for name in reading.outside:
+        column = COLUMNS.get(name.partition("(")[0])
+        if column is None or any(name in table.schema for table in prepared.tables):
+            continue
+        tables = column.source.split(" or ")
+        passed = " or ".join(f"{table}=, {INPUT_MEANINGS[table]}" for table in tables)
+        msg = f"metric {one.name!r} reads {name!r}: pass {passed}"
+        raise RankingDataError(msg)
+    kind = kind_of(one.expr)
+    if kind is None:
+        return
+    if lacking := missing_tables(kind, reading.names, prepared.inputs):
+        passed = " or ".join(f"{t}=, {INPUT_MEANINGS[t]}" for t in lacking.split(" or "))
+        msg = (
+            f"metric {one.name!r} reads shares of {kind.of or 'a column of items='}: pass {passed}"
+        )
+        if "history" in lacking and kind.of == "item":
+            msg += "; or measure what is shown alone, of=shown"
+        raise RankingDataError(msg)
+    if needs_truth(reading.names) and not prepared.has_truth:
+        msg = f"metric {one.name!r} reads what is relevant: pass truth="
+        raise RankingDataError(msg)
+    others = [n for n, c in reading.columns.items() if c.scope != "shares"]
+    if others or reading.outside:
+        msg = (
+            f"metric {one.name!r} reads columns of shares beside {(others or reading.outside)[0]!r}"
+            ", a column of rows: split it into two metrics"
+        )
+        raise ValueError(msg)
+    check_values(one.expr, prepared.inputs, prepared.tables[0].item)
+
+
+def _check_of_lists(of_lists: OfLists, settings: Settings, *, refused: bool) -> None:
+    """Check that one number of all lists is what the call can give."""
+    name = of_lists.requested[0].name
+    if refused:
+        msg = f"{name} is one number for all users: use evaluate"
+        raise ValueError(msg)
+    if settings.bounds or settings.scenarios:
+        msg = f"metric {name!r} has no bounds and no scenarios, since it is made of all lists"
+        raise ValueError(msg)
 
 
 def _selected(prepared: JudgedTables, users: Users) -> pl.LazyFrame:

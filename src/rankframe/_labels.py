@@ -27,7 +27,7 @@ from typing import (
 
 import polars as pl
 
-from rankframe._options import Defaults, Options, is_number, whole_number
+from rankframe._options import Defaults, Options, check_flag, is_number, whole_number
 
 Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, float]
 AnyGain: TypeAlias = Annotated[Gain, "may fall as the grade rises, and be of grade 0"]
@@ -35,6 +35,11 @@ Levels: TypeAlias = Annotated[Sequence[float], "from 0 to 1"]
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]
 Signed: TypeAlias = Annotated[float, "of any sign"]
+#: The name of a column of the caller's.
+ColumnName: TypeAlias = Annotated[str, "the name of a column"]
+Weight: TypeAlias = Annotated[
+    Literal["none", "log", "clipped", "hit"] | float, "or a number p between 0 and 1"
+]
 #: Which judgments of the unjudged items make a metric least and greatest: none or all of them are
 #: relevant; or those below k alone, and those above alone. It must not fall as more of the list's
 #: items (down to k) are relevant: then 0 for a user without one, ``undefined=0``, is least as well.
@@ -582,7 +587,10 @@ def _unaliased(label: str) -> str:
     head = re.match(r"[^@(]+", label)
     target = _ALIASES.get(head[0].strip().lower()) if head else None
     if head and isinstance(target, str):
-        return target + label[head.end() :]
+        rest = label[head.end() :]
+        if target.endswith(")") and rest.startswith("("):  # options beside those of the alias
+            return f"{target[:-1]}, {rest[1:]}"
+        return target + rest
     for alias, target in _ALIASES.items():
         if found := _pattern(alias).fullmatch(label.lower()):
             make = target.format if isinstance(target, str) else target
@@ -607,10 +615,20 @@ def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
             return gain_from(text)
         if annotation == Levels:
             return tuple(float(level) for level in text.split(";"))
+        if annotation is bool:
+            return {"true": True, "false": False}[text.lower()]
+        if annotation == Weight and text not in _WEIGHTS:
+            return float(text)
+    except KeyError:
+        msg = f"metric {label!r}: {name} must be true or false, not {text!r}"
+        raise ValueError(msg) from None
     except ValueError:
         msg = f"metric {label!r}: {name} cannot be read from {text!r}"
         raise ValueError(msg) from None
     return text
+
+
+_WEIGHTS = ("none", "log", "clipped", "hit")
 
 
 def gain_from(text: str) -> Gain:
@@ -732,7 +750,11 @@ def _check_annotations(function: Callable[..., Any]) -> None:
         choices = get_args(annotation) if get_origin(annotation) is Literal else ()
         readable = annotation in (
             int,
+            bool,
             float,
+            ColumnName,
+            ColumnName | None,
+            Weight,
             Signed,
             Gain,
             AnyGain,
@@ -774,6 +796,8 @@ def as_text(value: object) -> str:
         return ";".join(f"{as_text(grade)}:{as_text(gain)}" for grade, gain in gains.items())
     if isinstance(value, tuple):
         return ";".join(map(as_text, cast("tuple[float, ...]", value)))
+    if isinstance(value, bool):
+        return str(value).lower()
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
@@ -802,6 +826,17 @@ def _check_option(name: str, value: Any, annotation: Any) -> Any:
         return _check_gain(name, gains, any_order=annotation == AnyGain)
     if annotation == Levels:
         return _check_levels(name, value)
+    if annotation is bool:
+        check_flag(name, value)
+        return value
+    if annotation in (ColumnName, ColumnName | None):
+        return _check_column(name, value, optional=annotation != ColumnName)
+    if annotation == Weight:
+        return _check_weight(name, value)
+    if type(None) in get_args(annotation) and get_origin(get_args(annotation)[0]) is Literal:
+        if value is None:
+            return None
+        annotation = get_args(annotation)[0]
     choices = get_args(get_args(Gain)[0] if is_gain else annotation)
     if is_gain or get_origin(annotation) is Literal:
         if not (isinstance(value, str) and value in choices):
@@ -850,6 +885,27 @@ def _check_gain(name: str, gains: Mapping[Any, Any], *, any_order: bool) -> dict
         msg = f"{name} gives a gain to a grade {reason}; leave it out: {gains!r}"
         raise ValueError(msg)
     return by_grade
+
+
+def _check_column(name: str, value: object, *, optional: bool) -> object:
+    """Check that a label can carry the name of a column."""
+    if optional and value is None:
+        return value
+    if not isinstance(value, str) or not value or set(value) & set("(),;@=^*"):
+        msg = f"{name} must be the name of a column, without any of ( ) , ; @ = ^ *, not {value!r}"
+        raise ValueError(msg)
+    return value
+
+
+def _check_weight(name: str, value: object) -> object:
+    """Check what a place is worth."""
+    if isinstance(value, str) and value in _WEIGHTS:
+        return value
+    if not is_number(value) or not 0 < value < 1:
+        words = ", ".join(map(repr, _WEIGHTS))
+        msg = f"{name} must be one of {words} or a number between 0 and 1, not {value!r}"
+        raise ValueError(msg)
+    return float(value)
 
 
 def _check_levels(name: str, value: object) -> tuple[float, ...]:

@@ -3,12 +3,20 @@
 Options are read and checked at the door, and carried whole, as one frozen value, from there.
 """
 
+from __future__ import annotations
+
 import math
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, cast, get_args
+
+from rankframe._frames import Frame
+
+#: The tables beside run and truth: the catalogue, what users did before, and another run.
+InputName: TypeAlias = Literal["items", "history", "other"]
+INPUTS: tuple[InputName, ...] = get_args(InputName)
 
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
 Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -35,6 +43,9 @@ class Options(Columns, total=False):
     depth: int | None
     defaults: Defaults | None
     single_precision: bool
+    items: Frame | None
+    history: Frame | None
+    other: Frame | None
 
 
 ROLES = tuple(Columns.__annotations__)
@@ -53,7 +64,15 @@ class Settings:
     scenarios: bool = False
     defaults: Defaults | None = None
     single_precision: bool = False
+    items: Frame | None = None
+    history: Frame | None = None
+    other: Frame | None = None
     columns: Columns = field(default_factory=Columns)
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The tables beside run and truth that the call passes."""
+        return frozenset(name for name in INPUTS if getattr(self, name) is not None)
 
     def __post_init__(self) -> None:
         """Check each option by itself, and what excludes each other."""

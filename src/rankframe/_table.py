@@ -31,10 +31,11 @@ from rankframe._checks import (
     ties_flag,
 )
 from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
+from rankframe._inputs import Inputs, as_input, common_types, read_inputs
 from rankframe._labels import Metric, parse_metrics
 from rankframe._options import Columns, Settings, check_columns, check_flag, group_names
 from rankframe._rank_order import SHARES_RANK, with_positions
-from rankframe._vocabulary import BASIC, COLUMNS, Sources, reading_of, rows_of_scope
+from rankframe._vocabulary import BASIC, COLUMNS, Input, Sources, reading_of, rows_of_scope
 from rankframe.errors import RankingDataError
 
 Ties: TypeAlias = Literal["item", "order", "expected"]
@@ -59,6 +60,8 @@ class JudgedTables(NamedTuple):
     truth: pl.LazyFrame
     judged: pl.LazyFrame
     items: pl.LazyFrame
+    beside: Inputs = Inputs()
+    inputs: Mapping[str, Input] = {}  # the rows of these, with ids of common types
 
     @property
     def has_subtopics(self) -> bool:
@@ -89,6 +92,7 @@ class JudgedTables(NamedTuple):
             top_grade=self.top_grade(),
             of_lists=self.of_lists(),
             settings=settings,
+            inputs=self.inputs,
         )
 
     def top_grade(self) -> pl.Expr:
@@ -332,7 +336,7 @@ def relevant(
     flags = [*table_flags(prepared), rows_flag(prepared)]
     if reading.counts_judged or reading.counts_listed:
         flags += [lists_flag(table) for table in prepared.tables]
-    own = {name for name, known in COLUMNS.items() if not known.registered}
+    own = {name for name, known in COLUMNS.items() if known.always_reserved}
     unread = own - {*BASIC, *reading.names, "subtopic"}
     rows = rows.drop(SHARES_RANK, *unread, strict=False)
     rows = guarded(rows, flags, functools.partial(raise_first_broken, prepared.tables))
@@ -488,6 +492,7 @@ def prepare_tables(
     columns: Columns,
     *,
     reads: Collection[str] | None = None,
+    reserved: Collection[str] = (),
     run_alone: bool = False,
     single_precision: bool = False,
     totals: Totals | None = None,
@@ -495,7 +500,9 @@ def prepare_tables(
     """Normalize the columns of a run and its truth, of a judged table, or of a run alone."""
     if truth is None and (prepared := _remembered(frame, by, columns)):
         return prepared
-    tables = read_tables(frame, truth, by, columns, reads=reads, run_alone=run_alone)
+    tables = read_tables(
+        frame, truth, by, columns, reads=reads, reserved=reserved, run_alone=run_alone
+    )
     tables = [table._replace(totals=totals) for table in tables]
     if len(tables) == 1:
         judged = normalize_columns(tables[0], single_precision=single_precision)
@@ -525,6 +532,30 @@ def prepare_tables(
     items = _one_row_per_item(judgments, of_truth._replace(by=of_run.by))
     items = judged if items is judgments else _joined(run, items, of_run)
     return JudgedTables(tables, run, judgments, judged, items)
+
+
+def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
+    """Add the tables beside run and truth; ids of all tables get their common type."""
+    if not settings.given:
+        return prepared
+    beside = read_inputs(settings, prepared.tables[0])
+    schema = prepared.judged.collect_schema()
+    types = common_types(beside, schema)
+    inputs = {
+        name: as_input(table, normalize_columns(table), types)
+        for name, table in beside.given().items()
+    }
+    differ = [pl.col(name).cast(dtype) for name, dtype in types.items() if schema[name] != dtype]
+    judged = prepared.judged.with_columns(differ)
+    split = prepared.has_subtopics
+    return prepared._replace(
+        run=prepared.run.with_columns(differ),
+        truth=prepared.truth.with_columns(differ),
+        judged=judged,
+        items=prepared.items.with_columns(differ) if split else judged,
+        beside=beside,
+        inputs=inputs,
+    )
 
 
 def _joined(run: pl.LazyFrame, judgments: pl.LazyFrame, table: Table) -> pl.LazyFrame:

@@ -8,7 +8,7 @@ with the columns that are read and no others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import ceil, log
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -26,13 +26,23 @@ from rankframe.metrics._gains import (
     usefulness,
 )
 
-#: The rows that a metric reduces. Each of the first three holds the one before.
-Scope: TypeAlias = Literal["relevant", "judged", "listed", "subtopic"]
+#: The rows that a metric reduces. Each of the first three holds the one before; shares are those of
+#: the values of an attribute in what is listed.
+Scope: TypeAlias = Literal["relevant", "judged", "listed", "subtopic", "shares"]
 #: Where equal scores stand as blocks: a column is there as well, is there in ranks only, or is
 #: there in blocks only.
 InTies: TypeAlias = Literal["both", "ranks", "blocks"]
 
-_WIDTHS: Mapping[Scope, int] = {"relevant": 0, "subtopic": 0, "judged": 1, "listed": 2}
+_WIDTHS: Mapping[Scope, int] = {
+    "relevant": 0,
+    "subtopic": 0,
+    "judged": 1,
+    "listed": 2,
+    "shares": 3,
+}
+
+#: What the names of the columns of shares begin with.
+_WORDS_OF_SHARES = ("exposure(", "share(", "target(")
 
 _rank = pl.col("rank")
 _relevance = pl.col("relevance")
@@ -40,6 +50,14 @@ _relevant = pl.col("relevant")
 _is_judged = _relevance >= 0
 _is_graded = _relevance > 0
 _is_listed = _rank.is_not_null()
+
+
+class Input(NamedTuple):
+    """A table beside run and truth: its rows, and the columns of ``by`` that it has."""
+
+    frame: pl.LazyFrame
+    schema: pl.Schema
+    by: list[str]
 
 
 class Sources(NamedTuple):
@@ -55,6 +73,7 @@ class Sources(NamedTuple):
     top_grade: pl.Expr
     of_lists: frozenset[str]  # the caller's columns that the lists alone have
     settings: Settings
+    inputs: Mapping[str, Input]  # by the name of the keyword: items, history, other
 
 
 class Rows(NamedTuple):
@@ -106,6 +125,12 @@ class Column(NamedTuple):
     derive: Derive | None = None
     join: Join | None = None
     registered: bool = False  # by others: the name is reserved only where a metric reads it
+    source: str = ""  # the table beside run and truth that it comes from; reserved where that is
+
+    @property
+    def always_reserved(self) -> bool:
+        """Whether no table may have a column of this name."""
+        return not (self.registered or self.source)
 
 
 COLUMNS: dict[str, Column] = {}
@@ -165,7 +190,8 @@ class Reading(NamedTuple):
     @property
     def lists_alone(self) -> bool:
         """Whether what is read needs no truth."""
-        return self.scope == "listed" and all(known.of_lists for known in self.columns.values())
+        of_lists = self.scope in ("listed", "shares")
+        return of_lists and all(known.of_lists for known in self.columns.values())
 
     @property
     def mixes_subtopics(self) -> bool:
@@ -183,7 +209,7 @@ class Reading(NamedTuple):
     @property
     def counts_listed(self) -> bool:
         """Whether items of the list count that nobody judged."""
-        return self._derives_from("listed")
+        return self._derives_from("listed") or self._derives_from("shares")
 
     @property
     def depends_on_below(self) -> bool:
@@ -205,17 +231,26 @@ class Reading(NamedTuple):
 
 
 def reading_of(
-    metrics: Iterable[pl.Expr], names: Iterable[str] = (), *, has_subtopics: bool = False
+    metrics: Iterable[pl.Expr],
+    names: Iterable[str] = (),
+    *,
+    has_subtopics: bool = False,
+    given: Collection[str] = (),
 ) -> Reading:
-    """Read what metrics need, and ``names`` beside it."""
+    """Read what metrics need, and ``names`` beside it.
+
+    ``given`` names the tables beside run and truth: without its table, a column is the caller's.
+    """
     read = {*names, *(name for metric in metrics for name in metric.meta.root_names())}
+    if any(name.startswith(_WORDS_OF_SHARES) for name in read):
+        given = {*given, "shares"}
     columns: dict[str, Column] = {}
     outside: set[str] = set()
     todo = sorted(read)
     while todo:
         name = todo.pop()
         known = COLUMNS.get(name.partition("(")[0])
-        if known is None:
+        if known is None or not is_given(known, given):
             outside.add(name)
         elif name not in columns:
             columns[name] = known
@@ -227,6 +262,11 @@ def reading_of(
     return Reading(frozenset(read | outside), columns, scope)
 
 
+def is_given(column: Column, given: Collection[str]) -> bool:
+    """Whether the call passes the table that a column comes from."""
+    return not column.source or any(name in given for name in column.source.split(" or "))
+
+
 def rows_of_scope(sources: Sources, reading: Reading) -> pl.LazyFrame:
     """Give the rows that metrics reduce, with the columns that they read.
 
@@ -236,7 +276,10 @@ def rows_of_scope(sources: Sources, reading: Reading) -> pl.LazyFrame:
         _check_parameter(name, known)
     _check_gains_of_zero(reading)
     settings = sources.settings
-    items, ranked = _cut(sources.items, settings.depth), _cut(sources.ranked, settings.depth)
+    items, ranked = (
+        _cut(_with_columns_of_items(frame, sources, reading), settings.depth)
+        for frame in (sources.items, sources.ranked)
+    )
     if settings.judged_only:
         items = ranked = _condensed(items, sources.keys, tied=sources.tied)
     rows = Rows(sources, ranked, reading.scope, items)
@@ -877,7 +920,7 @@ def _list_rows(
     What is counted down a rank is derived on the relevant or judged rows, and null on the others.
     """
     sources = rows.sources
-    of_lists = sources.of_lists.union(sources.keys, [sources.item])
+    of_lists = sources.of_lists.union(sources.keys, [sources.item], _of_items(sources, reading))
     of_lists |= {name for name, known in columns.items() if known.of_lists}
     everywhere = {name: c for name, c in columns.items() if c.of_all_rows}
     everywhere["listed"] = COLUMNS["listed"]
@@ -896,6 +939,21 @@ def _list_rows(
         others = frame.filter(~reduced.fill_null(value=False))
         frame = pl.concat([narrow, others], how="diagonal")
     return _with_columns(frame, rows, everywhere)
+
+
+def _of_items(sources: Sources, reading: Reading) -> list[str]:
+    """Name the columns of the catalogue that metrics read."""
+    items = sources.inputs.get("items")
+    return [] if items is None else [name for name in reading.outside if name in items.schema]
+
+
+def _with_columns_of_items(frame: pl.LazyFrame, sources: Sources, reading: Reading) -> pl.LazyFrame:
+    """Let the columns of the catalogue that metrics read ride along."""
+    names = [n for n in _of_items(sources, reading) if n not in (*sources.keys, sources.item)]
+    if not names:
+        return frame
+    keys, items = [*sources.inputs["items"].by, sources.item], sources.inputs["items"].frame
+    return frame.join(items.select(*keys, *names), on=keys, how="left")
 
 
 def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) -> pl.LazyFrame:

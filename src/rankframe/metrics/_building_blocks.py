@@ -13,6 +13,7 @@ import polars as pl
 from rankframe._labels import Aggregate, Gain, in_tie_mode
 from rankframe.metrics._gains import (
     discount,
+    divided,
     follows_grades,
     gain_of,
     has_gain_of_zero,
@@ -27,6 +28,7 @@ relevant = pl.col("relevant")
 hits = pl.col("hits")
 total = pl.col("total")
 judged = pl.col("judged")
+listed = pl.col("listed")
 #: with ties: the first position of the item's block, its size, the relevant items in it and above
 block = pl.col("block")
 tied = pl.col("tied")
@@ -307,6 +309,54 @@ def persistence_down_to(k: pl.Expr | int | None, position: pl.Expr, p: float) ->
     """The weight of a position for such a reader, 0 below k."""
     weight = (1 - p) * pl.lit(p).pow(position - 1)
     return pl.when(_inside(position, k)).then(weight).otherwise(0.0)
+
+
+def in_list(k: int | None) -> pl.Expr:
+    """An item of the list, down to k."""
+    return listed if k is None else listed & (rank <= k)
+
+
+def _expected_sum_of_list(value: pl.Expr, k: int | None) -> pl.Expr:
+    """Σ value · chance to be among the first k."""
+    return (value * _expected_chance_within(k)).filter(listed).sum()
+
+
+@expected_as(_expected_sum_of_list)
+def sum_of_list(value: pl.Expr, k: int | None) -> pl.Expr:
+    """Σ value over the list down to k."""
+    return value.filter(in_list(k)).sum()
+
+
+def _expected_length_within(k: int | None) -> pl.Expr:
+    """min(k, length of the list): which items these are is uncertain, their number is not."""
+    return _expected_chance_within(k).filter(listed).sum()
+
+
+@expected_as(_expected_length_within)
+def length_within(k: int | None) -> pl.Expr:
+    """min(k, length of the list)."""
+    return in_list(k).sum().cast(pl.Float64)
+
+
+def mean_of_list(value: pl.Expr, k: int | None, divide_by: str = "returned") -> pl.Expr:
+    """Mean of a value over the list down to k; ``divide_by="k"`` counts missing items as 0."""
+    if divide_by == "k" and k is not None:
+        return divided(sum_of_list(value, k), k)
+    items = length_within(k)
+    return pl.when(items > 0).then(sum_of_list(value, k) / items)
+
+
+def weight_of_place(weight: str | float) -> pl.Expr:
+    """What a place of a list is worth."""
+    if weight == "none":
+        return pl.lit(1.0) + 0 * rank
+    if weight == "log":
+        return 1 / (rank + 1).log(2)
+    if weight == "clipped":
+        return 1 / pl.max_horizontal(rank, 2).log(2)
+    if weight == "hit":
+        return relevant.cast(pl.Float64)
+    return pl.lit(float(weight)).pow(rank - 1)
 
 
 def share(part: pl.Expr, whole: pl.Expr) -> pl.Expr:

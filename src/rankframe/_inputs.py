@@ -1,0 +1,235 @@
+"""The tables beside run and truth: the catalogue, what users did before, and another run.
+
+``items=``, ``history=`` and ``other=`` are read and checked here. The columns that come from them
+are in :mod:`rankframe._list_columns`, the shares of the catalogue in :mod:`rankframe._shares`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+import polars as pl
+
+from rankframe._checks import (
+    Table,
+    broken_row,
+    missing_kinds,
+    read_run,
+    same_types,
+    table_flag,
+)
+from rankframe._frames import Frame, to_lazy
+from rankframe._options import Columns, InputName, Settings
+from rankframe._vocabulary import Input
+from rankframe.errors import RankingDataError
+
+INPUT_MEANINGS = {
+    "items": "the catalogue, one row per item",
+    "history": "the table of what users did before (user, item)",
+    "other": "another run (user, item, rank or score)",
+}
+#: The long form of a catalogue has one row per item and value of this column.
+LONG = "category"
+
+
+class Inputs(NamedTuple):
+    """The tables that a call passes beside run and truth."""
+
+    items: Table | None = None
+    history: Table | None = None
+    other: Table | None = None
+
+    def given(self) -> dict[str, Table]:
+        """List the tables that are there."""
+        tables = {"items": self.items, "history": self.history, "other": self.other}
+        return {name: table for name, table in tables.items() if table is not None}
+
+
+class _Rule(NamedTuple):
+    """A rule: the column that breaks it, what errors say, its rows, and a cheap plan of one flag."""
+
+    column: str
+    text: str
+    broken: pl.Expr
+    flag: pl.LazyFrame
+
+
+def read_inputs(settings: Settings, run: Table) -> Inputs:
+    """Read the tables of a call: roles and types."""
+    columns = settings.columns
+    return Inputs(
+        items=_read("items", settings.items, run, columns),
+        history=_read("history", settings.history, run, columns),
+        other=_read_other(settings.other, run, columns),
+    )
+
+
+def common_types(inputs: Inputs, schema: pl.Schema) -> dict[str, pl.DataType]:
+    """Return the common type of each id of the lists and the tables, or raise."""
+    types: dict[str, pl.DataType] = {}
+    for table in inputs.given().values():
+        run = table._replace(name="run", schema=pl.Schema({**schema, **types}))
+        types.update(same_types(run, table))
+    return types
+
+
+def as_input(table: Table, frame: pl.LazyFrame, types: dict[str, pl.DataType]) -> Input:
+    """Give the rows that columns are derived from, with ids of these types."""
+    schema = table.schema
+    differ = [pl.col(n).cast(t) for n, t in types.items() if n in schema and schema[n] != t]
+    frame = frame.with_columns(differ)
+    if _is_long(table):
+        others = [n for n in schema.names() if n not in (*table.keys, LONG)]
+        kept = [pl.col(others).first(), pl.col(LONG).drop_nulls()]
+        frame = frame.group_by(table.keys, maintain_order=True).agg(kept)
+        schema = frame.collect_schema()
+    return Input(frame, schema, table.by)
+
+
+def raise_first_broken_input(inputs: Inputs, reads: Collection[str]) -> None:
+    """Raise for the first rule that a table breaks."""
+    for table in inputs.given().values():
+        if table.frame.head(1).collect().is_empty():
+            msg = f"{table.name}: it is empty"
+            raise RankingDataError(msg)
+        for rule in _rules(table, reads):
+            row = table.frame.filter(rule.broken).select(_shown(table)).head(1).collect()
+            if not row.is_empty():
+                raise broken_row(table, rule.column, rule.text, row)
+
+
+def raise_if_nothing_meets(
+    beside: Inputs, inputs: Mapping[str, Input], run: Table, lists: pl.LazyFrame
+) -> None:
+    """Raise if no item of the lists is in the catalogue, or no user in the history."""
+    for name, column in _meetings(inputs, run):
+        known = inputs[name].frame.select(column)
+        if lists.join(known, on=column, how="semi").head(1).collect().is_empty():
+            role = "item" if column == run.item else "user"
+            example = known.head(1).collect().item()
+            text = f"no {role} of the {run.name} is in {name}=, which has {role}s like {example!r}"
+            row = lists.select(*run.keys, run.item).head(1).collect()
+            raise broken_row(run, column, text, row)
+
+
+def raise_if_unknown(inputs: Mapping[str, Input], run: Table, lists: pl.LazyFrame) -> None:
+    """Raise if an item of the lists is not in the catalogue: it counts in no share."""
+    if "items" not in inputs:
+        return
+    keys = [*inputs["items"].by, run.item]
+    unknown = lists.join(inputs["items"].frame.select(keys), on=keys, how="anti")
+    row = unknown.select(*run.keys, run.item).head(1).collect()
+    if not row.is_empty():
+        text = "an item that items= lacks: add it to the catalogue, or drop the row"
+        raise broken_row(run, run.item, text, row)
+
+
+def inputs_flags(
+    beside: Inputs,
+    inputs: Mapping[str, Input],
+    reads: Collection[str],
+    run: Table,
+    lists: pl.LazyFrame,
+) -> list[pl.LazyFrame]:
+    """Flag rules on the data that the tables may break."""
+    flags = [rule.flag for table in beside.given().values() for rule in _rules(table, reads)]
+    flags += [table_flag(table) for table in (beside.other,) if table is not None]
+    for name, column in _meetings(inputs, run):
+        met = lists.join(inputs[name].frame.select(column), on=column, how="semi")
+        flags.append(met.select(suspect=pl.len() == 0))
+    return flags
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _read(name: InputName, frame: Frame | None, run: Table, columns: Columns) -> Table | None:
+    if frame is None:
+        return None
+    lazy = to_lazy(frame, f"{name}= table")
+    schema = lazy.collect_schema()
+    user = run.user if name == "history" else run.item
+    roles = {"item": run.item, **({"user": user} if name == "history" else {})}
+    for role, column in roles.items():
+        if column not in schema:
+            has = ", ".join(map(repr, schema.names()))
+            rename = f"name it with {role}=, or " if role not in columns else ""
+            msg = (
+                f"{name}=: no column {column!r} for {role}; it has {has}; {rename}rename it: names "
+                "must be the same in all tables"
+            )
+            raise RankingDataError(msg)
+        if schema[column].is_nested() or schema[column].is_object():
+            msg = f"{name}=, column {column!r}: {schema[column]} cannot be an id: use text"
+            raise RankingDataError(msg)
+    groups = [column for column in run.by if column in schema and column not in roles.values()]
+    table = Table(f"{name}=", lazy, schema, groups, user, run.item, None, None, None)
+    return table
+
+
+def _read_other(frame: Frame | None, run: Table, columns: Columns) -> Table | None:
+    if frame is None:
+        return None
+    lazy = to_lazy(frame, "other= run")
+    groups = [name for name in run.by if name in lazy.collect_schema()]
+    return read_run(lazy, groups, columns, kind="other run")
+
+
+def _is_long(table: Table) -> bool:
+    """Whether a catalogue may have several rows per item, one for each category."""
+    is_items = table.name == "items="
+    return is_items and LONG in table.schema and not table.schema[LONG].is_nested()
+
+
+def _meetings(inputs: Mapping[str, Input], run: Table) -> list[tuple[str, str]]:
+    """Pair each table with the id by which it must meet the lists."""
+    pairs = {"items": run.item, "history": run.user}
+    return [(name, column) for name, column in pairs.items() if name in inputs]
+
+
+# ------------------------------------------------------------------ rules on the data
+
+
+def _rules(table: Table, reads: Collection[str]) -> Iterator[_Rule]:
+    """Give the rules that a table must keep, for metrics that read these columns."""
+    frame = table.frame
+    for name in dict.fromkeys([*table.keys, table.item]):
+        for missing, broken in missing_kinds(table, name):
+            flag = frame.select(suspect=(pl.len() == 0) | broken.any())
+            yield _Rule(name, f"{missing} {name}: drop the row", broken, flag)
+    if table.name == "items=":
+        row = [*table.keys, *([LONG] if _is_long(table) else [])]
+        text = (
+            f"duplicate ({', '.join(row)}): keep one row per item; several values of an item make "
+            f"a list, or one row each in a column {LONG!r}"
+        )
+        once = pl.struct(row).is_duplicated()
+        flag = frame.select(suspect=pl.struct(row).n_unique() < pl.len())
+        yield _Rule(table.item, text, once, flag)
+        others = [name for name in table.schema.names() if name not in row]
+        if _is_long(table) and others:
+            varied = (pl.struct(others).n_unique() > 1).over(table.keys)
+            text = f"an item whose rows differ in more than {LONG!r}: make them equal"
+            yield _Rule(table.item, text, varied, frame.select(suspect=varied.any()))
+    if table.name == "history=" and {"popularity", "history_users"} <= {*reads}:
+        # two counts per item, since to look for equal rows takes several times as long
+        counts = frame.group_by([*table.by, table.item]).agg(
+            suspect=pl.col(table.user).n_unique() < pl.len()
+        )
+        text = (
+            "a user has an item twice, so its popularity is no number of users: keep one row per "
+            "user and item, or divide by the rows of the history (out_of=rows)"
+        )
+        twice = pl.struct([*table.keys, table.item]).is_duplicated()
+        yield _Rule(table.item, text, twice, counts.select(pl.col("suspect").any()))
+    if table.name == "other run":
+        text = f"duplicate ({', '.join([*table.keys, table.item])}): keep the best"
+        twice = pl.struct([*table.keys, table.item]).is_duplicated()
+        lists = frame.group_by(table.keys).agg(suspect=pl.col(table.item).n_unique() < pl.len())
+        yield _Rule(table.item, text, twice, lists.select(pl.col("suspect").any()))
+
+
+def _shown(table: Table) -> list[str]:
+    names = [*table.keys, table.item, table.rank, table.score]
+    return list(dict.fromkeys(name for name in names if name is not None))

@@ -1,0 +1,452 @@
+"""Shares: one row per item, genre or provider, with the exposure that lists give it.
+
+A metric of shares reads ``exposure(of;over;weight;k)``, ``share(…)`` and ``target(of;over;what)``.
+``over`` says whose lists are one distribution: those of ``all`` users of a group, or each user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
+
+import polars as pl
+
+from rankframe._list_columns import catalogue, column_of_values, with_numbers
+from rankframe._vocabulary import Input, Sources, given_column, reading_of, rows_of_scope
+from rankframe.errors import RankingDataError
+from rankframe.metrics._building_blocks import weight_of_place
+
+Over: TypeAlias = Literal["all", "user"]
+Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "judged", "candidates"]
+#: what a place is worth, beside numbers p: p^(rank − 1)
+WEIGHTS = ("none", "log", "clipped", "hit", "norm")
+
+_VALUE, _PART = "__rankframe_value", "__rankframe_part"
+_rank = pl.col("rank")
+
+
+class Kind(NamedTuple):
+    """What the rows of shares are: values of ``of``, over all lists or each user's."""
+
+    of: str
+    over: Over
+
+
+class _Asked(NamedTuple):
+    """A column of shares, taken apart."""
+
+    name: str
+    word: str
+    of: str
+    over: str
+    weight: str = "none"
+    k: int | None = None
+
+
+def _number_or_word(text: str) -> None:
+    if text not in WEIGHTS and not 0 < float(text) < 1:
+        raise ValueError
+
+
+def _exposure(text: str) -> None:
+    _, over, weight, k = text.split(";")
+    if over not in get_args(Over) or (k and int(k) < 1):
+        raise ValueError
+    _number_or_word(weight)
+
+
+def _target(text: str) -> None:
+    _, over, what = text.split(";")
+    if over not in get_args(Over) or what not in get_args(Target):
+        raise ValueError
+
+
+def _values(text: str) -> None:
+    if ";" in text:
+        raise ValueError
+
+
+def _cut(text: str) -> None:
+    if text and int(text) < 1:
+        raise ValueError
+
+
+_OF_SHARES: dict[str, Any] = {"scope": "shares", "of_lists": True, "in_ties": "both"}
+given_column(
+    "exposure",
+    "Σ of the weight of the places at which the value stands, 0 where it stands nowhere: "
+    "exposure(genre;all;log;10)",
+    parameter=_exposure,
+    **_OF_SHARES,
+)
+given_column(
+    "share", "Exposure / Σ exposure: share(genre;all;log;10)", parameter=_exposure, **_OF_SHARES
+)
+given_column(
+    "target",
+    "The share that the value should have: target(genre;all;catalogue)",
+    parameter=_target,
+    **_OF_SHARES,
+)
+given_column(
+    "values",
+    "Number of values in the catalogue: values(genre)",
+    parameter=_values,
+    source="shares",
+    **_OF_SHARES,
+)
+given_column(
+    "lists",
+    "Number of lists that hold an item; down to 10: lists(10)",
+    parameter=_cut,
+    source="shares",
+    **_OF_SHARES,
+)
+
+
+def kind_of(metric: pl.Expr) -> Kind | None:
+    """Find out which shares a metric reduces; None where it reduces other rows."""
+    kinds = {Kind(a.of, cast("Over", a.over)) for a in _asked(metric.meta.root_names())}
+    if len(kinds) > 1:
+        named = " and ".join(sorted(f"{kind.of} over {kind.over}" for kind in kinds))
+        msg = (
+            f"metric {metric.meta.output_name()!r} reads shares of {named}: split it into a metric "
+            "for each"
+        )
+        raise ValueError(msg)
+    return next(iter(kinds), None)
+
+
+def rows_of_shares(
+    sources: Sources,
+    names: Iterable[str],
+    kind: Kind,
+    *,
+    by: Sequence[str],
+    users: pl.LazyFrame | None,
+) -> pl.LazyFrame:
+    """Give the rows that metrics of shares reduce: ``by``, perhaps the user, and the value.
+
+    Only lists of ``users`` count, where these are given.
+    """
+    sums = exposures(sources, names, kind, by=by, users=users)
+    return completed(sums, sources, names, kind, by=by, users=users)
+
+
+def exposures(
+    sources: Sources,
+    names: Iterable[str],
+    kind: Kind,
+    *,
+    by: Sequence[str],
+    users: pl.LazyFrame | None,
+    per_list: bool = False,
+) -> pl.LazyFrame:
+    """Add up what the lists give to each value; ``per_list`` for each user by itself."""
+    keys = sources.keys if per_list or kind.over == "user" else list(by)
+    asked = [one for one in _asked(names) if one.word in ("exposure", "share")]
+    weights = {_exposure_name(one): one for one in asked} or {
+        f"exposure({kind.of};{kind.over};none;)": _Asked("", "exposure", kind.of, kind.over)
+    }
+    rows = _listed(sources, weights.values(), users)
+    if kind.of in ("item", "shown"):
+        rows = rows.with_columns(pl.col(sources.item).alias(_VALUE))
+        part = pl.lit(1.0)
+    else:
+        rows = _split(rows, sources, kind.of)
+        part = pl.col(_PART)
+    sums = [
+        (_weight(one, sources) * part).filter(_down_to(one.k)).sum().alias(name)
+        for name, one in weights.items()
+    ]
+    return rows.group_by(*keys, _VALUE).agg(sums)
+
+
+def completed(
+    sums: pl.LazyFrame,
+    sources: Sources,
+    names: Iterable[str],
+    kind: Kind,
+    *,
+    by: Sequence[str],
+    users: pl.LazyFrame | None,
+    parts: Sequence[str] = (),
+    groups: pl.LazyFrame | None = None,
+) -> pl.LazyFrame:
+    """Add to exposures the values that no list shows, targets, shares and numbers.
+
+    ``parts`` name further columns of the exposures that split them, as resamples do; ``groups``
+    are then all that there are.
+    """
+    names = sorted(names)
+    asked = list(_asked(names))
+    keys = [*parts, *(sources.keys if kind.over == "user" else by)]
+    rows = sums
+    if kind.over == "all" and kind.of != "shown":
+        known = values_of(sources, kind.of, by)
+        if groups is None:
+            groups = _lists(sources, users).select(by).unique() if by else None
+        if groups is not None:
+            shared = [name for name in by if name in known.collect_schema()]
+            known = _beside(groups, known, shared)
+        rows = known.join(rows, on=[*keys, _VALUE], how="left")
+    for one in asked:
+        if one.word == "target":
+            wanted = _wanted(one, sources, kind, by=by, users=users)
+            on = [name for name in [*keys, _VALUE] if name in wanted.collect_schema()]
+            if kind.over == "all":
+                rows = rows.join(wanted, on=on, how="left")
+            else:
+                lists = _lists(sources, users).select(sources.keys).unique()
+                shared = [name for name in on if name != _VALUE]
+                wanted = _beside(lists, wanted, shared)
+                rows = rows.join(wanted, on=[*keys, _VALUE], how="full", coalesce=True)
+    columns = [name for name in rows.collect_schema() if name.startswith(("exposure(", "target("))]
+    rows = rows.with_columns(pl.col(columns).fill_null(0.0))
+    shares = {one.name: pl.col(_exposure_name(one)) for one in asked if one.word == "share"} | {
+        one.name: pl.col(one.name) for one in asked if one.word == "target"
+    }
+    rows = rows.with_columns(_normed(value, keys).alias(name) for name, value in shares.items())
+    return _with_counts(rows, names, sources, kind, by=by, users=users)
+
+
+def values_of(sources: Sources, of: str, by: Sequence[str]) -> pl.LazyFrame:
+    """Give each value of the catalogue once, in groups where the catalogue has them."""
+    items = _catalogue(sources, of)
+    groups = [name for name in items.by if name in by]
+    if of in ("item", "shown"):
+        known = items.frame.select(*groups, pl.col(sources.item).alias(_VALUE))
+    else:
+        known = _parts(sources, of).select(*groups, _VALUE)
+    return known.unique()
+
+
+def public_name(of: str, item: str) -> str:
+    """Name the column of values for people."""
+    return item if of in ("item", "shown") else of
+
+
+def check_values(metric: pl.Expr, inputs: Mapping[str, Input], item: str) -> None:
+    """Check that the values whose shares a metric reads are in the catalogue."""
+    kind = kind_of(metric)
+    if kind is None or kind.of in ("item", "shown"):
+        return
+    of = column_of_values(inputs["items"], item, kind.of)
+    dtype = inputs["items"].schema[of]
+    inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype
+    if not isinstance(inner, pl.DataType) or inner.is_nested() or inner.is_float():
+        msg = f"of={of}: {dtype} has no shares: items= needs text, or a list of text"
+        raise RankingDataError(msg)
+
+
+# ------------------------------------------------------------------ exposure
+
+
+def _listed(sources: Sources, asked: Iterable[_Asked], users: pl.LazyFrame | None) -> pl.LazyFrame:
+    """Give the rows of the lists, no deeper than any cut-off."""
+    asked = list(asked)
+    names = {"listed", "rank", *(["relevant"] if any(a.weight == "hit" for a in asked) else [])}
+    rows = _lists(sources, users, names)
+    cuts = [one.k for one in asked]
+    if all(cuts):
+        rows = rows.filter(_rank <= max(k for k in cuts if k))
+    for one in asked:
+        if one.weight == "norm":
+            length = pl.len() if one.k is None else _down_to(one.k).sum()
+            rows = rows.with_columns(length.over(sources.keys).alias(_length(one)))
+    return rows
+
+
+def _lists(
+    sources: Sources, users: pl.LazyFrame | None, names: Iterable[str] = ("listed", "rank")
+) -> pl.LazyFrame:
+    reading = reading_of((), names, given=sources.inputs)
+    rows = rows_of_scope(sources, reading).filter("listed")
+    if sources.tied:
+        rows = rows.rename({"block": "rank"})
+    return rows if users is None else rows.join(users, on=sources.keys, how="semi")
+
+
+def _weight(one: _Asked, sources: Sources) -> pl.Expr:
+    """What a place is worth."""
+    if sources.tied and (one.k is not None or one.weight not in ("none", "hit")):
+        msg = (
+            f"{one.name!r} has no exact expectation under ties, since a cut or a weight of places "
+            "may fall into a block (column 'tied'). Rank with ties='item'"
+        )
+        raise ValueError(msg)
+    if one.weight == "norm":
+        return 1 / pl.col(_length(one)).sqrt()
+    return weight_of_place(one.weight)
+
+
+def _down_to(k: int | None) -> pl.Expr:
+    return pl.lit(value=True) if k is None else _rank <= k
+
+
+def _length(one: _Asked) -> str:
+    return f"__rankframe_length_{one.k}"
+
+
+def _split(rows: pl.LazyFrame, sources: Sources, of: str) -> pl.LazyFrame:
+    """Give a row per value of an item, each with an equal part of it; unknown ones are left out."""
+    keys = [*_catalogue(sources, of).by, sources.item]
+    return rows.join(_parts(sources, of), on=keys)
+
+
+def _parts(sources: Sources, of: str) -> pl.LazyFrame:
+    """Give the values of each item, and what part of it each has."""
+    items, of = sources.inputs["items"], _of(sources, of)
+    keys = [*items.by, sources.item]
+    known = items.frame.select(*keys, pl.col(of).alias(_VALUE)).drop_nulls(_VALUE)
+    dtype = items.schema[of]
+    if not isinstance(dtype, pl.List | pl.Array):
+        return known.with_columns(pl.lit(1.0).alias(_PART))
+    if isinstance(dtype, pl.Array):
+        known = known.with_columns(pl.col(_VALUE).arr.to_list())
+    known = known.with_columns(pl.col(_VALUE).list.drop_nulls().list.unique())
+    known = known.with_columns((1 / pl.col(_VALUE).list.len()).alias(_PART))
+    return known.explode(_VALUE, empty_as_null=False)
+
+
+def _of(sources: Sources, of: str) -> str:
+    return column_of_values(sources.inputs["items"], sources.item, of)
+
+
+def _catalogue(sources: Sources, of: str) -> Input:
+    """Give the table that knows what could be shown."""
+    if of not in ("item", "shown"):
+        return sources.inputs["items"]
+    return catalogue(sources.inputs)
+
+
+# ------------------------------------------------------------------ targets and counts
+
+
+def _wanted(
+    one: _Asked, sources: Sources, kind: Kind, *, by: Sequence[str], users: pl.LazyFrame | None
+) -> pl.LazyFrame:
+    """Count what the shares are measured against."""
+    what, item = cast("Target", one.weight), sources.item
+    user = sources.keys[-1]
+    per_user = [user] if kind.over == "user" else []
+    items = _catalogue(sources, kind.of)
+    in_items = [name for name in items.by if name in by]
+    if what == "uniform":
+        return values_of(sources, kind.of, by).with_columns(pl.lit(1.0).alias(one.name))
+    known = items.frame.select(*items.by, item).unique()
+    if what == "catalogue":
+        return _counted(known, sources, kind, in_items, one.name)
+    if what == "truth" or what == "judged":
+        reading = reading_of((), {"judged", "relevant"}, given=sources.inputs)
+        rows = rows_of_scope(sources, reading).filter("relevant" if what == "truth" else "judged")
+        whose = _lists(sources, None).select(sources.keys) if users is None else users
+        rows = rows.join(whose, on=sources.keys, how="semi")
+        return _counted(rows, sources, kind, [*by, *per_user], one.name)
+    history = sources.inputs["history"]
+    groups = [name for name in history.by if name in by]
+    if what == "history":
+        return _counted(history.frame, sources, kind, [*groups, *per_user], one.name)
+    had = history.frame.select(*history.by, user, item).unique()
+    lists = _lists(sources, users).select(sources.keys).unique()
+    had = lists.join(had, on=[*history.by, user])
+    own = list(sources.keys) if kind.over == "user" else list(by)
+    taken = _counted(had.join(known, on=[*items.by, item], how="semi"), sources, kind, own, "had")
+    there = _counted(known, sources, kind, in_items, "there")
+    if kind.over == "user":
+        number = lists.with_columns(lists=pl.lit(1.0))
+    else:
+        number = (
+            with_numbers(lists.select(by).unique(), lists, by, [pl.len().alias("lists")])
+            if (by)
+            else lists.select(lists=pl.len())
+        )
+    there = _beside(number, there, in_items)
+    left = pl.col("there") * pl.col("lists") - pl.col("had").fill_null(0.0)
+    both = there.join(taken, on=[*own, _VALUE], how="left")
+    return both.select(*own, _VALUE, left.alias(one.name))
+
+
+def _counted(
+    rows: pl.LazyFrame, sources: Sources, kind: Kind, keys: Sequence[str], name: str
+) -> pl.LazyFrame:
+    """Count the items of rows by their values."""
+    if kind.of in ("item", "shown"):
+        rows = rows.with_columns(pl.col(sources.item).alias(_VALUE))
+        count = pl.len().cast(pl.Float64)
+    else:
+        rows, count = _split(rows, sources, kind.of), pl.col(_PART).sum()
+    return rows.group_by(*keys, _VALUE).agg(count.alias(name))
+
+
+def _beside(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> pl.LazyFrame:
+    """Join on what both have, or each row with each."""
+    return left.join(right, on=on) if on else left.join(right, how="cross")
+
+
+def _normed(value: pl.Expr, keys: Sequence[str]) -> pl.Expr:
+    """Divide by the sum; null where that is 0."""
+    total = value.sum().over(keys) if keys else value.sum()
+    return pl.when(total > 0).then(value / total)
+
+
+def _with_counts(
+    rows: pl.LazyFrame,
+    names: Iterable[str],
+    sources: Sources,
+    kind: Kind,
+    *,
+    by: Sequence[str],
+    users: pl.LazyFrame | None,
+) -> pl.LazyFrame:
+    """Add the number of values, and of lists."""
+    for name in names:
+        word, _, text = name.removesuffix(")").partition("(")
+        if word == "values":
+            known = values_of(sources, text or kind.of, by)
+            groups = [n for n in by if n in known.collect_schema()]
+            number = pl.len().cast(pl.Int64).alias(name)
+            rows = with_numbers(rows, known, groups, [number])
+        if word == "lists":
+            lists = _lists(sources, users).filter(_down_to(int(text) if text else None))
+            number = pl.len().cast(pl.Int64).alias(name)
+            rows = with_numbers(rows, lists.select(sources.keys).unique(), by, [number])
+    return rows
+
+
+# ------------------------------------------------------------------ reading names
+
+
+def _asked(names: Iterable[str]) -> Iterable[_Asked]:
+    for name in sorted(names):
+        word, _, text = name.removesuffix(")").partition("(")
+        if word in ("exposure", "share") and text.count(";") == 3:
+            of, over, weight, k = text.split(";")
+            yield _Asked(name, word, of, over, weight, int(k) if k else None)
+        if word == "target" and text.count(";") == 2:
+            yield _Asked(name, word, *text.split(";"))
+
+
+def _exposure_name(one: _Asked) -> str:
+    return f"exposure({one.of};{one.over};{one.weight};{one.k or ''})"
+
+
+def missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input]) -> str | None:
+    """Name the table that shares need and that is not there."""
+    whats = {one.weight for one in _asked(names) if one.word == "target"}
+    if kind.of not in ("item", "shown") and "items" not in inputs:
+        return "items"
+    if whats & {"history", "candidates"} and "history" not in inputs:
+        return "history"
+    shows_all = kind.over == "user" and not whats & {"catalogue", "uniform", "candidates"}
+    if kind.of != "shown" and not shows_all and not {"items", "history"} & inputs.keys():
+        return "items or history"
+    return None
+
+
+def needs_truth(names: Iterable[str]) -> bool:
+    """Whether shares read the truth."""
+    return any(
+        one.weight == "hit" if one.word != "target" else one.weight in ("truth", "judged")
+        for one in _asked(names)
+    )

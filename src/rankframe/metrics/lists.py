@@ -1,0 +1,582 @@
+"""What a list is like, whoever likes it: popularity, novelty, variety, and what is new in it.
+
+These metrics reduce the listed rows. Their columns come from the tables ``items=``, ``history=``
+and ``other=``; a truth is needed only where a metric reads ``relevant``.
+"""
+
+from math import inf
+from typing import Literal
+
+import polars as pl
+
+from rankframe._labels import ColumnName, Weight, labelled
+from rankframe.metrics._building_blocks import (
+    in_list,
+    length_within,
+    mean_of_list,
+    rank,
+    relevant,
+    sum_of_list,
+    weight_of_place,
+)
+from rankframe.metrics._gains import divided
+
+__all__ = [
+    "filled_at",
+    "ild_at",
+    "new_at",
+    "novelty_at",
+    "popularity_at",
+    "popularity_lift_at",
+    "popularity_quantile_at",
+    "relevant_novelty_at",
+    "serendipity_at",
+    "tail_at",
+    "unexpectedness_at",
+    "unseen_at",
+]
+
+_popularity = pl.col("popularity")
+_users = pl.col("history_users")
+_rows = pl.col("history_rows")
+# as if one user had it: the greatest novelty that is finite
+_had = pl.max_horizontal(_popularity, 1)
+
+
+@labelled("popularity", aliases={"arp": "popularity"}, value_range=(0, inf), higher_is_better=None)
+def popularity_at(
+    k: int | None = None,
+    *,
+    out_of: Literal["rows", "users"] | None = None,
+    divide_by: Literal["returned", "k"] = "returned",
+) -> pl.Expr:
+    """
+    Popularity: the mean over the list down to k of popularity, the rows of the history per item.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    out_of
+        None = a number of rows; or a share of all ``"rows"`` or ``"users"`` of the history.
+    divide_by
+        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+
+    Returns
+    -------
+    Expr
+        Float64 ≥ 0, named ``popularity@k``. Null for a user without a list.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1, or an option is unknown.
+
+    Notes
+    -----
+    Reads ``history=``. Also called average recommendation popularity, ARP. Under ties, the exact
+    expectation. RecTools, Elliot, RecBole.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
+    >>> run.rank.evaluate(rf.popularity_at(2), history=history).item(0, "popularity@2")
+    2.0
+    """
+    whole = {None: None, "rows": _rows, "users": _users}[out_of]
+    value = _popularity if whole is None else _popularity / whole
+    return mean_of_list(value, k, divide_by)
+
+
+@labelled("novelty", aliases={"miuf": "novelty"}, value_range=(0, inf))
+def novelty_at(
+    k: int | None = None,
+    *,
+    out_of: Literal["users", "rows"] = "users",
+    new: Literal["one", "zero", "skip"] = "one",
+    normalize: bool = False,
+    divide_by: Literal["returned", "k"] = "returned",
+) -> pl.Expr:
+    """
+    Novelty: the mean over the list down to k of −log2(popularity / users), in bits.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    out_of
+        ``"users"`` of the history: the chance that a random user knows the item; or its ``"rows"``:
+        self-information.
+    new
+        An item that nobody had counts as if ``"one"`` user had it, as ``"zero"``, or not at all
+        (``"skip"``).
+    normalize
+        Divide by log2 of the users (or rows), so that the greatest novelty is 1.
+    divide_by
+        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+
+    Returns
+    -------
+    Expr
+        Float64 ≥ 0, named ``novelty@k``. Null for a user without a list, and with ``normalize``
+        where the history has one user.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1, or an option is unknown.
+
+    Notes
+    -----
+    Reads ``history=``, in which no user has an item twice unless rows divide. Also called mean
+    inverse user frequency, MIUF; with ``normalize`` and ``divide_by="k"`` RePlay's surprisal.
+    Castells, Vargas and Wang, *DDR* 2011. Under ties, the exact expectation but for ``"skip"``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
+    >>> run.rank.evaluate(rf.novelty_at(2), history=history)["novelty@2"].round(4).item()
+    1.2075
+    """
+    whole = _users if out_of == "users" else _rows
+    bits = (whole / _had).log(2)
+    if new == "zero":
+        bits = pl.when(_popularity > 0).then(bits).otherwise(0.0)
+    if normalize:
+        bits = pl.when(whole > 1).then(bits / whole.log(2))
+    if new == "skip":
+        known = bits.filter(in_list(k) & (rank > 0) & (_popularity > 0))
+        return divided(known.sum(), k) if divide_by == "k" and k else known.mean()
+    return mean_of_list(bits, k, divide_by)
+
+
+@labelled("popularity_quantile", higher_is_better=None)
+def popularity_quantile_at(
+    k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned"
+) -> pl.Expr:
+    """
+    Popularity quantile: the mean over the list down to k of the rank of popularity / items.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    divide_by
+        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``popularity_quantile@k``; 1 = the most popular item of the
+        history, 0 = one that nobody had. Null for a user without a list.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1, or an option is unknown.
+
+    Notes
+    -----
+    Reads ``history=``. Equally popular items have the mean of their ranks. LensKit's MeanPopRank.
+    Under ties, the exact expectation.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
+    >>> quantile = rf.popularity_quantile_at(2)
+    >>> run.rank.evaluate(quantile, history=history).item(0, "popularity_quantile@2")
+    0.75
+    """
+    return mean_of_list(pl.col("popularity_quantile"), k, divide_by)
+
+
+@labelled("tail", aliases={"aplt": "tail", "aclt": "tail(count=true)"}, value_range=(0, inf))
+def tail_at(
+    k: int | None = None,
+    *,
+    head: float = 0.8,
+    count: bool = False,
+    divide_by: Literal["returned", "k"] = "returned",
+) -> pl.Expr:
+    """
+    Long tail: the share of the list down to k that is in the tail, beyond the most popular items.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    head
+        The head is the most popular items that hold this share of the rows of the history; equally
+        popular ones stay together.
+    count
+        Give their number instead of their share.
+    divide_by
+        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], or a number, named ``tail@k``. Null for a user without a list.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1, or the head not between 0 and 1.
+
+    Notes
+    -----
+    Reads ``history=``. An item that nobody had is in the tail. Also called APLT, and with
+    ``count`` ACLT: Abdollahpouri, Burke and Mobasher, *FLAIRS* 2019; Elliot, whose border between
+    equally popular items follows the order of the file. Under ties, the exact expectation.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
+    >>> run.rank.evaluate(rf.tail_at(2, head=0.5), history=history).item(0, "tail(head=0.5)@2")
+    0.5
+    """
+    if not 0 < head < 1:
+        msg = f"tail_at: head must be a number between 0 and 1, not {head!r}"
+        raise ValueError(msg)
+    # 0/1, since a sum of flags is unsigned
+    in_tail = pl.col("tail" if head == 0.8 else f"tail({head!r})").cast(pl.Float64)
+    if count:
+        return sum_of_list(in_tail, k)
+    return mean_of_list(in_tail, k, divide_by)
+
+
+@labelled("unseen")
+def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned") -> pl.Expr:
+    """
+    Unseen: the share of the list down to k that the user did not have before.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    divide_by
+        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``unseen@k``; 1 for a user without a history. Null for one without
+        a list.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1, or an option is unknown.
+
+    Notes
+    -----
+    Reads ``history=``. RePlay's Novelty. Under ties, the exact expectation.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
+    >>> run.rank.evaluate(rf.unseen_at(2), history=history).item(0, "unseen@2")
+    0.5
+    """
+    return mean_of_list((~pl.col("seen")).cast(pl.Float64), k, divide_by)
+
+
+@labelled("new")
+def new_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned") -> pl.Expr:
+    """
+    New: the share of the list down to k that nobody had before.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    divide_by
+        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``new@k``. Null for a user without a list.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1, or an option is unknown.
+
+    Notes
+    -----
+    Reads ``history=``. Under ties, the exact expectation.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
+    >>> run.rank.evaluate(rf.new_at(2), history=history.head(2)).item(0, "new@2")
+    0.5
+    """
+    return mean_of_list((_popularity == 0).cast(pl.Float64), k, divide_by)
+
+
+@labelled("popularity_lift", value_range=(-1, inf), higher_is_better=None)
+def popularity_lift_at(k: int | None = None) -> pl.Expr:
+    """
+    Popularity lift: mean popularity of the list down to k / mean popularity of the profile − 1.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+
+    Returns
+    -------
+    Expr
+        Float64 ≥ -1, named ``popularity_lift@k``; > 0 where the list is more popular than what the
+        user had before. Null for a user without a list or without a history.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1.
+
+    Notes
+    -----
+    Reads ``history=``. Abdollahpouri, Mansoury, Burke and Mobasher, *RMSE* 2019. Under ties, the
+    exact expectation.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
+    >>> run.rank.evaluate(rf.popularity_lift_at(2), history=history)["popularity_lift@2"].item()
+    -0.33333333333333337
+    """
+    return mean_of_list(_popularity, k) / pl.col("profile_popularity").max() - 1
+
+
+@labelled("filled")
+def filled_at(k: int) -> pl.Expr:
+    """
+    Filled: items of the list down to k / k, the share of k places that are filled.
+
+    Parameters
+    ----------
+    k
+        Cut-off.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``filled@k``. Null for a user without a list.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1.
+
+    Notes
+    -----
+    RecTools' SufficientReco, user by user.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> run.rank.evaluate(rf.filled_at(5)).item(0, "filled@5")
+    0.4
+    """
+    return divided(length_within(k), k)
+
+
+@labelled(
+    "relevant_novelty",
+    plain="epc",
+    aliases={"efd": "relevant_novelty(measure=efd)"},
+    value_range=(0, inf),
+)
+def relevant_novelty_at(
+    k: int | None = None,
+    *,
+    measure: Literal["epc", "efd"] = "epc",
+    weight: Weight = "log",
+) -> pl.Expr:
+    """
+    Relevant novelty: Σ weight·relevant·novelty / Σ weight over the list down to k.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    measure
+        ``"epc"``, expected popularity complement: the novelty is 1 − popularity / users; or
+        ``"efd"``, expected free discovery: −log2(popularity / rows).
+    weight
+        What a place is worth: ``"log"`` = 1/log2(rank + 1), ``"clipped"`` = 1/log2(max(rank, 2)),
+        ``"none"`` = 1, or a number p: p^(rank − 1).
+
+    Returns
+    -------
+    Expr
+        Float64 ≥ 0, named ``epc@k`` or ``relevant_novelty(measure=efd)@k``, for which ``efd@k``
+        may be written. Null for a user without a list.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1, or an option is unknown.
+
+    Notes
+    -----
+    Reads ``history=`` and the truth. Vargas and Castells, *RecSys* 2011. An item that nobody had is
+    as novel as one that one user had in ``efd``, and 1 in ``epc``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
+    >>> truth = pl.DataFrame({"user": [1], "item": ["b"]})
+    >>> run.rank.evaluate("epc@2", truth=truth, history=history)["epc@2"].round(4).item()
+    0.2902
+    """
+    epc = 1 - _popularity / _users
+    novelty = epc if measure == "epc" else (_rows / _had).log(2)
+    worth = weight_of_place(weight).filter(in_list(k)).sum()
+    found = (weight_of_place(weight) * relevant.cast(pl.Float64) * novelty).filter(in_list(k))
+    return pl.when(worth > 0).then(found.sum() / worth)
+
+
+@labelled("serendipity")
+def serendipity_at(
+    k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned"
+) -> pl.Expr:
+    """
+    Serendipity: the mean of relevant · max(P(rank) − P(popularity rank), 0), P(r) = (N + 1 − r)/N.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    divide_by
+        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``serendipity@k``; high where relevant items stand higher than
+        their popularity. Null for a user without a list.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1, or an option is unknown.
+
+    Notes
+    -----
+    Reads ``history=``, the truth and N, the number of items of the catalogue (``items=``, else the
+    history's). For an item that nobody had P is 0. RecTools.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
+    >>> truth = pl.DataFrame({"user": [1], "item": ["b"]})
+    >>> one = rf.serendipity_at(1)
+    >>> run[1:].with_columns(rank=1).rank.evaluate(one, truth=truth, history=history).item(0, 1)
+    0.5
+    """
+    n = pl.col("catalogue")
+    of_rank = (n + 1 - rank) / n
+    of_popularity = ((n + 1 - pl.col("popularity_rank")) / n).fill_null(0.0)
+    gain = (of_rank - of_popularity).clip(lower_bound=0) * relevant.cast(pl.Float64)
+    return mean_of_list(gain, k, divide_by)
+
+
+@labelled("unexpectedness")
+def unexpectedness_at(k: int) -> pl.Expr:
+    """
+    Unexpectedness: 1 − items of the first k that another run has among its first k / k.
+
+    Parameters
+    ----------
+    k
+        Cut-off.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``unexpectedness@k``. Null for a user without a list.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1.
+
+    Notes
+    -----
+    Reads ``other=``, for example what a simple baseline such as the most popular items gives.
+    RePlay; RecTools' Intersection is what is shared.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> other = pl.DataFrame({"user": 1, "item": ["b", "c"], "rank": [1, 2]})
+    >>> run.rank.evaluate("unexpectedness@2", other=other).item(0, "unexpectedness@2")
+    0.5
+    """
+    shared = in_list(k) & (pl.col("other_rank") <= k).fill_null(value=False)
+    return 1 - divided(shared.sum(), k)
+
+
+@labelled("ild", value_range=(0, inf))
+def ild_at(
+    k: int | None = None,
+    *,
+    of: ColumnName | None = None,
+    distance: Literal["cosine", "hamming", "euclidean2"] = "cosine",
+) -> pl.Expr:
+    """
+    Intra-list diversity: the mean distance of two items of the list down to k.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    of
+        The column of ``items=`` that has the values of an item: a list of text (genres), text, or a
+        list of numbers (a vector). May be left out where there is one column of lists.
+    distance
+        ``"cosine"`` = 1 − cosine; ``"hamming"`` of sets = how many values only one of the two has;
+        ``"euclidean2"`` of vectors = the squared Euclidean distance.
+
+    Returns
+    -------
+    Expr
+        Float64 ≥ 0, named ``ild(of=…)@k``. Null for a user with fewer than two items whose values
+        are known.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1, or an option is unknown.
+
+    Notes
+    -----
+    Reads ``items=``. An item that it lacks, or whose value is null, is in no pair; an empty list or
+    a vector of zeros has cosine 0 with all. Needs NumPy. Ziegler, McNee, Konstan and Lausen, *WWW*
+    2005; RecTools has ``"hamming"``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b", "c"], "rank": [1, 2, 3]})
+    >>> genres = [["war", "drama"], ["war"], ["farce"]]
+    >>> items = pl.DataFrame({"item": ["a", "b", "c"], "genre": genres})
+    >>> run.rank.evaluate("ild(distance=hamming)@3", items=items).item(0, 1)
+    2.0
+    """
+    name = of or ""
+    pairs = pl.col(f"pairs_above({name})").filter(in_list(k)).sum()
+    apart = pl.col(f"distance_above({name};{distance})").filter(in_list(k)).sum()
+    return pl.when(pairs > 0).then(apart / pairs)

@@ -1,0 +1,198 @@
+"""Accuracy where what was observed is biased: by popularity, or by sampled negatives."""
+
+from functools import lru_cache
+from importlib.util import find_spec
+from math import inf, log2
+from typing import Literal
+
+import polars as pl
+
+from rankframe._labels import ColumnName, labelled
+from rankframe.metrics._building_blocks import (
+    chance_within,
+    discount_within,
+    rank,
+    relevant,
+    where_relevant,
+)
+
+__all__ = ["corrected_at", "snips_dcg_at", "snips_recall_at"]
+
+
+@labelled("snips_recall")
+def snips_recall_at(
+    k: int | None = None, *, propensity: ColumnName = "popularity", power: float = 1
+) -> pl.Expr:
+    """
+    Unbiased recall: Σ over the relevant of [rank ≤ k]/p / Σ over the relevant of 1/p.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    propensity
+        The column of the truth with the chance p > 0 that an item's relevance is observed; or
+        ``"popularity"``, which reads ``history=``.
+    power
+        p is this power of the column; ≥ 0.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``snips_recall@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1, or the power is no number ≥ 0.
+
+    Notes
+    -----
+    Self-normalized inverse propensity scoring: Yang et al., *RecSys* 2018, whose power is
+    (γ + 1)/2. An item that nobody had counts as if one user had it.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> truth = pl.DataFrame({"user": 1, "item": ["a", "b"], "seen_by": [0.75, 0.25]})
+    >>> recall = rf.snips_recall_at(1, propensity="seen_by")
+    >>> round(run.rank.evaluate(recall, truth=truth).item(0, 1), 4)
+    0.25
+    """
+    return _snips(chance_within(k), propensity, power)
+
+
+@labelled("snips_dcg", value_range=(0, 1))
+def snips_dcg_at(
+    k: int | None = None, *, propensity: ColumnName = "popularity", power: float = 1
+) -> pl.Expr:
+    """
+    Unbiased DCG: Σ over the relevant of [rank ≤ k]/(p·log2(rank + 1)) / Σ over the relevant of 1/p.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    propensity
+        The column of the truth with the chance p > 0 that an item's relevance is observed; or
+        ``"popularity"``, which reads ``history=``.
+    power
+        p is this power of the column; ≥ 0.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``snips_dcg@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1, or the power is no number ≥ 0.
+
+    Notes
+    -----
+    As ``snips_recall``. Yang et al., *RecSys* 2018.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 3]})
+    >>> truth = pl.DataFrame({"user": 1, "item": ["a", "b"], "seen_by": [0.75, 0.25]})
+    >>> dcg = rf.snips_dcg_at(3, propensity="seen_by")
+    >>> round(run.rank.evaluate(dcg, truth=truth).item(0, 1), 4)
+    0.625
+    """
+    return _snips(discount_within(k), propensity, power)
+
+
+@labelled("corrected", value_range=(-inf, inf))
+def corrected_at(
+    k: int | None = None,
+    *,
+    catalogue: int,
+    sampled: int,
+    metric: Literal["ndcg", "recall", "rr"] = "ndcg",
+    gamma: float = 0.1,
+) -> pl.Expr:
+    """
+    Corrected sampled metric: the mean over the relevant items of f̂(rank among sampled items).
+
+    Parameters
+    ----------
+    k
+        Cut-off of the metric in the whole catalogue; None means all of it.
+    catalogue
+        n, the number of items that a full evaluation would rank, > 1.
+    sampled
+        m, the number of irrelevant items that each relevant one is ranked among.
+    metric
+        f, the metric of one relevant item: ``"ndcg"`` = 1/log2(rank + 1), ``"recall"`` = 1,
+        ``"rr"`` = 1/rank, each 0 below k.
+    gamma
+        γ from 0 (no bias) to 1 (least variance).
+
+    Returns
+    -------
+    Expr
+        Float64, named ``corrected(catalogue=…, sampled=…)@k``; may be < 0 or > 1. Null for a user
+        without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k, ``catalogue`` or ``sampled`` is not an integer ≥ 1, or γ not from 0 to 1.
+    ImportError
+        Without NumPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    Krichene and Rendle, *KDD* 2020, the bias–variance estimate with a uniform prior: f̂ = ((1 −
+    γ)·AᵀA + γ·diag(1ᵀA))⁻¹·Aᵀf, A(r, j) = the chance of j among m, Binomial(m, (r − 1)/(n − 1)). A
+    list holds the m sampled items and one relevant one. A full evaluation is better than any
+    correction.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b", "c"], "rank": [1, 2, 3]})
+    >>> truth = pl.DataFrame({"user": [1], "item": ["b"]})
+    >>> recall = rf.corrected_at(2, catalogue=10, sampled=2, metric="recall")
+    >>> round(run.rank.evaluate(recall, truth=truth).item(0, 1), 4)
+    0.077
+    """
+    if gamma > 1 or catalogue < 2:
+        msg = f"corrected_at: γ must be from 0 to 1 and catalogue > 1, not {gamma} and {catalogue}"
+        raise ValueError(msg)
+    values = _estimate(metric, k, catalogue, sampled, gamma)
+    places = list(range(1, sampled + 2))
+    at = rank.replace_strict(places, values, default=0.0, return_dtype=pl.Float64)
+    return where_relevant(at.filter(relevant).mean())
+
+
+def _snips(value: pl.Expr, propensity: str, power: float) -> pl.Expr:
+    chance = pl.col(propensity).cast(pl.Float64)
+    if propensity == "popularity":
+        chance = chance.clip(lower_bound=1)
+    worth = pl.when(relevant).then(1 / chance.pow(power))
+    return where_relevant((value * worth).sum() / worth.sum())
+
+
+@lru_cache(maxsize=64)
+def _estimate(metric: str, k: int | None, n: int, m: int, gamma: float) -> list[float]:
+    """What a rank among sampled items tells of the metric in the whole catalogue."""
+    if find_spec("numpy") is None:
+        msg = "corrected metrics need numpy: pip install 'rankframe[stats]'"
+        raise ImportError(msg)
+    import numpy as np
+
+    ranks = range(1, n + 1)
+    of_rank = {"ndcg": lambda r: 1 / log2(r + 1), "recall": lambda _: 1.0, "rr": lambda r: 1 / r}
+    f = np.array([of_rank[metric](r) if k is None or r <= k else 0.0 for r in ranks])
+    chance = np.arange(n) / (n - 1)
+    a = np.zeros((n, m + 1))  # by Pascal's recurrence: no factorial overflows
+    a[:, 0] = 1
+    for _ in range(m):
+        above = np.zeros_like(a)
+        above[:, 1:] = a[:, :-1]
+        a = a * (1 - chance[:, None]) + above * chance[:, None]
+    left = (1 - gamma) * a.T @ a + gamma * np.diag(a.sum(axis=0))
+    estimate = np.linalg.lstsq(left, a.T @ f, rcond=None)[0]
+    return [float(value) for value in estimate]
