@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import ceil, log
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
@@ -394,7 +394,7 @@ def _named_in(
     if parameter is not None and not default:  # nothing is known that it takes
         return []
     key = "__rankframe_key"
-    made: object = function([key]) if parameter is None else function([key], default)
+    made = cast("object", function([key]) if parameter is None else function([key], default))
     if not isinstance(made, pl.Expr):
         msg = f"{function.__name__} must return a polars expression, not {type(made).__name__}"
         raise TypeError(msg)
