@@ -5,7 +5,6 @@ import math
 from collections import Counter, defaultdict
 
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,7 +104,7 @@ def distance(kind, one, other):
         return len(set(one) ^ set(other))
     if kind == "euclidean2":
         return sum((x - y) ** 2 for x, y in zip(one, other, strict=True))
-    if one and isinstance(one[0], float) or other and isinstance(other[0], float):
+    if any(isinstance(x, float) for x in (*one, *other)):
         size = math.hypot(*one) * math.hypot(*other)
         return 1 - (sum(x * y for x, y in zip(one, other, strict=True)) / size if size else 0)
     size = math.sqrt(len(one) * len(other))
@@ -145,7 +144,7 @@ def target(world, what, users, of="genre"):
         if what == "candidates":
             add(item, sum(item not in world.history.get(user, ()) for user in users))
     for user in users:
-        if what in ("history", "truth") and len(users) == 1 or what == "truth":
+        if what == "truth" or (what == "history" and len(users) == 1):
             for item in (world.history if what == "history" else world.truth).get(user, ()):
                 add(item)
     if what == "history" and len(users) != 1:

@@ -1,4 +1,4 @@
-"""Metrics of all lists together: coverage, Gini, personalization and what else has no value per user.
+"""Metrics of all lists together: coverage, Gini, personalization and what else is of nobody alone.
 
 They are reductions of shares (:mod:`rankframe._shares`), one number per group of ``by``. Their
 intervals come of leaving out groups of users, their tests of swapping whole lists.

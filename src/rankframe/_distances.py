@@ -37,7 +37,7 @@ def distances_above(
         if distance == "cosine":
             length = np.sqrt(sizes)[:, None]
             vectors = np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
-        common = _common_of_vectors(vectors, rows, begins, above)
+        common = _common_of_vectors(vectors, rows, begins)
     else:
         values, counts = _codes(items[of])
         sizes = counts.astype(np.float64)
@@ -69,7 +69,7 @@ def _common_of_sets(
     return np.bincount(row, weights=shared, minlength=len(rows))
 
 
-def _common_of_vectors(vectors: Array, rows: Array, begins: Array, above: Array) -> Array:
+def _common_of_vectors(vectors: Array, rows: Array, begins: Array) -> Array:
     """Multiply each vector with the sum of those above it, some lists at a time."""
     common = np.zeros(len(rows))
     starts = np.flatnonzero(begins)

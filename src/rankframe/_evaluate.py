@@ -650,8 +650,8 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     frames = [each.rows for each in reductions]
     users = users_policy(settings, prepared)
     own = "truth" if prepared.has_truth else "run"  # whose rows the first reduction has
-    selected = [] if users == own and frames and _has_all_users(by_scope) else [users]
-    values, *others = [*(_selected(prepared, whose) for whose in selected), *frames]
+    all_there = users == own and frames and _has_all_users(by_scope)
+    values, *others = frames if all_there else [_selected(prepared, users), *frames]
     for other in others:
         values = values.join(other, on=keys, how="left")
     values = values.select(*keys, *(one.name for one in requested))
@@ -659,7 +659,7 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     def raise_violation() -> None:
         raise_first_broken(prepared.tables)
         raise_first_broken_input(prepared.beside, reading.names)
-        raise_if_nothing_meets(prepared.beside, prepared.inputs, run, prepared.run)
+        raise_if_nothing_meets(prepared.inputs, run, prepared.run)
         if cut is not None:
             _raise_cut(cut, settings.depth)
         for frame in frames:

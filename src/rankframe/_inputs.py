@@ -47,7 +47,7 @@ class Inputs(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """A rule: the column that breaks it, what errors say, its rows, and a cheap plan of one flag."""
+    """A rule: the column that breaks it, what errors say, its rows, and a cheap flag."""
 
     column: str
     text: str
@@ -99,9 +99,7 @@ def raise_first_broken_input(inputs: Inputs, reads: Collection[str]) -> None:
                 raise broken_row(table, rule.column, rule.text, row)
 
 
-def raise_if_nothing_meets(
-    beside: Inputs, inputs: Mapping[str, Input], run: Table, lists: pl.LazyFrame
-) -> None:
+def raise_if_nothing_meets(inputs: Mapping[str, Input], run: Table, lists: pl.LazyFrame) -> None:
     """Raise if no item of the lists is in the catalogue, or no user in the history."""
     for name, column in _meetings(inputs, run):
         known = inputs[name].frame.select(column)
@@ -164,8 +162,7 @@ def _read(name: InputName, frame: Frame | None, run: Table, columns: Columns) ->
             msg = f"{name}=, column {column!r}: {schema[column]} cannot be an id: use text"
             raise RankingDataError(msg)
     groups = [column for column in run.by if column in schema and column not in roles.values()]
-    table = Table(f"{name}=", lazy, schema, groups, user, run.item, None, None, None)
-    return table
+    return Table(f"{name}=", lazy, schema, groups, user, run.item, None, None, None)
 
 
 def _read_other(frame: Frame | None, run: Table, columns: Columns) -> Table | None:

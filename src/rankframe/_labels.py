@@ -37,6 +37,7 @@ Alias: TypeAlias = str | Callable[[str], str]
 Signed: TypeAlias = Annotated[float, "of any sign"]
 #: The name of a column of the caller's.
 ColumnName: TypeAlias = Annotated[str, "the name of a column"]
+OptionalColumn: TypeAlias = Annotated[str | None, "the name of a column"]
 Weight: TypeAlias = Annotated[
     Literal["none", "log", "clipped", "hit"] | float, "or a number p between 0 and 1"
 ]
@@ -753,7 +754,7 @@ def _check_annotations(function: Callable[..., Any]) -> None:
             bool,
             float,
             ColumnName,
-            ColumnName | None,
+            OptionalColumn,
             Weight,
             Signed,
             Gain,
@@ -829,7 +830,7 @@ def _check_option(name: str, value: Any, annotation: Any) -> Any:
     if annotation is bool:
         check_flag(name, value)
         return value
-    if annotation in (ColumnName, ColumnName | None):
+    if annotation in (ColumnName, OptionalColumn):
         return _check_column(name, value, optional=annotation != ColumnName)
     if annotation == Weight:
         return _check_weight(name, value)

@@ -283,8 +283,11 @@ def column_of_values(items: Input, item: str, of: str) -> str:
     nested = [n for n, t in items.schema.items() if t.is_nested() and n not in items.by]
     if len(nested) != 1:
         would = ", ".join(map(repr, nested)) or "none"
-        msg = f"of= is left out, but items= has {len(nested)} columns of lists or vectors ({would})"
-        raise RankingDataError(f"{msg}: name one, for example of=genre")
+        msg = (
+            f"of= is left out, but items= has {len(nested)} columns of lists or vectors ({would}): "
+            "name one, for example of=genre"
+        )
+        raise RankingDataError(msg)
     return nested[0]
 
 

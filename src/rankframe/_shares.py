@@ -424,7 +424,8 @@ def _asked(names: Iterable[str]) -> Iterable[_Asked]:
             of, over, weight, k = text.split(";")
             yield _Asked(name, word, of, over, weight, int(k) if k else None)
         if word == "target" and text.count(";") == 2:
-            yield _Asked(name, word, *text.split(";"))
+            of, over, what = text.split(";")
+            yield _Asked(name, word, of, over, what)
 
 
 def _exposure_name(one: _Asked) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe._labels import ColumnName, Weight, labelled
+from rankframe._labels import OptionalColumn, Weight, labelled
 from rankframe.metrics._building_blocks import (
     in_list,
     length_within,
@@ -534,7 +534,7 @@ def unexpectedness_at(k: int) -> pl.Expr:
 def ild_at(
     k: int | None = None,
     *,
-    of: ColumnName | None = None,
+    of: OptionalColumn = None,
     distance: Literal["cosine", "hamming", "euclidean2"] = "cosine",
 ) -> pl.Expr:
     """

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
-from rankframe._labels import ColumnName, Weight, as_text, labelled
+from rankframe._labels import ColumnName, OptionalColumn, Weight, as_text, labelled
 from rankframe.metrics._building_blocks import check_persistence
 from rankframe.metrics._gains import divided
 
@@ -235,7 +235,7 @@ _Distance: TypeAlias = Literal["tv", "kl", "js", "hellinger", "ratio", "cv"]
 def disparity_at(
     k: int | None = None,
     *,
-    of: ColumnName | None = None,
+    of: OptionalColumn = None,
     target: Target = "catalogue",
     distance: _Distance = "tv",
     weight: Weight = "none",
@@ -304,7 +304,7 @@ def disparity_at(
 def calibration_at(
     k: int | None = None,
     *,
-    of: ColumnName | None = None,
+    of: OptionalColumn = None,
     distance: Literal["kl", "hellinger", "js", "tv"] = "kl",
     weight: Weight = "none",
     alpha: float = 0.01,
@@ -361,7 +361,7 @@ def calibration_at(
 def awrf_at(
     k: int | None = None,
     *,
-    of: ColumnName | None = None,
+    of: OptionalColumn = None,
     target: Target = "catalogue",
     weight: Weight = "clipped",
     over: Over = "user",
@@ -414,7 +414,7 @@ def awrf_at(
 
 @labelled("categories")
 def category_count_at(
-    k: int, *, of: ColumnName | None = None, divide_by: Literal["k", "values"] = "k"
+    k: int, *, of: OptionalColumn = None, divide_by: Literal["k", "values"] = "k"
 ) -> pl.Expr:
     """
     Categories: different values in the first k of the list / k.

@@ -184,8 +184,9 @@ def _estimate(metric: str, k: int | None, n: int, m: int, gamma: float) -> list[
     import numpy as np
 
     ranks = range(1, n + 1)
-    of_rank = {"ndcg": lambda r: 1 / log2(r + 1), "recall": lambda _: 1.0, "rr": lambda r: 1 / r}
-    f = np.array([of_rank[metric](r) if k is None or r <= k else 0.0 for r in ranks])
+    worth = {"ndcg": [1 / log2(r + 1) for r in ranks], "rr": [1 / r for r in ranks]}
+    of_ranks = worth.get(metric, [1.0] * n)
+    f = np.array([of_ranks[r - 1] if k is None or r <= k else 0.0 for r in ranks])
     chance = np.arange(n) / (n - 1)
     a = np.zeros((n, m + 1))  # by Pascal's recurrence: no factorial overflows
     a[:, 0] = 1
