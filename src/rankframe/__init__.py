@@ -14,11 +14,13 @@ from rankframe._compare import compare as compare
 from rankframe._compare import diagnose as diagnose
 from rankframe._evaluate import evaluate as evaluate
 from rankframe._evaluate import per_user as per_user
+from rankframe._fusion import fuse as fuse
 from rankframe._labels import METRICS as _METRICS
 from rankframe._labels import metric as metric
 from rankframe._labels import register_metric as register_metric
 from rankframe._namespace import RankFrame as RankFrame
 from rankframe._namespace import attach as _attach
+from rankframe._overlap import overlap as overlap
 from rankframe._overlap import rbo as rbo
 from rankframe._summarize import summarize as summarize
 from rankframe._table import from_dict as from_dict
@@ -47,8 +49,18 @@ from rankframe.presets import SPARK as SPARK
 from rankframe.presets import TREC_EVAL as TREC_EVAL
 from rankframe.presets import TREC_EVAL_9 as TREC_EVAL_9
 
-_own = ["RankFrame", "RankingDataError", "check", "compare", "diagnose", "evaluate"]
-_own += ["from_dict", "from_lists", "judge", "metric", "per_user", "plot", "rbo", "relevant"]
+_own = ["RankFrame", "RankingDataError", "check", "compare", "diagnose", "evaluate", "fuse"]
+_own += [
+    "from_dict",
+    "from_lists",
+    "judge",
+    "metric",
+    "overlap",
+    "per_user",
+    "plot",
+    "rbo",
+    "relevant",
+]
 _own += ["register_column", "register_metric", "summarize", "with_rank"]
 __all__ = sorted([*_own, *_PRESETS, *_METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 

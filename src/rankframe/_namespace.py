@@ -14,8 +14,9 @@ from rankframe._checks import check
 from rankframe._compare import compare, diagnose
 from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, FrameT
+from rankframe._fusion import fuse
 from rankframe._labels import METRICS, made_with, reserve_methods
-from rankframe._overlap import rbo
+from rankframe._overlap import overlap, rbo
 from rankframe._summarize import summarize
 from rankframe._table import from_lists, judge, relevant, with_rank
 from rankframe.plot import at_k, change, heatmap, precision_recall, users
@@ -27,7 +28,7 @@ class RankFrame(Generic[FrameT]):
     Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
 
     The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
-    ``evaluate``, ``summarize``, ``compare``, ``diagnose`` and ``rbo`` take the frame as their first
+    ``evaluate``, ``summarize``, ``compare``, ``diagnose``, ``overlap``, ``rbo`` and ``fuse`` take the frame as their first
     argument. Each metric function, such as ``precision_at``, gives the per-user frame of that one
     metric, and takes the keywords of ``per_user`` beside its own. Type checkers cannot see
     namespaces: typed code calls the functions, ``rf.evaluate(df, …)``.
@@ -154,7 +155,9 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     summarize,
     compare,
     diagnose,
+    overlap,
     rbo,
+    fuse,
 )
 
 

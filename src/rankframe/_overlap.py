@@ -1,4 +1,4 @@
-"""How similar two runs are: rank-biased overlap."""
+"""How similar two runs are: rank-biased overlap, and common items of the first k."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from rankframe._options import Columns, is_number, whole_number
 from rankframe._table import normalize_columns
 from rankframe._vocabulary import overlap_tails, with_tail
 from rankframe.errors import RankingDataError
-from rankframe.metrics._building_blocks import check_persistence
+from rankframe.metrics._building_blocks import check_persistence, share
+from rankframe.metrics._gains import divided
 
+_ITEMS, _COMMON = "__rankframe_items", "__rankframe_common"
 _MADE = ("rbo", "rbo_min", "rbo_residual")
 
 
@@ -98,25 +100,113 @@ def rbo(
         msg = f"p must be a number between 0 and 1, not {p!r}"
         raise ValueError(msg)
     check_persistence(p)
-    tables = read_runs(run, other, by, columns)
+    tables = _opened("rbo", run, other, by, columns, _MADE)
     keys, item = tables[0].keys, tables[0].item
-    for table in tables:
-        if table.tied:
-            msg = (
-                f"{table.name}, column 'tied': a run with blocks of ties, whose items have no "
-                "single rank for rbo to compare: call with_rank(ties='item')"
-            )
-            raise RankingDataError(msg)
-    for name in _MADE:
-        if name in keys:
-            msg = f"column {name!r}: rbo makes a column of this name: rename it"
-            raise RankingDataError(msg)
     lists, other_lists = _lists(tables, None if k is None else whole_number("k", k))
     ends = _ends(lists, other_lists, keys, item)
     values = _values(_common(lists, other_lists, [*keys, item]), ends, keys, p)
     flags = [*map(table_flag, tables), ends.select(suspect=any_violation(tables))]
     checked = guarded(values, flags, functools.partial(raise_first_broken, tables))
     return to_caller_type(checked.sort(keys), like=run)
+
+
+def overlap(
+    run: FrameT,
+    /,
+    other: Frame,
+    *,
+    k: int,
+    by: str | Sequence[str] = (),
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Overlap of two runs: items that both have among their first k / k, and their Jaccard index.
+
+    Parameters
+    ----------
+    run
+        One row per item of each list: user, item, and rank (1 = first) or score.
+    other
+        The run to compare with; its columns have the same names.
+    k
+        Cut-off.
+    by
+        Columns that split the run into separate lists, such as model, fold or day. If the other run
+        has the column, it is joined on it too; otherwise it is compared with every group.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
+        have other names.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per user of either run, sorted: by…, user, ``overlap@k`` = common / k and
+        ``jaccard@k`` = common / items of either (Float64 in [0, 1]). For a user whom one run
+        misses, both are 0.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule; see ``check``.
+    ValueError
+        If k is not an integer ≥ 1.
+
+    Notes
+    -----
+    1 − ``overlap@k`` is the metric ``unexpectedness@k``, which leaves out users without a list.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2]})
+    >>> other = pl.DataFrame({"user": [1, 1], "item": ["b", "d"], "rank": [1, 2]})
+    >>> rf.overlap(run, other, k=2).rows()
+    [(1, 0.5, 0.3333333333333333)]
+    """
+    k = whole_number("k", k)
+    names = f"overlap@{k}", f"jaccard@{k}"
+    tables = _opened("overlap", run, other, by, columns, names)
+    keys, item = tables[0].keys, tables[0].item
+    lists, other_lists = _lists(tables, k)
+    whole = [each.select(keys) for each in _lists(tables, None)]
+    ends = _ends(lists, other_lists, keys, item)
+    both = lists.join(other_lists, on=[*keys, item]).group_by(keys).agg(pl.len().alias(_COMMON))
+    sizes = pl.concat([lists.select(keys), other_lists.select(keys)]).group_by(keys)
+    found = sizes.agg(pl.len().alias(_ITEMS)).join(both, on=keys, how="left")
+    users = pl.concat(whole).unique().join(found, on=keys, how="left")
+    users = users.with_columns(pl.col(_ITEMS, _COMMON).fill_null(0).cast(pl.Float64))
+    common, either = pl.col(_COMMON), pl.col(_ITEMS) - pl.col(_COMMON)
+    values = users.select(
+        *keys,
+        divided(common, k).alias(names[0]),
+        share(common, either).alias(names[1]),
+    )
+    flags = [*map(table_flag, tables), ends.select(suspect=any_violation(tables))]
+    checked = guarded(values, flags, functools.partial(raise_first_broken, tables))
+    return to_caller_type(checked.sort(keys), like=run)
+
+
+def _opened(
+    verb: str,
+    run: Frame,
+    other: Frame,
+    by: str | Sequence[str],
+    columns: Columns,
+    made: Sequence[str],
+) -> list[Table]:
+    """Read both runs, and check that ``verb`` can compare them."""
+    tables = read_runs(run, other, by, columns)
+    for table in tables:
+        if table.tied:
+            msg = (
+                f"{table.name}, column 'tied': a run with blocks of ties, whose items have no "
+                f"single rank for {verb} to compare: call with_rank(ties='item')"
+            )
+            raise RankingDataError(msg)
+    for name in made:
+        if name in tables[0].keys:
+            msg = f"column {name!r}: {verb} makes a column of this name: rename it"
+            raise RankingDataError(msg)
+    return tables
 
 
 def _lists(tables: Sequence[Table], k: int | None) -> tuple[pl.LazyFrame, pl.LazyFrame]:
