@@ -94,7 +94,7 @@ def _few() -> list[str]:
             if named == function and arguments.get("k") in (None, 3)
         }
         missing = set().union(*options.values())
-        while True:
+        while options:
             best = max(options, key=lambda label: len(options[label] & missing))
             picked.append(best)
             missing -= options[best]

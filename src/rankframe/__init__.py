@@ -22,6 +22,8 @@ from rankframe._namespace import RankFrame as RankFrame
 from rankframe._namespace import attach as _attach
 from rankframe._overlap import overlap as overlap
 from rankframe._overlap import rbo as rbo
+from rankframe._rows import listed as listed
+from rankframe._rows import shares as shares
 from rankframe._summarize import summarize as summarize
 from rankframe._table import from_dict as from_dict
 from rankframe._table import from_lists as from_lists
@@ -62,6 +64,7 @@ _own += [
     "relevant",
 ]
 _own += ["register_column", "register_metric", "summarize", "with_rank"]
+_own += ["listed", "shares"]
 __all__ = sorted([*_own, *_PRESETS, *_METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 
 

@@ -40,14 +40,7 @@ from rankframe._labels import (
 )
 from rankframe._options import Columns, Defaults, Settings, Users, check_flag
 from rankframe._rank_order import SHARES_RANK
-from rankframe._shares import (
-    Kind,
-    check_values,
-    kind_of,
-    missing_tables,
-    needs_truth,
-    rows_of_shares,
-)
+from rankframe._shares import Kind, check_shares, kind_of, needs_truth, rows_of_shares
 from rankframe._sums import order_free_mean
 from rankframe._table import (
     JudgedTables,
@@ -834,14 +827,8 @@ def _check_tables(one: RequestedMetric, reading: Reading, prepared: JudgedTables
     kind = kind_of(one.expr)
     if kind is None:
         return
-    if lacking := missing_tables(kind, reading.names, prepared.inputs):
-        passed = " or ".join(f"{t}=, {INPUT_MEANINGS[t]}" for t in lacking.split(" or "))
-        msg = (
-            f"metric {one.name!r} reads shares of {kind.of or 'a column of items='}: pass {passed}"
-        )
-        if "history" in lacking and kind.of == "item":
-            msg += "; or measure what is shown alone, of=shown"
-        raise RankingDataError(msg)
+    item = prepared.tables[0].item
+    check_shares(f"metric {one.name!r}", kind, reading.names, prepared.inputs, item)
     if needs_truth(reading.names) and not prepared.has_truth:
         msg = f"metric {one.name!r} reads what is relevant: pass truth="
         raise RankingDataError(msg)
@@ -852,7 +839,6 @@ def _check_tables(one: RequestedMetric, reading: Reading, prepared: JudgedTables
             ", a column of rows: split it into two metrics"
         )
         raise ValueError(msg)
-    check_values(one.expr, prepared.inputs, prepared.tables[0].item)
 
 
 def _check_of_lists(of_lists: OfLists, settings: Settings, *, refused: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias, Unpack, get_args
+from typing import Literal, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
 
@@ -43,8 +43,8 @@ _FLOOR = 1e-9  # of what a norm divides by
 
 def fuse(
     runs: FrameT,
-    method: Method = "rrf",
     /,
+    method: Method = "rrf",
     *,
     by: str | Sequence[str] = "model",
     smoothing: float = 60,
@@ -258,8 +258,8 @@ def _check_numbers(smoothing: object, phi: object, weights: object) -> None:
         raise ValueError(msg)
     if weights is None:
         return
-    if not isinstance(weights, Mapping) or not all(
-        is_number(weight) and 0 <= weight < math.inf for weight in weights.values()
-    ):
+    given = cast("dict[object, object]", weights if isinstance(weights, Mapping) else {})
+    good = all(is_number(weight) and 0 <= weight < math.inf for weight in given.values())
+    if not given or not good:
         msg = f"weights must map systems to numbers ≥ 0, not {weights!r}"
         raise ValueError(msg)

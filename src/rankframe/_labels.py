@@ -833,7 +833,7 @@ def _check_option(name: str, value: Any, annotation: Any) -> Any:
     if annotation in (ColumnName, OptionalColumn):
         return _check_column(name, value, optional=annotation != ColumnName)
     if annotation == Weight:
-        return _check_weight(name, value)
+        return check_weight(name, value)
     if type(None) in get_args(annotation) and get_origin(get_args(annotation)[0]) is Literal:
         if value is None:
             return None
@@ -898,7 +898,7 @@ def _check_column(name: str, value: object, *, optional: bool) -> object:
     return value
 
 
-def _check_weight(name: str, value: object) -> object:
+def check_weight(name: str, value: object) -> str | float:
     """Check what a place is worth."""
     if isinstance(value, str) and value in _WEIGHTS:
         return value

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import Any, Literal, get_args, get_origin
 
-from rankframe._labels import Alias, AnyGain, Entry, Gain, Mean, as_text, every_entry
+from rankframe._labels import Alias, AnyGain, Entry, Gain, Mean, Weight, as_text, every_entry
 from rankframe._vocabulary import COLUMNS
 from rankframe.presets import PRESETS, Preset
 
@@ -86,7 +86,13 @@ def _range(entry: Entry) -> str:
 
 
 #: What is given for a parameter that has no default.
-_SAMPLES: Mapping[str, object] = {"k": 10, "recall": 0.5, "collection": 1000}
+_SAMPLES: Mapping[str, object] = {
+    "k": 10,
+    "recall": 0.5,
+    "collection": 1000,
+    "catalogue": 1000,
+    "sampled": 100,
+}
 
 
 def _reads(entry: Entry) -> str:
@@ -113,7 +119,12 @@ def _choices(parameter: inspect.Parameter) -> tuple[object, ...]:
     if annotation in (Gain, AnyGain):
         falling: tuple[object, ...] = ({0: 1.0, 1: 0.5},) if annotation == AnyGain else ()
         return ("exponential", "binary", *falling)
-    return get_args(annotation) if get_origin(annotation) is Literal else ()
+    if annotation is bool:
+        return (True,)
+    if annotation == Weight:
+        return ("log", "hit")
+    kinds = [annotation, *get_args(annotation)]  # a choice, or none
+    return next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
 
 
 def _columns_read(entry: Entry, options: Mapping[str, object]) -> set[str]:

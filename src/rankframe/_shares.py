@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import polars as pl
 
+from rankframe._inputs import INPUT_MEANINGS
 from rankframe._list_columns import catalogue, column_of_values, with_numbers
 from rankframe._vocabulary import Input, Sources, given_column, reading_of, rows_of_scope
 from rankframe.errors import RankingDataError
@@ -21,7 +22,7 @@ Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "judged"
 #: what a place is worth, beside numbers p: p^(rank − 1)
 WEIGHTS = ("none", "log", "clipped", "hit", "norm")
 
-_VALUE, _PART = "__rankframe_value", "__rankframe_part"
+VALUE, _PART = "__rankframe_value", "__rankframe_part"
 _rank = pl.col("rank")
 
 
@@ -150,7 +151,7 @@ def exposures(
     }
     rows = _listed(sources, weights.values(), users)
     if kind.of in ("item", "shown"):
-        rows = rows.with_columns(pl.col(sources.item).alias(_VALUE))
+        rows = rows.with_columns(pl.col(sources.item).alias(VALUE))
         part = pl.lit(1.0)
     else:
         rows = _split(rows, sources, kind.of)
@@ -159,7 +160,7 @@ def exposures(
         (_weight(one, sources) * part).filter(_down_to(one.k)).sum().alias(name)
         for name, one in weights.items()
     ]
-    return rows.group_by(*keys, _VALUE).agg(sums)
+    return rows.group_by(*keys, VALUE).agg(sums)
 
 
 def completed(
@@ -189,18 +190,18 @@ def completed(
         if groups is not None:
             shared = [name for name in by if name in known.collect_schema()]
             known = _beside(groups, known, shared)
-        rows = known.join(rows, on=[*keys, _VALUE], how="left")
+        rows = known.join(rows, on=[*keys, VALUE], how="left")
     for one in asked:
         if one.word == "target":
             wanted = _wanted(one, sources, kind, by=by, users=users)
-            on = [name for name in [*keys, _VALUE] if name in wanted.collect_schema()]
+            on = [name for name in [*keys, VALUE] if name in wanted.collect_schema()]
             if kind.over == "all":
                 rows = rows.join(wanted, on=on, how="left")
             else:
                 lists = _lists(sources, users).select(sources.keys).unique()
-                shared = [name for name in on if name != _VALUE]
+                shared = [name for name in on if name != VALUE]
                 wanted = _beside(lists, wanted, shared)
-                rows = rows.join(wanted, on=[*keys, _VALUE], how="full", coalesce=True)
+                rows = rows.join(wanted, on=[*keys, VALUE], how="full", coalesce=True)
     columns = [name for name in rows.collect_schema() if name.startswith(("exposure(", "target("))]
     rows = rows.with_columns(pl.col(columns).fill_null(0.0))
     shares = {one.name: pl.col(_exposure_name(one)) for one in asked if one.word == "share"} | {
@@ -215,21 +216,35 @@ def values_of(sources: Sources, of: str, by: Sequence[str]) -> pl.LazyFrame:
     items = _catalogue(sources, of)
     groups = [name for name in items.by if name in by]
     if of in ("item", "shown"):
-        known = items.frame.select(*groups, pl.col(sources.item).alias(_VALUE))
+        known = items.frame.select(*groups, pl.col(sources.item).alias(VALUE))
     else:
-        known = _parts(sources, of).select(*groups, _VALUE)
+        known = _parts(sources, of).select(*groups, VALUE)
     return known.unique()
 
 
-def public_name(of: str, item: str) -> str:
+def public_name(of: str, inputs: Mapping[str, Input], item: str) -> str:
     """Name the column of values for people."""
-    return item if of in ("item", "shown") else of
+    return item if of in ("item", "shown") else column_of_values(inputs["items"], item, of)
 
 
-def check_values(metric: pl.Expr, inputs: Mapping[str, Input], item: str) -> None:
-    """Check that the values whose shares a metric reads are in the catalogue."""
-    kind = kind_of(metric)
-    if kind is None or kind.of in ("item", "shown"):
+def share_columns(kind: Kind, weight: str, k: int | None, target: Target | None) -> list[str]:
+    """Name the columns of exposure, share and, if there is one, target."""
+    parameters = f"{kind.of};{kind.over};{weight};{k or ''}"
+    made = [f"exposure({parameters})", f"share({parameters})"]
+    return made if target is None else [*made, f"target({kind.of};{kind.over};{target})"]
+
+
+def check_shares(
+    whose: str, kind: Kind, names: Iterable[str], inputs: Mapping[str, Input], item: str
+) -> None:
+    """Check that the tables and the column are there whose shares are measured."""
+    if lacking := _missing_tables(kind, names, inputs):
+        passed = " or ".join(f"{t}=, {INPUT_MEANINGS[t]}" for t in lacking.split(" or "))
+        msg = f"{whose} reads shares of {kind.of or 'a column of items='}: pass {passed}"
+        if "history" in lacking and kind.of == "item":
+            msg += "; or measure what is shown alone, of=shown"
+        raise RankingDataError(msg)
+    if kind.of in ("item", "shown"):
         return
     of = column_of_values(inputs["items"], item, kind.of)
     dtype = inputs["items"].schema[of]
@@ -298,15 +313,15 @@ def _parts(sources: Sources, of: str) -> pl.LazyFrame:
     """Give the values of each item, and what part of it each has."""
     items, of = sources.inputs["items"], _of(sources, of)
     keys = [*items.by, sources.item]
-    known = items.frame.select(*keys, pl.col(of).alias(_VALUE)).drop_nulls(_VALUE)
+    known = items.frame.select(*keys, pl.col(of).alias(VALUE)).drop_nulls(VALUE)
     dtype = items.schema[of]
     if not isinstance(dtype, pl.List | pl.Array):
         return known.with_columns(pl.lit(1.0).alias(_PART))
     if isinstance(dtype, pl.Array):
-        known = known.with_columns(pl.col(_VALUE).arr.to_list())
-    known = known.with_columns(pl.col(_VALUE).list.drop_nulls().list.unique())
-    known = known.with_columns((1 / pl.col(_VALUE).list.len()).alias(_PART))
-    return known.explode(_VALUE, empty_as_null=False)
+        known = known.with_columns(pl.col(VALUE).arr.to_list())
+    known = known.with_columns(pl.col(VALUE).list.drop_nulls().list.unique())
+    known = known.with_columns((1 / pl.col(VALUE).list.len()).alias(_PART))
+    return known.explode(VALUE, empty_as_null=False)
 
 
 def _of(sources: Sources, of: str) -> str:
@@ -330,6 +345,16 @@ def _wanted(
     what, item = cast("Target", one.weight), sources.item
     user = sources.keys[-1]
     per_user = [user] if kind.over == "user" else []
+    if what in ("truth", "judged"):
+        reading = reading_of((), {"judged", "relevant"}, given=sources.inputs)
+        rows = rows_of_scope(sources, reading).filter("relevant" if what == "truth" else "judged")
+        whose = _lists(sources, None).select(sources.keys) if users is None else users
+        rows = rows.join(whose, on=sources.keys, how="semi")
+        return _counted(rows, sources, kind, [*by, *per_user], one.name)
+    history = sources.inputs.get("history")
+    if what == "history" and history is not None:
+        groups = [name for name in history.by if name in by]
+        return _counted(history.frame, sources, kind, [*groups, *per_user], one.name)
     items = _catalogue(sources, kind.of)
     in_items = [name for name in items.by if name in by]
     if what == "uniform":
@@ -337,34 +362,19 @@ def _wanted(
     known = items.frame.select(*items.by, item).unique()
     if what == "catalogue":
         return _counted(known, sources, kind, in_items, one.name)
-    if what == "truth" or what == "judged":
-        reading = reading_of((), {"judged", "relevant"}, given=sources.inputs)
-        rows = rows_of_scope(sources, reading).filter("relevant" if what == "truth" else "judged")
-        whose = _lists(sources, None).select(sources.keys) if users is None else users
-        rows = rows.join(whose, on=sources.keys, how="semi")
-        return _counted(rows, sources, kind, [*by, *per_user], one.name)
-    history = sources.inputs["history"]
-    groups = [name for name in history.by if name in by]
-    if what == "history":
-        return _counted(history.frame, sources, kind, [*groups, *per_user], one.name)
+    assert history is not None
     had = history.frame.select(*history.by, user, item).unique()
     lists = _lists(sources, users).select(sources.keys).unique()
     had = lists.join(had, on=[*history.by, user])
     own = list(sources.keys) if kind.over == "user" else list(by)
     taken = _counted(had.join(known, on=[*items.by, item], how="semi"), sources, kind, own, "had")
     there = _counted(known, sources, kind, in_items, "there")
-    if kind.over == "user":
-        number = lists.with_columns(lists=pl.lit(1.0))
-    else:
-        number = (
-            with_numbers(lists.select(by).unique(), lists, by, [pl.len().alias("lists")])
-            if (by)
-            else lists.select(lists=pl.len())
-        )
-    there = _beside(number, there, in_items)
+    number = pl.len().alias("lists")
+    numbers = lists.group_by(own).agg(number) if own else lists.select(number)
+    there = _beside(numbers, there, in_items)
     left = pl.col("there") * pl.col("lists") - pl.col("had").fill_null(0.0)
-    both = there.join(taken, on=[*own, _VALUE], how="left")
-    return both.select(*own, _VALUE, left.alias(one.name))
+    both = there.join(taken, on=[*own, VALUE], how="left")
+    return both.select(*own, VALUE, left.alias(one.name))
 
 
 def _counted(
@@ -372,11 +382,11 @@ def _counted(
 ) -> pl.LazyFrame:
     """Count the items of rows by their values."""
     if kind.of in ("item", "shown"):
-        rows = rows.with_columns(pl.col(sources.item).alias(_VALUE))
+        rows = rows.with_columns(pl.col(sources.item).alias(VALUE))
         count = pl.len().cast(pl.Float64)
     else:
         rows, count = _split(rows, sources, kind.of), pl.col(_PART).sum()
-    return rows.group_by(*keys, _VALUE).agg(count.alias(name))
+    return rows.group_by(*keys, VALUE).agg(count.alias(name))
 
 
 def _beside(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> pl.LazyFrame:
@@ -432,7 +442,7 @@ def _exposure_name(one: _Asked) -> str:
     return f"exposure({one.of};{one.over};{one.weight};{one.k or ''})"
 
 
-def missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input]) -> str | None:
+def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input]) -> str | None:
     """Name the table that shares need and that is not there."""
     whats = {one.weight for one in _asked(names) if one.word == "target"}
     if kind.of not in ("item", "shown") and "items" not in inputs:

@@ -439,7 +439,7 @@ def relevant_novelty_at(
     >>> history = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["a", "a", "b", "a"]})
     >>> truth = pl.DataFrame({"user": [1], "item": ["b"]})
     >>> run.rank.evaluate("epc@2", truth=truth, history=history)["epc@2"].round(4).item()
-    0.2902
+    0.2901
     """
     epc = 1 - _popularity / _users
     novelty = epc if measure == "epc" else (_rows / _had).log(2)

@@ -153,10 +153,10 @@ def corrected_at(
     Examples
     --------
     >>> run = pl.DataFrame({"user": 1, "item": ["a", "b", "c"], "rank": [1, 2, 3]})
-    >>> truth = pl.DataFrame({"user": [1], "item": ["b"]})
+    >>> truth = pl.DataFrame({"user": [1], "item": ["a"]})
     >>> recall = rf.corrected_at(2, catalogue=10, sampled=2, metric="recall")
     >>> round(run.rank.evaluate(recall, truth=truth).item(0, 1), 4)
-    0.077
+    0.8417
     """
     if gamma > 1 or catalogue < 2:
         msg = f"corrected_at: γ must be from 0 to 1 and catalogue > 1, not {gamma} and {catalogue}"

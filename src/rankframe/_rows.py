@@ -1,0 +1,224 @@
+"""The rows that metrics of lists and of shares reduce, as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Unpack, get_args
+
+import polars as pl
+
+from rankframe._checks import guarded, lists_flag, raise_first_broken
+from rankframe._frames import Frame, FrameT, to_caller_type
+from rankframe._inputs import inputs_flags, raise_first_broken_input, raise_if_nothing_meets
+from rankframe._labels import Metric, as_text, check_weight, parse_metrics
+from rankframe._options import Columns, Settings, check_choice, whole_number
+from rankframe._shares import (
+    VALUE,
+    Kind,
+    Over,
+    Target,
+    check_shares,
+    public_name,
+    rows_of_shares,
+    share_columns,
+)
+from rankframe._table import JudgedTables, prepare_tables, table_flags, with_inputs
+from rankframe._vocabulary import COLUMNS, reading_of, rows_of_scope
+from rankframe.errors import RankingDataError
+
+
+def listed(
+    run: FrameT,
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    items: Frame | None = None,
+    history: Frame | None = None,
+    other: Frame | None = None,
+    by: str | Sequence[str] = (),
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Return the rows of the lists, with the columns that metrics of lists read.
+
+    Parameters
+    ----------
+    run
+        One row per item of each list: user, item, and rank (1 = first) or score.
+    *metrics
+        Metrics that you will compute from the rows, such as ``"novelty@10"``: the columns that they
+        read are derived, and those of ``items`` ride along.
+    truth
+        The truth, where a metric reads ``relevant``; its rows that were not retrieved are there
+        then, with ``listed`` false.
+    items, history, other
+        The catalogue, what users did before, and another run, as in ``per_user``.
+    by
+        Columns that split the run into separate lists.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, if they have other names.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per item of a list, with ``listed`` (Boolean), ``rank`` (Int64), the columns that
+        the metrics read and all others of the run. Sorted unless lazy.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or one that a metric reads is missing.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> history = pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})
+    >>> rows = rf.listed(run, "popularity@2", "unseen@2", history=history)
+    >>> rows.select("item", "popularity", "seen").rows()
+    [('a', 2, True), ('b', 0, False)]
+    """
+    settings = Settings(items=items, history=history, other=other, columns=columns)
+    requested = [one.expr for one in parse_metrics(metrics, per_user=True)] if metrics else []
+    reading = reading_of(requested, {"listed", "rank"}, given=settings.given)
+    if reading.scope == "shares":
+        msg = "listed gives rows of lists; one of these metrics reads shares: call shares"
+        raise ValueError(msg)
+    prepared = _prepared(run, truth, by, settings, reading.names, alone=reading.lists_alone)
+    for name in reading.outside:
+        if name in COLUMNS:
+            msg = f"listed reads {name!r}: pass {COLUMNS[name].source}="
+            raise RankingDataError(msg)
+    rows = rows_of_scope(prepared.sources(settings), reading)
+    table = prepared.tables[0]
+    checked = _guarded(rows, prepared, reading.names)
+    return to_caller_type(checked, like=run, sort=[*table.keys, "rank", table.item])
+
+
+def shares(
+    run: FrameT,
+    /,
+    *,
+    of: str | None = None,
+    over: Over = "all",
+    k: int | None = None,
+    weight: str | float = "none",
+    target: Target | None = "catalogue",
+    truth: Frame | None = None,
+    items: Frame | None = None,
+    history: Frame | None = None,
+    by: str | Sequence[str] = (),
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Return how the exposure that lists give is shared by items, genres or providers.
+
+    Parameters
+    ----------
+    run
+        One row per item of each list: user, item, and rank (1 = first) or score.
+    of
+        A column of ``items`` whose values share the exposure, an item of several giving each an
+        equal part; ``"item"``; or ``"shown"``, the items that are shown at all. May be left out
+        where ``items`` has one column of lists.
+    over
+        ``"all"`` lists of a group together, or each ``"user"``'s.
+    k
+        Cut-off; None means the whole list.
+    weight
+        What a place is worth: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+        1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
+    target
+        What a share should be: that in the ``"catalogue"``, ``"uniform"``, in the ``"history"``, in
+        the relevant items of the ``"truth"``, among ``"candidates"`` (the catalogue less what each
+        user had), or None.
+    truth, items, history
+        The tables that are measured against, as in ``evaluate``.
+    by
+        Columns that split the run into separate lists.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, if they have other names.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per group (with ``over="user"`` per user) and value: by…, the value in a column
+        named as in ``of``, ``exposure``, ``share`` and, with a target, ``target`` (Float64).
+        Sorted by exposure, highest first, unless lazy.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or one that is needed is missing.
+    ValueError
+        If an option is unknown or out of range.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
+    >>> items = pl.DataFrame({"item": [*"abc"], "genre": [["x"], ["x", "y"], ["z"]]})
+    >>> rf.shares(run, of="genre", items=items)
+    shape: (3, 4)
+    ┌───────┬──────────┬──────────┬──────────┐
+    │ genre ┆ exposure ┆ share    ┆ target   │
+    │ ---   ┆ ---      ┆ ---      ┆ ---      │
+    │ str   ┆ f64      ┆ f64      ┆ f64      │
+    ╞═══════╪══════════╪══════════╪══════════╡
+    │ x     ┆ 2.5      ┆ 0.833333 ┆ 0.5      │
+    │ y     ┆ 0.5      ┆ 0.166667 ┆ 0.166667 │
+    │ z     ┆ 0.0      ┆ 0.0      ┆ 0.333333 │
+    └───────┴──────────┴──────────┴──────────┘
+    """
+    settings = Settings(items=items, history=history, columns=columns)
+    check_choice("over", over, get_args(Over))
+    check_choice("target", target, (*get_args(Target), None))
+    text = as_text(check_weight("weight", weight))
+    cut = None if k is None else whole_number("k", k)
+    kind = Kind(of or "", over)
+    made = share_columns(kind, text, cut, target)
+    prepared = _prepared(run, truth, by, settings, (), alone=truth is None)
+    check_shares("shares", kind, made, prepared.inputs, prepared.tables[0].item)
+    table = prepared.tables[0]
+    sources = prepared.sources(settings)
+    rows = rows_of_shares(sources, made, kind, by=table.by, users=None)
+    keys = [*(table.keys if over == "user" else table.by)]
+    value = public_name(kind.of, prepared.inputs, table.item)
+    names = dict(zip(made, ("exposure", "share", "target"), strict=False))
+    if taken := {value, *names.values()} & {*keys}:
+        msg = f"column {min(taken)!r}: shares makes a column of this name: rename it"
+        raise RankingDataError(msg)
+    kept = rows.select(*keys, pl.col(VALUE).alias(value), *made).rename(names)
+    if not isinstance(run, pl.LazyFrame):
+        down = [*(False for _ in keys), True, False]
+        kept = kept.sort(*keys, "exposure", value, descending=down)
+    checked = _guarded(kept, prepared, made)
+    return to_caller_type(checked, like=run)
+
+
+def _prepared(
+    run: Frame,
+    truth: Frame | None,
+    by: str | Sequence[str],
+    settings: Settings,
+    reads: Sequence[str] | frozenset[str],
+    *,
+    alone: bool,
+) -> JudgedTables:
+    prepared = prepare_tables(run, truth, by, settings.columns, reads=reads, run_alone=alone)
+    return with_inputs(prepared, settings)
+
+
+def _guarded(
+    rows: pl.LazyFrame, prepared: JudgedTables, reads: Sequence[str] | frozenset[str]
+) -> pl.LazyFrame:
+    run = prepared.tables[0]
+
+    def raise_broken() -> None:
+        raise_first_broken(prepared.tables)
+        raise_first_broken_input(prepared.beside, reads)
+        raise_if_nothing_meets(prepared.inputs, run, prepared.run)
+
+    flags = [*table_flags(prepared), *(lists_flag(table) for table in prepared.tables)]
+    flags += inputs_flags(prepared.beside, prepared.inputs, reads, run, prepared.run)
+    return guarded(rows, flags, raise_broken)
