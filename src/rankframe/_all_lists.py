@@ -6,16 +6,28 @@ intervals come of leaving out groups of users, their tests of swapping whole lis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from rankframe._labels import RequestedMetric
 from rankframe._options import Settings
-from rankframe._shares import Kind, completed, exposures, kind_of, rows_of_shares
+from rankframe._shares import VALUE, Kind, completed, exposures, kind_of, rows_of_shares
 from rankframe._table import JudgedTables
 from rankframe._vocabulary import Sources
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+_GROUPS = 200  # of users, in the jackknife
+_AT_A_TIME = 50  # groups that are left out in one frame
+_CELLS = 2**21  # values × swaps in one frame
+_PART, _RIGHT = "__rankframe_part", "__rankframe_right"
 
 
 class OfLists(NamedTuple):
@@ -107,3 +119,164 @@ def _side_by_side(frames: Sequence[pl.LazyFrame], by: Sequence[str]) -> pl.LazyF
         else:
             first = pl.concat([first, each], how="horizontal")
     return first
+
+
+# ------------------------------------------------------------------ intervals: leaving out users
+
+
+def margins(of_lists: OfLists, confidence: float, seed: int) -> pl.LazyFrame:
+    """Give half of each metric's interval, by a jackknife over groups of users.
+
+    A bootstrap of users would draw some twice and others not at all, and so only lose items.
+    """
+    schema = {**_group_schema(of_lists), "metric": pl.String(), "margin": pl.Float64()}
+    frames = [
+        of_lists.exposures(kind).map_batches(
+            partial(_margins, of_lists=of_lists, kind=kind, confidence=confidence, seed=seed),
+            schema=schema,
+        )
+        for kind in of_lists.kinds()
+    ]
+    return pl.concat(frames)
+
+
+def _margins(
+    lists: pl.DataFrame, *, of_lists: OfLists, kind: Kind, confidence: float, seed: int
+) -> pl.DataFrame:
+    import numpy as np
+    from scipy import stats
+
+    by, keys = of_lists.by, of_lists.sources.keys
+    names = [one.name for one in of_lists.kinds()[kind]]
+    exposed = [name for name in lists.columns if name.startswith("exposure(")]
+    users = lists.select(keys).unique().sort(keys)
+    order = pl.int_range(pl.len())
+    place = (order.over(by) if by else order).alias(_PART)
+    users = users.with_columns(place)
+    largest = int(users[_PART].max() or 0) + 1 if len(users) else 0  # type: ignore[arg-type]
+    shuffled = pl.Series(np.random.default_rng(seed).permutation(largest) % _GROUPS)
+    users = users.with_columns(shuffled.gather(users[_PART]).alias(_PART))
+    parts = lists.join(users, on=keys).group_by(*by, _PART, VALUE).agg(pl.col(exposed).sum())
+    whole = parts.group_by(*by, VALUE).agg(pl.col(exposed).sum())
+    groups = users.select(*by, _PART).unique().sort(*by, _PART)
+    without: list[pl.DataFrame] = []
+    for some in groups.iter_slices(_AT_A_TIME):
+        left = some.join(whole, on=by) if by else some.join(whole, how="cross")
+        left = left.join(parts, on=[*by, _PART, VALUE], how="left", suffix=_RIGHT)
+        rest = [pl.col(name) - pl.col(f"{name}{_RIGHT}").fill_null(0.0) for name in exposed]
+        sums = left.select(*by, _PART, VALUE, *(value.clip(lower_bound=0) for value in rest))
+        without.append(of_lists.resampled(kind, sums.lazy(), _PART).collect())
+    made = pl.concat(without).unpivot(
+        on=names, index=[*by, _PART], variable_name="metric", value_name="value"
+    )
+    made = made.with_columns(pl.col("value").cast(pl.Float64))
+    number, value = pl.len().cast(pl.Float64), pl.col("value")
+    error = ((number - 1) * value.var(ddof=0)).sqrt()
+    spread = made.group_by(*by, "metric").agg(error.alias("margin"), number.alias("number"))
+    quantile = pl.col("number").map_elements(
+        lambda groups: float(stats.t.ppf((1 + confidence) / 2, groups - 1)) if groups > 1 else None,
+        return_dtype=pl.Float64,
+    )
+    return spread.select(*by, "metric", margin=pl.col("margin") * quantile)
+
+
+# ------------------------------------------------------------------ tests: swapping whole lists
+
+
+class Swaps(NamedTuple):
+    """A metric of two systems and the share of swaps that set them as far apart, or further."""
+
+    metric: str
+    system: float | None
+    baseline: float | None
+    users: int
+    p: float | None
+
+
+def swapped(
+    lists: pl.DataFrame,
+    of_lists: OfLists,
+    kind: Kind,
+    pair: tuple[object, object],
+    times: int,
+    seed: int,
+    advance: Callable[[int], object],
+) -> list[Swaps]:
+    """Swap the whole lists of users between two systems, at random.
+
+    ``lists`` has the exposures that each list of one segment gives. If the systems do not differ,
+    which of a user's two lists is whose means nothing, so any number made of lists can be tested.
+    """
+    import numpy as np
+    from scipy import sparse
+
+    model, user = of_lists.by[0], of_lists.sources.keys[-1]
+    names = [one.name for one in of_lists.kinds()[kind]]
+    exposed = [name for name in lists.columns if name.startswith("exposure(")]
+    both = lists.filter(pl.col(model).is_in(list(pair)))
+    values = both.select(*of_lists.by[1:], VALUE).unique(maintain_order=True)
+    users = both.select(user).unique().sort(user)
+    placed = both.join(values.with_row_index("__rankframe_value_place"), on=values.columns)
+    placed = placed.join(users.with_row_index("__rankframe_user_place"), on=user)
+    of_system = (placed[model] == pair[0]).to_numpy()
+    where = (
+        placed["__rankframe_value_place"].to_numpy().astype(np.int64),
+        placed["__rankframe_user_place"].to_numpy().astype(np.int64),
+    )
+    shape = (len(values), len(users))
+    own: list[Array] = []
+    changes: list[Any] = []
+    for name in exposed:
+        weight = placed[name].to_numpy()
+        signed = np.where(of_system, weight, -weight)
+        changes.append(sparse.csr_array((signed, where), shape=shape))
+        own += [
+            np.bincount(where[0][side], weight[side], shape[0]) for side in (of_system, ~of_system)
+        ]
+
+    def reduced(flags: Array) -> Array:
+        """Give the metrics of both systems for each column of flags: who is swapped."""
+        frames: list[pl.DataFrame] = []
+        number = flags.shape[1]
+        for side, sign in ((0, -1), (1, 1)):
+            columns = {
+                name: (own[2 * i + side][:, None] + sign * (changes[i] @ flags)).T.ravel()
+                for i, name in enumerate(exposed)
+            }
+            rows = pl.concat([values] * number).with_columns(
+                pl.Series(_PART, np.repeat(np.arange(number), shape[0])),
+                pl.lit(pair[side], dtype=lists.schema[model]).alias(model),
+                *(pl.Series(n, v).clip(lower_bound=0) for n, v in columns.items()),
+            )
+            frames.append(rows)
+        made = of_lists.resampled(kind, pl.concat(frames).lazy(), _PART).collect()
+        made = made.sort(_PART).with_columns(pl.col(names).cast(pl.Float64))
+        first = made.filter(pl.col(model) == pair[0]).select(names).to_numpy()
+        return np.stack([first, made.filter(pl.col(model) == pair[1]).select(names).to_numpy()])
+
+    observed = reduced(np.zeros((shape[1], 1)))[:, 0, :]
+    difference = np.abs(observed[0] - observed[1])
+    as_far, random = np.zeros(len(names)), np.random.default_rng(seed)
+    at_a_time = max(1, min(64, _CELLS // max(1, shape[0])))
+    for begin in range(0, times, at_a_time):
+        number = min(at_a_time, times - begin)
+        flags = random.integers(0, 2, (shape[1], number)).astype(np.float64)
+        made = reduced(flags)
+        apart = np.abs(made[0] - made[1])
+        as_far += (apart >= difference - 1e-12 * np.maximum(difference, 1e-3)).sum(axis=0)
+        advance(number)
+    p = (as_far + 1) / (times + 1)
+    return [
+        Swaps(
+            name,
+            *(None if np.isnan(side[i]) else float(side[i]) for side in observed),
+            users=shape[1],
+            p=None if np.isnan(difference[i]) else float(p[i]),
+        )
+        for i, name in enumerate(names)
+    ]
+
+
+def _group_schema(of_lists: OfLists) -> dict[str, pl.DataType]:
+    schema = of_lists.sources.ranked.collect_schema()
+    return {name: schema[name] for name in of_lists.by}

@@ -5,17 +5,19 @@ The rows are collected once, and SciPy computes the statistics.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import isnan, nan
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
 
 import polars as pl
 
+from rankframe._all_lists import OfLists, Swaps, swapped
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._labels import Metric
 from rankframe._options import Options, check_choice, check_confidence, read_options, whole_number
+from rankframe._shares import Kind
 from rankframe._summarize import asked_resampling, check_numbers, check_sizes, made_schema
 from rankframe.errors import RankingDataError
 from rankframe.metrics.core import (
@@ -147,7 +149,7 @@ def compare(
     └───────┴────────────┴──────────┘
     """
     comparison = comparison_of(
-        user_values(frame, metrics, truth, by, read_options(options)),
+        user_values(frame, metrics, truth, by, read_options(options), all_lists=True),
         baseline=baseline,
         test=test,
         correction=correction,
@@ -188,7 +190,91 @@ def comparison_of(
         confidence=confidence,
         resampling=resampling,
     )
-    return values.rows.map_batches(reduce, schema=schema)
+    comparison = values.rows.map_batches(
+        reduce if values.requested else lambda _: pl.DataFrame(schema=schema), schema=schema
+    )
+    if values.of_lists is None:
+        return comparison
+    of_lists = values.of_lists
+    tables = [comparison]
+    for kind in of_lists.kinds():
+        reduce_lists = partial(
+            _compared_lists,
+            of_lists=of_lists,
+            kind=kind,
+            baseline=baseline,
+            test=test,
+            resampling=resampling,
+            schema=schema,
+        )
+        tables.append(of_lists.exposures(kind).map_batches(reduce_lists, schema=schema))
+    order = pl.col("metric").replace_strict(of_lists.asked, list(range(len(of_lists.asked))))
+    both = pl.concat(tables).sort(*segments, order, maintain_order=True)
+    if test != "randomization":
+        return both
+    return both.map_batches(partial(_corrected_together, correction=correction), schema=schema)
+
+
+def _compared_lists(
+    lists: pl.DataFrame,
+    *,
+    of_lists: OfLists,
+    kind: Kind,
+    baseline: object,
+    test: Test,
+    resampling: Resampling,
+    schema: Mapping[str, Any],
+) -> pl.DataFrame:
+    """Compare metrics of all lists: by swapping whole lists, or without a test."""
+    from rankframe._statistics import progress
+
+    model, *segments = of_lists.by
+    systems = _systems(lists, model, baseline).to_list()
+    groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
+    pairs = _pairs_of_places(systems, baseline)
+    times = resampling.times if test == "randomization" else 0
+    made: list[dict[str, object]] = []
+    with progress(times * len(pairs) * len(groups)) as advance:
+        for group in groups:
+            of_segment = group.select(segments).row(0, named=True) if segments else {}
+            for system, other in pairs:
+                pair = systems[system], systems[other]
+                found = swapped(group, of_lists, kind, pair, times, resampling.seed, advance)
+                made += [
+                    {
+                        **of_segment,
+                        "metric": one.metric,
+                        model: pair[0],
+                        "baseline": pair[1],
+                        "users": one.users,
+                        "mean": one.system,
+                        "baseline_mean": one.baseline,
+                        "difference": _difference(one),
+                        "p_value": one.p if times else None,
+                        "note": None if times else _UNTESTED,
+                    }
+                    for one in found
+                ]
+    empty = dict.fromkeys(schema)
+    return pl.DataFrame([{**empty, **row} for row in made], schema=dict(schema))
+
+
+_UNTESTED = "one number of all lists: test='randomization' swaps the lists of users"
+
+
+def _difference(one: Swaps) -> float | None:
+    if one.system is None or one.baseline is None:
+        return None
+    return one.system - one.baseline
+
+
+def _corrected_together(table: pl.DataFrame, *, correction: Correction | None) -> pl.DataFrame:
+    """Adjust the p-values of all comparisons of a call."""
+    from rankframe._statistics import corrected
+
+    p = table["p_value"].fill_null(float("nan")).to_numpy()
+    adjusted = pl.Series("p_adjusted", corrected(p, correction)).fill_nan(None)
+    return table.with_columns(adjusted)
 
 
 def diagnose(

@@ -440,7 +440,9 @@ def plan_means(
     return plan
 
 
-def means_of_groups(plan: Plan, by: Sequence[str]) -> pl.LazyFrame:
+def means_of_groups(
+    plan: Plan, by: Sequence[str], names: Sequence[str] | None = None
+) -> pl.LazyFrame:
     """Give users and metrics of each group of ``by``: means, and numbers of all lists."""
     types = plan.values.collect_schema()
     means = [
@@ -459,9 +461,9 @@ def means_of_groups(plan: Plan, by: Sequence[str]) -> pl.LazyFrame:
         result = pl.concat([result, numbers], how="horizontal")
     undefined = plan.of_lists.sources.settings.undefined
     if undefined is not None:
-        names = [one.name for one in plan.of_lists.requested]
-        result = result.with_columns(pl.col(names).fill_null(undefined))
-    return result.select(*by, "users", *plan.asked)
+        filled = [one.name for one in plan.of_lists.requested]
+        result = result.with_columns(pl.col(filled).fill_null(undefined))
+    return result.select(*by, "users", *(plan.asked if names is None else names))
 
 
 def over_users(plan: Plan, aggregates: Sequence[pl.Expr], by: Sequence[str]) -> pl.LazyFrame:
@@ -486,6 +488,8 @@ class UserValues(NamedTuple):
     by: list[str]
     user: str
     rows: pl.LazyFrame
+    of_lists: OfLists | None = None
+    numbers: pl.LazyFrame | None = None  # of all lists, with users, one row per group
 
 
 def user_values(
@@ -496,9 +500,11 @@ def user_values(
     settings: Settings,
     *,
     per_user: bool = True,
+    all_lists: bool = False,
 ) -> UserValues:
     """Give what statistics are made of; ``per_user=False`` takes geometric means, too."""
-    return in_groups(plan_values(frame, metrics, truth, by, settings, per_user=per_user))
+    plan = plan_values(frame, metrics, truth, by, settings, per_user=per_user, all_lists=all_lists)
+    return in_groups(plan)
 
 
 def in_groups(plan: Plan) -> UserValues:
@@ -509,7 +515,11 @@ def in_groups(plan: Plan) -> UserValues:
         rows = _groups(plan.prepared, plan.by).join(rows, on=plan.by, how="left")
     *_, user = plan.keys
     checked = guarded(rows, plan.flags, plan.raise_violation)
-    return UserValues(plan.requested, plan.by, user, checked)
+    if plan.of_lists is None:
+        return UserValues(plan.requested, plan.by, user, checked)
+    alone = plan._replace(requested=[])
+    numbers = means_of_groups(alone, plan.by, [one.name for one in plan.of_lists.requested])
+    return UserValues(plan.requested, plan.by, user, checked, plan.of_lists, numbers)
 
 
 # ------------------------------------------------------------------ bounds and scenarios

@@ -20,7 +20,7 @@ from rankframe.metrics._building_blocks import weight_of_place
 Over: TypeAlias = Literal["all", "user"]
 Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "judged", "candidates"]
 #: what a place is worth, beside numbers p: p^(rank − 1)
-WEIGHTS = ("none", "log", "clipped", "hit", "norm")
+WEIGHTS = ("none", "log", "clipped", "hit", "norm", "inverse")
 
 VALUE, _PART = "__rankframe_value", "__rankframe_part"
 _rank = pl.col("rank")
@@ -266,7 +266,7 @@ def _listed(sources: Sources, asked: Iterable[_Asked], users: pl.LazyFrame | Non
     if all(cuts):
         rows = rows.filter(_rank <= max(k for k in cuts if k))
     for one in asked:
-        if one.weight == "norm":
+        if one.weight in ("norm", "inverse"):
             length = pl.len() if one.k is None else _down_to(one.k).sum()
             rows = rows.with_columns(length.over(sources.keys).alias(_length(one)))
     return rows
@@ -290,8 +290,8 @@ def _weight(one: _Asked, sources: Sources) -> pl.Expr:
             "may fall into a block (column 'tied'). Rank with ties='item'"
         )
         raise ValueError(msg)
-    if one.weight == "norm":
-        return 1 / pl.col(_length(one)).sqrt()
+    if one.weight in ("norm", "inverse"):  # 1/√n and 1/n, n = length of the list
+        return 1 / pl.col(_length(one)).pow(0.5 if one.weight == "norm" else 1)
     return weight_of_place(one.weight)
 
 

@@ -7,6 +7,7 @@ Undefined values are NaN here, and null in the frames.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from statistics import NormalDist
 from typing import NamedTuple, TypeAlias
@@ -103,6 +104,13 @@ def in_matrices(
             for into, values in zip(outcome, part, strict=True):
                 into[places] = values
     return outcome
+
+
+@contextmanager
+def progress(total: int) -> Iterator[Advance]:
+    """Show how far resampling is, if it takes long."""
+    with tqdm(total=total, delay=PATIENCE, leave=False, disable=None) as bar:
+        yield bar.update
 
 
 # ------------------------------------------------------------------ tests of paired differences

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
 
 import polars as pl
 
+from rankframe._all_lists import margins
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._labels import Metric, RequestedMetric
@@ -105,7 +106,9 @@ def summarize(
     │ rr     ┆ 3     ┆ 0.583333 ┆ -0.365312 ┆ 1.531979 │
     └────────┴───────┴──────────┴───────────┴──────────┘
     """
-    values = user_values(frame, metrics, truth, by, read_options(options), per_user=False)
+    values = user_values(
+        frame, metrics, truth, by, read_options(options), per_user=False, all_lists=True
+    )
     summary = summary_of(
         values, confidence=confidence, method=method, resamples=resamples, seed=seed
     )
@@ -124,7 +127,43 @@ def summary_of(
     reduce = partial(
         _summarized, values=values, confidence=confidence, method=method, resampling=resampling
     )
-    return values.rows.map_batches(reduce, schema=schema)
+    summary = values.rows.map_batches(reduce, schema=schema)
+    if values.of_lists is None:
+        return summary
+    both = pl.concat([summary, _of_all_lists(values, schema, confidence, method, seed)])
+    order = pl.col("metric").replace_strict(
+        values.of_lists.asked, list(range(len(values.of_lists.asked)))
+    )
+    return both.sort(*values.by, order)
+
+
+def _of_all_lists(
+    values: UserValues, schema: dict[str, Any], confidence: float, method: Method, seed: int
+) -> pl.LazyFrame:
+    """Describe the metrics of all lists: one number per group, without a spread over users."""
+    of_lists, numbers = values.of_lists, values.numbers
+    assert of_lists is not None
+    assert numbers is not None
+    names = [one.name for one in of_lists.requested]
+    numbers = numbers.with_columns(pl.col(names).cast(pl.Float64))
+    rows = numbers.unpivot(
+        on=names, index=[*values.by, "users"], variable_name="metric", value_name="mean"
+    )
+    if method == "t":
+        spread = margins(of_lists, confidence, seed)
+        rows = rows.join(spread, on=[*values.by, "metric"], how="left", nulls_equal=True)
+        note = "one number of all lists; interval: jackknife over groups of users"
+    else:
+        rows = rows.with_columns(margin=pl.lit(None, pl.Float64))
+        note = "no interval: resampled users can only lose items; take method='t'"
+    ends = {
+        "ci_low": pl.col("mean") - pl.col("margin"),
+        "ci_high": pl.col("mean") + pl.col("margin"),
+    }
+    rows = rows.with_columns(**ends, note=pl.lit(note))
+    missing = [name for name in schema if name not in rows.collect_schema()]
+    nulls = {name: pl.lit(None, schema[name]) for name in missing}
+    return rows.with_columns(**nulls).select(list(schema)).cast(schema)
 
 
 def _summarized(
@@ -160,6 +199,8 @@ def _summarized(
     for place, metric in enumerate(requested):
         columns = [*_described(metric, values.user), pl.lit(place).alias(order)]
         tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
+    if not tables:
+        return pl.DataFrame(schema=made_schema("summarize", values, _SUMMARY))
     summary = pl.concat(tables).sort(*by, order)
     summary = summary.with_columns(
         pl.Series("ci_low", outcome.low).fill_nan(None),

@@ -221,8 +221,8 @@ def personalization_at(k: int | None = None) -> pl.Expr:
     >>> round(run.rank.evaluate(rf.personalization_at(2)).item(0, "personalization@2"), 4)
     0.2929
     """
-    exposure = pl.col(f"exposure(shown;all;norm;{k or ''})")
-    lists = pl.col(f"lists({k or ''})").first()
+    exposure = _exposure(k, "shown", "all", "norm")
+    lists = _exposure(k, "shown", "all", "inverse").sum().round()  # each adds n times 1/n
     pairs = lists * (lists - 1)
     common = ((exposure**2).sum() - lists) / pairs
     return pl.when(pairs > 0).then((1 - common).clip(0, 1))
@@ -406,7 +406,7 @@ def awrf_at(
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
     >>> items = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["y"], ["z"]]})
     >>> round(run.rank.evaluate(rf.awrf_at(2), items=items).item(0, "awrf@2"), 4)
-    0.7855
+    0.7925
     """
     apart = _apart(_share(k, of, over, weight), _target(of, over, target), "js", 0.01)
     return 1 - log(2) * apart
