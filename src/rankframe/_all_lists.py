@@ -224,27 +224,27 @@ def swapped(
         placed["__rankframe_user_place"].to_numpy().astype(np.int64),
     )
     shape = (len(values), len(users))
-    own: list[Array] = []
+    own: list[Any] = []  # of each column, what the system has, then the baseline
     changes: list[Any] = []
     for name in exposed:
         weight = placed[name].to_numpy()
         signed = np.where(of_system, weight, -weight)
         changes.append(sparse.csr_array((signed, where), shape=shape))
-        own += [
-            np.bincount(where[0][side], weight[side], shape[0]) for side in (of_system, ~of_system)
-        ]
+        sides = of_system, ~of_system
+        own.extend(np.bincount(where[0][side], weight[side], shape[0]) for side in sides)
 
     def reduced(flags: Array) -> Array:
         """Give the metrics of both systems for each column of flags: who is swapped."""
         frames: list[pl.DataFrame] = []
-        number = flags.shape[1]
+        number = int(flags.shape[1])
+        part = (pl.int_range(number * shape[0], eager=True) // shape[0]).alias(_PART)
         for side, sign in ((0, -1), (1, 1)):
             columns = {
                 name: (own[2 * i + side][:, None] + sign * (changes[i] @ flags)).T.ravel()
                 for i, name in enumerate(exposed)
             }
             rows = pl.concat([values] * number).with_columns(
-                pl.Series(_PART, np.repeat(np.arange(number), shape[0])),
+                part,
                 pl.lit(pair[side], dtype=lists.schema[model]).alias(model),
                 *(pl.Series(n, v).clip(lower_bound=0) for n, v in columns.items()),
             )
@@ -266,15 +266,12 @@ def swapped(
         as_far += (apart >= difference - 1e-12 * np.maximum(difference, 1e-3)).sum(axis=0)
         advance(number)
     p = (as_far + 1) / (times + 1)
-    return [
-        Swaps(
-            name,
-            *(None if np.isnan(side[i]) else float(side[i]) for side in observed),
-            users=shape[1],
-            p=None if np.isnan(difference[i]) else float(p[i]),
-        )
-        for i, name in enumerate(names)
-    ]
+    made_of: list[Swaps] = []
+    for i, name in enumerate(names):
+        system, baseline = (None if np.isnan(x[i]) else float(x[i]) for x in observed)
+        tested = None if np.isnan(difference[i]) else float(p[i])
+        made_of.append(Swaps(name, system, baseline, shape[1], tested))
+    return made_of
 
 
 def _group_schema(of_lists: OfLists) -> dict[str, pl.DataType]:

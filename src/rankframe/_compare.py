@@ -208,8 +208,8 @@ def comparison_of(
             schema=schema,
         )
         tables.append(of_lists.exposures(kind).map_batches(reduce_lists, schema=schema))
-    order = pl.col("metric").replace_strict(of_lists.asked, list(range(len(of_lists.asked))))
-    both = pl.concat(tables).sort(*segments, order, maintain_order=True)
+    asked = pl.col("metric").replace_strict(of_lists.asked, list(range(len(of_lists.asked))))
+    both = pl.concat(tables).sort(*segments, asked, maintain_order=True)
     if test != "randomization":
         return both
     return both.map_batches(partial(_corrected_together, correction=correction), schema=schema)
@@ -233,7 +233,7 @@ def _compared_lists(
     groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
     pairs = _pairs_of_places(systems, baseline)
     times = resampling.times if test == "randomization" else 0
-    made: list[dict[str, object]] = []
+    made: list[dict[str, Any]] = []
     with progress(times * len(pairs) * len(groups)) as advance:
         for group in groups:
             of_segment = group.select(segments).row(0, named=True) if segments else {}

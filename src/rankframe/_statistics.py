@@ -6,7 +6,7 @@ Undefined values are NaN here, and null in the frames.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from statistics import NormalDist
@@ -107,7 +107,7 @@ def in_matrices(
 
 
 @contextmanager
-def progress(total: int) -> Iterator[Advance]:
+def progress(total: int) -> Generator[Advance]:
     """Show how far resampling is, if it takes long."""
     with tqdm(total=total, delay=PATIENCE, leave=False, disable=None) as bar:
         yield bar.update

@@ -163,7 +163,7 @@ def _of_all_lists(
     rows = rows.with_columns(**ends, note=pl.lit(note))
     missing = [name for name in schema if name not in rows.collect_schema()]
     nulls = {name: pl.lit(None, schema[name]) for name in missing}
-    return rows.with_columns(**nulls).select(list(schema)).cast(schema)
+    return rows.with_columns(**nulls).select(list(schema)).cast(pl.Schema(schema))
 
 
 def _summarized(
