@@ -60,7 +60,7 @@ def _calls() -> dict[str, tuple[str, dict[str, object]]]:
     """Name, for each label, the function and the arguments that make it."""
     found = {}
     for name, function in METRICS.items():
-        if function.__module__.rpartition(".")[2] in ("lists", "shares", "unbiased"):
+        if function.__module__.rpartition(".")[2] in ("exposure", "lists", "unbiased"):
             continue
         parameters = inspect.signature(function).parameters
         for values in itertools.product(*map(_choices, parameters.values())):

@@ -148,7 +148,7 @@ def test_the_demo_is_the_articles_example(capsys):
         ("run.parquet truth.parquet -m map {roles} --out x.xls", "--out must end in one of .csv,"),
         ("run.parquet truth.parquet -m map {roles} --users me", "argument --users: invalid choice"),
         ("run.parquet truth.parquet", "the following arguments are required: -m/--metric"),
-        ("run.parquet -m map", "the following arguments are required: TRUTH"),
+        ("run.parquet -m map", "judged table: no column"),
         ("broken.parquet truth.parquet -m map", "broken.parquet: parquet: "),
         ("broken.csv truth.parquet -m map", "broken.csv: could not parse"),
         ("empty.csv truth.parquet -m map", "empty.csv: empty CSV"),

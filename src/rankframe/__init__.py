@@ -34,8 +34,8 @@ from rankframe._vocabulary import register_column as register_column
 from rankframe.errors import RankingDataError as RankingDataError
 from rankframe.metrics.core import *  # noqa: F403
 from rankframe.metrics.diversity import *  # noqa: F403
+from rankframe.metrics.exposure import *  # noqa: F403
 from rankframe.metrics.lists import *  # noqa: F403
-from rankframe.metrics.shares import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.metrics.unbiased import *  # noqa: F403
 from rankframe.metrics.user_models import *  # noqa: F403

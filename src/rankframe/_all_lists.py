@@ -58,10 +58,24 @@ class OfLists(NamedTuple):
             kinds.setdefault(kind, []).append(one)
         return kinds
 
-    def exposures(self, kind: Kind) -> pl.LazyFrame:
-        """Give what each list by itself gives to each value."""
+    def exposures(self, kind: Kind, *, per_list: bool = True) -> pl.LazyFrame:
+        """Give what each list by itself, or all of a group, give to each value."""
         names = _names(self.kinds()[kind])
-        return exposures(self.sources, names, kind, by=self.by, users=self.users, per_list=True)
+        return exposures(self.sources, names, kind, by=self.by, users=self.users, per_list=per_list)
+
+    def numbers_of(self, parts: Sequence[pl.DataFrame], by: Sequence[str]) -> pl.LazyFrame:
+        """Reduce exposures that were added up in parts, as one row per group of ``by``."""
+        frames: list[pl.LazyFrame] = []
+        for (kind, some), part in zip(self.kinds().items(), parts, strict=True):
+            names = _names(some)
+            _check_parts(some)
+            sums = part.lazy().group_by(*by, VALUE).agg(pl.exclude(*self.by, VALUE).sum())
+            groups = part.lazy().select(by).unique() if by else None
+            rows = completed(
+                sums, self.sources, names, kind, by=by, users=self.users, groups=groups
+            )
+            frames.append(_reduced(rows, by, some))
+        return _side_by_side(frames, by)
 
     def resampled(self, kind: Kind, sums: pl.LazyFrame, part: str) -> pl.LazyFrame:
         """Reduce exposures that are made anew, one row per ``part`` and group."""
@@ -98,6 +112,18 @@ def is_of_all(metric: pl.Expr) -> bool:
     """Tell if a metric is one number of all lists."""
     kind = kind_of(metric)
     return kind is not None and kind.over == "all"
+
+
+def _check_parts(some: Sequence[RequestedMetric]) -> None:
+    """Check that parts can be added up: a target of users is no sum of exposures."""
+    for one in some:
+        for name in one.expr.meta.root_names():
+            if name.startswith("lists") or name.endswith((";truth)", ";candidates)")):
+                msg = (
+                    f"metric {one.name!r} reads {name!r}, which Spark's parts do not add up: take "
+                    "another target, or collect the run"
+                )
+                raise ValueError(msg)
 
 
 def _names(some: Sequence[RequestedMetric]) -> list[str]:

@@ -18,6 +18,7 @@ import polars as pl
 from rankframe import trec
 from rankframe._compare import Correction, Test, compare
 from rankframe._evaluate import evaluate, per_user
+from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import every_label, function_of
 from rankframe._options import Columns, Users
 from rankframe._reference import reference_page
@@ -99,7 +100,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     ask.set_defaults(run_command=_evaluate)
     ask.add_argument("run", metavar="RUN", type=_input, help="file of the run, or -")
-    ask.add_argument("truth", metavar="TRUTH", type=_input, help="file of the truth, or -")
+    ask.add_argument(
+        "truth",
+        metavar="TRUTH",
+        type=_input,
+        nargs="?",
+        help="file of the truth, or -; metrics of lists alone need none",
+    )
     _add_options(ask, by="a column that splits the run into lists, such as model; repeat for more")
     ask.add_argument("--per-user", action="store_true", help="one row per user, not the mean")
     ask.add_argument("--ties", choices=get_args(Ties), help="rank by score; how to order ties")
@@ -189,6 +196,8 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
     ask.add_argument(
         "--subtopic-qrels", action="store_true", help="TREC qrels with a subtopic as second field"
     )
+    for name, meaning in INPUT_MEANINGS.items():
+        ask.add_argument(f"--{name}", metavar="FILE", type=_input, help=f"file of {meaning}")
     ask.add_argument("--format", choices=_FORMATS, help="format of all files (default: by suffix)")
     ask.add_argument(
         "--out", type=Path, metavar="FILE", help="write .csv, .parquet or .json instead of printing"
@@ -197,7 +206,8 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
 
 def _evaluate(given: argparse.Namespace) -> None:
     columns, options = _read_options(given)
-    run, truth = _read_files(given, [given.run], columns)
+    (run,), truth, inputs = _read_files(given, [given.run], columns)
+    options.update(inputs)
     if given.ties is not None:
         run = with_rank(run, by=given.by, ties=given.ties, **columns)
         columns.pop("score", None)
@@ -222,7 +232,8 @@ def _compare(given: argparse.Namespace) -> None:
     if "model" in given.by:
         msg = "--by model: pass only segments; systems are named after their files"
         raise ValueError(msg)
-    *runs, truth = _read_files(given, given.runs, columns)
+    runs, truth, inputs = _read_files(given, given.runs, columns)
+    options.update(inputs)
     systems = dict(zip(names, runs, strict=True))
     result = compare(
         _of_systems(systems, _ids(given, columns), columns),
@@ -247,6 +258,7 @@ def _read_options(given: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
         msg = f"--out must end in one of {', '.join(_OUTPUTS)}, not {given.out.name!r}"
         raise ValueError(msg)
     inputs = [*getattr(given, "runs", [getattr(given, "run", None)]), given.truth]
+    inputs += [getattr(given, name) for name in INPUT_MEANINGS]
     if given.out and any(path and _resolved(path) == given.out.resolve() for path in inputs):
         msg = f"--out {given.out} is one of the inputs"
         raise ValueError(msg)
@@ -268,9 +280,12 @@ def _ids(given: argparse.Namespace, columns: Columns) -> list[str]:
 
 def _read_files(
     given: argparse.Namespace, runs: Sequence[Path], columns: Columns
-) -> list[pl.LazyFrame]:
-    """Scan the runs and, last, the truth; give their ids one type, and read numbers of CSV."""
-    _check_inputs([*runs, given.truth])
+) -> tuple[list[pl.LazyFrame], pl.LazyFrame | None, dict[str, pl.LazyFrame]]:
+    """Scan runs, truth and the tables beside them; give ids one type, and read numbers of CSV."""
+    beside = {name: getattr(given, name) for name in INPUT_MEANINGS}
+    beside = {name: path for name, path in beside.items() if path is not None}
+    judged = [] if given.truth is None else [given.truth]
+    _check_inputs([*runs, *judged, *beside.values()])
     ids = _ids(given, columns)
     qrels = functools.partial(trec.scan_qrels, subtopics=given.subtopic_qrels)
     files = [_scan(path, given.format, trec.scan_run, columns) for path in runs]
@@ -278,13 +293,21 @@ def _read_files(
         _with_numbers(file, _placing(file, given, columns), without=ids, booleans=False)
         for file in files
     ]
-    truth = _scan(given.truth, given.format, qrels, columns)
-    grades = [columns.get("relevance", "relevance")]
-    files.append(_with_numbers(truth, grades, without=ids, booleans=True))
+    grades, subtopic = columns.get("relevance", "relevance"), columns.get("subtopic", "subtopic")
+    for path in judged:
+        truth = _scan(path, given.format, qrels, columns)
+        (truth,) = _of_one_type(subtopic, truth)
+        files.append(_with_numbers(truth, [grades], without=ids, booleans=True))
+    form = None if given.format == "trec" else given.format
+    for name, path in beside.items():
+        file = _scan(path, form, trec.scan_run, columns)
+        numbers = _placing(file, given, columns) if name == "other" else []
+        files.append(_with_numbers(file, numbers, without=ids, booleans=False))
     for name in ids:
         files = list(_of_one_type(name, *files))
-    files[-1:] = _of_one_type(columns.get("subtopic", "subtopic"), files[-1])
-    return [file.frame for file in files]
+    frames = [file.frame for file in files]
+    known = frames[: len(runs)], frames[len(runs)] if judged else None
+    return *known, dict(zip(beside, frames[len(runs) + len(judged) :], strict=True))
 
 
 def _check_inputs(paths: Sequence[Path]) -> None:

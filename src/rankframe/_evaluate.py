@@ -379,7 +379,7 @@ def plan_values(
     requested = parse_metrics(metrics, per_user=per_user, defaults=settings.defaults)
     given = settings.given
     reading = reading_of((one.expr for one in requested), given=given)
-    known = [name for name, column in reading.columns.items() if not column.always_reserved]
+    known = {n.partition("(")[0] for n, c in reading.columns.items() if not c.always_reserved}
     prepared = prepare_tables(
         frame,
         truth,

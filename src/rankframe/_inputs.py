@@ -101,7 +101,7 @@ def raise_first_broken_input(inputs: Inputs, reads: Collection[str]) -> None:
 
 def raise_if_nothing_meets(inputs: Mapping[str, Input], run: Table, lists: pl.LazyFrame) -> None:
     """Raise if no item of the lists is in the catalogue, or no user in the history."""
-    for name, column in _meetings(inputs, run):
+    for name, column in [] if run.totals is not None else _meetings(inputs, run):
         known = inputs[name].frame.select(column)
         if lists.join(known, on=column, how="semi").head(1).collect().is_empty():
             role = "item" if column == run.item else "user"
@@ -133,7 +133,7 @@ def inputs_flags(
     """Flag rules on the data that the tables may break."""
     flags = [rule.flag for table in beside.given().values() for rule in _rules(table, reads)]
     flags += [table_flag(table) for table in (beside.other,) if table is not None]
-    for name, column in _meetings(inputs, run):
+    for name, column in [] if run.totals is not None else _meetings(inputs, run):
         met = lists.join(inputs[name].frame.select(column), on=column, how="semi")
         flags.append(met.select(suspect=pl.len() == 0))
     return flags

@@ -140,17 +140,55 @@ def sums_of(
     return added.guarded()
 
 
-def means_of(parts: pl.DataFrame, plan: Plan, *, total: bool = False) -> pl.DataFrame:
+def exposures_of(
+    frame: pl.LazyFrame,
+    truth: pl.LazyFrame | None,
+    totals: Totals | None,
+    *,
+    metrics: Sequence[Metric],
+    by: str | Sequence[str],
+    settings: Settings,
+    place: int,
+) -> pl.LazyFrame:
+    """Add up what the lists of some users give to values, for metrics of all lists."""
+    plan = plan_means(frame, metrics, truth, by, settings, totals=totals)
+    assert plan.of_lists is not None
+    return plan.of_lists.exposures(list(plan.of_lists.kinds())[place], per_list=False)
+
+
+def means_of(
+    parts: pl.DataFrame,
+    plan: Plan,
+    exposures: Sequence[pl.DataFrame] = (),
+    *,
+    total: bool = False,
+) -> pl.DataFrame:
     """Give the means over all users, from the sums of each part; ``plan`` has what is asked."""
     means = [one.over_users(pl.col(one.name)).alias(one.name) for one in plan.requested]
     types = over_users(plan, means, plan.by).collect_schema()
     columns = [_added(one, place, types[one.name]) for place, one in enumerate(plan.requested)]
     columns = [pl.col("users").sum(), *columns]
-    result = _over(parts, columns, plan.by)
+    result = _with_numbers(_over(parts, columns, plan.by), plan, exposures, plan.by)
     if total:
-        result = pl.concat([result, _over(parts, columns, total_by(plan.by))], how="diagonal")
+        by = total_by(plan.by)
+        whole = _with_numbers(_over(parts, columns, by), plan, exposures, by)
+        result = pl.concat([result, whole], how="diagonal")
     raise_infinite_mean(result.lazy(), plan.by)
     return result.sort(plan.by, nulls_last=True) if plan.by else result
+
+
+def _with_numbers(
+    result: pl.DataFrame, plan: Plan, exposures: Sequence[pl.DataFrame], by: Sequence[str]
+) -> pl.DataFrame:
+    """Add the numbers of all lists, from the exposures of each part."""
+    if plan.of_lists is None:
+        return result
+    numbers = plan.of_lists.numbers_of(exposures, by).collect()
+    if by:
+        result = result.join(numbers, on=by, how="left")
+    else:
+        result = pl.concat([result, numbers], how="horizontal")
+    return result.select(*by, "users", *plan.asked)
 
 
 def is_proved(parts: pl.DataFrame) -> bool:
@@ -161,10 +199,14 @@ def is_proved(parts: pl.DataFrame) -> bool:
 def needs_of(plan: Plan, settings: Settings) -> Needs:
     """Name what must go into a shuffle: without the rest nothing comes out differently."""
     prepared, tables = plan.prepared, plan.prepared.tables
-    reading = reading_of(one.expr for one in plan.requested)
+    expressions = [one.expr for one in plan.requested]
+    expressions += [] if plan.of_lists is None else [one.expr for one in plan.of_lists.requested]
+    reading = reading_of(expressions, given=settings.given)
     other_judgments = settings.bounds or settings.scenarios
     needs = Needs(set(reading.names), top_grade=other_judgments or reading.top_grade)
     if other_judgments or prepared.tied or tables[0].rank is None or not prepared.has_truth:
+        return needs
+    if settings.given or plan.of_lists is not None:
         return needs
     if tables[-1].by:  # a group may have no other rows, and yet it is there
         return needs

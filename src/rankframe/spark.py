@@ -38,6 +38,7 @@ from rankframe._checks import Table, Totals, raise_if_apart, raise_if_empty, rol
 from rankframe._compare import Correction, Test, comparison_of
 from rankframe._evaluate import Plan, UserValues, in_groups, plan_means, plan_values
 from rankframe._frames import kind, to_lazy
+from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import Metric, parse_metrics
 from rankframe._options import (
     ROLES,
@@ -51,6 +52,7 @@ from rankframe._options import (
 from rankframe._partitions import (
     Needs,
     Registered,
+    exposures_of,
     gathered,
     is_proved,
     judged_of,
@@ -220,7 +222,7 @@ def per_user(
     |   2|0.0|  0.0|
     +----+---+-----+
     """
-    settings = replace(read_options(options), bounds=bounds, scenarios=scenarios)
+    settings = replace(_read_options(options), bounds=bounds, scenarios=scenarios)
     plans = functools.partial(plan_values, per_user=True)
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
     _check_across_users(sides)
@@ -302,16 +304,17 @@ def evaluate(
     |    2|0.25|     0.5|
     +-----+----+--------+
     """
-    settings = replace(read_options(options), bounds=bounds, scenarios=scenarios)
+    settings = replace(_read_options(options), bounds=bounds, scenarios=scenarios)
     plans = functools.partial(plan_means, total=total)
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
     compute = functools.partial(sums_of, metrics=metrics, by=by, settings=settings)
     needs = needs_of(plan, settings)
     with plain_errors(), _read_once(sides, partitions, needs) as (joined, number):
         parts = _collected(_computed(sides, compute, number, needs, joined))
+        exposures = _exposures(sides, joined, number, plan, metrics, by, settings)
     if not is_proved(parts):
         _check_across_users(sides)
-    return _to_spark(frame.sparkSession, means_of(parts, plan, total=total))
+    return _to_spark(frame.sparkSession, means_of(parts, plan, exposures, total=total))
 
 
 def summarize(
@@ -385,7 +388,7 @@ def summarize(
         truth,
         metrics,
         by,
-        read_options(options),
+        _read_options(options),
         partitions,
         describe=describe,
         per_user=False,
@@ -473,7 +476,7 @@ def compare(
         truth,
         metrics,
         by,
-        read_options(options),
+        _read_options(options),
         partitions,
         describe=describe,
         per_user=True,
@@ -559,6 +562,46 @@ class _Side(NamedTuple):
         return pl.Schema({name: schema[name] for name in names})
 
 
+def _read_options(options: Options) -> Settings:
+    """Read the options; the tables beside run and truth are collected, and go to every worker."""
+    settings = read_options(options)
+    local: dict[str, Any] = {}
+    for name in INPUT_MEANINGS:
+        table = getattr(settings, name)
+        if isinstance(table, DataFrame):
+            local[name] = _collected(table)
+        elif table is not None:
+            local[name] = to_lazy(table, f"{name}= table", also="Spark DataFrame, a ").collect()
+    return replace(settings, **local)
+
+
+def _exposures(
+    sides: Sequence[_Side],
+    joined: Sequence[_Side],
+    partitions: int | None,
+    plan: Plan,
+    metrics: Sequence[Metric],
+    by: str | Sequence[str],
+    settings: Settings,
+) -> list[pl.DataFrame]:
+    """Add up, for each kind of shares, what the lists of all partitions give to its values."""
+    kinds = [] if plan.of_lists is None else plan.of_lists.kinds()
+    return [
+        _collected(
+            _computed(
+                sides,
+                functools.partial(
+                    exposures_of, metrics=metrics, by=by, settings=settings, place=place
+                ),
+                partitions,
+                needs_of(plan, settings),
+                joined,
+            )
+        )
+        for place, _ in enumerate(kinds)
+    ]
+
+
 def _planned(
     frame: DataFrame,
     truth: Truth | None,
@@ -571,7 +614,7 @@ def _planned(
     requested = parse_metrics(metrics, per_user=False, defaults=settings.defaults)
     given = dict(settings.columns)
     wanted = {str(given.get(role, role)) for role in ROLES} | {*group_names(by), "tied"}
-    wanted |= reading_of(metric.expr for metric in requested).names
+    wanted |= reading_of((one.expr for one in requested), given=settings.given).names
     frames = _frames(frame, truth, wanted)
     empty = [_empty(spark_frame, wanted) for spark_frame in frames]
     run, judgments = _pair(empty)
@@ -593,6 +636,12 @@ def _described(
     """Collect the values of all users, and describe them."""
     plans = functools.partial(plan_values, per_user=per_user)
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
+    if plan.of_lists is not None:
+        msg = (
+            f"{plan.of_lists.requested[0].name} is one number of all lists: its interval needs the "
+            "lists in one place; take rankframe.spark.evaluate, or collect the run"
+        )
+        raise ValueError(msg)
     describe(in_groups(plan))  # invalid calls fail before any Spark job starts
     _check_across_users(sides)
     compute = functools.partial(

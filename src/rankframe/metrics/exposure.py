@@ -49,7 +49,8 @@ def coverage_at(k: int | None = None, *, of: ColumnName = "item", count: bool = 
     Returns
     -------
     Expr
-        Float64 in [0, 1], or a number, named ``coverage@k``: one of all lists.
+        Float64 in [0, 1], or a number, named ``coverage@k``: one of all lists. Null where the
+        catalogue has no value.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def coverage_at(k: int | None = None, *, of: ColumnName = "item", count: bool = 
     0.5
     """
     shown = (_exposure(k, of, "all", "none") > 0).sum().cast(pl.Float64)
-    return shown if count else shown / pl.len()
+    return shown if count else pl.when(pl.len() > 0).then(shown / pl.len())
 
 
 @labelled("gini", higher_is_better=False)
@@ -273,7 +274,7 @@ def disparity_at(
     -------
     Expr
         Float64 ≥ 0, named ``disparity(of=…)@k``: one of all lists, or with ``over="user"`` of each
-        user. Null without exposure or without a target.
+        user. Null where there is no exposure or no target.
 
     Raises
     ------
@@ -388,8 +389,8 @@ def awrf_at(
     Returns
     -------
     Expr
-        Float64 in [1 − ln 2, 1], named ``awrf(of=…)@k``; 1 = fair. Null without exposure or a
-        target.
+        Float64 in [1 − ln 2, 1], named ``awrf(of=…)@k``; 1 = fair. Null where there is no
+        exposure or no target.
 
     Raises
     ------
