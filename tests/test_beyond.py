@@ -5,8 +5,10 @@ import math
 from collections import Counter, defaultdict
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 import rankframe as rf
 
@@ -451,3 +453,509 @@ def test_numbers_of_all_lists_follow_their_definitions(world, k):
     for label, asked in zip(OF_ALL, labels, strict=True):
         expected = oracle(world, label, k)
         assert close(got[asked], expected), (asked, got[asked], expected)
+
+
+# ------------------------------------------------------------------ invariants
+
+WORLD = World(
+    {0: [*"abcg"], 1: [*"hgfa"], 2: [*"ba"], 3: [*"cfdbe"]},
+    {0: {"b", "c"}, 1: {"a", "h", "f"}, 2: {"a"}, 3: set(), 9: {"a", "b", "g"}},
+    {0: {"b"}, 1: {"a", "g"}, 2: {"d"}, 3: {"c", "f"}},
+)
+LABELS = [f"{label.replace(',', ', ')}@3" for label in (*OF_USERS, *OF_ALL)]
+USERS_LABELS = [f"{label.replace(',', ', ')}@3" for label in OF_USERS]
+
+
+def evaluated(run, *labels, **options):
+    return rf.evaluate(run, *labels, **options).lazy().collect()
+
+
+@pytest.mark.parametrize("engine", ["streaming", "in-memory"])
+def test_any_kind_of_frame_in_any_order(engine):
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    expected = evaluated(run, *LABELS, **tables)
+    shuffled = {
+        name: table.sample(fraction=1, shuffle=True, seed=3) for name, table in tables.items()
+    }
+    lazy = {name: table.lazy() for name, table in shuffled.items()}
+    plan = rf.evaluate(run.sample(fraction=1, shuffle=True, seed=5).lazy(), *LABELS, **lazy)
+    assert_frame_equal(plan.collect(engine=engine), expected, abs_tol=1e-12)
+
+
+def test_pandas_frames():
+    pytest.importorskip("pandas")
+    tables = WORLD.tables()
+    tables["items"] = tables["items"].drop("vector")
+    labels = [label for label in LABELS if "vector" not in label]
+    run = tables.pop("run")
+    expected = evaluated(run, *labels, **tables)
+    frames = {name: table.to_pandas() for name, table in tables.items()}
+    got = pl.from_pandas(rf.evaluate(run.to_pandas(), *labels, **frames))
+    assert_frame_equal(got, expected, abs_tol=1e-12)
+
+
+@pytest.mark.parametrize("of_tables", [(), ("history",), ("history", "items"), ("truth", "items")])
+def test_each_group_is_as_if_alone(of_tables):
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    halves = {"x": run.filter(pl.col("user") != 1), "y": run.filter(pl.col("rank") < 3)}
+    grouped = pl.concat([half.with_columns(model=pl.lit(name)) for name, half in halves.items()])
+    parts = {
+        name: {
+            "x": tables[name].sample(fraction=0.9, seed=1),
+            "y": tables[name].sample(fraction=0.8, seed=2),
+        }
+        for name in of_tables
+    }
+    whole = {
+        name: pl.concat([part.with_columns(model=pl.lit(m)) for m, part in some.items()])
+        for name, some in parts.items()
+    }
+    got = evaluated(grouped, *LABELS, by="model", users="run", **{**tables, **whole})
+    for model, half in halves.items():
+        own = {name: some[model] for name, some in parts.items()}
+        alone = evaluated(half, *LABELS, users="run", **{**tables, **own})
+        one = got.filter(model=model).drop("model")
+        assert_frame_equal(one, alone, abs_tol=1e-12)
+
+
+def test_metrics_of_accuracy_stay_as_they_are():
+    tables = WORLD.tables()
+    run, truth = tables.pop("run"), tables["truth"]
+    labels = ["ndcg@3", "map", "judged@2", "num_hits"]
+    plain = rf.per_user(run, *labels, truth=truth)
+    beside = rf.per_user(run, *labels, "novelty@3", "calibration(of=genre)@3", **tables)
+    assert_frame_equal(beside.select(plain.columns), plain)
+
+
+@pytest.mark.parametrize("users", ["truth", "judged", "both", "run", "all"])
+def test_whose_lists_count(users):
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    tables["truth"] = tables["truth"].filter(pl.col("user") != 2)
+    got = evaluated(run, *LABELS, users=users, **tables)
+    counted = run if users in ("run", "all") else run.filter(pl.col("user") != 2)
+    expected = evaluated(counted, *LABELS, users="run", **tables)
+    assert_frame_equal(got.drop("users"), expected.drop("users"), abs_tol=1e-12)
+
+
+def test_the_total_is_made_anew():
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    split = run.with_columns(half=pl.col("user") % 2)
+    tables["truth"] = tables["truth"].with_columns(half=pl.col("user") % 2)
+    labels = [label for label in LABELS if "target=" not in label]
+    got = evaluated(split, *labels, by="half", total=True, users="run", **tables)
+    whole = evaluated(run, *labels, users="run", **tables)
+    assert_frame_equal(got.filter(pl.col("half").is_null()).drop("half"), whole, abs_tol=1e-12)
+
+
+LINEAR = [
+    *(
+        "popularity",
+        "novelty",
+        "novelty(new=zero)",
+        "popularity_quantile",
+        "tail",
+        "tail(count=true)",
+    ),
+    *("unseen", "new", "popularity_lift", "popularity(divide_by=k)", "filled"),
+]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_the_expectation_under_ties_is_the_mean_over_all_orders(k):
+    tables = WORLD.tables()
+    tables.pop("run")
+    tables.pop("truth")
+    scores = {"a": 3.0, "h": 2.0, "c": 2.0, "f": 2.0, "d": 1.0}
+    run = pl.DataFrame({"user": 1, "item": [*scores], "score": [*scores.values()]})
+    labels = [f"{label}@{k}" for label in LINEAR]
+    got = rf.per_user(run.rank.with_rank(ties="expected"), *labels, **tables).row(0)[1:]
+    orders = []
+    for order in itertools.permutations("hcf"):
+        ranked = pl.DataFrame({"user": 1, "item": ["a", *order, "d"], "rank": range(1, 6)})
+        orders.append(rf.per_user(ranked, *labels, **tables).row(0)[1:])
+    for label, value, values in zip(labels, got, zip(*orders, strict=True), strict=True):
+        assert close(value, mean(values)), label
+
+
+def test_other_metrics_refuse_ties():
+    tables = WORLD.tables()
+    run = tables.pop("run").with_columns(tied=1)
+    assert rf.evaluate(run, "coverage", "gini", **tables)["coverage"].item() == 1.0
+    for label in ("ild(of=genre)", "serendipity", "epc", "novelty(new=skip)", "coverage@2"):
+        with pytest.raises(ValueError, match="no exact expectation under ties"):
+            rf.evaluate(run, label, **tables)
+
+
+# ------------------------------------------------------------------ pitfalls
+
+RUN = pl.DataFrame({"user": [1, 1, 2, 2, 3, 3], "item": [*"abacbd"], "rank": [1, 2] * 3})
+
+
+def test_an_item_outside_the_catalogue_does_not_break_personalization():
+    run = pl.DataFrame({"user": [1, 1, 2, 2, 3, 3], "item": [*"abacde"], "rank": [1, 2] * 3})
+    catalogue = pl.DataFrame({"item": [*"bcde"]})  # lacks a, which two lists share
+    got = rf.evaluate(run, "personalization@2", "coverage@2", items=catalogue)
+    assert got["personalization@2"].item() == pytest.approx(1 - 0.5 / 3)
+    assert got["coverage@2"].item() == 1.0
+
+
+def test_who_has_no_profile_is_not_calibrated():
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    got = rf.per_user(run, "calibration(of=genre)@3", "popularity_lift@3", **tables)
+    assert got.filter(user=3).row(0) == (3, None, None)
+    filled = rf.per_user(run, "calibration(of=genre)@3", undefined=1.0, **tables)
+    assert filled.filter(user=3)["calibration(of=genre)@3"].item() == 1.0
+
+
+def test_a_repeated_row_of_the_history_is_no_second_user():
+    twice = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "a", "b"]})
+    message = "history=, column 'item': a user has an item twice.*keep one row per user and item"
+    for frame in (RUN, RUN.lazy()):
+        with pytest.raises(rf.RankingDataError, match=message):
+            rf.evaluate(frame, "novelty@2", history=twice).lazy().collect()
+    got = rf.evaluate(RUN, "popularity@2", "novelty(out_of=rows)@2", history=twice)
+    assert got["popularity@2"].item() == pytest.approx((1.5 + 1.0 + 0.5) / 3)
+
+
+def test_a_long_catalogue_is_the_same():
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    nested = tables["items"].select("item", category="genre")
+    long = nested.explode("category", empty_as_null=True)
+    labels = [label.replace("of=genre", "of=category") for label in LABELS if "vector" not in label]
+    labels = [label for label in labels if "ild" not in label]  # an empty list is unknown there
+    rest = {name: table for name, table in tables.items() if name != "items"}
+    got = evaluated(run, *labels, items=long, **rest)
+    assert_frame_equal(got, evaluated(run, *labels, items=nested, **rest), abs_tol=1e-12)
+
+
+def test_a_column_of_the_callers_own_keeps_its_name():
+    run = RUN.with_columns(popularity=pl.Series([5, 4, 3, 2, 1, 0]), lists=1, share=0.5)
+    mine = pl.col("popularity").filter("listed").max().alias("mine")
+    assert rf.per_user(run, mine)["mine"].to_list() == [5, 3, 1]
+    history = pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})
+    assert rf.evaluate(run, "unseen@2", history=history)["unseen@2"].item() == pytest.approx(2 / 3)
+    message = "run, column 'popularity': this name is reserved"
+    with pytest.raises(rf.RankingDataError, match=message):
+        rf.evaluate(run, "popularity@2", history=history)
+
+
+def test_columns_of_the_catalogue_ride_along_where_they_are_named():
+    items = pl.DataFrame({"item": [*"abcd"], "price": [1.0, 2.0, 3.0, 4.0]})
+    price = pl.col("price").filter(pl.col("listed") & (pl.col("rank") <= 2)).mean().alias("price@2")
+    got = rf.per_user(RUN, price, items=items)
+    assert got["price@2"].to_list() == [1.5, 2.0, 3.0]
+    assert "price" in rf.listed(RUN, price, items=items).columns
+    assert "price" not in rf.listed(RUN, items=items).columns
+
+
+# ------------------------------------------------------------------ errors
+
+HISTORY = pl.DataFrame({"user": [1, 2], "item": ["a", "b"]})
+CATALOGUE = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["y"], ["x"], ["z"]], "price": 1.0})
+
+
+@pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])
+@pytest.mark.parametrize(
+    ("label", "tables", "message"),
+    [
+        (
+            "novelty@2",
+            {},
+            "'novelty@2' reads '(popularity|history_users)': pass history=, the",
+        ),
+        ("ild@2", {}, "metric 'ild@2' reads '(pairs|distance)_above.*pass items=, the catalogue"),
+        ("unexpectedness@2", {}, "reads 'other_rank': pass other=, another run"),
+        ("coverage@2", {}, "reads shares of item: pass items=.*or history=.*of=shown"),
+        (
+            "calibration@2",
+            {"items": CATALOGUE},
+            "reads shares of a column of items=: pass history=",
+        ),
+        ("epc@2", {"history": HISTORY}, "a run needs its truth: pass truth="),
+        (
+            "coverage(of=gener)@2",
+            {"items": CATALOGUE},
+            "of=gener: items= has no such column; it",
+        ),
+        ("ild(of=price)@2", {"items": CATALOGUE}, "of=price: Float64 has no distance"),
+        ("gini(of=price)@2", {"items": CATALOGUE}, "of=price: Float64 has no shares"),
+        ("ild@2", {"items": CATALOGUE.drop("genre")}, "of= is left out, but items= has 0 columns"),
+        (
+            "coverage@2",
+            {"items": pl.concat([CATALOGUE, CATALOGUE])},
+            "items=, column 'item': duplicate",
+        ),
+        ("coverage@2", {"items": CATALOGUE.clear()}, "items=: it is empty"),
+        (
+            "coverage@2",
+            {"items": pl.DataFrame({"item": ["a", None]})},
+            "items=, column 'item': null item: drop the row.*item=null",
+        ),
+        (
+            "coverage@2",
+            {"items": pl.DataFrame({"item": [1, 2]})},
+            "is String in the run and Int64",
+        ),
+        ("coverage@2", {"items": pl.DataFrame({"item": ["z"]})}, "no item of the run is in items="),
+        (
+            "unseen@2",
+            {"history": HISTORY.with_columns(user=9)},
+            "no user of the run is in h",
+        ),
+        (
+            "unseen@2",
+            {"history": HISTORY.drop("user")},
+            "history=: no column 'user' for user",
+        ),
+        ("unseen@2", {"history": HISTORY.with_columns(user=None)}, "history="),
+    ],
+)
+def test_what_is_wrong_is_said(kind, label, tables, message):
+    def made(table):
+        return (
+            {"eager": table, "lazy": table.lazy()}[kind] if kind != "pandas" else table.to_pandas()
+        )
+
+    if kind == "pandas":
+        pytest.importorskip("pandas")
+        if "null" in message:
+            return  # pandas turns the column into objects
+    beside = {name: made(table) for name, table in tables.items()}
+    with pytest.raises((rf.RankingDataError, ValueError), match=message):
+        result = rf.evaluate(made(RUN), label, **beside)
+        if kind == "lazy":
+            result.collect()
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ([[1.0, 2.0], [1.0], [1.0, 1.0]], "its length is not 2"),
+        ([[1.0, math.nan], [1.0, 2.0], [1.0, 1.0]], "a number that is null or not finite"),
+        ([[1.0, None], [1.0, 2.0], [1.0, 1.0]], "a number that is null or not finite"),
+        ([[], [], []], "its length is 0"),
+    ],
+)
+def test_vectors_that_cannot_be_compared(vectors, message):
+    items = pl.DataFrame(
+        {"item": [*"abc"], "v": vectors}, schema_overrides={"v": pl.List(pl.Float64)}
+    )
+    text = f"items=, column 'v': a vector cannot be compared: .*{message}.*Offending row: item="
+    for frame in (RUN, RUN.lazy()):
+        with pytest.raises(rf.RankingDataError, match=text):
+            rf.evaluate(frame, "ild(of=v)@2", items=items).lazy().collect()
+
+
+def test_numbers_of_all_lists_are_nobodys():
+    with pytest.raises(ValueError, match="coverage@2 is one number for all users: use evaluate"):
+        rf.per_user(RUN, "novelty@2", "coverage@2", items=CATALOGUE, history=HISTORY)
+    with pytest.raises(ValueError, match="'coverage@2' has no bounds and no scenarios"):
+        truth = pl.DataFrame({"user": [1], "item": ["a"]})
+        rf.evaluate(RUN, "coverage@2", items=CATALOGUE, truth=truth, scenarios=True)
+    mixed = (pl.col("exposure(item;all;none;2)").sum() + pl.col("rank").sum()).alias("mixed")
+    with pytest.raises(ValueError, match="reads columns of shares beside 'rank'"):
+        rf.evaluate(RUN, mixed, items=CATALOGUE)
+    two = (pl.col("share(item;all;none;2)") + pl.col("share(genre;all;none;2)")).sum().alias("two")
+    with pytest.raises(ValueError, match="reads shares of genre over all and item over all"):
+        rf.evaluate(RUN, two, items=CATALOGUE)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: rf.coverage_at(0),
+        lambda: rf.tail_at(3, head=1.0),
+        lambda: rf.calibration_at(3, alpha=0),
+        lambda: rf.gini_at(3, weight=1.5),
+        lambda: rf.gini_at(3, of="a;b"),
+        lambda: rf.ee_loss_at(p=1.0),
+        lambda: rf.entropy_at(base=1),
+        lambda: rf.awrf_at(target="x"),
+        lambda: rf.corrected_at(catalogue=1, sampled=1),
+        lambda: rf.metric("coverage(count=yes)@3"),
+    ],
+)
+def test_parameters_out_of_range(make):
+    with pytest.raises(ValueError, match="must be|catalogue > 1"):
+        make()
+
+
+# ------------------------------------------------------------------ statistics
+
+
+def test_the_interval_is_a_jackknife_of_users():
+    tables = WORLD.tables()
+    run, items = tables["run"], tables["items"]
+    got = rf.summarize(run, "coverage@2", "gini@2", items=items)
+    users = run["user"].unique().to_list()
+    for label in ("coverage@2", "gini@2"):
+        row = got.filter(metric=label).row(0, named=True)
+        assert row["mean"] == rf.evaluate(run, label, items=items)[label].item()
+        without = [
+            rf.evaluate(run.filter(pl.col("user") != user), label, items=items)[label].item()
+            for user in users
+        ]
+        middle = mean(without)
+        error = math.sqrt((len(users) - 1) / len(users) * sum((x - middle) ** 2 for x in without))
+        assert row["ci_high"] - row["mean"] == pytest.approx(3.182446305 * error)
+        assert row["std"] is row["median"] is None
+    drawn = rf.summarize(run, "coverage@2", items=items, method="bootstrap")
+    assert drawn["ci_low"].item() is None
+    assert "can only lose items" in drawn["note"].item()
+
+
+def test_swaps_of_lists_are_a_randomization_test():
+    one = pl.DataFrame({"user": [1, 2, 3, 4], "item": [*"aaab"], "rank": 1})
+    two = pl.DataFrame({"user": [1, 2, 3, 4], "item": [*"cdef"], "rank": 1})
+    runs = pl.concat([one.with_columns(model=pl.lit("one")), two.with_columns(model=pl.lit("two"))])
+    items = pl.DataFrame({"item": [*"abcdef"]})
+    apart = []
+    for swaps in itertools.product([False, True], repeat=4):
+        sets = [set(), set()]
+        for swapped, first, second in zip(swaps, one["item"], two["item"], strict=True):
+            sets[swapped].add(first)
+            sets[not swapped].add(second)
+        apart.append(abs(len(sets[0]) - len(sets[1])) / 6)
+    exact = mean(float(x >= 2 / 6 - 1e-12) for x in apart)
+    options = {"items": items, "baseline": "one", "test": "randomization", "resamples": 20_000}
+    got = rf.compare(runs, "coverage@1", "novelty@1", history=HISTORY, **options)
+    row = got.row(0, named=True)
+    assert (row["metric"], row["difference"]) == ("coverage@1", pytest.approx(2 / 6))
+    assert row["p_value"] == pytest.approx(exact, abs=0.02)
+    assert row["p_adjusted"] >= row["p_value"]
+    assert_frame_equal(got, rf.compare(runs, "coverage@1", "novelty@1", history=HISTORY, **options))
+    plain = rf.compare(runs, "coverage@1", items=items).row(0, named=True)
+    assert plain["p_value"] is None
+    assert "randomization" in plain["note"]
+
+
+# ------------------------------------------------------------------ rows, fusion, overlap
+
+
+def test_shares_for_people():
+    got = rf.shares(RUN, of="genre", k=1, items=CATALOGUE)
+    assert got.columns == ["genre", "exposure", "share", "target"]
+    assert got.rows() == [
+        ("x", 2.0, pytest.approx(2 / 3), 0.5),
+        ("y", 1.0, pytest.approx(1 / 3), 0.25),
+        ("z", 0.0, 0.0, 0.25),
+    ]
+    each = rf.shares(RUN, over="user", of="genre", items=CATALOGUE, target=None)
+    assert each.columns == ["user", "genre", "exposure", "share"]
+    with pytest.raises(rf.RankingDataError, match="shares reads shares of item: pass items="):
+        rf.shares(RUN, of="item")
+
+
+def test_overlap_of_lists():
+    other = pl.DataFrame({"user": [1, 1, 4], "item": [*"bxa"], "rank": [1, 2, 1]})
+    got = rf.overlap(RUN, other, k=2)
+    assert got.rows() == [(1, 0.5, 1 / 3), (2, 0, 0), (3, 0, 0), (4, 0, 0)]
+
+
+RUNS = pl.DataFrame(
+    {
+        "model": [*"pppqqqr"],
+        "user": 1,
+        "item": [*"abcbadc"],
+        "rank": [1, 2, 3, 1, 2, 3, 1],
+        "score": [0.9, 0.5, 0.1, 8.0, 4.0, 2.0, 1.0],
+    }
+)
+#: what each list gives to an item, in places
+PLACES = {"a": [1, 2], "b": [2, 1], "c": [3, 1], "d": [3]}
+SCORES = {"a": [0.9, 4.0], "b": [0.5, 8.0], "c": [0.1, 1.0], "d": [2.0]}
+
+
+@pytest.mark.parametrize(
+    ("method", "score"),
+    [
+        ("rrf", lambda ranks, _: sum(1 / (60 + r) for r in ranks)),
+        ("isr", lambda ranks, _: len(ranks) * sum(1 / r**2 for r in ranks)),
+        ("rbc", lambda ranks, _: sum(0.2 * 0.8 ** (r - 1) for r in ranks)),
+        ("comb_sum", lambda _, scores: sum(scores)),
+        ("comb_mnz", lambda _, scores: len(scores) * sum(scores)),
+        ("comb_max", lambda _, scores: max(scores)),
+        ("comb_min", lambda _, scores: min(scores)),
+        ("comb_med", lambda _, scores: (min(scores) + max(scores)) / 2),
+        ("comb_anz", lambda _, scores: sum(scores) / len(scores)),
+    ],
+)
+def test_fusions_follow_their_formulas(method, score):
+    got = {item: value for _, item, value, _ in rf.fuse(RUNS, method).rows()}
+    assert got == {item: pytest.approx(score(PLACES[item], SCORES[item])) for item in PLACES}
+
+
+def test_borda_counts():
+    # a list of three of the four items gives 4, 3, 2, and 1 to the other; one of one 4, 2, 2, 2
+    got = {item: value for _, item, value, _ in rf.fuse(RUNS, "borda").rows()}
+    assert got == {"a": 4 + 3 + 2, "b": 3 + 4 + 2, "c": 2 + 1 + 4, "d": 1 + 2 + 2}
+
+
+@pytest.mark.parametrize(
+    ("norm", "of_a"),
+    [
+        ("min_max", 1.0 + 2 / 6),
+        ("sum", 0.8 / 1.2 + 2 / 8),
+        ("rank", 1.0 + 2 / 3),
+        ("zmuv", 0.4 / math.sqrt(0.32 / 3) + (4 - 14 / 3) / math.sqrt(56 / 9)),
+    ],
+)
+def test_norms_of_scores(norm, of_a):
+    got = {item: value for _, item, value, _ in rf.fuse(RUNS, "comb_sum", norm=norm).rows()}
+    assert got["a"] == pytest.approx(of_a)
+
+
+def test_a_fusion_is_a_run():
+    fused = rf.fuse(RUNS.lazy(), "rrf", weights={"p": 1, "q": 2, "r": 0})
+    truth = pl.DataFrame({"user": [1], "item": ["b"]})
+    assert rf.evaluate(fused.drop("score"), "rr", truth=truth).collect()["rr"].item() == 1.0
+    assert fused.collect()["rank"].to_list() == [1, 2, 3, 4]
+    with pytest.raises(ValueError, match="weights lacks the system 'r'"):
+        rf.fuse(RUNS, "rrf", weights={"p": 1, "q": 2})
+    with pytest.raises(rf.RankingDataError, match="no column 'score' for score: comb_sum adds up"):
+        rf.fuse(RUNS.drop("score"), "comb_sum")
+    with pytest.raises(ValueError, match="smoothing must be a number ≥ 0"):
+        rf.fuse(RUNS, smoothing=-1)
+
+
+# ------------------------------------------------------------------ on relevant rows
+
+
+def test_propensities_weigh_the_relevant():
+    run = pl.DataFrame({"user": 1, "item": [*"abc"], "rank": [1, 2, 4]})
+    truth = pl.DataFrame({"user": 1, "item": [*"acx"], "p": [0.5, 0.25, 0.1]})
+    labels = [
+        "snips_recall(propensity=p)@3",
+        "snips_dcg(propensity=p)",
+        "snips_recall(propensity=p)",
+    ]
+    got = rf.per_user(run, *labels, truth=truth).row(0)[1:]
+    whole = 2 + 4 + 10
+    assert got == pytest.approx((2 / whole, (2 + 4 / math.log2(5)) / whole, 6 / whole))
+    history = pl.DataFrame({"user": [1, 2, 3], "item": [*"aac"]})
+    popular = rf.per_user(run, "snips_recall(power=2)@1", truth=truth, history=history).row(0)[1]
+    assert popular == pytest.approx((1 / 4) / (1 / 4 + 1 + 1))
+
+
+def test_corrected_metrics_are_nearly_unbiased():
+    n, m = 60, 20
+    exact, corrected, sampled = [], [], []
+    for rank in range(1, n + 1):
+        run = pl.DataFrame({"user": 1, "item": range(m + 1), "rank": range(1, m + 2)})
+        label = f"corrected(catalogue={n}, sampled={m}, gamma=0.0)@5"
+        chance = (rank - 1) / (n - 1)
+        pmf = [math.comb(m, j) * chance**j * (1 - chance) ** (m - j) for j in range(m + 1)]
+        if rank == 1:
+            truth = pl.DataFrame({"user": range(m + 1), "item": range(m + 1)})
+            runs = run.drop("user").join(pl.DataFrame({"user": range(m + 1)}), how="cross")
+            of_places = rf.per_user(runs, label, "ndcg@5", truth=truth)
+        exact.append(1 / math.log2(rank + 1) if rank <= 5 else 0.0)
+        corrected.append(sum(map(math.prod, zip(pmf, of_places[label], strict=True))))
+        sampled.append(sum(map(math.prod, zip(pmf, of_places["ndcg@5"], strict=True))))
+    assert abs(mean(corrected) - mean(exact)) < 1e-6 < abs(mean(sampled) - mean(exact)) / 100

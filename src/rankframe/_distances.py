@@ -43,10 +43,11 @@ def distances_above(
         sizes = counts.astype(np.float64)
         common = _common_of_sets(values, counts, rows, begins, by_size=distance == "cosine")
     if distance == "cosine":
-        return pl.Series(above - common)
+        return pl.Series(above - common, dtype=pl.Float64)
     # |A Δ B| = |A| + |B| − 2|A ∩ B|, and ‖x − y‖² = ‖x‖² + ‖y‖² − 2x·y
     own = sizes[rows]
-    return pl.Series(above * own + _sum_above(own, begins) - 2 * common)
+    total = above * own + _sum_above(own, begins) - 2 * common
+    return pl.Series(total, dtype=pl.Float64)
 
 
 def _common_of_sets(

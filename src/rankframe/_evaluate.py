@@ -866,6 +866,8 @@ def _selected(prepared: JudgedTables, users: Users) -> pl.LazyFrame:
     """Give the users whose mean it is."""
     keys = prepared.tables[0].keys
     in_run, in_truth = prepared.run.select(keys).unique(), prepared.truth.select(keys).unique()
+    if users == "truth":
+        return prepared.truth.filter(pl.col("relevance") > 0).select(keys).unique()
     if users == "judged":
         return in_truth
     if users == "run":

@@ -72,7 +72,12 @@ def _cut(text: str) -> None:
         raise ValueError
 
 
-_OF_SHARES: dict[str, Any] = {"scope": "shares", "of_lists": True, "in_ties": "both"}
+_OF_SHARES: dict[str, Any] = {
+    "scope": "shares",
+    "source": "shares",
+    "of_lists": True,
+    "in_ties": "both",
+}
 given_column(
     "exposure",
     "Σ of the weight of the places at which the value stands, 0 where it stands nowhere: "
@@ -93,14 +98,12 @@ given_column(
     "values",
     "Number of values in the catalogue: values(genre)",
     parameter=_values,
-    source="shares",
     **_OF_SHARES,
 )
 given_column(
     "lists",
     "Number of lists that hold an item; down to 10: lists(10)",
     parameter=_cut,
-    source="shares",
     **_OF_SHARES,
 )
 
@@ -305,8 +308,9 @@ def _length(one: _Asked) -> str:
 
 def _split(rows: pl.LazyFrame, sources: Sources, of: str) -> pl.LazyFrame:
     """Give a row per value of an item, each with an equal part of it; unknown ones are left out."""
-    keys = [*_catalogue(sources, of).by, sources.item]
-    return rows.join(_parts(sources, of), on=keys)
+    has = rows.collect_schema()
+    keys = [name for name in _catalogue(sources, of).by if name in has]
+    return rows.join(_parts(sources, of), on=[*keys, sources.item])
 
 
 def _parts(sources: Sources, of: str) -> pl.LazyFrame:
@@ -353,7 +357,8 @@ def _wanted(
         return _counted(rows, sources, kind, [*by, *per_user], one.name)
     history = sources.inputs.get("history")
     if what == "history" and history is not None:
-        groups = [name for name in history.by if name in by]
+        split_by = [] if kind.of in ("item", "shown") else _catalogue(sources, kind.of).by
+        groups = [name for name in by if name in (*history.by, *split_by)]
         return _counted(history.frame, sources, kind, [*groups, *per_user], one.name)
     items = _catalogue(sources, kind.of)
     in_items = [name for name in items.by if name in by]

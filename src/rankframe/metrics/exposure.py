@@ -120,8 +120,8 @@ def gini_at(
     >>> round(run.rank.evaluate(rf.gini_at(2), items=items).item(0, "gini@2"), 4)
     0.5833
     """
-    x, n = _exposure(k, of, "all", weight).sort(), pl.len().cast(pl.Int64)
-    place = 2 * pl.int_range(1, pl.len() + 1, dtype=pl.Int64) - n - 1
+    x, n = _exposure(k, of, "all", weight), pl.len().cast(pl.Int64)
+    place = 2 * x.rank("average") - n - 1  # equal exposures have equal parts, in any order
     whole = x.sum() * (n if divide_by == "n" else n - 1)
     return pl.when(whole > 0).then((place * x).sum() / whole)
 
