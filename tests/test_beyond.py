@@ -677,7 +677,7 @@ CATALOGUE = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["y"], ["x"], ["z"
             {"items": CATALOGUE},
             "reads shares of a column of items=: pass history=",
         ),
-        ("epc@2", {"history": HISTORY}, "a run needs its truth: pass truth="),
+        ("epc@2", {"history": HISTORY}, "metric 'epc@2' reads 'relevant': pass truth="),
         (
             "coverage(of=gener)@2",
             {"items": CATALOGUE},
@@ -782,7 +782,7 @@ def test_numbers_of_all_lists_are_nobodys():
     ],
 )
 def test_parameters_out_of_range(make):
-    with pytest.raises(ValueError, match="must be|catalogue > 1"):
+    with pytest.raises(ValueError, match="must be|catalogue > sampled"):
         make()
 
 
@@ -959,3 +959,142 @@ def test_corrected_metrics_are_nearly_unbiased():
         corrected.append(sum(map(math.prod, zip(pmf, of_places[label], strict=True))))
         sampled.append(sum(map(math.prod, zip(pmf, of_places["ndcg@5"], strict=True))))
     assert abs(mean(corrected) - mean(exact)) < 1e-6 < abs(mean(sampled) - mean(exact)) / 100
+
+
+def test_resamples_know_no_more_items_than_they_show():
+    run = pl.DataFrame({"user": [1, 2, 3, 4], "item": [*"aabc"], "rank": 1})
+    got = rf.summarize(run, "gini(of=shown)").row(0, named=True)
+    without = [
+        rf.evaluate(run.filter(pl.col("user") != user), "gini(of=shown)").item(0, 1)
+        for user in range(1, 5)
+    ]
+    error = math.sqrt(3 * mean((x - mean(without)) ** 2 for x in without))
+    assert got["ci_high"] - got["mean"] == pytest.approx(3.182446305 * error)
+    two = pl.concat(
+        [
+            run.with_columns(model=pl.lit("a")),
+            run.with_columns(pl.lit("z").alias("item"), model=pl.lit("b")),
+        ]
+    )
+    each = rf.evaluate(two, "gini(of=shown)", by="model")["gini(of=shown)"].to_list()
+    pair = rf.compare(two, "gini(of=shown)", baseline="a").row(0, named=True)
+    assert [pair["baseline_mean"], pair["mean"]] == pytest.approx(each)
+
+
+def test_a_target_that_moves_with_the_users_has_no_interval_and_no_test():
+    run = pl.concat([RUN.with_columns(model=pl.lit(name)) for name in "ab"])
+    tables = {"items": CATALOGUE, "history": HISTORY}
+    label = "disparity(of=genre, target=candidates)@2"
+    row = rf.summarize(RUN, label, **tables).row(0, named=True)
+    assert row["ci_low"] is None
+    assert "its target changes with the users" in row["note"]
+    row = rf.compare(run, label, test="randomization", resamples=99, **tables).row(0, named=True)
+    assert (row["difference"], row["p_value"]) == (0, None)
+
+
+def test_other_columns_of_a_history_mean_nothing():
+    history = HISTORY.with_columns(popularity=pl.lit("many"), seen=1, rank=7)
+    labels = ["popularity_lift@2", "unseen@2", "novelty@2"]
+    expected = rf.per_user(RUN, *labels, history=HISTORY)
+    assert_frame_equal(rf.per_user(RUN, *labels, history=history), expected)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (RUN.with_columns(tied=1), "other run, column 'tied': blocks of ties"),
+        (RUN.with_columns(rank=0), "other run, column 'rank': a rank that is not an integer ≥ 1"),
+        (RUN.with_columns(rank=1), "other run, column 'rank': two items of one user"),
+        (RUN.with_columns(item=pl.lit("a")), "other run, column 'item': duplicate"),
+        (RUN.with_columns(user=9), "no user of the run is in other="),
+    ],
+)
+def test_another_run_keeps_the_rules_of_a_run(other, message):
+    with pytest.raises(rf.RankingDataError, match=message):
+        rf.evaluate(RUN, "unexpectedness@2", other=other)
+
+
+@pytest.mark.parametrize("chance", [0.0, -0.25, None, math.nan])
+def test_a_propensity_is_a_number_above_0(chance):
+    truth = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "p": [chance, 0.5]})
+    with pytest.raises(rf.RankingDataError, match="propensity= must be a number > 0"):
+        rf.evaluate(RUN, "snips_recall(propensity=p)@1", truth=truth)
+
+
+def test_categories_that_are_numbers_are_sets():
+    items = pl.DataFrame({"item": [*"aabbb"], "category": [1, 2, 3, 4, 5]})
+    assert rf.per_user(RUN, "ild(distance=hamming)", items=items)["ild(distance=hamming)"][0] == 5
+
+
+def test_close_and_large_vectors_do_not_cancel():
+    vectors = [[1e8, 1.0], [1e8, 2.0], [1e200, 1.0], [1e200, 2.0]]
+    items = pl.DataFrame({"item": [*"abcd"], "v": vectors})
+    run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [*"abcd"], "rank": [1, 2, 1, 2]})
+    squared = rf.per_user(run.head(2), "ild(distance=euclidean2)", items=items)
+    assert squared["ild(distance=euclidean2)"].item() == 1.0
+    assert rf.per_user(run, "ild", items=items)["ild"].to_list() == pytest.approx([0, 0], abs=1e-15)
+
+
+def test_nothing_known_is_null():
+    items = pl.DataFrame(
+        {"item": [*"abcd"], "g": [None] * 4}, schema_overrides={"g": pl.List(pl.String)}
+    )
+    got = rf.evaluate(RUN, "ild@2", "coverage(of=g)@2", "disparity(of=g)@2", items=items)
+    assert got.row(0) == (3, None, None, None)
+
+
+def test_names_of_columns_beside_those_inside():
+    for name in ("had", "there", "lists", "genre", "share"):
+        run = RUN.rename({"user": name})
+        history = HISTORY.rename({"user": name})
+        labels = [
+            "calibration(of=genre)@2",
+            "disparity(of=genre, target=candidates)@2",
+            "coverage@2",
+        ]
+        got = rf.evaluate(run, *labels, items=CATALOGUE, history=history, user=name)
+        expected = rf.evaluate(RUN, *labels, items=CATALOGUE, history=HISTORY)
+        assert_frame_equal(got, expected)
+
+
+def test_what_is_missing_is_named():
+    shown = "metric 'disparity.of=shown.' reads shares of shown: pass items=, .* or history="
+    with pytest.raises(rf.RankingDataError, match=shown):
+        rf.evaluate(RUN, "disparity(of=shown)")
+    with pytest.raises(rf.RankingDataError, match="shares reads what is relevant: pass truth="):
+        rf.shares(RUN, of="genre", target="truth", items=CATALOGUE)
+    with pytest.raises(rf.RankingDataError, match="column 'share': shares makes a column of this"):
+        rf.shares(RUN, of="share", items=CATALOGUE.rename({"genre": "share"}))
+    typo = pl.col("prize").filter("listed").mean().alias("prize")
+    with pytest.raises(
+        rf.RankingDataError, match="metric 'prize' reads a column 'prize'; the tables"
+    ):
+        rf.evaluate(RUN, typo, items=CATALOGUE)
+    both = pl.col("price").filter("listed").mean().alias("mean price")
+    with pytest.raises(rf.RankingDataError, match="column 'price': both items= and the run"):
+        rf.evaluate(RUN.with_columns(price=1.0), both, items=CATALOGUE)
+
+
+@pytest.mark.parametrize("score", [None, math.nan, math.inf])
+def test_a_score_that_is_none_is_not_fused(score):
+    runs = RUNS.with_columns(score=pl.when(pl.col("score") > 4).then(score).otherwise("score"))
+    with pytest.raises(
+        rf.RankingDataError, match="column 'score': a score that is null or not fin"
+    ):
+        rf.fuse(runs, "comb_sum")
+    assert len(rf.fuse(runs, "rrf")) == 4
+    with pytest.raises(ValueError, match="weights names 'x', which is no system"):
+        rf.fuse(RUNS, weights={"p": 1, "q": 1, "r": 1, "x": 1})
+
+
+def test_check_reads_all_tables():
+    tables = {"items": CATALOGUE, "history": HISTORY}
+    assert rf.check(RUN, **tables) is RUN
+    assert_frame_equal(rf.check(RUN.lazy(), **tables).collect(), RUN)
+    message = "run, column 'item': an item that items= lacks: add it to the catalogue.*item='d'"
+    with pytest.raises(rf.RankingDataError, match=message):
+        rf.check(RUN, items=CATALOGUE.filter(pl.col("item") != "d"))
+    with pytest.raises(rf.RankingDataError, match="a user has an item twice"):
+        rf.check(RUN, history=pl.concat([HISTORY, HISTORY]))
+    with pytest.raises(rf.RankingDataError, match="other run, column 'rank': two items of one user"):
+        rf.check(RUN, other=RUN.with_columns(rank=1))

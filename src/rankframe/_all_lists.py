@@ -117,13 +117,12 @@ def is_of_all(metric: pl.Expr) -> bool:
 def _check_parts(some: Sequence[RequestedMetric]) -> None:
     """Check that parts can be added up: a target of users is no sum of exposures."""
     for one in some:
-        for name in one.expr.meta.root_names():
-            if name.startswith("lists") or name.endswith((";truth)", ";candidates)")):
-                msg = (
-                    f"metric {one.name!r} reads {name!r}, which Spark's parts do not add up: take "
-                    "another target, or collect the run"
-                )
-                raise ValueError(msg)
+        if is_of_targets(one.expr):
+            msg = (
+                f"metric {one.name!r} has a target of the users themselves, which Spark's parts do "
+                "not add up: take another target, or collect the run"
+            )
+            raise ValueError(msg)
 
 
 def _names(some: Sequence[RequestedMetric]) -> list[str]:
@@ -209,6 +208,12 @@ def _margins(
 # ------------------------------------------------------------------ tests: swapping whole lists
 
 
+def is_of_targets(metric: pl.Expr) -> bool:
+    """Tell if a metric is measured against what changes with the users whose lists count."""
+    names = metric.meta.root_names()
+    return any(n.startswith("lists") or n.endswith((";truth)", ";candidates)")) for n in names)
+
+
 class Swaps(NamedTuple):
     """A metric of two systems and the share of swaps that set them as far apart, or further."""
 
@@ -240,6 +245,7 @@ def swapped(
     names = [one.name for one in of_lists.kinds()[kind]]
     exposed = [name for name in lists.columns if name.startswith("exposure(")]
     both = lists.filter(pl.col(model).is_in(list(pair)))
+    both = both.filter(pl.col(model).n_unique().over(user) == 2)
     values = both.select(*of_lists.by[1:], VALUE).unique(maintain_order=True)
     users = both.select(user).unique().sort(user)
     placed = both.join(values.with_row_index("__rankframe_value_place"), on=values.columns)

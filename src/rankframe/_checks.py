@@ -147,7 +147,7 @@ def read_tables(
     ``reads`` names the columns that metrics read; None means that every column is returned.
     ``reserved`` names those of the vocabulary that are reserved only where metrics read them.
     """
-    if truth is None and run_alone and not _has_relevance(frame, columns):
+    if truth is None and run_alone and not has_relevance(frame, columns):
         return _unreserved([read_run(frame, by, columns)], reserved)
     if truth is None:
         return _unreserved([read_judged(frame, by, columns)], reserved)
@@ -379,7 +379,8 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
     return table
 
 
-def _has_relevance(frame: Frame, columns: Columns) -> bool:
+def has_relevance(frame: Frame, columns: Columns) -> bool:
+    """Whether a table is judged: it names a relevance, or has one."""
     if "relevance" in columns:
         return True
     return "relevance" in to_lazy(frame, "run").collect_schema()

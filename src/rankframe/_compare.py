@@ -5,14 +5,14 @@ The rows are collected once, and SciPy computes the statistics.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
 
 import polars as pl
 
-from rankframe._all_lists import OfLists, Swaps, swapped
+from rankframe._all_lists import OfLists, Swaps, is_of_targets, swapped
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._labels import Metric
@@ -233,6 +233,7 @@ def _compared_lists(
     groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
     pairs = _pairs_of_places(systems, baseline)
     times = resampling.times if test == "randomization" else 0
+    moving = [one.name for one in of_lists.kinds()[kind] if is_of_targets(one.expr)]
     made: list[dict[str, Any]] = []
     with progress(times * len(pairs) * len(groups)) as advance:
         for group in groups:
@@ -250,13 +251,22 @@ def _compared_lists(
                         "mean": one.system,
                         "baseline_mean": one.baseline,
                         "difference": _difference(one),
-                        "p_value": one.p if times else None,
-                        "note": None if times else _UNTESTED,
+                        "p_value": one.p if times and one.metric not in moving else None,
+                        "note": _note_of(one, moving, tested=times > 0),
                     }
                     for one in found
                 ]
     empty = dict.fromkeys(schema)
     return pl.DataFrame([{**empty, **row} for row in made], schema=dict(schema))
+
+
+def _note_of(one: Swaps, moving: Collection[str], *, tested: bool) -> str | None:
+    """Return why a number is null."""
+    if one.metric in moving:
+        return "one number of all lists; no test: its target changes with the users"
+    if not one.users:
+        return "no user has a list in both"
+    return None if tested else _UNTESTED
 
 
 _UNTESTED = "one number of all lists: test='randomization' swaps the lists of users"

@@ -30,24 +30,16 @@ def distances_above(
     """Add up the distance of each row's item to those above, by their places in ``items``."""
     dtype, begins, rows = items.schema[of], first.to_numpy(), places.to_numpy()
     inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype
-    above = _place(begins)
     if isinstance(inner, pl.DataType) and inner.is_numeric():
-        vectors = _vectors(items, of)
-        sizes = np.einsum("ij,ij->i", vectors, vectors)
-        if distance == "cosine":
-            length = np.sqrt(sizes)[:, None]
-            vectors = np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)
-        common = _common_of_vectors(vectors, rows, begins)
-    else:
-        values, counts = _codes(items[of])
-        sizes = counts.astype(np.float64)
-        common = _common_of_sets(values, counts, rows, begins, by_size=distance == "cosine")
+        total = _of_vectors(_vectors(items, of), rows, begins, distance)
+        return pl.Series(total, dtype=pl.Float64)
+    values, counts = _codes(items[of])
+    common = _common_of_sets(values, counts, rows, begins, by_size=distance == "cosine")
+    above = _place(begins)
     if distance == "cosine":
-        return pl.Series(above - common, dtype=pl.Float64)
-    # |A Δ B| = |A| + |B| − 2|A ∩ B|, and ‖x − y‖² = ‖x‖² + ‖y‖² − 2x·y
-    own = sizes[rows]
-    total = above * own + _sum_above(own, begins) - 2 * common
-    return pl.Series(total, dtype=pl.Float64)
+        return pl.Series(np.maximum(above - common, 0), dtype=pl.Float64)
+    own = counts[rows].astype(np.float64)  # |A Δ B| = |A| + |B| − 2|A ∩ B|
+    return pl.Series(above * own + _sum_above(own, begins) - 2 * common, dtype=pl.Float64)
 
 
 def _common_of_sets(
@@ -70,23 +62,43 @@ def _common_of_sets(
     return np.bincount(row, weights=shared, minlength=len(rows))
 
 
-def _common_of_vectors(vectors: Array, rows: Array, begins: Array) -> Array:
-    """Multiply each vector with the sum of those above it, some lists at a time."""
-    common = np.zeros(len(rows))
+def _of_vectors(vectors: Array, rows: Array, begins: Array, distance: str) -> Array:
+    """Compare each vector with the sum of those above it, some lists at a time."""
+    cosine = distance == "cosine"
+    if cosine:
+        vectors = _unit(vectors)
+    total = np.zeros(len(rows))
     starts = np.flatnonzero(begins)
     lengths = np.diff(np.append(starts, len(rows)))
     longest_first = np.argsort(-lengths, kind="stable")
     at_a_time = max(1, _CELLS // max(1, vectors.shape[1]))
     for begin in range(0, len(starts), at_a_time):
         lists = longest_first[begin : begin + at_a_time]
-        sums = np.zeros((len(lists), vectors.shape[1]))
+        origin = vectors[rows[starts[lists]]]  # distances from the first: close ones do not cancel
+        sums, squares = np.zeros_like(origin), np.zeros(len(lists))
         for place in range(int(lengths[lists[0]])):
             there = int(np.searchsorted(-lengths[lists], -place, side="left"))
             row = starts[lists[:there]] + place
-            each = vectors[rows[row]]
-            common[row] = np.einsum("ij,ij->i", each, sums[:there])
+            each = vectors[rows[row]] if cosine else vectors[rows[row]] - origin[:there]
+            common = np.einsum("ij,ij->i", each, sums[:there])
             sums[:there] += each
-    return common
+            if cosine:
+                total[row] = place - common
+                continue
+            # ‖x − y‖² = ‖x‖² + ‖y‖² − 2x·y
+            own = np.einsum("ij,ij->i", each, each)
+            total[row] = place * own + squares[:there] - 2 * common
+            squares[:there] += own
+    return np.maximum(total, 0)
+
+
+def _unit(vectors: Array) -> Array:
+    """Bring vectors to length 1; those of zeros stay."""
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
+    scaled = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
+    length = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
+    unit: Array = np.divide(scaled, length, out=scaled, where=length > 0)
+    return unit
 
 
 def _sum_above(values: Array, begins: Array) -> Array:

@@ -18,6 +18,7 @@ from rankframe._checks import (
     check_aggregates,
     format_row,
     guarded,
+    has_relevance,
     lists_flag,
     raise_first_broken,
     shares_rank,
@@ -40,7 +41,14 @@ from rankframe._labels import (
 )
 from rankframe._options import Columns, Defaults, Settings, Users, check_flag
 from rankframe._rank_order import SHARES_RANK
-from rankframe._shares import Kind, check_shares, kind_of, needs_truth, rows_of_shares
+from rankframe._shares import (
+    Kind,
+    check_shares,
+    check_shares_in_ties,
+    kind_of,
+    needs_truth,
+    rows_of_shares,
+)
 from rankframe._sums import order_free_mean
 from rankframe._table import (
     JudgedTables,
@@ -379,6 +387,8 @@ def plan_values(
     requested = parse_metrics(metrics, per_user=per_user, defaults=settings.defaults)
     given = settings.given
     reading = reading_of((one.expr for one in requested), given=given)
+    if truth is None:
+        _check_truth(frame, requested, settings)
     known = {n.partition("(")[0] for n, c in reading.columns.items() if not c.always_reserved}
     prepared = prepare_tables(
         frame,
@@ -824,16 +834,38 @@ def _check_scope(one: RequestedMetric, prepared: JudgedTables) -> None:
             raise ValueError(msg)
 
 
+def _check_outside(name: str, metric: str, prepared: JudgedTables) -> None:
+    """Check that one table has a column of the caller's, or that its table is passed."""
+    run, items = prepared.tables[0], prepared.inputs.get("items")
+    has = [name in table.schema for table in prepared.tables]
+    roles = [*run.keys, run.item, run.rank, run.score, run.relevance]
+    if items is not None and name in items.schema and name not in (*roles, *items.by):
+        if any(has):
+            msg = (
+                f"column {name!r}: both items= and the {run.name} or the truth have it, and metric "
+                f"{metric!r} reads it: rename or drop one"
+            )
+            raise RankingDataError(msg)
+        return
+    column = COLUMNS.get(name.partition("(")[0])
+    if column is not None and not any(has):
+        tables = column.source.split(" or ")
+        passed = " or ".join(f"{table}=, {INPUT_MEANINGS[table]}" for table in tables)
+        msg = f"metric {metric!r} reads {name!r}: pass {passed}"
+        raise RankingDataError(msg)
+    if not (prepared.has_truth or any(has) or name.startswith("^")):
+        there = dict.fromkeys([*run.schema, *(() if items is None else items.schema)])
+        msg = (
+            f"metric {metric!r} reads a column {name!r}; the tables have "
+            f"{', '.join(map(repr, there))}"
+        )
+        raise RankingDataError(msg)
+
+
 def _check_tables(one: RequestedMetric, reading: Reading, prepared: JudgedTables) -> None:
     """Check that the tables are there from which the columns of a metric come."""
     for name in reading.outside:
-        column = COLUMNS.get(name.partition("(")[0])
-        if column is None or any(name in table.schema for table in prepared.tables):
-            continue
-        tables = column.source.split(" or ")
-        passed = " or ".join(f"{table}=, {INPUT_MEANINGS[table]}" for table in tables)
-        msg = f"metric {one.name!r} reads {name!r}: pass {passed}"
-        raise RankingDataError(msg)
+        _check_outside(name, one.name, prepared)
     kind = kind_of(one.expr)
     if kind is None:
         return
@@ -842,6 +874,8 @@ def _check_tables(one: RequestedMetric, reading: Reading, prepared: JudgedTables
     if needs_truth(reading.names) and not prepared.has_truth:
         msg = f"metric {one.name!r} reads what is relevant: pass truth="
         raise RankingDataError(msg)
+    if prepared.tied:
+        check_shares_in_ties(one.name, reading.names)
     others = [n for n, c in reading.columns.items() if c.scope != "shares"]
     if others or reading.outside:
         msg = (
@@ -849,6 +883,22 @@ def _check_tables(one: RequestedMetric, reading: Reading, prepared: JudgedTables
             ", a column of rows: split it into two metrics"
         )
         raise ValueError(msg)
+
+
+def _check_truth(frame: Frame, requested: Sequence[RequestedMetric], settings: Settings) -> None:
+    """Check that a metric of lists that reads what is relevant has a truth."""
+    if has_relevance(frame, settings.columns) or isinstance(frame, JudgedTables):
+        return
+    for one in requested:
+        reading = reading_of([one.expr], given=settings.given)
+        if _lists_alone(one.expr, settings.given) or reading.scope not in ("listed", "shares"):
+            continue
+        if given := [n for n, c in reading.columns.items() if not c.of_lists] or needs_truth(
+            one.expr.meta.root_names()
+        ):
+            read = given[0] if isinstance(given, list) else "relevant"
+            msg = f"metric {one.name!r} reads {read!r}: pass truth=, what users want (user, item)"
+            raise RankingDataError(msg)
 
 
 def _check_of_lists(of_lists: OfLists, settings: Settings, *, refused: bool) -> None:
@@ -931,6 +981,13 @@ def raise_infinite_mean(result: pl.LazyFrame, groups: Sequence[str]) -> None:
             raise RankingDataError(msg)
 
 
+#: What to do where a metric of this label is not finite.
+_CURES = {
+    "snips_": "the column of propensity= must be a number > 0 in each row of a relevant item",
+    "corrected(": "a list holds at most sampled + 1 items, so make sampled= the number of others",
+}
+
+
 def _raise_not_finite(values: pl.LazyFrame, prepared: JudgedTables, keys: Sequence[str]) -> None:
     """Raise at the first metric that is NaN or infinite for a user."""
     schema = values.collect_schema()
@@ -946,6 +1003,13 @@ def _raise_not_finite(values: pl.LazyFrame, prepared: JudgedTables, keys: Sequen
                     f"own must be null where it is undefined. Offending row: {format_row(row)}"
                 )
                 raise RankingDataError(msg)
+            for label, cure in _CURES.items():
+                if name.startswith(label):
+                    msg = (
+                        f"metric {name!r}: it is not a finite number for a user: {cure}. "
+                        f"Offending row: {format_row(row)}"
+                    )
+                    raise RankingDataError(msg)
             positive = prepared.judged.filter(pl.col("relevance") > 0)
             grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
             msg = (

@@ -10,6 +10,7 @@ import polars as pl
 
 from rankframe._checks import (
     Table,
+    broken_row,
     guarded,
     lists_flag,
     raise_first_broken,
@@ -134,16 +135,30 @@ def fuse(
     ranked = with_positions(fused, [*others, table.user], pl.col("score"), _tie(table))
     ranked = ranked.select(*others, table.user, table.item, "score", "rank")
 
+    scores = [score] if _reads_scores(method, norm) else []
+    finite = [pl.col(name).cast(pl.Float64).is_finite() for name in scores]
+    bad = ~pl.all_horizontal(pl.lit(value=True), *finite).fill_null(value=False)
+
     def raise_broken() -> None:
         raise_first_broken([table])
         lacking = rows.filter(_weight.is_null()).select(system).head(1).collect()
         if not lacking.is_empty():
             msg = f"weights lacks the system {lacking.item()!r}: give it one, or 0"
             raise ValueError(msg)
+        systems = rows.select(pl.col(system).cast(pl.String).unique()).collect().to_series()
+        if unknown := [name for name in weights or () if str(name) not in systems]:
+            msg = f"weights names {unknown[0]!r}, which is no system of column {system!r}"
+            raise ValueError(msg)
+        row = rows.filter(bad).select(*table.keys, table.item, *scores).head(1).collect()
+        if not row.is_empty():
+            text = "a score that is null or not finite: drop the row, or fuse ranks"
+            raise broken_row(table, score, text, row)
 
     flags = [table_flag(table), lists_flag(table)]
+    flags.append(rows.select(suspect=bad.any()))
     if weights is not None:
-        flags.append(rows.select(suspect=_weight.is_null().any()))
+        systems = pl.col(system).n_unique()
+        flags.append(rows.select(suspect=_weight.is_null().any() | (systems != len(weights))))
     checked = guarded(ranked, flags, raise_broken)
     return to_caller_type(checked, like=runs, sort=[*others, table.user, "rank"])
 
@@ -169,8 +184,9 @@ def _of_list(table: Table, method: Method, norm: Norm | None, score: str) -> pl.
 def _weights(weights: Mapping[object, float] | None, system: str) -> pl.Expr:
     if weights is None:
         return pl.lit(1.0).alias("__rankframe_weight")
-    known = list(weights), [float(weight) for weight in weights.values()]
-    chosen = pl.col(system).replace_strict(*known, default=None, return_dtype=pl.Float64)
+    known = [str(name) for name in weights], [float(weight) for weight in weights.values()]
+    name = pl.col(system).cast(pl.String)
+    chosen = name.replace_strict(*known, default=None, return_dtype=pl.Float64)
     return chosen.alias("__rankframe_weight")
 
 
@@ -220,6 +236,10 @@ def _borda(rows: pl.LazyFrame, keys: Sequence[str], table: Table) -> pl.LazyFram
     return found.join(whole, on=of_user).select(*keys, score=score)
 
 
+def _reads_scores(method: Method, norm: Norm | None) -> bool:
+    return method.startswith("comb") and norm != "rank"
+
+
 def _tie(table: Table) -> pl.Expr:
     tie = pl.col(table.item)
     text = isinstance(table.schema[table.item], pl.Categorical | pl.Enum)
@@ -229,12 +249,14 @@ def _tie(table: Table) -> pl.Expr:
 def _check(table: Table, method: Method, norm: Norm | None, columns: Columns) -> None:
     """Check what a method reads, and the names that it makes."""
     score = columns.get("score", "score")
-    reads = method.startswith("comb") and norm != "rank"
-    if reads and score not in table.schema:
+    if _reads_scores(method, norm) and score not in table.schema:
         msg = (
             f"run: no column {score!r} for score: {method} adds up scores; name it with score=, "
             "take norm='rank', or fuse ranks, for example by 'rrf'"
         )
+        raise RankingDataError(msg)
+    if _reads_scores(method, norm) and not table.schema[score].is_numeric():
+        msg = f"run, column {score!r}: {table.schema[score]} cannot be a score: cast it to numbers"
         raise RankingDataError(msg)
     if table.tied:
         msg = (

@@ -14,7 +14,9 @@ import polars as pl
 from rankframe._checks import (
     Table,
     broken_row,
+    lists_flag,
     missing_kinds,
+    raise_first_broken,
     read_run,
     same_types,
     table_flag,
@@ -77,11 +79,17 @@ def common_types(inputs: Inputs, schema: pl.Schema) -> dict[str, pl.DataType]:
 def as_input(table: Table, frame: pl.LazyFrame, types: dict[str, pl.DataType]) -> Input:
     """Give the rows that columns are derived from, with ids of these types."""
     schema = table.schema
-    differ = [pl.col(n).cast(t) for n, t in types.items() if n in schema and schema[n] != t]
+    if table.name != "items=":  # the caller's other columns would meet those that are derived
+        frame = frame.select(
+            *table.keys, table.item, *(["rank"] if table.name == "other run" else [])
+        )
+    ids = [*table.keys, table.item]
+    differ = [pl.col(n).cast(t) for n, t in types.items() if n in ids and schema[n] != t]
     frame = frame.with_columns(differ)
     if _is_long(table):
         others = [n for n in schema.names() if n not in (*table.keys, LONG)]
-        kept = [pl.col(others).first(), pl.col(LONG).drop_nulls()]
+        # as text: a list of numbers would be a vector
+        kept = [pl.col(others).first(), pl.col(LONG).drop_nulls().cast(pl.String)]
         frame = frame.group_by(table.keys, maintain_order=True).agg(kept)
         schema = frame.collect_schema()
     return Input(frame, schema, table.by)
@@ -89,7 +97,11 @@ def as_input(table: Table, frame: pl.LazyFrame, types: dict[str, pl.DataType]) -
 
 def raise_first_broken_input(inputs: Inputs, reads: Collection[str]) -> None:
     """Raise for the first rule that a table breaks."""
-    for table in inputs.given().values():
+    if inputs.other is not None:
+        raise_first_broken([inputs.other])
+    for table in (inputs.items, inputs.history):
+        if table is None:
+            continue
         if table.frame.head(1).collect().is_empty():
             msg = f"{table.name}: it is empty"
             raise RankingDataError(msg)
@@ -131,8 +143,10 @@ def inputs_flags(
     lists: pl.LazyFrame,
 ) -> list[pl.LazyFrame]:
     """Flag rules on the data that the tables may break."""
-    flags = [rule.flag for table in beside.given().values() for rule in _rules(table, reads)]
-    flags += [table_flag(table) for table in (beside.other,) if table is not None]
+    tables = [table for table in (beside.items, beside.history) if table is not None]
+    flags = [rule.flag for table in tables for rule in _rules(table, reads)]
+    if beside.other is not None:
+        flags += [table_flag(beside.other), lists_flag(beside.other)]
     for name, column in [] if run.totals is not None else _meetings(inputs, run):
         met = lists.join(inputs[name].frame.select(column), on=column, how="semi")
         flags.append(met.select(suspect=pl.len() == 0))
@@ -170,7 +184,14 @@ def _read_other(frame: Frame | None, run: Table, columns: Columns) -> Table | No
         return None
     lazy = to_lazy(frame, "other= run")
     groups = [name for name in run.by if name in lazy.collect_schema()]
-    return read_run(lazy, groups, columns, kind="other run")
+    table = read_run(lazy, groups, columns, kind="other run")
+    if table.tied:
+        msg = (
+            "other run, column 'tied': blocks of ties, whose items have no single rank: call "
+            "with_rank(ties='item')"
+        )
+        raise RankingDataError(msg)
+    return table
 
 
 def _is_long(table: Table) -> bool:
@@ -181,7 +202,7 @@ def _is_long(table: Table) -> bool:
 
 def _meetings(inputs: Mapping[str, Input], run: Table) -> list[tuple[str, str]]:
     """Pair each table with the id by which it must meet the lists."""
-    pairs = {"items": run.item, "history": run.user}
+    pairs = {"items": run.item, "history": run.user, "other": run.user}
     return [(name, column) for name, column in pairs.items() if name in inputs]
 
 
@@ -220,11 +241,6 @@ def _rules(table: Table, reads: Collection[str]) -> Iterator[_Rule]:
         )
         twice = pl.struct([*table.keys, table.item]).is_duplicated()
         yield _Rule(table.item, text, twice, counts.select(pl.col("suspect").any()))
-    if table.name == "other run":
-        text = f"duplicate ({', '.join([*table.keys, table.item])}): keep the best"
-        twice = pl.struct([*table.keys, table.item]).is_duplicated()
-        lists = frame.group_by(table.keys).agg(suspect=pl.col(table.item).n_unique() < pl.len())
-        yield _Rule(table.item, text, twice, lists.select(pl.col("suspect").any()))
 
 
 def _shown(table: Table) -> list[str]:

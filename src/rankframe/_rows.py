@@ -18,6 +18,7 @@ from rankframe._shares import (
     Over,
     Target,
     check_shares,
+    needs_truth,
     public_name,
     rows_of_shares,
     share_columns,
@@ -177,6 +178,9 @@ def shares(
     cut = None if k is None else whole_number("k", k)
     kind = Kind(of or "", over)
     made = share_columns(kind, text, cut, target)
+    if truth is None and needs_truth(made):
+        msg = "shares reads what is relevant: pass truth=, what users want (user, item)"
+        raise RankingDataError(msg)
     prepared = _prepared(run, truth, by, settings, (), alone=truth is None)
     check_shares("shares", kind, made, prepared.inputs, prepared.tables[0].item)
     table = prepared.tables[0]
@@ -185,7 +189,8 @@ def shares(
     keys = [*(table.keys if over == "user" else table.by)]
     value = public_name(kind.of, prepared.inputs, table.item)
     names = dict(zip(made, ("exposure", "share", "target"), strict=False))
-    if taken := {value, *names.values()} & {*keys}:
+    taken = {value, *names.values()} & {*keys} or {value} & {*names.values()}
+    if taken:
         msg = f"column {min(taken)!r}: shares makes a column of this name: rename it"
         raise RankingDataError(msg)
     kept = rows.select(*keys, pl.col(VALUE).alias(value), *made).rename(names)

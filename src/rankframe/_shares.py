@@ -18,11 +18,12 @@ from rankframe.errors import RankingDataError
 from rankframe.metrics._building_blocks import weight_of_place
 
 Over: TypeAlias = Literal["all", "user"]
-Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "judged", "candidates"]
+Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "candidates"]
 #: what a place is worth, beside numbers p: p^(rank − 1)
 WEIGHTS = ("none", "log", "clipped", "hit", "norm", "inverse")
 
 VALUE, _PART = "__rankframe_value", "__rankframe_part"
+_HAD, _THERE, _LISTS = "__rankframe_had", "__rankframe_there", "__rankframe_lists"
 _rank = pl.col("rank")
 
 
@@ -58,7 +59,7 @@ def _exposure(text: str) -> None:
 
 def _target(text: str) -> None:
     _, over, what = text.split(";")
-    if over not in get_args(Over) or what not in get_args(Target):
+    if over not in get_args(Over) or what not in (*get_args(Target), "judged"):
         raise ValueError
 
 
@@ -160,7 +161,7 @@ def exposures(
         rows = _split(rows, sources, kind.of)
         part = pl.col(_PART)
     sums = [
-        (_weight(one, sources) * part).filter(_down_to(one.k)).sum().alias(name)
+        (_weight(one) * part).filter(_down_to(one.k)).sum().alias(name)
         for name, one in weights.items()
     ]
     return rows.group_by(*keys, VALUE).agg(sums)
@@ -225,6 +226,18 @@ def values_of(sources: Sources, of: str, by: Sequence[str]) -> pl.LazyFrame:
     return known.unique()
 
 
+def check_shares_in_ties(metric: str, names: Iterable[str]) -> None:
+    """Check that exposures are certain: a cut or a weight of places may fall into a block."""
+    for one in _asked(names):
+        if one.word != "target" and (one.k is not None or one.weight not in ("none", "hit")):
+            msg = (
+                f"metric {metric!r} has no exact expectation under ties: it reads {one.name!r}, "
+                "and a cut or a weight of places may fall into a block (column 'tied'). Rank with "
+                "ties='item'"
+            )
+            raise ValueError(msg)
+
+
 def public_name(of: str, inputs: Mapping[str, Input], item: str) -> str:
     """Name the column of values for people."""
     return item if of in ("item", "shown") else column_of_values(inputs["items"], item, of)
@@ -285,14 +298,8 @@ def _lists(
     return rows if users is None else rows.join(users, on=sources.keys, how="semi")
 
 
-def _weight(one: _Asked, sources: Sources) -> pl.Expr:
+def _weight(one: _Asked) -> pl.Expr:
     """What a place is worth."""
-    if sources.tied and (one.k is not None or one.weight not in ("none", "hit")):
-        msg = (
-            f"{one.name!r} has no exact expectation under ties, since a cut or a weight of places "
-            "may fall into a block (column 'tied'). Rank with ties='item'"
-        )
-        raise ValueError(msg)
     if one.weight in ("norm", "inverse"):  # 1/√n and 1/n, n = length of the list
         return 1 / pl.col(_length(one)).pow(0.5 if one.weight == "norm" else 1)
     return weight_of_place(one.weight)
@@ -346,7 +353,7 @@ def _wanted(
     one: _Asked, sources: Sources, kind: Kind, *, by: Sequence[str], users: pl.LazyFrame | None
 ) -> pl.LazyFrame:
     """Count what the shares are measured against."""
-    what, item = cast("Target", one.weight), sources.item
+    what, item = one.weight, sources.item
     user = sources.keys[-1]
     per_user = [user] if kind.over == "user" else []
     if what in ("truth", "judged"):
@@ -372,12 +379,12 @@ def _wanted(
     lists = _lists(sources, users).select(sources.keys).unique()
     had = lists.join(had, on=[*history.by, user])
     own = list(sources.keys) if kind.over == "user" else list(by)
-    taken = _counted(had.join(known, on=[*items.by, item], how="semi"), sources, kind, own, "had")
-    there = _counted(known, sources, kind, in_items, "there")
-    number = pl.len().alias("lists")
+    taken = _counted(had.join(known, on=[*items.by, item], how="semi"), sources, kind, own, _HAD)
+    there = _counted(known, sources, kind, in_items, _THERE)
+    number = pl.len().alias(_LISTS)
     numbers = lists.group_by(own).agg(number) if own else lists.select(number)
     there = _beside(numbers, there, in_items)
-    left = pl.col("there") * pl.col("lists") - pl.col("had").fill_null(0.0)
+    left = pl.col(_THERE) * pl.col(_LISTS) - pl.col(_HAD).fill_null(0.0)
     both = there.join(taken, on=[*own, VALUE], how="left")
     return both.select(*own, VALUE, left.alias(one.name))
 
@@ -449,13 +456,18 @@ def _exposure_name(one: _Asked) -> str:
 
 def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input]) -> str | None:
     """Name the table that shares need and that is not there."""
+    names = list(names)
     whats = {one.weight for one in _asked(names) if one.word == "target"}
     if kind.of not in ("item", "shown") and "items" not in inputs:
         return "items"
     if whats & {"history", "candidates"} and "history" not in inputs:
         return "history"
-    shows_all = kind.over == "user" and not whats & {"catalogue", "uniform", "candidates"}
-    if kind.of != "shown" and not shows_all and not {"items", "history"} & inputs.keys():
+    counts = whats & {"catalogue", "uniform", "candidates"}
+    counts |= {name for name in names if name.startswith("values(")}
+    if (counts or (kind.over == "all" and kind.of != "shown")) and not {
+        "items",
+        "history",
+    } & inputs.keys():
         return "items or history"
     return None
 

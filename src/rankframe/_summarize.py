@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
 
 import polars as pl
 
-from rankframe._all_lists import margins
+from rankframe._all_lists import is_of_targets, margins
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._labels import Metric, RequestedMetric
@@ -137,6 +137,9 @@ def summary_of(
     return both.sort(*values.by, order)
 
 
+_NO_INTERVAL = "one number of all lists; no interval: its target changes with the users"
+
+
 def _of_all_lists(
     values: UserValues, schema: dict[str, Any], confidence: float, method: Method, seed: int
 ) -> pl.LazyFrame:
@@ -156,11 +159,11 @@ def _of_all_lists(
     else:
         rows = rows.with_columns(margin=pl.lit(None, pl.Float64))
         note = "no interval: resampled users can only lose items; take method='t'"
-    ends = {
-        "ci_low": pl.col("mean") - pl.col("margin"),
-        "ci_high": pl.col("mean") + pl.col("margin"),
-    }
-    rows = rows.with_columns(**ends, note=pl.lit(note))
+    fixed = [one.name for one in of_lists.requested if not is_of_targets(one.expr)]
+    known = pl.col("metric").is_in(fixed)
+    mean, margin = pl.col("mean"), pl.when(known).then("margin")
+    noted = pl.when(known).then(pl.lit(note)).otherwise(pl.lit(_NO_INTERVAL))
+    rows = rows.with_columns(ci_low=mean - margin, ci_high=mean + margin, note=noted)
     missing = [name for name in schema if name not in rows.collect_schema()]
     nulls = {name: pl.lit(None, schema[name]) for name in missing}
     return rows.with_columns(**nulls).select(list(schema)).cast(pl.Schema(schema))

@@ -42,7 +42,7 @@ _WIDTHS: Mapping[Scope, int] = {
 }
 
 #: What the names of the columns of shares begin with.
-_WORDS_OF_SHARES = ("exposure(", "share(", "target(")
+_WORDS_OF_SHARES = ("exposure(", "share(", "target(", "values(", "lists(")
 
 _rank = pl.col("rank")
 _relevance = pl.col("relevance")

@@ -70,6 +70,9 @@ def coverage_at(k: int | None = None, *, of: ColumnName = "item", count: bool = 
     >>> run.rank.evaluate(rf.coverage_at(2), items=items).item(0, "coverage@2")
     0.5
     """
+    if of == "shown" and not count:
+        msg = "coverage_at: of='shown' covers all that is shown: ask for count=True, or of='item'"
+        raise ValueError(msg)
     shown = (_exposure(k, of, "all", "none") > 0).sum().cast(pl.Float64)
     return shown if count else pl.when(pl.len() > 0).then(shown / pl.len())
 
@@ -120,7 +123,9 @@ def gini_at(
     >>> round(run.rank.evaluate(rf.gini_at(2), items=items).item(0, "gini@2"), 4)
     0.5833
     """
-    x, n = _exposure(k, of, "all", weight), pl.len().cast(pl.Int64)
+    x = _exposure(k, of, "all", weight)
+    x = x.filter(x > 0) if of == "shown" else x
+    n = x.len().cast(pl.Int64)
     place = 2 * x.rank("average") - n - 1  # equal exposures have equal parts, in any order
     whole = x.sum() * (n if divide_by == "n" else n - 1)
     return pl.when(whole > 0).then((place * x).sum() / whole)

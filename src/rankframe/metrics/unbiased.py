@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from importlib.util import find_spec
-from math import inf, log2
+from math import inf, log2, nan
 from typing import Literal
 
 import polars as pl
@@ -139,7 +139,8 @@ def corrected_at(
     Raises
     ------
     ValueError
-        If k, ``catalogue`` or ``sampled`` is not an integer ≥ 1, or γ not from 0 to 1.
+        If k, ``catalogue`` or ``sampled`` is not an integer ≥ 1, ``catalogue`` not the greater, or
+        γ not from 0 to 1.
     ImportError
         Without NumPy: ``pip install 'rankframe[stats]'``.
 
@@ -158,20 +159,27 @@ def corrected_at(
     >>> round(run.rank.evaluate(recall, truth=truth).item(0, 1), 4)
     0.8417
     """
-    if gamma > 1 or catalogue < 2:
-        msg = f"corrected_at: γ must be from 0 to 1 and catalogue > 1, not {gamma} and {catalogue}"
+    if gamma > 1 or not sampled < catalogue:
+        msg = (
+            f"corrected_at: γ must be from 0 to 1 and catalogue > sampled, not {gamma}, "
+            f"{catalogue} and {sampled}"
+        )
         raise ValueError(msg)
     values = _estimate(metric, k, catalogue, sampled, gamma)
     places = list(range(1, sampled + 2))
-    at = rank.replace_strict(places, values, default=0.0, return_dtype=pl.Float64)
+    # NaN below the sampled items, where no list can go: the call raises
+    at = rank.replace_strict(places, values, default=nan, return_dtype=pl.Float64)
+    at = pl.when(rank.is_null()).then(0.0).otherwise(at)
     return where_relevant(at.filter(relevant).mean())
 
 
 def _snips(value: pl.Expr, propensity: str, power: float) -> pl.Expr:
-    chance = pl.col(propensity).cast(pl.Float64)
+    chance = pl.col(propensity).cast(pl.Float64, strict=False)
     if propensity == "popularity":
         chance = chance.clip(lower_bound=1)
-    worth = pl.when(relevant).then(1 / chance.pow(power))
+    # NaN where p is no number > 0: the call raises
+    weight = pl.when(chance > 0).then(1 / chance.pow(power)).otherwise(nan)
+    worth = pl.when(relevant).then(weight)
     return where_relevant((value * worth).sum() / worth.sum())
 
 
