@@ -1006,7 +1006,7 @@ def test_other_columns_of_a_history_mean_nothing():
         (RUN.with_columns(rank=0), "other run, column 'rank': a rank that is not an integer ≥ 1"),
         (RUN.with_columns(rank=1), "other run, column 'rank': two items of one user"),
         (RUN.with_columns(item=pl.lit("a")), "other run, column 'item': duplicate"),
-        (RUN.with_columns(user=9), "no user of the run is in other="),
+        (RUN.with_columns(pl.col("user") + 10), "no user of the run is in other="),
     ],
 )
 def test_another_run_keeps_the_rules_of_a_run(other, message):
@@ -1044,7 +1044,7 @@ def test_nothing_known_is_null():
 
 
 def test_names_of_columns_beside_those_inside():
-    for name in ("had", "there", "lists", "genre", "share"):
+    for name in ("had", "there", "lists", "genre", "exposures"):
         run = RUN.rename({"user": name})
         history = HISTORY.rename({"user": name})
         labels = [
@@ -1096,5 +1096,7 @@ def test_check_reads_all_tables():
         rf.check(RUN, items=CATALOGUE.filter(pl.col("item") != "d"))
     with pytest.raises(rf.RankingDataError, match="a user has an item twice"):
         rf.check(RUN, history=pl.concat([HISTORY, HISTORY]))
-    with pytest.raises(rf.RankingDataError, match="other run, column 'rank': two items of one user"):
+    with pytest.raises(
+        rf.RankingDataError, match="other run, column 'rank': two items of one user"
+    ):
         rf.check(RUN, other=RUN.with_columns(rank=1))

@@ -9,7 +9,6 @@ answers in one that was forked after it had computed anything.
 import polars as pl
 
 from rankframe import plot as plot
-from rankframe._checks import check as check
 from rankframe._compare import compare as compare
 from rankframe._compare import diagnose as diagnose
 from rankframe._evaluate import evaluate as evaluate
@@ -22,6 +21,7 @@ from rankframe._namespace import RankFrame as RankFrame
 from rankframe._namespace import attach as _attach
 from rankframe._overlap import overlap as overlap
 from rankframe._overlap import rbo as rbo
+from rankframe._rows import check as check
 from rankframe._rows import listed as listed
 from rankframe._rows import shares as shares
 from rankframe._summarize import summarize as summarize

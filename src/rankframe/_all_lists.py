@@ -181,8 +181,9 @@ def _margins(
     largest = int(users[_PART].max() or 0) + 1 if len(users) else 0  # type: ignore[arg-type]
     shuffled = pl.Series(np.random.default_rng(seed).permutation(largest) % _GROUPS)
     users = users.with_columns(shuffled.gather(users[_PART]).alias(_PART))
-    parts = lists.join(users, on=keys).group_by(*by, _PART, VALUE).agg(pl.col(exposed).sum())
-    whole = parts.group_by(*by, VALUE).agg(pl.col(exposed).sum())
+    lists = lists.join(users, on=keys).sort(*by, _PART, VALUE, keys[-1])  # sums in one order
+    parts = lists.group_by(*by, _PART, VALUE, maintain_order=True).agg(pl.col(exposed).sum())
+    whole = parts.group_by(*by, VALUE, maintain_order=True).agg(pl.col(exposed).sum())
     groups = users.select(*by, _PART).unique().sort(*by, _PART)
     without: list[pl.DataFrame] = []
     for some in groups.iter_slices(_AT_A_TIME):
@@ -191,6 +192,9 @@ def _margins(
         rest = [pl.col(name) - pl.col(f"{name}{_RIGHT}").fill_null(0.0) for name in exposed]
         sums = left.select(*by, _PART, VALUE, *(value.clip(lower_bound=0) for value in rest))
         without.append(of_lists.resampled(kind, sums.lazy(), _PART).collect())
+    if not without:  # an empty run, of which the checks tell
+        schema = {**_group_schema(of_lists), "metric": pl.String(), "margin": pl.Float64()}
+        return pl.DataFrame(schema=schema)
     made = pl.concat(without).unpivot(
         on=names, index=[*by, _PART], variable_name="metric", value_name="value"
     )

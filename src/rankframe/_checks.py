@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Unpack, cast
+from typing import NamedTuple, cast
 
 import polars as pl
 
-from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
+from rankframe._frames import Frame, to_lazy
 from rankframe._labels import INNER
 from rankframe._options import Columns, check_columns, group_names
 from rankframe._vocabulary import COLUMNS
@@ -60,73 +60,6 @@ class Table(NamedTuple):
     def row(self) -> list[str]:
         """The columns that identify a row: the list, the item and, of a judgment, the subtopic."""
         return [*self.keys, self.item, *([] if self.subtopic is None else [self.subtopic])]
-
-
-def check(
-    frame: FrameT,
-    /,
-    *,
-    truth: Frame | None = None,
-    by: str | Sequence[str] = (),
-    **columns: Unpack[Columns],
-) -> FrameT:
-    """
-    Check every rule on every row of both tables, and return the frame.
-
-    Parameters
-    ----------
-    frame
-        A run (user, item, rank or score) with ``truth``, or a judged table without it.
-    truth
-        The truth (user, item and, unless it is 1 in every row, relevance).
-    by
-        Columns that split the run into separate lists.
-    **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, if they have other names.
-
-    Returns
-    -------
-    DataFrame, LazyFrame or pandas.DataFrame
-        The frame itself; for a LazyFrame, one that runs the check when it is collected.
-
-    Raises
-    ------
-    RankingDataError
-        At the first broken rule. Rules of the run come first, then those of the truth, then those
-        of both: they share a user, and an item.
-
-    Notes
-    -----
-    Every call checks types, ranks, scores, relevances and null ids on every row, and duplicates
-    and shared ranks on the relevant rows, or on all rows if the metric counts rows or judgments
-    (duplicates also if ranks come from scores). Otherwise only ``check`` detects a duplicate among
-    irrelevant items, an irrelevant item that shares its rank, and that run and truth have no item
-    in common.
-
-    Examples
-    --------
-    >>> run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 1]})
-    >>> truth = pl.DataFrame({"user": [1], "item": [7]})
-    >>> rf.check(run, truth=truth)
-    Traceback (most recent call last):
-        ...
-    rankframe.errors.RankingDataError: run, column 'rank': two items of one user have the same \
-rank: of several models, folds or days, name the column in by=; else make ranks without ties, as \
-rank('ordinal') does. Offending row: user=1, item=7, rank=1
-    """
-    tables = read_tables(frame, truth, by, columns, reads=())
-
-    def raise_broken() -> None:
-        raise_first_broken(tables)
-        if len(tables) == 2:
-            _raise_if_no_item_meets(*tables)
-
-    if isinstance(frame, pl.LazyFrame):
-        always = pl.LazyFrame({"suspect": [True]})
-        return to_caller_type(guarded(frame, [always], raise_broken), like=frame)
-    raise_broken()
-    return frame
 
 
 # ------------------------------------------------------------------ roles and types, at the call
@@ -653,7 +586,7 @@ def raise_if_apart(run: Table, truth: Table) -> None:
             raise broken_row(run, name, text, _first_row(run))
 
 
-def _raise_if_no_item_meets(run: Table, truth: Table) -> None:
+def raise_if_no_item_meets(run: Table, truth: Table) -> None:
     """Raise if no item matches, as ids of chunks do not match ids of documents."""
     item = pl.col(run.item).cast(same_types(run, truth)[run.item])
     items_of_truth = truth.frame.select(item)

@@ -10,14 +10,13 @@ from typing import Any, Generic
 
 import polars as pl
 
-from rankframe._checks import check
 from rankframe._compare import compare, diagnose
 from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, FrameT
 from rankframe._fusion import fuse
 from rankframe._labels import METRICS, made_with, reserve_methods
 from rankframe._overlap import overlap, rbo
-from rankframe._rows import listed, shares
+from rankframe._rows import check, listed, shares
 from rankframe._summarize import summarize
 from rankframe._table import from_lists, judge, relevant, with_rank
 from rankframe.plot import at_k, change, heatmap, precision_recall, users

@@ -1,4 +1,4 @@
-"""The rows that metrics of lists and of shares reduce, as tables for people."""
+"""The rows that metrics of lists and of shares reduce, as tables for people; and ``check``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ from typing import Unpack, get_args
 
 import polars as pl
 
-from rankframe._checks import guarded, lists_flag, raise_first_broken
+from rankframe._checks import (
+    guarded,
+    lists_flag,
+    raise_first_broken,
+    raise_if_no_item_meets,
+    read_tables,
+)
 from rankframe._frames import Frame, FrameT, to_caller_type
-from rankframe._inputs import inputs_flags, raise_first_broken_input, raise_if_nothing_meets
+from rankframe._inputs import (
+    inputs_flags,
+    raise_first_broken_input,
+    raise_if_nothing_meets,
+    raise_if_unknown,
+)
 from rankframe._labels import Metric, as_text, check_weight, parse_metrics
 from rankframe._options import Columns, Settings, check_choice, whole_number
 from rankframe._shares import (
@@ -199,6 +210,89 @@ def shares(
         kept = kept.sort(*keys, "exposure", value, descending=down)
     checked = _guarded(kept, prepared, made)
     return to_caller_type(checked, like=run)
+
+
+def check(
+    frame: FrameT,
+    /,
+    *,
+    truth: Frame | None = None,
+    items: Frame | None = None,
+    history: Frame | None = None,
+    other: Frame | None = None,
+    by: str | Sequence[str] = (),
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Check every rule on every row of all tables, and return the frame.
+
+    Parameters
+    ----------
+    frame
+        A run (user, item, rank or score) with ``truth``, or a judged table without it.
+    truth
+        The truth (user, item and, unless it is 1 in every row, relevance).
+    items, history, other
+        The catalogue, what users did before, and another run, as in ``per_user``; with one of them
+        a run needs no truth.
+    by
+        Columns that split the run into separate lists.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The frame itself; for a LazyFrame, one that runs the check when it is collected.
+
+    Raises
+    ------
+    RankingDataError
+        At the first broken rule. Rules of the run come first, then those of the truth, then those
+        of both: they share a user, and an item. Then those of ``items``, which must have every item
+        of the run, of ``history``, which has no row twice, and of ``other``.
+
+    Notes
+    -----
+    Every call checks types, ranks, scores, relevances and null ids on every row, and duplicates
+    and shared ranks on the relevant rows, or on all rows if the metric counts rows or judgments
+    (duplicates also if ranks come from scores). Otherwise only ``check`` detects a duplicate among
+    irrelevant items, an irrelevant item that shares its rank, that run and truth have no item in
+    common, and an item that the catalogue lacks, which counts in no share.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 1]})
+    >>> truth = pl.DataFrame({"user": [1], "item": [7]})
+    >>> rf.check(run, truth=truth)
+    Traceback (most recent call last):
+        ...
+    rankframe.errors.RankingDataError: run, column 'rank': two items of one user have the same \
+rank: of several models, folds or days, name the column in by=; else make ranks without ties, as \
+rank('ordinal') does. Offending row: user=1, item=7, rank=1
+    """
+    settings = Settings(items=items, history=history, other=other, columns=columns)
+    alone = bool(settings.given) and truth is None
+    tables = read_tables(frame, truth, by, columns, reads=(), run_alone=alone)
+
+    def raise_broken() -> None:
+        raise_first_broken(tables)
+        if len(tables) == 2:
+            raise_if_no_item_meets(*tables)
+        if settings.given:
+            prepared = prepare_tables(frame, truth, by, columns, reads=(), run_alone=alone)
+            prepared = with_inputs(prepared, settings)
+            run, lists = prepared.tables[0], prepared.run
+            raise_first_broken_input(prepared.beside, {"popularity", "history_users"})
+            raise_if_nothing_meets(prepared.inputs, run, lists)
+            raise_if_unknown(prepared.inputs, run, lists)
+
+    if isinstance(frame, pl.LazyFrame):
+        always = pl.LazyFrame({"suspect": [True]})
+        return to_caller_type(guarded(frame, [always], raise_broken), like=frame)
+    raise_broken()
+    return frame
 
 
 def _prepared(
