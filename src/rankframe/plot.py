@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 _BLUE, _VERMILION, _GREEN, _PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 _COLORS = (_BLUE, _VERMILION, _GREEN, _PURPLE, "#E69F00", "#56B4E9", "#B8A800", "#000000")
 _DASHES = ([1, 0], [6, 3], [2, 2])
+_SHAPES = ("circle", "square", "triangle-up")
 _GRAY, _PALE = "#767676", "#E4E4E4"
 _MOST_ROWS = 4_000  # of a chart's data: less than a megabyte, and below Altair's limit
 _AXES = ("recall", "precision")
@@ -50,6 +51,7 @@ _MOST_SEGMENTS = 40  # rows of a heatmap that can be read
 _MOST_PANELS = 12  # rows of panels
 _MOST_VALUES = 20  # of a column whose shares are drawn; the others are added up
 _GAP = 5  # pixels between a point and its name
+_MOST_CROSSED = 2  # lines behind a name that can still be read
 #: where a name may be: to the right of its point, and above it
 _SIDES = {
     "right above": (True, True),
@@ -744,9 +746,9 @@ def shares(
     -------
     altair.LayerChart or altair.FacetChart
         One bar per value and system, with a tick at the target. Values are sorted by target, or
-        without one by share, highest first. If there are more than 20, the first 20 are drawn and
-        the others are added up in a last row. The drawn numbers are in ``chart.data``: ``panel``,
-        ``value``, ``system``, ``share``, ``target``.
+        without one by share, highest first. If there are more than 20, the first 20 are drawn, and
+        the subtitle tells the share of the others. The drawn numbers are in ``chart.data``:
+        ``panel``, ``value``, ``system``, ``share``, ``target``.
 
     Raises
     ------
@@ -754,7 +756,7 @@ def shares(
         If a table breaks a rule (see ``check``), one that is needed is missing, or no value is
         exposed.
     ValueError
-        If an option is unknown or out of range.
+        If an option is unknown or out of range, or there are more than eight systems.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
@@ -794,6 +796,13 @@ def shares(
     ).select(pl.col("segment").alias("panel"), "value", "system", "share", "target")
     _check_exposed(rows["share"], name)
     table, number = _first_values(rows)
+    most = len(_COLORS)
+    if (found_systems := table["system"].n_unique()) > most:
+        msg = (
+            f"column {groups[0]!r} has {found_systems} systems, but bars have only {most} "
+            "different colors: filter the frame"
+        )
+        raise ValueError(msg)
     _check_rows(table, "bars", "fewer segments")
     panels, systems = _texts(table["panel"]), _texts(table["system"])
     _check_panels(panels)
@@ -818,13 +827,14 @@ def shares(
     bars = base.mark_bar().encode(
         x=alt.X("share:Q", title=x_title, scale=scale, axis=axis), **_color(table, groups)
     )
-    thick = max(2.0, min(12.0, 60 / len(systems)))
-    ticks = base.mark_tick(color="black", thickness=2, size=thick)
+    thick = min(11.0, 48 / len(systems))
+    ticks = base.mark_tick(color="black", thickness=2, size=thick, opacity=1)
     ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
     lines = [_counted_lists(lists, groups, truth, columns) + _weighted(weight)]
     if number > _MOST_VALUES:
         what = "share" if target is None else "target"
-        lines.append(f"{_MOST_VALUES} of {number:,} values, those of the highest {what}")
+        first = f"{_MOST_VALUES} of {number:,} values, those of the highest {what}"
+        lines.append(f"{first}; the others have {_left_over(table)} of exposure")
     if target is not None:
         lines.append(f"ticks: target, {_TARGETS[target]}")
     return _in_panels(
@@ -930,7 +940,7 @@ def trade_off(
         alt.Y("y:Q", **axes["y"], axis=quiet),
     )
     base = alt.Chart().encode(
-        **_color(table, groups, legend=not all_named),
+        **_color(table, groups, legend=not all_named, strokes=False),
         tooltip=_tooltip(table.drop("panel", "place")),
     )
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6)
@@ -941,20 +951,23 @@ def trade_off(
         bars.transform_filter("isValid(datum.y_low)").encode(
             x=across, y=alt.Y("y_low:Q", **axes["y"]), y2="y_high:Q"
         ),
-        base.mark_point(filled=True, opacity=1, size=70).encode(x=across, y=up),
+        base.mark_point(filled=True, opacity=1, size=70).encode(
+            x=across, y=up, **_shape(table, groups, legend=not all_named)
+        ),
     ]
     for place in _texts(table["place"].drop_nulls()):
         right, above = _SIDES[place]
-        text = base.mark_text(
-            align="left" if right else "right",
-            baseline="bottom" if above else "top",
-            dx=_GAP if right else -_GAP,
-            dy=-_GAP if above else _GAP,
-            fontSize=11,
-            fontWeight="bold",
-        )
-        text = text.transform_filter(f"datum.place === '{place}'")
-        layers.append(text.encode(x=across, y=up, text="system:N"))
+        side: dict[str, Any] = {
+            "align": "left" if right else "right",
+            "baseline": "bottom" if above else "top",
+            "dx": _GAP if right else -_GAP,
+            "dy": -_GAP if above else _GAP,
+        }
+        behind: dict[str, Any] = {"stroke": "white", "strokeWidth": 3, "opacity": 0.8}
+        for look in (behind, {}):
+            text = base.mark_text(fontSize=11, fontWeight="bold", **side, **look)
+            text = text.transform_filter(f"datum.place === '{place}'")
+            layers.append(text.encode(x=across, y=up, text="system:N"))
     return _in_panels(
         _layered(*layers, data=table),
         panels,
@@ -1283,20 +1296,22 @@ def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
 
 
 def _first_values(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Sort values by target, add up all but the first ones, and count the values."""
-    order = rows.group_by("value", maintain_order=True).agg(pl.col("target", "share").mean())
+    """Sort values by target, keep the first ones, and count all."""
+    order = rows.group_by("value", maintain_order=True).agg(
+        pl.col("target", "share").mean().round(9)
+    )
     down, number = [True, True, False], len(order)
     order = order.sort("target", "share", "value", descending=down, nulls_last=True)
-    drawn = order["value"].head(_MOST_VALUES)
-    others = pl.lit(f"{number - _MOST_VALUES:,} others")
-    value = pl.when(pl.col("value").is_in(drawn.to_list())).then("value").otherwise(others)
-    summed = [
-        pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()) for name in ("share", "target")
-    ]
-    keys = ["panel", "value", "system"]
-    table = rows.with_columns(value).group_by(keys, maintain_order=True).agg(summed)
-    place = pl.col("value").replace_strict(drawn, range(len(drawn)), default=len(drawn))
-    return table.sort(place, maintain_order=True), number
+    order = order.select("value").head(_MOST_VALUES)
+    return order.join(rows, on="value", maintain_order="left_right").select(rows.columns), number
+
+
+def _left_over(table: pl.DataFrame) -> str:
+    """Write the share of exposure that values leave to others, or the range of it."""
+    lines = table.drop_nulls("share").group_by("panel", "system")
+    least, greatest = _bounds(1 - lines.agg(pl.col("share").sum())["share"])
+    texts = [f"{100 * max(0.0, end):.3g}%" for end in (least, greatest)]
+    return " to ".join(dict.fromkeys(texts))
 
 
 def _both_ways(summary: pl.DataFrame, groups: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
@@ -1356,7 +1371,7 @@ def _with_places(
                 place: _label_box(system, x, y, right=right, above=above)
                 for place, (right, above) in _SIDES.items()
             }
-            free = {
+            crossed = {
                 place: sum(_overlap(box, line) for line in lines)
                 for place, box in boxes.items()
                 if box[0] >= 0
@@ -1365,6 +1380,7 @@ def _with_places(
                 and box[3] <= height
                 and not any(_overlap(box, other) for other in [*taken, *dots])
             }
+            free = {place: number for place, number in crossed.items() if number <= _MOST_CROSSED}
             best = min(free, key=lambda place: free[place]) if free else None
             taken += [boxes[best]] if best else []
             places.append(best)
@@ -1442,11 +1458,9 @@ def _lists_to(k: int | None) -> str:
 
 
 def _weighted(weight: str | float) -> str:
-    return (
-        ""
-        if weight == "none"
-        else f"; weight of a place: {_WEIGHTS.get(weight, f'{weight}^(rank − 1)')}"
-    )
+    if weight == "none":
+        return ""
+    return f"; weight of a place: {_WEIGHTS.get(weight, f'{weight}^(rank − 1)')}"
 
 
 def _axis_titles(metrics: Sequence[Metric]) -> list[str]:
@@ -1636,7 +1650,9 @@ def _cutoff_axis(cutoffs: Sequence[int]) -> alt.X:
     return alt.X("k:Q", title="k", axis=axis, scale=alt.Scale(domain=domain, nice=False, padding=8))
 
 
-def _color(table: pl.DataFrame, groups: Sequence[str], *, legend: bool = True) -> dict[str, Any]:
+def _color(
+    table: pl.DataFrame, groups: Sequence[str], *, legend: bool = True, strokes: bool = True
+) -> dict[str, Any]:
     """Assign each system a color, in the order of the table."""
     import altair as alt
 
@@ -1651,14 +1667,14 @@ def _color(table: pl.DataFrame, groups: Sequence[str], *, legend: bool = True) -
         return {"color": alt.value(_BLUE)}
     colors = [_COLORS[place % len(_COLORS)] for place in range(len(systems))]
     scale = alt.Scale(domain=systems, range=colors)
-    # if colors repeat, the legend must show the dashes
-    strokes: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 400}
+    # if colors of lines repeat, the legend must show the dashes
+    dashed: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 400}
     legend_of_systems = alt.Legend(
         title=_line(groups[0]),
         symbolLimit=0,
         symbolOpacity=1,
         padding=8,
-        **(strokes if len(systems) > len(_COLORS) else {}),
+        **(dashed if strokes and len(systems) > len(_COLORS) else {}),
     )
     scaled: dict[str, Any] = {"scale": scale, "legend": legend_of_systems if legend else None}
     return {"color": alt.Color("system:N", **scaled)}
@@ -1674,6 +1690,19 @@ def _dash(table: pl.DataFrame, groups: Sequence[str]) -> alt.StrokeDash | alt.St
     dashes = [_DASHES[place // len(_COLORS)] for place in range(len(systems))]
     title = _line(groups[0])
     return alt.StrokeDash("system:N", title=title, scale=alt.Scale(domain=systems, range=dashes))
+
+
+def _shape(table: pl.DataFrame, groups: Sequence[str], *, legend: bool) -> dict[str, Any]:
+    """Give the points of systems whose color repeats another shape."""
+    import altair as alt
+
+    systems = _texts(table["system"])
+    if len(systems) <= len(_COLORS):
+        return {}
+    shapes = [_SHAPES[place // len(_COLORS)] for place in range(len(systems))]
+    scale = alt.Scale(domain=systems, range=shapes)
+    symbols = alt.Legend(title=_line(groups[0]), symbolLimit=0, padding=8) if legend else None
+    return {"shape": alt.Shape("system:N", scale=scale, legend=symbols)}
 
 
 def _tooltip(table: pl.DataFrame) -> list[alt.Tooltip]:
