@@ -149,6 +149,15 @@ def test_at_k_draws_the_intervals_of_summarize():
     assert_frame_equal(row.select(names), summary.select(names))
 
 
+def test_at_k_draws_metrics_of_all_lists():
+    chart = rf.plot.at_k(RUN, "coverage", ks=[2, 5], items=ITEMS)
+    expected = RUN.rank.evaluate("coverage@2", "coverage@5", items=ITEMS, by="model")
+    got = chart.data.pivot("k", index="system", values="mean")
+    assert got.rows() == expected.drop("users").rows()
+    assert chart.data["users"].to_list() == [40] * 6
+    assert chart.data["ci_low"].null_count() == 0
+
+
 def test_the_spec_holds_the_table():
     chart = CHARTS["at_k"]
     (rows,) = chart.to_dict()["datasets"].values()

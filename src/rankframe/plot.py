@@ -147,7 +147,7 @@ def at_k(
         summarize, frame, *labels["metric"], truth=truth, by=by, confidence=confidence, **options
     )
     groups = group_names(by)
-    counted = pl.col("users") - pl.col("undefined")
+    counted = pl.col("users") - pl.col("undefined").fill_null(0)  # null: a number of all lists
     table = summary.select(*_named(summary, groups), "metric", counted, "mean", "ci_low", "ci_high")
     table = table.join(labels, on="metric", how="left", maintain_order="left").select(
         _panel("name"), "system", "k", "users", "mean", "ci_low", "ci_high"
