@@ -1,8 +1,10 @@
 """Charts: they draw the numbers of the verbs, are valid and small, and say what is wrong."""
 
+import itertools
 import json
 import math
 import random
+import re
 from itertools import product
 
 import polars as pl
@@ -425,6 +427,25 @@ def test_trade_off_has_names_that_do_not_overlap_or_a_legend():
     assert drawn.data.select("x", "y").n_unique() == 1
     names = drawn.data["place"].to_list()
     assert len({*names}) == 2
+
+
+@pytest.mark.parametrize("name", ["trade_off", "trade_off of many"])
+def test_the_names_of_a_trade_off_do_not_overlap(name):
+    picture = vl_convert.vegalite_to_svg(CHARTS[name].to_json())
+    found = re.findall(
+        r'text-anchor="(start|end)" transform="translate\(([-\d.]+),([-\d.]+)\)"[^>]*'
+        r'font-size="11px" font-weight="bold"[^>]*>([abc][^<]*)</text>',
+        picture,
+    )
+    drawn = {text: (side, float(x), float(y)) for side, x, y, text in found}  # twice: with its back
+    assert len(drawn) == CHARTS[name].data["place"].count() > 2
+    spans = [
+        (x if side == "start" else x - 6 * len(text), 6 * len(text), y)
+        for text, (side, x, y) in drawn.items()
+    ]
+    for (left, length, y), (other, other_length, other_y) in itertools.combinations(spans, 2):
+        apart = left + length <= other or other + other_length <= left
+        assert apart or abs(y - other_y) >= 10
 
 
 def test_trade_off_leaves_out_intervals_that_are_not_there():
