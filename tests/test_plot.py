@@ -1,8 +1,10 @@
 """Charts: they draw the numbers of the verbs, are valid and small, and say what is wrong."""
 
+import itertools
 import json
 import math
 import random
+import re
 from itertools import product
 
 import polars as pl
@@ -38,6 +40,28 @@ def made(users=40, seed=3):
 RUN, PLACED = made()
 TRUTH = PLACED.drop("country")
 BOTH = ["model", "country"]
+GENRES = ["drama", "comedy", "action", "science fiction", "documentary"]
+
+
+def catalogue(seed=1):
+    """70 items, ten of which nobody shows, of one or two genres and of 27 makers."""
+    draw = random.Random(seed)
+    return pl.DataFrame(
+        {
+            "item": range(70),
+            "genre": [draw.sample(GENRES, draw.choice([1, 1, 2])) for _ in range(70)],
+            "maker": [f"maker {item % 27:02}" for item in range(70)],
+        }
+    )
+
+
+ITEMS = catalogue()
+MANY = pl.concat(
+    RUN.with_columns(
+        model=pl.format("{} number {}", "model", pl.lit(n)), item=(pl.col("item") + n) % 60
+    )
+    for n in range(4)
+)
 
 
 def charts():
@@ -61,6 +85,20 @@ def charts():
     yield "change of segments", plot.change(3, truth=PLACED, by=BOTH, baseline="b")
     yield "heatmap", plot.heatmap("ndcg@10", "num_hits", "gmap", truth=TRUTH)
     yield "heatmap of segments", plot.heatmap("ndcg@10", "rr", truth=PLACED, by=BOTH)
+    yield "shares", plot.shares(of="genre", k=10, items=ITEMS)
+    yield "shares of many", plot.shares(of="maker", k=10, items=ITEMS, weight="log")
+    truthful = {"truth": PLACED, "target": "truth", "by": BOTH}
+    yield "shares of segments", plot.shares(of="genre", k=10, items=ITEMS, **truthful)
+    yield "shares alone", alone.shares(of="genre", items=ITEMS, target=None, weight=0.5, by=())
+    yield "trade_off", plot.trade_off("ndcg@10", "gini@10", truth=TRUTH, items=ITEMS)
+    many = MANY.rank.plot
+    yield "trade_off of many", many.trade_off("rr", "coverage@3", truth=TRUTH, items=ITEMS)
+    yield "trade_off of segments", plot.trade_off("ndcg@10", "recall@9", truth=PLACED, by=BOTH)
+    yield "trade_off alone", alone.trade_off("ndcg@10", "rr", truth=TRUTH, by=())
+    yield "lorenz", plot.lorenz(k=3, items=ITEMS)
+    yield "lorenz of many", many.lorenz(k=3, of="genre", items=ITEMS)
+    yield "lorenz of segments", plot.lorenz(k=3, items=ITEMS, truth=PLACED, by=BOTH)
+    yield "lorenz alone", alone.lorenz(of="shown", items=ITEMS, weight="log", by=())
 
 
 CHARTS = dict(charts())
@@ -111,6 +149,15 @@ def test_at_k_draws_the_intervals_of_summarize():
     summary = rf.summarize(RUN, "rr@7", truth=PLACED, by=BOTH).filter(model="c", country="FR")
     names = ["users", "mean", "ci_low", "ci_high"]
     assert_frame_equal(row.select(names), summary.select(names))
+
+
+def test_at_k_draws_metrics_of_all_lists():
+    chart = rf.plot.at_k(RUN, "coverage", ks=[2, 5], items=ITEMS)
+    expected = RUN.rank.evaluate("coverage@2", "coverage@5", items=ITEMS, by="model")
+    got = chart.data.pivot("k", index="system", values="mean")
+    assert got.rows() == expected.drop("users").rows()
+    assert chart.data["users"].to_list() == [40] * 6
+    assert chart.data["ci_low"].null_count() == 0
 
 
 def test_the_spec_holds_the_table():
@@ -274,6 +321,194 @@ def test_heatmap_draws_what_evaluate_gives():
     )
 
 
+# by hand: three lists, of a, b and of c; the exposure is 3 · a, 2 · b, 1 · c, 0 · d
+SMALL = pl.DataFrame(
+    {
+        "user": [1, 1, 2, 2, 3, 3],
+        "item": [*"abacab"],
+        "rank": [1, 2, 1, 2, 2, 1],
+        "model": ["one"] * 6,
+    }
+)
+FOUR = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["x", "y"], ["z"], ["z"]]})
+
+
+def test_shares_by_hand():
+    chart = SMALL.rank.plot.shares(of="genre", items=FOUR)
+    # x: 3 of a and half of 2 of b; y the other half; z: 1 of c. Of 4 items z has 2, x 1½, y ½
+    assert chart.data.rows() == [
+        ("", "z", "one", 1 / 6, 2 / 4),
+        ("", "x", "one", 4 / 6, 1.5 / 4),
+        ("", "y", "one", 1 / 6, 0.5 / 4),
+    ]
+    spec = chart.to_dict()
+    bars, ticks = spec["layer"]
+    assert bars["encoding"]["y"]["sort"] == ["z", "x", "y"]
+    assert bars["encoding"]["y"]["title"] == "genre"
+    assert bars["encoding"]["x"]["title"] == "share of exposure"
+    assert (bars["mark"]["type"], ticks["mark"]["type"]) == ("bar", "tick")
+    assert chart.title.text == "Exposure of each genre in the whole lists"
+    assert chart.title.subtitle == ["3 users", "ticks: target, the share in the catalogue"]
+
+
+@pytest.mark.parametrize("target", ["uniform", "history", "truth", "candidates", None])
+def test_shares_draws_what_shares_gives(target):
+    history = TRUTH.select("user", "item")
+    options = {"of": "genre", "k": 5, "weight": "log", "items": ITEMS, "history": history}
+    options |= {"target": target, "truth": TRUTH}
+    chart = rf.plot.shares(RUN, **options)
+    found = rf.shares(RUN, by="model", **options)
+    names = ["model", "genre", "share", *(["target"] if target else [])]
+    got = chart.data.rename({"system": "model", "value": "genre"})
+    if not target:
+        assert got["target"].is_null().all()
+    assert_frame_equal(got.select(names), found.select(names), check_row_order=False)
+    assert "ticks" in chart.title.subtitle[-1] or target is None
+    assert chart.title.text == "Exposure of each genre in the first 5 items"
+    by = "share" if target is None else "target"
+    means = chart.data.group_by("value", maintain_order=True).agg(pl.col(by).mean())[by]
+    assert (means.diff().drop_nulls() <= 1e-12).all()
+
+
+def test_of_many_values_the_first_are_drawn_and_the_others_told():
+    chart = CHARTS["shares of many"]
+    data = chart.data
+    assert data["value"].n_unique() == 20
+    found = rf.shares(RUN, of="maker", k=10, items=ITEMS, weight="log", by="model")
+    assert (
+        data["target"].min()
+        >= found.join(data, left_on="maker", right_on="value", how="anti")["target"].max()
+    )
+    left = (1 - data.group_by("system").agg(pl.col("share").sum())["share"]) * 100
+    told = f"the others have {left.min():.3g}% to {left.max():.3g}% of exposure"
+    assert chart.title.subtitle == [
+        "40 users; weight of a place: 1/log2(rank + 1)",
+        f"20 of 27 values, those of the highest target; {told}",
+        "ticks: target, the share in the catalogue",
+    ]
+
+
+def test_trade_off_draws_the_intervals_of_summarize():
+    chart = CHARTS["trade_off"]
+    expected = rf.summarize(RUN, "ndcg@10", "gini@10", truth=TRUTH, items=ITEMS, by="model")
+    for axis, metric in zip("xy", ["ndcg@10", "gini@10"], strict=True):
+        ends = [axis, f"{axis}_low", f"{axis}_high"]
+        got = chart.data.select("system", "users", *ends)
+        numbers = expected.filter(metric=metric)
+        same = dict(zip(["model", "mean", "ci_low", "ci_high"], ["system", *ends], strict=True))
+        assert_frame_equal(
+            got, numbers.select(*same, "users").rename(same), check_column_order=False
+        )
+        assert numbers["ci_low"].null_count() == 0
+    spec = chart.to_dict()
+    encoding = spec["layer"][2]["encoding"]
+    assert encoding["x"]["title"] == "mean ndcg@10 (higher is better)"
+    assert encoding["y"]["title"] == "gini@10 of all lists (lower is better)"
+    assert encoding["color"]["legend"] is None  # every name is beside its point
+    assert chart.title.text == "gini@10 against ndcg@10"
+    assert chart.title.subtitle == ["40 users; lines: 95% intervals, each for itself"]
+    picture = vl_convert.vegalite_to_svg(chart.to_json())
+    for name in "abc":
+        assert f">{name}</text>" in picture
+
+
+def test_trade_off_has_names_that_do_not_overlap_or_a_legend():
+    chart = CHARTS["trade_off of many"]
+    assert chart.data["place"].null_count() > 0
+    encoding = chart.to_dict()["layer"][2]["encoding"]
+    looks = zip(
+        encoding["color"]["scale"]["range"], encoding["shape"]["scale"]["range"], strict=True
+    )
+    assert len(set(looks)) == 12
+    assert encoding["color"]["legend"]["title"] == "model"
+    # two systems of the same lists are one point: one name is written
+    twice = pl.concat([SMALL, SMALL.with_columns(model=pl.lit("two"))])
+    drawn = twice.rank.plot.trade_off("filled@3", "coverage@2", items=FOUR)
+    assert drawn.data.select("x", "y").n_unique() == 1
+    names = drawn.data["place"].to_list()
+    assert len({*names}) == 2
+
+
+@pytest.mark.parametrize("name", ["trade_off", "trade_off of many"])
+def test_the_names_of_a_trade_off_do_not_overlap(name):
+    picture = vl_convert.vegalite_to_svg(CHARTS[name].to_json())
+    found = re.findall(
+        r'text-anchor="(start|end)" transform="translate\(([-\d.]+),([-\d.]+)\)"[^>]*'
+        r'font-size="11px" font-weight="bold"[^>]*>([abc][^<]*)</text>',
+        picture,
+    )
+    drawn = {text: (side, float(x), float(y)) for side, x, y, text in found}  # twice: with its back
+    assert len(drawn) == CHARTS[name].data["place"].count() > 2
+    spans = [
+        (x if side == "start" else x - 6 * len(text), 6 * len(text), y)
+        for text, (side, x, y) in drawn.items()
+    ]
+    for (left, length, y), (other, other_length, other_y) in itertools.combinations(spans, 2):
+        apart = left + length <= other or other + other_length <= left
+        assert apart or abs(y - other_y) >= 10
+
+
+def test_trade_off_leaves_out_intervals_that_are_not_there():
+    truth = pl.DataFrame({"user": [1], "item": ["a"]})
+    chart = SMALL.filter(user=1).rank.plot.trade_off("rr", "hit@1", truth=truth)
+    assert chart.data.drop("place").rows() == [("", "one", 1, 1.0, None, None, 1.0, None, None)]
+    assert "NaN" not in vl_convert.vegalite_to_svg(chart.to_json())
+
+
+def test_lorenz_by_hand():
+    chart = SMALL.rank.plot.lorenz(items=FOUR)
+    gini = (-3 * 0 - 1 * 1 + 1 * 2 + 3 * 3) / (4 * 6)
+    assert chart.data.rows() == [
+        ("", "one", 0, 0, gini),
+        ("", "one", 1 / 4, 0, gini),
+        ("", "one", 2 / 4, 1 / 6, gini),
+        ("", "one", 3 / 4, 3 / 6, gini),
+        ("", "one", 1, 1, gini),
+    ]
+    line = chart.to_dict()["layer"][1]["encoding"]
+    assert line["x"]["title"] == "share of items, least exposed first"
+    assert line["y"]["title"] == "share of exposure"
+    assert chart.title.text == "Lorenz curve of exposure in the whole lists"
+    assert chart.title.subtitle == [
+        "3 users",
+        f"Gini: one {gini:.3f}",
+        "dashed: even exposure, Gini 0",
+    ]
+
+
+@pytest.mark.parametrize("weight", ["none", "log", "clipped", "hit", 0.8])
+@pytest.mark.parametrize("of", ["item", "shown", "genre"])
+def test_twice_the_area_above_a_lorenz_curve_is_gini(of, weight):
+    options = {"items": ITEMS, "truth": TRUTH, "by": "model"}
+    data = rf.plot.lorenz(RUN, k=10, of=of, weight=weight, **options).data
+    expected = RUN.rank.evaluate(rf.gini_at(10, of=of, weight=weight).alias("gini"), **options)
+    for (system,), curve in data.group_by("system"):
+        (value,) = expected.filter(model=system)["gini"]
+        assert curve["gini"].to_list() == pytest.approx([value] * len(curve), abs=1e-12)
+        x, y = curve["values"], curve["exposure"]
+        area = ((y + y.shift()) / 2 * (x - x.shift())).sum()
+        assert 1 - 2 * area == pytest.approx(value, abs=2e-3)
+
+
+def test_a_lorenz_curve_of_many_items_is_small_and_true():
+    number = 50_000
+    rank = pl.int_range(1, 11, eager=True).alias("rank")
+    user = pl.int_range(number, eager=True).alias("user")
+    run = user.to_frame().join(rank.to_frame(), how="cross")
+    item = (number / (1 + pl.col("user") % 997 * pl.col("rank"))).floor().cast(pl.Int64)
+    run = run.with_columns(item=item).unique(["user", "item"])
+    items = pl.DataFrame({"item": range(2 * number)})
+    chart = run.rank.plot.lorenz(items=items, by=())
+    assert len(chart.data) < 220
+    assert chart.data.row(0)[2:4] == (0, 0)
+    assert chart.data.row(-1)[2:4] == (1, 1)
+    x, y = chart.data["values"], chart.data["exposure"]
+    assert ((x.diff().drop_nulls() <= 0.0101) | (y[1:] == 0)).all()
+    assert chart.data["exposure"].diff().drop_nulls().min() >= 0
+    area = ((y + y.shift()) / 2 * (x - x.shift())).sum()
+    assert 1 - 2 * area == pytest.approx(chart.data["gini"][0], abs=2e-3)
+
+
 def test_of_many_segments_those_with_most_users_are_drawn():
     # the cities 0 … 49, of which the first ten have two users each
     user = pl.int_range(60, eager=True).alias("user")
@@ -329,6 +564,18 @@ def test_every_kind_of_frame_is_drawn_the_same(kind):
     }.items():
         got = getattr(plot, name)(*args, truth=truth)
         assert_frame_equal(got.data, getattr(eager, name)(*args, truth=TRUTH).data)
+    items = ITEMS.lazy() if kind == "lazy" else ITEMS.to_pandas()
+    for name, options in {
+        "shares": {"of": "maker", "target": "truth"},
+        "lorenz": {"k": 4, "weight": "hit"},
+    }.items():
+        got = getattr(plot, name)(**options, items=items, truth=truth)
+        expected = getattr(eager, name)(**options, items=ITEMS, truth=TRUTH)
+        assert_frame_equal(got.data, expected.data)
+        assert got.title.to_dict() == expected.title.to_dict()
+    got = plot.trade_off("rr", "coverage@5", items=items, truth=truth)
+    expected = eager.trade_off("rr", "coverage@5", items=ITEMS, truth=TRUTH)
+    assert_frame_equal(got.data, expected.data)
     got = plot.change(5, truth=truth, baseline="a")
     assert_frame_equal(got.data, eager.change(5, truth=TRUTH, baseline="a").data)
     got = plot.precision_recall(truth=truth).hconcat[1]
@@ -353,6 +600,7 @@ def test_charts_go_beside_each_other():
 
 
 PLOT = RUN.rank.plot
+MISSED = pl.DataFrame({"user": range(40), "item": [69] * 40})
 WRONG = {
     "a cut-off of its own": (
         lambda: PLOT.at_k("ndcg@10", truth=TRUTH),
@@ -411,6 +659,69 @@ WRONG = {
         ValueError,
         "4,197 points are too many for one chart; ask for fewer cut-offs",
     ),
+    "no genres": (
+        lambda: PLOT.shares(of="genre"),
+        rf.RankingDataError,
+        "shares reads shares of genre: pass items=",
+    ),
+    "no such genre": (
+        lambda: PLOT.shares(of="gener", items=ITEMS),
+        rf.RankingDataError,
+        "genre",
+    ),
+    "nothing exposed": (
+        lambda: PLOT.shares(of="genre", items=ITEMS, weight="hit", truth=MISSED),
+        rf.RankingDataError,
+        "no list exposes a value of 'genre': there is no share to draw",
+    ),
+    "nothing exposed of items": (
+        lambda: PLOT.lorenz(items=ITEMS, weight="hit", truth=MISSED),
+        rf.RankingDataError,
+        "no list exposes a value of 'item': there is no share to draw",
+    ),
+    "no catalogue": (lambda: PLOT.lorenz(), rf.RankingDataError, "pass items="),
+    "such a target": (
+        lambda: PLOT.shares(of="genre", items=ITEMS, target="half"),
+        ValueError,
+        "target must be one of 'catalogue'",
+    ),
+    "such a weight": (
+        lambda: PLOT.lorenz(items=ITEMS, weight="heavy"),
+        ValueError,
+        "weight",
+    ),
+    "too many bars": (
+        lambda: MANY.rank.plot.shares(of="genre", items=ITEMS),
+        ValueError,
+        "column 'model' has 12 systems, but bars have only 8 different colors: filter the frame",
+    ),
+    "too many segments": (
+        lambda: RUN.with_columns(day=pl.col("user") % 20).rank.plot.lorenz(
+            items=ITEMS, by=["model", "day"]
+        ),
+        ValueError,
+        "20 segments are too many for one chart; filter the frame",
+    ),
+    "no such role": (
+        lambda: PLOT.lorenz(items=ITEMS, usrs="all"),
+        TypeError,
+        "unknown argument 'usrs'; the column roles are user",
+    ),
+    "no value of both": (
+        lambda: PLOT.trade_off("rr", "ndcg@5", truth=TRUTH, relevant_at=9),
+        rf.RankingDataError,
+        "no system has a value of both to draw",
+    ),
+    "one metric twice": (
+        lambda: PLOT.trade_off("rr", "rr", truth=TRUTH),
+        ValueError,
+        "two output columns are called 'rr'",
+    ),
+    "no frame of shares": (
+        lambda: rf.plot.lorenz([1], items=ITEMS),
+        TypeError,
+        "must be a polars DataFrame",
+    ),
     "no frame": (lambda: rf.plot.at_k([1], "rr"), TypeError, "must be a polars DataFrame"),
 }
 
@@ -453,7 +764,13 @@ def test_without_altair_it_says_what_to_install(monkeypatch):
             ImportError, match=r"charts need altair: pip install 'rankframe\[plot\]'"
         ):
             getattr(PLOT, name)(*args, truth=TRUTH)
-    for call in (lambda: PLOT.change(1, baseline="a"), lambda: PLOT.precision_recall()):
+    for call in (
+        lambda: PLOT.change(1, baseline="a"),
+        lambda: PLOT.precision_recall(),
+        lambda: PLOT.shares(of="genre", items=ITEMS),
+        lambda: PLOT.trade_off("rr", "hit", truth=TRUTH),
+        lambda: PLOT.lorenz(items=ITEMS),
+    ):
         with pytest.raises(ImportError, match="charts need altair"):
             call()
 

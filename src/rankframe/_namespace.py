@@ -19,8 +19,9 @@ from rankframe._overlap import overlap, rbo
 from rankframe._rows import check, listed, shares
 from rankframe._summarize import summarize
 from rankframe._table import from_lists, judge, relevant, with_rank
-from rankframe.plot import at_k, change, heatmap, precision_recall, users
+from rankframe.plot import at_k, change, heatmap, lorenz, precision_recall, trade_off, users
 from rankframe.plot import compare as compare_chart
+from rankframe.plot import shares as shares_chart
 
 
 class RankFrame(Generic[FrameT]):
@@ -178,6 +179,9 @@ for _function in (
     compare_chart,
     change,
     heatmap,
+    shares_chart,
+    trade_off,
+    lorenz,
 ):
     setattr(RankPlot, _function.__name__, _verb(_function))
 for _name, _metric_function in METRICS.items():

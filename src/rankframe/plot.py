@@ -9,16 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from math import ceil, floor, log, log10
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 import polars as pl
 
+from rankframe._all_lists import is_of_all
 from rankframe._compare import Correction, Test, diagnose
 from rankframe._compare import compare as compare_systems
 from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, to_lazy
 from rankframe._labels import Metric, entry_of, parse_metrics
-from rankframe._options import Options, check_flag, group_names, whole_number
+from rankframe._options import (
+    Columns,
+    Options,
+    check_columns,
+    check_flag,
+    group_names,
+    whole_number,
+)
+from rankframe._rows import listed
+from rankframe._rows import shares as shares_of
+from rankframe._shares import Target
 from rankframe._summarize import summarize
 from rankframe.errors import RankingDataError
 from rankframe.metrics.core import precision_at, recall_at
@@ -32,11 +43,40 @@ if TYPE_CHECKING:
 _BLUE, _VERMILION, _GREEN, _PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 _COLORS = (_BLUE, _VERMILION, _GREEN, _PURPLE, "#E69F00", "#56B4E9", "#B8A800", "#000000")
 _DASHES = ([1, 0], [6, 3], [2, 2])
+_SHAPES = ("circle", "square", "triangle-up")
 _GRAY, _PALE = "#767676", "#E4E4E4"
 _MOST_ROWS = 4_000  # of a chart's data: less than a megabyte, and below Altair's limit
 _AXES = ("recall", "precision")
 _MOST_SEGMENTS = 40  # rows of a heatmap that can be read
 _MOST_PANELS = 12  # rows of panels
+_MOST_VALUES = 20  # of a column whose shares are drawn; the others are added up
+_GAP = 5  # pixels between a point and its name
+_MOST_CROSSED = 2  # lines behind a name that can still be read
+#: where a name may be: to the right of its point, and above it
+_SIDES = {
+    "right above": (True, True),
+    "left above": (False, True),
+    "right below": (True, False),
+    "left below": (False, False),
+}
+_TARGETS: dict[str, str] = {
+    "catalogue": "the share in the catalogue",
+    "uniform": "equal shares",
+    "history": "the share in the history",
+    "truth": "the share in the relevant items",
+    "judged": "the share in the judged items",
+    "candidates": "the share in the catalogue less what each user had",
+}
+_WEIGHTS: dict[str | float, str] = {
+    "log": "1/log2(rank + 1)",
+    "clipped": "1/log2(max(rank, 2))",
+    "hit": "1 if relevant",
+    "norm": "1/√n, n items in the list",
+    "inverse": "1/n, n items in the list",
+}
+
+#: left, low, right and high ends of a rectangle
+_Box: TypeAlias = tuple[float, float, float, float]
 
 
 def at_k(
@@ -107,7 +147,7 @@ def at_k(
         summarize, frame, *labels["metric"], truth=truth, by=by, confidence=confidence, **options
     )
     groups = group_names(by)
-    counted = pl.col("users") - pl.col("undefined")
+    counted = pl.col("users") - pl.col("undefined").fill_null(0)  # null: a number of all lists
     table = summary.select(*_named(summary, groups), "metric", counted, "mean", "ci_low", "ci_high")
     table = table.join(labels, on="metric", how="left", maintain_order="left").select(
         _panel("name"), "system", "k", "users", "mean", "ci_low", "ci_high"
@@ -672,6 +712,402 @@ def heatmap(
     )
 
 
+def shares(
+    run: Frame,
+    /,
+    *,
+    of: str | None = None,
+    k: int | None = None,
+    weight: str | float = "none",
+    target: Target | None = "catalogue",
+    truth: Frame | None = None,
+    items: Frame | None = None,
+    history: Frame | None = None,
+    by: str | Sequence[str] = "model",
+    **columns: Unpack[Columns],
+) -> ChartType:
+    """
+    Draw how the exposure that lists give is shared by genres, providers or items.
+
+    Parameters
+    ----------
+    run
+        One row per item of each list: user, item, and rank (1 = first) or score.
+    of, k, weight, target, truth, items, history
+        As in ``rankframe.shares``; the lists of a system count together.
+    by
+        The column that identifies the systems, which have different colors; further columns are
+        segments, each with its own panel. ``()`` for a single system.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, if they have other names.
+
+    Returns
+    -------
+    altair.LayerChart or altair.FacetChart
+        One bar per value and system, with a tick at the target. Values are sorted by target, or
+        without one by share, highest first. If there are more than 20, the first 20 are drawn, and
+        the subtitle tells the share of the others. The drawn numbers are in ``chart.data``:
+        ``panel``, ``value``, ``system``, ``share``, ``target``.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), one that is needed is missing, or no value is
+        exposed.
+    ValueError
+        If an option is unknown or out of range, or there are more than eight systems.
+    ImportError
+        Without Altair: ``pip install 'rankframe[plot]'``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
+    >>> items = pl.DataFrame({"item": [*"abc"], "genre": ["x", "y", "z"]})
+    >>> chart = rf.plot.shares(run, of="genre", items=items, target="uniform", by=())
+    >>> chart.data.select("value", pl.col("share", "target").round(3)).rows()
+    [('x', 0.667, 0.333), ('y', 0.333, 0.333), ('z', 0.0, 0.333)]
+    """
+    check_columns(columns)
+    _check_call({})
+    import altair as alt
+
+    groups = group_names(by)
+    lists = to_lazy(run, "run")
+    found = shares_of(
+        lists,
+        of=of,
+        k=k,
+        weight=weight,
+        target=target,
+        truth=truth,
+        items=items,
+        history=history,
+        by=groups,
+        **columns,
+    ).collect()
+    name = found.columns[len(groups)]
+    lacking: list[pl.Expr] = []
+    if target is None:
+        lacking = [pl.lit(None, pl.Float64).alias("target")]
+    rows = found.sort(groups).with_columns(*lacking)
+    rows = rows.select(
+        *_named(rows, groups), _text(rows, [name]).alias("value"), "share", "target"
+    ).select(pl.col("segment").alias("panel"), "value", "system", "share", "target")
+    _check_exposed(rows["share"], name)
+    table, number = _first_values(rows)
+    most = len(_COLORS)
+    if (found_systems := table["system"].n_unique()) > most:
+        msg = (
+            f"column {groups[0]!r} has {found_systems} systems, but bars have only {most} "
+            "different colors: filter the frame"
+        )
+        raise ValueError(msg)
+    _check_rows(table, "bars", "fewer segments")
+    panels, systems = _texts(table["panel"]), _texts(table["system"])
+    _check_panels(panels)
+    values = _texts(table["value"])
+    end = float(table.select(pl.max_horizontal(pl.col("share", "target").max())).item())
+    x_title, scale = "share of exposure", alt.Scale(domain=[0, end * 1.03], nice=False)
+    offset: dict[str, Any] = {}
+    if len(systems) > 1:
+        offset = {"yOffset": alt.YOffset("system:N", sort=systems)}
+    base = alt.Chart().encode(
+        y=alt.Y(
+            "value:N",
+            title=_line(name),
+            sort=values,
+            axis=alt.Axis(labelLimit=120, titlePadding=10),
+            scale=alt.Scale(paddingInner=0.3, paddingOuter=0.15),
+        ),
+        tooltip=_tooltip(table.drop("panel")),
+        **offset,
+    )
+    axis = alt.Axis(format="~%", tickCount=5)
+    bars = base.mark_bar().encode(
+        x=alt.X("share:Q", title=x_title, scale=scale, axis=axis), **_color(table, groups)
+    )
+    thick = min(11.0, 48 / len(systems))
+    ticks = base.mark_tick(color="black", thickness=2, size=thick, opacity=1)
+    ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
+    lines = [_counted_lists(lists, groups, truth, columns) + _weighted(weight)]
+    if number > _MOST_VALUES:
+        what = "share" if target is None else "target"
+        first = f"{_MOST_VALUES} of {number:,} values, those of the highest {what}"
+        lines.append(f"{first}; the others have {_left_over(table)} of exposure")
+    if target is not None:
+        lines.append(f"ticks: target, {_TARGETS[target]}")
+    return _in_panels(
+        _layered(bars, ticks, data=table),
+        panels,
+        _title(f"Exposure of each {_line(name)} in {_lists_to(k)}", *lines),
+        width=210,
+        wide=460,
+        height=len(values) * (thick * len(systems) + 10),
+        resolve="x",
+    )
+
+
+def trade_off(
+    frame: Frame,
+    /,
+    x: Metric,
+    y: Metric,
+    *,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = "model",
+    confidence: float = 0.95,
+    **options: Unpack[Options],
+) -> ChartType:
+    """
+    Draw one metric against another, one point per system, with intervals both ways.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run.
+    x, y
+        Labels or expressions, as in ``summarize``; also metrics of all lists such as
+        ``"coverage@10"``.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, whose names are beside their points; further columns
+        are segments, each with its own panel. ``()`` for a single system.
+    confidence
+        The probability that each interval by itself covers the true value.
+    **options
+        All other keywords of ``per_user``: ``users``, ``items``, ``history``, ``relevant_at``…, and
+        the columns that play the roles.
+
+    Returns
+    -------
+    altair.LayerChart or altair.FacetChart
+        One point per system, with the intervals of ``summarize``. A legend is added if points are
+        so near each other that not all names can be written. The drawn numbers are in
+        ``chart.data``: ``panel``, ``system``, ``users``, ``x``, ``x_low``, ``x_high``, ``y``,
+        ``y_low``, ``y_high``, and ``place``, the side of the point where the name is.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or no system has both values.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+    ImportError
+        Without Altair: ``pip install 'rankframe[plot]'``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
+    >>> items = pl.DataFrame({"item": [7, 8, 9, 10]})
+    >>> chart = rf.plot.trade_off(run, "rr", "coverage@2", truth=truth, items=items, by=())
+    >>> chart.data.select("x", "y").rows()
+    [(0.75, 0.5)]
+    """
+    _check_call(options)
+    import altair as alt
+
+    groups = group_names(by)
+    metrics = (x, y)
+    names = [one.name for one in parse_metrics(metrics, per_user=False)]
+    summary = _computed(
+        summarize, frame, *metrics, truth=truth, by=groups, confidence=confidence, **options
+    )
+    table = _both_ways(summary, groups, names)
+    if table.is_empty():
+        msg = f"metrics {names[0]!r} and {names[1]!r}: no system has a value of both to draw"
+        raise RankingDataError(msg)
+    _check_rows(table, "points", "fewer segments")
+    panels = _texts(table["panel"])
+    _check_panels(panels)
+    width, height = (460, 340) if len(panels) == 1 else (280, 230)
+    domains = {axis: _padded(table, axis) for axis in "xy"}
+    table = _with_places(table, domains, width, height)
+    all_named = not groups or table["place"].null_count() == 0
+    titles = _axis_titles(metrics)
+    axes: dict[str, Any] = {
+        axis: {
+            "title": title,
+            "scale": alt.Scale(domain=list(domains[axis]), nice=False, zero=False),
+        }
+        for axis, title in zip("xy", titles, strict=True)
+    }
+    quiet = alt.Axis(tickCount=5, format=".3~g")
+    across, up = (
+        alt.X("x:Q", **axes["x"], axis=quiet),
+        alt.Y("y:Q", **axes["y"], axis=quiet),
+    )
+    base = alt.Chart().encode(
+        **_color(table, groups, legend=not all_named, strokes=False),
+        tooltip=_tooltip(table.drop("panel", "place")),
+    )
+    bars = base.mark_rule(strokeWidth=1.5, opacity=0.6)
+    layers = [
+        bars.transform_filter("isValid(datum.x_low)").encode(
+            x=alt.X("x_low:Q", **axes["x"]), x2="x_high:Q", y=up
+        ),
+        bars.transform_filter("isValid(datum.y_low)").encode(
+            x=across, y=alt.Y("y_low:Q", **axes["y"]), y2="y_high:Q"
+        ),
+        base.mark_point(filled=True, opacity=1, size=70).encode(
+            x=across, y=up, **_shape(table, groups, legend=not all_named)
+        ),
+    ]
+    for place in _texts(table["place"].drop_nulls()):
+        right, above = _SIDES[place]
+        side: dict[str, Any] = {
+            "align": "left" if right else "right",
+            "baseline": "bottom" if above else "top",
+            "dx": _GAP if right else -_GAP,
+            "dy": -_GAP if above else _GAP,
+        }
+        behind: dict[str, Any] = {"stroke": "white", "strokeWidth": 3, "opacity": 0.8}
+        for look in (behind, {}):
+            text = base.mark_text(fontSize=11, fontWeight="bold", **side, **look)
+            text = text.transform_filter(f"datum.place === '{place}'")
+            layers.append(text.encode(x=across, y=up, text="system:N"))
+    return _in_panels(
+        _layered(*layers, data=table),
+        panels,
+        _title(
+            f"{_line(names[1])} against {_line(names[0])}",
+            f"{_users(table['users'])}; lines: {confidence * 100:.10g}% intervals, each for itself",
+        ),
+        width=width,
+        wide=width,
+        height=height,
+    )
+
+
+def lorenz(
+    run: Frame,
+    /,
+    *,
+    of: str = "item",
+    k: int | None = None,
+    weight: str | float = "none",
+    truth: Frame | None = None,
+    items: Frame | None = None,
+    history: Frame | None = None,
+    by: str | Sequence[str] = "model",
+    **columns: Unpack[Columns],
+) -> ChartType:
+    """
+    Draw the Lorenz curve of exposure: how unevenly lists show the items of the catalogue.
+
+    Parameters
+    ----------
+    run
+        One row per item of each list: user, item, and rank (1 = first) or score.
+    of, k, weight, truth, items, history
+        As in ``rankframe.shares``; the lists of a system count together. ``of="shown"`` leaves out
+        the items that are never shown.
+    by
+        The column that identifies the systems, which have different colors; further columns are
+        segments, each with its own panel. ``()`` for a single system.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, if they have other names.
+
+    Returns
+    -------
+    altair.LayerChart or altair.FacetChart
+        One line per system: with items sorted by exposure, lowest first and never shown ones
+        included, the share of exposure that each share of the items has together. The diagonal is
+        even exposure; the Gini coefficient is twice the area between it and the line. The drawn
+        numbers are in ``chart.data``: ``panel``, ``system``, ``values`` (the share of items),
+        ``exposure`` (their share of exposure) and ``gini``. A line of many items is drawn through
+        at most about 200 of its points.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), one that is needed is missing, or nothing is
+        exposed.
+    ValueError
+        If an option is unknown or out of range.
+    ImportError
+        Without Altair: ``pip install 'rankframe[plot]'``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
+    >>> chart = rf.plot.lorenz(run, items=pl.DataFrame({"item": [*"abcd"]}), by=())
+    >>> chart.data.select("values", pl.col("exposure", "gini").round(3)).rows()
+    [(0.0, 0.0, 0.583), (0.5, 0.0, 0.583), (0.75, 0.333, 0.583), (1.0, 1.0, 0.583)]
+    """
+    check_columns(columns)
+    _check_call({})
+    import altair as alt
+
+    groups = group_names(by)
+    lists = to_lazy(run, "run")
+    found = shares_of(
+        lists,
+        of=of,
+        k=k,
+        weight=weight,
+        target=None,
+        truth=truth,
+        items=items,
+        history=history,
+        by=groups,
+        **columns,
+    ).collect()
+    name = found.columns[len(groups)]
+    rows = found.sort(*groups, "exposure")
+    rows = rows.select(*_named(rows, groups), "exposure", "share").select(
+        pl.col("segment").alias("panel"), pl.exclude("segment")
+    )
+    _check_exposed(rows["share"], name)
+    table = _lorenz_points(rows)
+    _check_rows(table, "points", "fewer segments")
+    panels = _texts(table["panel"])
+    _check_panels(panels)
+    what = "items shown at all" if of == "shown" else f"values of {_line(name)}"
+    if of == "item":
+        what = "items"
+    percent, from_0_to_1 = alt.Axis(format="~%", tickCount=5), alt.Scale(domain=[0, 1])
+    axes: dict[str, Any] = {
+        "x": alt.X(
+            "values:Q",
+            title=f"share of {what}, least exposed first",
+            scale=from_0_to_1,
+            axis=percent,
+        ),
+        "y": alt.Y("exposure:Q", title="share of exposure", scale=from_0_to_1, axis=percent),
+    }
+    ends = alt.InlineData([{"values": 0, "exposure": 0}, {"values": 1, "exposure": 1}])
+    even = alt.Chart(ends).mark_line(color=_GRAY, strokeDash=[4, 3], strokeWidth=1).encode(**axes)
+    line = (
+        alt.Chart()
+        .mark_line()
+        .encode(
+            **axes,
+            **_color(table, groups),
+            strokeDash=_dash(table, groups),
+            order="values:Q",
+            tooltip=_tooltip(table.drop("panel")),
+        )
+    )
+    curves = table.group_by("panel", "system", maintain_order=True).agg(pl.col("gini").first())
+    return _in_panels(
+        _layered(even, line, data=table),
+        panels,
+        _title(
+            f"Lorenz curve of exposure in {_lists_to(k)}",
+            _counted_lists(lists, groups, truth, columns) + _weighted(weight),
+            *_ginis(curves),
+            "dashed: even exposure, Gini 0",
+        ),
+        width=260,
+        wide=360,
+        height=260 if len(panels) > 1 else 360,
+    )
+
+
 # ------------------------------------------------------------------ tables to draw
 
 
@@ -859,6 +1295,186 @@ def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
     return ((value - least) / (greatest - least) * bins).floor().clip(0, bins - 1)
 
 
+def _first_values(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Sort values by target, keep the first ones, and count all."""
+    order = rows.group_by("value", maintain_order=True).agg(
+        pl.col("target", "share").mean().round(9)
+    )
+    down, number = [True, True, False], len(order)
+    order = order.sort("target", "share", "value", descending=down, nulls_last=True)
+    order = order.select("value").head(_MOST_VALUES)
+    return order.join(rows, on="value", maintain_order="left_right").select(rows.columns), number
+
+
+def _left_over(table: pl.DataFrame) -> str:
+    """Write the share of exposure that values leave to others, or the range of it."""
+    lines = table.drop_nulls("share").group_by("panel", "system")
+    least, greatest = _bounds(1 - lines.agg(pl.col("share").sum())["share"])
+    texts = [f"{100 * max(0.0, end):.3g}%" for end in (least, greatest)]
+    return " to ".join(dict.fromkeys(texts))
+
+
+def _both_ways(summary: pl.DataFrame, groups: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
+    """Put the numbers of two metrics side by side, one row per system that has both."""
+    ends = {"mean": "", "ci_low": "_low", "ci_high": "_high"}
+    rows = summary.select(
+        *_named(summary, groups), "metric", "users", *(pl.col(end) for end in ends)
+    ).select(pl.col("segment").alias("panel"), pl.exclude("segment"))
+    keys = ["panel", "system", "users"]
+    x, y = (
+        rows.filter(metric=name).select(
+            *keys, *(pl.col(end).alias(axis + suffix) for end, suffix in ends.items())
+        )
+        for axis, name in zip("xy", names, strict=True)
+    )
+    shared = ["panel", "system"]
+    both = x.join(y.drop("users"), on=shared, nulls_equal=True, maintain_order="left")
+    return both.drop_nulls(["x", "y"])
+
+
+def _padded(table: pl.DataFrame, axis: str) -> tuple[float, float]:
+    """Return the bounds of an axis, with room beside the outermost intervals."""
+    columns = pl.concat([table[axis], table[f"{axis}_low"], table[f"{axis}_high"]])
+    least, greatest = _bounds(columns)
+    room = 0.08 * (greatest - least) or 0.1 * abs(least) or 0.1
+    return least - room, greatest + room
+
+
+def _with_places(
+    table: pl.DataFrame, domains: Mapping[str, tuple[float, float]], width: int, height: int
+) -> pl.DataFrame:
+    """Choose the side of each point where its name is clear of other names, points and lines."""
+    places: list[str | None] = []
+    for rows in table.partition_by("panel", maintain_order=True):
+        pixels: dict[str, list[Any]] = {
+            name: [
+                None if value is None else (value - domains[name[0]][0]) / span * size
+                for value in rows[name]
+            ]
+            for axis, size in (("x", width), ("y", height))
+            for span in [domains[axis][1] - domains[axis][0]]
+            for name in (axis, f"{axis}_low", f"{axis}_high")
+        }
+        points = list(zip(pixels["x"], pixels["y"], strict=True))
+        dots = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
+        lines: list[_Box] = []
+        for (x, y), x0, x1, y0, y1 in zip(
+            points,
+            *(pixels[f"{axis}_{end}"] for axis in "xy" for end in ("low", "high")),
+            strict=True,
+        ):
+            lines += [(x0, y - 1, x1, y + 1)] if x0 is not None and x1 is not None else []
+            lines += [(x - 1, y0, x + 1, y1)] if y0 is not None and y1 is not None else []
+        taken: list[_Box] = []
+        for system, (x, y) in zip(rows["system"], points, strict=True):
+            boxes = {
+                place: _label_box(system, x, y, right=right, above=above)
+                for place, (right, above) in _SIDES.items()
+            }
+            crossed = {
+                place: sum(_overlap(box, line) for line in lines)
+                for place, box in boxes.items()
+                if box[0] >= 0
+                and box[2] <= width
+                and box[1] >= 0
+                and box[3] <= height
+                and not any(_overlap(box, other) for other in [*taken, *dots])
+            }
+            free = {place: number for place, number in crossed.items() if number <= _MOST_CROSSED}
+            best = min(free, key=lambda place: free[place]) if free else None
+            taken += [boxes[best]] if best else []
+            places.append(best)
+    return table.with_columns(pl.Series("place", places, pl.String))
+
+
+def _label_box(text: str, x: float, y: float, *, right: bool, above: bool) -> _Box:
+    """Return the pixels that a name beside a point covers: left, low, right, high."""
+    length, high = 7.2 * len(text), 13.0
+    left = x + _GAP if right else x - _GAP - length
+    low = y + _GAP if above else y - _GAP - high
+    return left, low, left + length, low + high
+
+
+def _overlap(one: _Box, other: _Box) -> bool:
+    across = one[0] < other[2] and other[0] < one[2]
+    return across and one[1] < other[3] and other[1] < one[3]
+
+
+def _lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add up exposure over values, least exposed first, and keep enough points of each line."""
+    keys = ["panel", "system"]
+    exposed = rows.filter(pl.col("share").is_not_null())
+    lines = exposed.select(keys).n_unique()
+    steps = max(10, min(100, _MOST_ROWS // (2 * lines) - 2))
+    curves: list[pl.DataFrame] = []
+    for line in exposed.partition_by(keys, maintain_order=True):
+        number, total = len(line), float(line["exposure"].sum())
+        place = 2 * pl.int_range(1, number + 1, dtype=pl.Int64) - number - 1
+        gini = float(line.select((place * pl.col("exposure")).sum()).item()) / (number * total)
+        points = line.select(
+            values=pl.int_range(1, number + 1) / number,
+            exposure=pl.col("exposure").cum_sum() / total,
+        )
+        start = pl.DataFrame({"values": [0.0], "exposure": [0.0]})
+        points = pl.concat([start, points])
+        bend = (pl.col("exposure") == 0) & (pl.col("exposure").shift(-1) > 0)
+        last = pl.int_range(pl.len()) == pl.len() - 1
+        spread = [
+            (pl.col(name) * steps + 1e-9).floor().is_first_distinct()
+            for name in ("values", "exposure")
+        ]
+        # of those never shown, two points make the line
+        kept = (pl.any_horizontal(spread) & (pl.col("exposure") > 0)) | bend | last
+        first = pl.int_range(pl.len()) == 0
+        points = points.filter(kept | first).with_columns(
+            exposure=pl.when(pl.col("values") == 1).then(1.0).otherwise("exposure"), gini=gini
+        )
+        ends = line.select(keys).head(1)
+        curves.append(ends.join(points, how="cross"))
+    return pl.concat(curves)
+
+
+def _ginis(curves: pl.DataFrame) -> list[str]:
+    """Write the Gini coefficients of a few lines, or the least and the greatest of many."""
+    if len(curves) <= 4 and curves["panel"].n_unique() == 1:
+        texts = [f"{_line(row['system'])} {row['gini']:.3f}".strip() for row in curves.to_dicts()]
+        return [f"Gini: {', '.join(texts)}"]
+    least, greatest = _bounds(curves["gini"])
+    return [f"Gini: {least:.3f} to {greatest:.3f}"]
+
+
+def _counted_lists(
+    lists: pl.LazyFrame, groups: Sequence[str], truth: Frame | None, columns: Columns
+) -> str:
+    """Write how many users have a list."""
+    user = pl.col(columns.get("user", "user")).n_unique().alias("__rankframe_users")
+    rows = listed(lists, truth=truth, by=groups, **columns).filter("listed")
+    counts = (rows.group_by(groups).agg(user) if groups else rows.select(user)).collect()
+    return _users(counts["__rankframe_users"])
+
+
+def _lists_to(k: int | None) -> str:
+    return "the whole lists" if k is None else f"the first {k} items" if k > 1 else "the first item"
+
+
+def _weighted(weight: str | float) -> str:
+    if weight == "none":
+        return ""
+    return f"; weight of a place: {_WEIGHTS.get(weight, f'{weight}^(rank − 1)')}"
+
+
+def _axis_titles(metrics: Sequence[Metric]) -> list[str]:
+    """Name metrics, whether they are means, and which direction is better."""
+    directions = _directions(metrics)
+    titles: list[str] = []
+    for one in parse_metrics(metrics, per_user=False):
+        title = _line(one.name)
+        title = f"{title} of all lists" if is_of_all(one.expr) else f"mean {title}"
+        better = {True: " (higher is better)", False: " (lower is better)", None: ""}
+        titles.append(title + better[directions[one.name]])
+    return titles
+
+
 # ------------------------------------------------------------------ parts of charts
 
 
@@ -1034,7 +1650,9 @@ def _cutoff_axis(cutoffs: Sequence[int]) -> alt.X:
     return alt.X("k:Q", title="k", axis=axis, scale=alt.Scale(domain=domain, nice=False, padding=8))
 
 
-def _color(table: pl.DataFrame, groups: Sequence[str], *, legend: bool = True) -> dict[str, Any]:
+def _color(
+    table: pl.DataFrame, groups: Sequence[str], *, legend: bool = True, strokes: bool = True
+) -> dict[str, Any]:
     """Assign each system a color, in the order of the table."""
     import altair as alt
 
@@ -1049,14 +1667,14 @@ def _color(table: pl.DataFrame, groups: Sequence[str], *, legend: bool = True) -
         return {"color": alt.value(_BLUE)}
     colors = [_COLORS[place % len(_COLORS)] for place in range(len(systems))]
     scale = alt.Scale(domain=systems, range=colors)
-    # if colors repeat, the legend must show the dashes
-    strokes: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 400}
+    # if colors of lines repeat, the legend must show the dashes
+    dashed: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 400}
     legend_of_systems = alt.Legend(
         title=_line(groups[0]),
         symbolLimit=0,
         symbolOpacity=1,
         padding=8,
-        **(strokes if len(systems) > len(_COLORS) else {}),
+        **(dashed if strokes and len(systems) > len(_COLORS) else {}),
     )
     scaled: dict[str, Any] = {"scale": scale, "legend": legend_of_systems if legend else None}
     return {"color": alt.Color("system:N", **scaled)}
@@ -1072,6 +1690,19 @@ def _dash(table: pl.DataFrame, groups: Sequence[str]) -> alt.StrokeDash | alt.St
     dashes = [_DASHES[place // len(_COLORS)] for place in range(len(systems))]
     title = _line(groups[0])
     return alt.StrokeDash("system:N", title=title, scale=alt.Scale(domain=systems, range=dashes))
+
+
+def _shape(table: pl.DataFrame, groups: Sequence[str], *, legend: bool) -> dict[str, Any]:
+    """Give the points of systems whose color repeats another shape."""
+    import altair as alt
+
+    systems = _texts(table["system"])
+    if len(systems) <= len(_COLORS):
+        return {}
+    shapes = [_SHAPES[place // len(_COLORS)] for place in range(len(systems))]
+    scale = alt.Scale(domain=systems, range=shapes)
+    symbols = alt.Legend(title=_line(groups[0]), symbolLimit=0, padding=8) if legend else None
+    return {"shape": alt.Shape("system:N", scale=scale, legend=symbols)}
 
 
 def _tooltip(table: pl.DataFrame) -> list[alt.Tooltip]:
@@ -1170,6 +1801,18 @@ def _check_values(values: pl.Series, name: str) -> None:
     if values.null_count() == len(values):
         msg = f"metric {name!r}: no user has a value to draw"
         raise RankingDataError(msg)
+
+
+def _check_exposed(shares: pl.Series, name: str) -> None:
+    if shares.null_count() == len(shares):
+        msg = f"no list exposes a value of {name!r}: there is no share to draw"
+        raise RankingDataError(msg)
+
+
+def _check_panels(panels: Sequence[str]) -> None:
+    if len(panels) > _MOST_PANELS:
+        msg = f"{len(panels)} segments are too many for one chart; filter the frame"
+        raise ValueError(msg)
 
 
 def _check_rows(table: pl.DataFrame, what: str, remedy: str) -> None:
