@@ -138,6 +138,28 @@ def test_metrics_of_the_list(rs, run, truth):
         assert_same(got, expected)
 
 
+def test_tables_beside_run_and_truth(spark, rs, run, truth):
+    shown = sorted(set(RUN["item"]) | set(TRUTH["item"]))
+    items = pl.DataFrame({"item": shown, "genre": [[str(i % 3)] for i in range(len(shown))]})
+    history = TRUTH.select("user", "item").unique().with_columns(pl.col("item").reverse())
+    history = history.unique()
+    metrics = ["novelty@3", "unseen@3", "popularity_lift", "ild@3", "epc@3", "calibration", "map"]
+    options = {"by": "model", "users": "all"}
+    in_spark = {"items": items, "history": spark.createDataFrame(history.to_pandas())}
+    local = {"items": items, "history": history}
+    got = take(rs.per_user(run, *metrics, truth=truth, **in_spark, **options), "model", "user")
+    assert_same(got, RUN.rank.per_user(*metrics, truth=TRUTH, **local, **options))
+    metrics += ["coverage@3", "gini@3", "personalization@3", "disparity(of=genre)"]
+    options = {"by": "model", "total": True}
+    got = take(rs.evaluate(run, *metrics, truth=truth, **in_spark, **options))
+    expected = RUN.rank.evaluate(*metrics, truth=TRUTH, **local, **options)
+    assert_same(got.sort("model"), expected.sort("model"))
+    with pytest.raises(ValueError, match="coverage@3 is one number of all lists: its interval"):
+        rs.summarize(run, "coverage@3", truth=truth, items=items, by="model")
+    with pytest.raises(rf.RankingDataError, match="'unseen' reads 'seen': pass history="):
+        rs.per_user(run, "unseen", truth=truth)
+
+
 def test_workers_know_what_others_registered(rs, run, truth):
     import test_doors
     from pyspark import cloudpickle
