@@ -238,9 +238,10 @@ def swapped(
         frames: list[pl.DataFrame] = []
         number = int(flags.shape[1])
         part = (pl.int_range(number * shape[0], eager=True) // shape[0]).alias(_PART)
+        moved = [(change @ flags).T for change in changes]
         for side, sign in ((0, -1), (1, 1)):
             columns = {
-                name: (own[2 * i + side][:, None] + sign * (changes[i] @ flags)).T.ravel()
+                name: (own[2 * i + side] + sign * moved[i]).ravel()
                 for i, name in enumerate(exposed)
             }
             rows = pl.concat([values] * number).with_columns(
