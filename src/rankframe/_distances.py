@@ -16,7 +16,8 @@ from rankframe.errors import RankingDataError
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_CELLS = 2**19  # of the running sums of vectors that are in memory at a time
+_CELLS = 2**16  # of the running sums of vectors at a time: they stay in the processor's cache
+_FEW = 64  # values that a column each is made of
 
 
 def pairs_above(first: pl.Series) -> pl.Series:
@@ -54,6 +55,10 @@ def _common_of_sets(
 ) -> Array:
     """Add up how many values, or what share of them (cosine), each set has of those above."""
     number = int(values.max(initial=0)) + 1
+    if number <= _FEW and not by_size:  # whole numbers, so nothing is rounded
+        flags = np.zeros((len(counts), number))
+        flags[np.repeat(np.arange(len(counts)), counts), values] = 1
+        return _common_of_vectors(flags, rows, begins)
     starts = np.cumsum(counts) - counts
     mine = counts[rows]
     row = np.repeat(np.arange(len(rows)), mine)
