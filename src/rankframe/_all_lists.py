@@ -72,7 +72,7 @@ class OfLists(NamedTuple):
         return exposures(self.sources, names, kind, by=self.by, users=self.users, per_list=True)
 
     def catalogue(self, kind: Kind) -> pl.DataFrame | None:
-        """Give the values that each group has; None where these differ, or only shown ones count."""
+        """Give the values of each group; None where these differ, or only shown ones count."""
         if kind.of == "shown":
             return None
         values = values_of(self.sources, kind.of, self.by)
