@@ -114,14 +114,14 @@ def _figures(
 
 
 @contextlib.contextmanager
-def side(peer: str, made: Files) -> Iterator[Callable[[list[str] | None], dict[str, Any]]]:
+def side(peer: str, made: Iterable[Path]) -> Iterator[Callable[[list[str] | None], dict[str, Any]]]:
     """Start a process of the peer's environment, which keeps the tables; give what asks it.
 
     To ask is to wait for the answer; it raises ``RuntimeError`` with the last line that the process
     has to say if it ended. So does an environment that cannot be made.
     """
     python = environments.interpreter(_script(peer), CACHE / "environments")
-    command = [python, "-m", "benchmarks.worker", peer, made.run, made.truth]
+    command = [python, "-m", "benchmarks.worker", peer, *made]
     with (
         tempfile.TemporaryFile("w+") as errors,  # a pipe that nobody reads fills up
         subprocess.Popen(

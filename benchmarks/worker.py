@@ -5,7 +5,7 @@ numbers (and warm up), null for one measurement of the same.
 
 A peer is a module of ``benchmarks.peers``:
 
-    read(run, truth)          the tables, as users of the library hold them; not timed
+    read(*files)              the tables, as users of the library hold them; not timed
     metric(measure, k)        the library's own metric (k None: over the whole list), or None
     convert(tables)           the tables as the library takes them; timed
     compute(inputs, metrics)  metrics by label -> means by label; timed
@@ -32,12 +32,12 @@ def main() -> None:
         print(json.dumps(answer), file=answers, flush=True)
 
 
-def serve(peer: str, run: str, truth: str) -> Iterator[dict[str, Any]]:
+def serve(peer: str, *files: str) -> Iterator[dict[str, Any]]:
     """Import and read, then answer line by line."""
     start = perf_counter()
     module = importlib.import_module(f"benchmarks.peers.{peer}")
     imported = perf_counter()
-    tables = module.read(Path(run), Path(truth))
+    tables = module.read(*map(Path, files))
     started = {"import_seconds": imported - start, "read_seconds": perf_counter() - imported}
     metrics: dict[str, Any] = {}
     for line in sys.stdin:

@@ -14,7 +14,15 @@ import polars as pl
 
 from rankframe._labels import RequestedMetric
 from rankframe._options import Settings
-from rankframe._shares import VALUE, Kind, completed, exposures, kind_of, rows_of_shares
+from rankframe._shares import (
+    VALUE,
+    Kind,
+    completed,
+    exposures,
+    kind_of,
+    rows_of_shares,
+    values_of,
+)
 from rankframe._table import JudgedTables
 from rankframe._vocabulary import Sources
 
@@ -77,8 +85,22 @@ class OfLists(NamedTuple):
             frames.append(_reduced(rows, by, some))
         return _side_by_side(frames, by)
 
-    def resampled(self, kind: Kind, sums: pl.LazyFrame, part: str) -> pl.LazyFrame:
-        """Reduce exposures that are made anew, one row per ``part`` and group."""
+    def catalogue(self, kind: Kind) -> pl.DataFrame | None:
+        """Give the values of each group; None where these differ, or only shown ones count."""
+        if kind.of == "shown":
+            return None
+        values = values_of(self.sources, kind.of, self.by)
+        if not {*self.by}.isdisjoint(values.collect_schema()):
+            return None
+        return values.collect().sort(VALUE)
+
+    def resampled(
+        self, kind: Kind, sums: pl.LazyFrame, part: str, *, complete: bool
+    ) -> pl.LazyFrame:
+        """Reduce exposures that are made anew, one row per ``part`` and group.
+
+        They are ``complete`` if each group has all values of the catalogue, and no others.
+        """
         some = self.kinds()[kind]
         groups = sums.select(part, *self.by).unique()
         rows = completed(
@@ -90,6 +112,7 @@ class OfLists(NamedTuple):
             users=self.users,
             parts=[part],
             groups=groups,
+            complete=complete,
         )
         return _reduced(rows, [part, *self.by], some)
 
@@ -184,6 +207,11 @@ def _margins(
     lists = lists.join(users, on=keys).sort(*by, _PART, VALUE, keys[-1])  # sums in one order
     parts = lists.group_by(*by, _PART, VALUE, maintain_order=True).agg(pl.col(exposed).sum())
     whole = parts.group_by(*by, VALUE, maintain_order=True).agg(pl.col(exposed).sum())
+    known = of_lists.catalogue(kind)
+    if known is not None:  # once here, which saves a join per slice
+        every = whole.select(by).unique().join(known, how="cross") if by else known
+        whole = every.join(whole, on=[*by, VALUE], how="left")
+        whole = whole.with_columns(pl.col(exposed).fill_null(0.0))
     groups = users.select(*by, _PART).unique().sort(*by, _PART)
     without: list[pl.DataFrame] = []
     for some in groups.iter_slices(_AT_A_TIME):
@@ -191,17 +219,18 @@ def _margins(
         left = left.join(parts, on=[*by, _PART, VALUE], how="left", suffix=_RIGHT)
         rest = [pl.col(name) - pl.col(f"{name}{_RIGHT}").fill_null(0.0) for name in exposed]
         sums = left.select(*by, _PART, VALUE, *(value.clip(lower_bound=0) for value in rest))
-        without.append(of_lists.resampled(kind, sums.lazy(), _PART).collect())
+        made = of_lists.resampled(kind, sums.lazy(), _PART, complete=known is not None)
+        without.append(made.collect())
     if not without:  # an empty run, of which the checks tell
         schema = {**_group_schema(of_lists), "metric": pl.String(), "margin": pl.Float64()}
         return pl.DataFrame(schema=schema)
-    made = pl.concat(without).unpivot(
+    rows = pl.concat(without).unpivot(
         on=names, index=[*by, _PART], variable_name="metric", value_name="value"
     )
-    made = made.with_columns(pl.col("value").cast(pl.Float64))
+    rows = rows.with_columns(pl.col("value").cast(pl.Float64))
     number, value = pl.len().cast(pl.Float64), pl.col("value")
     error = ((number - 1) * value.var(ddof=0)).sqrt()
-    spread = made.group_by(*by, "metric").agg(error.alias("margin"), number.alias("number"))
+    spread = rows.group_by(*by, "metric").agg(error.alias("margin"), number.alias("number"))
     quantile = pl.col("number").map_elements(
         lambda groups: float(stats.t.ppf((1 + confidence) / 2, groups - 1)) if groups > 1 else None,
         return_dtype=pl.Float64,
@@ -250,7 +279,11 @@ def swapped(
     exposed = [name for name in lists.columns if name.startswith("exposure(")]
     both = lists.filter(pl.col(model).is_in(list(pair)))
     both = both.filter(pl.col(model).n_unique().over(user) == 2)
-    values = both.select(*of_lists.by[1:], VALUE).unique(maintain_order=True)
+    segment, known = of_lists.by[1:], of_lists.catalogue(kind)
+    if known is None:
+        values = both.select(*segment, VALUE).unique(maintain_order=True)
+    else:
+        values = both.select(segment).unique().join(known, how="cross") if segment else known
     users = both.select(user).unique().sort(user)
     placed = both.join(values.with_row_index("__rankframe_value_place"), on=values.columns)
     placed = placed.join(users.with_row_index("__rankframe_user_place"), on=user)
@@ -274,9 +307,10 @@ def swapped(
         frames: list[pl.DataFrame] = []
         number = int(flags.shape[1])
         part = (pl.int_range(number * shape[0], eager=True) // shape[0]).alias(_PART)
+        moved = [(change @ flags).T for change in changes]
         for side, sign in ((0, -1), (1, 1)):
             columns = {
-                name: (own[2 * i + side][:, None] + sign * (changes[i] @ flags)).T.ravel()
+                name: (own[2 * i + side] + sign * moved[i]).ravel()
                 for i, name in enumerate(exposed)
             }
             rows = pl.concat([values] * number).with_columns(
@@ -285,7 +319,8 @@ def swapped(
                 *(pl.Series(n, v).clip(lower_bound=0) for n, v in columns.items()),
             )
             frames.append(rows)
-        made = of_lists.resampled(kind, pl.concat(frames).lazy(), _PART).collect()
+        sums, complete = pl.concat(frames).lazy(), known is not None
+        made = of_lists.resampled(kind, sums, _PART, complete=complete).collect()
         made = made.sort(_PART).with_columns(pl.col(names).cast(pl.Float64))
         first = made.filter(pl.col(model) == pair[0]).select(names).to_numpy()
         return np.stack([first, made.filter(pl.col(model) == pair[1]).select(names).to_numpy()])

@@ -16,7 +16,8 @@ from rankframe.errors import RankingDataError
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_CELLS = 2**19  # of the running sums of vectors that are in memory at a time
+_CELLS = 2**16  # of the running sums of vectors at a time: they stay in the processor's cache
+_FEW = 64  # values that a column each is made of
 
 
 def pairs_above(first: pl.Series) -> pl.Series:
@@ -34,6 +35,11 @@ def distances_above(
         total = _of_vectors(_vectors(items, of), rows, begins, distance)
         return pl.Series(total, dtype=pl.Float64)
     values, counts = _codes(items[of])
+    number = int(values.max(initial=0)) + 1
+    if distance == "hamming" and number <= _FEW:  # of whole numbers: nothing is rounded
+        flags = np.zeros((len(counts), number))
+        flags[np.repeat(np.arange(len(counts)), counts), values] = 1
+        return pl.Series(_of_vectors(flags, rows, begins, "euclidean2"), dtype=pl.Float64)
     common = _common_of_sets(values, counts, rows, begins, by_size=distance == "cosine")
     above = _place(begins)
     if distance == "cosine":

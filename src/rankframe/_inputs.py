@@ -231,10 +231,8 @@ def _rules(table: Table, reads: Collection[str]) -> Iterator[_Rule]:
             text = f"an item whose rows differ in more than {LONG!r}: make them equal"
             yield _Rule(table.item, text, varied, frame.select(suspect=varied.any()))
     if table.name == "history=" and {"popularity", "history_users"} <= {*reads}:
-        # two counts per item, since to look for equal rows takes several times as long
-        counts = frame.group_by([*table.by, table.item]).agg(
-            suspect=pl.col(table.user).n_unique() < pl.len()
-        )
+        # two counts per user, since to look for equal rows takes several times as long
+        counts = frame.group_by(table.keys).agg(suspect=pl.col(table.item).n_unique() < pl.len())
         text = (
             "a user has an item twice, so its popularity is no number of users: keep one row per "
             "user and item, or divide by the rows of the history (out_of=rows)"

@@ -177,17 +177,18 @@ def completed(
     users: pl.LazyFrame | None,
     parts: Sequence[str] = (),
     groups: pl.LazyFrame | None = None,
+    complete: bool = False,
 ) -> pl.LazyFrame:
     """Add to exposures the values that no list shows, targets, shares and numbers.
 
     ``parts`` name further columns of the exposures that split them, as resamples do; ``groups``
-    are then all that there are.
+    are then all that there are. ``complete`` exposures have the values that no list shows.
     """
     names = sorted(names)
     asked = list(_asked(names))
     keys = [*parts, *(sources.keys if kind.over == "user" else by)]
     rows = sums
-    if kind.over == "all" and kind.of != "shown":
+    if kind.over == "all" and kind.of != "shown" and not complete:
         known = values_of(sources, kind.of, by)
         if groups is None:
             groups = _lists(sources, users).select(by).unique() if by else None

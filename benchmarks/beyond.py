@@ -1,0 +1,228 @@
+"""Compare measures beyond accuracy with peers: ``python -m benchmarks.beyond``.
+
+First all libraries compute on a small data set, with short lists. What does not agree is named, and
+ends the run. Then peer and rankframe take turns on the same files, each in a process of its own,
+warm; what counts is the best of several.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from benchmarks import environments, report
+from benchmarks.beyond_data import files
+from benchmarks.run import TOLERANCE, side
+
+HERE = Path(__file__).parent
+OWN = "beyond_rankframe"
+GENRES, VECTORS = "ild(of=genre, distance=hamming)@10", "ild(of=vector)@10"
+#: The labels of rankframe for what each library has.
+LABELS = {
+    "rectools": ["novelty@10", "popularity@10", "serendipity@10", GENRES, "coverage@10"],
+    "replay": [
+        "novelty(normalize=true, divide_by=k)@10",
+        "unseen@10",
+        "unexpectedness@10",
+        "coverage@10",
+        "categories(of=main)@10",
+    ],
+    "recommenders": ["coverage@10", "entropy@10", VECTORS],
+}
+ALL = "all five"
+COLUMNS = ["data", "metrics", "against", "seconds", "rankframe_seconds", "ratio", "goal", "verdict"]
+MEMORY = ["peak_mb", "rankframe_peak_mb", "memory_goal_mb", "memory_verdict"]
+
+Ask = Callable[[list[str] | None], dict[str, Any]]
+Row = dict[str, Any]
+
+
+class Best(NamedTuple):
+    """The best seconds and the highest peak in MB."""
+
+    seconds: float
+    peak: float
+
+
+# ------------------------------------------------------------------ the same numbers
+
+
+def checked() -> Iterator[Row]:
+    """Compare all numbers on the small data set."""
+    made = files("check")
+    for peer, labels in LABELS.items():
+        try:
+            with side(f"beyond_{peer}", made) as them, side(OWN, made) as us:
+                theirs, ours = them(labels)["numbers"], us(labels)["numbers"]
+        except RuntimeError as error:
+            print(f"{_title(peer)}: not compared: {error}", file=sys.stderr)
+            continue
+        for label in labels:
+            number, own = theirs[label], ours[label]
+            yield {
+                "metric": label,
+                "against": _title(peer),
+                "number": number,
+                "rankframe": own,
+                "difference": abs(number - own),
+                "same": math.isclose(number, own, rel_tol=TOLERANCE),
+            }
+
+
+# ------------------------------------------------------------------ time and memory
+
+
+def timed(options: argparse.Namespace) -> Iterator[Row]:
+    """Time everything, one comparison after the other."""
+    million = files("1 M", small=options.small)
+    for peer, together in {"rectools": 5.0, "replay": 10.0}.items():
+        for labels in [LABELS[peer], *([label] for label in LABELS[peer])]:
+            # a library that only counts different items is hard to beat
+            least = 1 / 1.5 if labels == ["coverage@10"] else 1.0
+            goal = together if peer == "replay" or len(labels) > 1 else least
+            yield _against(peer, "1 M", million, labels, goal, None, options.rounds)
+    yield _vectors(million, options.rounds)
+    yield _swaps(million, options.swaps)
+    ten = files("10 M", small=options.small)
+    yield _against("rectools", "10 M", ten, LABELS["rectools"], 5.0, 3000, options.rounds)
+
+
+def _against(
+    peer: str,
+    data: str,
+    made: tuple[Path, ...],
+    labels: list[str],
+    goal: float,
+    memory_goal: float | None,
+    rounds: int,
+) -> Row:
+    """Time a peer and rankframe in turn."""
+    row = {
+        "data": data,
+        "metrics": labels[0] if len(labels) == 1 else ALL,
+        "against": _title(peer),
+    }
+    try:
+        with side(f"beyond_{peer}", made) as them, side(OWN, made) as us:
+            them(labels)
+            us(labels)
+            turns = [(them(None), us(None)) for _ in range(rounds)]
+    except RuntimeError as error:
+        return row | {"verdict": str(error)}
+    theirs, ours = (_best(turns) for turns in zip(*turns, strict=True))
+    ratio = theirs.seconds / ours.seconds
+    return (
+        row
+        | _speed(theirs.seconds, ours.seconds, ratio, f"≥ {goal:.2g}", met=ratio >= goal)
+        | {"peak_mb": theirs.peak}
+        | _memory(ours.peak, memory_goal)
+    )
+
+
+def _vectors(made: tuple[Path, ...], rounds: int) -> Row:
+    """Time the diversity of vectors against that of sets, both by rankframe."""
+    with side(OWN, made) as sets, side(OWN, made) as vectors:
+        sets([GENRES])
+        vectors([VECTORS])
+        turns = [(sets(None), vectors(None)) for _ in range(rounds)]
+    of_sets, of_vectors = (_best(turns) for turns in zip(*turns, strict=True))
+    ratio = of_sets.seconds / of_vectors.seconds
+    return (
+        {"data": "1 M", "metrics": VECTORS, "against": "genres, distance=hamming"}
+        | _speed(of_sets.seconds, of_vectors.seconds, ratio, "≥ 0.5", met=ratio >= 0.5)
+        | {"peak_mb": of_sets.peak}
+        | _memory(of_vectors.peak, None)
+    )
+
+
+def _swaps(made: tuple[Path, ...], times: int) -> Row:
+    """Time the comparison of two models by swapping lists; its first pass is the warm-up."""
+    with side(OWN, made) as us:
+        us([f"swaps@{times}"])
+        ours = _best((us(None),))
+    return (
+        {"data": "2 × 1 M", "metrics": f"coverage, gini, {times} swaps", "against": None}
+        | _speed(None, ours.seconds, None, "≤ 60 s", met=ours.seconds <= 60)
+        | {"peak_mb": None}
+        | _memory(ours.peak, 2000)
+    )
+
+
+def _best(turns: tuple[dict[str, float], ...]) -> Best:
+    seconds = min(turn["convert"] + turn["compute"] for turn in turns)
+    return Best(seconds, max(turn["peak_mb"] for turn in turns))
+
+
+def _speed(seconds: float | None, own: float, ratio: float | None, goal: str, *, met: bool) -> Row:
+    return {
+        "seconds": seconds,
+        "rankframe_seconds": own,
+        "ratio": ratio,
+        "goal": goal,
+        "verdict": "met" if met else "MISSED",
+    }
+
+
+def _memory(peak: float, goal: float | None) -> Row:
+    verdict = None if goal is None else "met" if peak <= goal else "MISSED"
+    return {"rankframe_peak_mb": peak, "memory_goal_mb": goal, "memory_verdict": verdict}
+
+
+# ------------------------------------------------------------------ the table
+
+
+def table(rows: list[Row]) -> pl.DataFrame:
+    """Make one table, rounded."""
+    names = [*COLUMNS, *MEMORY]
+    frame = pl.DataFrame([{name: row.get(name) for name in names} for row in rows])
+    return frame.with_columns(
+        pl.col("seconds", "rankframe_seconds").cast(pl.Float64).round(3),
+        pl.col("ratio").cast(pl.Float64).round_sig_figs(2),
+        pl.col("peak_mb", "rankframe_peak_mb").cast(pl.Float64).round(0),
+    )
+
+
+def _title(peer: str) -> str:
+    """Name the library and its version."""
+    asked = environments.metadata(HERE / "peers" / f"beyond_{peer}.py")["dependencies"][0]
+    return str(asked).replace("==", " ")
+
+
+def main() -> None:
+    """Compare the numbers, then the times."""
+    options = _options()
+    numbers = pl.DataFrame(list(checked()))
+    print(report.markdown(numbers))
+    if not numbers["same"].all():
+        sys.exit("not the same numbers: nothing is timed")
+    rows: list[Row] = []
+    for row in timed(options):
+        rows.append(row)
+        print(*(row.get(name) for name in [*COLUMNS, *MEMORY]), sep="\t", flush=True)
+    text = report.markdown(table(rows))
+    print(text)
+    if not options.small:
+        report.fill(HERE / "README.md", "beyond", text)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.beyond",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--small", action="store_true", help="1/50 of the users and items; keeps no results")
+    add("--rounds", type=int, default=5, help="measurements of each side, in turn")
+    add("--swaps", type=int, default=2000, help="how often lists are swapped in the comparison")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
