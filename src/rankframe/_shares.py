@@ -160,10 +160,8 @@ def exposures(
     else:
         rows = _split(rows, sources, kind.of)
         part = pl.col(_PART)
-    sums = [
-        (_weight(one) * part).filter(_down_to(one.k)).sum().alias(name)
-        for name, one in weights.items()
-    ]
+    whole = kind.of in ("item", "shown")
+    sums = [_sum_of(one, part, whole=whole).alias(name) for name, one in weights.items()]
     return rows.group_by(*keys, VALUE).agg(sums)
 
 
@@ -297,6 +295,13 @@ def _lists(
     if sources.tied:
         rows = rows.rename({"block": "rank"})
     return rows if users is None else rows.join(users, on=sources.keys, how="semi")
+
+
+def _sum_of(one: _Asked, part: pl.Expr, *, whole: bool) -> pl.Expr:
+    """Add up what the places give to a value."""
+    if whole and one.weight == "none":  # to count takes half the time
+        return _down_to(one.k).sum().cast(pl.Float64) if one.k else pl.len().cast(pl.Float64)
+    return (_weight(one) * part).filter(_down_to(one.k)).sum()
 
 
 def _weight(one: _Asked) -> pl.Expr:
