@@ -165,7 +165,7 @@ def _side_by_side(frames: Sequence[pl.LazyFrame], by: Sequence[str]) -> pl.LazyF
         if by:
             first = first.join(each, on=by, how="full", coalesce=True, nulls_equal=True)
         else:
-            first = pl.concat([first, each], how="horizontal")
+            first = first.join(each, how="cross")
     return first
 
 

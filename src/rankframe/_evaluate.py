@@ -468,7 +468,7 @@ def means_of_groups(
     if by:
         result = result.join(numbers, on=by, how="left")
     else:
-        result = pl.concat([result, numbers], how="horizontal")
+        result = result.join(numbers, how="cross")
     undefined = plan.of_lists.sources.settings.undefined
     if undefined is not None:
         filled = [one.name for one in plan.of_lists.requested]

@@ -187,7 +187,7 @@ def _with_numbers(
     if by:
         result = result.join(numbers, on=by, how="left")
     else:
-        result = pl.concat([result, numbers], how="horizontal")
+        result = result.join(numbers, how="cross")
     return result.select(*by, "users", *plan.asked)
 
 
