@@ -681,7 +681,7 @@ CATALOGUE = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["y"], ["x"], ["z"
         (
             "coverage(of=gener)@2",
             {"items": CATALOGUE},
-            "of=gener: items= has no such column; it",
+            "of=gener: items= has no such.*did you mean 'genre'",
         ),
         ("ild(of=price)@2", {"items": CATALOGUE}, "of=price: Float64 has no distance"),
         ("gini(of=price)@2", {"items": CATALOGUE}, "of=price: Float64 has no shares"),

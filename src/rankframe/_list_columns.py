@@ -7,6 +7,7 @@ each is derived from a table beside run and truth.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -291,8 +292,11 @@ def column_of_values(items: Input, item: str, of: str) -> str:
     """Find the column of the catalogue that ``of=`` names, or its only one of lists."""
     if of:
         if of not in items.schema or of in (item, *items.by):
-            has = ", ".join(map(repr, (n for n in items.schema if n not in (item, *items.by))))
-            msg = f"of={of}: items= has no such column; it has {has or 'no column beside the item'}"
+            has = [name for name in items.schema if name not in (item, *items.by)]
+            near = get_close_matches(of, has, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            there = ", ".join(map(repr, has)) or "no column beside the item"
+            msg = f"of={of}: items= has no such column; it has {there}{hint}"
             raise RankingDataError(msg)
         return of
     nested = [n for n, t in items.schema.items() if t.is_nested() and n not in items.by]
