@@ -465,10 +465,7 @@ def means_of_groups(
     if plan.of_lists is None:
         return result
     numbers = plan.of_lists.values(by)
-    if by:
-        result = result.join(numbers, on=by, how="left")
-    else:
-        result = result.join(numbers, how="cross")
+    result = result.join(numbers, on=by, how="left") if by else result.join(numbers, how="cross")
     undefined = plan.of_lists.sources.settings.undefined
     if undefined is not None:
         filled = [one.name for one in plan.of_lists.requested]

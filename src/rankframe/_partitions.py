@@ -184,10 +184,7 @@ def _with_numbers(
     if plan.of_lists is None:
         return result
     numbers = plan.of_lists.numbers_of(exposures, by).collect()
-    if by:
-        result = result.join(numbers, on=by, how="left")
-    else:
-        result = result.join(numbers, how="cross")
+    result = result.join(numbers, on=by, how="left") if by else result.join(numbers, how="cross")
     return result.select(*by, "users", *plan.asked)
 
 
