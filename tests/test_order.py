@@ -5,6 +5,7 @@ import random
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe._rank_order import SHARES_RANK, in_rank_order
@@ -225,4 +226,6 @@ def test_ranks_on_the_way(single_precision):
     asked = [*("ap", "ndcg@3", "rr"), pl.col("rank").sum().alias("ranks")]
     options = {"truth": truth, "by": "group", "users": "both"}
     found = run.rank.per_user(*asked, single_precision=single_precision, **options)
-    assert found.equals(plain.drop("score").rank.per_user(*asked, **options))
+    expected = plain.drop("score").rank.per_user(*asked, **options)
+    # the streaming engine may add up a list in two parts
+    assert_frame_equal(found, expected, rel_tol=0, abs_tol=1e-15)

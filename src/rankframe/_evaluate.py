@@ -884,17 +884,16 @@ def _check_tables(one: RequestedMetric, reading: Reading, prepared: JudgedTables
 
 def _check_truth(frame: Frame, requested: Sequence[RequestedMetric], settings: Settings) -> None:
     """Check that a metric of lists that reads what is relevant has a truth."""
-    if has_relevance(frame, settings.columns) or isinstance(frame, JudgedTables):
-        return
     for one in requested:
         reading = reading_of([one.expr], given=settings.given)
-        if _lists_alone(one.expr, settings.given) or reading.scope not in ("listed", "shares"):
+        if reading.scope not in ("listed", "shares"):
             continue
-        if given := [n for n, c in reading.columns.items() if not c.of_lists] or needs_truth(
-            one.expr.meta.root_names()
-        ):
-            read = given[0] if isinstance(given, list) else "relevant"
-            msg = f"metric {one.name!r} reads {read!r}: pass truth=, what users want (user, item)"
+        reads = [name for name, column in reading.columns.items() if not column.of_lists]
+        reads += ["relevant"] if needs_truth(reading.names) else []
+        if reads and not has_relevance(frame, settings.columns):
+            msg = (
+                f"metric {one.name!r} reads {reads[0]!r}: pass truth=, what users want (user, item)"
+            )
             raise RankingDataError(msg)
 
 

@@ -1057,6 +1057,8 @@ def lorenz(
         **columns,
     ).collect()
     name = found.columns[len(groups)]
+    if of == "shown":  # as gini does
+        found = found.filter(pl.col("exposure") > 0)
     rows = found.sort(*groups, "exposure")
     rows = rows.select(*_named(rows, groups), "exposure", "share").select(
         pl.col("segment").alias("panel"), pl.exclude("segment")
