@@ -190,7 +190,7 @@ def shares(
     kind = Kind(of or "", over)
     made = share_columns(kind, text, cut, target)
     if truth is None and needs_truth(made):
-        msg = "shares reads what is relevant: pass truth=, what users want (user, item)"
+        msg = "shares reads what is relevant: pass truth= (user, item)"
         raise RankingDataError(msg)
     prepared = _prepared(run, truth, by, settings, (), alone=truth is None)
     check_shares("shares", kind, made, prepared.inputs, prepared.tables[0].item)
