@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 
 import polars as pl
 import pytest
+import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -428,7 +429,7 @@ def close(got, expected):
     return got is not None and math.isclose(got, expected, rel_tol=1e-11, abs_tol=1e-11)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=reference.drawn(25))
 @given(worlds(), st.sampled_from([1, 2, 3, 10]))
 def test_values_of_users_follow_their_definitions(world, k):
     tables = world.tables()
@@ -443,7 +444,7 @@ def test_values_of_users_follow_their_definitions(world, k):
             assert close(value, expected.get(user)), (asked, user, value, expected.get(user))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=reference.drawn(25))
 @given(worlds(), st.sampled_from([1, 2, 3, 10]))
 def test_numbers_of_all_lists_follow_their_definitions(world, k):
     tables = world.tables()

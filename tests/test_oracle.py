@@ -231,7 +231,7 @@ OPTIONS = st.fixed_dictionaries(
         "depth": st.integers(1, 7) | st.none(),
     },
 )
-quick = settings(deadline=None, max_examples=60)
+quick = settings(deadline=None, max_examples=reference.drawn(40))
 
 
 def assert_rows(result, columns, expected):

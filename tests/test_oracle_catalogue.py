@@ -544,7 +544,7 @@ OPTIONS = st.fixed_dictionaries(
         "depth": st.sampled_from([None, 3]),
     }
 )
-quick = settings(deadline=None, max_examples=60)
+quick = settings(deadline=None, max_examples=reference.drawn(40))
 
 
 def assert_rows(result, columns, expected):
@@ -583,7 +583,7 @@ def test_evaluate_of_all(case, chosen, options):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=reference.drawn(10))
 @given(st.data(), cases(), OPTIONS)
 def test_one_alone(name, data, case, options):
     """What one metric reads is derived without the help of another."""

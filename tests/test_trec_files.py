@@ -18,6 +18,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -514,7 +515,7 @@ LINES = st.lists(st.tuples(FIELDS, GAPS), max_size=60).map(
 FILES = st.binary(max_size=300) | LINES.map(str.encode) | st.text(max_size=200).map(str.encode)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=reference.drawn(150), deadline=None)
 @given(data=FILES, pack=st.sampled_from([bytes, gzip.compress]), cut=st.integers(0, 400))
 def test_any_bytes_are_a_frame_or_our_error(tmp_path_factory, data, pack, cut):
     path = tmp_path_factory.getbasetemp() / "fuzz"
@@ -530,7 +531,7 @@ def test_any_bytes_are_a_frame_or_our_error(tmp_path_factory, data, pack, cut):
             assert got.null_count().sum_horizontal().item() == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=reference.drawn(60), deadline=None)
 @given(
     data=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=4),
     pack=st.sampled_from([gzip.compress, zstd]),
@@ -563,7 +564,7 @@ def written(folder, frame, write=trec.write_run, suffix="", **options):
     return path
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=reference.drawn(80), deadline=None)
 @given(
     rows=st.lists(st.tuples(USERS, WORDS, SCORES), min_size=1, unique_by=lambda row: row[:2]),
     suffix=st.sampled_from(SUFFIXES),
@@ -577,7 +578,7 @@ def test_a_run_comes_back_bit_for_bit(tmp_path_factory, rows, suffix):
     assert path.read_bytes().startswith({"": rows[0][0].encode(), ".gz": b"\x1f"}.get(suffix, b"("))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=reference.drawn(40), deadline=None)
 @given(
     rows=st.lists(
         st.tuples(USERS, WORDS, st.integers(-(2**63), 2**63 - 1)),
