@@ -17,6 +17,9 @@ LONG = ["test_spark", "test_notebooks", "test_oracle_catalogue", "test_invariant
 
 collect_ignore = ["acme_metrics"]  # to import it registers metrics
 
+# Java of small tables: a second compiler and several collectors take longer than they save
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
