@@ -79,7 +79,7 @@ def test_places_and_the_ideal_beside_them(users, grades, ranks, keys):
     frame = random_rows(f"{users}{grades}{ranks}", USERS[users], GRADES[grades], RANKS[ranks])
     frame = frame if "group" in keys else frame.filter(group="x")
     places, ideals = expected(frame, keys)
-    rows = in_rank_order(frame.lazy(), keys).collect()
+    rows = in_rank_order(frame.lazy(), keys, "item", frame.schema).collect()
     assert rows.select(frame.columns).sort("item").equals(frame.sort("item"))
     assert rows.columns == [*frame.columns, SHARES_RANK, "ideal_place", "ideal_relevance"]
     assert not rows[SHARES_RANK].any()
@@ -95,7 +95,7 @@ def test_places_and_the_ideal_beside_them(users, grades, ranks, keys):
 def test_who_shares_a_rank(users, keys):
     frame = random_rows(f"{users}shared", USERS[users], GRADES["few"], RANKS["short"])
     frame = frame.with_columns(rank=pl.col("rank") % 4 + 1)
-    rows = in_rank_order(frame.lazy(), keys).collect()
+    rows = in_rank_order(frame.lazy(), keys, "item", frame.schema).collect()
     placed = frame.drop_nulls("rank")
     shared = placed.group_by(keys).agg(extra=pl.len() - pl.col("rank").n_unique())
     assert shared["extra"].sum() > 0
@@ -106,7 +106,7 @@ def test_who_shares_a_rank(users, keys):
 
 def test_no_row_at_all():
     frame = random_rows(0, USERS["small"], GRADES["few"], RANKS["short"]).clear()
-    rows = in_rank_order(frame.lazy(), ["user"]).collect()
+    rows = in_rank_order(frame.lazy(), ["user"], "item", frame.schema).collect()
     assert rows.is_empty()
     assert rows.schema["ideal_place"] == pl.Int64
     assert rows.schema["ideal_relevance"] == pl.Float64

@@ -42,8 +42,11 @@ class Plan:
 
     def joins(self) -> list[str]:
         """How the joins of run and truth join, those on the item."""
-        on_item = [label for label in self.labels.values() if "equi-join" in label]
-        return [re.search(r"how: (\w+)", x)[1] for x in on_item if 'item = col(\\"item\\")' in x]
+        return [re.search(r"how: (\w+)", self.labels[n])[1] for n in self.on_item()]
+
+    def on_item(self) -> list[str]:
+        on_item = re.compile(r'(item|__rankframe_pair) = col\(\\"(item|__rankframe_pair)\\"\)')
+        return [n for n, x in self.labels.items() if "equi-join" in x and on_item.search(x)]
 
     def below(self, node: str) -> set[str]:
         found = {node}
@@ -53,14 +56,10 @@ class Plan:
         return found
 
     def truth_filter_is_below_every_join(self) -> bool:
-        joins = [
-            n
-            for n, label in self.labels.items()
-            if 'item = col(\\"item\\")' in label and "join" in label
-        ]
+        joins = self.on_item()
         return bool(joins) and all(
             any(
-                re.match(r"filter\\nrelevance = col\(\\\"relevance\\\"\) > 0", self.labels[n])
+                re.match(r"filter\\n\w+ = col\(\\\"relevance\\\"\) > 0", self.labels[n])
                 for n in self.below(join)
             )
             for join in joins

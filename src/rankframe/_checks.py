@@ -392,6 +392,11 @@ def _with_truth_groups(
 # ------------------------------------------------------------------ rules on the data
 
 
+_FIT_IN_64_BITS = frozenset(
+    {pl.Int8(), pl.Int16(), pl.Int32(), pl.Int64(), pl.UInt8(), pl.UInt16(), pl.UInt32()}
+)
+
+
 class _Rule(NamedTuple):
     """A rule: ``text`` is what errors say, ``broken`` is true on the rows that break it."""
 
@@ -417,6 +422,8 @@ def _row_rules(table: Table) -> Iterator[_Rule]:
     if table.rank is not None:
         given, rank = pl.col(table.rank), as_rank(table.rank)
         broken = given.is_not_null() & (rank.is_null() | (rank != given) | (rank < 1))
+        if table.schema[table.rank] in _FIT_IN_64_BITS:  # three passes fewer
+            broken = given < 1
         text = "a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours start at 0"
         yield _Rule(table.rank, text, broken)
     if table.tied:
@@ -625,35 +632,53 @@ def guarded(
 ) -> pl.LazyFrame:
     """Call ``raise_violation`` when the plan runs and one of the flags is raised.
 
-    Each flag is a plan of one boolean row. Only a callback on these few rows lets our error leave a
-    lazy plan with its type and text. It adds no row to the result, and it comes first, so that
-    head() cannot skip it.
+    Each flag is a plan of one row (``flag``). Only a callback on these few rows lets our error
+    leave a lazy plan with its type and text. It adds no row to the result, and it comes first, so
+    that head() cannot skip it.
     """
     schema = result.collect_schema()
 
     def verdict(raised: pl.DataFrame) -> pl.DataFrame:
-        if raised.to_series().any():
+        if raised["suspect"].any() or raised["surplus"].sum() != 0:
             raise_violation()
         return pl.DataFrame(schema=schema)
 
     return pl.concat([pl.concat(flags).map_batches(verdict, schema=dict(schema)), result])
 
 
-def table_flag(table: Table) -> pl.LazyFrame:
-    """Flag rows that break a rule by themselves, and emptiness."""
+def flag(frame: pl.LazyFrame, suspect: pl.Expr, surplus: pl.Expr | None = None) -> pl.LazyFrame:
+    """Make a flag: whether a rule may be broken, and a part of a sum that is 0 if none is."""
+    part = pl.lit(0) if surplus is None else surplus
+    return frame.select(suspect=suspect, surplus=part.cast(pl.Int64))
+
+
+def table_flag(table: Table, *, count: bool = False) -> pl.LazyFrame:
+    """Flag rows that break a rule by themselves, and emptiness.
+
+    ``count`` takes the number of rows of grade > 0 off the sum, to which the join adds its own.
+    """
     broken = [rule.broken.any() for rule in _row_rules(table)]
     if table.totals is None:
         broken.append(pl.len() == 0)
         # a run with only null scores has no hit, which ``any_violation`` flags
         if table.rank is not None or table.name == "judged table":
             broken.append(~_is_retrieved(table).any())
-    return table.frame.select(suspect=pl.any_horizontal(broken))
+    return flag(table.frame, pl.any_horizontal(broken), -_positive(table) if count else None)
+
+
+def _positive(table: Table) -> pl.Expr:
+    """Count the rows of grade > 0."""
+    if table.relevance is None:
+        return pl.len().cast(pl.Int64)
+    grade = pl.col(table.relevance)
+    positive = grade if table.schema[table.relevance] == pl.Boolean else grade > 0
+    return positive.sum().cast(pl.Int64)
 
 
 def ties_flag(table: Table) -> pl.LazyFrame:
     """Flag blocks of ties that do not fit their ranks, over every row."""
     broken = [rule.broken.any() for rule in _table_rules(table)]
-    return table.frame.select(suspect=pl.any_horizontal(broken))
+    return flag(table.frame, pl.any_horizontal(broken))
 
 
 def lists_flag(table: Table) -> pl.LazyFrame:
@@ -663,7 +688,7 @@ def lists_flag(table: Table) -> pl.LazyFrame:
     if table.rank is not None and not table.tied and table.subtopic is None:
         aggregates.append(shares_rank(table.rank, tied=False).alias("__rankframe_shared"))
     lists = table.frame.group_by(table.keys).agg(aggregates)
-    return lists.select(suspect=pl.any_horizontal(pl.exclude(table.keys).any()))
+    return flag(lists, pl.any_horizontal(pl.exclude(table.keys).any()))
 
 
 def rows_of_items_flag(table: Table) -> pl.LazyFrame:
@@ -671,15 +696,18 @@ def rows_of_items_flag(table: Table) -> pl.LazyFrame:
 
     Once the table has one row per item, no flag can see this.
     """
-    return table.frame.select(
-        suspect=pl.any_horizontal(rule.broken.any() for rule in _table_rules(table))
-    )
+    return ties_flag(table)
 
 
-def check_aggregates(item: str, *, hit: pl.Expr, shared: pl.Expr) -> list[pl.Expr]:
-    """Reductions over a user's relevant rows that ``any_violation`` reads."""
+def check_aggregates(
+    item: str, *, hit: pl.Expr, shared: pl.Expr, count: bool = False
+) -> list[pl.Expr]:
+    """Reductions over a user's relevant rows that ``any_violation`` reads.
+
+    With ``count``, duplicates show in the number of rows, or as neighbors in the order.
+    """
     return [
-        _has_duplicate(item),
+        pl.len().cast(pl.Int64).alias("__rankframe_rows") if count else _has_duplicate(item),
         shared.alias("__rankframe_shared"),
         (hit.count() > 0).alias("__rankframe_hit"),
     ]
@@ -696,13 +724,15 @@ def _has_duplicate(*columns: str) -> pl.Expr:
     return (row.n_unique() < pl.len()).alias("__rankframe_duplicate")
 
 
-def any_violation(tables: Sequence[Table]) -> pl.Expr:
+def any_violation(tables: Sequence[Table], *, count: bool = False) -> pl.Expr:
     """Whether, by the reductions of ``check_aggregates``, a rule may be broken.
 
     A list has a duplicate item, or two items at one rank. With two tables also: no hit proves that
     they share a user, or that a user is in two groups.
     """
-    suspects = [pl.col("__rankframe_duplicate").any(), pl.col("__rankframe_shared").any()]
+    suspects = [pl.col("__rankframe_shared").any()]
+    if not count:
+        suspects.append(pl.col("__rankframe_duplicate").any())
     if len(tables) == 2 and tables[0].totals is None:
         run, truth = tables
         hit = pl.col("__rankframe_hit")

@@ -16,6 +16,7 @@ from rankframe._checks import (
     Totals,
     any_violation,
     check_aggregates,
+    flag,
     format_row,
     guarded,
     has_relevance,
@@ -605,7 +606,7 @@ def _with_worlds(plan: Plan, extremes: Sequence[tuple[_World, _World]], settings
         for each in (plan, *others):
             each.raise_violation()
 
-    flags = [flag for each in (plan, *others) for flag in each.flags]
+    flags = [one for each in (plan, *others) for one in each.flags]
     return Plan(prepared, requested, values.select(*keys, *columns), flags, raise_violation)
 
 
@@ -625,8 +626,9 @@ def _judged_in(world: _World, prepared: JudgedTables, depth: int | None) -> Judg
     filled = pl.when(unjudged).then(given).otherwise(grade).alias("relevance")
     judged = prepared.judged.with_columns(filled)
     if not prepared.has_subtopics:
-        return prepared._replace(judged=judged, items=judged)
-    return prepared._replace(judged=judged, items=prepared.items.with_columns(filled))
+        return prepared._replace(judged=judged, items=judged, ranked_truth=judged, changed=True)
+    items = prepared.items.with_columns(filled)
+    return prepared._replace(judged=judged, items=items, ranked_truth=items, changed=True)
 
 
 # ------------------------------------------------------------------ one row per user
@@ -637,6 +639,7 @@ class _Reduction(NamedTuple):
 
     rows: pl.LazyFrame
     flags: list[pl.LazyFrame]
+    counted: bool = False  # whether a flag counts the relevant rows
 
 
 def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Settings) -> Plan:
@@ -648,14 +651,16 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     by_scope = _by_scope(requested, prepared)
     reductions = [_reduced(prepared, some, settings, scope) for scope, some in by_scope.items()]
     cut = _cut_blocks(prepared, settings.depth)
-    flags = [*table_flags(prepared), *(flag for each in reductions for flag in each.flags)]
+    counted = any(each.counted for each in reductions)
+    flags = table_flags(prepared, count=counted)
+    flags += [one for each in reductions for one in each.flags]
     flags += inputs_flags(prepared.beside, prepared.inputs, reading.names, run, prepared.run)
     if settings.judged_only or reading.counts_judged:
         flags += [lists_flag(each) for each in prepared.tables]
     elif reading.counts_listed:  # these count rows that no relevant row shows
         flags.append(lists_flag(prepared.tables[0]))
     if cut is not None:
-        flags.append(cut.select(suspect=pl.len() > 0))
+        flags.append(flag(cut, pl.len() > 0))
 
     frames = [each.rows for each in reductions]
     users = users_policy(settings, prepared)
@@ -735,21 +740,25 @@ def _reduced(
     if scope == "relevant":
         position = pl.col("block" if prepared.tied else "rank")
         shared = shares_rank(tied=prepared.tied)
-        if not prepared.tied and reading.in_order:
-            # to count distinct ranks takes 1 M users × 10 a tenth longer
+        ordered = not prepared.tied and reading.in_order
+        if ordered:  # to count distinct ranks takes 1 M users × 10 a tenth longer
             shared = pl.col(SHARES_RANK).any()
-        watched = check_aggregates(table.item, hit=position, shared=shared)
+        count = ordered and prepared.counts_show_duplicates and not settings.judged_only
+        watched = check_aggregates(table.item, hit=position, shared=shared, count=count)
         lists = rows.group_by(keys).agg(*reduced, *watched)
         values = lists.select(*keys, *names)
-        broken = pl.any_horizontal(any_violation(prepared.tables), *_infinite(values, keys))
-        return _Reduction(values, [lists.select(suspect=broken)])
+        broken = pl.any_horizontal(
+            any_violation(prepared.tables, count=count), *_infinite(values, keys)
+        )
+        surplus = pl.col("__rankframe_rows").sum() if count else None
+        return _Reduction(values, [flag(lists, broken, surplus)], count)
     if scope == "listed":
         lists = rows.group_by(keys).agg(*reduced, pl.col("listed").any().alias(_HAS_LIST))
         values = lists.filter(_HAS_LIST).select(*keys, *names)
     else:
         values = rows.group_by(keys).agg(reduced)
     broken = pl.any_horizontal(pl.lit(value=False), *_infinite(values, keys))
-    return _Reduction(values, [values.select(suspect=broken)])
+    return _Reduction(values, [flag(values, broken)])
 
 
 def _filled(

@@ -11,6 +11,7 @@ import polars as pl
 from rankframe._checks import (
     Table,
     broken_row,
+    flag,
     guarded,
     lists_flag,
     raise_first_broken,
@@ -132,7 +133,9 @@ def fuse(
     rows = rows.with_columns(_of_list(table, method, norm, score).alias("__rankframe_value"))
     rows = rows.with_columns(_weights(weights, system))
     fused = _fused(rows, method, [*others, table.user, table.item], smoothing, phi, table)
-    ranked = with_positions(fused, [*others, table.user], pl.col("score"), _tie(table))
+    ranked = with_positions(
+        fused, [*others, table.user], table.schema, pl.col("score"), _tie(table)
+    )
     ranked = ranked.select(*others, table.user, table.item, "score", "rank")
 
     scores = [score] if _reads_scores(method, norm) else []
@@ -155,10 +158,10 @@ def fuse(
             raise broken_row(table, score, text, row)
 
     flags = [table_flag(table), lists_flag(table)]
-    flags.append(rows.select(suspect=bad.any()))
+    flags.append(flag(rows, bad.any()))
     if weights is not None:
         systems = pl.col(system).n_unique()
-        flags.append(rows.select(suspect=_weight.is_null().any() | (systems != len(weights))))
+        flags.append(flag(rows, _weight.is_null().any() | (systems != len(weights))))
     checked = guarded(ranked, flags, raise_broken)
     return to_caller_type(checked, like=runs, sort=[*others, table.user, "rank"])
 

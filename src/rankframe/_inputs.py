@@ -14,6 +14,7 @@ import polars as pl
 from rankframe._checks import (
     Table,
     broken_row,
+    flag,
     lists_flag,
     missing_kinds,
     raise_first_broken,
@@ -154,7 +155,7 @@ def inputs_flags(
         # the first rows nearly always meet; where they do not, all are looked through
         first = inputs[name].frame.select(column).head(_FIRST)
         met = lists.join(first, on=column, how="semi")
-        flags.append(met.select(suspect=pl.len() == 0))
+        flags.append(flag(met, pl.len() == 0))
     return flags
 
 
@@ -219,8 +220,8 @@ def _rules(table: Table, reads: Collection[str]) -> Iterator[_Rule]:
     frame = table.frame
     for name in dict.fromkeys([*table.keys, table.item]):
         for missing, broken in missing_kinds(table, name):
-            flag = frame.select(suspect=(pl.len() == 0) | broken.any())
-            yield _Rule(name, f"{missing} {name}: drop the row", broken, flag)
+            one = flag(frame, (pl.len() == 0) | broken.any())
+            yield _Rule(name, f"{missing} {name}: drop the row", broken, one)
     if table.name == "items=":
         row = [*table.keys, *([LONG] if _is_long(table) else [])]
         text = (
@@ -228,13 +229,12 @@ def _rules(table: Table, reads: Collection[str]) -> Iterator[_Rule]:
             f"a list, or one row each in a column {LONG!r}"
         )
         once = pl.struct(row).is_duplicated()
-        flag = frame.select(suspect=pl.struct(row).n_unique() < pl.len())
-        yield _Rule(table.item, text, once, flag)
+        yield _Rule(table.item, text, once, flag(frame, pl.struct(row).n_unique() < pl.len()))
         others = [name for name in table.schema.names() if name not in row]
         if _is_long(table) and others:
             varied = (pl.struct(others).n_unique() > 1).over(table.keys)
             text = f"an item whose rows differ in more than {LONG!r}: make them equal"
-            yield _Rule(table.item, text, varied, frame.select(suspect=varied.any()))
+            yield _Rule(table.item, text, varied, flag(frame, varied.any()))
     if table.name == "history=" and {"popularity", "history_users"} <= {*reads}:
         # two counts per user, since to look for equal rows takes several times as long
         counts = frame.group_by(table.keys).agg(suspect=pl.col(table.item).n_unique() < pl.len())
@@ -243,7 +243,7 @@ def _rules(table: Table, reads: Collection[str]) -> Iterator[_Rule]:
             "user and item, or divide by the rows of the history (out_of=rows)"
         )
         twice = pl.struct([*table.keys, table.item]).is_duplicated()
-        yield _Rule(table.item, text, twice, counts.select(pl.col("suspect").any()))
+        yield _Rule(table.item, text, twice, flag(counts, pl.col("suspect").any()))
 
 
 def _shown(table: Table) -> list[str]:

@@ -12,6 +12,7 @@ from rankframe._checks import (
     Table,
     any_violation,
     check_aggregates,
+    flag,
     guarded,
     raise_first_broken,
     read_runs,
@@ -105,7 +106,7 @@ def rbo(
     lists, other_lists = _lists(tables, None if k is None else whole_number("k", k))
     ends = _ends(lists, other_lists, keys, item)
     values = _values(_common(lists, other_lists, [*keys, item]), ends, keys, p)
-    flags = [*map(table_flag, tables), ends.select(suspect=any_violation(tables))]
+    flags = [*map(table_flag, tables), flag(ends, any_violation(tables))]
     checked = guarded(values, flags, functools.partial(raise_first_broken, tables))
     return to_caller_type(checked.sort(keys), like=run)
 
@@ -180,7 +181,7 @@ def overlap(
         divided(common, k).alias(names[0]),
         share(common, either).alias(names[1]),
     )
-    flags = [*map(table_flag, tables), ends.select(suspect=any_violation(tables))]
+    flags = [*map(table_flag, tables), flag(ends, any_violation(tables))]
     checked = guarded(values, flags, functools.partial(raise_first_broken, tables))
     return to_caller_type(checked.sort(keys), like=run)
 

@@ -289,7 +289,7 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
             raise_if_unknown(prepared.inputs, run, lists)
 
     if isinstance(frame, pl.LazyFrame):
-        always = pl.LazyFrame({"suspect": [True]})
+        always = pl.LazyFrame({"suspect": [True], "surplus": [0]})
         return to_caller_type(guarded(frame, [always], raise_broken), like=frame)
     raise_broken()
     return frame

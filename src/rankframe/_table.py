@@ -18,6 +18,7 @@ from rankframe._checks import (
     any_violation,
     as_rank,
     check_aggregates,
+    flag,
     format_row,
     guarded,
     lists_flag,
@@ -34,13 +35,13 @@ from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
 from rankframe._inputs import Inputs, as_input, common_types, read_inputs
 from rankframe._labels import Metric, parse_metrics
 from rankframe._options import Columns, Settings, check_columns, check_flag, group_names
-from rankframe._rank_order import SHARES_RANK, with_positions
+from rankframe._rank_order import SHARES_RANK, pair_code, with_positions
 from rankframe._vocabulary import BASIC, COLUMNS, Input, Sources, reading_of, rows_of_scope
 from rankframe.errors import RankingDataError
 
 Ties: TypeAlias = Literal["item", "order", "expected"]
 
-_INDEX = "__rankframe_index"
+_INDEX, _PAIR = "__rankframe_index", "__rankframe_pair"
 _EMPTY_LIST = (
     "column {0!r}: empty or null list: a long run has no row for it; drop it with "
     ".filter(pl.col({0!r}).list.len() > 0). users='truth' and 'judged' still count its user as a "
@@ -52,16 +53,19 @@ class JudgedTables(NamedTuple):
     """Both tables with normalized columns: keys, item, rank, relevance.
 
     ``items`` is the judged table itself. If that has one row per subtopic, ``items`` has one row
-    per item.
+    per item. ``ranked_truth`` has those of its rows that are in the truth.
     """
 
     tables: list[Table]
+    types: Mapping[str, pl.DataType]  # of the keys and the item
     run: pl.LazyFrame
     truth: pl.LazyFrame
     judged: pl.LazyFrame
     items: pl.LazyFrame
+    ranked_truth: pl.LazyFrame
     beside: Inputs = Inputs()
     inputs: Mapping[str, Input] = {}  # the rows of these, with ids of common types
+    changed: bool = False  # whether judgments are other than those of the truth
 
     @property
     def has_subtopics(self) -> bool:
@@ -74,6 +78,11 @@ class JudgedTables(NamedTuple):
         return self.tables[0].tied
 
     @property
+    def counts_show_duplicates(self) -> bool:
+        """Whether an item twice in a list makes more rows than the truth has."""
+        return len(self.tables) == 2 and not (self.has_subtopics or self.changed)
+
+    @property
     def has_truth(self) -> bool:
         """Whether anything is judged; metrics of lists alone need only a run."""
         return len(self.tables) == 2 or self.tables[0].relevance is not None
@@ -83,10 +92,12 @@ class JudgedTables(NamedTuple):
         table = self.tables[0]
         return Sources(
             items=self.items,
+            ranked_truth=self.ranked_truth,
             judgments=self.judged,
             ranked=self.run,
             keys=table.keys,
             item=table.item,
+            types=self.types,
             tied=self.tied,
             has_subtopics=self.has_subtopics,
             top_grade=self.top_grade(),
@@ -333,7 +344,7 @@ def relevant(
         raise ValueError(msg)
     reading = reading_of(expressions, BASIC, has_subtopics=split)
     rows = rows_of_scope(prepared.sources(Settings(relevant_at=relevant_at)), reading)
-    flags = [*table_flags(prepared), rows_flag(prepared)]
+    flags = [*table_flags(prepared), rows_flag(prepared, prepared.ranked_truth)]
     if reading.counts_judged or reading.counts_listed:
         flags += [lists_flag(table) for table in prepared.tables]
     own = {name for name, known in COLUMNS.items() if known.always_reserved}
@@ -504,19 +515,23 @@ def prepare_tables(
         frame, truth, by, columns, reads=reads, reserved=reserved, run_alone=run_alone
     )
     tables = [table._replace(totals=totals) for table in tables]
+    types: dict[str, pl.DataType] = {
+        name: tables[0].schema[name] for name in (*tables[0].keys, tables[0].item)
+    }
     if len(tables) == 1:
         judged = normalize_columns(tables[0], single_precision=single_precision)
         if tables[0].relevance is None:
             run = judged.filter(pl.col("rank").is_not_null())
-            return JudgedTables(tables, run, run.clear(), run, run)
+            return JudgedTables(tables, types, run, run.clear(), run, run, run)
         items = _one_row_per_item(judged, tables[0])
         run = items.filter(pl.col("rank").is_not_null())
-        return JudgedTables(
-            tables, run, items.filter(pl.col("relevance").is_not_null()), judged, items
-        )
-    types = [pl.col(name).cast(dtype) for name, dtype in same_types(*tables).items()]
+        truth_rows = items.filter(pl.col("relevance").is_not_null())
+        return JudgedTables(tables, types, run, truth_rows, judged, items, truth_rows)
+    types |= same_types(*tables)
     run, judgments = (
-        normalize_columns(table, single_precision=single_precision).with_columns(types)
+        _with_types(
+            normalize_columns(table, single_precision=single_precision), table.schema, types
+        )
         for table in tables
     )
     run = run.filter(pl.col("rank").is_not_null())
@@ -530,8 +545,10 @@ def prepare_tables(
         run = run.drop_nulls(of_run.truth_groups)
     judged = _joined(run, judgments, of_run)
     items = _one_row_per_item(judgments, of_truth._replace(by=of_run.by))
-    items = judged if items is judgments else _joined(run, items, of_run)
-    return JudgedTables(tables, run, judgments, judged, items)
+    split = items is not judgments
+    ranked_truth = _ranked_truth(run, items, of_run, types)
+    items = _joined(run, items, of_run) if split else judged
+    return JudgedTables(tables, types, run, judgments, judged, items, ranked_truth)
 
 
 def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
@@ -539,23 +556,49 @@ def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
     if not settings.given:
         return prepared
     beside = read_inputs(settings, prepared.tables[0])
-    schema = prepared.judged.collect_schema()
-    types = common_types(beside, schema)
+    known = prepared.types
+    types = common_types(beside, pl.Schema(known))
     inputs = {
         name: as_input(table, normalize_columns(table), types)
         for name, table in beside.given().items()
     }
-    differ = [pl.col(name).cast(dtype) for name, dtype in types.items() if schema[name] != dtype]
+    differ = [pl.col(name).cast(dtype) for name, dtype in types.items() if known[name] != dtype]
     judged = prepared.judged.with_columns(differ)
     split = prepared.has_subtopics
     return prepared._replace(
+        types={**known, **types},
         run=prepared.run.with_columns(differ),
         truth=prepared.truth.with_columns(differ),
         judged=judged,
         items=prepared.items.with_columns(differ) if split else judged,
+        ranked_truth=prepared.ranked_truth.with_columns(differ),
         beside=beside,
         inputs=inputs,
     )
+
+
+def _with_types(
+    frame: pl.LazyFrame, schema: pl.Schema, types: Mapping[str, pl.DataType]
+) -> pl.LazyFrame:
+    """Bring ids and groups to the types that they have in both tables."""
+    differ = {name: dtype for name, dtype in types.items() if schema.get(name, dtype) != dtype}
+    return frame.with_columns(pl.col(name).cast(dtype) for name, dtype in differ.items())
+
+
+def _ranked_truth(
+    run: pl.LazyFrame, judgments: pl.LazyFrame, table: Table, types: Mapping[str, pl.DataType]
+) -> pl.LazyFrame:
+    """Give the items of the truth their ranks: what every metric of relevant items begins with."""
+    keys = [*table.keys, table.item]
+    pair = pair_code(table.user, table.item, types)
+    if pair is None:
+        on, drop = keys, list[str]()
+    else:
+        on, drop = [*table.by, _PAIR], [_PAIR]
+        run = run.with_columns(pair.alias(_PAIR)).drop(table.user, table.item)
+        judgments = judgments.with_columns(pair.alias(_PAIR))
+    joined = run.join(judgments, on=on, how="right", build_side="force_right")
+    return joined.select(*keys, "rank", "relevance", pl.exclude(*keys, "rank", "relevance", *drop))
 
 
 def _joined(run: pl.LazyFrame, judgments: pl.LazyFrame, table: Table) -> pl.LazyFrame:
@@ -577,12 +620,18 @@ def _one_row_per_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
 def guarded_judged(prepared: JudgedTables) -> pl.LazyFrame:
     """Return the judged table, checked when the plan runs."""
     raise_violation = functools.partial(raise_first_broken, prepared.tables)
-    return guarded(prepared.judged, [*table_flags(prepared), rows_flag(prepared)], raise_violation)
+    flags = [*table_flags(prepared), rows_flag(prepared, prepared.items)]
+    return guarded(prepared.judged, flags, raise_violation)
 
 
-def table_flags(prepared: JudgedTables) -> list[pl.LazyFrame]:
-    """Flags over every row of both tables."""
-    flags = [table_flag(table) for table in prepared.tables]
+def table_flags(prepared: JudgedTables, *, count: bool = False) -> list[pl.LazyFrame]:
+    """Flags over every row of both tables; with ``count`` they count the relevant rows."""
+    run, *truth = prepared.tables
+    once = count and bool(truth) and truth[0].by == run.by  # else, each group has all of them
+    flags = [table_flag(run), *(table_flag(each, count=once) for each in truth)]
+    if count and not once:
+        positive = (pl.col("relevance") > 0).sum().cast(pl.Int64)
+        flags.append(flag(prepared.truth, pl.lit(value=False), -positive))
     if prepared.tied:
         flags.append(ties_flag(prepared.tables[0]))
     if prepared.tables[0].score is not None:  # a duplicate item shifts the ranks below it
@@ -591,14 +640,14 @@ def table_flags(prepared: JudgedTables) -> list[pl.LazyFrame]:
     return flags
 
 
-def rows_flag(prepared: JudgedTables) -> pl.LazyFrame:
+def rows_flag(prepared: JudgedTables, rows: pl.LazyFrame) -> pl.LazyFrame:
     """Flag over the rows of grade > 0."""
     table = prepared.tables[0]
-    lists = prepared.items.filter(pl.col("relevance") > 0).group_by(table.keys)
+    lists = rows.filter(pl.col("relevance") > 0).group_by(table.keys)
     aggregates = check_aggregates(
         table.item, hit=pl.col("rank"), shared=shares_rank(tied=prepared.tied)
     )
-    return lists.agg(aggregates).select(suspect=any_violation(prepared.tables))
+    return flag(lists.agg(aggregates), any_violation(prepared.tables))
 
 
 def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.LazyFrame:
@@ -656,7 +705,7 @@ def _ranked(
         size = pl.len().over([*table.keys, "rank"]).cast(pl.Int64)
         ranked = frame.with_columns(rank=pl.when(placed).then(blocks))
         return ranked.with_columns(tied=pl.when(pl.col("rank").is_not_null()).then(size))
-    ranked = with_positions(frame, table.keys, score, tie)
+    ranked = with_positions(frame, table.keys, table.schema, score, tie)
     return ranked.with_columns(rank=pl.when(placed).then("rank"))
 
 

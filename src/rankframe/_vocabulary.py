@@ -64,10 +64,12 @@ class Sources(NamedTuple):
     """What the columns are derived from: plain frames and their keys."""
 
     items: pl.LazyFrame  # one row per item of the lists and the truth
+    ranked_truth: pl.LazyFrame  # the same without the items that nobody judged
     judgments: pl.LazyFrame  # the same, or where items have subtopics, one row for each of these
     ranked: pl.LazyFrame  # the rows of the lists alone
     keys: list[str]
     item: str
+    types: Mapping[str, pl.DataType]  # of the keys and the item
     tied: bool
     has_subtopics: bool
     top_grade: pl.Expr
@@ -276,19 +278,19 @@ def rows_of_scope(sources: Sources, reading: Reading) -> pl.LazyFrame:
         _check_parameter(name, known)
     _check_gains_of_zero(reading)
     settings = sources.settings
-    items, ranked = (
+    items, ranked_truth, ranked = (
         _cut(_with_columns_of_items(frame, sources, reading), settings.depth)
-        for frame in (sources.items, sources.ranked)
+        for frame in (sources.items, sources.ranked_truth, sources.ranked)
     )
     if settings.judged_only:
-        items = ranked = _condensed(items, sources.keys, tied=sources.tied)
-    rows = Rows(sources, ranked, reading.scope, items)
+        items = ranked_truth = ranked = _condensed(items, sources.keys, tied=sources.tied)
+    rows = Rows(sources, ranked, reading.scope, ranked_truth)
     absent = "ranks" if sources.tied else "blocks"
     columns = {name: c for name, c in reading.columns.items() if c.in_ties != absent}
     if reading.scope == "listed":
         frame = _list_rows(items, rows, reading, columns)
     else:
-        frame = _truth_rows(items, rows, columns)
+        frame = _truth_rows(items if reading.scope == "subtopic" else ranked_truth, rows, columns)
     return frame.rename({"rank": "block"}) if sources.tied else frame
 
 
@@ -902,12 +904,15 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
         items = _split(rows.sources, items)
     over_judged = {n: c for n, c in columns.items() if "judged" in (c.scope, c.derived_over)}
     frame = items.filter(_relevance.is_not_null() if over_judged else _is_graded)
-    frame = frame.with_columns(relevant=_expression("relevant", rows))
+    relevant = _expression("relevant", rows).alias("relevant")
     if over_judged:
-        frame = _with_columns(frame, rows, over_judged)
+        frame = _with_columns(frame.with_columns(relevant), rows, over_judged)
         if rows.scope != "judged":
             frame = frame.filter(_is_graded)
-    frame = in_rank_order(frame, rows.keys)
+    sources = rows.sources
+    frame = in_rank_order(frame, rows.keys, sources.item, sources.types)
+    if not over_judged:
+        frame = frame.with_columns(relevant)
     others = {n: c for n, c in columns.items() if n not in over_judged and n != "relevant"}
     return _with_columns(frame, rows, others)
 

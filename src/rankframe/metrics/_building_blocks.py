@@ -116,7 +116,7 @@ def _expected_first_reciprocal(k: int | None) -> pl.Expr:
 @expected_as(_expected_first_reciprocal)
 def first_reciprocal(k: int | None) -> pl.Expr:
     """1 / rank of the first relevant item among the first k, or 0."""
-    return (1 / rank.filter(within(k)).min()).fill_null(0.0)
+    return (1 / pl.when(within(k)).then(rank).min()).fill_null(0.0)
 
 
 def _expected_precisions(k: int | None) -> pl.Expr:
@@ -130,7 +130,7 @@ def _expected_precisions(k: int | None) -> pl.Expr:
 @expected_as(_expected_precisions)
 def precisions(k: int | None) -> pl.Expr:
     """Σ hits / rank over the relevant items among the first k."""
-    return (hits / rank).filter(within(k)).sum()
+    return pl.when(within(k)).then(hits / rank).sum()
 
 
 def _expected_discount_within(k: int | None, base: float | None = None) -> pl.Expr:

@@ -1,0 +1,181 @@
+"""A duplicate item is an error wherever it stands, whatever the types and the plan."""
+
+import datetime
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe import _rank_order
+from rankframe.errors import RankingDataError
+
+FIRST = datetime.date(2026, 1, 1)
+IDS = {
+    "integers": lambda n: n,
+    "small integers": lambda n: n,
+    "negative integers": lambda n: -n,
+    "unsigned": lambda n: (1 << 63) + n,
+    "128 bits": lambda n: (1 << 80) + n,
+    "text": lambda n: f"id-{n:020}",
+    "categories": lambda n: f"id-{n}",
+    "dates": lambda n: FIRST + datetime.timedelta(days=n),
+    "floats": lambda n: n + 0.5,
+}
+TYPES = {
+    "small integers": pl.Int16(),
+    "unsigned": pl.UInt64(),
+    "128 bits": pl.Int128(),
+    "categories": pl.Categorical(),
+}
+#: user, item, rank; relevant are the items below 5
+LISTS = [(u, i, r) for u in range(6) for r, i in enumerate([1, 7, 2, 8], 1)]
+#: user, item, relevance; the items 3 and 4 are in no list
+JUDGMENTS = [(u, i, 1 + (u + i) % 3) for u in range(6) for i in (1, 2, 3, 4)]
+DUPLICATES = {
+    "a hit in the run": ([(4, 2, 5)], []),
+    "a hit in the run, between others": ([(4, 1, 9)], []),
+    "a hit in the truth": ([], [(4, 1, 3)]),
+    "a hit in the truth, of the same grade": ([], [(4, 1, 1 + 5 % 3)]),
+    "a miss in the truth": ([], [(4, 4, 1)]),
+    "a miss in the truth, of the same grade": ([], [(4, 4, 1 + 8 % 3)]),
+    "a hit in both": ([(4, 2, 5)], [(4, 2, 1)]),
+}
+
+
+def tables(ids, kind=None, *, users="integers"):
+    """Give run and truth with ids of this type, and a duplicate of this kind."""
+    extra_run, extra_truth = DUPLICATES[kind] if kind else ([], [])
+    user, item = IDS[users], IDS[ids]
+    types = {"user": TYPES.get(users), "item": TYPES.get(ids)}
+    made = []
+    for rows, value in ((LISTS + extra_run, "rank"), (JUDGMENTS + extra_truth, "relevance")):
+        frame = pl.DataFrame(
+            {
+                "user": [user(u) for u, _, _ in rows],
+                "item": [item(i) for _, i, _ in rows],
+                value: [v for *_, v in rows],
+            },
+            schema_overrides={name: dtype for name, dtype in types.items() if dtype is not None},
+        )
+        made.append(frame.sample(fraction=1, shuffle=True, seed=5))
+    return made
+
+
+def eager(run, truth):
+    return {"frame": run, "truth": truth}
+
+
+def lazy(run, truth):
+    return {"frame": run.lazy(), "truth": truth.lazy()}
+
+
+def by_of_both(run, truth):
+    both = [frame.with_columns(model=pl.lit("a")) for frame in (run, truth)]
+    return {"frame": both[0], "truth": both[1], "by": "model"}
+
+
+def by_of_the_run(run, truth):
+    other = run.filter(pl.len().over("user", "item") == 1).with_columns(model=pl.lit("b"))
+    models = pl.concat([other, run.with_columns(model=pl.lit("a"))])
+    return {"frame": models, "truth": truth, "by": "model"}
+
+
+def by_of_the_truth(run, truth):
+    return {"frame": run, "truth": truth.with_columns(country=pl.lit("x")), "by": "country"}
+
+
+def judged(run, truth):
+    keys = ["user", "item"]
+    return {"frame": run.join(truth, on=keys, how="full", coalesce=True)}
+
+
+def judged_later(run, truth):
+    return {"frame": rf.judge(run.lazy(), truth)}
+
+
+def scored(run, truth):
+    return {"frame": run.select("user", "item", score=-pl.col("rank")), "truth": truth}
+
+
+WAYS = [eager, lazy, by_of_both, by_of_the_run, by_of_the_truth, judged, judged_later, scored]
+
+
+def collected(frame):
+    return frame.collect() if isinstance(frame, pl.LazyFrame) else frame
+
+
+@pytest.mark.parametrize("metric", ["ap", "precision@3", "ndcg@3", "bpref"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", DUPLICATES)
+def test_a_duplicate_of_any_kind_is_seen_by_any_way(kind, way, metric):
+    for verb in (rf.evaluate, rf.per_user):
+        with pytest.raises(RankingDataError, match="duplicate"):
+            collected(verb(frame_of(way, kind), metric, **rest_of(way, kind)))
+
+
+def frame_of(way, kind, ids="integers"):
+    return way(*tables(ids, kind))["frame"]
+
+
+def rest_of(way, kind, ids="integers"):
+    return {n: value for n, value in way(*tables(ids, kind)).items() if n != "frame"}
+
+
+@pytest.mark.parametrize("users", ["integers", "unsigned", "text"])
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("kind", DUPLICATES)
+def test_a_duplicate_of_any_type_is_seen(kind, ids, users):
+    run, truth = tables(ids, kind, users=users)
+    for metric in ("ap", "precision@3"):
+        with pytest.raises(RankingDataError, match="duplicate"):
+            rf.evaluate(run, metric, truth=truth)
+
+
+@pytest.mark.parametrize("ids", IDS)
+def test_the_numbers_are_those_of_any_other_ids(ids):
+    metrics = ["ap", "precision@3", "ndcg@3", "rr", "recall"]
+    expected = rf.evaluate(tables("integers")[0], *metrics, truth=tables("integers")[1])
+    for users in ("integers", "negative integers", "unsigned", "text"):
+        run, truth = tables(ids, users=users)
+        assert rf.evaluate(run, *metrics, truth=truth).equals(expected)
+
+
+def test_integers_of_any_width_meet():
+    run, truth = tables("integers")
+    narrow = truth.with_columns(pl.col("user").cast(pl.UInt8), pl.col("item").cast(pl.Int16))
+    wide = truth.with_columns(pl.col("user", "item").cast(pl.UInt64))
+    expected = rf.evaluate(run, "ap", "ndcg", truth=truth)
+    assert rf.evaluate(run, "ap", "ndcg", truth=narrow).equals(expected)
+    assert rf.evaluate(run, "ap", "ndcg", truth=wide).equals(expected)
+
+
+def test_pairs_at_the_ends_of_their_types_stay_apart():
+    ends = [-(1 << 63), -1, 0, 1, (1 << 63) - 1]
+    pairs = [(user, item) for user in ends for item in ends]
+    run = pl.DataFrame(pairs, schema=["user", "item"], orient="row")
+    run = run.with_columns(rank=pl.int_range(1, pl.len() + 1).over("user"))
+    for number, (user, item) in enumerate(pairs):
+        truth = pl.DataFrame({"user": [user], "item": [item]})
+        found = rf.per_user(run, "rr", truth=truth)
+        assert found.rows() == [(user, 1 / (number % len(ends) + 1))]
+
+
+def test_items_that_share_a_number_are_no_duplicates(monkeypatch):
+    """Every 64-bit id has a twin with the same number: they are looked at, and pass."""
+    twins = [7, 7 - (1 << 63)]
+    run = pl.DataFrame({"user": [1, 1], "item": [1, 2], "rank": [1, 2]})
+    truth = pl.DataFrame({"user": [1, 1, 1], "item": [2, *twins]})
+    assert rf.evaluate(run, "ap", truth=truth).item(0, "ap") == pytest.approx(0.5 / 3)
+    looks = []
+    look = _rank_order._number_of_item
+    monkeypatch.setattr(
+        _rank_order, "_number_of_item", lambda *args: looks.append(args) or look(*args) * 0
+    )
+    for ids in IDS:
+        run, truth = tables(ids)
+        assert rf.evaluate(run, "ap", "ndcg", truth=truth)["ap"].item() > 0
+    assert looks
+    for kind in DUPLICATES:
+        run, truth = tables("text", kind)
+        with pytest.raises(RankingDataError, match="duplicate"):
+            rf.evaluate(run, "ap", truth=truth)
