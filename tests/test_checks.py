@@ -749,7 +749,7 @@ TIED_RANKS = {
     "min": [1, 1, 3, 4, 4, 4],
     "competition": [2, 2, 3, 6, 6, 6],
 }
-READINGS = {label: reading_of([metric]) for label, metric in EVERY_METRIC.items()}
+READINGS = {label: reading_of(metric.meta.root_names()) for label, metric in EVERY_METRIC.items()}
 COUNTING = {
     label: reading
     for label, reading in READINGS.items()

@@ -15,7 +15,7 @@ from rankframe._vocabulary import reading_of
 ITEMS = {
     label: metric
     for label, metric in FEW.items()
-    if reading_of([metric], has_subtopics=True).scope != "subtopic"
+    if reading_of(metric.meta.root_names(), has_subtopics=True).scope != "subtopic"
 }
 CUTS = (None, 1, 3, 25)
 

@@ -38,6 +38,8 @@ def registered():
     for registry, before in zip((*known, _vocabulary.COLUMNS), (*kept, columns), strict=True):
         registry.clear()
         registry.update(before)
+    _labels._by_label_alone.cache_clear()
+    _vocabulary._reading.cache_clear()
 
 
 @pytest.fixture(autouse=True)

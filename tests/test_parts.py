@@ -110,7 +110,7 @@ def test_subtopics_are_of_a_user():
     split = [
         expr
         for expr in EVERY_METRIC.values()
-        if reading_of([expr], has_subtopics=True).scope == "subtopic"
+        if reading_of(expr.meta.root_names(), has_subtopics=True).scope == "subtopic"
     ]
     assert split
     metrics = list({expr.meta.output_name(): expr for expr in [*split, *METRICS]}.values())
@@ -136,7 +136,7 @@ def test_below_its_cut_off_a_metric_reads_nothing():
         metrics = [
             expr
             for label, expr in EVERY_METRIC.items()
-            if cuts[label] == k and not reading_of([expr]).depends_on_below
+            if cuts[label] == k and not reading_of(expr.meta.root_names()).depends_on_below
         ]
         assert len(metrics) > 20
         short = A.filter(pl.col("rank") <= k)

@@ -61,7 +61,7 @@ class OfLists(NamedTuple):
         """Group the metrics by the shares that they reduce."""
         kinds: dict[Kind, list[RequestedMetric]] = {}
         for one in self.requested:
-            kind = kind_of(one.expr)
+            kind = kind_of(one)
             assert kind is not None
             kinds.setdefault(kind, []).append(one)
         return kinds
@@ -124,14 +124,14 @@ def of_all_lists(
     users: pl.LazyFrame | None,
 ) -> OfLists | None:
     """Take the metrics of all lists out of a call; None where there are none."""
-    found = [one for one in requested if is_of_all(one.expr)]
+    found = [one for one in requested if is_of_all(one)]
     if not found:
         return None
     asked = [one.name for one in requested]
     return OfLists(found, asked, prepared.sources(settings), users, prepared.tables[0].by)
 
 
-def is_of_all(metric: pl.Expr) -> bool:
+def is_of_all(metric: RequestedMetric) -> bool:
     """Tell if a metric is one number of all lists."""
     kind = kind_of(metric)
     return kind is not None and kind.over == "all"
@@ -140,7 +140,7 @@ def is_of_all(metric: pl.Expr) -> bool:
 def _check_parts(some: Sequence[RequestedMetric]) -> None:
     """Check that parts can be added up: a target of users is no sum of exposures."""
     for one in some:
-        if is_of_targets(one.expr):
+        if is_of_targets(one):
             msg = (
                 f"metric {one.name!r} has a target of the users themselves, which Spark's parts do "
                 "not add up: take another target, or collect the run"
@@ -149,7 +149,7 @@ def _check_parts(some: Sequence[RequestedMetric]) -> None:
 
 
 def _names(some: Sequence[RequestedMetric]) -> list[str]:
-    return sorted({name for one in some for name in one.expr.meta.root_names()})
+    return sorted({name for one in some for name in one.reads})
 
 
 def _reduced(
@@ -241,10 +241,10 @@ def _margins(
 # ------------------------------------------------------------------ tests: swapping whole lists
 
 
-def is_of_targets(metric: pl.Expr) -> bool:
+def is_of_targets(metric: RequestedMetric) -> bool:
     """Tell if a metric is measured against what changes with the users whose lists count."""
-    names = metric.meta.root_names()
-    return any(n.startswith("lists") or n.endswith((";truth)", ";candidates)")) for n in names)
+    ends = (";truth)", ";candidates)")
+    return any(name.startswith("lists") or name.endswith(ends) for name in metric.reads)
 
 
 class Swaps(NamedTuple):

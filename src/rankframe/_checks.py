@@ -628,22 +628,25 @@ def _first_row(table: Table) -> pl.DataFrame:
 
 
 def guarded(
-    result: pl.LazyFrame, flags: Iterable[pl.LazyFrame], raise_violation: Callable[[], None]
+    result: pl.LazyFrame,
+    flags: Iterable[pl.LazyFrame],
+    raise_violation: Callable[[], None],
+    schema: Mapping[str, pl.DataType] | None = None,
 ) -> pl.LazyFrame:
     """Call ``raise_violation`` when the plan runs and one of the flags is raised.
 
     Each flag is a plan of one row (``flag``). Only a callback on these few rows lets our error
     leave a lazy plan with its type and text. It adds no row to the result, and it comes first, so
-    that head() cannot skip it.
+    that head() cannot skip it. ``schema`` is that of the result, where it is known.
     """
-    schema = result.collect_schema()
+    types = dict(result.collect_schema() if schema is None else schema)
 
     def verdict(raised: pl.DataFrame) -> pl.DataFrame:
         if raised["suspect"].any() or raised["surplus"].sum() != 0:
             raise_violation()
-        return pl.DataFrame(schema=schema)
+        return pl.DataFrame(schema=types)
 
-    return pl.concat([pl.concat(flags).map_batches(verdict, schema=dict(schema)), result])
+    return pl.concat([pl.concat(flags).map_batches(verdict, schema=types), result])
 
 
 def flag(frame: pl.LazyFrame, suspect: pl.Expr, surplus: pl.Expr | None = None) -> pl.LazyFrame:

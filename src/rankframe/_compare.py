@@ -233,7 +233,7 @@ def _compared_lists(
     groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
     pairs = _pairs_of_places(systems, baseline)
     times = resampling.times if test == "randomization" else 0
-    moving = [one.name for one in of_lists.kinds()[kind] if is_of_targets(one.expr)]
+    moving = [one.name for one in of_lists.kinds()[kind] if is_of_targets(one)]
     made: list[dict[str, Any]] = []
     with progress(times * len(pairs) * len(groups)) as advance:
         for group in groups:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Unpack
 
@@ -33,6 +34,7 @@ from rankframe._inputs import (
 )
 from rankframe._labels import (
     INNER,
+    Aggregate,
     Metric,
     RequestedMetric,
     check_names,
@@ -329,7 +331,7 @@ def evaluate(
         plan.raise_violation()
         raise_infinite_mean(result, plan.by)
 
-    checked = guarded(result, plan.flags, raise_violation)
+    checked = guarded(result, plan.flags, raise_violation, types_of_means(plan))
     return to_caller_type(
         checked.sort(plan.by, nulls_last=True) if plan.by else checked, like=frame
     )
@@ -344,6 +346,7 @@ class Plan(NamedTuple):
     prepared: JudgedTables
     requested: list[RequestedMetric]  # those with a value per user
     values: pl.LazyFrame
+    types: dict[str, pl.DataType]  # of the values
     flags: list[pl.LazyFrame]
     raise_violation: Callable[[], None]
     of_lists: OfLists | None = None  # those that are one number of all lists
@@ -367,7 +370,7 @@ class Plan(NamedTuple):
 
     def guarded(self) -> pl.LazyFrame:
         """Give the values, checked when the plan runs."""
-        return guarded(self.values, self.flags, self.raise_violation)
+        return guarded(self.values, self.flags, self.raise_violation, self.types)
 
 
 def plan_values(
@@ -387,7 +390,7 @@ def plan_values(
     """
     requested = parse_metrics(metrics, per_user=per_user, defaults=settings.defaults)
     given = settings.given
-    reading = reading_of((one.expr for one in requested), given=given)
+    reading = reading_of(_names(requested), given=given)
     if truth is None:
         _check_truth(frame, requested, settings)
     known = {n.partition("(")[0] for n, c in reading.columns.items() if not c.always_reserved}
@@ -398,7 +401,7 @@ def plan_values(
         settings.columns,
         reads=reading.names,
         reserved=known,
-        run_alone=all(_lists_alone(one.expr, given) for one in requested),
+        run_alone=all(_lists_alone(one, given) for one in requested),
         single_precision=settings.single_precision,
         totals=totals,
     )
@@ -447,7 +450,7 @@ def plan_means(
     if undefined is not None and undefined < 0 and not all(one.per_user for one in plan.requested):
         msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
         raise ValueError(msg)
-    _check_numeric(plan.values, plan.requested)
+    _check_numeric(plan)
     return plan
 
 
@@ -455,14 +458,7 @@ def means_of_groups(
     plan: Plan, by: Sequence[str], names: Sequence[str] | None = None
 ) -> pl.LazyFrame:
     """Give users and metrics of each group of ``by``: means, and numbers of all lists."""
-    types = plan.values.collect_schema()
-    means = [
-        one.over_users(
-            pl.col(one.name), order_free_mean if types[one.name] == pl.Float64 else pl.Expr.mean
-        ).alias(one.name)
-        for one in plan.requested
-    ]
-    result = over_users(plan, means, by)
+    result = over_users(plan, [mean for mean, _ in _means(plan)], by)
     if plan.of_lists is None:
         return result
     numbers = plan.of_lists.values(by)
@@ -472,6 +468,28 @@ def means_of_groups(
         filled = [one.name for one in plan.of_lists.requested]
         result = result.with_columns(pl.col(filled).fill_null(undefined))
     return result.select(*by, "users", *(plan.asked if names is None else names))
+
+
+def types_of_means(plan: Plan) -> dict[str, pl.DataType] | None:
+    """Give the types of what ``means_of_groups`` gives; None where these must be looked up."""
+    if plan.of_lists is not None:
+        return None
+    types: dict[str, pl.DataType] = {name: plan.prepared.types[name] for name in plan.by}
+    types["users"] = pl.Int64()
+    names = (one.name for one in plan.requested)
+    return types | dict(zip(names, (dtype for _, dtype in _means(plan)), strict=True))
+
+
+def _means(plan: Plan) -> list[tuple[pl.Expr, pl.DataType]]:
+    return [_mean(one.name, one.over_users, plan.types[one.name]) for one in plan.requested]
+
+
+@functools.lru_cache(maxsize=4096)  # of five metrics: 0.5 of 4 ms
+def _mean(name: str, over_users: Aggregate, dtype: pl.DataType) -> tuple[pl.Expr, pl.DataType]:
+    """Give the mean over users of a metric, and its type."""
+    mean = order_free_mean if dtype == pl.Float64 else pl.Expr.mean
+    made = over_users(pl.col(name), mean).alias(name)
+    return made, pl.LazyFrame(schema={name: dtype}).select(made).collect_schema()[name]
 
 
 def over_users(plan: Plan, aggregates: Sequence[pl.Expr], by: Sequence[str]) -> pl.LazyFrame:
@@ -517,7 +535,7 @@ def user_values(
 
 def in_groups(plan: Plan) -> UserValues:
     """Give the values of all users, and each group a row."""
-    _check_numeric(plan.values, plan.requested)
+    _check_numeric(plan)
     rows = plan.values
     if plan.by:
         rows = _groups(plan.prepared, plan.by).join(rows, on=plan.by, how="left")
@@ -534,7 +552,7 @@ def in_groups(plan: Plan) -> UserValues:
 
 
 def _check_no_subtopics(one: RequestedMetric) -> None:
-    if reading_of([one.expr], has_subtopics=True).scope == "subtopic":
+    if reading_of(one.reads, has_subtopics=True).scope == "subtopic":
         msg = (
             f"metric {one.name!r} has no bounds and no scenarios, since an unjudged item may have "
             "any subtopics"
@@ -607,7 +625,9 @@ def _with_worlds(plan: Plan, extremes: Sequence[tuple[_World, _World]], settings
             each.raise_violation()
 
     flags = [one for each in (plan, *others) for one in each.flags]
-    return Plan(prepared, requested, values.select(*keys, *columns), flags, raise_violation)
+    values = values.select(*keys, *columns)
+    types = dict(values.collect_schema())
+    return Plan(prepared, requested, values, types, flags, raise_violation)
 
 
 def _in_world(world: _World, requested: RequestedMetric) -> str:
@@ -638,6 +658,7 @@ class _Reduction(NamedTuple):
     """Metrics of one scope, reduced to one row per user."""
 
     rows: pl.LazyFrame
+    types: dict[str, pl.DataType]
     flags: list[pl.LazyFrame]
     counted: bool = False  # whether a flag counts the relevant rows
 
@@ -646,8 +667,8 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     """Reduce the rows of each scope that metrics name, and join the results."""
     keys, run = prepared.tables[0].keys, prepared.tables[0]
     check_names(requested, keys)
-    reading = reading_of((one.expr for one in requested), given=prepared.inputs)
-    requested = [one for one in requested if not is_of_all(one.expr)]
+    reading = reading_of(_names(requested), given=prepared.inputs)
+    requested = [one for one in requested if not is_of_all(one)]
     by_scope = _by_scope(requested, prepared)
     reductions = [_reduced(prepared, some, settings, scope) for scope, some in by_scope.items()]
     cut = _cut_blocks(prepared, settings.depth)
@@ -669,7 +690,10 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     values, *others = frames if all_there else [_selected(prepared, users), *frames]
     for other in others:
         values = values.join(other, on=keys, how="left")
-    values = values.select(*keys, *(one.name for one in requested))
+    names = [*keys, *(one.name for one in requested)]
+    types = {name: dtype for each in reductions for name, dtype in each.types.items()}
+    types = {name: types.get(name) or prepared.types[name] for name in names}
+    values = values.select(names)
 
     def raise_violation() -> None:
         raise_first_broken(prepared.tables)
@@ -680,8 +704,9 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
         for frame in frames:
             _raise_not_finite(frame, prepared, keys)
 
-    values = _filled(values, requested, settings.undefined)
-    return Plan(prepared, requested, values, flags, raise_violation)
+    if settings.undefined is not None:
+        values, types = _filled(values, types, requested, settings.undefined)
+    return Plan(prepared, requested, values, types, flags, raise_violation)
 
 
 def users_policy(settings: Settings, prepared: JudgedTables) -> Users:
@@ -697,7 +722,7 @@ def _by_scope(
     if prepared.has_truth:
         by_scope["relevant"] = []
     for one in requested:
-        scope = kind_of(one.expr) or _reading(one, prepared).scope
+        scope = kind_of(one) or _reading(one, prepared).scope
         by_scope.setdefault(scope, []).append(one)
     return by_scope
 
@@ -708,14 +733,16 @@ def _has_all_users(by_scope: Mapping[Scope | Kind, object]) -> bool:
 
 
 def _reading(one: RequestedMetric, prepared: JudgedTables) -> Reading:
-    return reading_of([one.expr], has_subtopics=prepared.has_subtopics, given=prepared.inputs)
+    return reading_of(one.reads, has_subtopics=prepared.has_subtopics, given=prepared.inputs)
 
 
-def _lists_alone(metric: pl.Expr, given: Collection[str]) -> bool:
+def _names(requested: Iterable[RequestedMetric]) -> set[str]:
+    return {name for one in requested for name in one.reads}
+
+
+def _lists_alone(metric: RequestedMetric, given: Collection[str]) -> bool:
     """Whether a metric reads no truth."""
-    return reading_of([metric], given=given).lists_alone and not needs_truth(
-        metric.meta.root_names()
-    )
+    return reading_of(metric.reads, given=given).lists_alone and not needs_truth(metric.reads)
 
 
 def _reduced(
@@ -727,14 +754,11 @@ def _reduced(
     """Reduce the rows of one scope, and watch the relevant ones on the way."""
     table, keys = prepared.tables[0], prepared.tables[0].keys
     sources = prepared.sources(settings)
-    reading = reading_of(
-        (one.expr for one in some), has_subtopics=prepared.has_subtopics, given=prepared.inputs
-    )
+    reading = reading_of(_names(some), has_subtopics=prepared.has_subtopics, given=prepared.inputs)
     if isinstance(scope, Kind):
         rows = rows_of_shares(sources, reading.names, scope, by=table.by, users=None)
     else:
         rows = rows_of_scope(sources, reading)
-    _check_columns(rows, some, tied=prepared.tied)
     reduced = [one.expr for one in some]
     names = [one.name for one in some]
     if scope == "relevant":
@@ -746,32 +770,50 @@ def _reduced(
         count = ordered and prepared.counts_show_duplicates and not settings.judged_only
         watched = check_aggregates(table.item, hit=position, shared=shared, count=count)
         lists = rows.group_by(keys).agg(*reduced, *watched)
-        values = lists.select(*keys, *names)
-        broken = pl.any_horizontal(
-            any_violation(prepared.tables, count=count), *_infinite(values, keys)
-        )
+        types = _types_of(lists, rows, [*keys, *names], some, tied=prepared.tied)
+        violation = any_violation(prepared.tables, count=count)
+        broken = pl.any_horizontal(violation, *_infinite(types, keys))
         surplus = pl.col("__rankframe_rows").sum() if count else None
-        return _Reduction(values, [flag(lists, broken, surplus)], count)
+        return _Reduction(lists.select(*keys, *names), types, [flag(lists, broken, surplus)], count)
     if scope == "listed":
         lists = rows.group_by(keys).agg(*reduced, pl.col("listed").any().alias(_HAS_LIST))
         values = lists.filter(_HAS_LIST).select(*keys, *names)
     else:
         values = rows.group_by(keys).agg(reduced)
-    broken = pl.any_horizontal(pl.lit(value=False), *_infinite(values, keys))
-    return _Reduction(values, [flag(values, broken)])
+    types = _types_of(values, rows, [*keys, *names], some, tied=prepared.tied)
+    broken = pl.any_horizontal(pl.lit(value=False), *_infinite(types, keys))
+    return _Reduction(values, types, [flag(values, broken)])
+
+
+def _types_of(
+    reduced: pl.LazyFrame,
+    rows: pl.LazyFrame,
+    names: Sequence[str],
+    requested: Sequence[RequestedMetric],
+    *,
+    tied: bool,
+) -> dict[str, pl.DataType]:
+    """Look up the types of what metrics give: the one look-up of a call."""
+    try:
+        schema = reduced.collect_schema()
+    except pl.exceptions.ColumnNotFoundError:
+        _check_columns(rows, requested, tied=tied)
+        raise
+    return {name: schema[name] for name in names}
 
 
 def _filled(
-    values: pl.LazyFrame, requested: Sequence[RequestedMetric], undefined: float | None
-) -> pl.LazyFrame:
+    values: pl.LazyFrame,
+    types: Mapping[str, pl.DataType],
+    requested: Sequence[RequestedMetric],
+    undefined: float,
+) -> tuple[pl.LazyFrame, dict[str, pl.DataType]]:
     """Put ``undefined`` in the place of nulls."""
-    if undefined is None:
-        return values
-    schema = values.collect_schema()
-    numbers = [one.name for one in requested if schema[one.name].is_numeric()]
-    flags_of_users = [one.name for one in requested if schema[one.name] == pl.Boolean]
+    numbers = [one.name for one in requested if types[one.name].is_numeric()]
+    flags_of_users = [one.name for one in requested if types[one.name] == pl.Boolean]
     values = values.with_columns(pl.col(flags_of_users).cast(pl.Float64))
-    return values.with_columns(pl.col(numbers + flags_of_users).fill_null(undefined))
+    values = values.with_columns(pl.col(numbers + flags_of_users).fill_null(undefined))
+    return values, dict(values.collect_schema())
 
 
 def _cut_blocks(prepared: JudgedTables, depth: int | None) -> pl.LazyFrame | None:
@@ -872,7 +914,7 @@ def _check_tables(one: RequestedMetric, reading: Reading, prepared: JudgedTables
     """Check that the tables are there from which the columns of a metric come."""
     for name in reading.outside:
         _check_outside(name, one.name, prepared)
-    kind = kind_of(one.expr)
+    kind = kind_of(one)
     if kind is None:
         return
     item = prepared.tables[0].item
@@ -894,7 +936,7 @@ def _check_tables(one: RequestedMetric, reading: Reading, prepared: JudgedTables
 def _check_truth(frame: Frame, requested: Sequence[RequestedMetric], settings: Settings) -> None:
     """Check that a metric of lists that reads what is relevant has a truth."""
     for one in requested:
-        reading = reading_of([one.expr], given=settings.given)
+        reading = reading_of(one.reads, given=settings.given)
         if reading.scope not in ("listed", "shares"):
             continue
         reads = [name for name, column in reading.columns.items() if not column.of_lists]
@@ -945,7 +987,7 @@ def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, 
         )
         raise RankingDataError(msg) from error
     for one in requested:
-        for name in one.expr.meta.root_names():
+        for name in sorted(one.reads):
             if tied and name not in names and name.partition("(")[0] in COLUMNS:
                 msg = (
                     f"metric {one.name!r} has no exact expectation under ties: it reads {name!r}, "
@@ -960,26 +1002,24 @@ def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, 
                 raise RankingDataError(msg)
 
 
-def _check_numeric(values: pl.LazyFrame, requested: Sequence[RequestedMetric]) -> None:
+def _check_numeric(plan: Plan) -> None:
     """Check that a mean can be taken."""
-    schema = values.collect_schema()
-    for one in requested:
-        dtype = schema[one.name]
+    for one in plan.requested:
+        dtype = plan.types[one.name]
         if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Duration | pl.Null)):
             msg = f"metric {one.name!r} is {dtype} for each user, which has no mean: use per_user"
             raise ValueError(msg)
 
 
-def _infinite(values: pl.LazyFrame, keys: Sequence[str]) -> list[pl.Expr]:
+def _infinite(types: Mapping[str, pl.DataType], keys: Sequence[str]) -> list[pl.Expr]:
     """Tell of each metric whether its sum is NaN or infinite, and with it every mean."""
-    schema = values.collect_schema()
-    floats = [name for name, dtype in schema.items() if dtype.is_float() and name not in keys]
+    floats = [name for name, dtype in types.items() if dtype.is_float() and name not in keys]
     return [(~pl.col(name).sum().is_finite()).alias(name) for name in floats]
 
 
 def raise_infinite_mean(result: pl.LazyFrame, groups: Sequence[str]) -> None:
     """Raise if finite values of users make a mean that is not."""
-    found = result.select(_infinite(result, groups)).collect()
+    found = result.select(_infinite(result.collect_schema(), groups)).collect()
     for name in found.columns:
         if found[name].item():
             msg = f"metric {name!r}: its mean over users is not a finite number"

@@ -92,6 +92,11 @@ class RequestedMetric(NamedTuple):
     expr: pl.Expr
     over_users: Aggregate
     per_user: bool
+    reads: frozenset[str]  # the columns that the expression names
+
+    def made_of(self, expr: pl.Expr) -> "RequestedMetric":
+        """Give the same column by another expression."""
+        return self._replace(expr=expr, reads=frozenset(expr.meta.root_names()))
 
 
 class Entry(NamedTuple):
@@ -298,20 +303,32 @@ def metric(label: str) -> pl.Expr:
 def parse_metric(wanted: object, defaults: Defaults | None = None) -> RequestedMetric:
     """Read a label or an expression into an output column."""
     if isinstance(wanted, pl.Expr):
-        name = _output_name(wanted)
-        return RequestedMetric(name, wanted, _aggregate(wanted), per_user=True)
+        return _requested(_output_name(wanted), wanted, _aggregate(wanted), per_user=True)
     if isinstance(wanted, str):
-        made = _parse(wanted, defaults or {})
-        if isinstance(made, Mean):
-            return RequestedMetric(
-                wanted, made.metric.alias(wanted), made.over_users, per_user=False
-            )
-        named = made if made.meta.output_name() == wanted else made.alias(wanted)
-        return RequestedMetric(wanted, named, _aggregate(named), per_user=True)
+        return _by_label(wanted, defaults) if defaults else _by_label_alone(wanted)
     kind = type(wanted).__name__
     hint = "; the truth is passed as truth=" if kind in ("DataFrame", "LazyFrame") else ""
     msg = f"a metric is a label or a polars expression, not {kind}{hint}"
     raise TypeError(msg)
+
+
+def _by_label(wanted: str, defaults: Defaults) -> RequestedMetric:
+    made = _parse(wanted, defaults)
+    if isinstance(made, Mean):
+        return _requested(wanted, made.metric.alias(wanted), made.over_users, per_user=False)
+    named = made if made.meta.output_name() == wanted else made.alias(wanted)
+    return _requested(wanted, named, _aggregate(named), per_user=True)
+
+
+@functools.lru_cache(maxsize=4096)  # until a metric is registered; 0.1 ms each
+def _by_label_alone(wanted: str) -> RequestedMetric:
+    return _by_label(wanted, {})
+
+
+def _requested(
+    name: str, expr: pl.Expr, over_users: Aggregate, *, per_user: bool
+) -> RequestedMetric:
+    return RequestedMetric(name, expr, over_users, per_user, frozenset(expr.meta.root_names()))
 
 
 def parse_metrics(
@@ -491,7 +508,7 @@ def _expected(requested: RequestedMetric, wanted: Metric, defaults: Defaults) ->
     with _tie_mode():
         made = _parse(label, defaults if isinstance(wanted, str) else {})
     if isinstance(made, pl.Expr):
-        return requested._replace(expr=made.alias(requested.name))
+        return requested.made_of(made.alias(requested.name))
     if made.metric.alias(requested.name).meta.eq(requested.expr):
         return requested
     msg = f"metric {requested.name!r}: a geometric mean has no exact expectation under ties"
@@ -690,6 +707,7 @@ def _register(entry: Entry) -> Entry:
     _ENTRIES.setdefault(name.removesuffix("_at"), entry)
     _ALIASES.update({alias.lower(): target for alias, target in entry.aliases})
     _counts.cache_clear()
+    _by_label_alone.cache_clear()
     return entry
 
 
@@ -700,6 +718,7 @@ def _forget(entry: Entry) -> None:
     for alias, _ in entry.aliases:
         _ALIASES.pop(alias.lower(), None)
     METRICS.pop(entry.function.__name__, None)
+    _by_label_alone.cache_clear()
 
 
 _METHODS: set[str] = set()  # names that the namespace has beside metrics

@@ -33,7 +33,7 @@ from rankframe._labels import (
 )
 from rankframe._options import Columns, Settings
 from rankframe._table import guarded_judged, prepare_tables
-from rankframe._vocabulary import COLUMNS, Column, reading_of
+from rankframe._vocabulary import COLUMNS, Column, reading_of, restore_columns
 
 _PROVED, _SUM, _COUNT = "__rankframe_proved", "__rankframe_sum", "__rankframe_count"
 
@@ -54,7 +54,7 @@ def registered() -> Registered:
 def restore(known: Registered) -> None:
     """Register what has been registered elsewhere."""
     restore_metrics(known.metrics)
-    COLUMNS.update({one.name: one for one in known.columns})
+    restore_columns(known.columns)
 
 
 class Needs(NamedTuple):
@@ -129,7 +129,7 @@ def sums_of(
 ) -> pl.LazyFrame:
     """Add up the metrics of some users, for ``means_of`` to add up all."""
     plan = plan_means(frame, metrics, truth, by, settings, totals=totals)
-    types = plan.values.collect_schema()
+    types = plan.types
     sums = [
         column
         for place, one in enumerate(plan.requested)
@@ -196,9 +196,9 @@ def is_proved(parts: pl.DataFrame) -> bool:
 def needs_of(plan: Plan, settings: Settings) -> Needs:
     """Name what must go into a shuffle: without the rest nothing comes out differently."""
     prepared, tables = plan.prepared, plan.prepared.tables
-    expressions = [one.expr for one in plan.requested]
-    expressions += [] if plan.of_lists is None else [one.expr for one in plan.of_lists.requested]
-    reading = reading_of(expressions, given=settings.given)
+    requested = [*plan.requested, *(plan.of_lists.requested if plan.of_lists else ())]
+    reads = (name for one in requested for name in one.reads)
+    reading = reading_of(reads, given=settings.given)
     other_judgments = settings.bounds or settings.scenarios
     needs = Needs(set(reading.names), top_grade=other_judgments or reading.top_grade)
     if other_judgments or prepared.tied or tables[0].rank is None or not prepared.has_truth:

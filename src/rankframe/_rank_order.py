@@ -11,8 +11,8 @@ import polars as pl
 _KEY, _ROW = "__rankframe_key", "__rankframe_row"
 _START, _BLOCK = "__rankframe_start", "__rankframe_block"
 _NEW, _ALONE = "__rankframe_new", "__rankframe_alone"
-#: whether the item above has the same rank, or was not retrieved either and has the same id, in what
-#: :func:`in_rank_order` gives; a few other ids may share a number, so it is only a reason to look
+#: whether the item above has the same rank, or neither is in the list and their numbers are equal,
+#: in what :func:`in_rank_order` gives; duplicates always have, other items rarely do
 SHARES_RANK = "__rankframe_shares_rank"
 _HALF = 1 << 64  # the list makes the upper half of a packed number, the order in it the lower
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1

@@ -91,8 +91,9 @@ def listed(
     [('a', 2, True), ('b', 0, False)]
     """
     settings = Settings(items=items, history=history, other=other, columns=columns)
-    requested = [one.expr for one in parse_metrics(metrics, per_user=True)] if metrics else []
-    reading = reading_of(requested, {"listed", "rank"}, given=settings.given)
+    requested = parse_metrics(metrics, per_user=True) if metrics else []
+    read = {"listed", "rank", *(name for one in requested for name in one.reads)}
+    reading = reading_of(read, given=settings.given)
     if reading.scope == "shares":
         msg = "listed gives rows of lists; one of these metrics reads shares: call shares"
         raise ValueError(msg)

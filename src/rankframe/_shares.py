@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 import polars as pl
 
 from rankframe._inputs import INPUT_MEANINGS
+from rankframe._labels import RequestedMetric
 from rankframe._list_columns import catalogue, column_of_values, with_numbers
 from rankframe._vocabulary import Input, Sources, given_column, reading_of, rows_of_scope
 from rankframe.errors import RankingDataError
@@ -109,15 +110,12 @@ given_column(
 )
 
 
-def kind_of(metric: pl.Expr) -> Kind | None:
+def kind_of(metric: RequestedMetric) -> Kind | None:
     """Find out which shares a metric reduces; None where it reduces other rows."""
-    kinds = {Kind(a.of, cast("Over", a.over)) for a in _asked(metric.meta.root_names())}
+    kinds = {Kind(a.of, cast("Over", a.over)) for a in _asked(metric.reads)}
     if len(kinds) > 1:
         named = " and ".join(sorted(f"{kind.of} over {kind.over}" for kind in kinds))
-        msg = (
-            f"metric {metric.meta.output_name()!r} reads shares of {named}: split it into a metric "
-            "for each"
-        )
+        msg = f"metric {metric.name!r} reads shares of {named}: split it into a metric for each"
         raise ValueError(msg)
     return next(iter(kinds), None)
 
@@ -290,7 +288,7 @@ def _listed(sources: Sources, asked: Iterable[_Asked], users: pl.LazyFrame | Non
 def _lists(
     sources: Sources, users: pl.LazyFrame | None, names: Iterable[str] = ("listed", "rank")
 ) -> pl.LazyFrame:
-    reading = reading_of((), names, given=sources.inputs)
+    reading = reading_of(names, given=sources.inputs)
     rows = rows_of_scope(sources, reading).filter("listed")
     if sources.tied:
         rows = rows.rename({"block": "rank"})
@@ -363,7 +361,7 @@ def _wanted(
     user = sources.keys[-1]
     per_user = [user] if kind.over == "user" else []
     if what in ("truth", "judged"):
-        reading = reading_of((), {"judged", "relevant"}, given=sources.inputs)
+        reading = reading_of({"judged", "relevant"}, given=sources.inputs)
         rows = rows_of_scope(sources, reading).filter("relevant" if what == "truth" else "judged")
         whose = _lists(sources, None).select(sources.keys) if users is None else users
         rows = rows.join(whose, on=sources.keys, how="semi")

@@ -159,7 +159,7 @@ def _of_all_lists(
     else:
         rows = rows.with_columns(margin=pl.lit(None, pl.Float64))
         note = "no interval: resampled users can only lose items; take method='t'"
-    fixed = [one.name for one in of_lists.requested if not is_of_targets(one.expr)]
+    fixed = [one.name for one in of_lists.requested if not is_of_targets(one)]
     known = pl.col("metric").is_in(fixed)
     mean, margin = pl.col("mean"), pl.when(known).then("margin")
     noted = pl.when(known).then(pl.lit(note)).otherwise(pl.lit(_NO_INTERVAL))

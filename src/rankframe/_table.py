@@ -334,15 +334,15 @@ def relevant(
         raise RankingDataError(msg)
     table = prepared.tables[0]
     split = prepared.has_subtopics
-    expressions = [metric.expr for metric in requested]
-    scopes = {reading_of([metric], has_subtopics=split).scope for metric in expressions}
+    scopes = {reading_of(metric.reads, has_subtopics=split).scope for metric in requested}
     if "subtopic" in scopes and len(scopes) > 1:
         msg = (
             "some of these metrics reduce items, others the subtopics of items: call relevant for "
             "each kind separately"
         )
         raise ValueError(msg)
-    reading = reading_of(expressions, BASIC, has_subtopics=split)
+    read = {*BASIC, *(name for metric in requested for name in metric.reads)}
+    reading = reading_of(read, has_subtopics=split)
     rows = rows_of_scope(prepared.sources(Settings(relevant_at=relevant_at)), reading)
     flags = [*table_flags(prepared), rows_flag(prepared, prepared.ranked_truth)]
     if reading.counts_judged or reading.counts_listed:

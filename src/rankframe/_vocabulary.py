@@ -8,6 +8,7 @@ with the columns that are read and no others.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import ceil, log
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
@@ -233,19 +234,19 @@ class Reading(NamedTuple):
 
 
 def reading_of(
-    metrics: Iterable[pl.Expr],
-    names: Iterable[str] = (),
-    *,
-    has_subtopics: bool = False,
-    given: Collection[str] = (),
+    names: Iterable[str], *, has_subtopics: bool = False, given: Collection[str] = ()
 ) -> Reading:
-    """Read what metrics need, and ``names`` beside it.
+    """Read what metrics need that name these columns.
 
     ``given`` names the tables beside run and truth: without its table, a column is the caller's.
     """
-    read = {*names, *(name for metric in metrics for name in metric.meta.root_names())}
+    return _reading(frozenset(names), has_subtopics, frozenset(given))
+
+
+@functools.lru_cache(maxsize=1024)  # until a column is registered
+def _reading(read: frozenset[str], has_subtopics: bool, given: frozenset[str]) -> Reading:  # noqa: FBT001
     if any(name.startswith(_WORDS_OF_SHARES) for name in read):
-        given = {*given, "shares"}
+        given = given | {"shares"}
     columns: dict[str, Column] = {}
     outside: set[str] = set()
     todo = sorted(read)
@@ -261,7 +262,7 @@ def reading_of(
     widest = max(scopes, key=lambda scope: _WIDTHS[scope])
     split = has_subtopics and "subtopic" in scopes
     scope: Scope = "subtopic" if split else "relevant" if widest == "subtopic" else widest
-    return Reading(frozenset(read | outside), columns, scope)
+    return Reading(read | outside, columns, scope)
 
 
 def is_given(column: Column, given: Collection[str]) -> bool:
@@ -371,7 +372,7 @@ def register_column(
         def derive(rows: Rows, *text: str) -> pl.Expr:
             return function(rows.keys, *text)
 
-        COLUMNS[name] = Column(
+        known = Column(
             name,
             meaning,
             scope=scope,
@@ -384,9 +385,16 @@ def register_column(
             derive=derive,
             registered=True,
         )
+        restore_columns([known])
         return function
 
     return register
+
+
+def restore_columns(columns: Iterable[Column]) -> None:
+    """Register columns, here or as they were registered in another process."""
+    COLUMNS.update({one.name: one for one in columns})
+    _reading.cache_clear()
 
 
 def _named_in(

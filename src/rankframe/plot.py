@@ -1471,7 +1471,7 @@ def _axis_titles(metrics: Sequence[Metric]) -> list[str]:
     titles: list[str] = []
     for one in parse_metrics(metrics, per_user=False):
         title = _line(one.name)
-        title = f"{title} of all lists" if is_of_all(one.expr) else f"mean {title}"
+        title = f"{title} of all lists" if is_of_all(one) else f"mean {title}"
         better = {True: " (higher is better)", False: " (lower is better)", None: ""}
         titles.append(title + better[directions[one.name]])
     return titles

@@ -614,7 +614,8 @@ def _planned(
     requested = parse_metrics(metrics, per_user=False, defaults=settings.defaults)
     given = dict(settings.columns)
     wanted = {str(given.get(role, role)) for role in ROLES} | {*group_names(by), "tied"}
-    wanted |= reading_of((one.expr for one in requested), given=settings.given).names
+    reads = {name for one in requested for name in one.reads}
+    wanted |= reading_of(reads, given=settings.given).names
     frames = _frames(frame, truth, wanted)
     empty = [_empty(spark_frame, wanted) for spark_frame in frames]
     run, judgments = _pair(empty)

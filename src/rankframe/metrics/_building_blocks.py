@@ -77,7 +77,7 @@ def _expected_count_within(which: pl.Expr, k: Cut) -> pl.Expr:
     """Expected number of these items among the first k; without k it is certain."""
     if k is None:
         return (which & block.is_not_null()).sum().cast(pl.Int64)
-    return _expected_chance_within(k).filter(which).sum()
+    return pl.when(which).then(_expected_chance_within(k)).sum()
 
 
 @expected_as(_expected_count_within)
@@ -124,7 +124,7 @@ def _expected_precisions(k: int | None) -> pl.Expr:
     others = _at_each_other_place(tied_hits - 1)
     linear = others * _places(k)
     harmonic = (hits_above + 1 - block * others) * _harmonic(block, _places(k))
-    return ((linear + harmonic) / tied).filter(relevant).sum()
+    return pl.when(relevant).then((linear + harmonic) / tied).sum()
 
 
 @expected_as(_expected_precisions)
@@ -166,13 +166,13 @@ def _expected_blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
     ideal = pl.col(of_gain("ideal_gains_along", gain)).list.head(_places(k))
     below = pl.int_ranges(0, _places(k))
     ratios = (start + slope * below) / (block + below + beta * ideal)
-    return (ratios.list.sum() / tied).filter(relevant).sum()
+    return pl.when(relevant).then(ratios.list.sum() / tied).sum()
 
 
 @expected_as(_expected_blended_ratios)
 def blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
     """Σ of the blended ratio over the relevant items among the first k."""
-    return blended_ratio(beta, gain).filter(within(k)).sum()
+    return pl.when(within(k)).then(blended_ratio(beta, gain)).sum()
 
 
 def blended_ratio(beta: float, gain: Gain) -> pl.Expr:
@@ -225,13 +225,13 @@ def level_gains() -> pl.Expr:
 def _expected_misplaced(k: int | None) -> pl.Expr:  # noqa: ARG001  (``divisor_hits`` refuses a cut)
     """Expected number of pairs of a relevant item and one above it that is not."""
     above = (block - 1 - hits_above) + (tied - tied_hits) / 2
-    return above.filter(relevant).sum()
+    return pl.when(relevant).then(above).sum()
 
 
 @expected_as(_expected_misplaced)
 def misplaced(k: int | None) -> pl.Expr:
     """Number of pairs of a relevant item among the first k and one above it that is not."""
-    return (rank - hits).filter(within(k)).sum()
+    return pl.when(within(k)).then(rank - hits).sum()
 
 
 def _expected_kept_of_bpref() -> pl.Expr:
@@ -244,7 +244,7 @@ def _expected_kept_of_bpref() -> pl.Expr:
     expected = pl.when(room <= 0).then(total).otherwise(expected)
     lost = expected / pl.min_horizontal(nonrelevant, total)
     kept = pl.when(above + inside > 0).then(1 - lost).otherwise(1.0)
-    return kept.filter(relevant & block.is_not_null()).sum()
+    return pl.when(relevant & block.is_not_null()).then(kept).sum()
 
 
 @expected_as(_expected_kept_of_bpref)
@@ -252,7 +252,7 @@ def kept_of_bpref() -> pl.Expr:
     """Σ over the relevant items of 1 − min(judged non-relevant above, R) / min(their number, R)."""
     above = pl.col("judged_hits") - hits
     lost = pl.min_horizontal(above, total) / pl.min_horizontal("nonrelevant", total)
-    return pl.when(above > 0).then(1 - lost).otherwise(1.0).filter(within(None)).sum()
+    return pl.when(within(None)).then(pl.when(above > 0).then(1 - lost).otherwise(1.0)).sum()
 
 
 def list_length(k: int | None) -> pl.Expr:
@@ -262,14 +262,14 @@ def list_length(k: int | None) -> pl.Expr:
 
 def _expected_deepest(k: int | None) -> pl.Expr:  # noqa: ARG001  (``divisor_hits`` refuses a cut)
     """Last place of the list."""
-    last = (block + tied - 1).filter(relevant).max()
+    last = pl.when(relevant).then(block + tied - 1).max()
     return pl.max_horizontal(pl.col("retrieved").first(), last)
 
 
 @expected_as(_expected_deepest)
 def deepest(k: int | None) -> pl.Expr:
     """Last place of the list down to k: its length, or a hit's rank that a gap put further down."""
-    return pl.max_horizontal(list_length(k), rank.filter(within(k)).max())
+    return pl.max_horizontal(list_length(k), pl.when(within(k)).then(rank).max())
 
 
 def attainable(k: int | None) -> pl.Expr:
@@ -318,18 +318,18 @@ def in_list(k: int | None) -> pl.Expr:
 
 def _expected_sum_of_list(value: pl.Expr, k: int | None) -> pl.Expr:
     """Σ value · chance to be among the first k."""
-    return (value * _expected_chance_within(k)).filter(listed).sum()
+    return pl.when(listed).then(value * _expected_chance_within(k)).sum()
 
 
 @expected_as(_expected_sum_of_list)
 def sum_of_list(value: pl.Expr, k: int | None) -> pl.Expr:
     """Σ value over the list down to k."""
-    return value.filter(in_list(k)).sum()
+    return pl.when(in_list(k)).then(value).sum()
 
 
 def _expected_length_within(k: int | None) -> pl.Expr:
     """min(k, length of the list): which items these are is uncertain, their number is not."""
-    return _expected_chance_within(k).filter(listed).sum()
+    return pl.when(listed).then(_expected_chance_within(k)).sum()
 
 
 @expected_as(_expected_length_within)
@@ -399,13 +399,13 @@ def _at_each_other_place(rest: pl.Expr) -> pl.Expr:
 
 
 def _first_block() -> pl.Expr:
-    return block.filter(relevant).min()
+    return pl.when(relevant).then(block).min()
 
 
 def _first_hit(k: int | None) -> pl.Expr:
     """Chance, for each place of the first block that has any, that the first hit is there."""
     is_first = relevant & (hits_above == 0)
-    size, hits = tied.filter(is_first).max(), tied_hits.filter(is_first).max()
+    size, hits = pl.when(is_first).then(tied).max(), pl.when(is_first).then(tied_hits).max()
     places = size - hits + 1
     if k is not None:
         places = pl.min_horizontal(places, (k + 1 - _first_block()).clip(0))

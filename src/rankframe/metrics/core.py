@@ -684,7 +684,7 @@ def _perfect_ideal(k: int | None, gain: Gain, base: float | None) -> pl.Expr:
         raise ValueError(msg)
     top = pl.lit(1.0) if gain == "binary" else gain_of(gain, pl.col("top_grade")).max()
     if k is None:
-        weights = discount(ideal_place_of(gain), base).filter(gain_of(gain) > 0).sum()
+        weights = pl.when(gain_of(gain) > 0).then(discount(ideal_place_of(gain), base)).sum()
     elif k > _DEEPEST_PERFECT:
         msg = f"ndcg_at: with ideal='perfect', k must not be above {_DEEPEST_PERFECT}, not {k}"
         raise ValueError(msg)

@@ -353,7 +353,7 @@ def average_precision_ia(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.average_precision_ia()).item(0, "ap_ia")
     0.75
     """
-    precisions = (_seen / rank / pl.col("subtopic_total")).filter(within(k)).sum()
+    precisions = pl.when(within(k)).then(_seen / rank / pl.col("subtopic_total")).sum()
     return where_relevant((precisions / _S).clip(upper_bound=1))  # a sum of 1/R rounds
 
 
@@ -404,7 +404,7 @@ def _novelty(
         msg = f"alpha must be a number from 0 to 1, not {alpha}"
         raise ValueError(msg)
     inside = relevant & (position.is_not_null() if k is None else position <= k)
-    return (pl.lit(1 - alpha).pow(seen - 1) * weight).filter(inside).sum()
+    return pl.when(inside).then(pl.lit(1 - alpha).pow(seen - 1) * weight).sum()
 
 
 def _share_of_bound(share: pl.Expr) -> pl.Expr:

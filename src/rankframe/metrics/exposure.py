@@ -187,7 +187,7 @@ def entropy_at(
         msg = f"entropy_at: base must be a number > 1, not {base!r}"
         raise ValueError(msg)
     share = _share(k, of, over, weight)
-    value = (share * (1 / share).log(base)).filter(share > 0).sum()
+    value = pl.when(share > 0).then(share * (1 / share).log(base)).sum()
     if normalize:
         most = pl.col(f"values({of})").first().log(base)
         value = pl.when(most > 0).then(value / most)
@@ -624,7 +624,7 @@ def _apart(share: pl.Expr, target: pl.Expr, distance: str, alpha: float) -> pl.E
 
 def _divergence(p: pl.Expr, q: pl.Expr) -> pl.Expr:
     """Kullback–Leibler divergence in bits."""
-    return (p * (p / q).log(2)).filter(p > 0).sum()
+    return pl.when(p > 0).then(p * (p / q).log(2)).sum()
 
 
 def _due(p: float) -> pl.Expr:

@@ -147,7 +147,7 @@ def novelty_at(
     if normalize:
         bits = pl.when(whole > 1).then(bits / whole.log(2))
     if new == "skip":
-        known = bits.filter(in_list(k) & (rank > 0) & (_popularity > 0))
+        known = pl.when(in_list(k) & (rank > 0) & (_popularity > 0)).then(bits)
         return divided(known.sum(), k) if divide_by == "k" and k else known.mean()
     return mean_of_list(bits, k, divide_by)
 
@@ -443,9 +443,9 @@ def relevant_novelty_at(
     """
     epc = 1 - _popularity / _users
     novelty = epc if measure == "epc" else (_rows / _had).log(2)
-    worth = weight_of_place(weight).filter(in_list(k)).sum()
-    found = (weight_of_place(weight) * relevant.cast(pl.Float64) * novelty).filter(in_list(k))
-    return pl.when(worth > 0).then(found.sum() / worth)
+    worth = pl.when(in_list(k)).then(weight_of_place(weight)).sum()
+    found = weight_of_place(weight) * relevant.cast(pl.Float64) * novelty
+    return pl.when(worth > 0).then(pl.when(in_list(k)).then(found).sum() / worth)
 
 
 @labelled("serendipity")
@@ -577,6 +577,6 @@ def ild_at(
     2.0
     """
     name = of or ""
-    pairs = pl.col(f"pairs_above({name})").filter(in_list(k)).sum()
-    apart = pl.col(f"distance_above({name};{distance})").filter(in_list(k)).sum()
+    pairs = pl.when(in_list(k)).then(pl.col(f"pairs_above({name})")).sum()
+    apart = pl.when(in_list(k)).then(pl.col(f"distance_above({name};{distance})")).sum()
     return pl.when(pairs > 0).then(apart / pairs)

@@ -63,7 +63,7 @@ __all__ = [
 
 _judged_hits = pl.col("judged_hits")
 #: n of every judged user, also of one without an item of grade > 0
-_listed = pl.col("retrieved").filter(judged.is_not_null()).max()
+_listed = pl.when(judged.is_not_null()).then(pl.col("retrieved")).max()
 
 
 @labelled(
@@ -216,7 +216,7 @@ def inferred_average_precision() -> pl.Expr:
     epsilon = 1e-5
     share_above = (hits - 1 + epsilon) / (_judged_hits - 1 + 2 * epsilon)
     precisions = (1 + (pl.col("pooled_hits") - 1) * share_above) / rank
-    return where_relevant(precisions.filter(within(None)).sum() / R)
+    return where_relevant(pl.when(within(None)).then(precisions).sum() / R)
 
 
 @labelled("g")
@@ -244,7 +244,7 @@ def g_measure() -> pl.Expr:
     gain, graded = gain_of("linear"), pl.col("graded")
     beyond = pl.when(rank > graded).then(rank - graded).otherwise(0)
     behind = pl.col("ideal_gains") + beyond - pl.col("gains")
-    weighed = (gain / (2 + behind).log(2)).filter(rank.is_not_null())
+    weighed = pl.when(rank.is_not_null()).then(gain / (2 + behind).log(2))
     return pl.when(gain.sum() > 0).then(weighed.sum() / gain.sum())
 
 
@@ -270,7 +270,7 @@ def binary_g_measure() -> pl.Expr:
     >>> judged.rank.evaluate(rf.binary_g_measure()).item(0, "bin_g")
     1.0
     """
-    return where_relevant((1 / (2 + rank - hits).log(2)).filter(within(None)).sum() / R)
+    return where_relevant(pl.when(within(None)).then(1 / (2 + rank - hits).log(2)).sum() / R)
 
 
 @labelled("ndcg_rel")
@@ -299,7 +299,9 @@ def ndcg_at_relevant() -> pl.Expr:
     is_found = (relevance > 0) & rank.is_not_null()
     items = (relevance > 0).sum().cast(pl.Int64)
     missed = items - is_found.sum().cast(pl.Int64)
-    return pl.when(items > 0).then((at_found.filter(is_found).sum() + missed * ndcg_at()) / items)
+    return pl.when(items > 0).then(
+        (pl.when(is_found).then(at_found).sum() + missed * ndcg_at()) / items
+    )
 
 
 @labelled("rndcg")
@@ -426,7 +428,7 @@ def yaap() -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.yaap()).item(0, "yaap"), 4)
     0.6931
     """
-    precisions = (hits / rank).filter(within(None)).sum()
+    precisions = pl.when(within(None)).then(hits / rank).sum()
     return where_relevant(((1 + precisions) / (1 + R - precisions)).log())
 
 
@@ -535,7 +537,7 @@ def rank_biased_residual(
     0.5
     """
     check_persistence(p)
-    residual = 1 - persistence(p).filter(judged).sum()
+    residual = 1 - pl.when(judged).then(persistence(p)).sum()
     if counts == "always":
         return residual
     return pl.when(n > count_within(judged, None)).then(residual).otherwise(0.0)
@@ -729,4 +731,4 @@ def _interpolated(recall: float, points: str) -> pl.Expr:
     level = recall * total
     halves_up = pl.when(level - level.floor() >= 0.5).then(level.ceil()).otherwise(level.floor())
     need = halves_up if points == "nearest" else (level + 0.9).floor()
-    return (hits / rank).filter(within(None) & (hits >= need)).max().fill_null(0.0)
+    return pl.when(within(None) & (hits >= need)).then(hits / rank).max().fill_null(0.0)

@@ -170,7 +170,7 @@ def corrected_at(
     # NaN below the sampled items, where no list can go: the call raises
     at = rank.replace_strict(places, values, default=nan, return_dtype=pl.Float64)
     at = pl.when(rank.is_null()).then(0.0).otherwise(at)
-    return where_relevant(at.filter(relevant).mean())
+    return where_relevant(pl.when(relevant).then(at).mean())
 
 
 def _snips(value: pl.Expr, propensity: str, power: float) -> pl.Expr:

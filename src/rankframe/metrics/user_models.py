@@ -208,7 +208,7 @@ def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.o_measure()).item(0, "o_measure")
     0.5
     """
-    first = blended_ratio(beta, gain).filter(within(None) & (hits == 1)).max()
+    first = pl.when(within(None) & (hits == 1)).then(blended_ratio(beta, gain)).max()
     return where_relevant(first.fill_null(0.0))
 
 
@@ -245,7 +245,9 @@ def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.p_measure()).item(0, "p_measure")
     1.0
     """
-    preferred = blended_ratio(beta, gain).filter(within(None) & (rank == pl.col("best_rank"))).max()
+    preferred = (
+        pl.when(within(None) & (rank == pl.col("best_rank"))).then(blended_ratio(beta, gain)).max()
+    )
     return where_relevant(preferred.fill_null(0.0))
 
 
@@ -283,7 +285,8 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.p_plus()).item(0, "p_plus"), 4)
     0.8333
     """
-    down = blended_ratio(beta, gain).filter(within(None) & (rank <= pl.col("best_rank")))
+    inside = within(None) & (rank <= pl.col("best_rank"))
+    down = pl.when(inside).then(blended_ratio(beta, gain))
     return where_relevant(down.mean().fill_null(0.0))
 
 
@@ -434,8 +437,8 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     whole = start + _over_list(turn, k, useful)
     if k is not None:
         inside = (relevance > 0) & (rank <= k)
-        last = force_after.filter(inside).min().fill_null((2.0 * goals) ** 2)
-        satisfied = divided(gains, top_of(scale)).filter(inside).max().fill_null(0.0)
+        last = pl.when(inside).then(force_after).min().fill_null((2.0 * goals) ** 2)
+        satisfied = pl.when(inside).then(divided(gains, top_of(scale))).max().fill_null(0.0)
         whole -= last * _inverse_squares(k + 2.0 * goals - satisfied)
     return _share_of_reading(_over_list(useful * reached, k, useful) / whole)
 
@@ -632,7 +635,7 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.lauc_at(2, collection=6)).item(0, "lauc(collection=6)@2")
     0.375
     """
-    misses, above = float(collection) - R, (rank - hits).filter(within(k))
+    misses, above = float(collection) - R, pl.when(within(k)).then(rank - hits)
     in_order = (hits_within(k) - above.sum() / misses) / pl.min_horizontal(R, k)
     holds = above.max().fill_null(0) <= misses
     value = pl.when(holds).then(pl.when(misses > 0).then(in_order)).otherwise(float("nan"))
@@ -671,7 +674,7 @@ def average_recall_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.average_recall_at(4)).item(0, "average_recall@4")
     0.375
     """
-    return where_relevant(places_left(k).filter(relevant).sum() / (float(k) * R))
+    return where_relevant(pl.when(relevant).then(places_left(k)).sum() / (float(k) * R))
 
 
 @labelled("compatibility", aliases={"compat": "compatibility"})
@@ -723,7 +726,7 @@ def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "
 
 def _misses_below(k: int, items: pl.Expr) -> pl.Expr:
     """Number of pairs of one of the items and one of the first k misses, the miss below."""
-    return (float(k) - (rank - hits)).clip(lower_bound=0).filter(items).sum()
+    return pl.when(items).then((float(k) - (rank - hits)).clip(lower_bound=0)).sum()
 
 
 def _err(position: pl.Expr, survival: str, k: int | None, max_grade: float | None) -> pl.Expr:
