@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 
 import polars as pl
 
-from rankframe._frames import Frame, to_lazy
+from rankframe._frames import Frame, column_names, to_lazy
 from rankframe._labels import INNER
 from rankframe._options import Columns, check_columns, group_names
 from rankframe._vocabulary import COLUMNS
@@ -85,8 +85,9 @@ def read_tables(
     if truth is None:
         return _unreserved([read_judged(frame, by, columns)], reserved)
     groups = group_names(by)
-    lacking = [name for name in groups if name not in to_lazy(frame, "run").collect_schema()]
-    known = to_lazy(truth, "truth").collect_schema() if lacking else ()
+    names = column_names(frame, "run") if groups else []
+    lacking = [name for name in groups if name not in names]
+    known = column_names(truth, "truth") if lacking else []
     truth_groups = [name for name in lacking if name in known]
     run = read_run(
         frame, [name for name in groups if name not in truth_groups], columns, beside=truth
@@ -249,7 +250,7 @@ def _raise_if_missing(
     missing = [(role, name) for role, name in wanted if name not in table.schema]
     if not missing:
         return
-    others = () if beside is None else to_lazy(beside, "frame").collect_schema().names()
+    others = [] if beside is None else column_names(beside, "frame")
     has = ", ".join(repr(column) for column in table.schema.names())
     absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
     msg = f"{table.name}: no column {absent}; it has {has}"
@@ -316,7 +317,7 @@ def has_relevance(frame: Frame, columns: Columns) -> bool:
     """Whether a table is judged: it names a relevance, or has one."""
     if "relevance" in columns:
         return True
-    return "relevance" in to_lazy(frame, "run").collect_schema()
+    return "relevance" in column_names(frame, "run")
 
 
 def _unreserved(tables: list[Table], reserved: Collection[str]) -> list[Table]:
@@ -647,6 +648,36 @@ def guarded(
         return pl.DataFrame(schema=types)
 
     return pl.concat([pl.concat(flags).map_batches(verdict, schema=types), result])
+
+
+def guarded_row(
+    row: pl.LazyFrame,
+    flags: Iterable[pl.LazyFrame],
+    raise_violation: Callable[[], None],
+    schema: Mapping[str, pl.DataType],
+) -> pl.LazyFrame:
+    """Guard a result of one row, which has a flag of its own beside the columns of ``schema``.
+
+    So what it is made from is read once; to read it twice costs as much as a small table.
+    """
+    types = dict(schema)
+    raised = pl.concat(flags).select(pl.col("suspect").any(), pl.col("surplus").sum())
+    own = [pl.col(name).alias(f"{INNER}{name}") for name in ("suspect", "surplus")]
+
+    def verdict(both: pl.DataFrame) -> pl.DataFrame:
+        *_, suspect, surplus, suspects, sum_of_surplus = both.row(0)
+        if suspect or suspects or surplus + sum_of_surplus != 0:
+            raise_violation()
+        return both[:, : len(types)]
+
+    both = row.select(*types, *own).join(raised, how="cross")
+    return both.map_batches(
+        verdict,
+        schema=types,
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
+    )
 
 
 def flag(frame: pl.LazyFrame, suspect: pl.Expr, surplus: pl.Expr | None = None) -> pl.LazyFrame:

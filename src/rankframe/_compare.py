@@ -16,7 +16,14 @@ from rankframe._all_lists import OfLists, Swaps, is_of_targets, swapped
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._labels import Metric
-from rankframe._options import Options, check_choice, check_confidence, read_options, whole_number
+from rankframe._options import (
+    INPUTS,
+    Options,
+    check_choice,
+    check_confidence,
+    read_options,
+    whole_number,
+)
 from rankframe._shares import Kind
 from rankframe._summarize import asked_resampling, check_numbers, check_sizes, made_schema
 from rankframe.errors import RankingDataError
@@ -157,7 +164,9 @@ def compare(
         resamples=resamples,
         seed=seed,
     )
-    return to_caller_type(comparison, like=frame)
+    return to_caller_type(
+        comparison, like=frame, beside=(truth, *(options.get(name) for name in INPUTS))
+    )
 
 
 def comparison_of(
@@ -377,7 +386,10 @@ def diagnose(
     _check_systems("diagnose", values)
     schema = made_schema("diagnose", values, _DIAGNOSIS)
     reduce = partial(_diagnosed, values=values, k=k, baseline=baseline, bins=bins)
-    return to_caller_type(values.rows.map_batches(reduce, schema=schema), like=frame)
+    diagnosis = values.rows.map_batches(reduce, schema=schema)
+    return to_caller_type(
+        diagnosis, like=frame, beside=(truth, *(options.get(name) for name in INPUTS))
+    )
 
 
 def _check_systems(verb: str, values: UserValues) -> None:

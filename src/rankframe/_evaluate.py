@@ -20,6 +20,7 @@ from rankframe._checks import (
     flag,
     format_row,
     guarded,
+    guarded_row,
     has_relevance,
     lists_flag,
     raise_first_broken,
@@ -191,7 +192,8 @@ def per_user(
         columns=columns,
     )
     plan = plan_values(frame, metrics, truth, by, settings, per_user=True)
-    return to_caller_type(plan.guarded().sort(plan.keys), like=frame)
+    beside = (truth, items, history, other)
+    return to_caller_type(plan.guarded().sort(plan.keys), like=frame, beside=beside)
 
 
 def evaluate(
@@ -323,21 +325,20 @@ def evaluate(
         columns=columns,
     )
     plan = plan_means(frame, metrics, truth, by, settings, total=total)
-    result = means_of_groups(plan, plan.by)
-    if total:
-        result = pl.concat([result, means_of_groups(plan, total_by(plan.by))], how="diagonal")
-
-    def raise_violation() -> None:
-        plan.raise_violation()
-        raise_infinite_mean(result, plan.by)
-
-    checked = guarded(result, plan.flags, raise_violation, types_of_means(plan))
-    return to_caller_type(
-        checked.sort(plan.by, nulls_last=True) if plan.by else checked, like=frame
-    )
+    means = _checked_means(plan, total=total)
+    return to_caller_type(means, like=frame, beside=(truth, items, history, other))
 
 
 # ------------------------------------------------------------------ plans
+
+
+class OnePass(NamedTuple):
+    """The values beside what is watched, for a result that is made of them alone."""
+
+    lists: pl.LazyFrame
+    suspect: pl.Expr
+    surplus: pl.Expr
+    flags: list[pl.LazyFrame]  # of the tables
 
 
 class Plan(NamedTuple):
@@ -350,6 +351,7 @@ class Plan(NamedTuple):
     flags: list[pl.LazyFrame]
     raise_violation: Callable[[], None]
     of_lists: OfLists | None = None  # those that are one number of all lists
+    one_pass: OnePass | None = None
 
     @property
     def asked(self) -> list[str]:
@@ -415,9 +417,11 @@ def plan_values(
     extremes = [_worlds_of(one, tied=prepared.tied) for one in requested] if settings.bounds else []
     if prepared.tied:
         requested = in_ties(requested, metrics, defaults=settings.defaults)
-    policy = users_policy(settings, prepared)
-    whose = None if policy == "run" else _selected(prepared, policy)
-    of_lists = of_all_lists(prepared, requested, settings, whose)
+    of_lists = None
+    if any(is_of_all(one) for one in requested):
+        policy = users_policy(settings, prepared)
+        whose = None if policy == "run" else _selected(prepared, policy)
+        of_lists = of_all_lists(prepared, requested, settings, whose)
     plan = _plan(prepared, requested, settings)._replace(of_lists=of_lists)
     if of_lists is not None:
         _check_of_lists(of_lists, settings, refused=per_user and not all_lists)
@@ -468,6 +472,37 @@ def means_of_groups(
         filled = [one.name for one in plan.of_lists.requested]
         result = result.with_columns(pl.col(filled).fill_null(undefined))
     return result.select(*by, "users", *(plan.asked if names is None else names))
+
+
+def _checked_means(plan: Plan, *, total: bool) -> pl.LazyFrame:
+    """Give the means of all groups, checked when the plan runs."""
+    types = types_of_means(plan)
+    if plan.one_pass is not None and types is not None and not plan.by:
+        return _means_in_one_pass(plan, plan.one_pass, types)
+    result = means_of_groups(plan, plan.by)
+    if total:
+        result = pl.concat([result, means_of_groups(plan, total_by(plan.by))], how="diagonal")
+    raise_violation = functools.partial(_raise_violation, plan, result)
+    checked = guarded(result, plan.flags, raise_violation, types)
+    return checked.sort(plan.by, nulls_last=True) if plan.by else checked
+
+
+def _means_in_one_pass(
+    plan: Plan, one_pass: OnePass, types: Mapping[str, pl.DataType]
+) -> pl.LazyFrame:
+    """Give the means over all users, where the lists are a flag on the way."""
+    means = [mean for mean, _ in _means(plan)]
+    users = pl.len().cast(pl.Int64).alias("users")
+    flags = one_pass.suspect.alias("suspect"), one_pass.surplus.alias("surplus")
+    row = one_pass.lists.select(users, *means, *flags)
+    result = plan.values.select(users, *means)
+    raise_violation = functools.partial(_raise_violation, plan, result)
+    return guarded_row(row, one_pass.flags, raise_violation, types)
+
+
+def _raise_violation(plan: Plan, result: pl.LazyFrame) -> None:
+    plan.raise_violation()
+    raise_infinite_mean(result, plan.by)
 
 
 def types_of_means(plan: Plan) -> dict[str, pl.DataType] | None:
@@ -659,8 +694,10 @@ class _Reduction(NamedTuple):
 
     rows: pl.LazyFrame
     types: dict[str, pl.DataType]
-    flags: list[pl.LazyFrame]
-    counted: bool = False  # whether a flag counts the relevant rows
+    lists: pl.LazyFrame  # the same, with what is watched
+    suspect: pl.Expr
+    surplus: pl.Expr
+    counted: bool = False  # whether the surplus counts the relevant rows
 
 
 def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Settings) -> Plan:
@@ -674,7 +711,6 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     cut = _cut_blocks(prepared, settings.depth)
     counted = any(each.counted for each in reductions)
     flags = table_flags(prepared, count=counted)
-    flags += [one for each in reductions for one in each.flags]
     flags += inputs_flags(prepared.beside, prepared.inputs, reading.names, run, prepared.run)
     if settings.judged_only or reading.counts_judged:
         flags += [lists_flag(each) for each in prepared.tables]
@@ -690,6 +726,11 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     values, *others = frames if all_there else [_selected(prepared, users), *frames]
     for other in others:
         values = values.join(other, on=keys, how="left")
+    one_pass = None
+    if all_there and len(reductions) == 1 and settings.undefined is None:
+        only = reductions[0]
+        one_pass = OnePass(only.lists, only.suspect, only.surplus, flags)
+    flags = [*flags, *(flag(each.lists, each.suspect, each.surplus) for each in reductions)]
     names = [*keys, *(one.name for one in requested)]
     types = {name: dtype for each in reductions for name, dtype in each.types.items()}
     types = {name: types.get(name) or prepared.types[name] for name in names}
@@ -706,7 +747,7 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
 
     if settings.undefined is not None:
         values, types = _filled(values, types, requested, settings.undefined)
-    return Plan(prepared, requested, values, types, flags, raise_violation)
+    return Plan(prepared, requested, values, types, flags, raise_violation, one_pass=one_pass)
 
 
 def users_policy(settings: Settings, prepared: JudgedTables) -> Users:
@@ -773,8 +814,9 @@ def _reduced(
         types = _types_of(lists, rows, [*keys, *names], some, tied=prepared.tied)
         violation = any_violation(prepared.tables, count=count)
         broken = pl.any_horizontal(violation, *_infinite(types, keys))
-        surplus = pl.col("__rankframe_rows").sum() if count else None
-        return _Reduction(lists.select(*keys, *names), types, [flag(lists, broken, surplus)], count)
+        surplus = pl.col("__rankframe_rows").sum() if count else pl.lit(0)
+        values = lists.select(*keys, *names)
+        return _Reduction(values, types, lists, broken, surplus, counted=count)
     if scope == "listed":
         lists = rows.group_by(keys).agg(*reduced, pl.col("listed").any().alias(_HAS_LIST))
         values = lists.filter(_HAS_LIST).select(*keys, *names)
@@ -782,7 +824,7 @@ def _reduced(
         values = rows.group_by(keys).agg(reduced)
     types = _types_of(values, rows, [*keys, *names], some, tied=prepared.tied)
     broken = pl.any_horizontal(pl.lit(value=False), *_infinite(types, keys))
-    return _Reduction(values, types, [flag(values, broken)])
+    return _Reduction(values, types, values, broken, pl.lit(0))
 
 
 def _types_of(

@@ -108,7 +108,7 @@ def rbo(
     values = _values(_common(lists, other_lists, [*keys, item]), ends, keys, p)
     flags = [*map(table_flag, tables), flag(ends, any_violation(tables))]
     checked = guarded(values, flags, functools.partial(raise_first_broken, tables))
-    return to_caller_type(checked.sort(keys), like=run)
+    return to_caller_type(checked.sort(keys), like=run, beside=[other])
 
 
 def overlap(
@@ -183,7 +183,7 @@ def overlap(
     )
     flags = [*map(table_flag, tables), flag(ends, any_violation(tables))]
     checked = guarded(values, flags, functools.partial(raise_first_broken, tables))
-    return to_caller_type(checked.sort(keys), like=run)
+    return to_caller_type(checked.sort(keys), like=run, beside=[other])
 
 
 def _opened(

@@ -105,7 +105,8 @@ def listed(
     rows = rows_of_scope(prepared.sources(settings), reading)
     table = prepared.tables[0]
     checked = _guarded(rows, prepared, reading.names)
-    return to_caller_type(checked, like=run, sort=[*table.keys, "rank", table.item])
+    beside = (truth, items, history, other)
+    return to_caller_type(checked, like=run, beside=beside, sort=[*table.keys, "rank", table.item])
 
 
 def shares(
@@ -210,7 +211,7 @@ def shares(
         down = [*(False for _ in keys), True, False]
         kept = kept.sort(*keys, "exposure", value, descending=down)
     checked = _guarded(kept, prepared, made)
-    return to_caller_type(checked, like=run)
+    return to_caller_type(checked, like=run, beside=(truth, items, history))
 
 
 def check(

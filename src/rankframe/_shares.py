@@ -6,6 +6,7 @@ A metric of shares reads ``exposure(of;over;weight;k)``, ``share(…)`` and ``ta
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
@@ -112,12 +113,17 @@ given_column(
 
 def kind_of(metric: RequestedMetric) -> Kind | None:
     """Find out which shares a metric reduces; None where it reduces other rows."""
-    kinds = {Kind(a.of, cast("Over", a.over)) for a in _asked(metric.reads)}
+    kinds = _kinds(metric.reads)
     if len(kinds) > 1:
         named = " and ".join(sorted(f"{kind.of} over {kind.over}" for kind in kinds))
         msg = f"metric {metric.name!r} reads shares of {named}: split it into a metric for each"
         raise ValueError(msg)
     return next(iter(kinds), None)
+
+
+@functools.lru_cache(maxsize=4096)
+def _kinds(reads: frozenset[str]) -> frozenset[Kind]:
+    return frozenset(Kind(a.of, cast("Over", a.over)) for a in _asked(reads))
 
 
 def rows_of_shares(

@@ -13,7 +13,14 @@ from rankframe._all_lists import is_of_targets, margins
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._labels import Metric, RequestedMetric
-from rankframe._options import Options, check_choice, check_confidence, read_options, whole_number
+from rankframe._options import (
+    INPUTS,
+    Options,
+    check_choice,
+    check_confidence,
+    read_options,
+    whole_number,
+)
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
@@ -112,7 +119,9 @@ def summarize(
     summary = summary_of(
         values, confidence=confidence, method=method, resamples=resamples, seed=seed
     )
-    return to_caller_type(summary, like=frame)
+    return to_caller_type(
+        summary, like=frame, beside=(truth, *(options.get(name) for name in INPUTS))
+    )
 
 
 def summary_of(

@@ -178,7 +178,10 @@ def judge(
     table = prepared.tables[0]
     subtopic = ["subtopic"] if prepared.has_subtopics else []
     result = to_caller_type(
-        guarded_judged(prepared), like=run, sort=[*table.keys, "rank", table.item, *subtopic]
+        guarded_judged(prepared),
+        like=run,
+        beside=[truth],
+        sort=[*table.keys, "rank", table.item, *subtopic],
     )
     _remember(result, prepared)
     return result
