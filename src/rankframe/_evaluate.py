@@ -819,7 +819,7 @@ def _reduced(
         return _Reduction(values, types, lists, broken, surplus, counted=count)
     if scope == "listed":
         lists = rows.group_by(keys).agg(*reduced, pl.col("listed").any().alias(_HAS_LIST))
-        values = lists.filter(_HAS_LIST).select(*keys, *names)
+        values = lists.filter(pl.col(_HAS_LIST)).select(*keys, *names)
     else:
         values = rows.group_by(keys).agg(reduced)
     types = _types_of(values, rows, [*keys, *names], some, tied=prepared.tied)

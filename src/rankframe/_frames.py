@@ -46,7 +46,7 @@ def to_caller_type(
     result: pl.LazyFrame,
     like: FrameT,
     *,
-    beside: Iterable[Frame | None] = (),
+    beside: "Iterable[Frame | None]" = (),
     sort: Sequence[str] = (),
     made: Sequence[str] = (),
 ) -> FrameT:
@@ -68,7 +68,7 @@ def to_caller_type(
     return cast("FrameT", kept.assign(**new))
 
 
-def _engine(frames: Iterable[Frame | None]) -> Literal["auto", "in-memory"]:
+def _engine(frames: "Iterable[Frame | None]") -> Literal["auto", "in-memory"]:
     """Choose what runs the plan of an eager call: the choice of the caller, if there is one."""
     chosen = os.environ.get("POLARS_ENGINE_AFFINITY", "auto") != "auto"
     rows = 0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from rankframe._checks import Totals, proves_global_rules
+from rankframe._checks import Totals, guarded, proves_global_rules
 from rankframe._evaluate import (
     Plan,
     UserValues,
@@ -136,8 +136,8 @@ def sums_of(
         for column in _summed(one, place, types[one.name])
     ]
     proved = pl.lit(proves_global_rules(plan.prepared.tables)).alias(_PROVED)
-    added = plan._replace(values=over_users(plan, sums, plan.by).with_columns(proved))
-    return added.guarded()
+    added = over_users(plan, sums, plan.by).with_columns(proved)
+    return guarded(added, plan.flags, plan.raise_violation)
 
 
 def exposures_of(

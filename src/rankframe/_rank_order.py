@@ -66,7 +66,7 @@ def with_positions(
     exact = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
         _BLOCK, order_by=[score, tie], descending=True, nulls_last=True
     )
-    apart = ordered.filter(_ALONE).with_columns(rank=_position)
+    apart = ordered.filter(pl.col(_ALONE)).with_columns(rank=_position)
     equal = ordered.filter(~pl.col(_ALONE)).with_columns(_first(pl.col(_NEW)).alias(_BLOCK))
     equal = equal.with_columns(rank=pl.col(_BLOCK) - pl.col(_START) + exact).drop(_BLOCK)
     return pl.concat([apart, equal]).drop(_KEY, _ROW, _START, _NEW, _ALONE)
