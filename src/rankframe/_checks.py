@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 
 import polars as pl
 
-from rankframe._frames import Frame, column_names, to_lazy
+from rankframe._frames import Frame, column_names, to_polars
 from rankframe._labels import INNER
 from rankframe._options import Columns, check_columns, group_names
 from rankframe._vocabulary import COLUMNS
@@ -44,6 +44,7 @@ class Table(NamedTuple):
     # columns of by that only the truth has; they are joined to the run by user
     truth_groups: Sequence[str] = ()
     subtopic: str | None = None
+    rows: pl.DataFrame | None = None  # of a table in memory, as it came
     totals: Totals | None = None  # set for a part, which need not keep the rules on whole tables
 
     @property
@@ -199,13 +200,45 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
 def _opened(kind: str, frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
     """Open a table, and name its user, item and groups; they are not checked yet."""
     check_columns(columns)
-    lazy = to_lazy(frame, kind)
-    schema = lazy.collect_schema()
+    opened = to_polars(frame, kind)
+    schema = opened.collect_schema()
     groups = group_names(by)
     user, item = columns.get("user", "user"), columns.get("item", "item")
     if kind in ("truth", "other run"):
         groups = [name for name in groups if name in schema]
-    return Table(kind, lazy, schema, groups, user, item, None, None, None)
+    table = Table(kind, opened.lazy(), schema, groups, user, item, None, None, None)
+    return table._replace(rows=opened if isinstance(opened, pl.DataFrame) else None)
+
+
+def bounds_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
+    """Look up bounds of ids, ranks and grades in tables that are in memory.
+
+    The ids are those of the truth, and so is the number of ``rows``.
+    """
+    bounds: dict[str, tuple[int, int]] = {}
+    if truth.rows is not None:
+        for name in (truth.user, truth.item):
+            bounds |= _bounds(truth.rows, name, name)
+        bounds["rows"] = 0, truth.rows.height
+        if truth.relevance is None:
+            bounds["relevance"] = 1, 1
+        else:
+            bounds |= _bounds(truth.rows, truth.relevance, "relevance")
+    if run.rows is not None and run.rank is not None:
+        bounds |= _bounds(run.rows, run.rank, "rank")
+    elif run.rows is not None:  # made from a score
+        bounds["rank"] = 1, run.rows.height
+    return bounds
+
+
+def _bounds(rows: pl.DataFrame, column: str, name: str) -> dict[str, tuple[int, int]]:
+    values = rows[column]
+    if values.dtype == pl.Boolean:
+        return {name: (0, 1)}
+    least, most = (values.min(), values.max()) if values.dtype.is_integer() else (None, None)
+    if not (isinstance(least, int) and isinstance(most, int)):
+        return {}
+    return {name: (least, most)} if least >= -(1 << 63) and most < 1 << 63 else {}
 
 
 def _subtopic(table: Table, columns: Columns) -> str | None:

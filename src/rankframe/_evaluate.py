@@ -681,9 +681,13 @@ def _judged_in(world: _World, prepared: JudgedTables, depth: int | None) -> Judg
     filled = pl.when(unjudged).then(given).otherwise(grade).alias("relevance")
     judged = prepared.judged.with_columns(filled)
     if not prepared.has_subtopics:
-        return prepared._replace(judged=judged, items=judged, ranked_truth=judged, changed=True)
+        return prepared._replace(
+            judged=judged, items=judged, ranked_truth=judged, bounds={}, changed=True
+        )
     items = prepared.items.with_columns(filled)
-    return prepared._replace(judged=judged, items=items, ranked_truth=items, changed=True)
+    return prepared._replace(
+        judged=judged, items=items, ranked_truth=items, bounds={}, changed=True
+    )
 
 
 # ------------------------------------------------------------------ one row per user
@@ -1029,7 +1033,7 @@ def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, 
         )
         raise RankingDataError(msg) from error
     for one in requested:
-        for name in sorted(one.reads):
+        for name in one.expr.meta.root_names():
             if tied and name not in names and name.partition("(")[0] in COLUMNS:
                 msg = (
                     f"metric {one.name!r} has no exact expectation under ties: it reads {name!r}, "

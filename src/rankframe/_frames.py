@@ -22,12 +22,17 @@ FrameT = TypeVar("FrameT", bound="pl.DataFrame | pl.LazyFrame | pd.DataFrame")
 
 def to_lazy(frame: Frame, table: str, *, also: str = "") -> pl.LazyFrame:
     """Turn the caller's frame into a LazyFrame; ``table`` is what errors call it."""
+    return to_polars(frame, table, also=also).lazy()
+
+
+def to_polars(frame: Frame, table: str, *, also: str = "") -> pl.DataFrame | pl.LazyFrame:
+    """Turn the caller's frame into one of Polars, eager if it is."""
     if isinstance(frame, pl.LazyFrame):
         return frame.clone()  # what we make keeps the plan, not the caller's object
     if isinstance(frame, pl.DataFrame):
-        return frame.lazy()
+        return frame
     if _is_pandas(frame):
-        return _from_pandas(frame, table).lazy()
+        return _from_pandas(frame, table)
     msg = (
         f"the {table} must be a {also}polars DataFrame or LazyFrame or a pandas DataFrame, "
         f"not {kind(frame)}"

@@ -1,12 +1,20 @@
-"""The order inside lists by packed numbers: what is done for speed sits here.
+"""Joins and the order inside lists by packed numbers: what is done for speed sits here.
 
-List and place make one 128-bit number, exact for 64-bit ids whatever their values. One sort by it
-puts every list in order, and positions are differences of row numbers.
+User and item make one number to join on, list and place one to sort by; positions are differences
+of row numbers. With 128 bits these are exact for 64-bit ids whatever their values. Where bounds of
+the values are known, as in a table in memory, they are as exact with 64 bits: 0.7 of the time.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
 
 import polars as pl
+
+#: The least and the greatest value of integer columns, and of the number of ``rows`` of the truth.
+Bounds: TypeAlias = Mapping[str, tuple[int, int]]
 
 _KEY, _ROW = "__rankframe_key", "__rankframe_row"
 _START, _BLOCK = "__rankframe_start", "__rankframe_block"
@@ -22,7 +30,11 @@ _position = _row - pl.col(_START) + 1
 
 
 def in_rank_order(
-    rows: pl.LazyFrame, keys: Sequence[str], item: str, types: Mapping[str, pl.DataType]
+    rows: pl.LazyFrame,
+    keys: Sequence[str],
+    item: str,
+    types: Mapping[str, pl.DataType],
+    bounds: Bounds = MappingProxyType({}),
 ) -> pl.LazyFrame:
     """Sort the lists by rank, null last; add ``ideal_place`` and ``ideal_relevance``.
 
@@ -30,21 +42,53 @@ def in_rank_order(
     so that duplicates are neighbors.
     """
     # 1 M users × 10, grouping included: 1.06 of the CPU time of a bare join, with windows 1.58
-    place = (pl.col("rank") - 1 + _FIRST).fill_null(_number_of_item(item, types[item]))
-    ordered = _ordered(rows, keys, types, place)
-    relevance = pl.col("relevance").cast(pl.Float64)
-    grade = pl.when(relevance > 0).then(relevance).otherwise(0.0)
-    number = grade.reinterpret(dtype=pl.Int64)  # in the order of the grades, and ≥ 0
-    start = pl.col(_START).cast(pl.Int128) * _HALF
-    best_first = start - (start - number).sort()  # numbers alone: every list stays in its place
-    ideal = best_first.cast(pl.Int64).reinterpret(dtype=pl.Float64)
+    ordered = _by_bounds(rows, keys, item, types, bounds)
+    if ordered is None:
+        place = (pl.col("rank") - 1 + _FIRST).fill_null(_number_of_item(item, types[item]))
+        ordered = _ordered(rows, keys, types, place)
     above = pl.col(_KEY) == pl.col(_KEY).shift(1)
     placed = ordered.with_columns(
         (above & (_row != pl.col(_START))).alias(SHARES_RANK),
         ideal_place=_position,
-        ideal_relevance=ideal,
+        ideal_relevance=_ideal(bounds),
     )
     return placed.drop(_KEY, _ROW, _START)
+
+
+def _by_bounds(
+    rows: pl.LazyFrame,
+    keys: Sequence[str],
+    item: str,
+    types: Mapping[str, pl.DataType],
+    bounds: Bounds,
+) -> pl.LazyFrame | None:
+    """Sort by list and place in 64 bits, or give None where they may not fit."""
+    *_, user = keys
+    if not {user, item, "rank"} <= bounds.keys() or bounds[item][0] < 0:
+        return None
+    first, last = bounds[user]
+    half = 1 << max(bounds["rank"][1], bounds[item][1] + 1, 1).bit_length()  # hits, then misses
+    if (last - first + 1) * 2 * half > _LAST:
+        return None
+    place = (pl.col("rank") - 1).fill_null(pl.col(item).cast(pl.Int64) + half)
+    return _ordered(rows, keys, types, place, (pl.col(user).cast(pl.Int64) - first) * (2 * half))
+
+
+def _ideal(bounds: Bounds) -> pl.Expr:
+    """Give the grades of each list, best first: a sort of numbers leaves it in its place."""
+    least, most = bounds.get("relevance", (0, _LAST))
+    rows = bounds.get("rows", (0, _LAST))[1]
+    size = max(most, 0) + 1
+    if rows * size <= _LAST and least > -_LAST:
+        grade = pl.col("relevance").cast(pl.Int64).clip(lower_bound=0)
+        start = pl.col(_START) * size
+        return (start - (start - grade).sort()).cast(pl.Float64)
+    relevance = pl.col("relevance").cast(pl.Float64)
+    grade = pl.when(relevance > 0).then(relevance).otherwise(0.0)
+    number = grade.reinterpret(dtype=pl.Int64)  # in the order of the grades, and ≥ 0
+    start = pl.col(_START).cast(pl.Int128) * _HALF
+    best_first = start - (start - number).sort()
+    return best_first.cast(pl.Int64).reinterpret(dtype=pl.Float64)
 
 
 def with_positions(
@@ -72,24 +116,47 @@ def with_positions(
     return pl.concat([apart, equal]).drop(_KEY, _ROW, _START, _NEW, _ALONE)
 
 
-def pair_code(left: str, right: str, types: Mapping[str, pl.DataType]) -> pl.Expr | None:
-    """Give one 128-bit number for each pair of integer ids, or None where one is no integer."""
-    # 0.85 of the time of a join on both columns, which are row-encoded for it
-    if not (types[left].is_integer() and types[right].is_integer()):
+def pair_codes(
+    user: str, item: str, types: Mapping[str, pl.DataType], bounds: Bounds
+) -> tuple[pl.Expr, pl.Expr] | None:
+    """Give one number for each pair of integer ids in the lists, and in the truth.
+
+    None where one of the ids is no integer of at most 64 bits.
+    """
+    # of a join on both columns, which are row-encoded for it: 0.85 of the time, with 64 bits 0.65
+    if not (types[user].is_integer() and types[item].is_integer()):
         return None
-    upper, lower = _code(left, types[left]), _code(right, types[right])
+    upper, lower = _code(user, types[user]), _code(item, types[item])
     if upper is None or lower is None:
         return None
-    return upper.cast(pl.Int128) * _HALF + lower.cast(pl.Int128)  # wraps, and stays exact
+    if {user, item} <= bounds.keys() and pl.UInt64 not in (types[user], types[item]):
+        first, last = bounds[user]
+        least, most = bounds[item]
+        if (last - first + 1) * (most - least + 1) <= _LAST:
+            rest = lower.cast(pl.Int64) - least
+            code = (upper.cast(pl.Int64) - first) * (most - least + 1) + rest
+            known = upper.is_between(first, last) & lower.is_between(least, most)
+            return pl.when(known).then(code).otherwise(-1), code
+    wide = upper.cast(pl.Int128) * _HALF + lower.cast(pl.Int128)  # wraps, and stays exact
+    return wide, wide
 
 
 def _ordered(
-    rows: pl.LazyFrame, keys: Sequence[str], types: Mapping[str, pl.DataType], number: pl.Expr
+    rows: pl.LazyFrame,
+    keys: Sequence[str],
+    types: Mapping[str, pl.DataType],
+    number: pl.Expr,
+    list_code: pl.Expr | None = None,
 ) -> pl.LazyFrame:
-    """Sort by the keys, then by a signed 64-bit number, and note where each list starts."""
+    """Sort by the keys, then by a signed 64-bit number, and note where each list starts.
+
+    With ``list_code``, the sum of both has the order.
+    """
     *groups, user = keys
     code = _code(user, types[user])
-    if code is None:
+    if list_code is not None:
+        ordered = rows.with_columns((list_code + number).alias(_KEY)).sort(*groups, _KEY)
+    elif code is None:
         ordered = rows.with_columns(number.alias(_KEY)).sort(*keys, _KEY)
     else:
         packed = code.cast(pl.Int128) * _HALF + (1 << 63) + number  # from -2^127 to 2^127 - 1

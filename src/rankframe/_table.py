@@ -17,6 +17,7 @@ from rankframe._checks import (
     Totals,
     any_violation,
     as_rank,
+    bounds_of,
     check_aggregates,
     flag,
     format_row,
@@ -35,7 +36,7 @@ from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
 from rankframe._inputs import Inputs, as_input, common_types, read_inputs
 from rankframe._labels import Metric, parse_metrics
 from rankframe._options import Columns, Settings, check_columns, check_flag, group_names
-from rankframe._rank_order import SHARES_RANK, pair_code, with_positions
+from rankframe._rank_order import SHARES_RANK, Bounds, pair_codes, with_positions
 from rankframe._vocabulary import BASIC, COLUMNS, Input, Sources, reading_of, rows_of_scope
 from rankframe.errors import RankingDataError
 
@@ -63,6 +64,7 @@ class JudgedTables(NamedTuple):
     judged: pl.LazyFrame
     items: pl.LazyFrame
     ranked_truth: pl.LazyFrame
+    bounds: Bounds  # of the rows of the truth, as far as they are known
     beside: Inputs = Inputs()
     inputs: Mapping[str, Input] = {}  # the rows of these, with ids of common types
     changed: bool = False  # whether judgments are other than those of the truth
@@ -98,6 +100,7 @@ class JudgedTables(NamedTuple):
             keys=table.keys,
             item=table.item,
             types=self.types,
+            bounds=self.bounds,
             tied=self.tied,
             has_subtopics=self.has_subtopics,
             top_grade=self.top_grade(),
@@ -525,11 +528,12 @@ def prepare_tables(
         judged = normalize_columns(tables[0], single_precision=single_precision)
         if tables[0].relevance is None:
             run = judged.filter(pl.col("rank").is_not_null())
-            return JudgedTables(tables, types, run, run.clear(), run, run, run)
+            return JudgedTables(tables, types, run, run.clear(), run, run, run, {})
         items = _one_row_per_item(judged, tables[0])
         run = items.filter(pl.col("rank").is_not_null())
         truth_rows = items.filter(pl.col("relevance").is_not_null())
-        return JudgedTables(tables, types, run, truth_rows, judged, items, truth_rows)
+        bounds = bounds_of(tables[0], tables[0])
+        return JudgedTables(tables, types, run, truth_rows, judged, items, truth_rows, bounds)
     types |= same_types(*tables)
     run, judgments = (
         _with_types(
@@ -549,9 +553,12 @@ def prepare_tables(
     judged = _joined(run, judgments, of_run)
     items = _one_row_per_item(judgments, of_truth._replace(by=of_run.by))
     split = items is not judgments
-    ranked_truth = _ranked_truth(run, items, of_run, types)
+    bounds = bounds_of(of_run, of_truth)
+    if lacking:  # each group has all rows of the truth
+        bounds.pop("rows", None)
+    ranked_truth = _ranked_truth(run, items, of_run, types, bounds)
     items = _joined(run, items, of_run) if split else judged
-    return JudgedTables(tables, types, run, judgments, judged, items, ranked_truth)
+    return JudgedTables(tables, types, run, judgments, judged, items, ranked_truth, bounds)
 
 
 def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
@@ -589,17 +596,22 @@ def _with_types(
 
 
 def _ranked_truth(
-    run: pl.LazyFrame, judgments: pl.LazyFrame, table: Table, types: Mapping[str, pl.DataType]
+    run: pl.LazyFrame,
+    judgments: pl.LazyFrame,
+    table: Table,
+    types: Mapping[str, pl.DataType],
+    bounds: Bounds,
 ) -> pl.LazyFrame:
     """Give the items of the truth their ranks: what every metric of relevant items begins with."""
     keys = [*table.keys, table.item]
-    pair = pair_code(table.user, table.item, types)
-    if pair is None:
+    pairs = pair_codes(table.user, table.item, types, bounds)
+    if pairs is None:
         on, drop = keys, list[str]()
     else:
         on, drop = [*table.by, _PAIR], [_PAIR]
-        run = run.with_columns(pair.alias(_PAIR)).drop(table.user, table.item)
-        judgments = judgments.with_columns(pair.alias(_PAIR))
+        of_run, of_truth = (pair.alias(_PAIR) for pair in pairs)
+        run = run.with_columns(of_run).drop(table.user, table.item)
+        judgments = judgments.with_columns(of_truth)
     joined = run.join(judgments, on=on, how="right", build_side="force_right")
     return joined.select(*keys, "rank", "relevance", pl.exclude(*keys, "rank", "relevance", *drop))
 

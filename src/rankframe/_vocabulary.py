@@ -17,7 +17,7 @@ import polars as pl
 
 from rankframe._labels import check_gain, gain_from
 from rankframe._options import ROLES, Settings
-from rankframe._rank_order import SHARES_RANK, in_rank_order
+from rankframe._rank_order import SHARES_RANK, Bounds, in_rank_order
 from rankframe.metrics._gains import (
     discount,
     gain_of,
@@ -71,6 +71,7 @@ class Sources(NamedTuple):
     keys: list[str]
     item: str
     types: Mapping[str, pl.DataType]  # of the keys and the item
+    bounds: Bounds
     tied: bool
     has_subtopics: bool
     top_grade: pl.Expr
@@ -918,7 +919,7 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
         if rows.scope != "judged":
             frame = frame.filter(_is_graded)
     sources = rows.sources
-    frame = in_rank_order(frame, rows.keys, sources.item, sources.types)
+    frame = in_rank_order(frame, rows.keys, sources.item, sources.types, sources.bounds)
     if not over_judged:
         frame = frame.with_columns(relevant)
     others = {n: c for n, c in columns.items() if n not in over_judged and n != "relevant"}
