@@ -18,6 +18,7 @@ Bounds: TypeAlias = Mapping[str, tuple[int, int]]
 
 _KEY, _ROW = "__rankframe_key", "__rankframe_row"
 _START, _BLOCK = "__rankframe_start", "__rankframe_block"
+_PACKED = "__rankframe_packed"
 _NEW, _ALONE = "__rankframe_new", "__rankframe_alone"
 #: whether the item above has the same rank, or neither is in the list and their numbers are equal,
 #: in what :func:`in_rank_order` gives; duplicates always have, other items rarely do
@@ -35,14 +36,18 @@ def in_rank_order(
     item: str,
     types: Mapping[str, pl.DataType],
     bounds: Bounds = MappingProxyType({}),
+    *,
+    alone: bool = False,
 ) -> pl.LazyFrame:
     """Sort the lists by rank, null last; add ``ideal_place`` and ``ideal_relevance``.
+
+    With ``alone``, of the other columns at most the keys, rank and relevance are kept.
 
     Items that were not retrieved follow by a number of their id, whatever the order of the input,
     so that duplicates are neighbors.
     """
     # 1 M users × 10, grouping included: 1.06 of the CPU time of a bare join, with windows 1.58
-    ordered = _by_bounds(rows, keys, item, types, bounds)
+    ordered = _by_bounds(rows, keys, item, types, bounds, alone=alone)
     if ordered is None:
         place = (pl.col("rank") - 1 + _FIRST).fill_null(_number_of_item(item, types[item]))
         ordered = _ordered(rows, keys, types, place)
@@ -61,9 +66,11 @@ def _by_bounds(
     item: str,
     types: Mapping[str, pl.DataType],
     bounds: Bounds,
+    *,
+    alone: bool,
 ) -> pl.LazyFrame | None:
     """Sort by list and place in 64 bits, or give None where they may not fit."""
-    *_, user = keys
+    *groups, user = keys
     if not {user, item, "rank"} <= bounds.keys() or bounds[item][0] < 0:
         return None
     first, last = bounds[user]
@@ -71,7 +78,23 @@ def _by_bounds(
     if (last - first + 1) * 2 * half > _LAST:
         return None
     place = (pl.col("rank") - 1).fill_null(pl.col(item).cast(pl.Int64) + half)
-    return _ordered(rows, keys, types, place, (pl.col(user).cast(pl.Int64) - first) * (2 * half))
+    code = (pl.col(user).cast(pl.Int64) - first) * (2 * half)
+    least, most = bounds.get("relevance", (0, _LAST))
+    grades = 1 << (most - least + 1).bit_length()
+    if groups or not alone or (last - first + 1) * 2 * half * grades > _LAST:
+        return _ordered(rows, keys, types, place, code)
+    # numbers alone are sorted in half the time of rows, and all is in them
+    grade = pl.col("relevance").cast(pl.Int64) - least
+    packed = rows.select(((code + place) * grades + grade).alias(_PACKED)).sort(_PACKED)
+    number = pl.col(_PACKED) // grades
+    place = number & (2 * half - 1)
+    ordered = packed.select(
+        (pl.col(_PACKED) // (2 * half * grades) + first).cast(types[user]).alias(user),
+        pl.when(place < half).then(place + 1).alias("rank"),
+        ((pl.col(_PACKED) & (grades - 1)) + least).cast(types["relevance"]).alias("relevance"),
+        number.alias(_KEY),
+    )
+    return _with_starts(ordered, keys)
 
 
 def _ideal(bounds: Bounds) -> pl.Expr:
@@ -161,6 +184,11 @@ def _ordered(
     else:
         packed = code.cast(pl.Int128) * _HALF + (1 << 63) + number  # from -2^127 to 2^127 - 1
         ordered = rows.with_columns(packed.alias(_KEY)).sort(*groups, _KEY)
+    return _with_starts(ordered, keys)
+
+
+def _with_starts(ordered: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
+    """Note where each list starts."""
     new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in keys)
     return ordered.with_row_index(_ROW).with_columns(_first(new).alias(_START))
 

@@ -14,7 +14,7 @@ def order_free_mean(values: pl.Expr) -> pl.Expr:
     not change the mean. Nothing is cut off a value of 2^-35 or more.
     """
     size, number = values.abs().sum(), values.count()
-    units = (values / _UNIT).cast(pl.Int128, strict=False).sum()
+    units = (values / _UNIT).cast(pl.Int128, wrap_numerical=True).sum()
     exact = units.cast(pl.Float64) * _UNIT / number
-    fits = (size <= _GREATEST_SUM) & (size > number * _LEAST_MEAN)
+    fits = size.is_between(number * _LEAST_MEAN, _GREATEST_SUM, closed="right")
     return pl.when(fits).then(exact).otherwise(values.mean())

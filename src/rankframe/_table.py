@@ -58,7 +58,7 @@ class JudgedTables(NamedTuple):
     """
 
     tables: list[Table]
-    types: Mapping[str, pl.DataType]  # of the keys and the item
+    types: Mapping[str, pl.DataType]  # of the keys, the item and the relevance
     run: pl.LazyFrame
     truth: pl.LazyFrame
     judged: pl.LazyFrame
@@ -524,6 +524,7 @@ def prepare_tables(
     types: dict[str, pl.DataType] = {
         name: tables[0].schema[name] for name in (*tables[0].keys, tables[0].item)
     }
+    types["relevance"] = _type_of_relevance(tables[-1])
     if len(tables) == 1:
         judged = normalize_columns(tables[0], single_precision=single_precision)
         if tables[0].relevance is None:
@@ -585,6 +586,16 @@ def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
         beside=beside,
         inputs=inputs,
     )
+
+
+def _type_of_relevance(table: Table) -> pl.DataType:
+    """Give the type to which ``normalize_columns`` brings the relevance."""
+    if table.relevance is None:
+        return pl.Int64()
+    dtype = table.schema[table.relevance]
+    if dtype.is_integer() or dtype.is_float():
+        return dtype
+    return pl.Float64() if dtype.is_decimal() else pl.Int8()
 
 
 def _with_types(
@@ -676,10 +687,9 @@ def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.Laz
         frame = _ranked(frame, table, single_precision=single_precision)
     if table.relevance is not None:
         frame = _renamed(frame, table.relevance, "relevance")
-        dtype = table.schema[table.relevance]
-        if not (dtype.is_integer() or dtype.is_float()):
-            number = pl.Float64 if dtype.is_decimal() else pl.Int8
-            frame = frame.with_columns(pl.col("relevance").cast(number))
+        dtype = _type_of_relevance(table)
+        if table.schema[table.relevance] != dtype:
+            frame = frame.with_columns(pl.col("relevance").cast(dtype))
     elif table.name == "truth":
         frame = frame.with_columns(relevance=pl.lit(1, pl.Int64))
     if table.subtopic is not None:

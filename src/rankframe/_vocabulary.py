@@ -70,7 +70,7 @@ class Sources(NamedTuple):
     ranked: pl.LazyFrame  # the rows of the lists alone
     keys: list[str]
     item: str
-    types: Mapping[str, pl.DataType]  # of the keys and the item
+    types: Mapping[str, pl.DataType]  # of the keys, the item and the relevance
     bounds: Bounds
     tied: bool
     has_subtopics: bool
@@ -87,6 +87,7 @@ class Rows(NamedTuple):
     ranked: pl.LazyFrame  # the lists, cut and condensed
     scope: Scope
     unjoined: pl.LazyFrame  # the rows before the joins of a step: a plan joined with itself doubles
+    alone: bool = False  # whether nothing is read of the tables but keys, rank and relevance
 
     @property
     def keys(self) -> list[str]:
@@ -271,8 +272,10 @@ def is_given(column: Column, given: Collection[str]) -> bool:
     return not column.source or any(name in given for name in column.source.split(" or "))
 
 
-def rows_of_scope(sources: Sources, reading: Reading) -> pl.LazyFrame:
+def rows_of_scope(sources: Sources, reading: Reading, *, alone: bool = False) -> pl.LazyFrame:
     """Give the rows that metrics reduce, with the columns that they read.
+
+    With ``alone``, the caller reads no column beside those.
 
     Rows and joins that nobody reads are left out here: the optimizer cannot know them to be unread.
     """
@@ -286,7 +289,8 @@ def rows_of_scope(sources: Sources, reading: Reading) -> pl.LazyFrame:
     )
     if settings.judged_only:
         items = ranked_truth = ranked = _condensed(items, sources.keys, tied=sources.tied)
-    rows = Rows(sources, ranked, reading.scope, ranked_truth)
+    alone = alone and not (reading.outside or reading.counts_judged or sources.inputs)
+    rows = Rows(sources, ranked, reading.scope, ranked_truth, alone=alone)
     absent = "ranks" if sources.tied else "blocks"
     columns = {name: c for name, c in reading.columns.items() if c.in_ties != absent}
     if reading.scope == "listed":
@@ -495,6 +499,39 @@ given_column(
     down_to_rank=True,
     in_order=True,
 )
+
+
+# Each of these is made once for all metrics and cut-offs of a call; in a sum, once for each.
+
+
+@column(beside_subtopics=True, of_lists=True, of_all_rows=True, down_to_rank=True)
+def rank_discount(_rows: Rows) -> pl.Expr:
+    """1 / log2(rank + 1); null where rank is."""
+    return discount(_rank)
+
+
+@column(reads=("hits",), in_order=True, down_to_rank=True)
+def hit_precision(_rows: Rows) -> pl.Expr:
+    """hits / rank; null where rank is."""
+    return pl.col("hits") / _rank
+
+
+@column(reads=("ideal_place",), in_order=True, down_to_rank=True, in_ties="both")
+def place_discount(_rows: Rows) -> pl.Expr:
+    """1 / log2(ideal_place + 1)."""
+    return discount(pl.col("ideal_place"))
+
+
+@column(beside_subtopics=True, of_all_rows=True, down_to_rank=True, in_ties="both")
+def exponential_gain(_rows: Rows) -> pl.Expr:
+    """2^grade - 1, and 0 where the grade is ≤ 0."""
+    return gain_of("exponential")
+
+
+@column(reads=("ideal_relevance",), in_order=True, down_to_rank=True, in_ties="both")
+def ideal_exponential_gain(_rows: Rows) -> pl.Expr:
+    """The same of the grade at that place of the ideal list."""
+    return gain_of("exponential", pl.col("ideal_relevance"))
 
 
 @column(reads=("relevant",), of_all_rows=True, down_to_rank=True, in_ties="both")
@@ -919,7 +956,9 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
         if rows.scope != "judged":
             frame = frame.filter(_is_graded)
     sources = rows.sources
-    frame = in_rank_order(frame, rows.keys, sources.item, sources.types, sources.bounds)
+    frame = in_rank_order(
+        frame, rows.keys, sources.item, sources.types, sources.bounds, alone=rows.alone
+    )
     if not over_judged:
         frame = frame.with_columns(relevant)
     others = {n: c for n, c in columns.items() if n not in over_judged and n != "relevant"}

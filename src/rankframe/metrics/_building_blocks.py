@@ -116,7 +116,8 @@ def _expected_first_reciprocal(k: int | None) -> pl.Expr:
 @expected_as(_expected_first_reciprocal)
 def first_reciprocal(k: int | None) -> pl.Expr:
     """1 / rank of the first relevant item among the first k, or 0."""
-    return (1 / pl.when(within(k)).then(rank).min()).fill_null(0.0)
+    first = pl.when(within(None)).then(rank).min()  # one minimum for all cut-offs
+    return pl.when(first.is_not_null() if k is None else first <= k).then(1 / first).otherwise(0.0)
 
 
 def _expected_precisions(k: int | None) -> pl.Expr:
@@ -130,7 +131,7 @@ def _expected_precisions(k: int | None) -> pl.Expr:
 @expected_as(_expected_precisions)
 def precisions(k: int | None) -> pl.Expr:
     """Σ hits / rank over the relevant items among the first k."""
-    return pl.when(within(k)).then(hits / rank).sum()
+    return pl.when(within(k)).then(pl.col("hit_precision")).sum()
 
 
 def _expected_discount_within(k: int | None, base: float | None = None) -> pl.Expr:
@@ -143,7 +144,9 @@ def _expected_discount_within(k: int | None, base: float | None = None) -> pl.Ex
 @expected_as(_expected_discount_within)
 def discount_within(k: int | None, base: float | None = None) -> pl.Expr:
     """The discount of an item's rank, 0 below k."""
-    return discount_down_to(k, rank, base)
+    if base is not None:
+        return discount_down_to(k, rank, base)
+    return pl.when(_inside(rank, k)).then(pl.col("rank_discount")).otherwise(0.0)
 
 
 def _expected_persistence(p: float, k: int | None = None) -> pl.Expr:
@@ -280,7 +283,8 @@ def attainable(k: int | None) -> pl.Expr:
 def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
     """Σ gain·weight; the weight is 0, not null, where a row does not count."""
     # 0·NaN is NaN: a grade without a gain must show wherever it stands
-    summed = (gain_of(gain) * weight).sum()
+    own = pl.col("exponential_gain") if gain == "exponential" else gain_of(gain)
+    summed = (own * weight).sum()
     # what reads ``judged`` reduces the rows of grade 0, too, and those of a grade < 0
     return pl.when(judged.any()).then(summed) if has_gain_of_zero(gain) else summed
 
@@ -296,8 +300,13 @@ def ideal_gain_sum(gain: Gain, k: int | None, base: float | None = None) -> pl.E
         return gain_sum(gain, discount_down_to(k, ideal_place_of(gain), base))
     place, grade = pl.col("ideal_place"), pl.col("ideal_relevance")
     binary = (place <= total).cast(pl.Float64)  # the first R places hold the relevant items
-    gains = binary if gain == "binary" else gain_of(gain, grade)
-    return (gains * discount_down_to(k, place, base)).sum()
+    if gain == "exponential":
+        gains = pl.col("ideal_exponential_gain")
+    else:
+        gains = binary if gain == "binary" else gain_of(gain, grade)
+    if base is not None:
+        return (gains * discount_down_to(k, place, base)).sum()
+    return (gains * pl.when(_inside(place, k)).then(pl.col("place_discount")).otherwise(0.0)).sum()
 
 
 def discount_down_to(k: int | None, position: pl.Expr, base: float | None = None) -> pl.Expr:
