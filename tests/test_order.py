@@ -5,10 +5,14 @@ import random
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from reference import drawn
 
 import rankframe as rf
 from rankframe._rank_order import SHARES_RANK, in_rank_order
+from rankframe.errors import RankingDataError
 
 DAY = datetime.date(2026, 1, 1)
 USERS = {
@@ -229,3 +233,61 @@ def test_ranks_on_the_way(single_precision):
     expected = plain.drop("score").rank.per_user(*asked, **options)
     # the streaming engine may add up a list in two parts
     assert_frame_equal(found, expected, rel_tol=0, abs_tol=1e-15)
+
+
+# ------------------------------------------------------------------ ranks from scores in memory
+
+SCORED_IDS = {
+    "integers": int,
+    "negative": lambda n: -n,
+    "wide": lambda n: (n - 4) * (1 << 60),
+    "text": str,
+    "bytes": lambda n: bytes([n]),
+    "floats": float,
+}
+
+
+@st.composite
+def scored_tables(draw):
+    """Lists in order, nearly in order or not at all, with ties, gaps and duplicates."""
+    scores = st.sampled_from([0.0, -0.0, 0.5, 1.0, 1e-300, -2.0, float("inf"), None, float("nan")])
+    if draw(st.booleans()):
+        scores = st.sampled_from([0.0, -0.0, 0.5, 0.25, -2.0])
+    row = st.tuples(st.integers(1, 4), st.integers(1, 6), scores)
+    unique = None if draw(st.integers(0, 9)) == 0 else lambda row: row[:2]
+    rows = draw(st.lists(row, min_size=1, max_size=24, unique_by=unique))
+    if draw(st.booleans()):
+        down = [(u, -1.0 if s is None or s != s else s, i) for u, i, s in rows]
+        order = sorted(range(len(rows)), key=lambda n: (down[n][0], -down[n][1], -down[n][2]))
+        rows = [rows[n] for n in order]
+    make = SCORED_IDS[draw(st.sampled_from(sorted(SCORED_IDS)))]
+    number = draw(st.sampled_from([pl.Float64, pl.Float32]))
+    run = pl.DataFrame(
+        {
+            "user": [make(u) for u, *_ in rows],
+            "item": [make(i) for _, i, _ in rows],
+            "score": pl.Series([s for *_, s in rows], dtype=pl.Float64).cast(number),
+        }
+    )
+    pairs = draw(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 7)), min_size=1, unique=True))
+    truth = pl.DataFrame({"user": [make(u) for u, _ in pairs], "item": [make(i) for _, i in pairs]})
+    return run, truth
+
+
+def outcome(call):
+    try:
+        return call()
+    except RankingDataError as error:
+        return str(error)
+
+
+@settings(max_examples=drawn(150))
+@given(scored_tables(), st.booleans())
+def test_tables_in_memory_are_ranked_like_lazy_ones(tables, single_precision):
+    """By one packed number, or not at all where they stand in order: else by rows and ties."""
+    run, truth = tables
+    metrics, options = ["rr", "ap", "ndcg@2"], {"single_precision": single_precision}
+    got = outcome(lambda: rf.per_user(run, *metrics, truth=truth, **options))
+    lazily = rf.per_user(run.lazy(), *metrics, truth=truth.lazy(), **options)
+    expected = outcome(lazily.collect)
+    assert got.equals(expected) if isinstance(got, pl.DataFrame) else got == expected

@@ -231,6 +231,13 @@ def bounds_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
     return bounds
 
 
+def bounds_of_lists(run: Table) -> dict[str, tuple[int, int]]:
+    """Look up bounds of ids in lists that are in memory."""
+    if run.rows is None:
+        return {}
+    return _bounds(run.rows, run.user, run.user) | _bounds(run.rows, run.item, run.item)
+
+
 def _bounds(rows: pl.DataFrame, column: str, name: str) -> dict[str, tuple[int, int]]:
     values = rows[column]
     if values.dtype == pl.Boolean:
@@ -748,9 +755,19 @@ def ties_flag(table: Table) -> pl.LazyFrame:
     return flag(table.frame, pl.any_horizontal(broken))
 
 
-def lists_flag(table: Table) -> pl.LazyFrame:
-    """Flag duplicate items of a list, and items of one rank, over every row."""
+def lists_flag(table: Table, in_order: pl.LazyFrame | None = None) -> pl.LazyFrame:
+    """Flag duplicate items of a list, and items of one rank, over every row.
+
+    ``in_order`` has the same rows, user by user: a quarter of the time of shuffled ones.
+    """
     # 10 M rows: 0.2 s in order of users, 0.7 s shuffled; grouped by item too, 1.3 and 0.6 s
+    if in_order is not None:
+        # the greatest rank is read so that the optimizer leaves the rows in order
+        held = pl.col("rank").max().alias("__rankframe_held")
+        lists = in_order.group_by(table.keys).agg(_has_duplicate(table.item), held)
+        return flag(
+            lists, (pl.col("__rankframe_duplicate") & (pl.col("__rankframe_held") > 0)).any()
+        )
     aggregates = [_has_duplicate(*table.row[len(table.keys) :])]
     if table.rank is not None and not table.tied and table.subtopic is None:
         aggregates.append(shares_rank(table.rank, tied=False).alias("__rankframe_shared"))

@@ -404,6 +404,7 @@ def plan_values(
         reads=reading.names,
         reserved=known,
         run_alone=all(_lists_alone(one, given) for one in requested),
+        ranks_alone=True,
         single_precision=settings.single_precision,
         totals=totals,
     )

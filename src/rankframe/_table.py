@@ -18,6 +18,7 @@ from rankframe._checks import (
     any_violation,
     as_rank,
     bounds_of,
+    bounds_of_lists,
     check_aggregates,
     flag,
     format_row,
@@ -36,7 +37,15 @@ from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
 from rankframe._inputs import Inputs, as_input, common_types, read_inputs
 from rankframe._labels import Metric, parse_metrics
 from rankframe._options import Columns, Settings, check_columns, check_flag, group_names
-from rankframe._rank_order import SHARES_RANK, Bounds, pair_codes, with_positions
+from rankframe._rank_order import (
+    SHARES_RANK,
+    Bounds,
+    in_score_order,
+    pair_codes,
+    ranked_by_score,
+    with_positions,
+    with_ranks_in_order,
+)
 from rankframe._vocabulary import BASIC, COLUMNS, Input, Sources, reading_of, rows_of_scope
 from rankframe.errors import RankingDataError
 
@@ -67,6 +76,7 @@ class JudgedTables(NamedTuple):
     bounds: Bounds  # of the rows of the truth, as far as they are known
     beside: Inputs = Inputs()
     inputs: Mapping[str, Input] = {}  # the rows of these, with ids of common types
+    in_order: pl.LazyFrame | None = None  # the run, where it was ranked into rank order
     changed: bool = False  # whether judgments are other than those of the truth
 
     @property
@@ -511,10 +521,14 @@ def prepare_tables(
     reads: Collection[str] | None = None,
     reserved: Collection[str] = (),
     run_alone: bool = False,
+    ranks_alone: bool = False,
     single_precision: bool = False,
     totals: Totals | None = None,
 ) -> JudgedTables:
-    """Normalize the columns of a run and its truth, of a judged table, or of a run alone."""
+    """Normalize the columns of a run and its truth, of a judged table, or of a run alone.
+
+    With ``ranks_alone``, the run may lose its rows without a score and what ``reads`` lacks.
+    """
     if truth is None and (prepared := _remembered(frame, by, columns)):
         return prepared
     tables = read_tables(
@@ -542,8 +556,15 @@ def prepare_tables(
         )
         for table in tables
     )
-    run = run.filter(pl.col("rank").is_not_null())
     of_run, of_truth = tables
+    in_order = None
+    if (
+        ranks_alone
+        and reads is not None
+        and {*of_run.schema}.isdisjoint({*reads} - {of_run.user, of_run.item})
+    ):
+        in_order = _ranked_alone(of_run, types, single_precision=single_precision)
+    run = run.filter(pl.col("rank").is_not_null()) if in_order is None else in_order
     if lacking := [name for name in of_run.by if name not in of_truth.by]:
         groups = run.select(lacking).unique()
         if totals is not None and totals.groups is not None:
@@ -559,7 +580,9 @@ def prepare_tables(
         bounds.pop("rows", None)
     ranked_truth = _ranked_truth(run, items, of_run, types, bounds)
     items = _joined(run, items, of_run) if split else judged
-    return JudgedTables(tables, types, run, judgments, judged, items, ranked_truth, bounds)
+    return JudgedTables(
+        tables, types, run, judgments, judged, items, ranked_truth, bounds, in_order=in_order
+    )
 
 
 def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
@@ -661,7 +684,7 @@ def table_flags(prepared: JudgedTables, *, count: bool = False) -> list[pl.LazyF
     if prepared.tied:
         flags.append(ties_flag(prepared.tables[0]))
     if prepared.tables[0].score is not None:  # a duplicate item shifts the ranks below it
-        flags.append(lists_flag(prepared.tables[0]))
+        flags.append(lists_flag(prepared.tables[0], prepared.in_order))
     flags += [rows_of_items_flag(table) for table in prepared.tables if table.subtopic is not None]
     return flags
 
@@ -732,6 +755,30 @@ def _ranked(
         return ranked.with_columns(tied=pl.when(pl.col("rank").is_not_null()).then(size))
     ranked = with_positions(frame, table.keys, table.schema, score, tie)
     return ranked.with_columns(rank=pl.when(placed).then("rank"))
+
+
+def _ranked_alone(
+    run: Table, types: Mapping[str, pl.DataType], *, single_precision: bool
+) -> pl.LazyFrame | None:
+    """Rank lists in memory of which nothing else is read; None where this may not be exact.
+
+    Where they are in order already, this is seen in a twentieth of the time of a sort.
+    """
+    if run.score is None or run.rows is None or run.by:
+        return None
+    user, item, scores = (run.rows[name] for name in (run.user, run.item, run.score))
+    scores = scores.cast(pl.Float32) if single_precision else scores
+    floats = scores.dtype.is_float()
+    if scores.null_count() or (floats and scores.is_nan().any()):
+        return None
+    plain = all(ids.dtype.is_integer() or ids.dtype == pl.String for ids in (user, item))
+    if plain and in_score_order(user, item, scores):
+        ids = _with_types(run.frame.select(run.user, run.item), run.schema, types)
+        return with_ranks_in_order(ids, run.user)
+    if not floats:
+        return None
+    score = pl.col(run.score).cast(scores.dtype)
+    return ranked_by_score(run.frame, run.user, run.item, types, bounds_of_lists(run), score)
 
 
 def _renamed(frame: pl.LazyFrame, old: str, new: str) -> pl.LazyFrame:

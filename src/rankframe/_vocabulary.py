@@ -512,7 +512,7 @@ def rank_discount(_rows: Rows) -> pl.Expr:
 
 @column(reads=("hits",), in_order=True, down_to_rank=True)
 def hit_precision(_rows: Rows) -> pl.Expr:
-    """hits / rank; null where rank is."""
+    """Hits / rank; null where rank is."""
     return pl.col("hits") / _rank
 
 
