@@ -25,7 +25,8 @@ from benchmarks.suites import SUITES
 from benchmarks.worker import parts
 
 HERE = Path(__file__).parent
-PEERS = ["polars_join", "rectools", "pytrec_eval", "ranx", "replay", "spark", "scikit_learn"]
+PEERS = ["polars_join", "rankframe_pandas", "rectools", "pytrec_eval", "ranx", "replay", "spark"]
+PEERS += ["scikit_learn"]
 #: How far means of doubles may be apart, relatively.
 TOLERANCE = 1e-9
 
@@ -156,8 +157,8 @@ def _script(peer: str) -> Path:
 
 def _title(peer: str) -> str:
     """Name the peer's distribution and version."""
-    if peer == "polars_join":
-        return "bare join"
+    if peer in (named := {"polars_join": "bare join", "rankframe_pandas": "rankframe, pandas"}):
+        return named[peer]
     return str(environments.metadata(_script(peer))["dependencies"][0]).replace("==", " ")
 
 

@@ -55,6 +55,10 @@ class Plan:
                 found.add(source)
         return found
 
+    def right_below(self, kind: str) -> list[str]:
+        """The nodes whose rows nodes of this kind take."""
+        return [a for a, b in self.inputs if self.kind(b) == kind]
+
     def truth_filter_is_below_every_join(self) -> bool:
         joins = self.on_item()
         return bool(joins) and all(
@@ -152,6 +156,120 @@ def test_every_metric_streams(engine_source):
     else:
         query = ONE.rank.evaluate(*EVERY_METRIC.values(), truth=TRUTH)
     assert Plan(query).in_memory.count("in-memory-map") == 1
+
+
+FIVE = ["precision@10", "recall@10", "ap", "ndcg@10", "rr"]
+FIFTY = [
+    f"{measure}@{k}"
+    for measure in ["precision", "recall", "hit", "ap", "rr", "dcg", "ndcg", "f1"]
+    for k in range(1, 7)
+] + ["ndcg(gain=exponential)@3", "ndcg(gain=exponential)@5"]
+
+
+def plan_of_eager_call(call, monkeypatch):
+    """The plan that an eager call collects, which must be one."""
+    plans = []
+    collect = pl.LazyFrame.collect
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            pl.LazyFrame,
+            "collect",
+            lambda frame, **how: plans.append(frame) or collect(frame, **how),
+        )
+        call()
+    (only,) = plans
+    return Plan(only)
+
+
+# each node costs a call on few rows 20 to 100 µs, and one on many a pass over them
+@windows_stream
+@pytest.mark.parametrize("metrics", [FIVE, FIFTY], ids=["five", "fifty"])
+@pytest.mark.parametrize("tables", ["lazy", "eager"])
+def test_five_metrics_and_fifty_take_one_lean_plan(tables, metrics, monkeypatch):
+    run, truth = ONE.collect(), TRUTH.collect()
+    if tables == "lazy":
+        plan = Plan(rf.evaluate(run.lazy(), *metrics, truth=truth.lazy()))
+    else:
+        plan = plan_of_eager_call(lambda: rf.evaluate(run, *metrics, truth=truth), monkeypatch)
+    assert len(plan.kinds) <= 57
+    at_most = {"equi-join": 1, "group-by": 1, "sort": 2, "filter": 3, "multiplexer": 3, "reduce": 4}
+    assert {
+        kind: plan.kinds.count(kind) for kind in at_most if plan.kinds.count(kind)
+    } == at_most | {
+        "filter": plan.kinds.count("filter"),
+        "multiplexer": plan.kinds.count("multiplexer"),
+    }
+    assert plan.kinds.count("filter") <= 3
+    assert plan.kinds.count("multiplexer") <= 3
+
+
+@windows_stream
+def test_what_nobody_reads_does_not_enter_the_sort(monkeypatch):
+    run = ONE.collect()
+    tables = {"frame": run.lazy(), "truth": TRUTH}
+    by_rows = Plan(rf.evaluate(tables.pop("frame"), *FIVE, **tables))
+    (rows,) = [
+        by_rows.labels[below]
+        for below in by_rows.right_below("sort")
+        if "user" in by_rows.labels[below]
+    ]
+    assert "minutes" not in rows
+    assert "item" not in rows
+    truth = TRUTH.collect()
+    packed = plan_of_eager_call(lambda: rf.evaluate(run, *FIVE, truth=truth), monkeypatch)
+    for below in packed.right_below("sort"):
+        assert packed.labels[below].count(" = ") <= 1  # one number
+
+
+@windows_stream
+def test_lists_that_are_in_order_are_not_sorted(monkeypatch):
+    ranked, truth = ONE.collect(), TRUTH.collect()
+    run = ranked.select("user", "item", score=1 / pl.col("rank"))
+
+    def sorts(frame):
+        plan = plan_of_eager_call(lambda: rf.evaluate(frame, "ap", truth=truth), monkeypatch)
+        return plan.kinds.count("sort")
+
+    assert sorts(run) == sorts(ranked)
+    assert sorts(run.reverse()) == sorts(ranked) + 1
+
+
+@pytest.mark.parametrize("engine", [None, "auto", "streaming", "in-memory"])
+def test_few_eager_rows_are_computed_in_memory_unless_the_caller_chose(engine, monkeypatch):
+    if engine is None:
+        monkeypatch.delenv("POLARS_ENGINE_AFFINITY", raising=False)
+    else:
+        monkeypatch.setenv("POLARS_ENGINE_AFFINITY", engine)
+    run, truth = ONE.collect(), TRUTH.collect()
+    many = pl.concat([run.with_columns(pl.col("user") + n) for n in range(0, 90_000, 3)])
+    engines = []
+    collect = pl.LazyFrame.collect
+
+    def collected(frame, **how):
+        engines.append(how["engine"])
+        return collect(frame, **how)
+
+    monkeypatch.setattr(pl.LazyFrame, "collect", collected)
+    few = "in-memory" if engine in (None, "auto") else "auto"
+    for frame, other, wanted in [(run, truth, few), (many, truth, "auto"), (run, TRUTH, "auto")]:
+        rf.evaluate(frame, "ap", truth=other)
+        assert engines == [wanted]
+        engines.clear()
+        rf.per_user(frame, "ap", truth=other)
+        assert engines == [wanted]
+        engines.clear()
+
+
+def test_a_repeated_call_looks_types_up_once(monkeypatch):
+    run, truth = ONE.collect(), TRUTH.collect()
+    rf.evaluate(run, *FIVE, truth=truth)
+    looked = []
+    look = pl.LazyFrame.collect_schema
+    monkeypatch.setattr(
+        pl.LazyFrame, "collect_schema", lambda frame: looked.append(frame) or look(frame)
+    )
+    rf.evaluate(run, *FIVE, truth=truth)
+    assert len(looked) == 1
 
 
 def test_joins_of_the_rows_with_themselves_do_not_double_the_plan():

@@ -307,8 +307,9 @@ def relevant(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         The rows, retrieved or not, with all their columns and ``relevant`` (Boolean), ``hits``,
-        ``ideal_rank``, ``ideal_place``, ``total`` (Int64) and ``ideal_relevance`` (Float64). Group
-        them by by… and user, and aggregate them. Sorted unless lazy.
+        ``ideal_rank``, ``ideal_place``, ``total`` (Int64), ``ideal_relevance``, ``rank_discount``
+        and ``place_discount`` (Float64). Group them by by… and user, and aggregate them. Sorted
+        unless lazy.
 
     Raises
     ------

@@ -501,7 +501,7 @@ given_column(
 )
 
 
-# Each of these is made once for all metrics and cut-offs of a call; in a sum, once for each.
+# The two discounts are made once for all metrics and cut-offs of a call; in a sum, once for each.
 
 
 @column(beside_subtopics=True, of_lists=True, of_all_rows=True, down_to_rank=True)
@@ -510,28 +510,10 @@ def rank_discount(_rows: Rows) -> pl.Expr:
     return discount(_rank)
 
 
-@column(reads=("hits",), in_order=True, down_to_rank=True)
-def hit_precision(_rows: Rows) -> pl.Expr:
-    """Hits / rank; null where rank is."""
-    return pl.col("hits") / _rank
-
-
 @column(reads=("ideal_place",), in_order=True, down_to_rank=True, in_ties="both")
 def place_discount(_rows: Rows) -> pl.Expr:
     """1 / log2(ideal_place + 1)."""
     return discount(pl.col("ideal_place"))
-
-
-@column(beside_subtopics=True, of_all_rows=True, down_to_rank=True, in_ties="both")
-def exponential_gain(_rows: Rows) -> pl.Expr:
-    """2^grade - 1, and 0 where the grade is ≤ 0."""
-    return gain_of("exponential")
-
-
-@column(reads=("ideal_relevance",), in_order=True, down_to_rank=True, in_ties="both")
-def ideal_exponential_gain(_rows: Rows) -> pl.Expr:
-    """The same of the grade at that place of the ideal list."""
-    return gain_of("exponential", pl.col("ideal_relevance"))
 
 
 @column(reads=("relevant",), of_all_rows=True, down_to_rank=True, in_ties="both")
@@ -938,6 +920,7 @@ def discounts(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
 BASIC = (
     *("rank", "relevance", "relevant", "hits", "total"),
     *("ideal_rank", "ideal_place", "ideal_relevance"),
+    *("rank_discount", "place_discount"),
 )
 
 

@@ -131,7 +131,7 @@ def _expected_precisions(k: int | None) -> pl.Expr:
 @expected_as(_expected_precisions)
 def precisions(k: int | None) -> pl.Expr:
     """Σ hits / rank over the relevant items among the first k."""
-    return pl.when(within(k)).then(pl.col("hit_precision")).sum()
+    return pl.when(within(k)).then(hits / rank).sum()
 
 
 def _expected_discount_within(k: int | None, base: float | None = None) -> pl.Expr:
@@ -283,8 +283,7 @@ def attainable(k: int | None) -> pl.Expr:
 def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
     """Σ gain·weight; the weight is 0, not null, where a row does not count."""
     # 0·NaN is NaN: a grade without a gain must show wherever it stands
-    own = pl.col("exponential_gain") if gain == "exponential" else gain_of(gain)
-    summed = (own * weight).sum()
+    summed = (gain_of(gain) * weight).sum()
     # what reads ``judged`` reduces the rows of grade 0, too, and those of a grade < 0
     return pl.when(judged.any()).then(summed) if has_gain_of_zero(gain) else summed
 
@@ -300,10 +299,7 @@ def ideal_gain_sum(gain: Gain, k: int | None, base: float | None = None) -> pl.E
         return gain_sum(gain, discount_down_to(k, ideal_place_of(gain), base))
     place, grade = pl.col("ideal_place"), pl.col("ideal_relevance")
     binary = (place <= total).cast(pl.Float64)  # the first R places hold the relevant items
-    if gain == "exponential":
-        gains = pl.col("ideal_exponential_gain")
-    else:
-        gains = binary if gain == "binary" else gain_of(gain, grade)
+    gains = binary if gain == "binary" else gain_of(gain, grade)
     if base is not None:
         return (gains * discount_down_to(k, place, base)).sum()
     return (gains * pl.when(_inside(place, k)).then(pl.col("place_discount")).otherwise(0.0)).sum()
