@@ -332,3 +332,19 @@ def test_ways_around_the_panic_of_a_cached_result():
     assert cached.collect(optimizations=pl.QueryOptFlags(comm_subplan_elim=False)).equals(expected)
     assert cached.select("users", "ap").collect().equals(expected)
     assert rf.evaluate(ONE.cache(), "ap", truth=TRUTH.cache()).collect().equals(expected)
+
+
+@windows_stream
+@pytest.mark.parametrize("metrics", [FIVE, [*FIVE, "precision"]], ids=["five", "list length"])
+@pytest.mark.parametrize("by", [None, "model"])
+def test_the_run_is_not_held_in_memory_for_a_second_reader(by, metrics, tmp_path):
+    """It is read again: the join begins last, and 300 M rows that wait for it take 6 GB."""
+    (RUN if by else ONE).collect().write_parquet(tmp_path / "run.parquet")
+    TRUTH.collect().write_parquet(tmp_path / "truth.parquet")
+    run, truth = (pl.scan_parquet(tmp_path / f"{name}.parquet") for name in ("run", "truth"))
+    plan = rf.evaluate(run, *metrics, truth=truth, by=by or ()).explain(engine="streaming")
+    first = {}  # of each that is held, what makes it
+    for part in plan.split("CACHE[id: ")[1:]:
+        first.setdefault(part[:36], part.split("Parquet SCAN")[0])
+    assert first or not by
+    assert all("UNIQUE" in part or "AGGREGATE" in part for part in first.values())

@@ -883,6 +883,8 @@ def _raise_cut(torn: pl.LazyFrame, depth: int | None) -> None:
 
 def _groups(prepared: JudgedTables, names: Sequence[str]) -> pl.LazyFrame:
     """Give each group of the run or the truth once."""
+    if prepared.groups is not None and not {*names} & {*prepared.tables[1].by}:
+        return prepared.groups.select(names).unique()
     return pl.concat([prepared.run.select(names), prepared.truth.select(names)]).unique()
 
 

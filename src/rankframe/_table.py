@@ -76,6 +76,9 @@ class JudgedTables(NamedTuple):
     bounds: Bounds  # of the rows of the truth, as far as they are known
     beside: Inputs = Inputs()
     inputs: Mapping[str, Input] = {}  # the rows of these, with ids of common types
+    # keys and ranks of the run, where to read them by themselves is better than to hold the run
+    lists: pl.LazyFrame | None = None
+    groups: pl.LazyFrame | None = None  # those of the run that the truth lacks
     in_order: pl.LazyFrame | None = None  # the run, where it was ranked into rank order
     changed: bool = False  # whether judgments are other than those of the truth
 
@@ -107,6 +110,7 @@ class JudgedTables(NamedTuple):
             ranked_truth=self.ranked_truth,
             judgments=self.judged,
             ranked=self.run,
+            lists=self.run if self.lists is None else self.lists,
             keys=table.keys,
             item=table.item,
             types=self.types,
@@ -558,7 +562,7 @@ def prepare_tables(
         for table in tables
     )
     of_run, of_truth = tables
-    in_order = None
+    in_order = lists = groups = None
     if (
         ranks_alone
         and reads is not None
@@ -566,6 +570,12 @@ def prepare_tables(
     ):
         in_order = _ranked_alone(of_run, types, single_precision=single_precision)
     run = run.filter(pl.col("rank").is_not_null()) if in_order is None else in_order
+    if of_run.rank is not None and not (of_run.tied or of_run.truth_groups):
+        # what reads the lists beside the join would else hold all rows of the run until it begins
+        narrow = of_run._replace(frame=of_run.frame.select(*of_run.keys, of_run.rank))
+        known = {name: of_run.schema[name] for name in of_run.keys}
+        lists = _with_types(normalize_columns(narrow), known, types)
+        lists = lists.filter(pl.col("rank").is_not_null())
     if lacking := [name for name in of_run.by if name not in of_truth.by]:
         groups = run.select(lacking).unique()
         if totals is not None and totals.groups is not None:
@@ -582,7 +592,17 @@ def prepare_tables(
     ranked_truth = _ranked_truth(run, items, of_run, types, bounds)
     items = _joined(run, items, of_run) if split else judged
     return JudgedTables(
-        tables, types, run, judgments, judged, items, ranked_truth, bounds, in_order=in_order
+        tables,
+        types,
+        run,
+        judgments,
+        judged,
+        items,
+        ranked_truth,
+        bounds,
+        lists=lists,
+        groups=groups,
+        in_order=in_order,
     )
 
 
@@ -607,6 +627,8 @@ def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
         judged=judged,
         items=prepared.items.with_columns(differ) if split else judged,
         ranked_truth=prepared.ranked_truth.with_columns(differ),
+        lists=None if differ else prepared.lists,
+        groups=None if differ else prepared.groups,
         beside=beside,
         inputs=inputs,
     )
@@ -623,7 +645,7 @@ def _type_of_relevance(table: Table) -> pl.DataType:
 
 
 def _with_types(
-    frame: pl.LazyFrame, schema: pl.Schema, types: Mapping[str, pl.DataType]
+    frame: pl.LazyFrame, schema: Mapping[str, pl.DataType], types: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
     """Bring ids and groups to the types that they have in both tables."""
     differ = {name: dtype for name, dtype in types.items() if schema.get(name, dtype) != dtype}
@@ -680,14 +702,24 @@ def table_flags(prepared: JudgedTables, *, count: bool = False) -> list[pl.LazyF
     once = count and bool(truth) and truth[0].by == run.by  # else, each group has all of them
     flags = [table_flag(run), *(table_flag(each, count=once) for each in truth)]
     if count and not once:
-        positive = (pl.col("relevance") > 0).sum().cast(pl.Int64)
-        flags.append(flag(prepared.truth, pl.lit(value=False), -positive))
+        flags.append(_positive_of_groups(prepared, truth[0]))
     if prepared.tied:
         flags.append(ties_flag(prepared.tables[0]))
     if prepared.tables[0].score is not None:  # a duplicate item shifts the ranks below it
         flags.append(lists_flag(prepared.tables[0], prepared.in_order))
     flags += [rows_of_items_flag(table) for table in prepared.tables if table.subtopic is not None]
     return flags
+
+
+def _positive_of_groups(prepared: JudgedTables, truth: Table) -> pl.LazyFrame:
+    """Take the relevant rows off the sum: each group that the truth lacks has all of them."""
+    if prepared.groups is None:
+        positive = (pl.col("relevance") > 0).sum().cast(pl.Int64)
+        return flag(prepared.truth, pl.lit(value=False), -positive)
+    number = prepared.groups.select(groups=pl.len().cast(pl.Int64))
+    of_each = table_flag(truth, count=True).select("surplus")
+    product = pl.col("surplus") * pl.col("groups")
+    return flag(of_each.join(number, how="cross"), pl.lit(value=False), product)
 
 
 def rows_flag(prepared: JudgedTables, rows: pl.LazyFrame) -> pl.LazyFrame:

@@ -68,6 +68,7 @@ class Sources(NamedTuple):
     ranked_truth: pl.LazyFrame  # the same without the items that nobody judged
     judgments: pl.LazyFrame  # the same, or where items have subtopics, one row for each of these
     ranked: pl.LazyFrame  # the rows of the lists alone
+    lists: pl.LazyFrame  # the same with no more than keys and rank
     keys: list[str]
     item: str
     types: Mapping[str, pl.DataType]  # of the keys, the item and the relevance
@@ -85,6 +86,7 @@ class Rows(NamedTuple):
 
     sources: Sources
     ranked: pl.LazyFrame  # the lists, cut and condensed
+    lists: pl.LazyFrame  # the same with no more than keys and rank
     scope: Scope
     unjoined: pl.LazyFrame  # the rows before the joins of a step: a plan joined with itself doubles
     alone: bool = False  # whether nothing is read of the tables but keys, rank and relevance
@@ -290,7 +292,8 @@ def rows_of_scope(sources: Sources, reading: Reading, *, alone: bool = False) ->
     if settings.judged_only:
         items = ranked_truth = ranked = _condensed(items, sources.keys, tied=sources.tied)
     alone = alone and not (reading.outside or reading.counts_judged or sources.inputs)
-    rows = Rows(sources, ranked, reading.scope, ranked_truth, alone=alone)
+    lists = ranked if settings.judged_only else _cut(sources.lists, settings.depth)
+    rows = Rows(sources, ranked, lists, reading.scope, ranked_truth, alone=alone)
     absent = "ranks" if sources.tied else "blocks"
     columns = {name: c for name, c in reading.columns.items() if c.in_ties != absent}
     if reading.scope == "listed":
@@ -533,7 +536,7 @@ def graded(rows: Rows) -> pl.Expr:
 )
 def retrieved(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
     """n, the length of the user's list; 0 where there is none."""
-    ranked = rows.ranked.filter(_is_listed).group_by(rows.keys)
+    ranked = rows.lists.filter(_is_listed).group_by(rows.keys)
     lengths = ranked.agg(retrieved=_count(pl.len()))
     frame = frame.join(lengths, on=rows.keys, how="left")
     return frame.with_columns(pl.col("retrieved").fill_null(0))
