@@ -253,7 +253,7 @@ def test_relevant_gives_the_vocabulary():
     )
     rows = judged.rank.relevant(relevant_at=2)
     counts = ["hits", "ideal_rank", "ideal_place", "total"]
-    assert set(rows.columns) == {*judged.columns, "relevant", *counts, "ideal_relevance"}
+    assert set(rows.columns) == {*judged.columns, "relevant", *counts, "ideal_relevance", "rank_discount", "place_discount"}
     assert rows.select("user", "item", "relevant", *counts, "ideal_relevance").rows() == [
         (1, 2, False, 0, 3, 1, 2, 3.0),
         (1, 1, True, 1, 1, 2, 2, 2.0),
