@@ -1,6 +1,7 @@
 """The judged table: what judge, with_rank, relevant and the helpers give."""
 
 import math
+from math import log2
 
 import polars as pl
 import pytest
@@ -253,7 +254,11 @@ def test_relevant_gives_the_vocabulary():
     )
     rows = judged.rank.relevant(relevant_at=2)
     counts = ["hits", "ideal_rank", "ideal_place", "total"]
-    assert set(rows.columns) == {*judged.columns, "relevant", *counts, "ideal_relevance", "rank_discount", "place_discount"}
+    numbers = ["ideal_relevance", "rank_discount", "place_discount"]
+    assert set(rows.columns) == {*judged.columns, "relevant", *counts, *numbers}
+    for rank, place, own, ideal in rows.select("rank", "ideal_place", *numbers[1:]).rows():
+        assert own == (None if rank is None else pytest.approx(1 / log2(rank + 1)))
+        assert ideal == pytest.approx(1 / log2(place + 1))
     assert rows.select("user", "item", "relevant", *counts, "ideal_relevance").rows() == [
         (1, 2, False, 0, 3, 1, 2, 3.0),
         (1, 1, True, 1, 1, 2, 2, 2.0),

@@ -136,6 +136,17 @@ def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
     return _signed(method, parameters, verb.return_annotation)
 
 
+class _Method:
+    """The method of a metric, made when it is first asked for: all of them take 10 ms."""
+
+    def __init__(self, name: str, function: Callable[..., pl.Expr]) -> None:
+        self._name, self._function = name, function
+
+    def __get__(self, frame: RankFrame[Any] | None, owner: type) -> Any:
+        setattr(RankFrame, self._name, _metric(self._function))
+        return getattr(owner if frame is None else frame, self._name)
+
+
 def _signed(
     method: Callable[..., Any], parameters: list[inspect.Parameter], returns: Any
 ) -> Callable[..., Any]:
@@ -185,4 +196,4 @@ for _function in (
 ):
     setattr(RankPlot, _function.__name__, _verb(_function))
 for _name, _metric_function in METRICS.items():
-    setattr(RankFrame, _name, _metric(_metric_function))
+    setattr(RankFrame, _name, _Method(_name, _metric_function))
