@@ -41,10 +41,9 @@ def in_rank_order(
 ) -> pl.LazyFrame:
     """Sort the lists by rank, null last; add ``ideal_place`` and ``ideal_relevance``.
 
-    With ``alone``, of the other columns at most the keys, rank and relevance are kept.
-
     Items that were not retrieved follow by a number of their id, whatever the order of the input,
-    so that duplicates are neighbors.
+    so that duplicates are neighbors. With ``alone``, no column is kept beside keys, rank and
+    relevance where that is faster.
     """
     # 1 M users × 10, grouping included: 1.06 of the CPU time of a bare join, with windows 1.58
     ordered = _by_bounds(rows, keys, item, types, bounds, alone=alone)
@@ -79,7 +78,7 @@ def _by_bounds(
         return None
     place = (pl.col("rank") - 1).fill_null(pl.col(item).cast(pl.Int64) + half)
     code = (pl.col(user).cast(pl.Int64) - first) * (2 * half)
-    least, most = bounds.get("relevance", (0, _LAST))
+    least, most = bounds.get("relevance", (0, _LAST))  # where they are not known: too many
     grades = 1 << (most - least + 1).bit_length()
     if groups or not alone or (last - first + 1) * 2 * half * grades > _LAST:
         return _ordered(rows, keys, types, place, code)
@@ -99,13 +98,12 @@ def _by_bounds(
 
 def _ideal(bounds: Bounds) -> pl.Expr:
     """Give the grades of each list, best first: a sort of numbers leaves it in its place."""
-    least, most = bounds.get("relevance", (0, _LAST))
-    rows = bounds.get("rows", (0, _LAST))[1]
-    size = max(most, 0) + 1
-    if rows * size <= _LAST and least > -_LAST:
-        grade = pl.col("relevance").cast(pl.Int64).clip(lower_bound=0)
-        start = pl.col(_START) * size
-        return (start - (start - grade).sort()).cast(pl.Float64)
+    if {"rows", "relevance"} <= bounds.keys():
+        size = max(bounds["relevance"][1], 0) + 1
+        if (bounds["rows"][1] + 1) * size <= _LAST:
+            grade = pl.col("relevance").cast(pl.Int64).clip(lower_bound=0)
+            start = pl.col(_START) * size
+            return (start - (start - grade).sort()).cast(pl.Float64)
     relevance = pl.col("relevance").cast(pl.Float64)
     grade = pl.when(relevance > 0).then(relevance).otherwise(0.0)
     number = grade.reinterpret(dtype=pl.Int64)  # in the order of the grades, and ≥ 0
