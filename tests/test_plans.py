@@ -241,7 +241,8 @@ def test_few_eager_rows_are_computed_in_memory_unless_the_caller_chose(engine, m
     else:
         monkeypatch.setenv("POLARS_ENGINE_AFFINITY", engine)
     run, truth = ONE.collect(), TRUTH.collect()
-    many = pl.concat([run.with_columns(pl.col("user") + n) for n in range(0, 90_000, 3)])
+    copies = pl.select(copy=3 * pl.int_range(30_000))
+    many = run.join(copies, how="cross").with_columns(pl.col("user") + pl.col("copy"))
     engines = []
     collect = pl.LazyFrame.collect
 
