@@ -42,7 +42,8 @@ def keep(path: Path, rows: list[dict[str, Any]], cell: dict[str, str]) -> None:
     """Write the rows of a cell into the results, in place of those of the same peers."""
     new = pl.DataFrame(rows, schema=SCHEMA)
     same = [pl.col(name) == value for name, value in cell.items()]
-    others = read(path).remove(pl.all_horizontal(same, pl.col("peer").is_in(new["peer"].implode())))
+    again = pl.col("peer").is_in(new["peer"].to_list())
+    others = read(path).remove(pl.all_horizontal(*same, again))
     pl.concat([others, new]).sort(CELL, maintain_order=True).write_csv(path)
 
 
