@@ -291,3 +291,14 @@ def test_tables_in_memory_are_ranked_like_lazy_ones(tables, single_precision):
     lazily = rf.per_user(run.lazy(), *metrics, truth=truth.lazy(), **options)
     expected = outcome(lazily.collect)
     assert got.equals(expected) if isinstance(got, pl.DataFrame) else got == expected
+
+
+@pytest.mark.parametrize("make", [int, str], ids=["integers", "text"])
+@pytest.mark.parametrize("tied", [(4, 5), (5, 4)])
+def test_a_tie_is_seen_in_lists_that_are_in_order_of_their_scores(tied, make):
+    items = [1, 2, 3, *tied, 6, 7, 8]
+    scores = [8.0, 7.0, 6.0, 5.0, 5.0, 4.0, 3.0, 2.0]
+    run = pl.DataFrame({"user": 1, "item": [make(item) for item in items], "score": scores})
+    for item, rank in [(5, 4), (4, 5), (6, 6)]:
+        truth = pl.DataFrame({"user": [1], "item": [make(item)]})
+        assert rf.evaluate(run, "rr", truth=truth).item(0, "rr") == 1 / rank

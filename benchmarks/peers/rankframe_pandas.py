@@ -12,19 +12,16 @@ from pathlib import Path
 import pandas as pd
 
 import rankframe as rf
+from benchmarks.peers.rankframe import DIFFERS, metric
 
-DIFFERS: dict[str, str] = {}
+__all__ = ["DIFFERS", "compute", "convert", "metric", "read"]
+
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 
 
 def read(run: Path, truth: Path) -> Tables:
     """Read pandas frames."""
     return pd.read_parquet(run, columns=["user", "item", "rank"]), pd.read_parquet(truth)
-
-
-def metric(measure: str, k: int | None) -> str:
-    """Take the label."""
-    return measure if k is None else f"{measure}@{k}"
 
 
 def convert(tables: Tables) -> Tables:

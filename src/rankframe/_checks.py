@@ -749,8 +749,12 @@ def _positive(table: Table) -> pl.Expr:
     return positive.sum().cast(pl.Int64)
 
 
-def ties_flag(table: Table) -> pl.LazyFrame:
-    """Flag blocks of ties that do not fit their ranks, over every row."""
+def table_rules_flag(table: Table) -> pl.LazyFrame:
+    """Flag rules that rows break together, over every row.
+
+    Blocks of ties need it, and so do rows of subtopics: once a table has one row per item, no other
+    flag can see what was wrong with them.
+    """
     broken = [rule.broken.any() for rule in _table_rules(table)]
     return flag(table.frame, pl.any_horizontal(broken))
 
@@ -773,14 +777,6 @@ def lists_flag(table: Table, in_order: pl.LazyFrame | None = None) -> pl.LazyFra
         aggregates.append(shares_rank(table.rank, tied=False).alias("__rankframe_shared"))
     lists = table.frame.group_by(table.keys).agg(aggregates)
     return flag(lists, pl.any_horizontal(pl.exclude(table.keys).any()))
-
-
-def rows_of_items_flag(table: Table) -> pl.LazyFrame:
-    """Flag rules that rows of a table with subtopics break together, over every row.
-
-    Once the table has one row per item, no flag can see this.
-    """
-    return ties_flag(table)
 
 
 def check_aggregates(

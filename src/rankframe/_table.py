@@ -27,11 +27,10 @@ from rankframe._checks import (
     raise_first_broken,
     read_scored,
     read_tables,
-    rows_of_items_flag,
     same_types,
     shares_rank,
     table_flag,
-    ties_flag,
+    table_rules_flag,
 )
 from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
 from rankframe._inputs import Inputs, as_input, common_types, read_inputs
@@ -571,7 +570,7 @@ def prepare_tables(
         in_order = _ranked_alone(of_run, types, single_precision=single_precision)
     run = run.filter(pl.col("rank").is_not_null()) if in_order is None else in_order
     if of_run.rank is not None and not (of_run.tied or of_run.truth_groups):
-        # what reads the lists beside the join would else hold all rows of the run until it begins
+        # read by itself: otherwise the whole run waits in memory until the join begins
         narrow = of_run._replace(frame=of_run.frame.select(*of_run.keys, of_run.rank))
         known = {name: of_run.schema[name] for name in of_run.keys}
         lists = _with_types(normalize_columns(narrow), known, types)
@@ -704,10 +703,10 @@ def table_flags(prepared: JudgedTables, *, count: bool = False) -> list[pl.LazyF
     if count and not once:
         flags.append(_positive_of_groups(prepared, truth[0]))
     if prepared.tied:
-        flags.append(ties_flag(prepared.tables[0]))
+        flags.append(table_rules_flag(prepared.tables[0]))
     if prepared.tables[0].score is not None:  # a duplicate item shifts the ranks below it
         flags.append(lists_flag(prepared.tables[0], prepared.in_order))
-    flags += [rows_of_items_flag(table) for table in prepared.tables if table.subtopic is not None]
+    flags += [table_rules_flag(table) for table in prepared.tables if table.subtopic is not None]
     return flags
 
 
