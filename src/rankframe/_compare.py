@@ -37,7 +37,7 @@ from rankframe._summarize import (
     notes_of_users,
     places_of_users,
 )
-from rankframe._values import ready_values
+from rankframe._values import TABLE, ready_values
 from rankframe._weights import WEIGHT, raise_no_weight
 from rankframe.errors import RankingDataError
 from rankframe.metrics.core import (
@@ -262,15 +262,15 @@ def compare_values(
     >>> change = rf.compare_values(errors, "rmse", baseline="old")
     >>> change.select("metric", "model", "difference", "p_value")
     shape: (1, 4)
-    ┌────────┬───────┬────────────┬─────────┐
-    │ metric ┆ model ┆ difference ┆ p_value │
-    │ ---    ┆ ---   ┆ ---        ┆ ---     │
-    │ str    ┆ str   ┆ f64        ┆ f64     │
-    ╞════════╪═══════╪════════════╪═════════╡
-    │ rmse   ┆ new   ┆ -0.1       ┆ 0.22540 │
-    └────────┴───────┴────────────┴─────────┘
+    ┌────────┬───────┬────────────┬──────────┐
+    │ metric ┆ model ┆ difference ┆ p_value  │
+    │ ---    ┆ ---   ┆ ---        ┆ ---      │
+    │ str    ┆ str   ┆ f64        ┆ f64      │
+    ╞════════╪═══════╪════════════╪══════════╡
+    │ rmse   ┆ new   ┆ -0.1       ┆ 0.225403 │
+    └────────┴───────┴────────────┴──────────┘
     """
-    groups = groups_by_systems(frame, None, by, baseline)
+    groups = _systems_first(by, [(TABLE, frame)], baseline)
     comparison = comparison_of(
         ready_values(frame, columns, groups, user, weights),
         verb="compare_values",
@@ -289,12 +289,21 @@ def groups_by_systems(
     frame: Frame, truth: Frame | None, by: str | Sequence[str] | None, baseline: object
 ) -> list[str]:
     """Read ``by=`` with the column of the systems first: called model, or with the baseline."""
-    kind = "judged table" if truth is None else "run"
+    tables = [("judged table", frame)] if truth is None else [("run", frame), ("truth", truth)]
+    return _systems_first(by, tables, baseline)
+
+
+def _systems_first(
+    by: str | Sequence[str] | None, tables: Sequence[tuple[str, Frame]], baseline: object
+) -> list[str]:
+    kind, frame = tables[0]
     groups = systems_groups(by, column_names(frame, kind))
     if len(groups) < 2 or groups[0] == MODEL or isinstance(baseline, pl.Expr | pl.Series | None):
         return groups
-    tables = [to_polars(frame, kind), *([] if truth is None else [to_polars(truth, "truth")])]
-    eager = [table for table in tables if isinstance(table, pl.DataFrame)]
+    opened = [to_polars(table, kind) for kind, table in tables]
+    eager = [table for table in opened if isinstance(table, pl.DataFrame)]
+    if len(eager) < len(opened):  # ``_systems`` tells, once the values are read
+        return groups
     has = [name for name in groups if any(_has(table, name, baseline) for table in eager)]
     if len(has) > 1:
         raise _ambiguous(baseline, has)
@@ -808,7 +817,7 @@ def _test_jointly(
         tested.outcome.p[place] = family.p(systems)
         alone = correction is None
         tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
-        if test == "tukey":
+        if test == "tukey" and len(pair.difference):
             tested.outcome.low[place] = pair.difference.mean() - family.margin
             tested.outcome.high[place] = pair.difference.mean() + family.margin
         notes = [note for note in (family.note, tested.notes[place]) if note]

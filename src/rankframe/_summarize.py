@@ -209,6 +209,7 @@ def summarize_values(
     """
     summary = summary_of(
         ready_values(frame, columns, by, user, weights),
+        verb="summarize_values",
         total=total,
         confidence=confidence,
         method=method,
@@ -226,6 +227,7 @@ def summary_of(
     resamples: int,
     seed: int,
     total: bool = False,
+    verb: str = "summarize",
 ) -> pl.LazyFrame:
     """Plan a summary of values per user."""
     check_confidence(confidence)
@@ -233,7 +235,7 @@ def summary_of(
     resampling = asked_resampling(resamples, seed)
     check_numbers(values)
     check_total(values, total=total, least=1)
-    schema = made_schema("summarize", values, _columns(total=total))
+    schema = made_schema(verb, values, _columns(total=total))
     reduce = partial(
         _summarized,
         values=values,
@@ -306,7 +308,11 @@ def _summarized(
     check_sizes(rows, values)
     by, columns = values.by, _columns(total=total)
     if not values.requested:
-        return pl.DataFrame(schema=made_schema("summarize", values, columns))
+        return (
+            rows.clear()
+            .select(by)
+            .with_columns(pl.lit(None, dtype).alias(name) for name, dtype in columns.items())
+        )
     rows = rows.sort(*by, values.user)
     samples = _samples(rows, values, by, pooled=False)
     summary = _described(rows, values, by)

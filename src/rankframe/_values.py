@@ -16,7 +16,8 @@ from rankframe._options import check_weights, group_names
 from rankframe._weights import WEIGHT, check_weight, weight_rules
 from rankframe.errors import RankingDataError
 
-_TABLE = "table of values"
+#: What errors call the caller's table.
+TABLE = "table of values"
 
 
 class _Rule(NamedTuple):
@@ -36,7 +37,7 @@ def ready_values(
 ) -> UserValues:
     """Give what statistics are made of, from columns that have it."""
     check_weights(weights)
-    groups, lazy = group_names(by), to_lazy(frame, _TABLE)
+    groups, lazy = group_names(by), to_lazy(frame, TABLE)
     schema = lazy.collect_schema()
     keys = [*groups, user]
     _check_columns(schema, columns, keys, weights)
@@ -77,22 +78,22 @@ def _check_columns(
     missing = [name for name in (*taken, weights) if name is not None and name not in schema]
     if missing:
         has = ", ".join(map(repr, schema))
-        msg = f"{_TABLE}: no column {', '.join(map(repr, missing))}; it has {has}"
+        msg = f"{TABLE}: no column {', '.join(map(repr, missing))}; it has {has}"
         raise RankingDataError(msg)
     for name in taken:
         if name.startswith(INNER) or name == "*" or (name.startswith("^") and name.endswith("$")):
-            msg = f"{_TABLE}, column {name!r}: this name is reserved: rename it"
+            msg = f"{TABLE}, column {name!r}: this name is reserved: rename it"
             raise RankingDataError(msg)
     for name in taken[: len(keys)]:
         if schema[name].is_nested() or schema[name].is_object():
-            msg = f"{_TABLE}, column {name!r}: {schema[name]} cannot be an id or group: use text"
+            msg = f"{TABLE}, column {name!r}: {schema[name]} cannot be an id or group: use text"
             raise RankingDataError(msg)
     for name in taken[len(keys) :]:
         if not (schema[name].is_numeric() or isinstance(schema[name], pl.Boolean | pl.Null)):
-            msg = f"{_TABLE}, column {name!r}: {schema[name]} is no number: cast it"
+            msg = f"{TABLE}, column {name!r}: {schema[name]} is no number: cast it"
             raise RankingDataError(msg)
     if weights is not None:
-        check_weight(_TABLE, weights, schema[weights])
+        check_weight(TABLE, weights, schema[weights])
 
 
 def _rules(
@@ -119,11 +120,11 @@ def _rules(
 def _raise_first_broken(table: pl.LazyFrame, rules: Sequence[_Rule], keys: Sequence[str]) -> None:
     """Raise for the first rule that is broken."""
     if table.head(1).collect().is_empty():
-        msg = f"{_TABLE}: it is empty"
+        msg = f"{TABLE}: it is empty"
         raise RankingDataError(msg)
     for rule in rules:
-        shown = dict.fromkeys([*keys, rule.column])
+        shown = [*keys, *([] if rule.column in keys else [rule.column])]
         row = table.filter(rule.broken).select(shown).head(1).collect()
         if not row.is_empty():
-            msg = f"{_TABLE}, column {rule.column!r}: {rule.text}. Offending row: {format_row(row)}"
+            msg = f"{TABLE}, column {rule.column!r}: {rule.text}. Offending row: {format_row(row)}"
             raise RankingDataError(msg)
