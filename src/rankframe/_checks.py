@@ -306,6 +306,8 @@ def _raise_if_missing(
         names = " and ".join(map(repr, shared))
         other = {"run": "truth"}.get(table.name, "run")
         msg += f"; the {other} has {names}, and names must be the same in both tables: rename one"
+    if any(role == "by" for role, _ in missing):
+        msg += "; by=() takes all rows as one group"
     raise RankingDataError(msg)
 
 
