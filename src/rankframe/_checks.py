@@ -635,18 +635,22 @@ def raise_if_apart(run: Table, truth: Table) -> None:
             )
             raise broken_row(run, name, text, _first_row(run))
         if number > 1 and is_fold(name):
-            text = (
-                f"users are in several folds, and the {truth.name} has no such column, so each "
-                "fold would be judged by the whole truth, and what a user likes in other folds "
-                f"would count as missed: add the column to the {truth.name}, or rename it if one "
-                "truth judges all folds"
-            )
-            raise broken_row(run, name, text, _first_row(run))
+            raise diluted(run, truth, name, _first_row(run))
 
 
 def is_fold(name: str) -> bool:
     """Whether a column is called as the folds of cross-validation are, each with its own truth."""
     return name.lower() in ("fold", "split")
+
+
+def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDataError:
+    """Make the error of folds that one truth would judge."""
+    text = (
+        f"users are in several folds, and the {truth.name} has no such column, so each fold would "
+        "be judged by the whole truth, and what a user likes in other folds would count as missed: "
+        f"add the column to the {truth.name}, or rename it if one truth judges all folds"
+    )
+    return broken_row(run, name, text, row)
 
 
 def raise_if_no_item_meets(run: Table, truth: Table) -> None:

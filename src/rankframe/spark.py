@@ -37,6 +37,7 @@ from pyspark.sql.types import StringType, StructType
 from rankframe._checks import (
     Table,
     Totals,
+    diluted,
     is_fold,
     raise_if_apart,
     raise_if_empty,
@@ -762,13 +763,17 @@ def _check_across_users(sides: Sequence[_Side]) -> None:
     if groups is None:
         return
     for name in groups.columns:
+        if groups[name].n_unique() == 1:
+            continue
         user, group = run.column(run.table.user), run.column(name)
         counted = run.ranked_rows.groupBy(user).agg(F.count_distinct(group).alias("n"))
-        if groups[name].n_unique() > 1 and (is_fold(name) or counted.where("n > 1").isEmpty()):
+        if counted.where("n > 1").isEmpty():
             group_of_shared = shared.frame.collect()[name].item()
             other = run.fetch_row(run.ranked_rows.where(F.col(group) != F.lit(group_of_shared)))
             both = run.table._replace(frame=pl.concat([shared.frame, other.frame]))
             raise_if_apart(both, truth.table._replace(frame=shared.frame))
+        elif is_fold(name):
+            raise diluted(run.table, truth.table, name, shared.frame.collect())
 
 
 def _shared_user_row(run: _Side, truth: _Side) -> Table | None:
