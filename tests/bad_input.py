@@ -606,8 +606,66 @@ def cases() -> dict[str, list[Case]]:
                 "by= names no column",
                 RUN,
                 TRUTH,
-                "run: no column 'model' for by; it has 'user', 'item', 'rank'",
+                "run: no column 'model' for by; it has 'user', 'item', 'rank'; by=() takes all rows "
+                "as one group",
                 options={"by": "model"},
+            ),
+            Case(
+                "by= is the fold, users return, and the truth lacks the column",
+                pl.concat([RUN.with_columns(fold=1), RUN.with_columns(fold=2)]),
+                TRUTH,
+                "run, column 'fold': users are in several folds, and the truth has no such column, "
+                "so each fold would be judged by the whole truth, and what a user likes in other "
+                "folds would count as missed: add the column to the truth, or rename it if one "
+                "truth judges all folds. Offending row: fold=1, user=1, item=10, rank=1",
+                options={"by": "fold"},
+            ),
+            Case(
+                "weights= of users, 3, 3, 1 and 2",
+                RUN,
+                put(TRUTH, "w", [3, 3, 1, 2]),
+                [2 / 6, 2.5 / 6, (3 / 4 + 1) / 6, (3 * NDCG + 1) / 6, 2.5 / 6],
+                options={"weights": "w"},
+            ),
+            Case(
+                "a negative weight",
+                RUN,
+                put(TRUTH, "w", [3, 3, -1, 2]),
+                "truth, column 'w': negative weight: a weight is a finite number ≥ 0. Offending "
+                "row: user=2, w=-1.0",
+                options={"weights": "w"},
+            ),
+            Case(
+                "a weight is missing",
+                RUN,
+                put(TRUTH, "w", [3, 3, None, 2]),
+                "truth, column 'w': null weight: a weight is a finite number ≥ 0. Offending row: "
+                "user=2, w=null",
+                options={"weights": "w"},
+            ),
+            Case(
+                "a user has two weights",
+                RUN,
+                put(TRUTH, "w", [3, 4, 1, 2]),
+                "truth, column 'w': several weights of one user: give each user the same weight in "
+                "all rows. Offending row: user=1, w=4.0",
+                options={"weights": "w"},
+            ),
+            Case(
+                "all weights are 0",
+                RUN,
+                put(TRUTH, "w", [0, 0, 0, 0]),
+                "column 'w': every user with a value of 'precision@2' has the weight 0, so there is "
+                "no weighted mean: give at least one user a weight > 0",
+                options={"weights": "w"},
+            ),
+            Case(
+                "weights= of the run, which misses a user",
+                RUN.with_columns(w=1.0),
+                TRUTH,
+                "run, column 'w': a user who is averaged has no weight: join the weights to the "
+                "truth, or leave out who is not in the run by users='both'. Offending row: user=3",
+                options={"weights": "w"},
             ),
             *[
                 Case(

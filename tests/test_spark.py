@@ -641,6 +641,11 @@ WHOLE_TABLES = {
     "no rank": (RUN_3.with_columns(rank=pl.lit(None, pl.Int64)), TRUTH_3, {}),
     "apart": (RUN_3, TRUTH_3.with_columns(pl.col("user") + 1000), {}),
     "folds": (RUN_3.with_columns(fold=pl.col("user") % 3), TRUTH_3, folds),
+    "folds of users who return": (
+        pl.concat([RUN_3.with_columns(fold=1), RUN_3.with_columns(fold=2)]),
+        TRUTH_3,
+        folds,
+    ),
 }
 
 
@@ -654,6 +659,51 @@ def test_rules_on_the_whole_are_kept_and_told_once(rs, bring, name):
         assert str(error).partition("Offending")[0] == expected.partition("Offending")[0]
     error = told(rs.judge, frame, truth, **options)
     assert str(error).partition("Offending")[0] == expected.partition("Offending")[0]
+
+
+# ------------------------------------------------------------------ weights and totals
+
+WEIGHED = TRUTH.with_columns(w=pl.col("user") % 5 / 2 + 0.5)
+DISTANT_AND_NEAR = [*DISTANT, "gmap", "ndcg@3"]
+
+
+def test_weights_are_those_of_one_machine(rs, run, bring):
+    options = {"by": "model", "weights": "w"}
+    truth = bring(WEIGHED)
+    expected = rf.evaluate(RUN, *DISTANT_AND_NEAR, truth=WEIGHED, total=True, **options)
+    for judgments in (truth, WEIGHED):
+        got = take(rs.evaluate(run, *DISTANT_AND_NEAR, truth=judgments, total=True, **options))
+        assert_same(got, expected)
+    got = take(rs.summarize(run, "ndcg@3", truth=truth, **options))
+    assert_same(got, rf.summarize(RUN, "ndcg@3", truth=WEIGHED, **options))
+    got = take(rs.compare(run, "ndcg@3", truth=truth, weights="w"))
+    assert_same(got, rf.compare(RUN, "ndcg@3", truth=WEIGHED, weights="w"))
+    local = A.join(WEIGHED.select("user", "w").unique(), on="user")
+    got = take(rs.evaluate(bring(local), *DISTANT, truth=TRUTH, users="both", weights="w"))
+    assert_same(got, rf.evaluate(local, *DISTANT, truth=TRUTH, users="both", weights="w"))
+
+
+def test_a_partition_without_weight_is_no_mistake_and_a_group_is(rs, a, bring):
+    first = pl.when(pl.col("user") == pl.col("user").min()).then(1.0).otherwise(0.0)
+    some = TRUTH.with_columns(w=first)
+    got = take(rs.evaluate(a, "map", truth=bring(some), weights="w", partitions=8))
+    assert_same(got, rf.evaluate(A, "map", truth=some, weights="w"))
+    none = TRUTH.with_columns(w=0.0)
+    expected = str(told(rf.evaluate, A, "map", truth=none, weights="w"))
+    assert str(told(rs.evaluate, a, "map", truth=bring(none), weights="w")) == expected
+    with pytest.raises(TypeError, match="per_user gives one value per user"):
+        rs.per_user(a, "map", truth=bring(some), weights="w")
+
+
+def test_totals_of_folds_are_those_of_one_machine(rs, bring):
+    fold = (pl.col("user") % 3).alias("fold")
+    local, truth = RUN.with_columns(fold), TRUTH.with_columns(fold)
+    frame, judgments = bring(local), bring(truth)
+    options = {"by": ["fold", "model"], "total": True}
+    got = take(rs.compare(frame, "ndcg@3", truth=judgments, **options))
+    assert_same(got, rf.compare(local, "ndcg@3", truth=truth, **options))
+    got = take(rs.summarize(frame, "ndcg@3", truth=judgments, **options))
+    assert_same(got, rf.summarize(local, "ndcg@3", truth=truth, **options))
 
 
 def test_users_who_meet_without_a_hit_are_no_mistake(rs, bring):

@@ -10,6 +10,7 @@ import polars as pl
 
 from rankframe import plot as plot
 from rankframe._compare import compare as compare
+from rankframe._compare import compare_values as compare_values
 from rankframe._compare import diagnose as diagnose
 from rankframe._evaluate import evaluate as evaluate
 from rankframe._evaluate import per_user as per_user
@@ -25,6 +26,7 @@ from rankframe._rows import check as check
 from rankframe._rows import listed as listed
 from rankframe._rows import shares as shares
 from rankframe._summarize import summarize as summarize
+from rankframe._summarize import summarize_values as summarize_values
 from rankframe._table import from_dict as from_dict
 from rankframe._table import from_lists as from_lists
 from rankframe._table import judge as judge
@@ -64,7 +66,7 @@ _own += [
     "relevant",
 ]
 _own += ["register_column", "register_metric", "summarize", "with_rank"]
-_own += ["listed", "shares"]
+_own += ["compare_values", "listed", "shares", "summarize_values"]
 __all__ = sorted([*_own, *_PRESETS, *_METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 
 

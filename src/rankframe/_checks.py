@@ -306,6 +306,8 @@ def _raise_if_missing(
         names = " and ".join(map(repr, shared))
         other = {"run": "truth"}.get(table.name, "run")
         msg += f"; the {other} has {names}, and names must be the same in both tables: rename one"
+    if any(role == "by" for role, _ in missing):
+        msg += "; by=() takes all rows as one group"
     raise RankingDataError(msg)
 
 
@@ -632,6 +634,23 @@ def raise_if_apart(run: Table, truth: Table) -> None:
                 f"join the column to the {truth.name}"
             )
             raise broken_row(run, name, text, _first_row(run))
+        if number > 1 and is_fold(name):
+            raise diluted(run, truth, name, _first_row(run))
+
+
+def is_fold(name: str) -> bool:
+    """Whether a column is called as the folds of cross-validation are, each with its own truth."""
+    return name.lower() in ("fold", "split")
+
+
+def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDataError:
+    """Make the error of folds that one truth would judge."""
+    text = (
+        f"users are in several folds, and the {truth.name} has no such column, so each fold would "
+        "be judged by the whole truth, and what a user likes in other folds would count as missed: "
+        f"add the column to the {truth.name}, or rename it if one truth judges all folds"
+    )
+    return broken_row(run, name, text, row)
 
 
 def raise_if_no_item_meets(run: Table, truth: Table) -> None:
@@ -821,4 +840,6 @@ def any_violation(tables: Sequence[Table], *, count: bool = False) -> pl.Expr:
             if name not in truth.by:
                 users, pairs = pl.col(run.user), pl.struct(run.user, name)
                 suspects.append(users.filter(hit).n_unique() == pairs.filter(hit).n_unique())
+                if is_fold(name):
+                    suspects.append(pl.col(name).n_unique() > 1)
     return pl.any_horizontal(suspects)

@@ -179,6 +179,9 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
     ask.add_argument("--by", action="append", default=[], metavar="COL", help=by)
     ask.add_argument("--users", choices=get_args(Users), help="whose mean (default: truth)")
     ask.add_argument("--undefined", type=_finite, metavar="X", help="value of undefined metrics")
+    ask.add_argument(
+        "--weights", metavar="COL", help="column of the truth or run: how much each user counts"
+    )
     ask.add_argument("--relevant-at", type=_finite, metavar="G", help="lowest relevant grade")
     ask.add_argument("--judged-only", action="store_true", help="drop unjudged items")
     ask.add_argument("--depth", type=int, metavar="K", help="cut the lists to K items first")
@@ -268,7 +271,7 @@ def _read_options(given: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     options: dict[str, Any] = {"judged_only": given.judged_only}
     if given.trec_eval or given.trec_eval_9:
         options.update(TREC_EVAL if given.trec_eval else TREC_EVAL_9)
-    for option in ("users", "undefined", "relevant_at", "depth"):
+    for option in ("users", "undefined", "weights", "relevant_at", "depth"):
         if getattr(given, option) is not None:
             options[option] = getattr(given, option)
     return columns, options
@@ -287,17 +290,21 @@ def _read_files(
     judged = [] if given.truth is None else [given.truth]
     _check_inputs([*runs, *judged, *beside.values()])
     ids = _ids(given, columns)
+    weights = [] if given.weights is None else [given.weights]
     qrels = functools.partial(trec.scan_qrels, subtopics=given.subtopic_qrels)
     files = [_scan(path, given.format, trec.scan_run, columns) for path in runs]
     files = [
-        _with_numbers(file, _placing(file, given, columns), without=ids, booleans=False)
+        _with_numbers(
+            file, [*_placing(file, given, columns), *weights], without=ids, booleans=False
+        )
         for file in files
     ]
     grades, subtopic = columns.get("relevance", "relevance"), columns.get("subtopic", "subtopic")
     for path in judged:
         truth = _scan(path, given.format, qrels, columns)
         (truth,) = _of_one_type(subtopic, truth)
-        files.append(_with_numbers(truth, [grades], without=ids, booleans=True))
+        truth = _with_numbers(truth, [grades], without=ids, booleans=True)
+        files.append(_with_numbers(truth, weights, without=[*ids, grades], booleans=False))
     form = None if given.format == "trec" else given.format
     for name, path in beside.items():
         file = _scan(path, form, trec.scan_run, columns)

@@ -53,7 +53,7 @@ from rankframe._shares import (
     needs_truth,
     rows_of_shares,
 )
-from rankframe._sums import order_free_mean
+from rankframe._sums import order_free_mean, weighted_mean
 from rankframe._table import (
     JudgedTables,
     prepare_tables,
@@ -62,6 +62,14 @@ from rankframe._table import (
     with_inputs,
 )
 from rankframe._vocabulary import COLUMNS, Reading, Scope, reading_of, rows_of_scope
+from rankframe._weights import (
+    WEIGHT,
+    Weights,
+    has_no_weight,
+    is_unweighted,
+    raise_no_weight,
+    weights_of,
+)
 from rankframe.errors import RankingDataError
 
 _HAS_LIST = f"{INNER}has_list"
@@ -176,6 +184,9 @@ def per_user(
     │ 3    ┆ 0.0         ┆ 0.0 │
     └──────┴─────────────┴─────┘
     """
+    if "weights" in columns:
+        msg = "weights= are of means, and per_user gives one value per user: use evaluate"
+        raise TypeError(msg)
     settings = Settings(
         users=users,
         undefined=undefined,
@@ -205,6 +216,7 @@ def evaluate(
     total: bool = False,
     users: Users | None = None,
     undefined: float | None = None,
+    weights: str | None = None,
     relevant_at: float | None = None,
     judged_only: bool = False,
     depth: int | None = None,
@@ -248,6 +260,10 @@ def evaluate(
     undefined
         What stands where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item. By default null, which the mean leaves out.
+    weights
+        A column of the truth or the run, ≥ 0, that says how much each user counts: the mean is
+        Σ weight·value / Σ weight. It has one value per user (or, of a truth with columns of ``by``,
+        per user and group), and every user who is averaged needs one. By default all count alike.
     relevant_at
         The grade from which an item is relevant to the binary measures; > 0. By default every
         grade > 0 is. It never changes whose mean it is.
@@ -293,9 +309,11 @@ def evaluate(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or a metric is not a finite number.
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or ``weights``
+        are missing, negative, differ within a user or are all 0.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range.
+        If a metric, a parameter or an option is unknown or out of range, or ``weights`` are given
+        to a metric that is not a mean over users, such as ``num_hits``.
 
     Examples
     --------
@@ -314,6 +332,7 @@ def evaluate(
     settings = Settings(
         users=users,
         undefined=undefined,
+        weights=weights,
         relevant_at=relevant_at,
         judged_only=judged_only,
         depth=depth,
@@ -354,6 +373,7 @@ class Plan(NamedTuple):
     raise_violation: Callable[[], None]
     of_lists: OfLists | None = None  # those that are one number of all lists
     one_pass: OnePass | None = None
+    weights: str | None = None  # the column that says how much each user counts
 
     @property
     def asked(self) -> list[str]:
@@ -403,7 +423,7 @@ def plan_values(
         truth,
         by,
         settings.columns,
-        reads=reading.names,
+        reads=reading.names if settings.weights is None else {*reading.names, settings.weights},
         reserved=known,
         run_alone=all(_lists_alone(one, given) for one in requested),
         ranks_alone=True,
@@ -428,9 +448,9 @@ def plan_values(
     plan = _plan(prepared, requested, settings)._replace(of_lists=of_lists)
     if of_lists is not None:
         _check_of_lists(of_lists, settings, refused=per_user and not all_lists)
-    if not (settings.bounds or settings.scenarios):
-        return plan
-    return _with_worlds(plan, extremes, settings)
+    if settings.bounds or settings.scenarios:
+        plan = _with_worlds(plan, extremes, settings)
+    return plan if settings.weights is None else _weighted(plan, settings.weights)
 
 
 def plan_means(
@@ -458,6 +478,10 @@ def plan_means(
         msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
         raise ValueError(msg)
     _check_numeric(plan)
+    if plan.weights is not None:
+        _check_weighted_means(plan)
+        if totals is None:  # of a part, the others may have the weight
+            plan = _with_weight_watched(plan, plan.weights)
     return plan
 
 
@@ -519,15 +543,29 @@ def types_of_means(plan: Plan) -> dict[str, pl.DataType] | None:
 
 
 def _means(plan: Plan) -> list[tuple[pl.Expr, pl.DataType]]:
-    return [_mean(one.name, one.over_users, plan.types[one.name]) for one in plan.requested]
+    weighted = plan.weights is not None
+    return [
+        _mean(one.name, one.over_users, plan.types[one.name], weighted=weighted)
+        for one in plan.requested
+    ]
 
 
 @functools.lru_cache(maxsize=4096)  # of five metrics: 0.5 of 4 ms
-def _mean(name: str, over_users: Aggregate, dtype: pl.DataType) -> tuple[pl.Expr, pl.DataType]:
+def _mean(
+    name: str, over_users: Aggregate, dtype: pl.DataType, *, weighted: bool
+) -> tuple[pl.Expr, pl.DataType]:
     """Give the mean over users of a metric, and its type."""
+    mean: Callable[[pl.Expr], pl.Expr]
     mean = order_free_mean if dtype == pl.Float64 else pl.Expr.mean
+    mean = by_weight if weighted else mean
     made = over_users(pl.col(name), mean).alias(name)
-    return made, pl.LazyFrame(schema={name: dtype}).select(made).collect_schema()[name]
+    types = {name: dtype, WEIGHT: pl.Float64()}
+    return made, pl.LazyFrame(schema=types).select(made).collect_schema()[name]
+
+
+def by_weight(values: pl.Expr) -> pl.Expr:
+    """Take the weighted mean over users."""
+    return weighted_mean(values, pl.col(WEIGHT))
 
 
 def over_users(plan: Plan, aggregates: Sequence[pl.Expr], by: Sequence[str]) -> pl.LazyFrame:
@@ -554,6 +592,7 @@ class UserValues(NamedTuple):
     rows: pl.LazyFrame
     of_lists: OfLists | None = None
     numbers: pl.LazyFrame | None = None  # of all lists, with users, one row per group
+    weights: str | None = None  # the column that says how much each user counts
 
 
 def user_values(
@@ -580,10 +619,72 @@ def in_groups(plan: Plan) -> UserValues:
     *_, user = plan.keys
     checked = guarded(rows, plan.flags, plan.raise_violation)
     if plan.of_lists is None:
-        return UserValues(plan.requested, plan.by, user, checked)
+        return UserValues(plan.requested, plan.by, user, checked, weights=plan.weights)
     alone = plan._replace(requested=[])
     numbers = means_of_groups(alone, plan.by, [one.name for one in plan.of_lists.requested])
     return UserValues(plan.requested, plan.by, user, checked, plan.of_lists, numbers)
+
+
+# ------------------------------------------------------------------ weights
+
+
+def _weighted(plan: Plan, column: str) -> Plan:
+    """Give each user a weight, and watch that all who are averaged have one."""
+    if plan.of_lists is not None:
+        name = plan.of_lists.requested[0].name
+        msg = f"metric {name!r}: weights= weigh users, and it is one number of all lists"
+        raise ValueError(msg)
+    weights = weights_of(plan.prepared, column)
+    values = plan.values.join(weights.rows, on=weights.on, how="left")
+    unweighted = is_unweighted([one.name for one in plan.requested])
+    lacking = values.filter(unweighted).select(plan.keys)
+    raise_violation = functools.partial(_raise_weights, plan, weights, lacking)
+    return plan._replace(
+        values=values,
+        flags=[*plan.flags, weights.flag, flag(values, unweighted.any())],
+        raise_violation=raise_violation,
+        one_pass=None,
+        weights=column,
+    )
+
+
+def _raise_weights(plan: Plan, weights: Weights, lacking: pl.LazyFrame) -> None:
+    plan.raise_violation()
+    weights.raise_first_broken()
+    weights.raise_if_any(lacking)
+
+
+def _check_weighted_means(plan: Plan) -> None:
+    """Check that every metric has a weighted mean."""
+    for one in plan.requested:
+        if one.over_users.aggregate == "sum":
+            msg = (
+                f"metric {one.name!r}: it is a sum over users, which has no weighted form: ask for "
+                "it without weights="
+            )
+            raise ValueError(msg)
+        if plan.types[one.name] == pl.Duration:
+            msg = f"metric {one.name!r}: it is a duration, which has no weighted mean: cast it"
+            raise ValueError(msg)
+
+
+def _with_weight_watched(plan: Plan, column: str) -> Plan:
+    """Watch that of the users averaged in each group one has a weight above 0."""
+    names = [one.name for one in plan.requested]
+    zero = has_no_weight(names)
+    by = plan.by
+    groups = plan.values.group_by(by).agg(zero) if by else plan.values.select(zero)
+
+    def raise_violation() -> None:
+        plan.raise_violation()
+        for name in names:
+            found = groups.filter(pl.col(name)).collect()
+            if not found.is_empty():
+                row = found.select(by).sort(by).head(1) if by else None
+                raise_no_weight(column, name, row)
+
+    watched = flag(groups, pl.any_horizontal(pl.col(names).any()))
+    return plan._replace(flags=[*plan.flags, watched], raise_violation=raise_violation)
 
 
 # ------------------------------------------------------------------ bounds and scenarios

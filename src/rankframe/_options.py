@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, cast, get_args
@@ -34,10 +34,11 @@ class Columns(TypedDict, total=False):
 
 
 class Options(Columns, total=False):
-    """The keywords of ``per_user`` and ``evaluate`` that verbs built on them hand through."""
+    """The keywords of ``evaluate`` that verbs built on it hand through."""
 
     users: Users | None
     undefined: float | None
+    weights: str | None
     relevant_at: float | None
     judged_only: bool
     depth: int | None
@@ -48,6 +49,9 @@ class Options(Columns, total=False):
     other: Frame | None
 
 
+#: The column that identifies the systems, unless the caller says another.
+MODEL = "model"
+
 ROLES = tuple(Columns.__annotations__)
 
 
@@ -57,6 +61,7 @@ class Settings:
 
     users: Users | None = None  # None: "truth", or "run" where there is no truth
     undefined: float | None = None
+    weights: str | None = None
     relevant_at: float | None = None
     judged_only: bool = False
     depth: int | None = None
@@ -83,6 +88,7 @@ class Settings:
             check_choice("users", self.users, get_args(Users))
         if self.undefined is not None:
             _check_number("undefined", self.undefined, "None or a finite number")
+        check_weights(self.weights)
         if self.relevant_at is not None and not (
             is_number(self.relevant_at) and self.relevant_at > 0
         ):
@@ -133,6 +139,24 @@ def group_names(by: object) -> list[str]:
         msg = f"by must be the name of a column, or a list of names, not {by!r}"
         raise TypeError(msg)
     return names
+
+
+def systems_groups(by: object, names: Collection[str]) -> list[str]:
+    """Read ``by=`` of a verb about systems; None is the column model, where there is one.
+
+    A column called model comes first, wherever it stands: it identifies the systems.
+    """
+    if by is None:
+        return [MODEL] if MODEL in names else []
+    groups = group_names(by)
+    return [MODEL, *(name for name in groups if name != MODEL)] if MODEL in groups else groups
+
+
+def check_weights(weights: object) -> None:
+    """Check that weights are the name of a column."""
+    if not (weights is None or isinstance(weights, str)):
+        msg = f"weights must be the name of a column, not {weights!r}"
+        raise TypeError(msg)
 
 
 def check_flag(name: str, value: object) -> None:

@@ -16,6 +16,7 @@ from rankframe._checks import Totals, guarded, proves_global_rules
 from rankframe._evaluate import (
     Plan,
     UserValues,
+    by_weight,
     in_groups,
     over_users,
     plan_means,
@@ -34,8 +35,10 @@ from rankframe._labels import (
 from rankframe._options import Columns, Settings
 from rankframe._table import guarded_judged, prepare_tables
 from rankframe._vocabulary import COLUMNS, Column, reading_of, restore_columns
+from rankframe._weights import WEIGHT, raise_no_weight
 
 _PROVED, _SUM, _COUNT = "__rankframe_proved", "__rankframe_sum", "__rankframe_count"
+_KNOWN = "__rankframe_known"  # the number of users with a value, where the count is of weights
 
 
 class Registered(NamedTuple):
@@ -133,7 +136,7 @@ def sums_of(
     sums = [
         column
         for place, one in enumerate(plan.requested)
-        for column in _summed(one, place, types[one.name])
+        for column in _summed(one, place, types[one.name], weighted=plan.weights is not None)
     ]
     proved = pl.lit(proves_global_rules(plan.prepared.tables)).alias(_PROVED)
     added = over_users(plan, sums, plan.by).with_columns(proved)
@@ -164,8 +167,11 @@ def means_of(
     total: bool = False,
 ) -> pl.DataFrame:
     """Give the means over all users, from the sums of each part; ``plan`` has what is asked."""
-    means = [one.over_users(pl.col(one.name)).alias(one.name) for one in plan.requested]
+    mean = pl.Expr.mean if plan.weights is None else by_weight
+    means = [one.over_users(pl.col(one.name), mean).alias(one.name) for one in plan.requested]
     types = over_users(plan, means, plan.by).collect_schema()
+    if plan.weights is not None:
+        _check_weights(parts, plan, plan.weights)
     columns = [_added(one, place, types[one.name]) for place, one in enumerate(plan.requested)]
     columns = [pl.col("users").sum(), *columns]
     result = _with_numbers(_over(parts, columns, plan.by), plan, exposures, plan.by)
@@ -201,6 +207,9 @@ def needs_of(plan: Plan, settings: Settings) -> Needs:
     reading = reading_of(reads, given=settings.given)
     other_judgments = settings.bounds or settings.scenarios
     needs = Needs(set(reading.names), top_grade=other_judgments or reading.top_grade)
+    if settings.weights is not None:  # a row that changes no value may be all that has the weight
+        needs.columns.add(settings.weights)
+        return needs
     if other_judgments or prepared.tied or tables[0].rank is None or not prepared.has_truth:
         return needs
     if settings.given or plan.of_lists is not None:
@@ -222,8 +231,27 @@ def needs_of(plan: Plan, settings: Settings) -> Needs:
     return needs._replace(depth=depth, relevant=relevant, judged=judged)
 
 
-def _summed(one: RequestedMetric, place: int, dtype: pl.DataType) -> list[pl.Expr]:
+def _check_weights(parts: pl.DataFrame, plan: Plan, column: str) -> None:
+    """Check that of the users averaged in each group one has a weight above 0."""
+    for place, one in enumerate(plan.requested):
+        known, weight = pl.col(f"{_KNOWN}{place}").sum(), pl.col(f"{_COUNT}{place}").sum()
+        zero = _over(parts, [((known > 0) & (weight == 0)).alias(_KNOWN)], plan.by).filter(_KNOWN)
+        if not zero.is_empty():
+            row = zero.select(plan.by).sort(plan.by).head(1) if plan.by else None
+            raise_no_weight(column, one.name, row)
+
+
+def _summed(
+    one: RequestedMetric, place: int, dtype: pl.DataType, *, weighted: bool
+) -> list[pl.Expr]:
     each = one.over_users.transform(pl.col(one.name))
+    if weighted:
+        weight = pl.when(each.is_not_null()).then(WEIGHT)
+        return [
+            (each.cast(pl.Float64) * weight).sum().alias(f"{_SUM}{place}"),
+            weight.sum().alias(f"{_COUNT}{place}"),
+            each.count().cast(pl.Int64).alias(f"{_KNOWN}{place}"),
+        ]
     total = each.cast(pl.Int64) if isinstance(dtype, pl.Duration) else each
     total = total if one.over_users.aggregate == "sum" else total.cast(pl.Float64)
     # a sum counts as one even of no user, as where there are no groups it is 0

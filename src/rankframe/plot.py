@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 import polars as pl
 
 from rankframe._all_lists import is_of_all
-from rankframe._compare import Correction, Test, diagnose
+from rankframe._compare import Correction, Test, diagnose, groups_by_systems
 from rankframe._compare import compare as compare_systems
 from rankframe._evaluate import evaluate, per_user
-from rankframe._frames import Frame, to_lazy
+from rankframe._frames import Frame, column_names, to_lazy
 from rankframe._labels import Metric, entry_of, parse_metrics
 from rankframe._options import (
     Columns,
@@ -25,6 +25,7 @@ from rankframe._options import (
     check_columns,
     check_flag,
     group_names,
+    systems_groups,
     whole_number,
 )
 from rankframe._rows import listed
@@ -85,7 +86,7 @@ def at_k(
     *names: str,
     ks: Iterable[int] = range(1, 21),
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     interval: bool = True,
     confidence: float = 0.95,
     **options: Unpack[Options],
@@ -104,15 +105,16 @@ def at_k(
     truth
         The truth that judges the run.
     by
-        The column that identifies the systems, which have different colors; further columns are
-        segments, each with its own panel. ``()`` for a single system.
+        The column that identifies the systems, which have different colors: by default ``model``,
+        or ``()``, a single system, if there is no such column. Further columns are segments, each
+        with its own panel; of several, one called ``model`` identifies the systems, else the first.
     interval
         Draw the interval of the mean (Student's) as a band.
     confidence
         The probability that the interval covers the true mean.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
 
     Returns
     -------
@@ -142,11 +144,17 @@ def at_k(
     import altair as alt
 
     cutoffs = _cutoffs(ks)
+    groups = _groups(frame, truth, by)
     labels = _at_cutoffs(names, cutoffs)
     summary = _computed(
-        summarize, frame, *labels["metric"], truth=truth, by=by, confidence=confidence, **options
+        summarize,
+        frame,
+        *labels["metric"],
+        truth=truth,
+        by=groups,
+        confidence=confidence,
+        **options,
     )
-    groups = group_names(by)
     counted = pl.col("users") - pl.col("undefined").fill_null(0)  # null: a number of all lists
     table = summary.select(*_named(summary, groups), "metric", counted, "mean", "ci_low", "ci_high")
     table = table.join(labels, on="metric", how="left", maintain_order="left").select(
@@ -168,7 +176,7 @@ def at_k(
     area = base.mark_area(opacity=0.15) if len(cutoffs) > 1 else base.mark_rule()
     band = area.encode(y=alt.Y("ci_low:Q", title=axis_title), y2="ci_high:Q")
     layers = _layered(*([band] if interval else []), line, data=table)
-    mean = f"Mean over {_users(table['users'])}"
+    mean = f"{_mean(options)} over {_users(table['users'])}"
     title = _title(
         f"{', '.join(f'{name}@k' for name in names)} at k = {_as_text(cutoffs)}",
         f"{mean}, with {confidence * 100:.10g}% intervals" if interval else mean,
@@ -182,7 +190,7 @@ def precision_recall(
     *,
     ks: Iterable[int] = range(1, 21),
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     **options: Unpack[Options],
 ) -> ChartType:
     """
@@ -197,10 +205,11 @@ def precision_recall(
     truth
         The truth that judges the run.
     by
-        Columns that identify the systems, which have different colors. ``()`` for a single system.
+        Columns that identify the systems, which have different colors: by default ``model``, or
+        ``()``, a single system, if there is no such column.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
 
     Returns
     -------
@@ -229,14 +238,14 @@ def precision_recall(
     import altair as alt
 
     cutoffs, levels = _cutoffs(ks), [step / 10 for step in range(11)]
-    groups = group_names(by)
+    groups = _groups(frame, truth, by)
     curves = {f"interpolated_precision(recall={level})": level for level in levels}
     measures = {"recall": recall_at, "precision": precision_at}
     metrics: list[Metric] = [*curves]
     metrics += [
         metric(k).alias(f"{name}@{k}") for name, metric in measures.items() for k in cutoffs
     ]
-    means = _computed(evaluate, frame, *metrics, truth=truth, by=by, **options)
+    means = _computed(evaluate, frame, *metrics, truth=truth, by=groups, **options)
     shared = _text(means, groups).alias("system"), pl.col("users")
     curve = pl.concat(
         means.select(*shared, pl.lit(level).alias("recall"), pl.col(name).alias("precision"))
@@ -264,7 +273,7 @@ def precision_recall(
     )
     title = _title(
         f"Precision and recall, at k = {_as_text(cutoffs)} and interpolated",
-        f"Mean over {_users(means['users'])}; gray: equal F1 of the two means",
+        f"{_mean(options)} over {_users(means['users'])}; gray: equal F1 of the two means",
     )
     return alt.hconcat(left, _path(path, colors, groups), title=title)
 
@@ -275,7 +284,7 @@ def users(
     metric: Metric,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     bins: int = 20,
     **options: Unpack[Options],
 ) -> ChartType:
@@ -291,8 +300,9 @@ def users(
     truth
         The truth that judges the run.
     by
-        The column that identifies the systems; further columns are segments, side by side. ``()``
-        for a single system.
+        The column that identifies the systems: by default ``model``, or ``()``, a single system, if
+        there is no such column. Further columns are segments, side by side; of several, one called
+        ``model`` identifies the systems, else the first.
     bins
         Roughly the number of bins; their width is 1, 2 or 5 times a power of ten.
     **options
@@ -328,8 +338,11 @@ def users(
     import altair as alt
 
     bins = whole_number("bins", bins)
-    groups = group_names(by)
-    values = _computed(per_user, frame, metric, truth=truth, by=by, **options)
+    if options.pop("weights", None) is not None:
+        msg = "the chart of users draws each user alike: leave out weights="
+        raise ValueError(msg)
+    groups = _groups(frame, truth, by)
+    values = _computed(per_user, frame, metric, truth=truth, by=groups, **options)
     name = values.columns[-1]
     values = values.select(*_named(values, groups), _number(values, name).alias("value"))
     defined = values.drop_nulls("value")
@@ -370,7 +383,7 @@ def compare(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     baseline: object = None,
     test: Test = "t",
     correction: Correction | None = "holm",
@@ -393,8 +406,8 @@ def compare(
     by, baseline, test, correction, confidence, resamples, seed
         As in ``rankframe.compare``.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
 
     Returns
     -------
@@ -427,13 +440,13 @@ def compare(
     _check_call(options)
     import altair as alt
 
-    groups = group_names(by)
+    groups = groups_by_systems(frame, truth, by, baseline)
     compared = _computed(
         compare_systems,
         frame,
         *metrics,
         truth=truth,
-        by=by,
+        by=groups,
         baseline=baseline,
         test=test,
         correction=correction,
@@ -482,7 +495,7 @@ def compare(
         _layered(zero, bars, points, data=table),
         panels,
         _title(
-            f"Differences on {_users(table['users'])}",
+            f"Differences on {_users(table['users'])}{_weighted_by(options)}",
             f"{confidence * 100:.10g}% intervals, each for itself; p by {test}, {corrected}",
         ),
         width=180,
@@ -499,7 +512,7 @@ def change(
     k: int,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     baseline: object,
     bins: int = 8,
     **options: Unpack[Options],
@@ -516,7 +529,8 @@ def change(
     truth
         The truth that judges the run.
     by
-        The column that identifies the systems; further columns are segments.
+        The column that identifies the systems, by default ``model``; further columns are segments,
+        as in ``rankframe.compare``.
     baseline
         The system that the others are compared with.
     bins
@@ -564,14 +578,14 @@ def change(
     """
     _check_call(options)
     k = whole_number("k", k)
-    groups = group_names(by)
+    groups = groups_by_systems(frame, truth, by, baseline)
     means = _computed(
-        diagnose, frame, k, truth=truth, by=by, baseline=baseline, bins=bins, **options
+        diagnose, frame, k, truth=truth, by=groups, baseline=baseline, bins=bins, **options
     )
     means = means.select(*_named(means, groups), pl.exclude(groups))
     metrics = [num_relevant().alias("relevant"), precision_at(k).alias("precision")]
     metrics += [recall_at(k).alias("recall")]
-    values = _computed(per_user, frame, *metrics, truth=truth, by=by, **options)
+    values = _computed(per_user, frame, *metrics, truth=truth, by=groups, **options)
     pairs = _changes(values, groups, baseline)
     if pairs.is_empty():
         msg = f"column {groups[0]!r}: no system shares a user with {baseline!r}"
@@ -589,7 +603,7 @@ def heatmap(
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     **options: Unpack[Options],
 ) -> ChartType:
     """
@@ -604,12 +618,12 @@ def heatmap(
     truth
         The truth that judges the run.
     by
-        The columns of the segments. With several columns, the last one makes the rows and the
-        others make panels: ``by=["model", "country"]`` has one panel per model and one row per
-        country.
+        The columns of the segments, by default ``model``. With several columns, the last one makes
+        the rows and the others make panels: ``by=["model", "country"]`` has one panel per model and
+        one row per country.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
 
     Returns
     -------
@@ -639,11 +653,11 @@ def heatmap(
     _check_call(options)
     import altair as alt
 
-    groups = group_names(by)
+    groups = _groups(frame, truth, None) if by is None else group_names(by)
     if not groups:
         msg = "a heatmap needs segments: name their columns in by="
         raise ValueError(msg)
-    means = _computed(evaluate, frame, *metrics, truth=truth, by=by, **options)
+    means = _computed(evaluate, frame, *metrics, truth=truth, by=groups, **options)
     names = means.columns[len(groups) + 1 :]
     wide = means.select(
         _text(means, groups[:-1]).alias("panel"),
@@ -703,7 +717,7 @@ def heatmap(
         _layered(base.mark_rect().encode(color=color), text, data=table),
         panels,
         _title(
-            "Means by " + ", ".join(groups),
+            f"Means by {', '.join(groups)}{_weighted_by(options)}",
             f"{selection}up to {_users(table['users'].top_k(1))} in each",
         ),
         width=78 * len(names),
@@ -723,7 +737,7 @@ def shares(
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     **columns: Unpack[Columns],
 ) -> ChartType:
     """
@@ -736,8 +750,9 @@ def shares(
     of, k, weight, target, truth, items, history
         As in ``rankframe.shares``; the lists of a system count together.
     by
-        The column that identifies the systems, which have different colors; further columns are
-        segments, each with its own panel. ``()`` for a single system.
+        The column that identifies the systems, which have different colors: by default ``model``,
+        or ``()``, a single system, if there is no such column. Further columns are segments, each
+        with its own panel; of several, one called ``model`` identifies the systems, else the first.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
         roles, if they have other names.
@@ -772,7 +787,7 @@ def shares(
     _check_call({})
     import altair as alt
 
-    groups = group_names(by)
+    groups = _groups(run, run, by)
     lists = to_lazy(run, "run")
     found = shares_of(
         lists,
@@ -855,7 +870,7 @@ def trade_off(
     y: Metric,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     confidence: float = 0.95,
     **options: Unpack[Options],
 ) -> ChartType:
@@ -872,8 +887,10 @@ def trade_off(
     truth
         The truth that judges the run.
     by
-        The column that identifies the systems, whose names are beside their points; further columns
-        are segments, each with its own panel. ``()`` for a single system.
+        The column that identifies the systems, whose names are beside their points: by default
+        ``model``, or ``()``, a single system, if there is no such column. Further columns are
+        segments, each with its own panel; of several, one called ``model`` identifies the systems,
+        else the first.
     confidence
         The probability that each interval by itself covers the true value.
     **options
@@ -909,7 +926,7 @@ def trade_off(
     _check_call(options)
     import altair as alt
 
-    groups = group_names(by)
+    groups = _groups(frame, truth, by)
     metrics = (x, y)
     names = [one.name for one in parse_metrics(metrics, per_user=False)]
     summary = _computed(
@@ -973,7 +990,8 @@ def trade_off(
         panels,
         _title(
             f"{_line(names[1])} against {_line(names[0])}",
-            f"{_users(table['users'])}; lines: {confidence * 100:.10g}% intervals, each for itself",
+            f"{_users(table['users'])}{_weighted_by(options)}; lines: {confidence * 100:.10g}% "
+            "intervals, each for itself",
         ),
         width=width,
         wide=width,
@@ -991,7 +1009,7 @@ def lorenz(
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     **columns: Unpack[Columns],
 ) -> ChartType:
     """
@@ -1005,8 +1023,9 @@ def lorenz(
         As in ``rankframe.shares``; the lists of a system count together. ``of="shown"`` leaves out
         the items that are never shown.
     by
-        The column that identifies the systems, which have different colors; further columns are
-        segments, each with its own panel. ``()`` for a single system.
+        The column that identifies the systems, which have different colors: by default ``model``,
+        or ``()``, a single system, if there is no such column. Further columns are segments, each
+        with its own panel; of several, one called ``model`` identifies the systems, else the first.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
         roles, if they have other names.
@@ -1042,7 +1061,7 @@ def lorenz(
     _check_call({})
     import altair as alt
 
-    groups = group_names(by)
+    groups = _groups(run, run, by)
     lists = to_lazy(run, "run")
     found = shares_of(
         lists,
@@ -1111,6 +1130,11 @@ def lorenz(
 
 
 # ------------------------------------------------------------------ tables to draw
+
+
+def _groups(frame: Frame, truth: Frame | None, by: str | Sequence[str] | None) -> list[str]:
+    """Read ``by=``, with the column of the systems first."""
+    return systems_groups(by, column_names(frame, "judged table" if truth is None else "run"))
 
 
 def _computed(
@@ -1746,6 +1770,15 @@ def _users(counts: pl.Series) -> str:
     if least == greatest:
         return f"{least:,} user{'s' * (least != 1)}"
     return f"{least:,} to {greatest:,} users"
+
+
+def _mean(options: Mapping[str, Any]) -> str:
+    return f"Mean{_weighted_by(options)}"
+
+
+def _weighted_by(options: Mapping[str, Any]) -> str:
+    weights = options.get("weights")
+    return "" if weights is None else f" weighted by {_line(weights)}"
 
 
 def _facet(name: str, order: Sequence[str]) -> Any:

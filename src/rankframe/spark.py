@@ -34,7 +34,15 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StringType, StructType
 
-from rankframe._checks import Table, Totals, raise_if_apart, raise_if_empty, role_columns
+from rankframe._checks import (
+    Table,
+    Totals,
+    diluted,
+    is_fold,
+    raise_if_apart,
+    raise_if_empty,
+    role_columns,
+)
 from rankframe._compare import Correction, Test, comparison_of
 from rankframe._evaluate import Plan, UserValues, in_groups, plan_means, plan_values
 from rankframe._frames import kind, to_lazy
@@ -47,6 +55,7 @@ from rankframe._options import (
     Settings,
     group_names,
     read_options,
+    systems_groups,
     whole_number,
 )
 from rankframe._partitions import (
@@ -222,6 +231,9 @@ def per_user(
     |   2|0.0|  0.0|
     +----+---+-----+
     """
+    if options.get("weights") is not None:
+        msg = "weights= are of means, and per_user gives one value per user: use evaluate"
+        raise TypeError(msg)
     settings = replace(_read_options(options), bounds=bounds, scenarios=scenarios)
     plans = functools.partial(plan_values, per_user=True)
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
@@ -323,6 +335,7 @@ def summarize(
     *metrics: Metric,
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
+    total: bool = False,
     confidence: float = 0.95,
     method: Method = "t",
     resamples: int = 10_000,
@@ -343,7 +356,7 @@ def summarize(
         The truth that judges the run; of Spark, Polars or pandas.
     by
         Columns that split the run into separate lists, such as model, fold or day.
-    confidence, method, resamples, seed
+    total, confidence, method, resamples, seed
         As in ``rf.summarize``.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
@@ -381,7 +394,12 @@ def summarize(
     +------+-----+----+---+------+---+
     """
     describe = functools.partial(
-        summary_of, confidence=confidence, method=method, resamples=resamples, seed=seed
+        summary_of,
+        total=total,
+        confidence=confidence,
+        method=method,
+        resamples=resamples,
+        seed=seed,
     )
     return _described(
         frame,
@@ -400,7 +418,8 @@ def compare(
     /,
     *metrics: Metric,
     truth: Truth | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
+    total: bool = False,
     baseline: object = None,
     test: Test = "t",
     correction: Correction | None = "holm",
@@ -422,8 +441,10 @@ def compare(
     truth
         The truth that judges the run; of Spark, Polars or pandas.
     by
-        The column that identifies the systems; further columns are segments.
-    baseline, test, correction, confidence, resamples, seed
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments. Of several columns, the one called ``model`` identifies the systems, else the
+        first one.
+    total, baseline, test, correction, confidence, resamples, seed
         As in ``rf.compare``.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
@@ -464,6 +485,7 @@ def compare(
     """
     describe = functools.partial(
         comparison_of,
+        total=total,
         baseline=baseline,
         test=test,
         correction=correction,
@@ -475,7 +497,7 @@ def compare(
         frame,
         truth,
         metrics,
-        by,
+        systems_groups(by, getattr(frame, "columns", ())),
         _read_options(options),
         partitions,
         describe=describe,
@@ -616,6 +638,7 @@ def _planned(
     wanted = {str(given.get(role, role)) for role in ROLES} | {*group_names(by), "tied"}
     reads = {name for one in requested for name in one.reads}
     wanted |= reading_of(reads, given=settings.given).names
+    wanted |= set() if settings.weights is None else {settings.weights}
     frames = _frames(frame, truth, wanted)
     empty = [_empty(spark_frame, wanted) for spark_frame in frames]
     run, judgments = _pair(empty)
@@ -740,13 +763,17 @@ def _check_across_users(sides: Sequence[_Side]) -> None:
     if groups is None:
         return
     for name in groups.columns:
+        if groups[name].n_unique() == 1:
+            continue
         user, group = run.column(run.table.user), run.column(name)
         counted = run.ranked_rows.groupBy(user).agg(F.count_distinct(group).alias("n"))
-        if groups[name].n_unique() > 1 and counted.where("n > 1").isEmpty():
+        if counted.where("n > 1").isEmpty():
             group_of_shared = shared.frame.collect()[name].item()
             other = run.fetch_row(run.ranked_rows.where(F.col(group) != F.lit(group_of_shared)))
             both = run.table._replace(frame=pl.concat([shared.frame, other.frame]))
             raise_if_apart(both, truth.table._replace(frame=shared.frame))
+        elif is_fold(name):
+            raise diluted(run.table, truth.table, name, shared.frame.collect())
 
 
 def _shared_user_row(run: _Side, truth: _Side) -> Table | None:
