@@ -134,6 +134,41 @@ def test_slices_make_no_difference(monkeypatch, cells):
         rf.from_scores(scores, k=5)
 
 
+@pytest.mark.parametrize("levels", [2, 60, 10**6])
+@pytest.mark.parametrize("width", [1023, 1024, 1500, 2500])
+def test_wide_rows(width, levels):
+    """The best are looked for among the greatest of groups of columns."""
+    scores = np.random.default_rng(width).integers(0, levels, (6, width)).astype("float32")
+    scores[0, ::3] = -INF
+    scores[1] = -INF
+    scores[1, :7] = 1
+    scores[2, -7:] = levels  # the last columns, which make no whole group
+    scores[3] = np.sort(scores[3])
+    hidden = np.random.default_rng(0).random(scores.shape) < 0.1
+    for k in (1, 10, 64, 65):
+        for descending in (True, False):
+            given_scores = scores if descending else -scores
+            got = rf.from_scores(given_scores, k=k, exclude=hidden, descending=descending)
+            assert_frame_equal(got, oracle(given_scores, k, hidden=hidden, descending=descending))
+    for column in (0, width - 1):
+        for unfit in (NAN, INF):
+            broken = scores.copy()
+            broken[4, column] = unfit
+            with pytest.raises(rf.RankingDataError, match=f"at row 4, column {column}$"):
+                rf.from_scores(broken, k=10)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_groups_of_columns_make_no_difference(monkeypatch, dtype, k):
+    scores = drawn(dtype)
+    expected = rf.from_scores(scores, k=k)
+    for groups, crowd in ((1, 4), (17, 1), (20, 10)):
+        monkeypatch.setattr(_arrays, "_GROUPS", groups)
+        monkeypatch.setattr(_arrays, "_CROWD", crowd)
+        assert_frame_equal(rf.from_scores(scores, k=k), expected)
+
+
 def test_a_nested_list_is_a_matrix():
     expected = oracle(SCORES, 2)
     assert_frame_equal(rf.from_scores(SCORES.tolist(), k=2), expected)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,9 @@ from rankframe.errors import RankingDataError
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_CELLS = 2**20  # of a slice
+_CELLS = 2**19  # of a slice
+_GROUPS = 2**9  # of columns, at least
+_CROWD = 4  # times k cells of a row are sorted; of more the best are picked first
 _MOST_THREADS = 8  # each holds some slices
 _ROW, _COLUMN = "__rankframe_row", "__rankframe_column"
 _EXACT = 2**53  # floats have all integers up to here
@@ -140,10 +142,10 @@ def _blocks(scores: object) -> Iterator[_Block]:
     for batch in cast("Iterable[object]", scores):
         number += 1
         name = f"scores, batch {number}"
-        if not isinstance(batch, tuple | list) or len(cast("Sequence[object]", batch)) != 2:
+        if not _is_pair(batch):
             msg = f"{name}: it must be a pair, its users and their block, not {kind(batch)}"
             raise TypeError(msg)
-        of_batch, block = cast("Sequence[object]", batch)
+        of_batch, block = batch
         users = read_ids(of_batch, f"{name}, users")
         if len(users) or not isinstance(block, Sized) or len(block):
             array = read_matrix(block, name, "a score")
@@ -154,13 +156,20 @@ def _blocks(scores: object) -> Iterator[_Block]:
 
 def _has_batches(scores: object) -> bool:
     """Whether these are batches: no array, and no nested list of numbers."""
-    if not isinstance(scores, Iterable) or is_frame(cast("object", scores)) or _is_array(scores):
+    if is_frame(scores) or _is_array(scores) or isinstance(scores, str | bytes | Mapping):
         return False
-    if isinstance(scores, list | tuple):
-        first = next(iter(cast("Sequence[object]", scores)), None)
-        pair = isinstance(first, list | tuple) and len(cast("Sequence[object]", first)) == 2
-        return pair and _dimensions(cast("Sequence[object]", first)[1]) > 1
-    return not isinstance(scores, str | bytes | Mapping)
+    if _is_list(scores):
+        first = scores[0] if scores else None
+        return _is_pair(first) and _dimensions(first[1]) > 1
+    return isinstance(scores, Iterable)
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, list | tuple)
+
+
+def _is_pair(value: object) -> TypeGuard[Sequence[object]]:
+    return _is_list(value) and len(value) == 2
 
 
 def _is_array(value: object) -> bool:
@@ -168,8 +177,8 @@ def _is_array(value: object) -> bool:
 
 
 def _dimensions(value: object) -> int:
-    if isinstance(value, list | tuple):
-        return 1 + _dimensions(next(iter(cast("Sequence[object]", value)), None))
+    if _is_list(value):
+        return 1 + _dimensions(value[0] if value else None)
     return getattr(value, "ndim", 2 if _is_array(value) else 0)
 
 
@@ -188,13 +197,13 @@ def _check_like_first(
             "batch one column per item"
         )
         raise RankingDataError(msg)
-    if found and found[0].scores.dtype != (dtype := _type_of_result(block.array)):
-        before = found[0].scores.dtype
-        msg = f"{block.name}: it is {dtype}, and the batches before are {before}: cast one"
+    name, dtype = block.name, _type_of_result(block.array)
+    if found and found[0].scores.dtype != dtype:
+        msg = f"{name}: it is {dtype}, and the batches before are {found[0].scores.dtype}: cast one"
         raise RankingDataError(msg)
     if users and users[0].dtype != of_block.dtype:
-        before = users[0].dtype
-        msg = f"{block.name}, users: they are {of_block.dtype}, and those before {before}: cast one"
+        types = f"they are {of_block.dtype}, and those before {users[0].dtype}"
+        msg = f"{name}, users: {types}: cast one"
         raise RankingDataError(msg)
 
 
@@ -299,18 +308,20 @@ def _best_of_slice(part: _Slice, plan: _Plan) -> _Best:
         if len(cells[0]):
             values = values.copy() if np.may_share_memory(values, part.array) else values
             values[cells] = -np.inf
-    k = plan.k
-    lowest, highest = np.finfo(values.dtype).min, np.finfo(values.dtype).max
-    least, top = np.full((len(values), 1), lowest), values
-    if k < values.shape[1]:
-        top = np.partition(values, -k, axis=1)[:, -k:]
-        least = np.maximum(top[:, :1], lowest)
-    if not top.max() <= highest:  # NaN is not, and stands at the end
+    k, kind_of = plan.k, np.finfo(values.dtype)
+    tops = _tops(values, k)
+    if not tops.max() <= kind_of.max:  # NaN is not
         raise _unfit_cell(part, values, plan)
-    cells, counts = _cells(values >= least)
-    if counts.max(initial=0) > k:
-        cells, counts = _cells(_without_surplus(values, least, k, counts, plan.ties))
-    columns = _in_order(values, cells, counts, plan.ties)
+    bound = np.full((len(values), 1), kind_of.min)  # −inf is below
+    if k < values.shape[1]:
+        bound = np.maximum(np.sort(tops, axis=1)[:, -k, None], kind_of.min)
+    kept = values >= bound
+    columns, counts = _cells(kept)
+    crowded = np.flatnonzero(counts > _CROWD * k)
+    if len(crowded):
+        kept[crowded] = _exactly(values[crowded], bound[crowded], k, plan.ties)
+        columns, counts = _cells(kept)
+    columns, counts = _in_order(values, columns, counts, k, plan.ties)
     scores = part.array[np.repeat(np.arange(len(counts)), counts), columns]
     return _Best(counts, columns, scores.astype(_type_of_result(part.array), copy=False))
 
@@ -333,29 +344,54 @@ def _type_of_result(array: Array) -> np.dtype[Any]:
     return np.dtype(np.float32) if array.dtype == np.float16 else array.dtype
 
 
+def _tops(values: Array, k: int) -> Array:
+    """Give the greatest value of each of many groups of columns, if it pays.
+
+    The k-th greatest of them is at most the k-th greatest value, and hardly less: of random scores,
+    1.15 k cells reach it. To look for it takes a fifth of the time of a partition of the row.
+    """
+    height, width = values.shape
+    groups = max(4 * k, _GROUPS)
+    rest = width % groups
+    if width < 2 * groups:
+        return values
+    tops: Array = values[:, : width - rest].reshape(height, -1, groups).max(axis=1)
+    tops[:, :rest] = np.maximum(tops[:, :rest], values[:, width - rest :])
+    return tops
+
+
 def _cells(kept: Array) -> tuple[Array, Array]:
     """Give the columns of the cells that are kept, row by row, and how many each row has."""
+    height, width = kept.shape
     flat = np.flatnonzero(kept)
-    row, column = np.divmod(flat, kept.shape[1])
-    return column, np.bincount(row, minlength=len(kept))
+    starts = np.arange(0, (height + 1) * width, width)
+    counts: Array = np.diff(np.searchsorted(flat, starts))
+    return flat - np.repeat(starts[:-1], counts), counts
 
 
-def _without_surplus(values: Array, least: Array, k: int, counts: Array, ties: _Ties) -> Array:
-    """Keep k cells of each row: of those that equal the least, the first in the order of ties."""
-    kept = values >= least
-    rows = np.flatnonzero(counts > k)
-    many, edge = values[rows][:, ties.order], least[rows]
-    above, equal = many > edge, many == edge
-    free = k - above.sum(axis=1, keepdims=True)
-    kept[np.ix_(rows, ties.order)] = above | (equal & (np.cumsum(equal, axis=1) <= free))
-    return kept
+def _exactly(values: Array, bound: Array, k: int, ties: _Ties) -> Array:
+    """Keep k cells of each row, which reach the bound: equal ones in the order of ties.
+
+    A row is mostly crowded by equal scores, such as zeros: then the bound is its k-th score.
+    """
+    above = values > bound
+    wrong = np.flatnonzero(above.sum(axis=1) >= k)
+    bound[wrong] = np.partition(values[wrong], -k, axis=1)[:, -k, None]
+    above[wrong] = values[wrong] > bound[wrong]
+    free = k - above.sum(axis=1)
+    for row, least in enumerate(bound[:, 0]):
+        equal = np.flatnonzero(values[row, ties.order] == least)
+        above[row, ties.order[equal[: free[row]]]] = True
+    return above
 
 
-def _in_order(values: Array, columns: Array, counts: Array, ties: _Ties) -> Array:
-    """Sort the cells of each row by value, descending, and equal ones by the order of ties."""
+def _in_order(
+    values: Array, columns: Array, counts: Array, k: int, ties: _Ties
+) -> tuple[Array, Array]:
+    """Sort the cells of each row by value, descending, equal ones by the order of ties; keep k."""
     deepest = int(counts.max(initial=0))
     if not deepest:
-        return columns
+        return columns, counts
     missing = values.shape[1]  # a place after all others
     inside = np.arange(deepest) < counts[:, None]
     places = np.full(inside.shape, missing)
@@ -364,8 +400,8 @@ def _in_order(values: Array, columns: Array, counts: Array, ties: _Ties) -> Arra
     columns = ties.order[np.minimum(places, missing - 1)]
     key = -np.take_along_axis(values, columns, axis=1)
     key[~inside] = np.inf
-    by_value = np.argsort(key, axis=1, kind="stable")
-    return np.take_along_axis(columns, by_value, axis=1)[inside]
+    by_value = np.argsort(key, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(columns, by_value, axis=1)[inside[:, :k]], np.minimum(counts, k)
 
 
 def _ties(items: pl.Series) -> _Ties:
@@ -545,7 +581,8 @@ def _graded(matrix: object) -> tuple[tuple[int, ...], Array, Array, Array]:
         stored = stored.copy()
         stored.sum_duplicates()
     _check_type("matrix", stored.dtype, "a relevance", flags=True)
-    row = np.repeat(np.arange(stored.shape[0]), np.diff(stored.indptr))
+    counts: Array = np.diff(stored.indptr)
+    row = np.repeat(np.arange(len(counts)), counts)
     return stored.shape, row, stored.indices, stored.data
 
 
@@ -579,7 +616,7 @@ def read_matrix(values: object, name: str, role: str, *, flags: bool = False) ->
     if _is_sparse(values):
         msg = f"{name}: it is sparse, and a score that is not stored is none: pass .toarray()"
         raise TypeError(msg)
-    if not (isinstance(values, list | tuple) or _is_array(values)):
+    if not (_is_list(values) or _is_array(values)):
         batches = " or batches, pairs of users and their block" if role == "a score" else ""
         msg = f"{name}: it must be a matrix, users × items{batches}, not {kind(values)}"
         raise TypeError(msg)
@@ -611,7 +648,7 @@ def _as_array(values: object, name: str) -> Array:
 
 def _raise_if_ragged(values: object, name: str) -> None:
     """Name the row of a nested list that is not as long as the first."""
-    rows = cast("Sequence[object]", values) if isinstance(values, list | tuple) else []
+    rows: Sequence[object] = values if _is_list(values) else ()
     lengths = [len(row) if isinstance(row, Sized) else 1 for row in rows]
     for row, length in enumerate(lengths):
         if length != lengths[0]:
@@ -664,17 +701,18 @@ def read_ids(values: object, name: str) -> pl.Series:
 def _as_ids(values: object, name: str) -> pl.Series:
     if isinstance(values, pl.Series):
         return values
-    listed = isinstance(values, list | tuple | range)
-    if not listed and (is_frame(values) or not _is_array(values)):
-        msg = f"{name}: it must be a sequence, an array or a Series of ids, not {kind(values)}"
-        raise TypeError(msg)
-    array = np.empty(0) if listed else _as_array(values, name)
-    if not listed and array.ndim != 1:
-        msg = f"{name}: it has {array.ndim} dimensions: it must have one"
-        raise RankingDataError(msg)
-    given = values if listed else array.tolist() if array.dtype == object else array
+    given: Any = values
+    if not isinstance(values, list | tuple | range):
+        if is_frame(values) or not _is_array(values):
+            msg = f"{name}: it must be a sequence, an array or a Series of ids, not {kind(values)}"
+            raise TypeError(msg)
+        array = _as_array(values, name)
+        if array.ndim != 1:
+            msg = f"{name}: it has {array.ndim} dimensions: it must have one"
+            raise RankingDataError(msg)
+        given = array.tolist() if array.dtype == object else array
     try:
-        return pl.Series(cast("Any", given))
+        return pl.Series(given)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
         msg = f"{name}: it has no one type that polars knows: use text or integers"
         raise RankingDataError(msg) from None
