@@ -18,6 +18,8 @@ from rankframe._fusion import fuse as fuse
 from rankframe._labels import METRICS as _METRICS
 from rankframe._labels import metric as metric
 from rankframe._labels import register_metric as register_metric
+from rankframe._matrices import from_matrix as from_matrix
+from rankframe._matrices import from_scores as from_scores
 from rankframe._namespace import RankFrame as RankFrame
 from rankframe._namespace import attach as _attach
 from rankframe._overlap import overlap as overlap
@@ -57,6 +59,8 @@ _own = ["RankFrame", "RankingDataError", "check", "compare", "diagnose", "evalua
 _own += [
     "from_dict",
     "from_lists",
+    "from_matrix",
+    "from_scores",
     "judge",
     "metric",
     "overlap",

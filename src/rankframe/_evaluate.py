@@ -256,7 +256,8 @@ def evaluate(
         Whose mean: ``"truth"``, every user with an item of grade > 0 (one whom the run misses
         has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and one
         in the truth; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is
-        no truth.
+        no truth. A run of one batch of users takes ``"both"`` if the truth has all users: else the
+        users of other batches are misses.
     undefined
         What stands where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item. By default null, which the mean leaves out.

@@ -84,6 +84,11 @@ def _engine(frames: "Iterable[Frame | None]") -> Literal["auto", "in-memory"]:
     return "in-memory" if rows <= _FEW_ROWS else "auto"
 
 
+def is_frame(value: object) -> bool:
+    """Whether a value is a table of Polars or pandas."""
+    return isinstance(value, pl.DataFrame | pl.LazyFrame) or _is_pandas(value)
+
+
 def kind(frame: object) -> str:
     """Name the type of what is no frame that we take, with its package."""
     package = type(frame).__module__.partition(".")[0]
