@@ -24,6 +24,7 @@ from rankframe._overlap import rbo as rbo
 from rankframe._rows import check as check
 from rankframe._rows import listed as listed
 from rankframe._rows import shares as shares
+from rankframe._runs import from_runs as from_runs
 from rankframe._summarize import summarize as summarize
 from rankframe._table import from_dict as from_dict
 from rankframe._table import from_lists as from_lists
@@ -55,6 +56,7 @@ _own = ["RankFrame", "RankingDataError", "check", "compare", "diagnose", "evalua
 _own += [
     "from_dict",
     "from_lists",
+    "from_runs",
     "judge",
     "metric",
     "overlap",

@@ -24,6 +24,7 @@ from rankframe._options import (
     read_options,
     whole_number,
 )
+from rankframe._runs import as_frame
 from rankframe._shares import Kind
 from rankframe._summarize import asked_resampling, check_numbers, check_sizes, made_schema
 from rankframe.errors import RankingDataError
@@ -59,7 +60,7 @@ _DIAGNOSIS = {
 
 
 def compare(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
@@ -78,7 +79,8 @@ def compare(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *metrics
         Labels or expressions, as in ``per_user``.
     truth
@@ -155,6 +157,7 @@ def compare(
     │ new   ┆ 0.194444   ┆ 0.335589 │
     └───────┴────────────┴──────────┘
     """
+    frame, by = as_frame(frame, by)
     comparison = comparison_of(
         user_values(frame, metrics, truth, by, read_options(options), all_lists=True),
         baseline=baseline,
@@ -297,7 +300,7 @@ def _corrected_together(table: pl.DataFrame, *, correction: Correction | None) -
 
 
 def diagnose(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     k: int,
     *,
@@ -313,7 +316,8 @@ def diagnose(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     k
         Cut-off.
     truth
@@ -375,6 +379,7 @@ def diagnose(
     >>> change["reading"].last()
     'better for users with few relevant items, worse for users with many'
     """
+    frame, by = as_frame(frame, by)
     k, bins = whole_number("k", k), whole_number("bins", bins)
     if baseline is None:
         msg = "diagnose needs a system to compare with: name it in baseline="

@@ -19,6 +19,7 @@ from rankframe._compare import compare as compare_systems
 from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, to_lazy
 from rankframe._labels import Metric, entry_of, parse_metrics
+from rankframe._names import with_ids
 from rankframe._options import (
     Columns,
     Options,
@@ -29,6 +30,7 @@ from rankframe._options import (
 )
 from rankframe._rows import listed
 from rankframe._rows import shares as shares_of
+from rankframe._runs import as_frame
 from rankframe._shares import Target
 from rankframe._summarize import summarize
 from rankframe.errors import RankingDataError
@@ -80,7 +82,7 @@ _Box: TypeAlias = tuple[float, float, float, float]
 
 
 def at_k(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     *names: str,
     ks: Iterable[int] = range(1, 21),
@@ -96,7 +98,8 @@ def at_k(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *names
         Metrics without their cut-off: ``"ndcg"``, ``"precision(divide_by=returned)"``.
     ks
@@ -137,6 +140,7 @@ def at_k(
     >>> chart.data["mean"].to_list()
     [0.5, 1.0]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     check_flag("interval", interval)
     import altair as alt
@@ -177,7 +181,7 @@ def at_k(
 
 
 def precision_recall(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     *,
     ks: Iterable[int] = range(1, 21),
@@ -191,7 +195,8 @@ def precision_recall(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     ks
         The cut-offs of the path.
     truth
@@ -225,6 +230,7 @@ def precision_recall(
     >>> path.data.select("k", "recall", "precision").rows()
     [(1, 0.5, 0.5), (2, 1.0, 0.5)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
@@ -270,7 +276,7 @@ def precision_recall(
 
 
 def users(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     metric: Metric,
     *,
@@ -285,7 +291,8 @@ def users(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     metric
         A label or an expression, as in ``per_user``.
     truth
@@ -324,6 +331,7 @@ def users(
     >>> rf.plot.users(run, "rr", truth=truth, by=()).data.select("low", "high", "users").rows()
     [(0.5, 0.55, 1), (0.95, 1.0, 1)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
@@ -366,7 +374,7 @@ def users(
 
 
 def compare(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
@@ -385,7 +393,8 @@ def compare(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *metrics
         Labels or expressions, as in ``per_user``.
     truth
@@ -424,6 +433,7 @@ def compare(
     >>> chart.data.select("pair", "verdict").rows()
     [('new − old', 'undecided')]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
@@ -494,7 +504,7 @@ def compare(
 
 
 def change(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     k: int,
     *,
@@ -510,7 +520,8 @@ def change(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     k
         Cut-off.
     truth
@@ -562,6 +573,7 @@ def change(
     [('precision@10', 20.0, 0.1, 1), ('precision@10', 100.0, -0.2, 1),
      ('recall@10', 20.0, 0.05, 1), ('recall@10', 100.0, -0.02, 1)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     k = whole_number("k", k)
     groups = group_names(by)
@@ -585,7 +597,7 @@ def change(
 
 
 def heatmap(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
@@ -598,7 +610,8 @@ def heatmap(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *metrics
         Labels or expressions, as in ``evaluate``.
     truth
@@ -636,6 +649,7 @@ def heatmap(
     >>> chart.data.select("segment", "metric", "mean").rows()
     [('DE', 'rr', 0.5), ('FR', 'rr', 1.0)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
@@ -713,7 +727,7 @@ def heatmap(
 
 
 def shares(
-    run: Frame,
+    run: Frame | Mapping[str, Frame],
     /,
     *,
     of: str | None = None,
@@ -723,6 +737,7 @@ def shares(
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
+    exclude: Frame | None = None,
     by: str | Sequence[str] = "model",
     **columns: Unpack[Columns],
 ) -> ChartType:
@@ -732,8 +747,9 @@ def shares(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, and rank (1 = first) or score.
-    of, k, weight, target, truth, items, history
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
+    of, k, weight, target, truth, items, history, exclude
         As in ``rankframe.shares``; the lists of a system count together.
     by
         The column that identifies the systems, which have different colors; further columns are
@@ -768,6 +784,7 @@ def shares(
     >>> chart.data.select("value", pl.col("share", "target").round(3)).rows()
     [('x', 0.667, 0.333), ('y', 0.333, 0.333), ('z', 0.0, 0.333)]
     """
+    run, by = as_frame(run, by)
     check_columns(columns)
     _check_call({})
     import altair as alt
@@ -783,6 +800,7 @@ def shares(
         truth=truth,
         items=items,
         history=history,
+        exclude=exclude,
         by=groups,
         **columns,
     ).collect()
@@ -830,7 +848,7 @@ def shares(
     thick = min(11.0, 48 / len(systems))
     ticks = base.mark_tick(color="black", thickness=2, size=thick, opacity=1)
     ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
-    lines = [_counted_lists(lists, groups, truth, columns) + _weighted(weight)]
+    lines = [_counted_lists(lists, groups, truth, exclude, columns) + _weighted(weight)]
     if number > _MOST_VALUES:
         what = "share" if target is None else "target"
         first = f"{_MOST_VALUES} of {number:,} values, those of the highest {what}"
@@ -849,7 +867,7 @@ def shares(
 
 
 def trade_off(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     x: Metric,
     y: Metric,
@@ -865,7 +883,8 @@ def trade_off(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     x, y
         Labels or expressions, as in ``summarize``; also metrics of all lists such as
         ``"coverage@10"``.
@@ -906,6 +925,7 @@ def trade_off(
     >>> chart.data.select("x", "y").rows()
     [(0.75, 0.5)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
@@ -982,7 +1002,7 @@ def trade_off(
 
 
 def lorenz(
-    run: Frame,
+    run: Frame | Mapping[str, Frame],
     /,
     *,
     of: str = "item",
@@ -991,6 +1011,7 @@ def lorenz(
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
+    exclude: Frame | None = None,
     by: str | Sequence[str] = "model",
     **columns: Unpack[Columns],
 ) -> ChartType:
@@ -1000,8 +1021,9 @@ def lorenz(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, and rank (1 = first) or score.
-    of, k, weight, truth, items, history
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
+    of, k, weight, truth, items, history, exclude
         As in ``rankframe.shares``; the lists of a system count together. ``of="shown"`` leaves out
         the items that are never shown.
     by
@@ -1038,6 +1060,7 @@ def lorenz(
     >>> chart.data.select("values", pl.col("exposure", "gini").round(3)).rows()
     [(0.0, 0.0, 0.583), (0.5, 0.0, 0.583), (0.75, 0.333, 0.583), (1.0, 1.0, 0.583)]
     """
+    run, by = as_frame(run, by)
     check_columns(columns)
     _check_call({})
     import altair as alt
@@ -1053,6 +1076,7 @@ def lorenz(
         truth=truth,
         items=items,
         history=history,
+        exclude=exclude,
         by=groups,
         **columns,
     ).collect()
@@ -1100,7 +1124,7 @@ def lorenz(
         panels,
         _title(
             f"Lorenz curve of exposure in {_lists_to(k)}",
-            _counted_lists(lists, groups, truth, columns) + _weighted(weight),
+            _counted_lists(lists, groups, truth, exclude, columns) + _weighted(weight),
             *_ginis(curves),
             "dashed: even exposure, Gini 0",
         ),
@@ -1446,11 +1470,16 @@ def _ginis(curves: pl.DataFrame) -> list[str]:
 
 
 def _counted_lists(
-    lists: pl.LazyFrame, groups: Sequence[str], truth: Frame | None, columns: Columns
+    lists: pl.LazyFrame,
+    groups: Sequence[str],
+    truth: Frame | None,
+    exclude: Frame | None,
+    columns: Columns,
 ) -> str:
     """Write how many users have a list."""
-    user = pl.col(columns.get("user", "user")).n_unique().alias("__rankframe_users")
-    rows = listed(lists, truth=truth, by=groups, **columns).filter("listed")
+    ids = with_ids(columns, groups, {"run": lists, "truth": truth})
+    user = pl.col(ids.get("user", "user")).n_unique().alias("__rankframe_users")
+    rows = listed(lists, truth=truth, exclude=exclude, by=groups, **columns).filter("listed")
     counts = (rows.group_by(groups).agg(user) if groups else rows.select(user)).collect()
     return _users(counts["__rankframe_users"])
 
