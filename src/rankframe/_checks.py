@@ -177,8 +177,8 @@ def _refuse_ratings(table: Table, by: str | Sequence[str], columns: Columns) -> 
             msg = (
                 f"truth, column {name!r}: ratings, and no relevance, so every rated item would be "
                 f"relevant, also a disliked one: pass relevance={name!r} and relevant_at= the "
-                "lowest rating of an item that is liked, or filter the rows by it; if every row "
-                f"is a like, truth.drop({name!r})"
+                f"lowest rating of an item that is liked; if every row is a like, "
+                f"truth.drop({name!r})"
             )
             raise RankingDataError(msg)
 
