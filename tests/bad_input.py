@@ -428,6 +428,15 @@ def cases() -> dict[str, list[Case]]:
         "Relevance": [
             Case("no relevance: 1 in every row", RUN, TRUTH.drop("relevance"), with_binary()),
             Case(
+                "ratings, and no relevance",
+                RUN,
+                TRUTH.rename({"relevance": "rating"}),
+                "truth, column 'rating': ratings, and no relevance, so every rated item would be "
+                "relevant, also a disliked one: pass relevance='rating' and relevant_at= the "
+                "lowest rating of an item that is liked; if every row is a like, "
+                "truth.drop('rating')",
+            ),
+            Case(
                 "relevance as booleans",
                 RUN,
                 cast("relevance", pl.Boolean)[1]
@@ -573,10 +582,23 @@ def cases() -> dict[str, list[Case]]:
             ),
             Case(
                 "no column for two roles",
-                RUN.rename({"user": "user_id", "item": "sku"}),
-                TRUTH.rename({"user": "user_id", "item": "sku"}),
-                "run: no column 'user' for user, 'item' for item; it has 'user_id', 'sku', "
+                RUN.rename({"user": "uid", "item": "sku"}),
+                TRUTH.rename({"user": "uid", "item": "sku"}),
+                "run: no column 'user' for user, 'item' for item; it has 'uid', 'sku', "
                 "'rank'; name them with user=, item=",
+            ),
+            Case(
+                "common names: they are found",
+                RUN.rename({"user": "query_id", "item": "doc_id", "rank": "position"}),
+                TRUTH.rename({"user": "query_id", "item": "doc_id", "relevance": "grade"}),
+                PLAIN,
+            ),
+            Case(
+                "two common names for one role",
+                RUN.rename({"user": "user_id"}).with_columns(qid=1),
+                TRUTH.rename({"user": "user_id"}),
+                "run: no column 'user' for user; it has 'user_id', 'item', 'rank', 'qid'; name it "
+                "with user=; 'user_id' and 'qid' may be meant",
             ),
             Case(
                 "a role has another name in each table",

@@ -884,6 +884,138 @@ def test_compare(rs, run, truth):
 # ------------------------------------------------------------------ what the docs say
 
 
+# ------------------------------------------------------------------ the doors
+
+
+def test_doors_lists(rs, bring, spark):
+    lists = pl.DataFrame(
+        {
+            "user_id": [1, 2, 3],
+            "a.b": ["x", "y", "z"],
+            "item_id": [["a", "b"], ["c"], ["a", "c", "b"]],
+            "score": [[0.5, 0.25], [1.0], [3.0, 2.0, 1.0]],
+        }
+    )
+    got = take(rs.from_lists(bring(lists)), "user_id", "rank")
+    assert_same(got, rf.from_lists(lists), check_dtypes=True)
+    named = lists.rename({"item_id": "prediction"}).drop("score")
+    got = take(rs.from_lists(bring(named), item="prediction"), "user_id", "rank")
+    assert_same(got, rf.from_lists(named, item="prediction"))
+    for bad, text in [
+        ([], "column 'item': empty or null list.*Offending row: user=1"),
+        (None, "column 'item': empty or null list"),
+    ]:
+        frame = spark.createDataFrame([(1, bad), (2, ["a"])], "user int, item array<string>")
+        made = rs.from_lists(frame)
+        with pytest.raises(rf.RankingDataError, match=text), rs.plain_errors():
+            made.collect()
+    with pytest.raises(rf.RankingDataError, match="String is not a list of items"):
+        rs.from_lists(bring(pl.DataFrame({"user": [1], "item": ["a"]})))
+    with pytest.raises(TypeError, match="rankframe.spark takes a Spark DataFrame, not polars"):
+        rs.from_lists(lists)
+
+
+SCORES = A.select("user", "item", score=1.0 / pl.col("rank")).with_columns(pl.col("score").round(1))
+SEEN_3 = A.filter(pl.col("rank") == 1).select("user", "item")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"ties": "expected", "descending": False},
+        {"exclude": SEEN_3},
+        {"close_gaps": True, "exclude": SEEN_3},
+    ],
+    ids=str,
+)
+def test_doors_ranks(rs, bring, options):
+    frame = RUN_3 if "close_gaps" in options else SCORES
+    in_spark = bring(frame)
+    got = take(rs.with_rank(in_spark, **options), "user", "item")
+    expected = rf.with_rank(frame, **options).sort("user", "item")
+    assert_same(got, expected, check_dtypes=True)
+    if "exclude" in options:
+        options = {**options, "exclude": bring(SEEN_3)}
+        assert_same(take(rs.with_rank(in_spark, **options), "user", "item"), expected)
+
+
+def test_doors_ranks_refuse(rs, bring):
+    scores = bring(SCORES)
+    with pytest.raises(ValueError, match="ties='order' reads the order of the rows, which Spark"):
+        rs.with_rank(scores, ties="order")
+    with pytest.raises(
+        rf.RankingDataError, match="no column 'rank' for rank.*leave out close_gaps"
+    ):
+        rs.with_rank(scores, close_gaps=True)
+    with pytest.raises(rf.RankingDataError, match="run: it is empty"):
+        rs.with_rank(bring(SCORES.clear()))
+    twice = rs.with_rank(bring(pl.concat([SCORES, SCORES])))
+    with pytest.raises(rf.RankingDataError, match="duplicate"), rs.plain_errors():
+        twice.collect()
+
+
+def test_doors_exclude(rs, a, bring, truth):
+    options = {"truth": TRUTH, "exclude": SEEN_3}
+    expected = rf.per_user(A, *FEW, **options)
+    got = take(rs.per_user(a, *FEW, truth=truth, exclude=SEEN_3), "user")
+    assert_same(got, expected)
+    got = take(rs.evaluate(a, *DISTANT, truth=truth, exclude=bring(SEEN_3)))
+    assert_same(got, rf.evaluate(A, *DISTANT, **options))
+    got = take(rs.judge(bring(RUN_3), bring(TRUTH_3), exclude=SEEN_3), "user", "item")
+    expected = rf.judge(RUN_3, TRUTH_3, exclude=SEEN_3).sort("user", "item")
+    assert_same(got, expected)
+
+
+def test_doors_dict_of_runs(rs, bring):
+    other = A.with_columns(pl.col("rank").reverse().over("user")).select("rank", "item", "user")
+    runs, truth = {"a": RUN_3, "b": other}, bring(TRUTH_3)
+    in_spark = {name: bring(run) for name, run in runs.items()}
+    expected = rf.evaluate(runs, *FEW, truth=TRUTH_3)
+    assert_same(take(rs.evaluate(in_spark, *FEW, truth=truth)), expected)
+    got = take(rs.per_user(in_spark, "map", truth=truth), "model", "user")
+    assert_same(got, rf.per_user(runs, "map", truth=TRUTH_3))
+    got = take(rs.compare(in_spark, "map", truth=truth))
+    assert_same(got, rf.compare(runs, "map", truth=TRUTH_3))
+    got = take(rs.summarize(in_spark, "map", truth=truth))
+    assert_same(got, rf.summarize(runs, "map", truth=TRUTH_3))
+    got = take(rs.with_rank(in_spark, close_gaps=True), "model", "user", "item")
+    assert_same(got, rf.with_rank(runs, close_gaps=True).sort("model", "user", "item"))
+    got = take(rs.judge(in_spark, truth), "model", "user", "item")
+    assert_same(got, rf.judge(runs, TRUTH_3).sort("model", "user", "item"))
+    for bad, error, text in [
+        ({}, ValueError, "a dict of runs that has no run"),
+        ({1: in_spark["a"]}, TypeError, "the names of runs must be text"),
+        ({"a": in_spark["a"], "b": RUN_3}, TypeError, "takes a Spark DataFrame, not polars"),
+        (
+            {"a": in_spark["a"], "b": bring(RUN_3.drop("rank"))},
+            rf.RankingDataError,
+            "run 'b': no column 'rank', which run 'a' has",
+        ),
+        (
+            {"a": in_spark["a"], "b": bring(RUN_3.with_columns(pl.col("item").cast(pl.Float64)))},
+            rf.RankingDataError,
+            "column 'item': it is .* in run 'a' and Float64 in run 'b'",
+        ),
+    ]:
+        with pytest.raises(error, match=text):
+            rs.evaluate(bad, "map", truth=truth)
+
+
+def test_doors_names(rs, bring):
+    names = {"user": "user_id", "item": "docno"}
+    run = RUN_3.rename({**names, "rank": "position"}).with_columns(label=pl.lit("x"))
+    judgments = TRUTH_3.rename({**names, "relevance": "grade"})
+    got = take(rs.evaluate(bring(run), *FEW, truth=bring(judgments)))
+    assert_same(got, rf.evaluate(RUN_3, *FEW, truth=TRUTH_3))
+    got = take(rs.evaluate(bring(run), *FEW, truth=judgments))
+    assert_same(got, rf.evaluate(RUN_3, *FEW, truth=TRUTH_3))
+    stars = judgments.rename({"grade": "stars"})
+    for table in (stars, bring(stars)):
+        with pytest.raises(rf.RankingDataError, match="truth, column 'stars': ratings, and no"):
+            rs.evaluate(bring(run), "map", truth=table)
+
+
 def test_the_examples(rs, spark):
     found = doctest.DocTestFinder().find(rs, extraglobs={"spark": spark, "rankframe": rf})
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)

@@ -27,6 +27,7 @@ from rankframe._overlap import rbo as rbo
 from rankframe._rows import check as check
 from rankframe._rows import listed as listed
 from rankframe._rows import shares as shares
+from rankframe._runs import from_runs as from_runs
 from rankframe._summarize import summarize as summarize
 from rankframe._summarize import summarize_values as summarize_values
 from rankframe._table import from_dict as from_dict
@@ -61,6 +62,7 @@ _own += [
     "from_lists",
     "from_matrix",
     "from_scores",
+    "from_runs",
     "judge",
     "metric",
     "overlap",

@@ -27,6 +27,7 @@ from rankframe._options import (
     systems_groups,
     whole_number,
 )
+from rankframe._runs import as_frame
 from rankframe._shares import Kind
 from rankframe._summarize import (
     asked_resampling,
@@ -74,7 +75,7 @@ _DIAGNOSIS = {
 
 
 def compare(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
@@ -94,7 +95,8 @@ def compare(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *metrics
         Labels or expressions, as in ``per_user``.
     truth
@@ -187,6 +189,7 @@ def compare(
     │ new   ┆ 0.194444   ┆ 0.335589 │
     └───────┴────────────┴──────────┘
     """
+    frame, by = as_frame(frame, by)
     groups = groups_by_systems(frame, truth, by, baseline)
     comparison = comparison_of(
         user_values(frame, metrics, truth, groups, read_options(options), all_lists=True),
@@ -457,7 +460,7 @@ def _corrected_together(table: pl.DataFrame, *, correction: Correction | None) -
 
 
 def diagnose(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     k: int,
     *,
@@ -473,7 +476,8 @@ def diagnose(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     k
         Cut-off.
     truth
@@ -536,6 +540,7 @@ def diagnose(
     >>> change["reading"].last()
     'better for users with few relevant items, worse for users with many'
     """
+    frame, by = as_frame(frame, by)
     k, bins = whole_number("k", k), whole_number("bins", bins)
     if baseline is None:
         msg = "diagnose needs a system to compare with: name it in baseline="

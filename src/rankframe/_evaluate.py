@@ -27,12 +27,7 @@ from rankframe._checks import (
     shares_rank,
 )
 from rankframe._frames import Frame, FrameT, to_caller_type
-from rankframe._inputs import (
-    INPUT_MEANINGS,
-    inputs_flags,
-    raise_first_broken_input,
-    raise_if_nothing_meets,
-)
+from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import (
     INNER,
     Aggregate,
@@ -45,6 +40,7 @@ from rankframe._labels import (
 )
 from rankframe._options import Columns, Defaults, Settings, Users, check_flag
 from rankframe._rank_order import SHARES_RANK
+from rankframe._runs import as_frame
 from rankframe._shares import (
     Kind,
     check_shares,
@@ -56,7 +52,9 @@ from rankframe._shares import (
 from rankframe._sums import order_free_mean, weighted_mean
 from rankframe._table import (
     JudgedTables,
+    input_flags,
     prepare_tables,
+    raise_broken_input,
     segments_of_truth,
     table_flags,
     with_inputs,
@@ -76,7 +74,7 @@ _HAS_LIST = f"{INNER}has_list"
 
 
 def per_user(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
@@ -93,6 +91,7 @@ def per_user(
     items: Frame | None = None,
     history: Frame | None = None,
     other: Frame | None = None,
+    exclude: Frame | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -102,7 +101,8 @@ def per_user(
     ----------
     frame
         A judged table, with ``truth`` a run, or a run alone for metrics of lists alone. A run with
-        a score and no rank is ranked on the way, by ``with_rank``'s defaults.
+        a score and no rank is ranked on the way, by ``with_rank``'s defaults. Or a dict of these
+        by name, as ``from_runs`` takes it.
     *metrics
         Labels such as ``"ndcg@10"``, metric functions' expressions such as ``rf.ndcg_at(10)``, or
         any aliased expression of your own on the vocabulary and your columns. It reduces the
@@ -152,6 +152,11 @@ def per_user(
         What users did before, one row per user and item: popularity, novelty and profiles.
     other
         Another run, for ``unexpectedness``.
+    exclude
+        Rows that leave the lists, one per user and item, such as what users had before; with a
+        column of ``by`` only in that group. Ranks close up, before ``depth`` and ``judged_only``.
+        Rows that are in no list are ignored. The truth stays as it is, so an excluded item that it
+        holds is a miss.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, where they are not called so.
@@ -187,6 +192,7 @@ def per_user(
     if "weights" in columns:
         msg = "weights= are of means, and per_user gives one value per user: use evaluate"
         raise TypeError(msg)
+    frame, by = as_frame(frame, by)
     settings = Settings(
         users=users,
         undefined=undefined,
@@ -200,15 +206,16 @@ def per_user(
         items=items,
         history=history,
         other=other,
+        exclude=exclude,
         columns=columns,
     )
     plan = plan_values(frame, metrics, truth, by, settings, per_user=True)
-    beside = (truth, items, history, other)
+    beside = (truth, items, history, other, exclude)
     return to_caller_type(plan.guarded().sort(plan.keys), like=frame, beside=beside)
 
 
 def evaluate(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
@@ -227,6 +234,7 @@ def evaluate(
     items: Frame | None = None,
     history: Frame | None = None,
     other: Frame | None = None,
+    exclude: Frame | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -236,7 +244,8 @@ def evaluate(
     ----------
     frame
         A judged table, with ``truth`` a run, or a run alone for metrics of lists alone. A run with
-        a score and no rank is ranked on the way, by ``with_rank``'s defaults.
+        a score and no rank is ranked on the way, by ``with_rank``'s defaults. Or a dict of these
+        by name, as ``from_runs`` takes it.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"gmap"``, metric functions' expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression of your own on the vocabulary and your
@@ -296,6 +305,11 @@ def evaluate(
         What users did before, one row per user and item: popularity, novelty and profiles.
     other
         Another run, for ``unexpectedness``.
+    exclude
+        Rows that leave the lists, one per user and item, such as what users had before; with a
+        column of ``by`` only in that group. Ranks close up, before ``depth`` and ``judged_only``.
+        Rows that are in no list are ignored. The truth stays as it is, so an excluded item that it
+        holds is a miss.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, where they are not called so.
@@ -330,6 +344,7 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
+    frame, by = as_frame(frame, by)
     settings = Settings(
         users=users,
         undefined=undefined,
@@ -344,11 +359,12 @@ def evaluate(
         items=items,
         history=history,
         other=other,
+        exclude=exclude,
         columns=columns,
     )
     plan = plan_means(frame, metrics, truth, by, settings, total=total)
     means = _checked_means(plan, total=total)
-    return to_caller_type(means, like=frame, beside=(truth, items, history, other))
+    return to_caller_type(means, like=frame, beside=(truth, items, history, other, exclude))
 
 
 # ------------------------------------------------------------------ plans
@@ -811,7 +827,7 @@ class _Reduction(NamedTuple):
 
 def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Settings) -> Plan:
     """Reduce the rows of each scope that metrics name, and join the results."""
-    keys, run = prepared.tables[0].keys, prepared.tables[0]
+    keys = prepared.tables[0].keys
     check_names(requested, keys)
     reading = reading_of(_names(requested), given=prepared.inputs)
     requested = [one for one in requested if not is_of_all(one)]
@@ -820,7 +836,7 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     cut = _cut_blocks(prepared, settings.depth)
     counted = any(each.counted for each in reductions)
     flags = table_flags(prepared, count=counted)
-    flags += inputs_flags(prepared.beside, prepared.inputs, reading.names, run, prepared.run)
+    flags += input_flags(prepared, reading.names)
     if settings.judged_only or reading.counts_judged:
         flags += [lists_flag(each) for each in prepared.tables]
     elif reading.counts_listed:  # these count rows that no relevant row shows
@@ -847,8 +863,7 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
 
     def raise_violation() -> None:
         raise_first_broken(prepared.tables)
-        raise_first_broken_input(prepared.beside, reading.names)
-        raise_if_nothing_meets(prepared.inputs, run, prepared.run)
+        raise_broken_input(prepared, reading.names)
         if cut is not None:
             _raise_cut(cut, settings.depth)
         for frame in frames:

@@ -42,6 +42,8 @@ def to_polars(frame: Frame, table: str, *, also: str = "") -> pl.DataFrame | pl.
 
 def column_names(frame: Frame, table: str) -> list[str]:
     """Name the columns that a frame has as a LazyFrame, without the work of turning it into one."""
+    if isinstance(frame, pl.DataFrame):
+        return frame.columns
     if _is_pandas(frame):
         return [*map(str, frame.columns), *_levels(frame)]
     return to_lazy(frame, table).collect_schema().names()

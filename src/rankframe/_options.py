@@ -14,8 +14,9 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, cast, get_args
 
 from rankframe._frames import Frame
 
-#: The tables beside run and truth: the catalogue, what users did before, and another run.
-InputName: TypeAlias = Literal["items", "history", "other"]
+#: The tables beside run and truth: the catalogue, what users did before, another run, and the rows
+#: that leave the lists.
+InputName: TypeAlias = Literal["items", "history", "other", "exclude"]
 INPUTS: tuple[InputName, ...] = get_args(InputName)
 
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
@@ -47,6 +48,7 @@ class Options(Columns, total=False):
     items: Frame | None
     history: Frame | None
     other: Frame | None
+    exclude: Frame | None
 
 
 #: The column that identifies the systems, unless the caller says another.
@@ -72,6 +74,7 @@ class Settings:
     items: Frame | None = None
     history: Frame | None = None
     other: Frame | None = None
+    exclude: Frame | None = None
     columns: Columns = field(default_factory=Columns)
 
     @property

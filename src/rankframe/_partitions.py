@@ -8,7 +8,7 @@ partition by itself, with the plans and checks of one machine.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -32,8 +32,8 @@ from rankframe._labels import (
     registered_metrics,
     restore_metrics,
 )
-from rankframe._options import Columns, Settings
-from rankframe._table import guarded_judged, prepare_tables
+from rankframe._options import Settings
+from rankframe._table import guarded_judged, plan_ranks, prepare_tables, with_inputs
 from rankframe._vocabulary import COLUMNS, Column, reading_of, restore_columns
 from rankframe._weights import WEIGHT, raise_no_weight
 
@@ -76,10 +76,18 @@ def judged_of(
     totals: Totals | None,
     *,
     by: str | Sequence[str],
-    columns: Columns,
+    settings: Settings,
 ) -> pl.LazyFrame:
     """Join the run and the truth of some users."""
-    return guarded_judged(prepare_tables(run, truth, by, columns, totals=totals))
+    prepared = prepare_tables(run, truth, by, settings.columns, totals=totals)
+    return guarded_judged(with_inputs(prepared, settings))
+
+
+def ranked_of(
+    run: pl.LazyFrame, _: pl.LazyFrame | None, totals: Totals | None, **options: Any
+) -> pl.LazyFrame:
+    """Rank the lists of some users."""
+    return plan_ranks(run, totals=totals, **options)
 
 
 def values_of(

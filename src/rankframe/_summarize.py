@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
@@ -22,6 +22,7 @@ from rankframe._options import (
     read_options,
     whole_number,
 )
+from rankframe._runs import as_frame
 from rankframe._values import ready_values
 from rankframe._weights import WEIGHT, raise_no_weight
 from rankframe.errors import RankingDataError
@@ -45,7 +46,7 @@ _ORDER = "__rankframe_order"
 
 
 def summarize(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
@@ -63,7 +64,8 @@ def summarize(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *metrics
         Labels or expressions, as in ``evaluate``.
     truth
@@ -130,6 +132,7 @@ def summarize(
     │ rr     ┆ 3     ┆ 0.583333 ┆ -0.365312 ┆ 1.531979 │
     └────────┴───────┴──────────┴───────────┴──────────┘
     """
+    frame, by = as_frame(frame, by)
     values = user_values(
         frame, metrics, truth, by, read_options(options), per_user=False, all_lists=True
     )

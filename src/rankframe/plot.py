@@ -19,6 +19,7 @@ from rankframe._compare import compare as compare_systems
 from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, column_names, to_lazy
 from rankframe._labels import Metric, entry_of, parse_metrics
+from rankframe._names import with_ids
 from rankframe._options import (
     Columns,
     Options,
@@ -30,6 +31,7 @@ from rankframe._options import (
 )
 from rankframe._rows import listed
 from rankframe._rows import shares as shares_of
+from rankframe._runs import as_frame
 from rankframe._shares import Target
 from rankframe._summarize import summarize
 from rankframe.errors import RankingDataError
@@ -81,7 +83,7 @@ _Box: TypeAlias = tuple[float, float, float, float]
 
 
 def at_k(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     *names: str,
     ks: Iterable[int] = range(1, 21),
@@ -97,7 +99,8 @@ def at_k(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *names
         Metrics without their cut-off: ``"ndcg"``, ``"precision(divide_by=returned)"``.
     ks
@@ -139,6 +142,7 @@ def at_k(
     >>> chart.data["mean"].to_list()
     [0.5, 1.0]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     check_flag("interval", interval)
     import altair as alt
@@ -185,7 +189,7 @@ def at_k(
 
 
 def precision_recall(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     *,
     ks: Iterable[int] = range(1, 21),
@@ -199,7 +203,8 @@ def precision_recall(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     ks
         The cut-offs of the path.
     truth
@@ -234,6 +239,7 @@ def precision_recall(
     >>> path.data.select("k", "recall", "precision").rows()
     [(1, 0.5, 0.5), (2, 1.0, 0.5)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
@@ -279,7 +285,7 @@ def precision_recall(
 
 
 def users(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     metric: Metric,
     *,
@@ -294,7 +300,8 @@ def users(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     metric
         A label or an expression, as in ``per_user``.
     truth
@@ -334,6 +341,7 @@ def users(
     >>> rf.plot.users(run, "rr", truth=truth, by=()).data.select("low", "high", "users").rows()
     [(0.5, 0.55, 1), (0.95, 1.0, 1)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
@@ -379,7 +387,7 @@ def users(
 
 
 def compare(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
@@ -398,7 +406,8 @@ def compare(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *metrics
         Labels or expressions, as in ``per_user``.
     truth
@@ -437,6 +446,7 @@ def compare(
     >>> chart.data.select("pair", "verdict").rows()
     [('new − old', 'undecided')]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
@@ -507,7 +517,7 @@ def compare(
 
 
 def change(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     k: int,
     *,
@@ -523,7 +533,8 @@ def change(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     k
         Cut-off.
     truth
@@ -576,6 +587,7 @@ def change(
     [('precision@10', 20.0, 0.1, 1), ('precision@10', 100.0, -0.2, 1),
      ('recall@10', 20.0, 0.05, 1), ('recall@10', 100.0, -0.02, 1)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     k = whole_number("k", k)
     groups = groups_by_systems(frame, truth, by, baseline)
@@ -599,7 +611,7 @@ def change(
 
 
 def heatmap(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
@@ -612,7 +624,8 @@ def heatmap(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *metrics
         Labels or expressions, as in ``evaluate``.
     truth
@@ -650,6 +663,7 @@ def heatmap(
     >>> chart.data.select("segment", "metric", "mean").rows()
     [('DE', 'rr', 0.5), ('FR', 'rr', 1.0)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
@@ -727,7 +741,7 @@ def heatmap(
 
 
 def shares(
-    run: Frame,
+    run: Frame | Mapping[str, Frame],
     /,
     *,
     of: str | None = None,
@@ -737,6 +751,7 @@ def shares(
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
+    exclude: Frame | None = None,
     by: str | Sequence[str] | None = None,
     **columns: Unpack[Columns],
 ) -> ChartType:
@@ -746,8 +761,9 @@ def shares(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, and rank (1 = first) or score.
-    of, k, weight, target, truth, items, history
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
+    of, k, weight, target, truth, items, history, exclude
         As in ``rankframe.shares``; the lists of a system count together.
     by
         The column that identifies the systems, which have different colors: by default ``model``,
@@ -783,6 +799,7 @@ def shares(
     >>> chart.data.select("value", pl.col("share", "target").round(3)).rows()
     [('x', 0.667, 0.333), ('y', 0.333, 0.333), ('z', 0.0, 0.333)]
     """
+    run, by = as_frame(run, by)
     check_columns(columns)
     _check_call({})
     import altair as alt
@@ -798,6 +815,7 @@ def shares(
         truth=truth,
         items=items,
         history=history,
+        exclude=exclude,
         by=groups,
         **columns,
     ).collect()
@@ -845,7 +863,7 @@ def shares(
     thick = min(11.0, 48 / len(systems))
     ticks = base.mark_tick(color="black", thickness=2, size=thick, opacity=1)
     ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
-    lines = [_counted_lists(lists, groups, truth, columns) + _weighted(weight)]
+    lines = [_counted_lists(lists, groups, truth, exclude, columns) + _weighted(weight)]
     if number > _MOST_VALUES:
         what = "share" if target is None else "target"
         first = f"{_MOST_VALUES} of {number:,} values, those of the highest {what}"
@@ -864,7 +882,7 @@ def shares(
 
 
 def trade_off(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     x: Metric,
     y: Metric,
@@ -880,7 +898,8 @@ def trade_off(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     x, y
         Labels or expressions, as in ``summarize``; also metrics of all lists such as
         ``"coverage@10"``.
@@ -923,6 +942,7 @@ def trade_off(
     >>> chart.data.select("x", "y").rows()
     [(0.75, 0.5)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
@@ -1000,7 +1020,7 @@ def trade_off(
 
 
 def lorenz(
-    run: Frame,
+    run: Frame | Mapping[str, Frame],
     /,
     *,
     of: str = "item",
@@ -1009,6 +1029,7 @@ def lorenz(
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
+    exclude: Frame | None = None,
     by: str | Sequence[str] | None = None,
     **columns: Unpack[Columns],
 ) -> ChartType:
@@ -1018,8 +1039,9 @@ def lorenz(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, and rank (1 = first) or score.
-    of, k, weight, truth, items, history
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
+    of, k, weight, truth, items, history, exclude
         As in ``rankframe.shares``; the lists of a system count together. ``of="shown"`` leaves out
         the items that are never shown.
     by
@@ -1057,6 +1079,7 @@ def lorenz(
     >>> chart.data.select("values", pl.col("exposure", "gini").round(3)).rows()
     [(0.0, 0.0, 0.583), (0.5, 0.0, 0.583), (0.75, 0.333, 0.583), (1.0, 1.0, 0.583)]
     """
+    run, by = as_frame(run, by)
     check_columns(columns)
     _check_call({})
     import altair as alt
@@ -1072,6 +1095,7 @@ def lorenz(
         truth=truth,
         items=items,
         history=history,
+        exclude=exclude,
         by=groups,
         **columns,
     ).collect()
@@ -1119,7 +1143,7 @@ def lorenz(
         panels,
         _title(
             f"Lorenz curve of exposure in {_lists_to(k)}",
-            _counted_lists(lists, groups, truth, columns) + _weighted(weight),
+            _counted_lists(lists, groups, truth, exclude, columns) + _weighted(weight),
             *_ginis(curves),
             "dashed: even exposure, Gini 0",
         ),
@@ -1470,11 +1494,16 @@ def _ginis(curves: pl.DataFrame) -> list[str]:
 
 
 def _counted_lists(
-    lists: pl.LazyFrame, groups: Sequence[str], truth: Frame | None, columns: Columns
+    lists: pl.LazyFrame,
+    groups: Sequence[str],
+    truth: Frame | None,
+    exclude: Frame | None,
+    columns: Columns,
 ) -> str:
     """Write how many users have a list."""
-    user = pl.col(columns.get("user", "user")).n_unique().alias("__rankframe_users")
-    rows = listed(lists, truth=truth, by=groups, **columns).filter("listed")
+    ids = with_ids(columns, groups, {"run": lists, "truth": truth})
+    user = pl.col(ids.get("user", "user")).n_unique().alias("__rankframe_users")
+    rows = listed(lists, truth=truth, exclude=exclude, by=groups, **columns).filter("listed")
     counts = (rows.group_by(groups).agg(user) if groups else rows.select(user)).collect()
     return _users(counts["__rankframe_users"])
 
