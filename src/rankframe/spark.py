@@ -747,9 +747,9 @@ def _as_frame(
     """Make one frame of a dict of runs, and let ``by`` name its column; leave a frame as it is."""
     if not isinstance(frame, Mapping):
         return frame, by
-    runs = cast("Mapping[str, DataFrame]", frame)
-    check_runs(runs)
-    schemas = {name: _empty(*_frames(run, None)).collect_schema() for name, run in runs.items()}
+    check_runs(frame)
+    runs = {name: _frames(run, None)[0] for name, run in frame.items()}
+    schemas = {name: _empty(run).collect_schema() for name, run in runs.items()}
     names = list(common_types_of_runs(schemas))
     parts = [
         _numbered(run).select(
