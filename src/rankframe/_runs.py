@@ -86,7 +86,7 @@ def as_frame(frame: FrameT | Mapping[str, FrameT], by: ByT) -> tuple[FrameT, ByT
     """Make one frame of a dict of runs, and let ``by`` name its column; leave a frame as it is."""
     if not isinstance(frame, Mapping):
         return frame, by
-    return from_runs(cast("Mapping[str, FrameT]", frame)), cast("ByT", with_model(by))
+    return from_runs(frame), cast("ByT", with_model(by))
 
 
 def with_model(by: str | Sequence[str] | None) -> list[str]:
@@ -117,7 +117,8 @@ def common_types_of_runs(
     schemas: Mapping[str, pl.Schema], by: str = MODEL
 ) -> dict[str, pl.DataType]:
     """Return the common type of each column, in the order of the first run, or raise."""
-    (first, types), *others = ((name, dict(schema)) for name, schema in schemas.items())
+    first, *others = schemas
+    types = dict(schemas[first])
     for run, schema in schemas.items():
         if by in schema:
             msg = (
@@ -125,7 +126,8 @@ def common_types_of_runs(
                 "drop or rename it, or name theirs with from_runs(runs, by=…)"
             )
             raise RankingDataError(msg)
-    for run, schema in others:
+    for run in others:
+        schema = schemas[run]
         for name in [*types, *schema]:
             lacking, has = (run, first) if name not in schema else (first, run)
             if name not in schema or name not in types:

@@ -85,7 +85,7 @@ from rankframe._partitions import (
     sums_of,
     values_of,
 )
-from rankframe._runs import MODEL, check_runs, common_types_of_runs, with_model
+from rankframe._runs import MODEL, ByT, check_runs, common_types_of_runs, with_model
 from rankframe._summarize import Method, summary_of
 from rankframe._table import Ties, prepare_tables, with_inputs
 from rankframe._table import from_lists as explode_lists
@@ -757,15 +757,13 @@ class _Side(NamedTuple):
         return pl.Schema({name: schema[name] for name in names})
 
 
-def _as_frame(
-    frame: DataFrame | Mapping[str, DataFrame], by: ByT
-) -> tuple[DataFrame, ByT]:
+def _as_frame(frame: DataFrame | Mapping[str, DataFrame], by: ByT) -> tuple[DataFrame, ByT]:
     """Make one frame of a dict of runs, and let ``by`` name its column; leave a frame as it is."""
     if not isinstance(frame, Mapping):
         return frame, by
-    runs = cast("Mapping[str, DataFrame]", frame)
-    check_runs(runs)
-    schemas = {name: _empty(*_frames(run, None)).collect_schema() for name, run in runs.items()}
+    check_runs(frame)
+    runs = {name: _frames(run, None)[0] for name, run in frame.items()}
+    schemas = {name: _empty(run).collect_schema() for name, run in runs.items()}
     names = list(common_types_of_runs(schemas))
     parts = [
         _numbered(run).select(
@@ -774,7 +772,7 @@ def _as_frame(
         for name, run in runs.items()
     ]
     stacked = functools.reduce(lambda some, more: some.union(more), parts)
-    return stacked.toDF(MODEL, *names), with_model(by)
+    return stacked.toDF(MODEL, *names), cast("ByT", with_model(by))
 
 
 def _with_exclude(columns: Columns, exclude: Truth | None) -> Options:
