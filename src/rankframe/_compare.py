@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, g
 import polars as pl
 
 from rankframe._all_lists import OfLists, Swaps, is_of_targets, swapped
+from rankframe._checks import format_row
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
-from rankframe._labels import Metric
+from rankframe._labels import Metric, RequestedMetric, not_per_user
 from rankframe._options import (
     INPUTS,
     Options,
@@ -25,7 +26,14 @@ from rankframe._options import (
     whole_number,
 )
 from rankframe._shares import Kind
-from rankframe._summarize import asked_resampling, check_numbers, check_sizes, made_schema
+from rankframe._summarize import (
+    asked_resampling,
+    check_numbers,
+    check_sizes,
+    given_back,
+    in_logarithms,
+    made_schema,
+)
 from rankframe.errors import RankingDataError
 from rankframe.metrics.core import (
     attainable_precision_at,
@@ -80,7 +88,7 @@ def compare(
     frame
         A judged table, or with ``truth`` a run.
     *metrics
-        Labels or expressions, as in ``per_user``.
+        Labels or expressions, as in ``per_user``, and geometric means such as ``gmap@10``.
     truth
         The truth that judges the run.
     by
@@ -122,6 +130,10 @@ def compare(
         deviation of the differences), ``wins``, ``ties``, ``losses`` (users whose value is higher,
         equal, lower) and ``note``, which explains why a number is null.
 
+        Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
+        has the ratio of the two, (mean + ε) / (baseline_mean + ε), and its interval; ``ci_low`` and
+        ``ci_high`` are what these ratios make of the baseline: (baseline_mean + ε) · (ratio − 1).
+
     Raises
     ------
     RankingDataError
@@ -129,7 +141,7 @@ def compare(
         fewer than two systems.
     ValueError
         If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
-        system, or a metric is not a value per user, such as ``gmap``.
+        system, or a metric is neither a value per user nor a geometric mean, such as ``num_users``.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -156,7 +168,9 @@ def compare(
     └───────┴────────────┴──────────┘
     """
     comparison = comparison_of(
-        user_values(frame, metrics, truth, by, read_options(options), all_lists=True),
+        user_values(
+            frame, metrics, truth, by, read_options(options), per_user=False, all_lists=True
+        ),
         baseline=baseline,
         test=test,
         correction=correction,
@@ -185,6 +199,7 @@ def comparison_of(
     check_choice("correction", correction, (*get_args(Correction), None))
     resampling = asked_resampling(resamples, seed)
     _check_systems("compare", values)
+    _check_means(values)
     check_numbers(values)
     made = made_schema("compare", values, {"metric": pl.String, "baseline": None, **_COMPARISON})
     model, *segments = values.by
@@ -392,6 +407,28 @@ def diagnose(
     )
 
 
+def _check_means(values: UserValues) -> None:
+    """Check that each metric is a value per user, or a geometric mean of one."""
+    for one in values.requested:
+        if not one.per_user and one.over_users.epsilon is None:
+            raise ValueError(not_per_user(one))
+
+
+def _check_logarithms(rows: pl.DataFrame, values: UserValues) -> None:
+    """Check that no value is 0 whose logarithm is to be compared."""
+    for one in values.requested:
+        if one.over_users.epsilon is None:
+            continue
+        wrong = rows.filter(pl.col(one.name).is_infinite()).select(*values.by, values.user)
+        if not wrong.is_empty():
+            row = format_row(wrong.sort(*values.by, values.user).head(1))
+            msg = (
+                f"metric {one.name!r}: a value of 0, which has no logarithm to compare: ask for it "
+                f"with epsilon > 0. Offending row: {row}"
+            )
+            raise RankingDataError(msg)
+
+
 def _check_systems(verb: str, values: UserValues) -> None:
     if not values.by:
         msg = f"{verb} needs the column that identifies the systems: name it in by="
@@ -440,6 +477,8 @@ def _compared(
     resampling: Resampling,
 ) -> pl.DataFrame:
     check_sizes(rows, values)
+    rows = in_logarithms(rows, values.requested)
+    _check_logarithms(rows, values)
     model, *segments = values.by
     systems = _systems(rows, model, baseline)
     joint = test in ("tukey", "friedman")
@@ -467,7 +506,44 @@ def _compared(
             pl.Series("note", tested.notes, pl.String),
         )
         .with_columns(pl.selectors.float().exclude(segments, model, "baseline").fill_nan(None))
+        .pipe(_with_ratios, values.requested, confidence)
     )
+
+
+def _with_ratios(
+    table: pl.DataFrame, requested: Sequence[RequestedMetric], confidence: float
+) -> pl.DataFrame:
+    """Give what was computed of logarithms back on the scale of the metric, and note the ratio."""
+    names = [one.name for one in requested if one.over_users.epsilon is not None]
+    if not names:
+        return table
+    of_logarithms = pl.col("metric").is_in(names)
+    ends = ("difference", "ci_low", "ci_high")
+    changes = [pl.col("baseline_mean").exp() * (pl.col(name).exp() - 1) for name in ends]
+    ratios = table.select("note", of_logarithms, *(pl.col(name).exp() for name in ends))
+    notes = [
+        _ratio_note(ratio, low, high, note, confidence) if geometric else note
+        for note, geometric, ratio, low, high in ratios.iter_rows()
+    ]
+    return table.with_columns(
+        pl.Series("note", notes, pl.String),
+        *(given_back(name, requested) for name in ("mean", "baseline_mean")),
+        *(
+            pl.when(of_logarithms).then(change).otherwise(name).alias(name)
+            for name, change in zip(ends, changes, strict=True)
+        ),
+    )
+
+
+def _ratio_note(
+    ratio: float | None, low: float | None, high: float | None, note: str | None, confidence: float
+) -> str | None:
+    if ratio is None:
+        return note
+    told = f"ratio {ratio:.3g}"
+    if low is not None and high is not None:
+        told += f", {confidence * 100:.10g}% interval {low:.3g} to {high:.3g}"
+    return told if note is None else f"{told}; {note}"
 
 
 def _systems(rows: pl.DataFrame, model: str, baseline: object) -> pl.Series:

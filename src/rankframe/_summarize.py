@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
 
 import polars as pl
 
-from rankframe._all_lists import is_of_targets, margins
+from rankframe._all_lists import OfLists, is_of_targets, margins
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._labels import Metric, RequestedMetric
@@ -83,8 +84,9 @@ def summarize(
         selects), ``undefined`` (the number of those whose value is null; the columns that follow
         leave them out), ``mean``, ``std``, ``ci_low``, ``ci_high``, ``min``, ``median``, ``max``
         and ``note``, which explains why a number is null. Counts such as ``num_hits`` are averaged.
-        For a geometric mean such as ``gmap``, ``mean`` is that mean, without an interval, and the
-        other columns describe its per-user metric.
+        For a geometric mean such as ``gmap@10``, ``mean`` is that mean, its interval is one of the
+        mean of ln(x + ε), given back on the scale of the metric, and the other columns describe
+        the users' values x.
 
     Raises
     ------
@@ -139,20 +141,47 @@ def summary_of(
     summary = values.rows.map_batches(reduce, schema=schema)
     if values.of_lists is None:
         return summary
-    both = pl.concat([summary, _of_all_lists(values, schema, confidence, method, seed)])
-    order = pl.col("metric").replace_strict(
-        values.of_lists.asked, list(range(len(values.of_lists.asked)))
+    return _in_asked_order(
+        summary, _of_all_lists(values, schema, confidence, method, seed), values.of_lists, values.by
     )
-    return both.sort(*values.by, order)
+
+
+def description_of(values: UserValues) -> pl.LazyFrame:
+    """Plan a summary without intervals and notes, which needs no SciPy."""
+    check_numbers(values)
+    schema = made_schema("summarize", values, _SUMMARY)
+    reduce = partial(_described_rows, values=values)
+    description = values.rows.map_batches(reduce, schema=schema)
+    if values.of_lists is None:
+        return description
+    numbers = _of_all_lists(values, schema, 0.95, None, 0)
+    return _in_asked_order(description, numbers, values.of_lists, values.by)
+
+
+def _described_rows(rows: pl.DataFrame, *, values: UserValues) -> pl.DataFrame:
+    check_sizes(rows, values)
+    empty = {name: pl.lit(None, dtype=dtype) for name, dtype in _SUMMARY.items()}
+    absent = {name: empty[name] for name in ("ci_low", "ci_high", "note")}
+    return _description(rows, values).with_columns(**absent).select(*values.by, *_SUMMARY)
+
+
+def _in_asked_order(
+    summary: pl.LazyFrame, numbers: pl.LazyFrame, of_lists: OfLists, by: Sequence[str]
+) -> pl.LazyFrame:
+    order = pl.col("metric").replace_strict(of_lists.asked, list(range(len(of_lists.asked))))
+    return pl.concat([summary, numbers]).sort(*by, order)
 
 
 _NO_INTERVAL = "one number of all lists; no interval: its target changes with the users"
 
 
 def _of_all_lists(
-    values: UserValues, schema: dict[str, Any], confidence: float, method: Method, seed: int
+    values: UserValues, schema: dict[str, Any], confidence: float, method: Method | None, seed: int
 ) -> pl.LazyFrame:
-    """Describe the metrics of all lists: one number per group, without a spread over users."""
+    """Describe the metrics of all lists: one number per group, without a spread over users.
+
+    Without a method, they have no interval.
+    """
     of_lists, numbers = values.of_lists, values.numbers
     assert of_lists is not None
     assert numbers is not None
@@ -196,9 +225,9 @@ def _summarized(
     notes: list[str | None] = []
     for group in groups:
         for metric in requested:
-            vector = st.rounded(group[metric.name].cast(pl.Float64).drop_nulls().to_numpy())
+            vector = _vector(group, metric)
             notes.append(_note(metric, vector))
-            vectors.append(vector if metric.per_user else vector[:0])
+            vectors.append(vector if _has_interval(metric, vector) else vector[:0])
 
     def interval(matrix: Array, advance: Advance) -> Outcome:
         if method == "t":
@@ -206,20 +235,25 @@ def _summarized(
         return st.bootstrap(matrix, confidence, resampling, advance, bca=method == "bootstrap")
 
     outcome = st.in_matrices(vectors, interval, resampling.times)
-    order = "__rankframe_order"
+    summary = _description(rows, values).with_columns(
+        pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
+        pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
+        pl.Series("note", notes, pl.String),
+    )
+    ends = [given_back(name, requested) for name in ("ci_low", "ci_high")]
+    return summary.with_columns(ends).select(*by, *_SUMMARY)
+
+
+def _description(rows: pl.DataFrame, values: UserValues) -> pl.DataFrame:
+    """Describe each metric in each group, without an interval."""
+    by, order = values.by, "__rankframe_order"
     tables: list[pl.DataFrame] = []
-    for place, metric in enumerate(requested):
+    for place, metric in enumerate(values.requested):
         columns = [*_described(metric, values.user), pl.lit(place).alias(order)]
         tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
     if not tables:
         return pl.DataFrame(schema=made_schema("summarize", values, _SUMMARY))
-    summary = pl.concat(tables).sort(*by, order)
-    summary = summary.with_columns(
-        pl.Series("ci_low", outcome.low).fill_nan(None),
-        pl.Series("ci_high", outcome.high).fill_nan(None),
-        pl.Series("note", notes, pl.String),
-    )
-    return summary.select(*by, *_SUMMARY)
+    return pl.concat(tables).sort(*by, order).drop(order)
 
 
 def _described(metric: RequestedMetric, user: str) -> list[pl.Expr]:
@@ -238,13 +272,57 @@ def _described(metric: RequestedMetric, user: str) -> list[pl.Expr]:
     ]
 
 
+def _vector(group: pl.DataFrame, metric: RequestedMetric) -> Array:
+    """Give the numbers whose mean is taken: values of users, or of a geometric mean logarithms."""
+    from rankframe._statistics import rounded
+
+    if metric.over_users.epsilon is not None:
+        return in_logarithms(group, [metric])[metric.name].drop_nulls().to_numpy()
+    return rounded(group[metric.name].cast(pl.Float64).drop_nulls().to_numpy())
+
+
+def _has_interval(metric: RequestedMetric, vector: Array) -> bool:
+    geometric = metric.over_users.epsilon is not None
+    return metric.per_user or (geometric and -inf not in vector)
+
+
 def _note(metric: RequestedMetric, values: Array) -> str | None:
     """Return why a number is null."""
     if len(values) < 2:
         return "one user" if len(values) else "no user has a value"
-    if not metric.per_user:
-        return "no interval: not an arithmetic mean"
+    if not _has_interval(metric, values):
+        if metric.over_users.epsilon is None:
+            return "no interval: not an arithmetic mean"
+        return "no interval: 0 has no logarithm; take epsilon > 0"
     return None if values.min() < values.max() else "every user has the same value"
+
+
+# ------------------------------------------------------------------ geometric means
+
+
+def in_logarithms(rows: pl.DataFrame, requested: Sequence[RequestedMetric]) -> pl.DataFrame:
+    """Take the logarithms of values whose geometric mean is asked for.
+
+    They are rounded to 13 decimals: a value of 14 digits gives no more.
+    """
+    return rows.with_columns(
+        one.over_users.transform(pl.col(one.name).cast(pl.Float64)).round(13)
+        for one in requested
+        if one.over_users.epsilon is not None
+    )
+
+
+def given_back(column: str, requested: Sequence[RequestedMetric]) -> pl.Expr:
+    """Give a mean of logarithms back on the scale of its metric."""
+    value = pl.col(column)
+    for one in requested:
+        if one.over_users.epsilon is not None:
+            value = (
+                pl.when(pl.col("metric") == one.name)
+                .then(one.over_users.inverse(pl.col(column)))
+                .otherwise(value)
+            )
+    return value.alias(column)
 
 
 # ------------------------------------------------------------------ checks of every verb here
