@@ -11,6 +11,7 @@ import polars as pl
 from rankframe import plot as plot
 from rankframe._compare import compare as compare
 from rankframe._compare import diagnose as diagnose
+from rankframe._cutoffs import at_k as at_k
 from rankframe._evaluate import evaluate as evaluate
 from rankframe._evaluate import per_user as per_user
 from rankframe._fusion import fuse as fuse
@@ -64,7 +65,7 @@ _own += [
     "relevant",
 ]
 _own += ["register_column", "register_metric", "summarize", "with_rank"]
-_own += ["listed", "shares"]
+_own += ["at_k", "listed", "shares"]
 __all__ = sorted([*_own, *_PRESETS, *_METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 
 

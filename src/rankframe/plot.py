@@ -16,6 +16,8 @@ import polars as pl
 from rankframe._all_lists import is_of_all
 from rankframe._compare import Correction, Test, diagnose
 from rankframe._compare import compare as compare_systems
+from rankframe._cutoffs import at_k as means_at_k
+from rankframe._cutoffs import cutoffs as read_cutoffs
 from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, to_lazy
 from rankframe._labels import Metric, entry_of, parse_metrics
@@ -23,7 +25,6 @@ from rankframe._options import (
     Columns,
     Options,
     check_columns,
-    check_flag,
     group_names,
     whole_number,
 )
@@ -118,7 +119,7 @@ def at_k(
     -------
     altair.LayerChart or altair.FacetChart
         One panel per metric and segment. The drawn numbers are in ``chart.data``: ``panel``,
-        ``system``, ``k``, ``users``, ``mean``, ``ci_low``, ``ci_high``.
+        ``system``, ``k``, ``users``, ``mean``, ``ci_low``, ``ci_high``, as in ``rf.at_k``.
 
     Raises
     ------
@@ -138,20 +139,23 @@ def at_k(
     [0.5, 1.0]
     """
     _check_call(options)
-    check_flag("interval", interval)
     import altair as alt
 
-    cutoffs = _cutoffs(ks)
-    labels = _at_cutoffs(names, cutoffs)
-    summary = _computed(
-        summarize, frame, *labels["metric"], truth=truth, by=by, confidence=confidence, **options
+    cutoffs = read_cutoffs("ks", ks)
+    means = _computed(
+        means_at_k,
+        frame,
+        *names,
+        k=cutoffs,
+        truth=truth,
+        by=by,
+        interval=interval,
+        confidence=confidence,
+        **options,
     )
     groups = group_names(by)
-    counted = pl.col("users") - pl.col("undefined").fill_null(0)  # null: a number of all lists
-    table = summary.select(*_named(summary, groups), "metric", counted, "mean", "ci_low", "ci_high")
-    table = table.join(labels, on="metric", how="left", maintain_order="left").select(
-        _panel("name"), "system", "k", "users", "mean", "ci_low", "ci_high"
-    )
+    table = means.with_columns(*_named(means, groups), name=pl.format("{}@k", "metric"))
+    table = table.select(_panel("name"), "system", "k", "users", "mean", "ci_low", "ci_high")
     _check_values(table["mean"], ", ".join(map(str, names)))
     _check_rows(table, "points", "fewer cut-offs")
     panels = _texts(table["panel"])
@@ -228,7 +232,7 @@ def precision_recall(
     _check_call(options)
     import altair as alt
 
-    cutoffs, levels = _cutoffs(ks), [step / 10 for step in range(11)]
+    cutoffs, levels = read_cutoffs("ks", ks), [step / 10 for step in range(11)]
     groups = group_names(by)
     curves = {f"interpolated_precision(recall={level})": level for level in levels}
     measures = {"recall": recall_at, "precision": precision_at}
@@ -1155,17 +1159,6 @@ def _as_text(cutoffs: Sequence[int]) -> str:
     return ", ".join(map(str, cutoffs))
 
 
-def _cutoffs(ks: Iterable[int]) -> list[int]:
-    if isinstance(ks, int):
-        msg = f"ks takes the cut-offs themselves, such as range(1, {ks + 1}) or [{ks}], not {ks}"
-        raise TypeError(msg)
-    cutoffs = sorted({whole_number("k", k) for k in ks})
-    if not cutoffs:
-        msg = "ks has no cut-off: name one, for example ks=range(1, 21)"
-        raise ValueError(msg)
-    return cutoffs
-
-
 def _directions(metrics: Sequence[Metric]) -> dict[str, bool | None]:
     """Name for each metric whether higher is better; None where neither is, or nobody said."""
     requested = parse_metrics(metrics, per_user=False)
@@ -1197,18 +1190,6 @@ def _verdict_scale(directions: Mapping[str, bool | None]) -> alt.Scale:
     domain = [*(good for good, _ in pairs), "undecided", *(bad for _, bad in pairs)]
     colors = [*(_BLUE for _ in pairs), _GRAY, *(_VERMILION for _ in pairs)]
     return alt.Scale(domain=domain, range=colors)
-
-
-def _at_cutoffs(names: Sequence[object], cutoffs: Sequence[int]) -> pl.DataFrame:
-    """Write the label of each name at each cut-off."""
-    for name in names:
-        if not isinstance(name, str) or "@" in name:
-            msg = f"at_k takes a metric's name without its cut-off, such as 'ndcg', not {name!r}"
-            raise ValueError(msg)
-    rows = [(f"{name}@{k}", f"{name}@k", k) for name in names for k in cutoffs]
-    return pl.DataFrame(
-        rows, schema={"metric": pl.String, "name": pl.String, "k": pl.Int64}, orient="row"
-    )
 
 
 def _number(values: pl.DataFrame, name: str) -> pl.Expr:
