@@ -7,7 +7,7 @@ from typing import Unpack
 
 import polars as pl
 
-from rankframe._evaluate import user_values
+from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._options import (
     INPUTS,
@@ -93,24 +93,34 @@ def at_k(
     │ mrr    ┆ 2   ┆ 2     ┆ 0.75 │
     └────────┴─────┴───────┴──────┘
     """
-    check_flag("interval", interval)
-    check_confidence(confidence)
-    labels = _labels(names, cutoffs("k", k))
-    asked = labels["label"].to_list()
+    labels = labels_at(names, cutoffs("k", k))
     values = user_values(
-        frame, asked, truth, by, read_options(options), per_user=False, all_lists=True
+        frame,
+        labels["label"].to_list(),
+        truth,
+        by,
+        read_options(options),
+        per_user=False,
+        all_lists=True,
     )
     made = made_schema("at_k", values, _MADE)
+    means = means_of(values, interval=interval, confidence=confidence).rename({"metric": "label"})
+    table = means.join(labels.lazy(), on="label", how="left", maintain_order="left")
+    beside = (truth, *(options.get(name) for name in INPUTS))
+    return to_caller_type(table.select(list(made)), like=frame, beside=beside)
+
+
+def means_of(values: UserValues, *, interval: bool, confidence: float) -> pl.LazyFrame:
+    """Plan the means of labels; without intervals they need no SciPy."""
+    check_flag("interval", interval)
+    check_confidence(confidence)
     summary = (
         summary_of(values, confidence=confidence, method="t", resamples=1, seed=0)
         if interval
         else description_of(values)
     )
     counted = pl.col("users") - pl.col("undefined").fill_null(0)  # null: a number of all lists
-    table = summary.rename({"metric": "label"}).with_columns(users=counted)
-    table = table.join(labels.lazy(), on="label", how="left", maintain_order="left")
-    beside = (truth, *(options.get(name) for name in INPUTS))
-    return to_caller_type(table.select(list(made)), like=frame, beside=beside)
+    return summary.select(*values.by, "metric", counted, "mean", "ci_low", "ci_high")
 
 
 def cutoffs(name: str, ks: Iterable[int]) -> list[int]:
@@ -130,8 +140,8 @@ def cutoffs(name: str, ks: Iterable[int]) -> list[int]:
     return read
 
 
-def _labels(names: Sequence[object], ks: Sequence[int]) -> pl.DataFrame:
-    """Write the label of each name at each cut-off."""
+def labels_at(names: Sequence[object], ks: Sequence[int]) -> pl.DataFrame:
+    """Write the label of each metric at each cut-off."""
     for name in names:
         if not isinstance(name, str) or "@" in name:
             msg = f"at_k takes a metric's name without its cut-off, such as 'ndcg', not {name!r}"

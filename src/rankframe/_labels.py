@@ -859,9 +859,14 @@ def _unknown(label: str) -> str:
 
 def _can_be_read(label: str) -> bool:
     found = _find(label)
-    return found is not None and (
-        found.parts["k"] is None or "k" in _signature(found.entry.function).parameters
-    )
+    if found is None:
+        return False
+    if found.parts["options"]:
+        try:
+            _made(label, found, {})
+        except ValueError:
+            return False
+    return found.parts["k"] is None or "k" in _signature(found.entry.function).parameters
 
 
 def _one_of(names: Sequence[str]) -> str:

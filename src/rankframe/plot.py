@@ -16,9 +16,9 @@ import polars as pl
 from rankframe._all_lists import is_of_all
 from rankframe._compare import Correction, Test, diagnose
 from rankframe._compare import compare as compare_systems
-from rankframe._cutoffs import at_k as means_at_k
 from rankframe._cutoffs import cutoffs as read_cutoffs
-from rankframe._evaluate import evaluate, per_user
+from rankframe._cutoffs import labels_at, means_of
+from rankframe._evaluate import evaluate, per_user, user_values
 from rankframe._frames import Frame, to_lazy
 from rankframe._labels import Metric, entry_of, parse_metrics
 from rankframe._options import (
@@ -26,6 +26,7 @@ from rankframe._options import (
     Options,
     check_columns,
     group_names,
+    read_options,
     whole_number,
 )
 from rankframe._rows import listed
@@ -142,20 +143,23 @@ def at_k(
     import altair as alt
 
     cutoffs = read_cutoffs("ks", ks)
-    means = _computed(
-        means_at_k,
-        frame,
-        *names,
-        k=cutoffs,
-        truth=truth,
-        by=by,
-        interval=interval,
-        confidence=confidence,
-        **options,
+    labels = labels_at(names, cutoffs)
+    values = user_values(
+        to_lazy(frame, "judged table" if truth is None else "run"),
+        labels["label"].to_list(),
+        truth,
+        by,
+        read_options(options),
+        per_user=False,
+        all_lists=True,
     )
+    means = means_of(values, interval=interval, confidence=confidence).collect()
     groups = group_names(by)
-    table = means.with_columns(*_named(means, groups), name=pl.format("{}@k", "metric"))
-    table = table.select(_panel("name"), "system", "k", "users", "mean", "ci_low", "ci_high")
+    numbers = ("users", "mean", "ci_low", "ci_high")
+    table = means.select(*_named(means, groups), pl.col("metric").alias("label"), *numbers)
+    table = table.join(labels, on="label", how="left", maintain_order="left")
+    table = table.with_columns(name=pl.format("{}@k", "metric"))
+    table = table.select(_panel("name"), "system", "k", *numbers)
     _check_values(table["mean"], ", ".join(map(str, names)))
     _check_rows(table, "points", "fewer cut-offs")
     panels = _texts(table["panel"])
