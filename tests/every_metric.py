@@ -28,7 +28,8 @@ FLOATS = {
 }
 #: and whole numbers, beside cut-offs
 WHOLE = {"collection": [30, 1000]}
-SPECIAL_MEANS = ["gmap", "gmap(epsilon=0.01)", "gm_map", "gm_bpref", "num_users"]
+SPECIAL_MEANS = ["gmap", "gmap(epsilon=0.01)@3", "geometric(metric=ndcg(gain=binary))@10"]
+SPECIAL_MEANS += ["gm_map", "gm_bpref", "num_users"]
 
 
 def _choices(parameter: inspect.Parameter) -> list[object]:

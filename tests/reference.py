@@ -253,7 +253,7 @@ def evaluate(table, metrics, **options):
     """Rows (*group, users, *means), sorted, one for every group of the table."""
     geometric = ("gmap", "gm_map")
     by_user = per_user(
-        table, [("ap", None, {}) if m[0] in geometric else m for m in metrics], **options
+        table, [("ap", m[1], {}) if m[0] in geometric else m for m in metrics], **options
     )
     rows = []
     for group in sorted({group for group, _ in table}):

@@ -160,10 +160,13 @@ def test_the_means_are_over_the_same_users():
 def test_metrics_of_judged_items_take_the_verdict():
     run = pl.DataFrame({"user": [1, 1], "item": ["u", "a"], "rank": [1, 2]})
     truth = pl.DataFrame({"user": [1], "item": ["a"], "relevance": [1]})
-    got = run.rank.per_user("bpref", "num_nonrelevant", truth=truth, scenarios=True)
+    counted = "num_nonrelevant(of=judged)"
+    got = run.rank.per_user("bpref", counted, truth=truth, scenarios=True)
     assert got.row(0) == (1, 1.0, 0.0, 1.0, 0, 1, 0)
-    got = run.rank.per_user("num_nonrelevant", "judged@1", truth=truth, bounds=True)
+    got = run.rank.per_user(counted, "judged@1", truth=truth, bounds=True)
     assert got.row(0) == (1, 0, 0, 1, 0.0, 0.0, 1.0)
+    got = run.rank.per_user("num_nonrelevant", "num_nonrelevant@1", truth=truth, bounds=True)
+    assert got.row(0) == (1, 1, 0, 1, 1, 0, 1)
 
 
 # ------------------------------------------------------------------ all judgments

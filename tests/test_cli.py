@@ -317,7 +317,8 @@ def test_runs_of_trec_are_compared_in_segments(tmp_path):
         ("a.csv - - -m rr --format csv", "<stdin>: two inputs, but it can be read only once; save"),
         ("a.csv b.csv t.csv -m rr --confidence 1e999", "argument --confidence: '1e999' is not a"),
         (f"a.csv b.csv t.csv -m rr --seed {10**40}", "seed must be an integer ≥ 0, not 1"),
-        ("a.csv b.csv t.csv -m gmap", "'gmap' is a mean over users, not a value per user"),
+        ("a.csv b.csv t.csv -m num_q", "'num_q' is a mean over users, not a value per user"),
+        ("a.csv b.csv t.csv -m gauc", "metric 'gauc' is the AUC weighted by user: ask for 'auc'"),
     ],
 )
 def test_bad_comparisons_are_one_line(tmp_path, capsys, monkeypatch, arguments, message):

@@ -18,6 +18,7 @@ from rankframe._namespace import RankFrame, RankPlot
 TABLE = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 1, 1]}
 VERBS = ["judge", "with_rank", "relevant", "from_lists", "check", "per_user", "evaluate"]
 VERBS += [
+    "at_k",
     "summarize",
     "compare",
     "diagnose",

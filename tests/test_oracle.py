@@ -92,7 +92,7 @@ def metrics(draw, *, geometric=False):
 
     def with_cut(variant, k):
         name, parameters = variant
-        if name in ("r_precision", "gmap", "gm_map"):
+        if name in ("r_precision", "gm_map"):
             k = None
         elif name.startswith("attainable"):
             k = k or 3

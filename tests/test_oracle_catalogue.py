@@ -307,11 +307,16 @@ class Listed:
     def num_relevant(self):
         return self.total
 
-    def num_hits(self):
-        return len(self.hits)
+    def num_hits(self, k=None):
+        return len(self.hits) if k is None else self.c(k)
 
-    def num_nonrelevant(self):
-        return self.misses_above(self.n + 1)
+    def num_nonrelevant(self, k=None, of="listed"):
+        if of == "judged":
+            return self.misses_above((self.n if k is None else k) + 1)
+        return len(self.listed[:k]) - self.num_hits(k)
+
+    def arhr(self, k=None):
+        return math.fsum(1 / rank for rank in self.hits if k is None or rank <= k)
 
 
 OF_ROWS = {"utility", "rbp_residual", "unjudged", "judged", "num_retrieved", "num_nonrelevant"}
@@ -387,6 +392,7 @@ FUNCTIONS = {
     "num_relevant": rf.num_relevant,
     "num_hits": rf.num_hits,
     "num_nonrelevant": rf.num_nonrelevant,
+    "arhr": rf.arhr_at,
     "err": rf.err_at,
     "nerr": rf.nerr_at,
     "q": rf.q_measure,
@@ -405,6 +411,7 @@ FUNCTIONS = {
 }
 WITH_CUT = {"unjudged", "judged", "pauc", "pap", "lauc", "average_recall"}
 MAY_HAVE_CUT = {"err", "nerr", "q", "rbp", "auc", "gap", "insq", "inst"}
+MAY_HAVE_CUT |= {"arhr", "num_hits", "num_nonrelevant"}
 OVER_USERS = ["gm_bpref", "num_users"]
 POINTS = [{}, {"points": "nearest"}, {"points": "floor"}]
 BLENDED = [
@@ -455,6 +462,7 @@ PARAMETERS = {
     **dict.fromkeys(("insq", "inst"), READERS),
     "compatibility": [{}, {"p": 0.5}, *({"divide_by": by} for by in ("ideal", "weights"))],
     "lauc": [{"collection": 8}, {"collection": 20}],
+    "num_nonrelevant": [{}, {"of": "judged"}],
 }
 
 

@@ -145,7 +145,8 @@ def test_at_k_draws_what_evaluate_gives():
 
 
 def test_at_k_draws_the_intervals_of_summarize():
-    row = CHARTS["at_k of segments"].data.filter(panel="rr@k · FR", system="c", k=7)
+    chart = RUN.rank.plot.at_k("rr", ks=[3, 7], truth=PLACED, by=BOTH)
+    row = chart.data.filter(panel="rr@k · FR", system="c", k=7)
     summary = rf.summarize(RUN, "rr@7", truth=PLACED, by=BOTH).filter(model="c", country="FR")
     names = ["users", "mean", "ci_low", "ci_high"]
     assert_frame_equal(row.select(names), summary.select(names))

@@ -12,6 +12,7 @@ from rankframe import plot as plot
 from rankframe._compare import compare as compare
 from rankframe._compare import compare_values as compare_values
 from rankframe._compare import diagnose as diagnose
+from rankframe._cutoffs import at_k as at_k
 from rankframe._evaluate import evaluate as evaluate
 from rankframe._evaluate import per_user as per_user
 from rankframe._fusion import fuse as fuse
@@ -73,6 +74,7 @@ _own += [
 ]
 _own += ["register_column", "register_metric", "summarize", "with_rank"]
 _own += ["compare_values", "listed", "shares", "summarize_values"]
+_own += ["at_k", "listed", "shares"]
 __all__ = sorted([*_own, *_PRESETS, *_METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 
 

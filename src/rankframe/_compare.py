@@ -16,7 +16,7 @@ from rankframe._all_lists import OfLists, Swaps, is_of_targets, swapped
 from rankframe._checks import format_row
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, column_names, to_caller_type, to_polars
-from rankframe._labels import Metric
+from rankframe._labels import Metric, RequestedMetric, not_per_user
 from rankframe._options import (
     INPUTS,
     MODEL,
@@ -34,6 +34,8 @@ from rankframe._summarize import (
     check_numbers,
     check_sizes,
     check_total,
+    given_back,
+    in_logarithms,
     made_schema,
     notes_of_users,
     places_of_users,
@@ -98,7 +100,7 @@ def compare(
         A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
         takes it.
     *metrics
-        Labels or expressions, as in ``per_user``.
+        Labels or expressions, as in ``per_user``, and geometric means such as ``gmap@10``.
     truth
         The truth that judges the run.
     by
@@ -148,6 +150,10 @@ def compare(
         weight 0 are left out, means, interval, p-value and effect size are weighted, and ``note``
         has the effective number of users.
 
+        Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
+        has the ratio of the two, (mean + ε) / (baseline_mean + ε), and its interval; ``ci_low`` and
+        ``ci_high`` are what these ratios make of the baseline: (baseline_mean + ε) · (ratio − 1).
+
     Raises
     ------
     RankingDataError
@@ -155,8 +161,9 @@ def compare(
         fewer than two systems.
     ValueError
         If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
-        system or is in two columns of ``by``, a metric is not a value per user, such as ``gmap``,
-        or ``weights`` are given to ``"wilcoxon"``, ``"tukey"`` or ``"friedman"``.
+        system or is in two columns of ``by``, a metric is neither a value per user nor a geometric
+        mean, such as ``num_users``, or ``weights`` are given to ``"wilcoxon"``, ``"tukey"`` or
+        ``"friedman"``.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -192,7 +199,9 @@ def compare(
     frame, by = as_frame(frame, by)
     groups = groups_by_systems(frame, truth, by, baseline)
     comparison = comparison_of(
-        user_values(frame, metrics, truth, groups, read_options(options), all_lists=True),
+        user_values(
+            frame, metrics, truth, groups, read_options(options), per_user=False, all_lists=True
+        ),
         total=total,
         baseline=baseline,
         test=test,
@@ -346,6 +355,7 @@ def comparison_of(
     check_choice("correction", correction, (*get_args(Correction), None))
     resampling = asked_resampling(resamples, seed)
     _check_systems(verb, values)
+    _check_means(values)
     check_numbers(values)
     check_total(values, total=total, least=2)
     made = made_schema(verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON})
@@ -562,6 +572,28 @@ def diagnose(
     )
 
 
+def _check_means(values: UserValues) -> None:
+    """Check that each metric is a value per user, or a geometric mean of one."""
+    for one in values.requested:
+        if not one.per_user and one.over_users.epsilon is None:
+            raise ValueError(not_per_user(one))
+
+
+def _check_logarithms(rows: pl.DataFrame, values: UserValues) -> None:
+    """Check that no value is 0 whose logarithm is to be compared."""
+    for one in values.requested:
+        if one.over_users.epsilon is None:
+            continue
+        wrong = rows.filter(pl.col(one.name).is_infinite()).select(*values.by, values.user)
+        if not wrong.is_empty():
+            row = format_row(wrong.sort(*values.by, values.user).head(1))
+            msg = (
+                f"metric {one.name!r}: a value of 0, which has no logarithm to compare: ask for it "
+                f"with epsilon > 0. Offending row: {row}"
+            )
+            raise RankingDataError(msg)
+
+
 def _check_systems(verb: str, values: UserValues) -> None:
     if not values.by:
         msg = f"{verb} needs the column that identifies the systems: name it in by="
@@ -622,6 +654,8 @@ def _compared(
     resampling: Resampling,
 ) -> pl.DataFrame:
     check_sizes(rows, values)
+    rows = in_logarithms(rows, values.requested)
+    _check_logarithms(rows, values)
     model, *segments = values.by
     systems = _systems(rows, model, baseline, segments)
     joint = test in ("tukey", "friedman")
@@ -655,7 +689,44 @@ def _compared(
             pl.Series("note", notes, pl.String),
         )
         .with_columns(pl.selectors.float().exclude(segments, model, "baseline").fill_nan(None))
+        .pipe(_with_ratios, values.requested, confidence)
     )
+
+
+def _with_ratios(
+    table: pl.DataFrame, requested: Sequence[RequestedMetric], confidence: float
+) -> pl.DataFrame:
+    """Give what was computed of logarithms back on the scale of the metric, and note the ratio."""
+    names = [one.name for one in requested if one.over_users.epsilon is not None]
+    if not names:
+        return table
+    of_logarithms = pl.col("metric").is_in(names)
+    ends = ("difference", "ci_low", "ci_high")
+    changes = [pl.col("baseline_mean").exp() * (pl.col(name).exp() - 1) for name in ends]
+    ratios = table.select("note", of_logarithms, *(pl.col(name).exp() for name in ends))
+    notes = [
+        _ratio_note(ratio, low, high, note, confidence) if geometric else note
+        for note, geometric, ratio, low, high in ratios.iter_rows()
+    ]
+    return table.with_columns(
+        pl.Series("note", notes, pl.String),
+        *(given_back(name, requested) for name in ("mean", "baseline_mean")),
+        *(
+            pl.when(of_logarithms).then(change).otherwise(name).alias(name)
+            for name, change in zip(ends, changes, strict=True)
+        ),
+    )
+
+
+def _ratio_note(
+    ratio: float | None, low: float | None, high: float | None, note: str | None, confidence: float
+) -> str | None:
+    if ratio is None:
+        return note
+    told = f"ratio {ratio:.3g}"
+    if low is not None and high is not None:
+        told += f", {confidence * 100:.10g}% interval {low:.3g} to {high:.3g}"
+    return told if note is None else f"{told}; {note}"
 
 
 def _systems(

@@ -33,6 +33,7 @@ from rankframe._labels import (
     Aggregate,
     Metric,
     RequestedMetric,
+    as_text,
     check_names,
     extremes_of,
     in_ties,
@@ -104,10 +105,11 @@ def per_user(
         a score and no rank is ranked on the way, by ``with_rank``'s defaults. Or a dict of these
         by name, as ``from_runs`` takes it.
     *metrics
-        Labels such as ``"ndcg@10"``, metric functions' expressions such as ``rf.ndcg_at(10)``, or
-        any aliased expression of your own on the vocabulary and your columns. It reduces the
-        user's rows of grade > 0, retrieved or not; one that reads ``judged`` all rows of the
-        truth, and one that reads ``listed`` the whole list, for which a run alone is enough.
+        Labels such as ``"ndcg@10"`` (``"ndcg@5,10"`` is a metric for each cut-off), metric
+        functions' expressions such as ``rf.ndcg_at(10)``, or any aliased expression of your own on
+        the vocabulary and your columns. It reduces the user's rows of grade > 0, retrieved or not;
+        one that reads ``judged`` all rows of the truth, and one that reads ``listed`` the whole
+        list, for which a run alone is enough.
     truth
         The truth that judges the run.
     by
@@ -123,7 +125,7 @@ def per_user(
         which means leave out.
     relevant_at
         The grade from which an item is relevant to the binary measures; > 0. By default every
-        grade > 0 is.
+        grade > 0 is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own.
     judged_only
         Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
     depth
@@ -247,11 +249,11 @@ def evaluate(
         a score and no rank is ranked on the way, by ``with_rank``'s defaults. Or a dict of these
         by name, as ``from_runs`` takes it.
     *metrics
-        Labels such as ``"ndcg@10"`` or ``"gmap"``, metric functions' expressions such as
-        ``rf.ndcg_at(10)``, or any aliased expression of your own on the vocabulary and your
-        columns. It reduces the user's rows of grade > 0, retrieved or not; one that reads
-        ``judged`` all rows of the truth, and one that reads ``listed`` the whole list, for which a
-        run alone is enough.
+        Labels such as ``"ndcg@10"`` (``"ndcg@5,10"`` is a metric for each cut-off) or ``"gmap"``,
+        metric functions' expressions such as ``rf.ndcg_at(10)``, or any aliased expression of your
+        own on the vocabulary and your columns. It reduces the user's rows of grade > 0, retrieved
+        or not; one that reads ``judged`` all rows of the truth, and one that reads ``listed`` the
+        whole list, for which a run alone is enough.
     truth
         The truth that judges the run.
     by
@@ -276,7 +278,8 @@ def evaluate(
         per user and group), and every user who is averaged needs one. By default all count alike.
     relevant_at
         The grade from which an item is relevant to the binary measures; > 0. By default every
-        grade > 0 is. It never changes whose mean it is.
+        grade > 0 is. It never changes whose mean it is. A label with ``rel=``, such as
+        ``"ap(rel=2)"``, has its own.
     judged_only
         Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
     depth
@@ -450,6 +453,7 @@ def plan_values(
     prepared = with_inputs(prepared, settings)
     segments = segments_of_truth(frame, prepared)
     _check_users(settings.users, prepared, segments, judged_only=settings.judged_only)
+    _check_means(requested, settings)
     for one in requested:
         _check_scope(one, prepared)
         if (settings.bounds or settings.scenarios) and prepared.has_subtopics:
@@ -490,10 +494,6 @@ def plan_means(
         msg = "column 'users': evaluate counts users under this name: rename the column"
         raise RankingDataError(msg)
     check_names(plan.requested, [*plan.by, "users"])
-    undefined = settings.undefined
-    if undefined is not None and undefined < 0 and not all(one.per_user for one in plan.requested):
-        msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
-        raise ValueError(msg)
     _check_numeric(plan)
     if plan.weights is not None:
         _check_weighted_means(plan)
@@ -831,8 +831,11 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     check_names(requested, keys)
     reading = reading_of(_names(requested), given=prepared.inputs)
     requested = [one for one in requested if not is_of_all(one)]
-    by_scope = _by_scope(requested, prepared)
-    reductions = [_reduced(prepared, some, settings, scope) for scope, some in by_scope.items()]
+    by_rows = _by_rows(requested, prepared, settings)
+    reductions = [
+        _reduced(prepared, some, settings, which, first=place == 0)
+        for place, (which, some) in enumerate(by_rows.items())
+    ]
     cut = _cut_blocks(prepared, settings.depth)
     counted = any(each.counted for each in reductions)
     flags = table_flags(prepared, count=counted)
@@ -847,7 +850,7 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     frames = [each.rows for each in reductions]
     users = users_policy(settings, prepared)
     own = "truth" if prepared.has_truth else "run"  # whose rows the first reduction has
-    all_there = users == own and frames and _has_all_users(by_scope)
+    all_there = users == own and frames and _has_all_users(by_rows)
     values, *others = frames if all_there else [_selected(prepared, users), *frames]
     for other in others:
         values = values.join(other, on=keys, how="left")
@@ -879,22 +882,32 @@ def users_policy(settings: Settings, prepared: JudgedTables) -> Users:
     return settings.users or ("truth" if prepared.has_truth else "run")
 
 
-def _by_scope(
-    requested: Sequence[RequestedMetric], prepared: JudgedTables
-) -> dict[Scope | Kind, list[RequestedMetric]]:
+class _Which(NamedTuple):
+    """Which rows a metric reduces, and which of them are relevant to it."""
+
+    scope: Scope | Kind
+    relevant_at: float | None
+
+
+def _by_rows(
+    requested: Sequence[RequestedMetric], prepared: JudgedTables, settings: Settings
+) -> dict[_Which, list[RequestedMetric]]:
     """Group metrics by the rows that they reduce; relevant rows come first, with the users."""
-    by_scope: dict[Scope | Kind, list[RequestedMetric]] = {}
-    if prepared.has_truth:
-        by_scope["relevant"] = []
+    by_rows: dict[_Which, list[RequestedMetric]] = {}
     for one in requested:
         scope = kind_of(one) or _reading(one, prepared).scope
-        by_scope.setdefault(scope, []).append(one)
-    return by_scope
+        level = settings.relevant_at if one.relevant_at is None else one.relevant_at
+        by_rows.setdefault(_Which(scope, level), []).append(one)
+    if not prepared.has_truth:
+        return by_rows
+    relevant = (which for which in by_rows if which.scope == "relevant")
+    first = next(relevant, _Which("relevant", settings.relevant_at))
+    return {first: by_rows.pop(first, []), **by_rows}
 
 
-def _has_all_users(by_scope: Mapping[Scope | Kind, object]) -> bool:
+def _has_all_users(by_rows: Mapping[_Which, object]) -> bool:
     """Whether the first reduction has a row for each user of the truth, or else of the run."""
-    return next(iter(by_scope)) in ("relevant", "listed")
+    return next(iter(by_rows)).scope in ("relevant", "listed")
 
 
 def _reading(one: RequestedMetric, prepared: JudgedTables) -> Reading:
@@ -914,14 +927,22 @@ def _reduced(
     prepared: JudgedTables,
     some: Sequence[RequestedMetric],
     settings: Settings,
-    scope: Scope | Kind,
+    which: _Which,
+    *,
+    first: bool,
 ) -> _Reduction:
-    """Reduce the rows of one scope, and watch the relevant ones on the way."""
+    """Reduce the rows of one scope, and watch the relevant ones on the way.
+
+    Only the ``first`` counts the relevant rows, for the sum over all flags.
+    """
     table, keys = prepared.tables[0], prepared.tables[0].keys
+    scope, relevant_at = which
+    if relevant_at != settings.relevant_at:
+        settings = replace(settings, relevant_at=relevant_at)
     sources = prepared.sources(settings)
     reading = reading_of(_names(some), has_subtopics=prepared.has_subtopics, given=prepared.inputs)
     ordered = scope == "relevant" and not prepared.tied and reading.in_order
-    count = ordered and prepared.counts_show_duplicates and not settings.judged_only
+    count = first and ordered and prepared.counts_show_duplicates and not settings.judged_only
     if isinstance(scope, Kind):
         rows = rows_of_shares(sources, reading.names, scope, by=table.by, users=None)
     else:
@@ -1114,6 +1135,24 @@ def _check_truth(frame: Frame, requested: Sequence[RequestedMetric], settings: S
                 f"metric {one.name!r} reads {reads[0]!r}: pass truth=, what users want (user, item)"
             )
             raise RankingDataError(msg)
+
+
+def _check_means(requested: Sequence[RequestedMetric], settings: Settings) -> None:
+    """Check that geometric means are of values ≥ 0 of users, and levels of relevance theirs."""
+    undefined = settings.undefined
+    if undefined is not None and undefined < 0 and not all(one.per_user for one in requested):
+        msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
+        raise ValueError(msg)
+    for one in requested:
+        if is_of_all(one) and not one.per_user:
+            msg = f"metric {one.name!r} is of one number of all lists, and has no geometric mean"
+            raise ValueError(msg)
+        if is_of_all(one) and one.relevant_at is not None:
+            msg = (
+                f"metric {one.name!r} is one number of all lists and has no level of its own: pass "
+                f"relevant_at={as_text(one.relevant_at)}"
+            )
+            raise ValueError(msg)
 
 
 def _check_of_lists(of_lists: OfLists, settings: Settings, *, refused: bool) -> None:

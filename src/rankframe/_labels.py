@@ -38,6 +38,8 @@ Signed: TypeAlias = Annotated[float, "of any sign"]
 #: The name of a column of the caller's.
 ColumnName: TypeAlias = Annotated[str, "the name of a column"]
 OptionalColumn: TypeAlias = Annotated[str | None, "the name of a column"]
+#: A metric's label without its cut-off, in the label of a mean over users.
+MetricName: TypeAlias = Annotated[str, "the label of a metric, without its cut-off"]
 Weight: TypeAlias = Annotated[
     Literal["none", "log", "clipped", "hit"] | float, "or a number p between 0 and 1"
 ]
@@ -65,6 +67,8 @@ class Aggregate(NamedTuple):
     transform: Callable[[pl.Expr], pl.Expr] = _as_it_is
     inverse: Callable[[pl.Expr], pl.Expr] = _as_it_is
     aggregate: Literal["mean", "sum"] = "mean"
+    #: of a geometric mean, what is added before the logarithm; None: it is none
+    epsilon: float | None = None
 
     def __call__(
         self, values: pl.Expr, mean: Callable[[pl.Expr], pl.Expr] = pl.Expr.mean
@@ -83,6 +87,45 @@ class Mean(NamedTuple):
 
     metric: pl.Expr
     over_users: Aggregate
+    label: str | None = None  # of the metric, if that is asked for by label
+
+
+def geometric_mean_of(name: str, k: int | None, epsilon: float) -> Mean:
+    """Make exp(mean(ln(x + ε))) − ε of a metric that a label names without its cut-off."""
+    label = name if k is None else f"{name}@{k}"
+    found = _found(label)
+    if found.levels:
+        msg = (
+            f"geometric: {name!r} has rel= inside, but it stands beside metric=, as in "
+            "geometric(metric=ap, rel=2)"
+        )
+        raise ValueError(msg)
+    if found.entry.value_range[0] < 0:
+        msg = f"geometric: {label!r} may be below 0, and only values ≥ 0 have a geometric mean"
+        raise ValueError(msg)
+    metric = _value_of_user(label, found, {})
+
+    def logarithm(value: pl.Expr) -> pl.Expr:
+        return (value.cast(pl.Float64) + epsilon).log()
+
+    def inverse(mean: pl.Expr) -> pl.Expr:
+        return (mean.exp() - epsilon).clip(0)  # of zeros the difference can round below
+
+    over_users = Aggregate(transform=logarithm, inverse=inverse, epsilon=epsilon)
+    return Mean(metric, over_users, label)
+
+
+def _value_of_user(label: str, found: "_Found", defaults: Defaults) -> pl.Expr:
+    """Make the metric whose geometric mean is asked for."""
+    made = _made(label, found, defaults)
+    if isinstance(made, pl.Expr):
+        if not found.entry.registered:
+            return made
+        # a range that others declare may be wrong: the checks find NaN
+        checked = pl.when(made < 0).then(float("nan")).otherwise(made)
+        return checked.alias(made.meta.output_name())
+    msg = f"geometric: {label!r} is a mean over users already: name a metric per user"
+    raise ValueError(msg)
 
 
 class RequestedMetric(NamedTuple):
@@ -93,6 +136,7 @@ class RequestedMetric(NamedTuple):
     over_users: Aggregate
     per_user: bool
     reads: frozenset[str]  # the columns that the expression names
+    relevant_at: float | None = None  # for this label alone; None: as the call says
 
     def made_of(self, expr: pl.Expr) -> "RequestedMetric":
         """Give the same column by another expression."""
@@ -273,7 +317,7 @@ def metric(label: str) -> pl.Expr:
     ----------
     label
         ``name[(param=value, …)][@k]``, for example ``"ndcg(gain=exponential)@10"``, or an
-        alias such as ``"map"`` or trec_eval's ``"ndcg_cut_10"``.
+        alias such as ``"map"`` or trec_eval's ``"ndcg_cut_10"``; with one cut-off.
 
     Returns
     -------
@@ -284,8 +328,8 @@ def metric(label: str) -> pl.Expr:
     ------
     ValueError
         If the label is unknown (the message names the nearest ones), if a parameter is
-        bad, or if the label names a mean over users (``gmap``), which is no reduction of
-        one user's rows.
+        bad, or if no expression of one user's rows is what the label names: several cut-offs
+        (``ndcg@5,10``), a mean over users (``gmap``) or a level of relevance (``ap(rel=2)``).
 
     Examples
     --------
@@ -294,9 +338,22 @@ def metric(label: str) -> pl.Expr:
     >>> rf.metric("P_10").meta.output_name()
     'P_10'
     """
+    if len(labels := _at_each_cut(label)) > 1:
+        msg = (
+            f"metric {label!r} has {len(labels)} cut-offs, and an expression has one: ask for "
+            f"{_one_of(labels[:2])}"
+        )
+        raise ValueError(msg)
     requested = parse_metric(label)
     if not requested.per_user:
-        raise ValueError(_not_per_user(label))
+        raise ValueError(not_per_user(requested))
+    if requested.relevant_at is not None:
+        level = as_text(requested.relevant_at)
+        msg = (
+            f"metric {label!r} has a level of relevance of its own, which no expression holds: "
+            f"ask for it by its label, or pass relevant_at={level}"
+        )
+        raise ValueError(msg)
     return requested.expr
 
 
@@ -308,16 +365,20 @@ def parse_metric(wanted: object, defaults: Defaults | None = None) -> RequestedM
         return _by_label(wanted, defaults) if defaults else _by_label_alone(wanted)
     kind = type(wanted).__name__
     hint = "; the truth is passed as truth=" if kind in ("DataFrame", "LazyFrame") else ""
+    if isinstance(wanted, list | tuple | set | frozenset):
+        hint = ": unpack it with *, as in evaluate(*metrics)"
     msg = f"a metric is a label or a polars expression, not {kind}{hint}"
     raise TypeError(msg)
 
 
 def _by_label(wanted: str, defaults: Defaults) -> RequestedMetric:
-    made = _parse(wanted, defaults)
+    found = _found(wanted)
+    made, level = _made(wanted, found, defaults), _level(wanted, found)
     if isinstance(made, Mean):
-        return _requested(wanted, made.metric.alias(wanted), made.over_users, per_user=False)
+        named = made.metric.alias(wanted)
+        return _requested(wanted, named, made.over_users, level, per_user=False)
     named = made if made.meta.output_name() == wanted else made.alias(wanted)
-    return _requested(wanted, named, _aggregate(named), per_user=True)
+    return _requested(wanted, named, found.entry.over_users, level, per_user=True)
 
 
 @functools.lru_cache(maxsize=4096)  # until a metric is registered; 0.1 ms each
@@ -326,9 +387,15 @@ def _by_label_alone(wanted: str) -> RequestedMetric:
 
 
 def _requested(
-    name: str, expr: pl.Expr, over_users: Aggregate, *, per_user: bool
+    name: str,
+    expr: pl.Expr,
+    over_users: Aggregate,
+    relevant_at: float | None = None,
+    *,
+    per_user: bool,
 ) -> RequestedMetric:
-    return RequestedMetric(name, expr, over_users, per_user, frozenset(expr.meta.root_names()))
+    reads = frozenset(expr.meta.root_names())
+    return RequestedMetric(name, expr, over_users, per_user, reads, relevant_at)
 
 
 def parse_metrics(
@@ -339,10 +406,10 @@ def parse_metrics(
         msg = 'ask for at least one metric, for example "ndcg@10"'
         raise ValueError(msg)
     options = _read_defaults({} if defaults is None else defaults)
-    requested = [parse_metric(wanted, options) for wanted in metrics]
+    requested = [parse_metric(wanted, options) for wanted in _one_by_one(metrics)]
     for one in requested:
         if per_user and not one.per_user:
-            raise ValueError(_not_per_user(one.name))
+            raise ValueError(not_per_user(one))
     return requested
 
 
@@ -368,7 +435,8 @@ def in_ties(
 ) -> list[RequestedMetric]:
     """Take the exact expectation of each metric that reads positions, for a table with ties."""
     options = _read_defaults({} if defaults is None else defaults)
-    return [_expected(one, wanted, options) for one, wanted in zip(requested, metrics, strict=True)]
+    pairs = zip(requested, _one_by_one(metrics), strict=True)
+    return [_expected(one, wanted, options) for one, wanted in pairs]
 
 
 def in_tie_mode() -> bool:
@@ -401,16 +469,16 @@ def entry_of(metric: pl.Expr) -> Entry | None:
     """Find what is declared of a metric's expression, renamed or not."""
     label = _label_of(metric)
     found = None if label is None else _find(label)
-    return found[0] if found else None
+    return found.entry if found else None
 
 
 def cut_off(metric: pl.Expr) -> int | None:
     """Return the rank at which a metric of ours is cut off; it may read the whole list as well."""
     label = _label_of(metric)
     found = None if label is None else _find(label)
-    if not found or not found[1]["k"] or found[0].cut != "rank":
+    if not found or not found.parts["k"] or found.entry.cut != "rank":
         return None
-    return int(found[1]["k"])
+    return int(found.parts["k"])
 
 
 def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
@@ -419,8 +487,8 @@ def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
     found = None if label is None else _find(label)
     if label is None or found is None:
         return None, None
-    entry, parts = found
-    options = _checked(entry.function, (), _read_options(label, entry, parts))
+    entry = found.entry
+    options = _checked(entry.function, (), _read_options(label, found))
     extremes = entry.extremes(**options) if callable(entry.extremes) else entry.extremes
     return extremes, options.get("k")
 
@@ -444,33 +512,86 @@ def restore_metrics(entries: Sequence[Entry]) -> None:
 
 def function_of(label: str) -> Callable[..., Any]:
     """Give the function that a label calls."""
-    found = _find(label)
-    if found is None:
-        raise ValueError(_unknown(label))
-    return found[0].function
+    return _found(label).entry.function
 
 
 # ------------------------------------------------------------------ reading labels
 
-_LABEL = re.compile(r"(?P<name>[^@()]+?)\s*(?:\((?P<options>[^()]*)\))?\s*(?:@\s*(?P<k>.+))?")
+#: What stands in parentheses; it may hold the label of another metric with its own.
+_INSIDE = r"\((?P<options>(?:[^()]|\([^()]*\))*)\)"
+_LABEL = re.compile(rf"(?P<name>[^@()]+?)\s*(?:{_INSIDE})?\s*(?:@\s*(?P<k>.+))?")
+_SEVERAL_CUTS = re.compile(r"(?P<head>.+)@(?P<cuts>[^@()]*,[^@()]*?)(?P<level>-l[\d.]+)?")
+_LEVEL_AT_END = re.compile(r"(?P<label>.+?)-l(?P<level>\d+(?:\.\d+)?)\s*(?P<cut>@.+)?")
+
+
+class _Found(NamedTuple):
+    """A label taken apart."""
+
+    entry: Entry
+    parts: re.Match[str]
+    levels: tuple[str, ...]  # the grades from which an item is relevant to it: none, or one
+
+
+def _one_by_one(metrics: Sequence[Metric]) -> list[Metric]:
+    """Name each cut-off of a label by itself."""
+    labels = (_at_each_cut(one) if isinstance(one, str) else [one] for one in metrics)
+    return [label for some in labels for label in some]
+
+
+def _at_each_cut(label: str) -> Sequence[str]:
+    """Read ``ndcg@5,10`` as ``ndcg@5`` and ``ndcg@10``."""
+    found = _SEVERAL_CUTS.fullmatch(label.strip())
+    if found is None:
+        return [label]
+    ending = found["level"] or ""
+    return [f"{found['head'].rstrip()}@{cut.strip()}{ending}" for cut in found["cuts"].split(",")]
 
 
 def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
     """Call the metric function that ``label`` names."""
+    return _made(label, _found(label), defaults)
+
+
+def _found(label: str) -> _Found:
+    """Take a label apart."""
     found = _find(label)
     if found is None:
         raise ValueError(_unknown(label))
-    entry, parts = found
-    options = _read_options(label, entry, parts)
+    return found
+
+
+def _made(label: str, found: _Found, defaults: Defaults) -> pl.Expr | Mean:
+    options = _read_options(label, found)
     try:
-        return entry.function(**_with_defaults(entry, defaults, options))  # type: ignore[no-any-return]
+        made: pl.Expr | Mean = found.entry.function(
+            **_with_defaults(found.entry, defaults, options)
+        )
     except TypeError as error:  # a cut-off or parameter that the label leaves out
         msg = f"metric {label!r}: {error}"
         raise ValueError(msg) from None
+    if isinstance(made, Mean) and made.label is not None:
+        return made._replace(metric=_value_of_user(made.label, _found(made.label), defaults))
+    return made
 
 
-def _read_options(label: str, entry: Entry, parts: re.Match[str]) -> dict[str, Any]:
+def _level(label: str, found: _Found) -> float | None:
+    """Read the grade from which an item is relevant to this label alone."""
+    if not found.levels:
+        return None
+    text, *others = found.levels
+    if others:
+        msg = f"metric {label!r}: duplicate parameter 'rel'"
+        raise ValueError(msg)
+    level = _read(label, "rel", text, float)
+    if not (level > 0 and math.isfinite(level)):
+        msg = f"metric {label!r}: rel must be a number > 0, not {text!r}"
+        raise ValueError(msg)
+    return float(level)
+
+
+def _read_options(label: str, found: _Found) -> dict[str, Any]:
     """Read the parameters that a label gives."""
+    entry, parts = found.entry, found.parts
     parameters = _signature(entry.function).parameters
     options: dict[str, Any] = {}
     if parts["k"] is not None:
@@ -478,7 +599,7 @@ def _read_options(label: str, entry: Entry, parts: re.Match[str]) -> dict[str, A
             msg = f"metric {label!r}: {entry.plain} takes no cut-off @k"
             raise ValueError(msg)
         options["k"] = _read(label, "k", parts["k"])
-    for part in filter(str.strip, (parts["options"] or "").split(",")):
+    for part in _split(parts["options"] or ""):
         name, _, text = (piece.strip() for piece in part.partition("="))
         if name in options:
             msg = f"metric {label!r}: duplicate parameter {name!r}"
@@ -519,8 +640,9 @@ def _label_of(expr: pl.Expr) -> str | None:
     """Give the label of a metric function's expression, renamed or not."""
     while True:
         name = expr.meta.output_name()
+        found = _find(name)
         try:
-            made = _parse(name, {})
+            made = None if found is None else _made(name, found, {})
         except ValueError:
             made = None
         if isinstance(made, pl.Expr) and made.meta.eq(expr):
@@ -545,32 +667,34 @@ def _aggregate(expr: pl.Expr) -> Aggregate:
 
     The expression decides, not its name: an expression of a user's own may be called like a label.
     """
-    name = expr.meta.output_name()
-    for count, aggregate in _counts():
-        if expr.meta.eq(count) or expr.meta.eq(count.alias(name)):
-            return aggregate
-    return MEAN
+    found = (_find(name) for name in _names_of(expr))
+    if not any(one is not None and one.entry.over_users != MEAN for one in found):
+        return MEAN
+    entry = entry_of(expr)
+    return MEAN if entry is None else entry.over_users
 
 
-@functools.cache
-def _counts() -> list[tuple[pl.Expr, Aggregate]]:
-    """List the metrics that are not averaged over users."""
-    return [(e.function(), e.over_users) for e in every_entry() if e.over_users != MEAN]
+def _names_of(expr: pl.Expr) -> Generator[str, None, None]:
+    """Give the name of an expression, and those that it had before."""
+    while True:
+        yield expr.meta.output_name()
+        inner = expr.meta.pop()
+        if len(inner) != 1 or not expr.meta.undo_aliases().meta.eq(inner[0].meta.undo_aliases()):
+            return
+        expr = inner[0]
 
 
 def _read_defaults(defaults: Defaults) -> Defaults:
     """Find the metrics that ``defaults`` names, by any of their names, alone or with ``@k``."""
     read: dict[str, Mapping[str, Any]] = {}
     for name, options in _checked_defaults(defaults).items():
-        found = _find(name)
-        if found is None:
-            raise ValueError(_unknown(name))
-        entry, parts = found
+        found = _found(name)
+        entry, parts = found.entry, found.parts
         msg = f"defaults of {name!r}: "
         parameters = set(_signature(entry.function).parameters)
         names = [entry.label, *([f"{entry.label}@k"] if "k" in parameters else [])]
         named = entry.label if parts["k"] is None else f"{entry.label}@{parts['k']}"
-        if named not in names or parts["options"] is not None:
+        if named not in names or parts["options"] is not None or found.levels:
             msg += f"name the metric alone, {_one_of(names)}"
             raise ValueError(msg)
         if unknown := set(options) - (parameters - {"k"}):
@@ -593,15 +717,48 @@ def _checked_defaults(defaults: Any) -> Defaults:
     raise TypeError(msg)
 
 
-def _find(label: str) -> tuple[Entry, re.Match[str]] | None:
+def _find(label: str) -> _Found | None:
     """Take a label apart, if its name is known."""
-    parts = _LABEL.fullmatch(_unaliased(label.strip()))
+    rest, levels = _without_levels(_unaliased_whole(label.strip()))
+    parts = _LABEL.fullmatch(_unaliased(rest))
     entry = _ENTRIES.get(parts["name"].lower()) if parts else None
-    return (entry, parts) if parts and entry else None
+    return _Found(entry, parts, levels) if parts and entry else None
+
+
+def _without_levels(label: str) -> tuple[str, tuple[str, ...]]:
+    """Take ir_measures' ``rel=2`` and ranx's ``-l2`` off a label."""
+    levels: list[str] = []
+    if at_end := _LEVEL_AT_END.fullmatch(label):
+        label = at_end["label"] + (at_end["cut"] or "")
+        levels.append(at_end["level"])
+    if parts := re.fullmatch(rf"(?P<head>[^@()]+){_INSIDE}(?P<rest>[^()]*)", label):
+        options = [part.partition("=") for part in _split(parts["options"])]
+        inside = [value.strip() for name, _, value in options if name.strip() == "rel"]
+        if inside:
+            others = ", ".join("".join(one).strip() for one in options if one[0].strip() != "rel")
+            label = parts["head"] + (f"({others})" if others else "") + parts["rest"]
+            levels += inside
+    return label, tuple(levels)
+
+
+def _split(options: str) -> list[str]:
+    """Split what stands in parentheses at its commas, but not inside further ones."""
+    return [part for part in re.split(r",(?![^()]*\))", options) if part.strip()]
+
+
+def _unaliased_whole(label: str) -> str:
+    """Rewrite an alias that has parameters or a cut-off of its own."""
+    plain = label.lower().replace(" ", "")
+    for alias, target in _ALIASES.items():
+        if ("(" in alias or "@" in alias) and (found := _pattern(alias).fullmatch(plain)):
+            make = target.format if isinstance(target, str) else target
+            return make(*found.groups())
+    return label
 
 
 def _unaliased(label: str) -> str:
     """Rewrite an alias as the label it stands for."""
+    label = _unaliased_whole(label)
     head = re.match(r"[^@(]+", label)
     target = _ALIASES.get(head[0].strip().lower()) if head else None
     if head and isinstance(target, str):
@@ -613,7 +770,14 @@ def _unaliased(label: str) -> str:
         if found := _pattern(alias).fullmatch(label.lower()):
             make = target.format if isinstance(target, str) else target
             return make(*found.groups())
+    spoken = _SPOKEN_CUT.fullmatch(label)
+    if spoken and spoken["name"].strip().lower() in {*_ENTRIES, *_ALIASES}:
+        return _unaliased(f"{spoken['name']}@{spoken['k']}")
     return label
+
+
+#: As MTEB writes a cut-off.
+_SPOKEN_CUT = re.compile(r"(?P<name>.+)_at_(?P<k>\d+)")
 
 
 @functools.cache
@@ -666,12 +830,23 @@ def check_gain(gain: Gain, *, any_order: bool = False) -> None:
     _check_option("gain", gain, AnyGain if any_order else Gain)
 
 
+#: Names that are no metric of ours: what to ask for instead.
+_ELSEWHERE = {
+    "gauc": "the AUC weighted by user: ask for {} with weights=, the column of the weights, as in "
+    "evaluate({}, weights='impressions')",
+}
+
+
 def _unknown(label: str) -> str:
     """Say that a label is unknown, with the nearest ones that can be read."""
-    head, _, k = label.partition("@")
+    spoken = _SPOKEN_CUT.fullmatch(label.strip())
+    head, _, k = label.partition("@") if spoken is None else (spoken["name"], "", spoken["k"])
+    if instead := _ELSEWHERE.get(head.partition("(")[0].strip().lower()):
+        asked = repr("auc" + (f"@{k.strip()}" if k else ""))
+        return f"metric {label!r} is {instead.format(asked, asked)}"
     plain = [entry.plain for entry in _ENTRIES.values()]
     labels = [name for name in (*plain, *_ENTRIES) if not name.endswith("_at")]
-    aliases = [alias for alias in _ALIASES if "{*}" not in alias]
+    aliases = [alias for alias in _ALIASES if not any(part in alias for part in ("{*}", "(", "@"))]
     written = [name.replace("{}", "10") for name in (*labels, *aliases)]
     known = {name.lower(): name for name in written}
     near = get_close_matches(head.partition("(")[0].strip().lower(), known, n=5, cutoff=0.5)
@@ -684,17 +859,30 @@ def _unknown(label: str) -> str:
 
 def _can_be_read(label: str) -> bool:
     found = _find(label)
-    return found is not None and (
-        found[1]["k"] is None or "k" in _signature(found[0].function).parameters
-    )
+    if found is None:
+        return False
+    if found.parts["options"]:
+        try:
+            _made(label, found, {})
+        except ValueError:
+            return False
+    return found.parts["k"] is None or "k" in _signature(found.entry.function).parameters
 
 
 def _one_of(names: Sequence[str]) -> str:
     return " or ".join(map(repr, names))
 
 
-def _not_per_user(label: str) -> str:
-    return f"{label!r} is a mean over users, not a value per user: use evaluate or summarize"
+def not_per_user(requested: RequestedMetric) -> str:
+    """Say that a mean over users is asked for where values of users are taken."""
+    begin = f"{requested.name!r} is a mean over users, not a value per user: "
+    if requested.over_users.epsilon is None:
+        return f"{begin}use evaluate or summarize"
+    (inner,) = requested.expr.meta.pop()
+    return (
+        f"{begin}use evaluate, summarize, compare or at_k; it is the geometric mean of "
+        f"{inner.meta.output_name()!r}"
+    )
 
 
 # ------------------------------------------------------------------ making labels
@@ -706,7 +894,6 @@ def _register(entry: Entry) -> Entry:
     _ENTRIES.setdefault(name, entry)
     _ENTRIES.setdefault(name.removesuffix("_at"), entry)
     _ALIASES.update({alias.lower(): target for alias, target in entry.aliases})
-    _counts.cache_clear()
     _by_label_alone.cache_clear()
     return entry
 
@@ -737,10 +924,14 @@ def _check_free(name: str, label: str) -> None:
     if name in _METHODS:
         msg = f"{name!r} is a method of df.rank: choose another name"
         raise ValueError(msg)
+    if re.search(r"-l[\d{]", name):
+        msg = f"{name!r} ends like ranx's level of relevance, -l2: choose another name"
+        raise ValueError(msg)
     found = _find(name.replace("{}", "7"))
-    if found is not None and not (found[0].registered and found[0].label == label):
-        whose = "registered" if found[0].registered else "of rankframe"
-        msg = f"{name!r} is the name of a metric {whose}, {found[0].plain!r}: choose another"
+    entry = found.entry if found else None
+    if entry is not None and not (entry.registered and entry.label == label):
+        whose = "registered" if entry.registered else "of rankframe"
+        msg = f"{name!r} is the name of a metric {whose}, {entry.plain!r}: choose another"
         raise ValueError(msg)
 
 
@@ -793,6 +984,9 @@ def _check_annotations(function: Callable[..., Any]) -> None:
             raise TypeError(msg)
         if name in (*Options.__annotations__, "by", "truth", "bounds", "scenarios"):
             msg = f"{function.__name__}: {name} is a keyword of per_user: rename the parameter"
+            raise TypeError(msg)
+        if name == "rel":
+            msg = f"{function.__name__}: every label takes rel=: rename the parameter"
             raise TypeError(msg)
 
 
@@ -851,6 +1045,8 @@ def _check_option(name: str, value: Any, annotation: Any) -> Any:
         return value
     if annotation in (ColumnName, OptionalColumn):
         return _check_column(name, value, optional=annotation != ColumnName)
+    if annotation == MetricName:
+        return _check_metric_name(name, value)
     if annotation == Weight:
         return check_weight(name, value)
     if type(None) in get_args(annotation) and get_origin(get_args(annotation)[0]) is Literal:
@@ -915,6 +1111,17 @@ def _check_column(name: str, value: object, *, optional: bool) -> object:
         msg = f"{name} must be the name of a column, without any of ( ) , ; @ = ^ *, not {value!r}"
         raise ValueError(msg)
     return value
+
+
+def _check_metric_name(name: str, value: object) -> str:
+    """Check that a label within a label leaves the cut-off to the outer one."""
+    if not isinstance(value, str) or not value.strip() or "@" in value:
+        msg = (
+            f"{name} must be the label of a metric without its cut-off, as in "
+            f"geometric(metric=ndcg)@10, not {value!r}"
+        )
+        raise ValueError(msg)
+    return value.strip()
 
 
 def check_weight(name: str, value: object) -> str | float:

@@ -11,6 +11,7 @@ from typing import Any, Generic
 import polars as pl
 
 from rankframe._compare import compare, compare_values, diagnose
+from rankframe._cutoffs import at_k
 from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, FrameT
 from rankframe._fusion import fuse
@@ -19,7 +20,8 @@ from rankframe._overlap import overlap, rbo
 from rankframe._rows import check, listed, shares
 from rankframe._summarize import summarize, summarize_values
 from rankframe._table import from_lists, judge, relevant, with_rank
-from rankframe.plot import at_k, change, heatmap, lorenz, precision_recall, trade_off, users
+from rankframe.plot import at_k as at_k_chart
+from rankframe.plot import change, heatmap, lorenz, precision_recall, trade_off, users
 from rankframe.plot import compare as compare_chart
 from rankframe.plot import shares as shares_chart
 
@@ -29,7 +31,7 @@ class RankFrame(Generic[FrameT]):
     Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
 
     The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
-    ``evaluate``, ``summarize``, ``compare``, ``diagnose``, ``summarize_values``,
+    ``evaluate``, ``at_k``, ``summarize``, ``compare``, ``diagnose``, ``summarize_values``,
     ``compare_values``, ``overlap``, ``rbo``, ``fuse``, ``listed`` and ``shares`` take the frame as
     their first argument. Each metric function, such as ``precision_at``, gives the per-user frame
     of that one metric, and takes the keywords of ``per_user`` beside its own. Type checkers cannot
@@ -165,6 +167,7 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     check,
     per_user,
     evaluate,
+    at_k,
     summarize,
     compare,
     diagnose,
@@ -186,7 +189,7 @@ reserve_methods([*_verb_names(), "plot", "frame"])
 for _function in _VERBS:
     setattr(RankFrame, _function.__name__, _verb(_function))
 for _function in (
-    at_k,
+    at_k_chart,
     precision_recall,
     users,
     compare_chart,

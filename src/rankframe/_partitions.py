@@ -110,12 +110,11 @@ def rows_of(
     totals: Totals | None,
     *,
     metrics: Sequence[Metric],
-    per_user: bool,
     by: str | Sequence[str],
     settings: Settings,
 ) -> pl.LazyFrame:
     """Compute what statistics are made of, for some users; ``gathered`` puts it together."""
-    plan = plan_values(frame, metrics, truth, by, settings, per_user=per_user, totals=totals)
+    plan = plan_values(frame, metrics, truth, by, settings, per_user=False, totals=totals)
     return in_groups(plan).rows
 
 

@@ -7,7 +7,17 @@ from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from typing import Any, Literal, get_args, get_origin
 
-from rankframe._labels import Alias, AnyGain, Entry, Gain, Mean, Weight, as_text, every_entry
+from rankframe._labels import (
+    Alias,
+    AnyGain,
+    Entry,
+    Gain,
+    Mean,
+    MetricName,
+    Weight,
+    as_text,
+    every_entry,
+)
 from rankframe._vocabulary import COLUMNS
 from rankframe.presets import PRESETS, Preset
 
@@ -98,6 +108,8 @@ _SAMPLES: Mapping[str, object] = {
 def _reads(entry: Entry) -> str:
     """Name the columns that the expression reads, and those that it may with other options."""
     parameters = inspect.signature(entry.function).parameters.values()
+    if any(parameter.annotation == MetricName for parameter in parameters):
+        return "Reads what `metric` reads."
     given = {
         p.name: _SAMPLES.get(p.name, 1) for p in parameters if p.default is p.empty or p.name == "k"
     }

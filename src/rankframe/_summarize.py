@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
 
 import polars as pl
 
-from rankframe._all_lists import is_of_targets, margins
+from rankframe._all_lists import OfLists, is_of_targets, margins
 from rankframe._evaluate import UserValues, by_weight, total_by, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._labels import Metric, RequestedMetric
@@ -98,8 +99,9 @@ def summarize(
         and ``note``, which explains why a number is null. Counts such as ``num_hits`` are averaged.
         With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
         effective number of users.
-        For a geometric mean such as ``gmap``, ``mean`` is that mean, without an interval, and the
-        other columns describe its per-user metric.
+        For a geometric mean such as ``gmap@10``, ``mean`` is that mean, its interval is one of the
+        mean of ln(x + ε), given back on the scale of the metric, and the other columns describe
+        the users' values x.
 
     Raises
     ------
@@ -250,20 +252,47 @@ def summary_of(
     summary = values.rows.map_batches(reduce, schema=schema)
     if values.of_lists is None:
         return summary
-    both = pl.concat([summary, _of_all_lists(values, schema, confidence, method, seed)])
-    order = pl.col("metric").replace_strict(
-        values.of_lists.asked, list(range(len(values.of_lists.asked)))
+    return _in_asked_order(
+        summary, _of_all_lists(values, schema, confidence, method, seed), values.of_lists, values.by
     )
-    return both.sort(*values.by, order)
+
+
+def description_of(values: UserValues) -> pl.LazyFrame:
+    """Plan a summary without intervals and notes, which needs no SciPy."""
+    check_numbers(values)
+    schema = made_schema("summarize", values, _SUMMARY)
+    reduce = partial(_described_rows, values=values)
+    description = values.rows.map_batches(reduce, schema=schema)
+    if values.of_lists is None:
+        return description
+    numbers = _of_all_lists(values, schema, 0.95, None, 0)
+    return _in_asked_order(description, numbers, values.of_lists, values.by)
+
+
+def _described_rows(rows: pl.DataFrame, *, values: UserValues) -> pl.DataFrame:
+    check_sizes(rows, values)
+    empty = {name: pl.lit(None, dtype=dtype) for name, dtype in _SUMMARY.items()}
+    absent = {name: empty[name] for name in ("ci_low", "ci_high", "note")}
+    return _described(rows, values, values.by).with_columns(**absent).select(*values.by, *_SUMMARY)
+
+
+def _in_asked_order(
+    summary: pl.LazyFrame, numbers: pl.LazyFrame, of_lists: OfLists, by: Sequence[str]
+) -> pl.LazyFrame:
+    order = pl.col("metric").replace_strict(of_lists.asked, list(range(len(of_lists.asked))))
+    return pl.concat([summary, numbers]).sort(*by, order)
 
 
 _NO_INTERVAL = "one number of all lists; no interval: its target changes with the users"
 
 
 def _of_all_lists(
-    values: UserValues, schema: dict[str, Any], confidence: float, method: Method, seed: int
+    values: UserValues, schema: dict[str, Any], confidence: float, method: Method | None, seed: int
 ) -> pl.LazyFrame:
-    """Describe the metrics of all lists: one number per group, without a spread over users."""
+    """Describe the metrics of all lists: one number per group, without a spread over users.
+
+    Without a method, they have no interval.
+    """
     of_lists, numbers = values.of_lists, values.numbers
     assert of_lists is not None
     assert numbers is not None
@@ -334,10 +363,12 @@ def _summarized(
 
     outcome = st.in_matrices([sample for sample, _ in samples], interval, resampling.times)
     summary = summary.with_columns(
-        pl.Series("ci_low", outcome.low).fill_nan(None),
-        pl.Series("ci_high", outcome.high).fill_nan(None),
+        pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
+        pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
         pl.Series("note", [note for _, note in samples], pl.String),
-    ).select(*by, *columns)
+    )
+    ends = [given_back(name, values.requested) for name in ("ci_low", "ci_high")]
+    summary = summary.with_columns(ends).select(*by, *columns)
     return summary.sort(by, nulls_last=True, maintain_order=True) if total else summary
 
 
@@ -345,21 +376,20 @@ def _samples(
     rows: pl.DataFrame, values: UserValues, by: Sequence[str], *, pooled: bool
 ) -> list[tuple[Sample, str | None]]:
     """Take the values of each group and metric, and note why a number is null."""
-    from rankframe._statistics import rounded
-
     groups = rows.partition_by(by, maintain_order=True) if by else [rows]
     samples: list[tuple[Sample, str | None]] = []
     for group in groups:
         users = places_of_users(group[values.user]) if pooled else None
         weights = None if values.weights is None else group[WEIGHT].to_numpy()
         for metric in values.requested:
-            column = rounded(group[metric.name].cast(pl.Float64).to_numpy())
+            column = _column(group, metric)
             sample, returning = _sample(column, weights, users)
             if values.weights is not None:
                 _check_some_weight(sample, column, values.weights, metric.name)
             notes = _notes(metric, sample, returning, weighted=values.weights is not None)
-            kept = sample if metric.per_user else sample._replace(values=column[:0], weights=None)
-            samples.append((kept, "; ".join(notes) or None))
+            if not _has_interval(metric, sample.values):
+                sample = sample._replace(values=column[:0], weights=None)
+            samples.append((sample, "; ".join(notes) or None))
     return samples
 
 
@@ -388,6 +418,8 @@ def _described(rows: pl.DataFrame, values: UserValues, by: Sequence[str]) -> pl.
     for place, metric in enumerate(values.requested):
         columns = [*_numbers(metric, values.user, weighted=weighted), pl.lit(place).alias(_ORDER)]
         tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
+    if not tables:
+        return pl.DataFrame(schema=made_schema("summarize", values, _SUMMARY))
     return pl.concat(tables).sort(*by, _ORDER)
 
 
@@ -421,6 +453,20 @@ def _numbers(metric: RequestedMetric, user: str, *, weighted: bool) -> list[pl.E
     ]
 
 
+def _column(group: pl.DataFrame, metric: RequestedMetric) -> Array:
+    """Give the numbers whose mean is taken: values of users, or of a geometric mean logarithms."""
+    from rankframe._statistics import rounded
+
+    if metric.over_users.epsilon is not None:
+        return in_logarithms(group, [metric])[metric.name].to_numpy()
+    return rounded(group[metric.name].cast(pl.Float64).to_numpy())
+
+
+def _has_interval(metric: RequestedMetric, values: Array) -> bool:
+    geometric = metric.over_users.epsilon is not None
+    return metric.per_user or (geometric and -inf not in values)
+
+
 def _deviation(value: pl.Expr) -> pl.Expr:
     """s² = n/(n − 1) · Σ w(x − x̄)² / Σ w; null for one user."""
     number = (value.is_not_null() & (pl.col(WEIGHT) > 0)).sum().cast(pl.Float64)
@@ -434,8 +480,10 @@ def _notes(metric: RequestedMetric, sample: Sample, returning: int, *, weighted:
     notes: list[str] = []
     if len(values) < 2:
         notes.append("one user" if len(values) else "no user has a value")
-    elif not metric.per_user:
-        notes.append("no interval: not an arithmetic mean")
+    elif not _has_interval(metric, values):
+        geometric = metric.over_users.epsilon is not None
+        why = "0 has no logarithm; take epsilon > 0" if geometric else "not an arithmetic mean"
+        notes.append(f"no interval: {why}")
     elif not values.min() < values.max():
         notes.append("every user has the same value")
     return [*notes, *notes_of_users(values, weights if weighted else None, returning)]
@@ -473,6 +521,34 @@ def _check_some_weight(sample: Sample, column: Array, weights: str, metric: str)
 
     if not len(sample.values) and not np.isnan(column).all():
         raise_no_weight(weights, metric)
+
+
+# ------------------------------------------------------------------ geometric means
+
+
+def in_logarithms(rows: pl.DataFrame, requested: Sequence[RequestedMetric]) -> pl.DataFrame:
+    """Take the logarithms of values whose geometric mean is asked for.
+
+    They are rounded to 13 decimals: a value of 14 digits gives no more.
+    """
+    return rows.with_columns(
+        one.over_users.transform(pl.col(one.name).cast(pl.Float64)).round(13)
+        for one in requested
+        if one.over_users.epsilon is not None
+    )
+
+
+def given_back(column: str, requested: Sequence[RequestedMetric]) -> pl.Expr:
+    """Give a mean of logarithms back on the scale of its metric."""
+    value = pl.col(column)
+    for one in requested:
+        if one.over_users.epsilon is not None:
+            value = (
+                pl.when(pl.col("metric") == one.name)
+                .then(one.over_users.inverse(pl.col(column)))
+                .otherwise(value)
+            )
+    return value.alias(column)
 
 
 # ------------------------------------------------------------------ checks of every verb here

@@ -16,7 +16,9 @@ import polars as pl
 from rankframe._all_lists import is_of_all
 from rankframe._compare import Correction, Test, diagnose, groups_by_systems
 from rankframe._compare import compare as compare_systems
-from rankframe._evaluate import evaluate, per_user
+from rankframe._cutoffs import cutoffs as read_cutoffs
+from rankframe._cutoffs import labels_at, means_of
+from rankframe._evaluate import evaluate, per_user, user_values
 from rankframe._frames import Frame, column_names, to_lazy
 from rankframe._labels import Metric, entry_of, parse_metrics
 from rankframe._names import with_ids
@@ -24,8 +26,8 @@ from rankframe._options import (
     Columns,
     Options,
     check_columns,
-    check_flag,
     group_names,
+    read_options,
     systems_groups,
     whole_number,
 )
@@ -123,7 +125,7 @@ def at_k(
     -------
     altair.LayerChart or altair.FacetChart
         One panel per metric and segment. The drawn numbers are in ``chart.data``: ``panel``,
-        ``system``, ``k``, ``users``, ``mean``, ``ci_low``, ``ci_high``.
+        ``system``, ``k``, ``users``, ``mean``, ``ci_low``, ``ci_high``, as in ``rf.at_k``.
 
     Raises
     ------
@@ -144,26 +146,26 @@ def at_k(
     """
     frame, by = as_frame(frame, by)
     _check_call(options)
-    check_flag("interval", interval)
     import altair as alt
 
-    cutoffs = _cutoffs(ks)
+    cutoffs = read_cutoffs("ks", ks)
+    labels = labels_at(names, cutoffs)
     groups = _groups(frame, truth, by)
-    labels = _at_cutoffs(names, cutoffs)
-    summary = _computed(
-        summarize,
-        frame,
-        *labels["metric"],
-        truth=truth,
-        by=groups,
-        confidence=confidence,
-        **options,
+    values = user_values(
+        to_lazy(frame, "judged table" if truth is None else "run"),
+        labels["label"].to_list(),
+        truth,
+        groups,
+        read_options(options),
+        per_user=False,
+        all_lists=True,
     )
-    counted = pl.col("users") - pl.col("undefined").fill_null(0)  # null: a number of all lists
-    table = summary.select(*_named(summary, groups), "metric", counted, "mean", "ci_low", "ci_high")
-    table = table.join(labels, on="metric", how="left", maintain_order="left").select(
-        _panel("name"), "system", "k", "users", "mean", "ci_low", "ci_high"
-    )
+    means = means_of(values, interval=interval, confidence=confidence).collect()
+    numbers = ("users", "mean", "ci_low", "ci_high")
+    table = means.select(*_named(means, groups), pl.col("metric").alias("label"), *numbers)
+    table = table.join(labels, on="label", how="left", maintain_order="left")
+    table = table.with_columns(name=pl.format("{}@k", "metric"))
+    table = table.select(_panel("name"), "system", "k", *numbers)
     _check_values(table["mean"], ", ".join(map(str, names)))
     _check_rows(table, "points", "fewer cut-offs")
     panels = _texts(table["panel"])
@@ -243,7 +245,7 @@ def precision_recall(
     _check_call(options)
     import altair as alt
 
-    cutoffs, levels = _cutoffs(ks), [step / 10 for step in range(11)]
+    cutoffs, levels = read_cutoffs("ks", ks), [step / 10 for step in range(11)]
     groups = _groups(frame, truth, by)
     curves = {f"interpolated_precision(recall={level})": level for level in levels}
     measures = {"recall": recall_at, "precision": precision_at}
@@ -1203,17 +1205,6 @@ def _as_text(cutoffs: Sequence[int]) -> str:
     return ", ".join(map(str, cutoffs))
 
 
-def _cutoffs(ks: Iterable[int]) -> list[int]:
-    if isinstance(ks, int):
-        msg = f"ks takes the cut-offs themselves, such as range(1, {ks + 1}) or [{ks}], not {ks}"
-        raise TypeError(msg)
-    cutoffs = sorted({whole_number("k", k) for k in ks})
-    if not cutoffs:
-        msg = "ks has no cut-off: name one, for example ks=range(1, 21)"
-        raise ValueError(msg)
-    return cutoffs
-
-
 def _directions(metrics: Sequence[Metric]) -> dict[str, bool | None]:
     """Name for each metric whether higher is better; None where neither is, or nobody said."""
     requested = parse_metrics(metrics, per_user=False)
@@ -1245,18 +1236,6 @@ def _verdict_scale(directions: Mapping[str, bool | None]) -> alt.Scale:
     domain = [*(good for good, _ in pairs), "undecided", *(bad for _, bad in pairs)]
     colors = [*(_BLUE for _ in pairs), _GRAY, *(_VERMILION for _ in pairs)]
     return alt.Scale(domain=domain, range=colors)
-
-
-def _at_cutoffs(names: Sequence[object], cutoffs: Sequence[int]) -> pl.DataFrame:
-    """Write the label of each name at each cut-off."""
-    for name in names:
-        if not isinstance(name, str) or "@" in name:
-            msg = f"at_k takes a metric's name without its cut-off, such as 'ndcg', not {name!r}"
-            raise ValueError(msg)
-    rows = [(f"{name}@{k}", f"{name}@k", k) for name in names for k in cutoffs]
-    return pl.DataFrame(
-        rows, schema={"metric": pl.String, "name": pl.String, "k": pl.Int64}, orient="row"
-    )
 
 
 def _number(values: pl.DataFrame, name: str) -> pl.Expr:

@@ -580,7 +580,6 @@ def summarize(
         _read_options(options),
         partitions,
         describe=describe,
-        per_user=False,
     )
 
 
@@ -674,7 +673,6 @@ def compare(
         _read_options(options),
         partitions,
         describe=describe,
-        per_user=True,
     )
 
 
@@ -851,10 +849,9 @@ def _described(
     partitions: int | None,
     *,
     describe: Callable[[UserValues], pl.LazyFrame],
-    per_user: bool,
 ) -> DataFrame:
     """Collect the values of all users, and describe them."""
-    plans = functools.partial(plan_values, per_user=per_user)
+    plans = functools.partial(plan_values, per_user=False)
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
     if plan.of_lists is not None:
         msg = (
@@ -864,9 +861,7 @@ def _described(
         raise ValueError(msg)
     describe(in_groups(plan))  # invalid calls fail before any Spark job starts
     _check_across_users(sides)
-    compute = functools.partial(
-        rows_of, metrics=metrics, per_user=per_user, by=by, settings=settings
-    )
+    compute = functools.partial(rows_of, metrics=metrics, by=by, settings=settings)
     needs = needs_of(plan, settings)
     with plain_errors(), _read_once(sides, partitions, needs) as (joined, number):
         parts = _collected(_computed(sides, compute, number, needs, joined))

@@ -120,6 +120,17 @@ def first_reciprocal(k: int | None) -> pl.Expr:
     return pl.when(first.is_not_null() if k is None else first <= k).then(1 / first).otherwise(0.0)
 
 
+def _expected_reciprocals(k: int | None) -> pl.Expr:
+    """Expected Σ 1 / position over the relevant items among the first k."""
+    return pl.when(relevant).then(_harmonic(block, _places(k)) / tied).sum()
+
+
+@expected_as(_expected_reciprocals)
+def reciprocals(k: int | None) -> pl.Expr:
+    """Σ 1 / rank over the relevant items among the first k."""
+    return pl.when(within(k)).then(1 / rank).sum()
+
+
 def _expected_precisions(k: int | None) -> pl.Expr:
     """Σ over the relevant items of the expected precision at the item, if that is among k."""
     others = _at_each_other_place(tied_hits - 1)
@@ -374,7 +385,7 @@ def _floored_logarithm(value: pl.Expr) -> pl.Expr:
 
 
 #: exp(mean(ln(max(value, 1e-5)))) over users, as in trec_eval
-floored_geometric_mean = Aggregate(transform=_floored_logarithm, inverse=pl.Expr.exp)
+floored_geometric_mean = Aggregate(_floored_logarithm, pl.Expr.exp, epsilon=0.0)
 
 
 def where_relevant(value: pl.Expr) -> pl.Expr:

@@ -5,7 +5,16 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe._labels import Aggregate, AnyGain, Extremes, Gain, Mean, labelled, labelled_mean
+from rankframe._labels import (
+    AnyGain,
+    Extremes,
+    Gain,
+    Mean,
+    MetricName,
+    geometric_mean_of,
+    labelled,
+    labelled_mean,
+)
 from rankframe.metrics._building_blocks import (
     R,
     any_within,
@@ -85,8 +94,10 @@ def _of_ndcg(k: int | None, gain: Gain, ideal: str, **_: object) -> Extremes | N
         "p": "precision",
         "P_{}": "precision@{}",
         "set_P": "precision",
+        "SetP": "precision",
         "relative_P_{}": "precision(divide_by=attainable)@{}",
         "set_relative_P": "precision(divide_by=attainable)",
+        "SetRelP": "precision(divide_by=attainable)",
     },
 )
 def precision_at(
@@ -135,7 +146,7 @@ def precision_at(
 
 @labelled(
     "recall",
-    aliases={"r": "recall", "recall_{}": "recall@{}", "set_recall": "recall"},
+    aliases={"r": "recall", "recall_{}": "recall@{}", "set_recall": "recall", "SetR": "recall"},
     extremes=_of_shares,
 )
 def recall_at(
@@ -184,8 +195,13 @@ def recall_at(
     aliases={
         "f{}": "f(beta={})",
         "f{}@{}": "f(beta={})@{}",
+        "f1_score": "f1",
+        "fmeasure": "f1",
+        "f_measure": "f1",
         "set_F": "f1",
         "set_F.{}": _trec_beta,
+        "SetF": "f1",
+        "SetF(beta={})": _trec_beta,
     },
 )
 def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
@@ -197,7 +213,8 @@ def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     k
         Cut-off; None means the whole list, and its length stands for k.
     beta
-        Recall counts β times as much as precision; ≥ 0. (trec_eval's ``set_F.b`` takes b = β².)
+        Recall counts β times as much as precision; ≥ 0. (trec_eval's ``set_F.b`` and ir_measures'
+        ``SetF(beta=b)`` take b = β².)
 
     Returns
     -------
@@ -264,7 +281,13 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
 
 @labelled(
     "hit",
-    aliases={"hit_rate": "hit", "hr": "hit", "success": "hit", "success_{}": "hit@{}"},
+    aliases={
+        "hit_rate": "hit",
+        "hitrate": "hit",
+        "hr": "hit",
+        "success": "hit",
+        "success_{}": "hit@{}",
+    },
     extremes="none or all",
 )
 def hit_at(k: int | None = None) -> pl.Expr:
@@ -301,7 +324,11 @@ def hit_at(k: int | None = None) -> pl.Expr:
     return where_relevant(any_within(k))
 
 
-@labelled("ap", aliases={"map": "ap", "map_cut_{}": "ap@{}"}, extremes=_of_average_precision)
+@labelled(
+    "ap",
+    aliases={"map": "ap", "mean_average_precision": "ap", "map_cut_{}": "ap@{}"},
+    extremes=_of_average_precision,
+)
 def average_precision(
     k: int | None = None,
     *,
@@ -354,7 +381,11 @@ def average_precision(
     return where_relevant(share(precisions(k), divisor[divide_by]()))
 
 
-@labelled("rr", aliases={"mrr": "rr", "recip_rank": "rr"}, extremes="none or all")
+@labelled(
+    "rr",
+    aliases={"mrr": "rr", "mean_reciprocal_rank": "rr", "recip_rank": "rr"},
+    extremes="none or all",
+)
 def reciprocal_rank(k: int | None = None) -> pl.Expr:
     """
     Reciprocal rank: 1 / rank of the first relevant item, 0 if none is among the first k.
@@ -554,7 +585,11 @@ def ndcg_at(
 
 @labelled(
     "r_precision",
-    aliases={"rprec": "r_precision", "Rprec_mult_{}": "r_precision(multiple={})"},
+    aliases={
+        "rprec": "r_precision",
+        "r-precision": "r_precision",
+        "Rprec_mult_{}": "r_precision(multiple={})",
+    },
 )
 def r_precision(*, multiple: float = 1) -> pl.Expr:
     """
@@ -654,17 +689,76 @@ def attainable_recall_at(k: int) -> pl.Expr:
     return where_relevant(pl.min_horizontal(R, k) / R)
 
 
+@labelled_mean("geometric", value_range=(0, inf), higher_is_better=None)
+def geometric(k: int | None = None, *, metric: MetricName, epsilon: float = 1e-5) -> Mean:
+    """
+    Geometric mean over users of any metric of theirs: exp(mean(ln(x + ε))) − ε.
+
+    Parameters
+    ----------
+    k
+        Cut-off of the metric; None means that it has none.
+    metric
+        The metric's label without its cut-off: ``geometric(metric=ndcg)@10``,
+        ``geometric(metric=ndcg(gain=exponential), epsilon=0.001)@10``.
+    epsilon
+        ε, which keeps a user of value 0 from making the mean 0; ≥ 0.
+
+    Returns
+    -------
+    Mean
+        One number over users, named as it was asked for. Null where no user has a value.
+
+    Raises
+    ------
+    ValueError
+        If the metric is unknown, has a cut-off of its own, may be below 0, or is no value per user.
+
+    Notes
+    -----
+    ``summarize`` and ``compare`` compute intervals and tests on ln(x + ε), and give them back on
+    the scale of the metric. S. Robertson, *CIKM* 2006.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2], "item": [7, 8], "rank": [1, 2]})
+    >>> truth = pl.DataFrame({"user": [1, 2, 2, 2], "item": [7, 8, 9, 10]})
+    >>> label = "geometric(metric=recall, epsilon=0)@5"
+    >>> round(run.rank.evaluate(label, truth=truth).item(0, label), 4)
+    0.5774
+    """
+    return geometric_mean_of(metric, k, epsilon)
+
+
 @labelled_mean("gmap")
-def gmap(epsilon: float = 1e-5) -> Mean:
-    """Geometric MAP: exp(mean(ln(AP + ε))) − ε (Robertson, *CIKM* 2006)."""
+def gmap(k: int | None = None, *, epsilon: float = 1e-5) -> Mean:
+    """
+    Geometric MAP: exp(mean(ln(AP + ε))) − ε.
 
-    def logarithm(ap: pl.Expr) -> pl.Expr:
-        return (ap + epsilon).log()
+    Parameters
+    ----------
+    k
+        Cut-off of AP; None means the whole list.
+    epsilon
+        ε; ≥ 0.
 
-    def inverse(mean: pl.Expr) -> pl.Expr:
-        return (mean.exp() - epsilon).clip(0)  # of zeros the difference can round below
+    Returns
+    -------
+    Mean
+        One number over users, named ``gmap@k``. Null where no user has an AP.
 
-    return Mean(average_precision(), Aggregate(transform=logarithm, inverse=inverse))
+    Notes
+    -----
+    It is ``geometric(metric=ap)@k``, and follows ``defaults`` of ``ap``. Robertson, *CIKM* 2006.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2], "item": [7, 8], "rank": [1, 4]})
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [7, 8]})
+    >>> round(run.rank.evaluate("gmap(epsilon=0)@5", truth=truth).item(0, "gmap(epsilon=0)@5"), 4)
+    0.5
+    """
+    return geometric_mean_of("ap", k, epsilon)
 
 
 @labelled_mean("gm_map")

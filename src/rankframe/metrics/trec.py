@@ -67,7 +67,12 @@ _listed = pl.when(judged.is_not_null()).then(pl.col("retrieved")).max()
 
 
 @labelled(
-    "interpolated_precision", aliases={"iprec_at_recall_{}": "interpolated_precision(recall={})"}
+    "interpolated_precision",
+    aliases={
+        "iprec_at_recall_{}": "interpolated_precision(recall={})",
+        "IPrec": "interpolated_precision",
+        "IPrec@{}": "interpolated_precision(recall={})",
+    },
 )
 def interpolated_precision(
     recall: float, *, points: Literal["nearest", "floor"] = "nearest"
@@ -332,7 +337,7 @@ def ndcg_at_levels() -> pl.Expr:
     return where_relevant((level_gains() + longer * ndcg_at()) / (levels + longer))
 
 
-@labelled("set_ap", aliases={"set_map": "set_ap"}, extremes="none or all")
+@labelled("set_ap", aliases={"set_map": "set_ap", "SetAP": "set_ap"}, extremes="none or all")
 def set_average_precision() -> pl.Expr:
     """
     Unranked AP: precision times recall of the whole list, hits² / (n·R).
@@ -580,7 +585,7 @@ def unjudged_at(k: int) -> pl.Expr:
 
 @labelled(
     "num_retrieved",
-    aliases={"num_ret": "num_retrieved"},
+    aliases={"num_ret": "num_retrieved", "NumRet": "num_retrieved"},
     over_users=SUM,
     extremes="none or all",
     value_range=(0, inf),
@@ -612,7 +617,7 @@ def num_retrieved() -> pl.Expr:
 
 @labelled(
     "num_relevant",
-    aliases={"num_rel": "num_relevant"},
+    aliases={"num_rel": "num_relevant", "NumRel": "num_relevant"},
     over_users=SUM,
     extremes="none or all",
     value_range=(0, inf),
@@ -644,23 +649,39 @@ def num_relevant() -> pl.Expr:
 
 @labelled(
     "num_hits",
-    aliases={"num_rel_ret": "num_hits"},
+    aliases={
+        "num_rel_ret": "num_hits",
+        "hits": "num_hits",
+        "NumRelRet": "num_hits",
+        "NumRet(rel={})": "num_hits(rel={})",
+    },
     over_users=SUM,
     extremes="none or all",
     value_range=(0, inf),
 )
-def num_hits() -> pl.Expr:
+def num_hits(k: int | None = None) -> pl.Expr:
     """
-    Number of relevant items retrieved; over users, their sum.
+    Number of relevant items among the first k, the true positives; over users, their sum.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
 
     Returns
     -------
     Expr
-        Int64, named ``num_hits``. Null for a user without an item of grade > 0.
+        Int64, named ``num_hits@k``. Null for a user without an item of grade > 0.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1.
 
     Notes
     -----
-    trec_eval: ``num_rel_ret``.
+    trec_eval: ``num_rel_ret``. ranx: ``hits@k``, of which ranx gives the mean over users, as
+    ``summarize`` and ``at_k`` do; ``evaluate`` gives the sum.
 
     Examples
     --------
@@ -670,29 +691,42 @@ def num_hits() -> pl.Expr:
     >>> judged.rank.evaluate(rf.num_hits()).item(0, "num_hits")
     1
     """
-    return hits_within(None)
+    return hits_within(k)
 
 
 @labelled(
     "num_nonrelevant",
-    aliases={"num_nonrel_judged_ret": "num_nonrelevant"},
+    aliases={"num_nonrel_judged_ret": "num_nonrelevant(of=judged)"},
     over_users=SUM,
     extremes="none or all",
     value_range=(0, inf),
     higher_is_better=False,
 )
-def num_nonrelevant() -> pl.Expr:
+def num_nonrelevant(k: int | None = None, *, of: Literal["listed", "judged"] = "listed") -> pl.Expr:
     """
-    Number of items retrieved that are judged and not relevant; over users, their sum.
+    Number of items not relevant among the first k, the false positives; over users, their sum.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    of
+        ``"listed"``: min(k, n) − hits@k, where an unjudged item is not relevant, as everywhere; or
+        only the ``"judged"`` items.
 
     Returns
     -------
     Expr
-        Int64, named ``num_nonrelevant``. Null for a user without a row in the truth.
+        Int64, named ``num_nonrelevant@k``. Null for a user without a row in the truth.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1, or ``of`` is unknown.
 
     Notes
     -----
-    trec_eval: ``num_nonrel_judged_ret``.
+    trec_eval: ``num_nonrel_judged_ret`` is ``num_nonrelevant(of=judged)``.
 
     Examples
     --------
@@ -702,12 +736,14 @@ def num_nonrelevant() -> pl.Expr:
     >>> judged.rank.evaluate(rf.num_nonrelevant()).item(0, "num_nonrelevant")
     1
     """
-    return count_within(judged & ~relevant, None)
+    if of == "judged":
+        return count_within(judged & ~relevant, k)
+    return (_listed if k is None else pl.min_horizontal(_listed, k)) - hits_within(k)
 
 
 @labelled_mean(
     "num_users",
-    aliases={"num_q": "num_users"},
+    aliases={"num_q": "num_users", "NumQ": "num_users"},
     value_range=(0, inf),
     higher_is_better=None,
 )

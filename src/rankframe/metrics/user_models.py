@@ -1,5 +1,6 @@
 """Measures of the literature that model a reader, or weigh grades."""
 
+from math import inf
 from typing import Literal
 
 import polars as pl
@@ -21,6 +22,7 @@ from rankframe.metrics._building_blocks import (
     n,
     places_left,
     rank,
+    reciprocals,
     relevance,
     relevant,
     share,
@@ -31,6 +33,7 @@ from rankframe.metrics._building_blocks import (
 from rankframe.metrics._gains import divided, gain_of, need, stop_chance, top_of, usefulness
 
 __all__ = [
+    "arhr_at",
     "auc",
     "average_recall_at",
     "compatibility",
@@ -441,6 +444,42 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
         satisfied = pl.when(inside).then(divided(gains, top_of(scale))).max().fill_null(0.0)
         whole -= last * _inverse_squares(k + 2.0 * goals - satisfied)
     return _share_of_reading(_over_list(useful * reached, k, useful) / whole)
+
+
+@labelled("arhr", extremes="none or all", value_range=(0, inf))
+def arhr_at(k: int | None = None) -> pl.Expr:
+    """
+    Reciprocal hit rank: Σ 1 / rank over the relevant items at rank ≤ k; its mean is ARHR.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+
+    Returns
+    -------
+    Expr
+        Float64 ≥ 0, named ``arhr@k``. Null for a user without a relevant item.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1.
+
+    Notes
+    -----
+    With one relevant item per user, as in the paper, it is ``rr@k``. M. Deshpande and G. Karypis,
+    *ACM TOIS* 22(1), 2004.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 4], "relevance": [1, 0, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.arhr_at(5)).item(0, "arhr@5")
+    1.25
+    """
+    return where_relevant(reciprocals(k))
 
 
 @labelled("judged", extremes="none or all", higher_is_better=None)

@@ -1,0 +1,214 @@
+"""Several cut-offs: in one label, and as the tidy frame of ``at_k``."""
+
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from rankframe._cli import main
+
+RUN = pl.DataFrame(
+    {
+        "model": ["a"] * 8 + ["b"] * 6,
+        "user": [1] * 4 + [2] * 4 + [1] * 3 + [3] * 3,
+        "item": [1, 2, 3, 4, 1, 2, 3, 5, 4, 2, 1, 1, 2, 3],
+        "rank": [1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 1, 2, 3],
+    }
+)
+TRUTH = pl.DataFrame(
+    {"user": [1, 1, 2, 2, 3, 3], "item": [2, 4, 5, 6, 1, 2], "relevance": [1, 3, 2, 1, 0, 1]}
+)
+ITEMS = pl.DataFrame({"item": range(1, 9)})
+
+
+@pytest.mark.parametrize(
+    ("label", "apart"),
+    [
+        ("ndcg@1,2,4", ["ndcg@1", "ndcg@2", "ndcg@4"]),
+        (
+            " ndcg (gain=exponential) @ 2 , 1",
+            ["ndcg (gain=exponential)@2", "ndcg (gain=exponential)@1"],
+        ),
+        ("gmap@1,3", ["gmap@1", "gmap@3"]),
+        ("ndcg@1,3-l2", ["ndcg@1-l2", "ndcg@3-l2"]),
+        (
+            "geometric(metric=recall)@1,3",
+            ["geometric(metric=recall)@1", "geometric(metric=recall)@3"],
+        ),
+        ("IPrec@0,0.5", ["IPrec@0", "IPrec@0.5"]),
+    ],
+)
+def test_a_label_with_several_cut_offs_is_several_metrics(label, apart):
+    for verb in (rf.evaluate, rf.summarize, rf.compare):
+        options = {"truth": TRUTH, "by": "model"}
+        assert verb(RUN, "map", label, **options).equals(verb(RUN, "map", *apart, **options))
+    if label[0] != "g":
+        expected = RUN.rank.per_user(*apart, truth=TRUTH, by="model")
+        assert RUN.rank.per_user(label, truth=TRUTH, by="model").equals(expected)
+        assert expected.columns == ["model", "user", *apart]
+
+
+def test_labels_with_commas_of_their_own_are_one_metric():
+    labels = ["utility.1,-1,0,0", "ndcg.1=1,2=3,3=7", "11pt_avg.0.25,0.5"]
+    got = RUN.rank.evaluate(*labels, truth=TRUTH, by="model")
+    assert got.columns == ["model", "users", *labels]
+
+
+def test_several_cut_offs_under_ties_of_lists_and_in_bounds():
+    scored = RUN.drop("rank").with_columns(score=-pl.col("item") // 3)
+    tied = scored.rank.with_rank(by="model", ties="expected")
+    got = tied.rank.evaluate("precision@1,2", truth=TRUTH, by="model")
+    assert got.equals(tied.rank.evaluate("precision@1", "precision@2", truth=TRUTH, by="model"))
+    got = RUN.rank.evaluate("coverage@1,2", items=ITEMS, by="model")
+    assert got.equals(RUN.rank.evaluate("coverage@1", "coverage@2", items=ITEMS, by="model"))
+    got = RUN.rank.evaluate("hit@1,2", truth=TRUTH, by="model", bounds=True, scenarios=True)
+    apart = ["hit@1", "hit@2"]
+    expected = RUN.rank.evaluate(*apart, truth=TRUTH, by="model", bounds=True, scenarios=True)
+    assert got.equals(expected)
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("ndcg@5,5", "two output columns are called 'ndcg@5'"),
+        ("ndcg@5,x", "metric 'ndcg@x': k cannot be read from 'x'"),
+        ("ndcg@5,0", "ndcg_at: k must be an integer ≥ 1, not 0"),
+        ("ndcg@5,", "unknown metric 'ndcg@'; the nearest are 'ndcg'"),
+        ("ndgc@5,10", "unknown metric 'ndgc@5'; the nearest are 'ndcg@5'"),
+    ],
+)
+def test_bad_cut_offs_are_told_one_by_one(label, message):
+    with pytest.raises(ValueError) as error:
+        RUN.rank.evaluate(label, truth=TRUTH, by="model")
+    assert str(error.value).startswith(message)
+
+
+def test_an_expression_has_one_cut_off():
+    text = "metric 'ndcg@5,10' has 2 cut-offs, and an expression has one: ask for 'ndcg@5' or 'ndcg"
+    with pytest.raises(ValueError, match=text):
+        rf.metric("ndcg@5,10")
+
+
+def test_the_command_takes_several(tmp_path, capsys):
+    RUN.filter(model="a").write_csv(tmp_path / "run.csv")
+    TRUTH.write_csv(tmp_path / "truth.csv")
+    files = [str(tmp_path / name) for name in ("run.csv", "truth.csv")]
+    assert main(["evaluate", *files, "-m", "ndcg@1,3", "-m", "map"]) == 0
+    shown = capsys.readouterr().out
+    assert "ndcg@1 ┆ ndcg@3 ┆ map" in " ".join(shown.split())
+    assert main(["metrics", "ndcg@1,3"]) == 0
+    assert "Normalised DCG" in capsys.readouterr().out
+
+
+def test_metrics_are_unpacked():
+    for some in (["ndcg@10"], ("ndcg@10", "map")):
+        with pytest.raises(
+            TypeError, match=r"not \w+: unpack it with \*, as in evaluate\(\*metrics\)"
+        ):
+            RUN.rank.evaluate(some, truth=TRUTH, by="model")
+
+
+# ------------------------------------------------------------------ the tidy frame
+
+
+def test_at_k_is_summarize_in_a_tidy_frame():
+    got = RUN.rank.at_k("ndcg", "recall", k=[4, 1, 2, 2], truth=TRUTH, by="model")
+    assert got.columns == ["model", "metric", "k", "users", "mean", "ci_low", "ci_high"]
+    summary = RUN.rank.summarize("ndcg@1,2,4", "recall@1,2,4", truth=TRUTH, by="model")
+    expected = summary.select(
+        "model",
+        pl.col("metric").str.extract("^(.*)@"),
+        pl.col("metric").str.extract("@(.*)$").cast(pl.Int64).alias("k"),
+        "users",
+        "mean",
+        "ci_low",
+        "ci_high",
+    )
+    assert_frame_equal(got, expected)
+
+
+def test_without_intervals_the_means_are_the_same_and_the_ends_null():
+    asked = ["num_hits", "map", "gmap", "ndcg(rel=2)", "coverage"]
+    options = {"k": range(1, 4), "truth": TRUTH, "by": "model", "items": ITEMS}
+    whole = rf.at_k(RUN, *asked, **options)
+    bare = rf.at_k(RUN, *asked, interval=False, **options)
+    assert_frame_equal(bare.drop("ci_low", "ci_high"), whole.drop("ci_low", "ci_high"))
+    assert bare["ci_low"].null_count() == bare["ci_high"].null_count() == bare.height
+    assert bare.schema == whole.schema
+    assert bare["metric"].unique(maintain_order=True).to_list() == asked
+    counts = RUN.rank.per_user("num_hits@2", truth=TRUTH, by="model").group_by("model").mean()
+    hits = bare.filter(pl.col("metric") == "num_hits", pl.col("k") == 2)
+    assert dict(hits.select("model", "mean").rows()) == dict(
+        counts.select("model", "num_hits@2").rows()
+    )
+
+
+def test_users_are_those_whose_values_make_the_mean():
+    got = rf.at_k(RUN, "recall", k=[2], truth=TRUTH, by="model", relevant_at=2, interval=False)
+    assert got["users"].to_list() == [2, 2]  # user 3 has no item of grade 2
+
+
+def test_it_takes_lazy_frames_and_pandas():
+    expected = rf.at_k(RUN, "ndcg", "gmap", k=[1, 3], truth=TRUTH, by="model")
+    lazy = RUN.lazy().rank.at_k("ndcg", "gmap", k=[1, 3], truth=TRUTH.lazy(), by="model")
+    assert isinstance(lazy, pl.LazyFrame)
+    assert_frame_equal(lazy.collect(), expected)
+    pandas = pytest.importorskip("pandas")
+    import rankframe.pandas  # noqa: F401
+
+    got = RUN.to_pandas().ranking.at_k(
+        "ndcg", "gmap", k=[1, 3], truth=TRUTH.to_pandas(), by="model"
+    )
+    assert isinstance(got, pandas.DataFrame)
+    assert_frame_equal(pl.from_pandas(got), expected)
+
+
+def test_the_chart_draws_it():
+    pytest.importorskip("altair")
+    expected = rf.at_k(RUN, "ndcg", k=[1, 3], truth=TRUTH, by="model")
+    data = RUN.rank.plot.at_k("ndcg", ks=[1, 3], truth=TRUTH).data
+    same = ["k", "users", "mean", "ci_low", "ci_high"]
+    assert data.select(same).equals(expected.select(same))
+    assert data["panel"].unique().to_list() == ["ndcg@k"]
+    bare = RUN.rank.plot.at_k("ndcg", ks=[1, 3], truth=TRUTH, interval=False)
+    assert bare.data["ci_low"].null_count() == 4
+
+
+def test_without_intervals_scipy_is_not_needed():
+    code = """
+import sys
+sys.modules["scipy"] = sys.modules["numpy"] = None
+import polars as pl, rankframe as rf
+run = pl.DataFrame({"user": [1, 1], "item": [1, 2], "rank": [1, 2]})
+truth = pl.DataFrame({"user": [1], "item": [2]})
+got = rf.at_k(run, "recall", "gmap", k=[1, 2], truth=truth, interval=False)
+assert got["mean"].to_list()[:2] == [0.0, 1.0], got
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "error", "message"),
+    [
+        (["ndcg@10"], {}, ValueError, "at_k takes a metric's name without its cut-off"),
+        ([rf.ndcg_at(10)], {}, ValueError, "at_k takes a metric's name without its cut-off"),
+        (["r_precision"], {}, ValueError, "r_precision takes no cut-off @k"),
+        ([], {}, ValueError, "ask for at least one metric"),
+        (["ndcg"], {"k": 10}, TypeError, r"the cut-offs themselves, such as range\(1, 11\)"),
+        (["ndcg"], {"k": "10"}, TypeError, "the cut-offs themselves, such as .5, 10., not '10'"),
+        (["ndcg"], {"k": None}, TypeError, "the cut-offs themselves, such as .5, 10., not None"),
+        (["ndcg"], {"k": []}, ValueError, "k has no cut-off"),
+        (["ndcg"], {"k": [0]}, ValueError, "k must be an integer ≥ 1, not 0"),
+        (["ndcg"], {"interval": 1}, TypeError, "interval must be True or False, not 1"),
+        (["ndcg"], {"confidence": 2}, ValueError, "confidence must be a number between 0 and 1"),
+        (["ndcg"], {"by": ["model", "k"]}, rf.RankingDataError, "column 'k': at_k makes a column"),
+        (["ndcg"], {"bounds": True}, TypeError, "unknown argument 'bounds'"),
+    ],
+)
+def test_bad_calls_are_told(names, options, error, message):
+    run = RUN.with_columns(k=pl.lit(1))
+    with pytest.raises(error, match=message):
+        rf.at_k(run, *names, **{"k": [1], "truth": TRUTH, "by": "model", **options})
