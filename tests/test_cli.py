@@ -47,15 +47,35 @@ def test_files_are_read_by_suffix(files, run, truth):
     assert pl.read_parquet(out).equals(EXPECTED)
 
 
-def test_a_format_can_be_named(files):
-    for name in ("run", "truth"):
-        (files / f"{name}.csv").rename(files / f"{name}.data")
-    paths = [str(files / "run.data"), str(files / "truth.data")]
+@pytest.mark.parametrize("suffix", ["", ".data", ".txt", ".parquet", ".csv"])
+@pytest.mark.parametrize("truth", WRITERS)
+@pytest.mark.parametrize("run", WRITERS)
+def test_files_are_known_by_their_content(files, run, truth, suffix):
+    paths = [files / f"a{suffix}", files / f"b{suffix}"]
+    (files / f"run.{run}").rename(paths[0])
+    (files / f"truth.{truth}").rename(paths[1])
     options = [*ROLES, "-m", "ndcg@10", "-m", "map", "--by", "model", "--out"]
     out = files / "out.parquet"
-    assert main(["evaluate", *paths, *options, str(out)]) == 2
-    assert main(["evaluate", *paths, *options, str(out), "--format", "csv"]) == 0
+    assert main(["evaluate", *map(str, paths), *options, str(out)]) == 0
     assert pl.read_parquet(out).equals(EXPECTED)
+
+
+def test_a_format_can_be_named(files):
+    (files / "run.csv").rename(files / "run.data")
+    paths = [str(files / "run.data"), str(files / "truth.parquet")]
+    out = files / "out.parquet"
+    options = [*ROLES, "-m", "ndcg@10", "-m", "map", "--by", "model", "--out", str(out)]
+    for named, code in [
+        ("--format csv", 2),
+        ("--format csv --truth-format parquet", 0),
+        ("--format csv --truth-format auto", 0),
+        ("--run-format csv", 0),
+        ("--run-format tsv", 2),
+        ("--format auto", 0),
+    ]:
+        out.unlink(missing_ok=True)
+        assert main(["evaluate", *paths, *options, *named.split()]) == code
+        assert code or pl.read_parquet(out).equals(EXPECTED)
 
 
 @pytest.mark.parametrize(
@@ -151,21 +171,17 @@ def test_the_demo_is_the_articles_example(capsys):
         ("run.parquet -m map", "judged table: no column"),
         ("broken.parquet truth.parquet -m map", "broken.parquet: parquet: "),
         ("broken.csv truth.parquet -m map", "broken.csv: could not parse"),
-        ("empty.csv truth.parquet -m map", "empty.csv: empty CSV"),
+        ("empty.csv truth.parquet -m map", "empty.csv: it is empty"),
         ("header.csv truth.parquet -m map", "header.csv: it is empty"),
         ("run.parquet truth.parquet -m map --format csv", "run: no column 'user' for user"),
         (". truth.parquet -m map", ".: it is a directory, not a file"),
         ("run.parquet folder.csv -m map", "folder.csv: it is a directory, not a file"),
         ("empty.arrow truth.parquet -m map", "empty.arrow: "),
-        ("run.data truth.parquet -m map", "run.data: unknown suffix '.data'; pass --format parq"),
-        (
-            "- truth.parquet -m map",
-            "<stdin>: no suffix that names a format; pass --format parquet|csv",
-        ),
-        (
-            "run.parquet - -m map",
-            "<stdin>: no suffix that names a format; pass --format parquet|csv",
-        ),
+        ("empty.data truth.parquet -m map", "empty.data: it is empty"),
+        ("words.data truth.csv -m map", "words.data, line 1: its content shows no format; pass --"),
+        ("bytes.data truth.csv -m map", "bytes.data, line 1: its content shows no format; pass --"),
+        ("- truth.parquet -m map", "<stdin>: it is empty"),
+        ("run.parquet - -m map", "<stdin>: it is empty"),
         (
             "- - -m map --format csv",
             "<stdin>: two inputs, but it can be read only once; save it to",
@@ -193,7 +209,9 @@ def test_bad_input_is_one_line_and_exit_code_2(files, capsys, monkeypatch, argum
     pl.concat([RUN, RUN]).write_parquet(files / "double.parquet")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     (files / "folder.csv").mkdir()
-    (files / "run.data").write_text("")
+    (files / "empty.data").write_text("")
+    (files / "words.data").write_text("nothing of the kind")
+    (files / "bytes.data").write_bytes(bytes(range(128, 256)) * 9)
     (files / "empty.arrow").write_text("")
     (files / "pattern.csv").write_text("user,item,^s$\n1,a,1\n")
     (files / "broken.parquet").write_text("nothing of the kind")
@@ -588,7 +606,7 @@ def test_a_run_in_a_pipe_is_read_whole(tmp_path):
 def test_named_pipes_are_read(files, suffix):
     form = {"arrow": "ipc"}.get(suffix, suffix)
     out = files / "out.parquet"
-    for end, options in [("", ["--format", form]), (f".{suffix}", [])]:
+    for end, options in [("", ["--format", form]), (f".{suffix}", []), (".data", [])]:
         pipes = [files / f"fifo_{name}{end}" for name in ("run", "truth")]
         for pipe, name in zip(pipes, ("run", "truth"), strict=True):
             os.mkfifo(pipe)
@@ -605,8 +623,6 @@ def test_pipes_that_cannot_be_read(files, capsys):
     pipe = files / "pipe"
     os.mkfifo(pipe)
     truth = str(files / "truth.csv")
-    assert main(["evaluate", str(pipe), truth, "-m", "map"]) == 2  # at once: it has no writer
-    assert f"{pipe}: no suffix that names a format; pass --format parq" in capsys.readouterr().err
     assert main(["evaluate", str(pipe), str(pipe), "-m", "map", "--format", "csv"]) == 2
     assert f"{pipe}: two inputs, but it can be read only once" in capsys.readouterr().err
     code, told = evaluate_fed(b"1 Q0 a\n", "evaluate", "-", truth, "-m", "rr", "--format", "trec")
