@@ -2,12 +2,15 @@
 
 import argparse
 import contextlib
+import csv
+import gzip
 import inspect
+import io
 import itertools
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +22,7 @@ from rankframe._compare import Correction, Test, compare
 from rankframe._evaluate import evaluate, per_user
 from rankframe._formats import (
     BEIR,
+    GZIP,
     PACKINGS,
     Fit,
     Kind,
@@ -471,6 +475,7 @@ class _File(NamedTuple):
     form: str
     frame: pl.LazyFrame
     names: Mapping[str, str] = {}  # how the file calls columns that have been renamed
+    source: Path | bytes | None = None
 
     @property
     def is_text(self) -> bool:
@@ -519,13 +524,13 @@ def _scan(path: Path, layout: _Layout) -> _File:
         elif form == "ipc":
             frame = pl.scan_ipc(content, glob=False)
         else:
-            separator = _SEPARATORS[form]
+            separator = _SEPARATORS[form] or ","
             frame = pl.scan_csv(content, separator=separator, infer_schema=False, glob=False)
         frame.collect_schema()
     except (OSError, pl.exceptions.PolarsError) as error:  # errors of polars do not name the file
         msg = f"{name}: {_one_line(error)}"
         raise ValueError(msg) from None
-    return _in_roles(_File(name, form, frame), layout)
+    return _in_roles(_File(name, form, frame, source=content), layout)
 
 
 def _scan_lines(
@@ -635,7 +640,7 @@ def _at_line(name: str, line: Line, problem: str) -> ValueError:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Stream]:
+def _opened(path: Path) -> Generator[Stream]:
     """Open a file to look at its start; a pipe is then read from there."""
     if path is _STDIN:
         if sys.stdin is None:
@@ -683,7 +688,14 @@ def _with_numbers(
         )
         for place, (name, of_column) in enumerate(readings.items())
     )
-    rows, *fitting = file.read(pl.len().alias("rows"), *fits).row(0)
+    wanted = [pl.len().alias("rows"), *fits]
+    every = pl.sum_horizontal(pl.all().count()).alias("every")
+    try:  # polars counts the fields of a line only where all columns are read
+        rows, *fitting, _ = file.frame.select(*wanted, every).collect().row(0)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if "more fields than" in str(error):
+            _raise_at_long_line(file)
+        rows, *fitting = file.read(*wanted).row(0)
     if not rows:
         msg = f"{file.name}: it is empty"
         raise ValueError(msg)
@@ -704,6 +716,26 @@ def _readings(name: str, *, booleans: bool) -> list[pl.Expr]:
     words = {"true": True, "false": False}
     lower = text.str.to_lowercase()
     return [*numbers, lower.replace_strict(words, default=None, return_dtype=pl.Boolean)]
+
+
+def _raise_at_long_line(file: _File) -> None:
+    """Name the first line of CSV with more fields than the header, if it is found."""
+    source = file.source
+    content = source.read_bytes() if isinstance(source, Path) else source or b""
+    if content.startswith(GZIP):
+        content = gzip.decompress(content)
+    text = io.StringIO(content.decode(errors="replace"), newline="")
+    rows = csv.reader(text, delimiter=_SEPARATORS[file.form] or ",")
+    with contextlib.suppress(csv.Error):
+        columns, line = len(next(rows, [])), rows.line_num + 1
+        for row in rows:
+            if len(row) > columns:
+                msg = (
+                    f"{file.name}, line {line}: it has {len(row)} fields and the header "
+                    f"{columns}: quote a field that holds the separator: {','.join(row)[:200]!r}"
+                )
+                raise ValueError(msg)
+            line = rows.line_num + 1
 
 
 def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueError:

@@ -168,7 +168,7 @@ def split(text: str, separator: str | None) -> list[str]:
     if separator is None:
         return [word for word in re.split(f"[{_SPACES}]+", text) if word]
     try:
-        return next(csv.reader([text.rstrip("\r\n")], delimiter=separator), [])
+        return next(csv.reader([text.rstrip("\r\n")], delimiter=separator))
     except csv.Error:  # a field of megabytes
         return [text]
 

@@ -12,7 +12,7 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, TypeAlias, cast
 
@@ -373,7 +373,7 @@ def _rows(stream: Stream, form: Form) -> Iterator[pl.DataFrame]:
 
 
 @contextlib.contextmanager
-def _errors_named(name: str) -> Iterator[None]:
+def _errors_named(name: str) -> Generator[None]:
     """Name the file in errors that do not come from the system."""
     try:
         yield
