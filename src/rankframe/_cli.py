@@ -727,7 +727,7 @@ def _raise_at_long_line(file: _File) -> None:
     text = io.StringIO(content.decode(errors="replace"), newline="")
     rows = csv.reader(text, delimiter=_SEPARATORS[file.form] or ",")
     with contextlib.suppress(csv.Error):
-        columns, line = len(next(rows, [])), rows.line_num + 1
+        columns, line = len(next(rows)), rows.line_num + 1
         for row in rows:
             if len(row) > columns:
                 msg = (
