@@ -108,7 +108,7 @@ def test_means_of_groups_and_totals_are_those_by_hand(seed):
 
 def test_equal_weights_change_nothing():
     plain = RUN.rank.evaluate("ndcg@3", "map", "gmap", "hit@1", truth=TRUTH)
-    for weight in (1, 2, 0.25, 1e-12, 1e15):
+    for weight in (1, 2, 0.25, 1e-12, 1e15, 5e-324, 1.7e308):
         truth = TRUTH.with_columns(impressions=pl.lit(weight))
         got = RUN.rank.evaluate(
             "ndcg@3", "map", "gmap", "hit@1", truth=truth, weights="impressions"
@@ -244,11 +244,12 @@ def test_equal_weights_give_the_plain_interval(method):
     assert got["note"].item() == "effective users: 7"
 
 
+@pytest.mark.parametrize("weight", [0.125, 1e-300, 1e300])
 @pytest.mark.parametrize("test", ["t", "randomization", "bootstrap"])
-def test_equal_weights_give_the_plain_test(test):
+def test_equal_weights_give_the_plain_test(test, weight):
     options = {"test": test, "resamples": FEW, "baseline": "m0"}
     plain = table(WEIGHTS, VALUES, OTHERS).rank.compare(VALUE, **options).row(0, named=True)
-    judged = table([0.125] * 7, VALUES, OTHERS)
+    judged = table([weight] * 7, VALUES, OTHERS)
     got = judged.rank.compare(VALUE, weights="w", **options).row(0, named=True)
     for name in ("difference", "ci_low", "ci_high", "p_value", "effect_size"):
         assert got[name] == pytest.approx(plain[name], rel=1e-9)

@@ -161,6 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     pairs.add_argument(
         "--baseline", metavar="SYSTEM", help="compare only with this system (default: all pairs)"
     )
+    pairs.add_argument("--total", action="store_true", help="add the test over all segments")
     pairs.add_argument("--test", choices=get_args(Test), default="t", help="default: t")
     corrections = (*get_args(Correction), "none")
     pairs.add_argument("--correction", choices=corrections, default="holm", help="default: holm")
@@ -287,6 +288,7 @@ def _compare(given: argparse.Namespace) -> None:
         *given.metrics,
         truth=truth,
         by=["model", *given.by],
+        total=given.total,
         baseline=given.baseline,
         test=given.test,
         correction=None if given.correction == "none" else given.correction,

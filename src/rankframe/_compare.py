@@ -819,7 +819,7 @@ def _pair(matrix: _Matrix, system: int, baseline: int, column: str | None) -> _P
     """Pair two systems; ``column`` is the name of the weights."""
     import numpy as np
 
-    from rankframe._statistics import differences, of_users, rounded
+    from rankframe._statistics import differences, of_users, rounded, shares
 
     weights = matrix.weights
     of_system, of_baseline = matrix.values[:, system], matrix.values[:, baseline]
@@ -828,7 +828,7 @@ def _pair(matrix: _Matrix, system: int, baseline: int, column: str | None) -> _P
         if counts.any() and not (counts & (weights > 0)).any():
             raise_no_weight(column, matrix.metric)
         counts &= weights > 0
-        weights = weights[counts]
+        weights = shares(weights[counts])
     of_system, of_baseline = of_system[counts], of_baseline[counts]
     change = differences(of_system, of_baseline)
     number = len(change)

@@ -257,9 +257,10 @@ def evaluate(
     truth
         The truth that judges the run.
     by
-        Columns that split the run into separate lists, such as model, fold or day; one row each. A
-        call costs some milliseconds before it reads a row: many small tables put together, with a
-        column for ``by``, take one call in place of a loop.
+        Columns that split the run into separate lists, such as model, fold or day; one row each. If
+        one is called ``fold`` or ``split``, the truth must have it as well. A call costs some
+        milliseconds before it reads a row: many small tables put together, with a column for
+        ``by``, take one call in place of a loop.
     total
         Add the row of all users, whose column ``by`` is null. Of several columns the first stays:
         ``by=["model", "country"]`` adds a row for each model, whose country is null.

@@ -192,6 +192,11 @@ def of_users(
     return means, None if alike else sizes.astype(np.float64)
 
 
+def shares(weights: Array) -> Array:
+    """Divide weights by the greatest, so that their squares are numbers; only ratios count."""
+    return weights / weights.max() if len(weights) else weights
+
+
 def effective_size(weights: Array) -> float:
     """(Σ w)² / Σ w², the number of users of one weight whose mean is as certain."""
     return float(weights.sum() ** 2 / (weights**2).sum())

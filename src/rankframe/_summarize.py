@@ -397,12 +397,12 @@ def _sample(column: Array, weights: Array | None, users: Places | None) -> tuple
     """Keep the users whose value counts; also return how many of them had several rows."""
     import numpy as np
 
-    from rankframe._statistics import Sample, of_users, rounded
+    from rankframe._statistics import Sample, of_users, rounded, shares
 
     counts = ~np.isnan(column)
     if weights is not None:
         counts &= weights > 0
-        weights = weights[counts]
+        weights = shares(weights[counts])
     column = column[counts]
     if users is None or not counts.any():
         return Sample(column, weights), 0

@@ -27,6 +27,7 @@ def weighted_mean(values: pl.Expr, weights: pl.Expr) -> pl.Expr:
     which is exact, so that weights of any size have sums that fit.
     """
     known = pl.when(values.is_not_null()).then(weights)
-    shares = known / pl.lit(2.0).pow(known.max().log(2).ceil())
+    exponent = known.max().log(2).floor().clip(-1022, 1022)
+    shares = known / pl.lit(2.0).pow(exponent)
     mean = order_free_mean(values.cast(pl.Float64) * shares) / order_free_mean(shares)
     return pl.when(known.max() > 0).then(mean)

@@ -178,7 +178,8 @@ def judge(
     by
         Columns that split the run into separate lists, such as model, fold or day. A truth that
         has the column is joined on it too. A truth that lacks it judges every group, so a user
-        whom a model misses counts as a miss of that model. A column that only the truth has, such
+        whom a model misses counts as a miss of that model; of several folds (a column ``fold`` or
+        ``split``) this would be wrong, and is an error. A column that only the truth has, such
         as the user's country, puts each list into the groups that the truth has for its user; lists
         of users who are not in the truth are left out.
     **columns
