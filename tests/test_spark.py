@@ -864,6 +864,15 @@ def test_summarize(rs, run, a, truth, by):
     assert_same(got, rf.summarize(local, *metrics, truth=TRUTH, by=by), check_dtypes=True)
 
 
+def test_cut_offs_levels_and_geometric_means(rs, run, truth):
+    metrics = ["ndcg@3,5", "ap(rel=2)@3", "map@3", "geometric(metric=recall)@3", "num_hits@3"]
+    got = take(rs.evaluate(run, *metrics, truth=truth, by="model", total=True))
+    expected = rf.evaluate(RUN, *metrics, truth=TRUTH, by="model", total=True)
+    assert_same(got, expected, check_dtypes=True)
+    got = take(rs.per_user(run, *metrics[:3], truth=truth, by="model")).sort("model", "user")
+    assert_same(got, rf.per_user(RUN, *metrics[:3], truth=TRUTH, by="model"))
+
+
 def test_a_group_without_users_is_summarized(rs, run, bring):
     judgments = TRUTH.with_columns(model=pl.lit("a"))
     got = take(rs.summarize(run, "map", truth=bring(judgments), by="model"))
@@ -872,9 +881,12 @@ def test_a_group_without_users_is_summarized(rs, run, bring):
 
 def test_compare(rs, run, truth):
     options = {"test": "randomization", "baseline": "b", "resamples": 500, "seed": 3}
-    got = take(rs.compare(run, "ndcg@3", "map", truth=truth, **options))
-    expected = rf.compare(RUN, "ndcg@3", "map", truth=TRUTH, **options)
+    metrics = ["ndcg@3", "map", "gmap@3,5", "ap(rel=2)@3"]
+    got = take(rs.compare(run, *metrics, truth=truth, **options))
+    expected = rf.compare(RUN, *metrics, truth=TRUTH, **options)
     assert_same(got, expected, check_dtypes=True)
+    with pytest.raises(ValueError, match="'num_users' is a mean over users"):
+        rs.compare(run, "num_users", truth=truth)
     with pytest.raises(ValueError, match="baseline must be one of 'a', 'b', not 'c'"):
         rs.compare(run, "map", truth=truth, baseline="c")
     with pytest.raises(ValueError, match="compare needs the column"):
