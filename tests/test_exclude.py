@@ -135,6 +135,29 @@ def test_groups_are_excluded_by_themselves_where_the_table_has_the_column():
     assert got["rr"].to_list() == pytest.approx([2 / 3, 2 / 3])
 
 
+def test_segments_that_the_truth_alone_has():
+    truth = TRUTH.with_columns(country=pl.Series([*"xyy"]))
+    got = rf.evaluate(RUN, "rr", truth=truth, exclude=SEEN, by="country")
+    assert got.rows() == [("x", 1, 1.0), ("y", 2, 0.5)]
+
+
+def test_a_bad_exclusion_is_seen_behind_a_lazy_judged_table():
+    none = pl.DataFrame({"user": [1, None], "item": ["a", "a"]})
+    judged = rf.judge(RUN.lazy(), TRUTH, exclude=none)
+    for call in (lambda: rf.evaluate(judged, "ap"), lambda: rf.relevant(judged), lambda: judged):
+        with pytest.raises(rf.RankingDataError, match="exclude=, column 'user': null user"):
+            call().collect()
+
+
+def test_text_and_categories_are_ids_too():
+    run, truth, seen = (
+        frame.with_columns(pl.col("user").cast(pl.String), pl.col("item").cast(pl.Categorical))
+        for frame in (RUN, TRUTH, SEEN)
+    )
+    got = rf.per_user(run, "rr", truth=truth, exclude=seen)
+    assert got["rr"].to_list() == [1.0, 1.0, 0.0]
+
+
 def test_a_group_that_loses_all_its_rows_counts_as_misses():
     of_old = RUN.select("user", "item", model=pl.lit("old"))
     got = rf.evaluate({"old": RUN, "new": RUN}, "rr", truth=TRUTH, exclude=of_old)

@@ -226,3 +226,48 @@ def test_the_plan_of_plain_names_is_not_asked_twice():
     judged = rf.judge(run.lazy(), truth.lazy())
     remembered = judged.rank.evaluate("ap").explain(engine="streaming")
     assert "FULL" not in remembered
+
+
+# ------------------------------------------------------------------ the command
+
+
+def printed(capsys, command):
+    from rankframe._cli import main
+
+    code = main([str(word) for word in command])
+    shown = capsys.readouterr()
+    return (shown.out if code == 0 else shown.err), code
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_command_finds_them(tmp_path, capsys, suffix):
+    names = {"user": "qid", "item": "docno", "score": "prediction", "relevance": "label"}
+    seen = pl.DataFrame({"user": [1], "item": [8]})
+    for name, table in {"a": SCORED, "b": SCORED, "t": TRUTH, "seen": seen}.items():
+        for folder, frame in [("plain", table), ("found", table.rename(names, strict=False))]:
+            (tmp_path / folder).mkdir(exist_ok=True)
+            getattr(frame, f"write_{suffix}")(tmp_path / folder / f"{name}.{suffix}")
+    for words in (
+        ["evaluate", "a", "t", "-m", "ndcg@2", "-m", "ap"],
+        ["evaluate", "a", "t", "-m", "ndcg@2", "--ties", "expected"],
+        ["evaluate", "a", "t", "-m", "rr", "--exclude", "seen"],
+        ["compare", "a", "b", "t", "-m", "ndcg@2"],
+    ):
+        shown = []
+        for folder in ("plain", "found"):
+            files = {
+                name: tmp_path / folder / f"{name}.{suffix}" for name in ("a", "b", "t", "seen")
+            }
+            shown.append(printed(capsys, [files.get(word, word) for word in words]))
+        assert shown[0] == shown[1]
+        assert shown[0][1] == 0
+
+
+@pytest.mark.parametrize(("value", "code"), [("4.5", 2), ("good", 0)])
+def test_the_command_takes_no_ratings_for_likes(tmp_path, capsys, value, code):
+    RUN.write_csv(tmp_path / "run.csv")
+    TRUTH.select("user", "item", rating=pl.lit(value)).write_csv(tmp_path / "truth.csv")
+    files = [tmp_path / "run.csv", tmp_path / "truth.csv"]
+    said, got = printed(capsys, ["evaluate", *files, "-m", "ap"])
+    assert got == code
+    assert ("truth, column 'rating': ratings, and no relevance" in said) == (code == 2)

@@ -37,6 +37,7 @@ from rankframe._formats import (
 from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import every_label, function_of
 from rankframe._lines import can_be_scanned, scan_text
+from rankframe._names import RATINGS, with_ids, with_placing, with_relevance, with_score
 from rankframe._options import Columns, Users
 from rankframe._reference import reference_page
 from rankframe._table import Ties, from_lists, with_rank
@@ -254,7 +255,7 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
 
 def _evaluate(given: argparse.Namespace) -> None:
     columns, options = _read_options(given)
-    (run,), truth, inputs = _read_files(given, [given.run], columns)
+    (run,), truth, inputs, columns = _read_files(given, [given.run], columns)
     options.update(inputs)
     if given.ties is not None:
         run = with_rank(run, by=given.by, ties=given.ties, **columns)
@@ -280,7 +281,7 @@ def _compare(given: argparse.Namespace) -> None:
     if "model" in given.by:
         msg = "--by model: pass only segments; systems are named after their files"
         raise ValueError(msg)
-    runs, truth, inputs = _read_files(given, given.runs, columns)
+    runs, truth, inputs, columns = _read_files(given, given.runs, columns)
     options.update(inputs)
     systems = dict(zip(names, runs, strict=True))
     result = compare(
@@ -329,27 +330,35 @@ def _ids(given: argparse.Namespace, columns: Columns) -> list[str]:
 
 def _read_files(
     given: argparse.Namespace, runs: Sequence[Path], columns: Columns
-) -> tuple[list[pl.LazyFrame], pl.LazyFrame | None, dict[str, pl.LazyFrame]]:
-    """Scan runs, truth and the tables beside them; give ids one type, and read numbers of CSV."""
+) -> tuple[list[pl.LazyFrame], pl.LazyFrame | None, dict[str, pl.LazyFrame], Columns]:
+    """Scan runs, truth and the tables beside them; give ids one type, and read numbers of CSV.
+
+    The columns come back with the common names that were found.
+    """
     beside = {name: getattr(given, name) for name in INPUT_MEANINGS}
     beside = {name: path for name, path in beside.items() if path is not None}
     judged = [] if given.truth is None else [given.truth]
     _check_inputs([*runs, *judged, *beside.values()])
-    ids = _ids(given, columns)
     weights = [] if given.weights is None else [given.weights]
     as_run, as_truth = _layout("run", given, columns), _layout("truth", given, columns)
     files = [_scan(path, as_run) for path in runs]
+    truths = [_scan(path, as_truth) for path in judged]
+    columns = _with_names(given, columns, files, truths)
+    ids = _ids(given, columns)
     files = [
         _with_numbers(
             file, [*_placing(file, given, columns), *weights], without=ids, booleans=False
         )
         for file in files
     ]
-    grades, subtopic = columns.get("relevance", "relevance"), columns.get("subtopic", "subtopic")
-    for path in judged:
-        (truth,) = _of_one_type(subtopic, _scan(path, as_truth))
-        truth = _with_numbers(truth, [grades], without=ids, booleans=True)
-        files.append(_with_numbers(truth, weights, without=[*ids, grades], booleans=False))
+    subtopic = columns.get("subtopic", "subtopic")
+    for truth in truths:
+        names = truth.frame.collect_schema().names()
+        grades = with_relevance(columns, given.by, names).get("relevance", "relevance")
+        (typed,) = _of_one_type(subtopic, truth)
+        numbers = [grades] if grades in names else _numeric(truth, RATINGS)
+        typed = _with_numbers(typed, numbers, without=ids, booleans=True)
+        files.append(_with_numbers(typed, weights, without=[*ids, grades], booleans=False))
     for name, path in beside.items():
         file = _scan(path, _layout(name, given, columns))
         numbers = _placing(file, given, columns) if name == "other" else []
@@ -358,7 +367,25 @@ def _read_files(
         files = list(_of_one_type(name, *files))
     frames = [file.frame for file in files]
     known = frames[: len(runs)], frames[len(runs)] if judged else None
-    return *known, dict(zip(beside, frames[len(runs) + len(judged) :], strict=True))
+    return *known, dict(zip(beside, frames[len(runs) + len(judged) :], strict=True)), columns
+
+
+def _with_names(
+    given: argparse.Namespace, columns: Columns, runs: Sequence["_File"], truths: Sequence["_File"]
+) -> Columns:
+    """Add the common names of user, item, and rank or score, as a call does."""
+    tables = {str(place): file.frame for place, file in enumerate((*runs, *truths))}
+    names = [name for run in runs for name in run.frame.collect_schema()]
+    placed = with_placing if getattr(given, "ties", None) is None else with_score
+    return placed(with_ids(columns, given.by, tables), given.by, names)
+
+
+def _numeric(file: "_File", names: Sequence[str]) -> list[str]:
+    """Name the columns of a CSV file that hold nothing but numbers."""
+    found = [name for name in names if file.is_text and name in file.frame.collect_schema()]
+    numbers = [pl.col(name).cast(pl.Float64, strict=False).count() for name in found]
+    read = [number == pl.col(name).count() for name, number in zip(found, numbers, strict=True)]
+    return list(itertools.compress(found, file.read(*read).row(0))) if found else []
 
 
 def _check_inputs(paths: Sequence[Path]) -> None:

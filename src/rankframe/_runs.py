@@ -160,4 +160,6 @@ def _common_type(left: pl.DataType, right: pl.DataType) -> pl.DataType | None:
 
 
 def _kind(frame: Frame) -> str:
-    return f"{type(frame).__module__.partition('.')[0]} {type(frame).__name__}"
+    if isinstance(frame, pl.DataFrame):
+        return "polars DataFrame"
+    return "polars LazyFrame" if isinstance(frame, pl.LazyFrame) else "pandas DataFrame"

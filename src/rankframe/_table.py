@@ -6,8 +6,7 @@ relevant rows are described in :mod:`rankframe._vocabulary`.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
@@ -312,51 +311,6 @@ def with_rank(
     return to_caller_type(ranked, like=run, beside=[exclude], made=made if exclude is None else ())
 
 
-def plan_ranks(
-    run: Frame,
-    by: str | Sequence[str],
-    columns: Columns,
-    *,
-    descending: bool,
-    ties: Ties,
-    exclude: Frame | None,
-    close_gaps: bool,
-    totals: Totals | None = None,
-) -> pl.LazyFrame:
-    """Plan ``with_rank``; with ``totals``, of some of the users."""
-    check_flag("descending", descending)
-    check_flag("close_gaps", close_gaps)
-    if ties not in get_args(Ties):
-        msg = f"with_rank: ties must be one of 'item', 'order', 'expected', not {ties!r}"
-        raise ValueError(msg)
-    if close_gaps and (not descending or ties != "item" or "score" in columns):
-        msg = (
-            "with_rank(close_gaps=True) reads the rank, and no score: leave out score=, "
-            "descending= and ties="
-        )
-        raise ValueError(msg)
-    table = (read_ranked if close_gaps else read_scored)(run, by, columns)
-    table = table._replace(totals=totals)
-    prepared = _lists_without(exclude, table, table.frame.with_row_index(_INDEX), columns)
-    rows = prepared.run
-    if close_gaps:
-        rows = _renamed(rows, table.rank or "rank", "rank").with_columns(as_rank("rank"))
-        ranked = with_closed_ranks(rows, table.keys, tied=table.tied)
-    else:
-        rows = rows.drop(columns.get("rank", "rank"), "tied", strict=False)
-        ranked = _ranked(rows, table, descending=descending, ties=ties)
-    ranked = ranked.sort(_INDEX).drop(_INDEX)
-
-    def raise_violation() -> None:
-        raise_first_broken([table])
-        raise_broken_input(prepared)
-
-    flags = [table_flag(table), lists_flag(table), *input_flags(prepared)]
-    if table.tied:
-        flags.append(table_rules_flag(table))
-    return guarded(ranked, flags, raise_violation)
-
-
 def relevant(
     judged: FrameT | Mapping[str, FrameT],
     /,
@@ -452,7 +406,7 @@ def relevant(
     own = {name for name, known in COLUMNS.items() if known.always_reserved}
     unread = own - {*BASIC, *reading.names, "subtopic"}
     rows = rows.drop(SHARES_RANK, *unread, strict=False)
-    rows = guarded(rows, flags, functools.partial(raise_first_broken, prepared.tables))
+    rows = guarded(rows, [*flags, *input_flags(prepared)], _raise_broken(prepared))
     return to_caller_type(rows, like=judged, sort=[*table.keys, "rank", table.item])
 
 
@@ -873,13 +827,18 @@ def _one_row_per_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
 
 def guarded_judged(prepared: JudgedTables) -> pl.LazyFrame:
     """Return the judged table, checked when the plan runs."""
+    flags = [*table_flags(prepared), rows_flag(prepared, prepared.items), *input_flags(prepared)]
+    return guarded(prepared.judged, flags, _raise_broken(prepared))
 
-    def raise_violation() -> None:
+
+def _raise_broken(prepared: JudgedTables) -> Callable[[], None]:
+    """Give what raises for the first rule that a table breaks."""
+
+    def raise_broken() -> None:
         raise_first_broken(prepared.tables)
         raise_broken_input(prepared)
 
-    flags = [*table_flags(prepared), rows_flag(prepared, prepared.items), *input_flags(prepared)]
-    return guarded(prepared.judged, flags, raise_violation)
+    return raise_broken
 
 
 def table_flags(prepared: JudgedTables, *, count: bool = False) -> list[pl.LazyFrame]:
@@ -916,6 +875,46 @@ def rows_flag(prepared: JudgedTables, rows: pl.LazyFrame) -> pl.LazyFrame:
         table.item, hit=pl.col("rank"), shared=shares_rank(tied=prepared.tied)
     )
     return flag(lists.agg(aggregates), any_violation(prepared.tables))
+
+
+def plan_ranks(
+    run: Frame,
+    by: str | Sequence[str],
+    columns: Columns,
+    *,
+    descending: bool,
+    ties: Ties,
+    exclude: Frame | None,
+    close_gaps: bool,
+    totals: Totals | None = None,
+) -> pl.LazyFrame:
+    """Plan ``with_rank``; with ``totals``, of some of the users."""
+    check_flag("descending", descending)
+    check_flag("close_gaps", close_gaps)
+    if ties not in get_args(Ties):
+        msg = f"with_rank: ties must be one of 'item', 'order', 'expected', not {ties!r}"
+        raise ValueError(msg)
+    if close_gaps and (not descending or ties != "item" or "score" in columns):
+        msg = (
+            "with_rank(close_gaps=True) reads the rank, and no score: leave out score=, "
+            "descending= and ties="
+        )
+        raise ValueError(msg)
+    table = (read_ranked if close_gaps else read_scored)(run, by, columns)
+    table = table._replace(totals=totals)
+    prepared = _lists_without(exclude, table, table.frame.with_row_index(_INDEX), columns)
+    rows = prepared.run
+    if close_gaps:
+        rows = _renamed(rows, table.rank or "rank", "rank").with_columns(as_rank("rank"))
+        ranked = with_closed_ranks(rows, table.keys, tied=table.tied)
+    else:
+        rows = rows.drop(columns.get("rank", "rank"), "tied", strict=False)
+        ranked = _ranked(rows, table, descending=descending, ties=ties)
+    ranked = ranked.sort(_INDEX).drop(_INDEX)
+    flags = [table_flag(table), lists_flag(table), *input_flags(prepared)]
+    if table.tied:
+        flags.append(table_rules_flag(table))
+    return guarded(ranked, flags, _raise_broken(prepared))
 
 
 def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.LazyFrame:
