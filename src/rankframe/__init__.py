@@ -32,6 +32,7 @@ from rankframe._table import relevant as relevant
 from rankframe._table import with_rank as with_rank
 from rankframe._vocabulary import register_column as register_column
 from rankframe.errors import RankingDataError as RankingDataError
+from rankframe.metrics.agreement import *  # noqa: F403
 from rankframe.metrics.core import *  # noqa: F403
 from rankframe.metrics.diversity import *  # noqa: F403
 from rankframe.metrics.exposure import *  # noqa: F403

@@ -425,6 +425,16 @@ def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
     return extremes, options.get("k")
 
 
+def gain_asked(metric: pl.Expr) -> Gain | None:
+    """Give the gain that a metric of ours takes, or None."""
+    label = _label_of(metric)
+    found = None if label is None else _find(label)
+    if label is None or found is None or "gain" not in _signature(found[0].function).parameters:
+        return None
+    gain = _checked(found[0].function, (), _read_options(label, *found))["gain"]
+    return cast("Gain", gain)
+
+
 def every_entry() -> list[Entry]:
     """Give each metric once, in the order of its family."""
     return list(dict.fromkeys(_ENTRIES.values()))

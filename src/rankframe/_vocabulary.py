@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
-from rankframe._labels import check_gain, gain_from
+from rankframe._labels import INNER, check_gain, gain_from
 from rankframe._options import ROLES, Settings
 from rankframe._rank_order import SHARES_RANK, Bounds, in_rank_order
 from rankframe.metrics._gains import (
@@ -51,6 +51,9 @@ _relevant = pl.col("relevant")
 _is_judged = _relevance >= 0
 _is_graded = _relevance > 0
 _is_listed = _rank.is_not_null()
+
+#: whether the grade was > 0, before those below the line of gains were taken for 0
+_WAS_GRADED = f"{INNER}was_graded"
 
 
 class Input(NamedTuple):
@@ -576,6 +579,32 @@ def nonrelevant(rows: Rows) -> pl.Expr:
     return _count((_is_judged & ~_relevant).sum().over(rows.keys))
 
 
+@column(derived_over="judged", down_to_rank=False, in_ties="both")
+def lower_graded(rows: Rows) -> pl.Expr:
+    """Judged items of the list that have a lower grade than this one; null where rank is."""
+    grades = pl.when(_is_listed & _is_judged).then(_relevance)
+    return _count(grades.rank("min").over(rows.keys)) - 1
+
+
+@joined_column(derived_over="judged", in_ties="both")
+def lower_graded_below(
+    frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]
+) -> pl.LazyFrame:
+    """Those of them that stand below this one; with ties, one in its block counts one half."""
+    item = [*rows.keys, rows.sources.item]
+    graded = rows.unjoined.filter(_is_listed & _is_judged).select(*item, "rank", "relevance")
+    count = functools.partial(_count_lower_below, item=item, tied=rows.sources.tied)
+    counted = graded.map_batches(
+        count,
+        schema={name: rows.sources.types[name] for name in item}
+        | {"lower_graded_below": pl.Float64()},
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
+    )
+    return frame.join(counted, on=item, how="left")
+
+
 def _gain(text: str) -> None:
     check_gain(gain_from(text))
 
@@ -936,15 +965,18 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
         items = _split(rows.sources, items)
     over_judged = {n: c for n, c in columns.items() if "judged" in (c.scope, c.derived_over)}
     frame = items.filter(_relevance.is_not_null() if over_judged else _is_graded)
+    sources = rows.sources
+    was_graded, bounds = _is_graded, sources.bounds
+    if sources.settings.least_gain is not None:  # a user with lower grades alone keeps the rows
+        frame = _from_least_gain(frame.with_columns(_is_graded.alias(_WAS_GRADED)), sources)
+        was_graded, bounds = pl.col(_WAS_GRADED), _with_grade_0(bounds)
     relevant = _expression("relevant", rows).alias("relevant")
     if over_judged:
         frame = _with_columns(frame.with_columns(relevant), rows, over_judged)
         if rows.scope != "judged":
-            frame = frame.filter(_is_graded)
-    sources = rows.sources
-    frame = in_rank_order(
-        frame, rows.keys, sources.item, sources.types, sources.bounds, alone=rows.alone
-    )
+            frame = frame.filter(was_graded)
+    frame = frame.drop(_WAS_GRADED, strict=False) if was_graded is not _is_graded else frame
+    frame = in_rank_order(frame, rows.keys, sources.item, sources.types, bounds, alone=rows.alone)
     if not over_judged:
         frame = frame.with_columns(relevant)
     others = {n: c for n, c in columns.items() if n not in over_judged and n != "relevant"}
@@ -977,7 +1009,24 @@ def _list_rows(
         narrow = narrow.drop(SHARES_RANK, *everywhere.keys() - {"rank", "relevance"}, strict=False)
         others = frame.filter(~reduced.fill_null(value=False))
         frame = pl.concat([narrow, others], how="diagonal")
-    return _with_columns(frame, rows, everywhere)
+    return _with_columns(_from_least_gain(frame, sources), rows, everywhere)
+
+
+def _from_least_gain(frame: pl.LazyFrame, sources: Sources) -> pl.LazyFrame:
+    """Take grades for 0 that are below the first one with a gain."""
+    least = sources.settings.least_gain
+    if least is None:
+        return frame
+    kept = pl.when(_is_graded & (_relevance < least)).then(0).otherwise(_relevance)
+    return frame.with_columns(kept.cast(sources.types["relevance"]).alias("relevance"))
+
+
+def _with_grade_0(bounds: Bounds) -> Bounds:
+    """Give the bounds of grades of which some are taken for 0."""
+    if "relevance" not in bounds:
+        return bounds
+    least, most = bounds["relevance"]
+    return {**bounds, "relevance": (min(least, 0), most)}
 
 
 def _of_items(sources: Sources, reading: Reading) -> list[str]:
@@ -1240,6 +1289,31 @@ def _greedy_ideal(
         )
         left = left.drop("covered")
     return pl.concat(taken)
+
+
+def _count_lower_below(rows: pl.DataFrame, *, item: list[str], tied: bool) -> pl.DataFrame:
+    """Count below each row those of a lower grade, whatever grades there are.
+
+    Two grades differ first in one binary digit of their places among the user's grades: each digit
+    takes one pass, and counts the pairs that it decides.
+    """
+    keys, name, place, above = item[:-1], "lower_graded_below", f"{INNER}place", f"{INNER}above"
+    number = pl.col("relevance").rank("dense").over(keys).cast(pl.Int64) - 1
+    rows = rows.with_columns(number.alias(place), pl.lit(0.0).alias(name))
+    rows = rows.sort("rank", descending=True)
+    most = rows[place].max()
+    digits = most.bit_length() if isinstance(most, int) else 0
+    for digit in range(digits):
+        group = [*keys, pl.col(place) // 2 ** (digit + 1)]
+        is_lower = 1 - pl.col(place) // 2**digit % 2
+        rows = rows.with_columns(is_lower.cum_sum().over(group).alias(above))
+        below = pl.col(above)
+        if tied:
+            block = [*group, "rank"]
+            below = below.max().over(block) - is_lower.sum().over(block) / 2
+        counted = pl.when(is_lower == 0).then(below).otherwise(0)
+        rows = rows.with_columns((pl.col(name) + counted).alias(name))
+    return rows.select(*item, name)
 
 
 def _running(value: pl.Expr, keys: Sequence[str], order: str = "rank") -> pl.Expr:

@@ -5,6 +5,7 @@ the namespaces and the invariant tests find it. What the columns mean is told in
 :mod:`rankframe._vocabulary`.
 """
 
+from rankframe.metrics.agreement import *  # noqa: F403
 from rankframe.metrics.core import *  # noqa: F403
 from rankframe.metrics.diversity import *  # noqa: F403
 from rankframe.metrics.exposure import *  # noqa: F403
