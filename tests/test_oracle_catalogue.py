@@ -466,6 +466,7 @@ BLENDED = [
     *({"gain": gain} for gain in ("linear", "exponential", "binary")),
     {"beta": 2, "gain": "exponential"},
 ]
+COLLECTIONS = [{"collection": 8}, {"collection": 20}]
 READERS = [
     {},
     *({"goals": goals} for goals in (0.5, 2, 3.5)),
@@ -507,8 +508,9 @@ PARAMETERS = {
     "gap": [{}, *({"gain": gain} for gain in GAINS)],
     **dict.fromkeys(("insq", "inst"), READERS),
     "compatibility": [{}, {"p": 0.5}, *({"divide_by": by} for by in ("ideal", "weights"))],
-    **dict.fromkeys(("lauc", "mcc"), [{"collection": 8}, {"collection": 20}]),
-    "fallout": [{}, {"collection": 8}, {"collection": 20}],
+    "lauc": COLLECTIONS,
+    "mcc": COLLECTIONS,
+    "fallout": [{}, *COLLECTIONS],
 }
 
 

@@ -10,16 +10,15 @@ from test_ties import FEW_WITH_FORM
 
 import rankframe as rf
 from rankframe._cli import main
+from rankframe._evaluate import plan_means
 from rankframe._options import Settings
 from rankframe._partitions import means_of, sums_of
-from rankframe._evaluate import plan_means
 
-STARS = {"relevant_at": 4, "gains_from": "relevant_at"}
-GAINS = {1: 0, 2: 0, 3: 0, 4: 4, 5: 5}
+FROM_2 = {"relevant_at": 2, "gains_from": "relevant_at"}
 
 
-def make_tables():
-    """Forty users who give one to five stars; some give no more than three."""
+def make_tables(low=(1,), all_grades=(-1, 0, 0, 1, 1, 2, 3)):
+    """Forty users; some of them give low grades alone."""
     rng = random.Random(11)
     run, truth = [], []
     for user in range(40):
@@ -27,9 +26,9 @@ def make_tables():
             if user % 8 and not (model == "b" and user % 7 == 0):
                 items = rng.sample(range(30), rng.randint(1, 15))
                 run += [(model, user, item, rank) for rank, item in enumerate(items, start=1)]
-        stars = [1, 2, 3] if user % 5 == 0 else [-1, 0, 1, 2, 3, 4, 5]
+        grades = low if user % 5 == 0 else all_grades
         for item in rng.sample(range(30), rng.randint(1, 14)):
-            truth.append((user, item, rng.choice(stars)))
+            truth.append((user, item, rng.choice(grades)))
     return (
         pl.DataFrame(run, schema=["model", "user", "item", "rank"], orient="row"),
         pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row"),
@@ -39,11 +38,8 @@ def make_tables():
 RUN, TRUTH = make_tables()
 A = RUN.filter(model="a").drop("model")
 POSITIVE = TRUTH.filter(pl.col("relevance") > 0)
-RAISED = TRUTH.with_columns(
-    pl.when(pl.col("relevance").is_between(0, 4, closed="left")).then(0).otherwise("relevance")
-    .alias("relevance")
-)  # fmt: skip
-HAVE_FOUR = TRUTH.filter(pl.col("relevance") >= 4).select("user").unique()
+RAISED = TRUTH.with_columns(pl.col("relevance").replace(1, 0))
+HAVE_2 = TRUTH.filter(pl.col("relevance") >= 2).select("user").unique()
 #: those that give grade 0 a gain are refused
 ALLOWED = [x for x in EVERY_METRIC if CALLS[x][1].get("gain") != OF_ZERO]
 SOME = [label for label in FEW if label in ALLOWED]
@@ -55,30 +51,32 @@ def assert_same(left, right):
 
 @pytest.mark.parametrize("label", ["cg", "cg@5", "dcg@5", "ndcg", "ndcg@5", "ndcg(ideal=returned)"])
 def test_it_is_the_gain_that_is_0_below(label):
+    run, stars = make_tables((1, 2, 3), (1, 2, 3, 4, 5))
+    run = run.filter(model="a").drop("model")
     name, _, k = label.partition("@")
-    parts = "(gain=1:0;2:0;3:0;4:4;5:5" + (", ideal=returned)" if "ideal" in name else ")")
-    mapped = name.partition("(")[0] + parts + (f"@{k}" if k else "")
+    more = ", ideal=returned)" if "ideal" in name else ")"
+    mapped = name.partition("(")[0] + "(gain=1:0;2:0;3:0;4:4;5:5" + more + (f"@{k}" if k else "")
     for options in ({}, {"users": "judged", "undefined": 0.0}, {"depth": 3}, {"judged_only": True}):
-        got = A.rank.per_user(label, truth=TRUTH, **STARS, **options)
-        want = A.rank.per_user(mapped, truth=TRUTH, relevant_at=4, **options)
+        got = run.rank.per_user(
+            label, truth=stars, relevant_at=4, gains_from="relevant_at", **options
+        )
+        want = run.rank.per_user(mapped, truth=stars, relevant_at=4, **options)
         assert_same(got, want.rename({mapped: label}))
-        assert got[label].n_unique() > 5
+        assert got[label].n_unique() > 3
 
 
 @pytest.mark.parametrize("users", ["truth", "judged", "all"])
 def test_every_metric_is_that_of_a_truth_whose_lower_grades_are_0(users):
-    got = A.rank.per_user(*ALLOWED, truth=TRUTH, users=users, **STARS)
-    want = A.rank.per_user(*ALLOWED, truth=RAISED, users="all", relevant_at=4)
-    assert_same(
-        got.join(HAVE_FOUR, on="user", how="semi"), want.join(HAVE_FOUR, on="user", how="semi")
-    )
+    got = A.rank.per_user(*ALLOWED, truth=TRUTH, users=users, **FROM_2)
+    want = A.rank.per_user(*ALLOWED, truth=RAISED, users="all", relevant_at=2)
+    assert_same(got.join(HAVE_2, on="user", how="semi"), want.join(HAVE_2, on="user", how="semi"))
 
 
 def test_a_user_with_lower_grades_alone_stays():
-    got = A.rank.per_user(*ALLOWED, truth=TRUTH, **STARS)
+    got = A.rank.per_user(*ALLOWED, truth=TRUTH, **FROM_2)
     assert got["user"].to_list() == sorted(POSITIVE["user"].unique())
-    plain = A.rank.per_user(*ALLOWED, truth=TRUTH, relevant_at=4)
-    low = got.join(HAVE_FOUR, on="user", how="anti")
+    plain = A.rank.per_user(*ALLOWED, truth=TRUTH, relevant_at=2)
+    low = got.join(HAVE_2, on="user", how="anti")
     assert low.height > 4
     assert low["ndcg@10"].null_count() == low.height
     binary = ["precision@10", "ap", "rr", "auc", "bpref", "num_relevant", "judged@10", "fallout"]
@@ -88,30 +86,28 @@ def test_a_user_with_lower_grades_alone_stays():
 def test_under_ties():
     tied = A.with_columns(tied=1)
     labels = [label for label in FEW_WITH_FORM if label in ALLOWED]
-    plain = A.rank.per_user(*labels, truth=TRUTH, **STARS)
-    assert_same(tied.rank.per_user(*labels, truth=TRUTH, **STARS), plain)
+    plain = A.rank.per_user(*labels, truth=TRUTH, **FROM_2)
+    assert_same(tied.rank.per_user(*labels, truth=TRUTH, **FROM_2), plain)
     blocks = A.with_columns(score=-(pl.col("rank") // 3)).rank.with_rank(ties="expected")
-    got = blocks.rank.per_user(*labels, truth=TRUTH, **STARS)
-    want = blocks.rank.per_user(*labels, truth=RAISED, users="all", relevant_at=4)
-    assert_same(
-        got.join(HAVE_FOUR, on="user", how="semi"), want.join(HAVE_FOUR, on="user", how="semi")
-    )
+    got = blocks.rank.per_user(*labels, truth=TRUTH, **FROM_2)
+    want = blocks.rank.per_user(*labels, truth=RAISED, users="all", relevant_at=2)
+    assert_same(got.join(HAVE_2, on="user", how="semi"), want.join(HAVE_2, on="user", how="semi"))
 
 
 @pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt8, pl.Int64, pl.Float32, pl.Float64])
 def test_the_type_of_the_ratings_changes_nothing(dtype):
-    run = A.rank.per_user("ndcg@5", "err(max_grade=5)", "concordance", truth=TRUTH, **STARS)
+    run = A.rank.per_user("ndcg@5", "err(max_grade=3)", "concordance", truth=TRUTH, **FROM_2)
     ratings = TRUTH.filter(pl.col("relevance") >= 0)
-    want = A.rank.per_user("ndcg@5", "err(max_grade=5)", "concordance", truth=ratings, **STARS)
+    want = A.rank.per_user("ndcg@5", "err(max_grade=3)", "concordance", truth=ratings, **FROM_2)
     cast = ratings.with_columns(pl.col("relevance").cast(dtype))
-    got = A.rank.per_user("ndcg@5", "err(max_grade=5)", "concordance", truth=cast, **STARS)
+    got = A.rank.per_user("ndcg@5", "err(max_grade=3)", "concordance", truth=cast, **FROM_2)
     assert_same(got, want)
     assert run.height == want.height
 
 
 def test_every_way_in_gives_the_same():
     kept = RUN.clone(), TRUTH.clone()
-    options = {"by": "model", **STARS}
+    options = {"by": "model", **FROM_2}
     want = RUN.rank.evaluate(*SOME, truth=TRUTH, **options)
     lazy = RUN.lazy().rank.evaluate(*SOME, truth=TRUTH.lazy(), **options)
     assert_same(lazy.collect(engine="streaming"), want)
@@ -121,7 +117,7 @@ def test_every_way_in_gives_the_same():
     assert judged.columns == ["model", "user", "item", "rank", "relevance"]
     listed = pl.col("relevance").filter(pl.col("listed")).max().alias("best")
     rows = RUN.rank.per_user(listed, "ndcg@5", truth=TRUTH, **options)
-    assert set(rows["best"].drop_nulls()) <= {-1, 0, 4, 5}
+    assert set(rows["best"].drop_nulls()) <= {-1, 0, 2, 3}
     assert rows.drop("best").equals(RUN.rank.per_user("ndcg@5", truth=TRUTH, **options))
     assert (kept[0].equals(RUN), kept[1].equals(TRUTH)) == (True, True)
 
@@ -131,23 +127,21 @@ def test_pandas_and_statistics_take_it():
     pytest.importorskip("scipy")
     import rankframe.pandas  # noqa: F401
 
-    want = RUN.rank.evaluate("ndcg@5", truth=TRUTH, by="model", **STARS)
-    got = RUN.to_pandas().ranking.evaluate("ndcg@5", truth=TRUTH.to_pandas(), by="model", **STARS)
+    want = RUN.rank.evaluate("ndcg@5", truth=TRUTH, by="model", **FROM_2)
+    got = RUN.to_pandas().ranking.evaluate("ndcg@5", truth=TRUTH.to_pandas(), by="model", **FROM_2)
     assert_same(pl.from_pandas(got), want)
-    summary = RUN.rank.summarize("ndcg@5", truth=TRUTH, by="model", **STARS)
+    summary = RUN.rank.summarize("ndcg@5", truth=TRUTH, by="model", **FROM_2)
     assert summary["mean"].to_list() == pytest.approx(want["ndcg@5"].to_list())
-    pair = RUN.rank.compare("ndcg@5", truth=TRUTH, baseline="b", **STARS)
-    values = RUN.rank.per_user("ndcg@5", truth=TRUTH, by="model", **STARS)
+    pair = RUN.rank.compare("ndcg@5", truth=TRUTH, baseline="b", **FROM_2)
+    values = RUN.rank.per_user("ndcg@5", truth=TRUTH, by="model", **FROM_2)
     both = values.pivot("model", index="user").drop_nulls()
     assert pair["difference"].item() == pytest.approx((both["a"] - both["b"]).mean())
 
 
 def test_bounds_are_those_of_a_truth_whose_lower_grades_are_0():
-    got = A.rank.per_user("dcg@5", "err@5", truth=TRUTH, bounds=True, **STARS)
-    want = A.rank.per_user("dcg@5", "err@5", truth=RAISED, bounds=True, relevant_at=4, users="all")
-    assert_same(
-        got.join(HAVE_FOUR, on="user", how="semi"), want.join(HAVE_FOUR, on="user", how="semi")
-    )
+    got = A.rank.per_user("dcg@5", "err@5", truth=TRUTH, bounds=True, **FROM_2)
+    want = A.rank.per_user("dcg@5", "err@5", truth=RAISED, bounds=True, relevant_at=2, users="all")
+    assert_same(got.join(HAVE_2, on="user", how="semi"), want.join(HAVE_2, on="user", how="semi"))
 
 
 @pytest.mark.parametrize(
@@ -163,12 +157,16 @@ def test_bad_options_are_refused(options, text):
             verb(RUN, "ndcg", truth=TRUTH, by="model", **options)
 
 
-@pytest.mark.parametrize("metric", ["ndcg(gain=0:1;4:4;5:5)@5", rf.cg_at(gain={0: 2, 5: 5})])
+@pytest.mark.parametrize("metric", ["ndcg(gain=0:1;2:4;3:5)@5", rf.cg_at(gain={0: 2, 3: 5})])
 def test_a_gain_of_grade_0_is_refused(metric):
-    with pytest.raises(ValueError, match="gives grade 0 a gain, and gains_from='relevant_at' takes"):
-        A.rank.evaluate(metric, truth=TRUTH, **STARS)
-    mapped = A.rank.evaluate("ndcg(gain=4:1;5:3)", truth=TRUTH, **STARS)  # none is for lower grades
-    every = "ndcg(gain=1:0;2:0;3:0;4:1;5:3)"
+    with pytest.raises(
+        ValueError, match="gives grade 0 a gain, and gains_from='relevant_at' takes"
+    ):
+        A.rank.evaluate(metric, truth=TRUTH, **FROM_2)
+    mapped = A.rank.evaluate(
+        "ndcg(gain=2:1;3:3)", truth=TRUTH, **FROM_2
+    )  # none is for lower grades
+    every = "ndcg(gain=1:0;2:1;3:3)"
     assert mapped.item(0, 1) == pytest.approx(A.rank.evaluate(every, truth=TRUTH).item(0, 1))
 
 
@@ -181,13 +179,13 @@ def counts(summary):
 
 def test_users_are_counted_where_they_differ():
     labels = ["precision@5", "dcg@5", "ndcg@5", "auc", "num_hits"]
-    got = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", count_users=True, **STARS)
+    got = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", count_users=True, **FROM_2)
     names = [name for label in labels for name in (label, f"{label}_users")]
     assert got.columns == ["model", "users", *names]
     assert set(got.select(pl.col("^.*_users$")).dtypes) == {pl.Int64()}
-    plain = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", **STARS)
+    plain = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", **FROM_2)
     assert got.select(plain.columns).equals(plain)
-    values = RUN.rank.per_user(*labels, truth=TRUTH, by="model", **STARS)
+    values = RUN.rank.per_user(*labels, truth=TRUTH, by="model", **FROM_2)
     for label in labels:
         want = values.group_by("model").agg(pl.col(label).count()).sort("model")[label]
         assert got[f"{label}_users"].to_list() == want.to_list()
@@ -198,8 +196,8 @@ def test_users_are_counted_where_they_differ():
 def test_they_are_those_of_summarize():
     pytest.importorskip("scipy")
     labels = ["ndcg@5", "auc", "gmap"]
-    got = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", count_users=True, relevant_at=4)
-    summary = RUN.rank.summarize(*labels, truth=TRUTH, by="model", relevant_at=4)
+    got = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", count_users=True, relevant_at=2)
+    summary = RUN.rank.summarize(*labels, truth=TRUTH, by="model", relevant_at=2)
     for label in labels:
         assert got[f"{label}_users"].to_list() == counts(summary.filter(metric=label))
 
@@ -249,7 +247,7 @@ def test_bad_calls_are_refused():
 def test_parts_add_up(total):
     """As Spark's workers and its driver do it."""
     labels = ["ndcg@5", "auc", "num_hits"]
-    options = {"relevant_at": 4, "gains_from": "relevant_at", "count_users": True}
+    options = {"relevant_at": 2, "gains_from": "relevant_at", "count_users": True}
     settings = Settings(**options)
     parts = [
         sums_of(
@@ -273,10 +271,10 @@ def test_the_command_takes_both(tmp_path):
     TRUTH.write_csv(tmp_path / "truth.csv")
     out = tmp_path / "out.parquet"
     call = ["evaluate", str(tmp_path / "run.csv"), str(tmp_path / "truth.csv"), "-m", "ndcg@5"]
-    call += ["--relevant-at", "4", "--gains-from", "relevant_at", "--out", str(out)]
+    call += ["--relevant-at", "2", "--gains-from", "relevant_at", "--out", str(out)]
     assert main([*call, "--count-users"]) == 0
-    want = A.rank.evaluate("ndcg@5", truth=TRUTH, count_users=True, **STARS)
+    want = A.rank.evaluate("ndcg@5", truth=TRUTH, count_users=True, **FROM_2)
     assert_same(pl.read_parquet(out), want)
     assert main([*call, "--per-user"]) == 0
-    assert_same(pl.read_parquet(out), A.rank.per_user("ndcg@5", truth=TRUTH, **STARS))
+    assert_same(pl.read_parquet(out), A.rank.per_user("ndcg@5", truth=TRUTH, **FROM_2))
     assert main([*call, "--count-users", "--per-user"]) == 2

@@ -32,11 +32,11 @@ from rankframe._table import relevant as relevant
 from rankframe._table import with_rank as with_rank
 from rankframe._vocabulary import register_column as register_column
 from rankframe.errors import RankingDataError as RankingDataError
-from rankframe.metrics.agreement import *  # noqa: F403
 from rankframe.metrics.core import *  # noqa: F403
 from rankframe.metrics.diversity import *  # noqa: F403
 from rankframe.metrics.exposure import *  # noqa: F403
 from rankframe.metrics.lists import *  # noqa: F403
+from rankframe.metrics.order import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.metrics.unbiased import *  # noqa: F403
 from rankframe.metrics.user_models import *  # noqa: F403

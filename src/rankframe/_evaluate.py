@@ -304,8 +304,8 @@ def evaluate(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         by…, ``users`` (Int64, how many the policy selects) and one column a metric (with ``bounds``
-        three, with ``count_users`` one more); one row, or one for each group, sorted, totals last. A group that the truth knows
-        nothing of has 0 users and nulls.
+        three, with ``count_users`` one more); one row, or one for each group, sorted, totals last.
+        A group that the truth knows nothing of has 0 users and nulls.
 
     Raises
     ------

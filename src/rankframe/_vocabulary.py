@@ -579,7 +579,7 @@ def nonrelevant(rows: Rows) -> pl.Expr:
     return _count((_is_judged & ~_relevant).sum().over(rows.keys))
 
 
-@column(derived_over="judged", down_to_rank=False, in_ties="both")
+@column(derived_over="judged", in_ties="both")
 def lower_graded(rows: Rows) -> pl.Expr:
     """Judged items of the list that have a lower grade than this one; null where rank is."""
     grades = pl.when(_is_listed & _is_judged).then(_relevance)
@@ -587,17 +587,14 @@ def lower_graded(rows: Rows) -> pl.Expr:
 
 
 @joined_column(derived_over="judged", in_ties="both")
-def lower_graded_below(
-    frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]
-) -> pl.LazyFrame:
-    """Those of them that stand below this one; with ties, one in its block counts one half."""
+def lower_graded_below(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
+    """Those of a lower grade that stand below this one; with ties, one in its block is one half."""
     item = [*rows.keys, rows.sources.item]
     graded = rows.unjoined.filter(_is_listed & _is_judged).select(*item, "rank", "relevance")
-    count = functools.partial(_count_lower_below, item=item, tied=rows.sources.tied)
+    ids = {name: rows.sources.types[name] for name in item}
     counted = graded.map_batches(
-        count,
-        schema={name: rows.sources.types[name] for name in item}
-        | {"lower_graded_below": pl.Float64()},
+        functools.partial(_count_lower_below, item=item, tied=rows.sources.tied),
+        schema={**ids, "lower_graded_below": pl.Float64()},
         predicate_pushdown=False,
         projection_pushdown=False,
         slice_pushdown=False,
@@ -975,7 +972,8 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
         frame = _with_columns(frame.with_columns(relevant), rows, over_judged)
         if rows.scope != "judged":
             frame = frame.filter(was_graded)
-    frame = frame.drop(_WAS_GRADED, strict=False) if was_graded is not _is_graded else frame
+    if sources.settings.least_gain is not None:
+        frame = frame.drop(_WAS_GRADED)
     frame = in_rank_order(frame, rows.keys, sources.item, sources.types, bounds, alone=rows.alone)
     if not over_judged:
         frame = frame.with_columns(relevant)

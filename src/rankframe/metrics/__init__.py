@@ -5,11 +5,11 @@ the namespaces and the invariant tests find it. What the columns mean is told in
 :mod:`rankframe._vocabulary`.
 """
 
-from rankframe.metrics.agreement import *  # noqa: F403
 from rankframe.metrics.core import *  # noqa: F403
 from rankframe.metrics.diversity import *  # noqa: F403
 from rankframe.metrics.exposure import *  # noqa: F403
 from rankframe.metrics.lists import *  # noqa: F403
+from rankframe.metrics.order import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.metrics.unbiased import *  # noqa: F403
 from rankframe.metrics.user_models import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""Measures of how far a list agrees with its judgments: pairs of grades, hits and misses."""
+"""Measures of the order of grades, and of hits and misses as decisions."""
 
 from math import inf
 
@@ -145,10 +145,10 @@ def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Exp
 @labelled("mcc", value_range=(-1, 1))
 def mcc_at(k: int | None = None, *, collection: int) -> pl.Expr:
     """
-    Matthews correlation of the first k with the relevant items: (h·D − m·R) / √(m·R·(D − m)·(D − R)).
+    Matthews correlation coefficient: (h·D − m·R) / √(m·R·(D − m)·(D − R)), h = hits@k.
 
-    Here h = hits@k, m = min(k, n), and D is the number of items of the collection. It is
-    (TP·TN − FP·FN) / √((TP + FP)·(TP + FN)·(TN + FP)·(TN + FN)), where the first k are the positives.
+    The first m = min(k, n) items are the positives of the D items of the collection, so that it is
+    (TP·TN − FP·FN) / √((TP + FP)·(TP + FN)·(TN + FP)·(TN + FN)).
 
     Parameters
     ----------
