@@ -579,27 +579,20 @@ def nonrelevant(rows: Rows) -> pl.Expr:
     return _count((_is_judged & ~_relevant).sum().over(rows.keys))
 
 
-@column(derived_over="judged", in_ties="both")
+@column(scope="judged", in_ties="both")
 def lower_graded(rows: Rows) -> pl.Expr:
-    """Judged items of the list that have a lower grade than this one; null where rank is."""
+    """Judged items of the list that have a lower grade than this one; null where rank is; a metric
+    that reads it reduces all rows of the truth.
+    """
     grades = pl.when(_is_listed & _is_judged).then(_relevance)
     return _count(grades.rank("min").over(rows.keys)) - 1
 
 
-@joined_column(derived_over="judged", in_ties="both")
+@joined_column(scope="judged", in_ties="both")
 def lower_graded_below(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
     """Those of a lower grade that stand below this one; with ties, one in its block is one half."""
-    item = [*rows.keys, rows.sources.item]
-    graded = rows.unjoined.filter(_is_listed & _is_judged).select(*item, "rank", "relevance")
-    ids = {name: rows.sources.types[name] for name in item}
-    counted = graded.map_batches(
-        functools.partial(_count_lower_below, item=item, tied=rows.sources.tied),
-        schema={**ids, "lower_graded_below": pl.Float64()},
-        predicate_pushdown=False,
-        projection_pushdown=False,
-        slice_pushdown=False,
-    )
-    return frame.join(counted, on=item, how="left")
+    counted = _lower_below(rows.unjoined, rows.keys, rows.sources.item, tied=rows.sources.tied)
+    return frame.join(counted, on=[*rows.keys, rows.sources.item], how="left")
 
 
 def _gain(text: str) -> None:
@@ -1289,29 +1282,33 @@ def _greedy_ideal(
     return pl.concat(taken)
 
 
-def _count_lower_below(rows: pl.DataFrame, *, item: list[str], tied: bool) -> pl.DataFrame:
-    """Count below each row those of a lower grade, whatever grades there are.
+def _lower_below(frame: pl.LazyFrame, keys: list[str], item: str, *, tied: bool) -> pl.LazyFrame:
+    """Count below each judged item of the lists those of a lower grade, whatever grades there are.
 
-    Two grades differ first in one binary digit of their places among the user's grades: each digit
-    takes one pass, and counts the pairs that it decides.
+    Two grades differ first in one binary digit of their places among the user's grades. So each row
+    stands once for each digit, and counts the pairs that this digit decides.
     """
-    keys, name, place, above = item[:-1], "lower_graded_below", f"{INNER}place", f"{INNER}above"
-    number = pl.col("relevance").rank("dense").over(keys).cast(pl.Int64) - 1
-    rows = rows.with_columns(number.alias(place), pl.lit(0.0).alias(name))
-    rows = rows.sort("rank", descending=True)
-    most = rows[place].max()
-    digits = most.bit_length() if isinstance(most, int) else 0
-    for digit in range(digits):
-        group = [*keys, pl.col(place) // 2 ** (digit + 1)]
-        is_lower = 1 - pl.col(place) // 2**digit % 2
-        rows = rows.with_columns(is_lower.cum_sum().over(group).alias(above))
-        below = pl.col(above)
-        if tied:
-            block = [*group, "rank"]
-            below = below.max().over(block) - is_lower.sum().over(block) / 2
-        counted = pl.when(is_lower == 0).then(below).otherwise(0)
-        rows = rows.with_columns((pl.col(name) + counted).alias(name))
-    return rows.select(*item, name)
+    place, digits, power, count = (f"{INNER}{x}" for x in ("place", "digits", "power", "count"))
+    number = _count(_relevance.rank("dense").over(keys)) - 1
+    # where a logarithm rounds up, there is a digit more that decides nothing
+    most = (pl.col(place).max().over(keys) + 1).log(2).floor().cast(pl.Int64) + 1
+    by_digit = (
+        frame.filter(_is_listed & _is_judged)
+        .select(*keys, item, "rank", number.alias(place))
+        .with_columns(pl.int_ranges(0, most).alias(digits))
+        .explode(digits, empty_as_null=False)
+        .with_columns(pl.lit(2, pl.Int64).pow(digits).alias(power))
+    )
+    same = [*keys, digits, pl.col(place) // (2 * pl.col(power))]
+    is_lower = 1 - pl.col(place) // pl.col(power) % 2
+    below = is_lower.cum_sum(reverse=True).over(same, order_by="rank")
+    by_digit = by_digit.with_columns(below.cast(pl.Float64).alias(count))
+    if tied:
+        block = [*same, "rank"]
+        half = is_lower.sum().over(block) / 2
+        by_digit = by_digit.with_columns(pl.col(count).max().over(block) - half)
+    decided = pl.when(is_lower == 0).then(count)
+    return by_digit.group_by(*keys, item).agg(decided.sum().alias("lower_graded_below"))
 
 
 def _running(value: pl.Expr, keys: Sequence[str], order: str = "rank") -> pl.Expr:
