@@ -428,6 +428,15 @@ def cases() -> dict[str, list[Case]]:
         "Relevance": [
             Case("no relevance: 1 in every row", RUN, TRUTH.drop("relevance"), with_binary()),
             Case(
+                "ratings, and no relevance",
+                RUN,
+                TRUTH.rename({"relevance": "rating"}),
+                "truth, column 'rating': ratings, and no relevance, so every rated item would be "
+                "relevant, also a disliked one: pass relevance='rating' and relevant_at= the "
+                "lowest rating of an item that is liked; if every row is a like, "
+                "truth.drop('rating')",
+            ),
+            Case(
                 "relevance as booleans",
                 RUN,
                 cast("relevance", pl.Boolean)[1]
@@ -573,10 +582,23 @@ def cases() -> dict[str, list[Case]]:
             ),
             Case(
                 "no column for two roles",
-                RUN.rename({"user": "user_id", "item": "sku"}),
-                TRUTH.rename({"user": "user_id", "item": "sku"}),
-                "run: no column 'user' for user, 'item' for item; it has 'user_id', 'sku', "
+                RUN.rename({"user": "uid", "item": "sku"}),
+                TRUTH.rename({"user": "uid", "item": "sku"}),
+                "run: no column 'user' for user, 'item' for item; it has 'uid', 'sku', "
                 "'rank'; name them with user=, item=",
+            ),
+            Case(
+                "common names: they are found",
+                RUN.rename({"user": "query_id", "item": "doc_id", "rank": "position"}),
+                TRUTH.rename({"user": "query_id", "item": "doc_id", "relevance": "grade"}),
+                PLAIN,
+            ),
+            Case(
+                "two common names for one role",
+                RUN.rename({"user": "user_id"}).with_columns(qid=1),
+                TRUTH.rename({"user": "user_id"}),
+                "run: no column 'user' for user; it has 'user_id', 'item', 'rank', 'qid'; name it "
+                "with user=; 'user_id' and 'qid' may be meant",
             ),
             Case(
                 "a role has another name in each table",
@@ -606,8 +628,66 @@ def cases() -> dict[str, list[Case]]:
                 "by= names no column",
                 RUN,
                 TRUTH,
-                "run: no column 'model' for by; it has 'user', 'item', 'rank'",
+                "run: no column 'model' for by; it has 'user', 'item', 'rank'; by=() takes all rows "
+                "as one group",
                 options={"by": "model"},
+            ),
+            Case(
+                "by= is the fold, users return, and the truth lacks the column",
+                pl.concat([RUN.with_columns(fold=1), RUN.with_columns(fold=2)]),
+                TRUTH,
+                "run, column 'fold': users are in several folds, and the truth has no such column, "
+                "so each fold would be judged by the whole truth, and what a user likes in other "
+                "folds would count as missed: add the column to the truth, or rename it if one "
+                "truth judges all folds. Offending row: fold=1, user=1, item=10, rank=1",
+                options={"by": "fold"},
+            ),
+            Case(
+                "weights= of users, 3, 3, 1 and 2",
+                RUN,
+                put(TRUTH, "w", [3, 3, 1, 2]),
+                [2 / 6, 2.5 / 6, (3 / 4 + 1) / 6, (3 * NDCG + 1) / 6, 2.5 / 6],
+                options={"weights": "w"},
+            ),
+            Case(
+                "a negative weight",
+                RUN,
+                put(TRUTH, "w", [3, 3, -1, 2]),
+                "truth, column 'w': negative weight: a weight is a finite number ≥ 0. Offending "
+                "row: user=2, w=-1.0",
+                options={"weights": "w"},
+            ),
+            Case(
+                "a weight is missing",
+                RUN,
+                put(TRUTH, "w", [3, 3, None, 2]),
+                "truth, column 'w': null weight: a weight is a finite number ≥ 0. Offending row: "
+                "user=2, w=null",
+                options={"weights": "w"},
+            ),
+            Case(
+                "a user has two weights",
+                RUN,
+                put(TRUTH, "w", [3, 4, 1, 2]),
+                "truth, column 'w': several weights of one user: give each user the same weight in "
+                "all rows. Offending row: user=1, w=4.0",
+                options={"weights": "w"},
+            ),
+            Case(
+                "all weights are 0",
+                RUN,
+                put(TRUTH, "w", [0, 0, 0, 0]),
+                "column 'w': every user with a value of 'precision@2' has the weight 0, so there is "
+                "no weighted mean: give at least one user a weight > 0",
+                options={"weights": "w"},
+            ),
+            Case(
+                "weights= of the run, which misses a user",
+                RUN.with_columns(w=1.0),
+                TRUTH,
+                "run, column 'w': a user who is averaged has no weight: join the weights to the "
+                "truth, or leave out who is not in the run by users='both'. Offending row: user=3",
+                options={"weights": "w"},
             ),
             *[
                 Case(

@@ -388,7 +388,8 @@ CASES = {
         RUN,
         TRUTH,
         {"by": "model"},
-        "run: no column 'model' for by; it has 'user', 'item', 'rank'",
+        "run: no column 'model' for by; it has 'user', 'item', 'rank'; by=() takes all rows as one "
+        "group",
         "call",
     ),
     "a run with a relevance": (

@@ -47,15 +47,35 @@ def test_files_are_read_by_suffix(files, run, truth):
     assert pl.read_parquet(out).equals(EXPECTED)
 
 
-def test_a_format_can_be_named(files):
-    for name in ("run", "truth"):
-        (files / f"{name}.csv").rename(files / f"{name}.data")
-    paths = [str(files / "run.data"), str(files / "truth.data")]
+@pytest.mark.parametrize("suffix", ["", ".data", ".txt", ".parquet", ".csv"])
+@pytest.mark.parametrize("truth", WRITERS)
+@pytest.mark.parametrize("run", WRITERS)
+def test_files_are_known_by_their_content(files, run, truth, suffix):
+    paths = [files / f"a{suffix}", files / f"b{suffix}"]
+    (files / f"run.{run}").rename(paths[0])
+    (files / f"truth.{truth}").rename(paths[1])
     options = [*ROLES, "-m", "ndcg@10", "-m", "map", "--by", "model", "--out"]
     out = files / "out.parquet"
-    assert main(["evaluate", *paths, *options, str(out)]) == 2
-    assert main(["evaluate", *paths, *options, str(out), "--format", "csv"]) == 0
+    assert main(["evaluate", *map(str, paths), *options, str(out)]) == 0
     assert pl.read_parquet(out).equals(EXPECTED)
+
+
+def test_a_format_can_be_named(files):
+    (files / "run.csv").rename(files / "run.data")
+    paths = [str(files / "run.data"), str(files / "truth.parquet")]
+    out = files / "out.parquet"
+    options = [*ROLES, "-m", "ndcg@10", "-m", "map", "--by", "model", "--out", str(out)]
+    for named, code in [
+        ("--format csv", 2),
+        ("--format csv --truth-format parquet", 0),
+        ("--format csv --truth-format auto", 0),
+        ("--run-format csv", 0),
+        ("--run-format tsv", 2),
+        ("--format auto", 0),
+    ]:
+        out.unlink(missing_ok=True)
+        assert main(["evaluate", *paths, *options, *named.split()]) == code
+        assert code or pl.read_parquet(out).equals(EXPECTED)
 
 
 @pytest.mark.parametrize(
@@ -151,21 +171,17 @@ def test_the_demo_is_the_articles_example(capsys):
         ("run.parquet -m map", "judged table: no column"),
         ("broken.parquet truth.parquet -m map", "broken.parquet: parquet: "),
         ("broken.csv truth.parquet -m map", "broken.csv: could not parse"),
-        ("empty.csv truth.parquet -m map", "empty.csv: empty CSV"),
+        ("empty.csv truth.parquet -m map", "empty.csv: it is empty"),
         ("header.csv truth.parquet -m map", "header.csv: it is empty"),
         ("run.parquet truth.parquet -m map --format csv", "run: no column 'user' for user"),
         (". truth.parquet -m map", ".: it is a directory, not a file"),
         ("run.parquet folder.csv -m map", "folder.csv: it is a directory, not a file"),
         ("empty.arrow truth.parquet -m map", "empty.arrow: "),
-        ("run.data truth.parquet -m map", "run.data: unknown suffix '.data'; pass --format parq"),
-        (
-            "- truth.parquet -m map",
-            "<stdin>: no suffix that names a format; pass --format parquet|csv",
-        ),
-        (
-            "run.parquet - -m map",
-            "<stdin>: no suffix that names a format; pass --format parquet|csv",
-        ),
+        ("empty.data truth.parquet -m map", "empty.data: it is empty"),
+        ("words.data truth.csv -m map", "words.data, line 1: its content shows no format; pass --"),
+        ("bytes.data truth.csv -m map", "bytes.data, line 1: its content shows no format; pass --"),
+        ("- truth.parquet -m map", "<stdin>: it is empty"),
+        ("run.parquet - -m map", "<stdin>: it is empty"),
         (
             "- - -m map --format csv",
             "<stdin>: two inputs, but it can be read only once; save it to",
@@ -193,7 +209,9 @@ def test_bad_input_is_one_line_and_exit_code_2(files, capsys, monkeypatch, argum
     pl.concat([RUN, RUN]).write_parquet(files / "double.parquet")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     (files / "folder.csv").mkdir()
-    (files / "run.data").write_text("")
+    (files / "empty.data").write_text("")
+    (files / "words.data").write_text("nothing of the kind")
+    (files / "bytes.data").write_bytes(bytes(range(128, 256)) * 9)
     (files / "empty.arrow").write_text("")
     (files / "pattern.csv").write_text("user,item,^s$\n1,a,1\n")
     (files / "broken.parquet").write_text("nothing of the kind")
@@ -589,7 +607,7 @@ def test_a_run_in_a_pipe_is_read_whole(tmp_path):
 def test_named_pipes_are_read(files, suffix):
     form = {"arrow": "ipc"}.get(suffix, suffix)
     out = files / "out.parquet"
-    for end, options in [("", ["--format", form]), (f".{suffix}", [])]:
+    for end, options in [("", ["--format", form]), (f".{suffix}", []), (".data", [])]:
         pipes = [files / f"fifo_{name}{end}" for name in ("run", "truth")]
         for pipe, name in zip(pipes, ("run", "truth"), strict=True):
             os.mkfifo(pipe)
@@ -606,8 +624,6 @@ def test_pipes_that_cannot_be_read(files, capsys):
     pipe = files / "pipe"
     os.mkfifo(pipe)
     truth = str(files / "truth.csv")
-    assert main(["evaluate", str(pipe), truth, "-m", "map"]) == 2  # at once: it has no writer
-    assert f"{pipe}: no suffix that names a format; pass --format parq" in capsys.readouterr().err
     assert main(["evaluate", str(pipe), str(pipe), "-m", "map", "--format", "csv"]) == 2
     assert f"{pipe}: two inputs, but it can be read only once" in capsys.readouterr().err
     code, told = evaluate_fed(b"1 Q0 a\n", "evaluate", "-", truth, "-m", "rr", "--format", "trec")
@@ -810,6 +826,17 @@ def test_subtopics_are_ids(tmp_path):
             "truth, column 'relevance': null relevance: use a finite",
         ),
         ("{head},rank\n1,a,\n", None, "run, column 'rank': it is null in every row"),
+        (
+            "{head},rank\n1,a,1\n1,b,2,9\n",
+            None,
+            "r.csv, line 3: it has 4 fields and the header 3: ",
+        ),
+        ("{head},rank,x\n1,a,1,y\n1,b,2,9,z\n", None, "r.csv, line 3: it has 5 fields and the h"),
+        (
+            None,
+            '{head},x\n1,a,"\n"\n1,b,2,9\n',
+            "t.csv, line 4: it has 4 fields and the header 3: ",
+        ),
         ("{head},rank\n1,a,1.5\n", None, "run, column 'rank': a rank that is not an integer ≥ 1"),
         ("{head},score\n1,a,1e999\n", None, "run, column 'score': infinite score: use a finite"),
     ],
@@ -843,3 +870,258 @@ def test_standard_input_is_named_in_errors(files, monkeypatch, capsys):
     assert main(given) == 2
     told = "<stdin>, line 3, column 'score': 'high' is not a number"
     assert capsys.readouterr().err.startswith(f"rankframe: error: {told}")
+
+
+# ------------------------------------------------------------------ files of search
+
+TREC_RUN = "1 Q0 7 1 0.9 t\n1 Q0 8 2 0.8 t\n2 Q0 7 1 0.9 t\n"
+GRADES = "1\t8\t1\n2\t7\t2\n"
+MSMARCO = "1\t7\t1\n1\t8\t2\n2\t7\t1\n"
+HEAD = "query-id\tcorpus-id\tscore\n"
+
+
+def evaluate_named(folder, run, truth, *options, names=("r", "t")):
+    """Evaluate files of any name; return one value of rr per user."""
+    for name, content in zip(names, (run, truth), strict=True):
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    paths = [str(folder / name) for name in names]
+    out = folder / "out.parquet"
+    out.unlink(missing_ok=True)
+    given = [*paths, "-m", "rr", "--per-user", *options, "--out", str(out)]
+    assert main(["evaluate", *given]) == 0
+    return pl.read_parquet(out)["rr"].to_list()
+
+
+def parquet(text, *names):
+    """Bytes of a Parquet file of the rows of a text, with numbers where all are."""
+    rows = [line.split("\t") for line in text.splitlines()]
+    out = io.BytesIO()
+    pl.DataFrame(rows, names, orient="row").with_columns(pl.last().cast(pl.Int64)).write_parquet(
+        out
+    )
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("names", [("r", "t"), ("r.res", "t.tsv"), ("r.run", "t.qrels")])
+@pytest.mark.parametrize(
+    ("truth", "options"),
+    [
+        (HEAD + GRADES, ""),
+        (HEAD + GRADES, "--truth-user query-id --truth-item corpus-id --truth-relevance score"),
+        (HEAD.replace("\t", " ") + GRADES, "--truth-relevance score"),
+        (HEAD.replace("\t", ",") + GRADES.replace("\t", ","), ""),
+        (HEAD + GRADES, "--truth-format tsv"),
+        (HEAD + GRADES, "--truth-format trec"),
+        (GRADES, ""),
+        (GRADES.replace("\t", " "), "--format trec"),
+        (GRADES, "--truth-fields user,item,relevance"),
+        (
+            GRADES,
+            "--truth-fields qid,pid,grade --truth-user qid --truth-item pid --relevance grade",
+        ),
+        (GRADES.replace("\t", ","), "--truth-fields user,item,relevance --truth-format csv"),
+        (GRADES.replace("1\t8", "1\t0\t8").replace("2\t7", "2\t0\t7"), ""),
+        (GRADES.replace("1\t8", "1\tx\t8").replace("2\t7", "2\ty\t7"), "--truth-format trec"),
+        ("qid,pid,grade\n1,8,1\n2,7,2\n", "--truth-user qid --truth-item pid"),
+        (gzip.compress((HEAD + GRADES).encode()), ""),
+        (parquet(GRADES, "query-id", "corpus-id", "score"), ""),
+        (parquet(GRADES, "q", "d", "score"), "--truth-user q --truth-item d --relevance score"),
+    ],
+)
+def test_a_trec_run_meets_a_truth_of_any_shape(tmp_path, truth, options, names):
+    if "--relevance score" in options:
+        options = options.replace("--relevance", "--truth-relevance")
+    got = evaluate_named(tmp_path, TREC_RUN, truth, *options.split(), names=names)
+    assert got == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("run", "options"),
+    [
+        (MSMARCO, "--run-fields user,item,rank"),
+        (MSMARCO.replace("\t", " "), "--run-fields user,item,rank"),
+        (MSMARCO.replace("\t", ","), "--run-fields user,item,rank --run-format csv"),
+        (MSMARCO, "--run-fields qid,pid,place --run-user qid --run-item pid --run-rank place"),
+        (MSMARCO, "--run-fields qid,pid,place --user qid --item pid --rank place"),
+        ("user\titem\tplace\n" + MSMARCO, "--run-rank place"),
+        ("qid,user,item,rank\n1,x,7,1\n1,x,8,2\n2,x,7,1\n", "--run-user qid"),
+        (TREC_RUN.replace("Q0", "x"), "--run-format trec"),
+        (TREC_RUN, "--run-fields user,_,item,rank,score,_ --truth-format tsv"),
+        (parquet(MSMARCO, "query-id", "doc", "rank"), "--run-user query-id --run-item doc"),
+    ],
+)
+def test_a_run_of_any_shape_meets_beir(tmp_path, run, options):
+    assert evaluate_named(tmp_path, run, HEAD + GRADES, *options.split()) == [0.5, 1.0]
+
+
+def test_roles_of_files_are_those_of_every_verb(tmp_path):
+    (tmp_path / "a.run").write_text(TREC_RUN)
+    (tmp_path / "b.run").write_text(TREC_RUN.replace("0.8", "1.8"))
+    (tmp_path / "t").write_text(HEAD + GRADES)
+    out = tmp_path / "out.csv"
+    paths = [str(tmp_path / name) for name in ("a.run", "b.run", "t")]
+    assert (
+        main(["compare", *paths, "-m", "rr", "--truth-relevance", "score", "--out", str(out)]) == 0
+    )
+    assert pl.read_csv(out)["difference"].to_list() == [0.25]
+    fields = "user,Q0,item,place,score,model"
+    assert (
+        main(
+            ["evaluate", *paths[1:], *f"-m rr --by model --run-fields {fields} --out {out}".split()]
+        )
+        == 0
+    )
+    assert pl.read_csv(out).rows() == [("t", 2, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("run", "truth", "options", "message"),
+    [
+        (
+            MSMARCO,
+            GRADES,
+            "",
+            "r, line 1: it may be 'user item rank' (--run-fields user,item,rank) or 'user item "
+            "score' (--run-fields user,item,score): '1\\t7\\t1'",
+        ),
+        (
+            MSMARCO,
+            GRADES,
+            "--run-format trec",
+            "r, line 1: it may be 'user item rank' (--run-field",
+        ),
+        (
+            TREC_RUN,
+            "196\t242\t3\t881250949\n186\t302\t3\t891717742\n",
+            "",
+            "t, line 1: it may be 'user 0 item relevance' (--truth-format trec) or fields of "
+            "another meaning (--truth-fields user,item,…): '196\\t242",
+        ),
+        (
+            TREC_RUN.replace("Q0", "x"),
+            GRADES,
+            "",
+            "r, line 1: it may be 'user Q0 item rank score t",
+        ),
+        (TREC_RUN, "1\t8\t881250949\n", "", "t, line 1: it may be 'user item relevance' (--truth"),
+        (TREC_RUN, "1\t8\t0.5\n", "", "t, line 1: it may be 'user item relevance' (--truth-field"),
+        ("1,7,1\n", GRADES, "", "r, line 1: it may be a header (--run-format csv) or data without"),
+        (
+            "a,b\tc\n1,2\t3\n",
+            GRADES,
+            "",
+            "r, line 1: it may be a header (--run-format tsv) or a header (--run-format csv): 'a,b",
+        ),
+        (
+            GRADES.replace("\t", "\t0\t", 1),
+            GRADES,
+            "",
+            "r, line 1: a line of qrels, not of the run",
+        ),
+        (
+            TREC_RUN,
+            TREC_RUN,
+            "",
+            "t, line 1: a line of a run, not of the truth: pass the run first",
+        ),
+        (
+            TREC_RUN,
+            HEAD + GRADES,
+            "--truth-user qid",
+            "t: no column 'qid' for --truth-user; it has",
+        ),
+        (TREC_RUN, GRADES, "--run-user qid", "r, line 1: no header with 'qid', 'item', 'rank' or"),
+        (
+            TREC_RUN,
+            HEAD + GRADES,
+            "--truth-user score --truth-item score",
+            "t: two roles name the same column, 'score'",
+        ),
+        (
+            MSMARCO,
+            GRADES,
+            "--run-fields user,rank",
+            "fields must name the fields of a line, 'item'",
+        ),
+        (
+            MSMARCO,
+            GRADES,
+            "--run-fields user,item,x,rank",
+            "r, line 1: it does not have the fields",
+        ),
+        (
+            MSMARCO + "3\t7\n",
+            GRADES,
+            "--run-fields user,item,rank",
+            "r, line 4: it is not of the f",
+        ),
+        (
+            MSMARCO + "3\t7\tx\n",
+            GRADES,
+            "--run-fields user,item,rank",
+            "r, line 4: it is not of the",
+        ),
+        (
+            TREC_RUN,
+            HEAD + GRADES + "3\t7\tx\n",
+            "",
+            "t, line 4, column 'score': 'x' is neither a n",
+        ),
+        (TREC_RUN, GRADES + "3\t7\tx\n", "", "t, line 3: it is not of the form 'user item relevan"),
+        (
+            TREC_RUN + "2 Q0 8 2\n",
+            GRADES,
+            "",
+            "r, line 4: it is not of the form 'user Q0 item rank",
+        ),
+        (
+            parquet(MSMARCO, "user", "item", "rank"),
+            GRADES,
+            "--run-fields user,item,rank",
+            "r: --run-fields names the columns of text without a header, and this file is of for",
+        ),
+        (TREC_RUN, GRADES, "--run-format xml", "argument --run-format: invalid choice: 'xml'"),
+    ],
+)
+def test_files_of_two_meanings_are_refused(
+    tmp_path, capsys, monkeypatch, run, truth, options, message
+):
+    monkeypatch.chdir(tmp_path)
+    for name, content in [("r", run), ("t", truth)]:
+        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    try:
+        code = main(["evaluate", "r", "t", "-m", "rr", *options.split()])
+    except SystemExit as stopped:
+        code = stopped.code
+    out, err = capsys.readouterr()
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"rankframe: error: {message}")
+
+
+def test_the_suffix_decides_where_the_content_does_not(tmp_path):
+    truth = "1 4.5 8 1\n2 1 7 2\n"  # rounds of judging, as in TREC-COVID
+    for suffix in ("qrels", "txt", "trec"):
+        names = ("r", f"t.{suffix}")
+        assert evaluate_named(tmp_path, TREC_RUN, truth, names=names) == [0.5, 1.0]
+    truth = "qid\tpid,x\n1\t8\n2\t7\n"
+    options = "--truth-user qid --truth-item pid,x".split()
+    assert evaluate_named(tmp_path, TREC_RUN, truth, *options, names=("r", "t.tsv")) == [0.5, 1.0]
+
+
+def test_files_beside_run_and_truth_are_known_by_content(tmp_path):
+    (tmp_path / "r").write_text(TREC_RUN)
+    (tmp_path / "o").write_text(TREC_RUN)
+    (tmp_path / "i").write_text("item,genre\n7,a\n8,b\n")
+    out = tmp_path / "out.csv"
+    command = f"evaluate {tmp_path}/r -m coverage@1 --items {tmp_path}/i --out {out}"
+    assert main(command.split()) == 0
+    assert pl.read_csv(out)["coverage@1"].item() == 0.5
+
+
+@needs_pipes
+def test_a_pipe_needs_no_format(tmp_path):
+    (tmp_path / "t").write_text(HEAD + GRADES)
+    for data in (TREC_RUN.encode(), gzip.compress(TREC_RUN.encode())):
+        given = ["evaluate", "-", tmp_path / "t", "-m", "rr", "--out", tmp_path / "out.csv"]
+        assert evaluate_fed(data, *given) == (0, "")
+        assert pl.read_csv(tmp_path / "out.csv")["rr"].item() == 0.75

@@ -621,14 +621,16 @@ def test_bad_diagnoses():
 # ------------------------------------------------------------------ what is shared with per_user
 
 
-def test_the_options_are_those_of_per_user():
+def test_the_options_are_those_of_evaluate():
     import inspect
 
     from rankframe._options import Columns, Options
 
     own = {"frame", "metrics", "truth", "by", "columns", "bounds", "scenarios"}
-    names = inspect.signature(rf.per_user).parameters.keys() - own
-    assert {*names, *Columns.__annotations__} == {*Options.__annotations__}
+    of_values = inspect.signature(rf.per_user).parameters.keys() - own
+    of_means = inspect.signature(rf.evaluate).parameters.keys() - own - {"total"}
+    assert {*of_means, *Columns.__annotations__} == {*Options.__annotations__}
+    assert of_means - of_values == {"weights"}
 
 
 def test_options_reach_per_user():

@@ -17,7 +17,19 @@ from rankframe._namespace import RankFrame, RankPlot
 
 TABLE = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 1, 1]}
 VERBS = ["judge", "with_rank", "relevant", "from_lists", "check", "per_user", "evaluate"]
-VERBS += ["at_k", "summarize", "compare", "diagnose", "overlap", "rbo", "fuse", "listed", "shares"]
+VERBS += [
+    "at_k",
+    "summarize",
+    "compare",
+    "diagnose",
+    "summarize_values",
+    "compare_values",
+    "overlap",
+    "rbo",
+    "fuse",
+    "listed",
+    "shares",
+]
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_subtopics_are_of_a_user():
 
 def test_a_judged_table_is_made_part_by_part():
     got = pl.concat(
-        judged_of(*part, by="model", columns={}).collect() for part in parts(RUN, TRUTH)
+        judged_of(*part, by="model", settings=Settings()).collect() for part in parts(RUN, TRUTH)
     )
     expected = rf.judge(RUN, TRUTH, by="model")
     assert_same(got.sort("model", "user", "rank", "item", nulls_last=True), expected)

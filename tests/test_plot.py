@@ -651,9 +651,9 @@ WRONG = {
     "no system": (lambda: PLOT.compare("rr", truth=TRUTH, by=()), ValueError, "name it in by="),
     "no segment": (lambda: PLOT.heatmap("rr", truth=TRUTH, by=()), ValueError, "in by="),
     "no column": (
-        lambda: RUN.drop("model").rank.plot.at_k("rr", truth=TRUTH),
+        lambda: RUN.drop("model").rank.plot.at_k("rr", truth=TRUTH, by="model"),
         rf.RankingDataError,
-        "'model'",
+        "no column 'model' for by; it has 'user', 'item', 'rank'; by=() takes all rows",
     ),
     "too many points": (
         lambda: PLOT.at_k("rr", ks=range(1, 1400), truth=TRUTH),

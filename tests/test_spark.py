@@ -183,6 +183,10 @@ def test_workers_know_what_others_registered(rs, run, truth):
         (FEW, {"scenarios": True, "partitions": 20}),
         (["recall@3", "err@10", "num_hits"], {"bounds": True, "users": "all"}),
         (FEW, {"depth": 4}),
+        (
+            ["ndcg@3", "auc", "concordance", "kendall_tau_b", "num_hits"],
+            {"relevant_at": 2, "gains_from": "relevant_at", "count_users": True, "total": True},
+        ),
         (["map"], {"defaults": {"map": {"divide_by": "hits"}}}),
         (
             [
@@ -641,6 +645,11 @@ WHOLE_TABLES = {
     "no rank": (RUN_3.with_columns(rank=pl.lit(None, pl.Int64)), TRUTH_3, {}),
     "apart": (RUN_3, TRUTH_3.with_columns(pl.col("user") + 1000), {}),
     "folds": (RUN_3.with_columns(fold=pl.col("user") % 3), TRUTH_3, folds),
+    "folds of users who return": (
+        pl.concat([RUN_3.with_columns(fold=1), RUN_3.with_columns(fold=2)]),
+        TRUTH_3,
+        folds,
+    ),
 }
 
 
@@ -654,6 +663,51 @@ def test_rules_on_the_whole_are_kept_and_told_once(rs, bring, name):
         assert str(error).partition("Offending")[0] == expected.partition("Offending")[0]
     error = told(rs.judge, frame, truth, **options)
     assert str(error).partition("Offending")[0] == expected.partition("Offending")[0]
+
+
+# ------------------------------------------------------------------ weights and totals
+
+WEIGHED = TRUTH.with_columns(w=pl.col("user") % 5 / 2 + 0.5)
+DISTANT_AND_NEAR = [*DISTANT, "gmap", "ndcg@3"]
+
+
+def test_weights_are_those_of_one_machine(rs, run, bring):
+    options = {"by": "model", "weights": "w"}
+    truth = bring(WEIGHED)
+    expected = rf.evaluate(RUN, *DISTANT_AND_NEAR, truth=WEIGHED, total=True, **options)
+    for judgments in (truth, WEIGHED):
+        got = take(rs.evaluate(run, *DISTANT_AND_NEAR, truth=judgments, total=True, **options))
+        assert_same(got, expected)
+    got = take(rs.summarize(run, "ndcg@3", truth=truth, **options))
+    assert_same(got, rf.summarize(RUN, "ndcg@3", truth=WEIGHED, **options))
+    got = take(rs.compare(run, "ndcg@3", truth=truth, weights="w"))
+    assert_same(got, rf.compare(RUN, "ndcg@3", truth=WEIGHED, weights="w"))
+    local = A.join(WEIGHED.select("user", "w").unique(), on="user")
+    got = take(rs.evaluate(bring(local), *DISTANT, truth=TRUTH, users="both", weights="w"))
+    assert_same(got, rf.evaluate(local, *DISTANT, truth=TRUTH, users="both", weights="w"))
+
+
+def test_a_partition_without_weight_is_no_mistake_and_a_group_is(rs, a, bring):
+    first = pl.when(pl.col("user") == pl.col("user").min()).then(1.0).otherwise(0.0)
+    some = TRUTH.with_columns(w=first)
+    got = take(rs.evaluate(a, "map", truth=bring(some), weights="w", partitions=8))
+    assert_same(got, rf.evaluate(A, "map", truth=some, weights="w"))
+    none = TRUTH.with_columns(w=0.0)
+    expected = str(told(rf.evaluate, A, "map", truth=none, weights="w"))
+    assert str(told(rs.evaluate, a, "map", truth=bring(none), weights="w")) == expected
+    with pytest.raises(TypeError, match="per_user gives one value per user"):
+        rs.per_user(a, "map", truth=bring(some), weights="w")
+
+
+def test_totals_of_folds_are_those_of_one_machine(rs, bring):
+    fold = (pl.col("user") % 3).alias("fold")
+    local, truth = RUN.with_columns(fold), TRUTH.with_columns(fold)
+    frame, judgments = bring(local), bring(truth)
+    options = {"by": ["fold", "model"], "total": True}
+    got = take(rs.compare(frame, "ndcg@3", truth=judgments, **options))
+    assert_same(got, rf.compare(local, "ndcg@3", truth=truth, **options))
+    got = take(rs.summarize(frame, "ndcg@3", truth=judgments, **options))
+    assert_same(got, rf.summarize(local, "ndcg@3", truth=truth, **options))
 
 
 def test_users_who_meet_without_a_hit_are_no_mistake(rs, bring):
@@ -844,6 +898,138 @@ def test_compare(rs, run, truth):
 
 
 # ------------------------------------------------------------------ what the docs say
+
+
+# ------------------------------------------------------------------ the doors
+
+
+def test_doors_lists(rs, bring, spark):
+    lists = pl.DataFrame(
+        {
+            "user_id": [1, 2, 3],
+            "a.b": ["x", "y", "z"],
+            "item_id": [["a", "b"], ["c"], ["a", "c", "b"]],
+            "score": [[0.5, 0.25], [1.0], [3.0, 2.0, 1.0]],
+        }
+    )
+    got = take(rs.from_lists(bring(lists)), "user_id", "rank")
+    assert_same(got, rf.from_lists(lists), check_dtypes=True)
+    named = lists.rename({"item_id": "prediction"}).drop("score")
+    got = take(rs.from_lists(bring(named), item="prediction"), "user_id", "rank")
+    assert_same(got, rf.from_lists(named, item="prediction"))
+    for bad, text in [
+        ([], "column 'item': empty or null list.*Offending row: user=1"),
+        (None, "column 'item': empty or null list"),
+    ]:
+        frame = spark.createDataFrame([(1, bad), (2, ["a"])], "user int, item array<string>")
+        made = rs.from_lists(frame)
+        with pytest.raises(rf.RankingDataError, match=text), rs.plain_errors():
+            made.collect()
+    with pytest.raises(rf.RankingDataError, match="String is not a list of items"):
+        rs.from_lists(bring(pl.DataFrame({"user": [1], "item": ["a"]})))
+    with pytest.raises(TypeError, match="rankframe.spark takes a Spark DataFrame, not polars"):
+        rs.from_lists(lists)
+
+
+SCORES = A.select("user", "item", score=1.0 / pl.col("rank")).with_columns(pl.col("score").round(1))
+SEEN_3 = A.filter(pl.col("rank") == 1).select("user", "item")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"ties": "expected", "descending": False},
+        {"exclude": SEEN_3},
+        {"close_gaps": True, "exclude": SEEN_3},
+    ],
+    ids=str,
+)
+def test_doors_ranks(rs, bring, options):
+    frame = RUN_3 if "close_gaps" in options else SCORES
+    in_spark = bring(frame)
+    got = take(rs.with_rank(in_spark, **options), "user", "item")
+    expected = rf.with_rank(frame, **options).sort("user", "item")
+    assert_same(got, expected, check_dtypes=True)
+    if "exclude" in options:
+        options = {**options, "exclude": bring(SEEN_3)}
+        assert_same(take(rs.with_rank(in_spark, **options), "user", "item"), expected)
+
+
+def test_doors_ranks_refuse(rs, bring):
+    scores = bring(SCORES)
+    with pytest.raises(ValueError, match="ties='order' reads the order of the rows, which Spark"):
+        rs.with_rank(scores, ties="order")
+    with pytest.raises(
+        rf.RankingDataError, match="no column 'rank' for rank.*leave out close_gaps"
+    ):
+        rs.with_rank(scores, close_gaps=True)
+    with pytest.raises(rf.RankingDataError, match="run: it is empty"):
+        rs.with_rank(bring(SCORES.clear()))
+    twice = rs.with_rank(bring(pl.concat([SCORES, SCORES])))
+    with pytest.raises(rf.RankingDataError, match="duplicate"), rs.plain_errors():
+        twice.collect()
+
+
+def test_doors_exclude(rs, a, bring, truth):
+    options = {"truth": TRUTH, "exclude": SEEN_3}
+    expected = rf.per_user(A, *FEW, **options)
+    got = take(rs.per_user(a, *FEW, truth=truth, exclude=SEEN_3), "user")
+    assert_same(got, expected)
+    got = take(rs.evaluate(a, *DISTANT, truth=truth, exclude=bring(SEEN_3)))
+    assert_same(got, rf.evaluate(A, *DISTANT, **options))
+    got = take(rs.judge(bring(RUN_3), bring(TRUTH_3), exclude=SEEN_3), "user", "item")
+    expected = rf.judge(RUN_3, TRUTH_3, exclude=SEEN_3).sort("user", "item")
+    assert_same(got, expected)
+
+
+def test_doors_dict_of_runs(rs, bring):
+    other = A.with_columns(pl.col("rank").reverse().over("user")).select("rank", "item", "user")
+    runs, truth = {"a": RUN_3, "b": other}, bring(TRUTH_3)
+    in_spark = {name: bring(run) for name, run in runs.items()}
+    expected = rf.evaluate(runs, *FEW, truth=TRUTH_3)
+    assert_same(take(rs.evaluate(in_spark, *FEW, truth=truth)), expected)
+    got = take(rs.per_user(in_spark, "map", truth=truth), "model", "user")
+    assert_same(got, rf.per_user(runs, "map", truth=TRUTH_3))
+    got = take(rs.compare(in_spark, "map", truth=truth))
+    assert_same(got, rf.compare(runs, "map", truth=TRUTH_3))
+    got = take(rs.summarize(in_spark, "map", truth=truth))
+    assert_same(got, rf.summarize(runs, "map", truth=TRUTH_3))
+    got = take(rs.with_rank(in_spark, close_gaps=True), "model", "user", "item")
+    assert_same(got, rf.with_rank(runs, close_gaps=True).sort("model", "user", "item"))
+    got = take(rs.judge(in_spark, truth), "model", "user", "item")
+    assert_same(got, rf.judge(runs, TRUTH_3).sort("model", "user", "item"))
+    for bad, error, text in [
+        ({}, ValueError, "a dict of runs that has no run"),
+        ({1: in_spark["a"]}, TypeError, "the names of runs must be text"),
+        ({"a": in_spark["a"], "b": RUN_3}, TypeError, "takes a Spark DataFrame, not polars"),
+        (
+            {"a": in_spark["a"], "b": bring(RUN_3.drop("rank"))},
+            rf.RankingDataError,
+            "run 'b': no column 'rank', which run 'a' has",
+        ),
+        (
+            {"a": in_spark["a"], "b": bring(RUN_3.with_columns(pl.col("item").cast(pl.Float64)))},
+            rf.RankingDataError,
+            "column 'item': it is .* in run 'a' and Float64 in run 'b'",
+        ),
+    ]:
+        with pytest.raises(error, match=text):
+            rs.evaluate(bad, "map", truth=truth)
+
+
+def test_doors_names(rs, bring):
+    names = {"user": "user_id", "item": "docno"}
+    run = RUN_3.rename({**names, "rank": "position"}).with_columns(label=pl.lit("x"))
+    judgments = TRUTH_3.rename({**names, "relevance": "grade"})
+    got = take(rs.evaluate(bring(run), *FEW, truth=bring(judgments)))
+    assert_same(got, rf.evaluate(RUN_3, *FEW, truth=TRUTH_3))
+    got = take(rs.evaluate(bring(run), *FEW, truth=judgments))
+    assert_same(got, rf.evaluate(RUN_3, *FEW, truth=TRUTH_3))
+    stars = judgments.rename({"grade": "stars"})
+    for table in (stars, bring(stars)):
+        with pytest.raises(rf.RankingDataError, match="truth, column 'stars': ratings, and no"):
+            rs.evaluate(bring(run), "map", truth=table)
 
 
 def test_the_examples(rs, spark):

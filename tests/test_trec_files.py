@@ -21,9 +21,10 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe import trec
+from rankframe import _lines, trec
 
 ENGINES = ["streaming", "in-memory"]
 RUN = b"q1 Q0 d1 1 0.5 tag\nq1 Q0 d2 2 0.25 tag\nq2 Q0 d1 1 -3 tag\n"
@@ -108,7 +109,7 @@ def test_an_empty_file_has_no_rows(tmp_path, packed):
         trec.read_run(path).rank.evaluate("map", truth=pl.DataFrame({"user": ["a"], "item": ["b"]}))
 
 
-@pytest.mark.parametrize("piece", [40, 64, trec._PIECE])
+@pytest.mark.parametrize("piece", [40, 64, _lines._PIECE])
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     "line",
@@ -125,7 +126,7 @@ def test_an_empty_file_has_no_rows(tmp_path, packed):
 def test_a_bad_line_is_told_by_its_number(tmp_path, packed, line, engine, piece, monkeypatch):
     if packed is zstd and not line.isascii():
         pytest.skip("polars unpacks zstd, and does not say in which line it fails")
-    monkeypatch.setattr(trec, "_PIECE", piece)
+    monkeypatch.setattr(_lines, "_PIECE", piece)
     path = tmp_path / "a.run"
     path.write_bytes(packed(b"# one\n\n" + RUN + b"\r\n" + line + b"\n" + RUN))
     message = r"a\.run, line 7: it is not (of the form 'user Q0 item rank score tag'|UTF-8 text): "
@@ -139,13 +140,13 @@ def test_pieces_make_no_difference(tmp_path, piece, monkeypatch):
     text = b"".join(b"q%d\tQ0 d%d 1 %d.5 tag\r\n" % (i % 7, i, i) for i in range(500))
     path = tmp_path / "a.run"
     path.write_bytes(gzip.compress(text))
-    monkeypatch.setattr(trec, "_PIECE", piece)
+    monkeypatch.setattr(_lines, "_PIECE", piece)
     assert trec.read_run(path).rows() == [(f"q{i % 7}", f"d{i}", i + 0.5) for i in range(500)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_scan_can_be_looked_at_like_any_frame(tmp_path, engine, monkeypatch):
-    monkeypatch.setattr(trec, "_PIECE", 40)
+    monkeypatch.setattr(_lines, "_PIECE", 40)
     path = tmp_path / "a.run"
     path.write_bytes(RUN)
     scan, frame = trec.scan_run(path), trec.read_run(path)
@@ -167,7 +168,7 @@ def test_a_scan_can_be_looked_at_like_any_frame(tmp_path, engine, monkeypatch):
 
 @pytest.mark.polars_2("a step that raises the errors of the scan keeps the head from it")
 def test_a_head_of_a_scan_reads_no_further(tmp_path, monkeypatch):
-    monkeypatch.setattr(trec, "_PIECE", 40)
+    monkeypatch.setattr(_lines, "_PIECE", 40)
     path = tmp_path / "a.run"
     path.write_bytes(RUN + b"bad\n")
     assert trec.scan_run(path).head(1).collect().rows() == ROWS[:1]
@@ -201,7 +202,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 # ------------------------------------------------------------------ what can be read only once
 
-SIZES = [io.DEFAULT_BUFFER_SIZE, 1 << 16, 1 << 17, trec._PIECE]
+SIZES = [io.DEFAULT_BUFFER_SIZE, 1 << 16, 1 << 17, _lines._PIECE]
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
 
 
@@ -548,6 +549,181 @@ def test_a_packed_file_with_wrong_bytes(tmp_path_factory, data, pack):
         assert str(error).startswith("fuzz")  # noqa: PT017
     else:
         assert got.width == 3
+
+
+# ------------------------------------------------------------------ files of other shapes
+
+BEIR = b"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td1\t-2\n"
+JUDGED = [("q1", "d1", 1), ("q1", "d2", 0), ("q2", "d1", -2)]
+
+
+@pytest.mark.parametrize("piece", [40, _lines._PIECE])
+@pytest.mark.parametrize(
+    "text",
+    [
+        BEIR,
+        BEIR.rstrip(),
+        BEIR.replace(b"\n", b"\r\n"),
+        BEIR.replace(b"\t", b" "),
+        BEIR.replace(b"\t", b","),
+        b"\xef\xbb\xbf# made by\n\n" + BEIR + b"\n# end\n",
+        BEIR.replace(b"d1", b'"d1"').replace(b"query-id", b'"query-id"'),
+        BEIR.replace(b"query-id\tcorpus-id\tscore", b"user\titem\trelevance"),
+        BEIR.partition(b"\n")[2],
+        BEIR.partition(b"\n")[2].replace(b"\t", b"  "),
+        b"# made by\n" + BEIR.partition(b"\n")[2].replace(b"\t", b" \t"),
+        QRELS.replace(b" ", b"\t"),
+    ],
+)
+def test_qrels_of_other_shapes_are_read(tmp_path, packed, text, piece, monkeypatch):
+    monkeypatch.setattr(_lines, "_PIECE", piece)
+    path = tmp_path / "test.tsv"
+    path.write_bytes(packed(text))
+    got = trec.read_qrels(path)
+    assert got.schema == {"user": pl.String, "item": pl.String, "relevance": pl.Int64}
+    assert got.rows() == JUDGED
+    for way in WAYS.values():
+        assert way([packed(text)], trec.read_qrels).equals(got)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "columns"),
+    [
+        (b"q1\td1\t1\nq2\td2\t2\n", ["user", "item", "rank"], {}),
+        (b"q1,d1,1\r\nq2,d2,2\r\n", ["user", "item", "rank"], {}),
+        (b"q1 d1 1\n\n# x\nq2\td2  2", ["user", "item", "rank"], {}),
+        (b"q1 d1 1\nq2 d2 2\n", ["qid", "pid", "rank"], {"user": "qid", "item": "pid"}),
+        (b"user\tmore\titem\trank\nq1\tx\td1\t1\nq2\t\td2\t2\n", None, {}),
+        (
+            b"qid,n,pid,place\nq1,9,d1,1\nq2,9,d2,2\n",
+            None,
+            {"user": "qid", "item": "pid", "rank": "place"},
+        ),
+    ],
+)
+def test_runs_of_other_shapes_are_read(tmp_path, packed, text, fields, columns):
+    path = tmp_path / "a.tsv"
+    path.write_bytes(packed(text))
+    got = trec.read_run(path, fields=fields, **columns)
+    assert got.select("user", "item", "rank").rows() == [("q1", "d1", 1), ("q2", "d2", 2)]
+    assert got.schema["rank"] == pl.Int64
+    assert got.rank.evaluate("rr", truth=pl.DataFrame({"user": ["q2"], "item": ["d2"]}))["rr"][0]
+
+
+def test_fields_without_a_role_are_text(tmp_path):
+    path = tmp_path / "a.run"
+    path.write_bytes(RUN)
+    names = ["user", "Q0", "item", "rank", "score", "number"]
+    got = trec.read_run(path, fields=names)
+    assert got.columns == names
+    assert got.row(0) == ("q1", "Q0", "d1", 1, 0.5, "tag")
+    got = trec.read_run(path, fields=["user", "_", "item", "_", "score", "model"])
+    assert got.columns == ["user", "item", "score", "model"]
+    path.write_text('user,item,score,title\n1,"a,b",2,"say ""x"", y"\n2,c"d,1.5,\n')
+    got = trec.read_run(path)
+    assert got.rows() == [("1", "a,b", 2.0, 'say "x", y'), ("2", 'c"d', 1.5, "")]
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "keywords", "message"),
+    [
+        ("run", "q1\td1\t1\n", {}, "line 1: its third field may be the rank or the score: pass"),
+        ("run", "# x\nq1 d1 1.5\n", {}, "line 2: its third field may be the rank or the score"),
+        ("qrels", "196\t242\t881250949\n", {}, "line 1: it is not of the form 'user 0 item rel"),
+        ("qrels", "q1 d1 1\nq1 d2 x\n", {}, "line 2: it is not of the form 'user item relevance"),
+        ("qrels", "q1 d1 1\nq1 0 d2 1\n", {}, "line 2: it is not of the form 'user item relevan"),
+        (
+            "qrels",
+            "query-id\tcorpus-id\tscore\n\nq1\td1\t0.5\n",
+            {},
+            "line 3: it is not of the form 'query-id corpus-id score (an integer), divided by tabs'"
+            ": 'q1\\td1\\t0.5'",
+        ),
+        ("qrels", "query-id\tcorpus-id\tscore\nq1\td1\n", {}, "line 2: it is not of the form 'q"),
+        ("qrels", "query-id\tcorpus-id\tscore\nq1\t\t1\n", {}, "line 2: it is not of the form "),
+        ("qrels", "user,item,relevance\n1,a,b,1\n", {}, "line 2: it is not of the form 'user,ite"),
+        ("qrels", 'user,item,relevance\n1,"a,1\n', {}, "line 2: it is not of the form 'user,item"),
+        ("qrels", "q1 0 d1 1\n", {"user": "qid"}, "line 1: no header with 'qid', 'item': 'q1 0 d"),
+        ("run", "qid\titem\n", {"user": "qid"}, "line 1: no header with 'qid', 'item', 'rank' or"),
+        (
+            "run",
+            "q1 d1 1 0.5",
+            {"fields": ["user", "item", "rank"]},
+            "line 1: it does not have the",
+        ),
+        (
+            "run",
+            "q1 d1 1\nq1 d2 2.5",
+            {"fields": ["user", "item", "rank"]},
+            "line 2: it is not of the form 'user item rank (an integer)': 'q1 d2 2.5'",
+        ),
+    ],
+)
+def test_a_line_of_another_shape_is_told_by_its_number(tmp_path, read, text, keywords, message):
+    path = tmp_path / "a.tsv"
+    path.write_text(text)
+    with pytest.raises(rf.RankingDataError) as caught:
+        getattr(trec, f"read_{read}")(path, **keywords)
+    assert str(caught.value).startswith(f"a.tsv, {message}")
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "message"),
+    [
+        ({"fields": "user item rank"}, TypeError, "fields must be a list of the names of all fiel"),
+        ({"fields": ["user", 1]}, TypeError, "fields must be a list of the names of all fields"),
+        (
+            {"fields": ["user", "item"]},
+            ValueError,
+            "fields must name the fields of a line, 'rank' ",
+        ),
+        ({"fields": ["user", "rank"]}, ValueError, "fields must name the fields of a line, 'item'"),
+        ({"fields": ["user", "item", "rank", "item"]}, ValueError, "fields has 'item' twice"),
+        ({"user": "x", "item": "x"}, ValueError, "two roles name the same column, 'x'"),
+        ({"user": "item"}, ValueError, "two roles name the same column, 'item'"),
+        ({"relevance": "x"}, TypeError, "unknown argument 'relevance'; the column roles are user"),
+        ({"user": 3}, TypeError, "user= must be the name of a column, not 3"),
+    ],
+)
+def test_names_of_fields_are_checked(tmp_path, keywords, error, message):
+    path = tmp_path / "a.run"
+    path.write_bytes(RUN)
+    with pytest.raises(error) as caught:
+        trec.scan_run(path, **keywords)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_line_of_trec_is_no_header(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("user\t0\titem\t1\nuser\t0\tb\t0\n")
+    assert trec.read_qrels(path).rows() == [("user", "item", 1), ("user", "b", 0)]
+    path.write_text("user Q0 item 1 0.5 tag\n")
+    assert trec.read_run(path).rows() == [("user", "item", 0.5)]
+
+
+def test_chunks_become_documents(shared):
+    """A document is where its best chunk is, and further chunks of it leave no gaps."""
+    run = pl.read_parquet(shared / "trec_sample" / "run.parquet")
+    truth = pl.read_parquet(shared / "trec_sample" / "qrels.parquet")
+    place = pl.int_range(pl.len()).over("user")
+    copies = [run.with_columns(score=pl.col("score") - copy * 1e-6, copy=copy) for copy in range(3)]
+    chunks = pl.concat(copies).sort(
+        "user", "score", "item", "copy", descending=[False, True, True, False]
+    )
+    chunks = chunks.with_columns(
+        chunk=pl.concat_str("item", pl.lit("#"), "copy"), rank=1 + place
+    ).drop("item")
+    of_document = chunks.with_columns(item=pl.col("chunk").str.extract("^(.*)#")).group_by(
+        "user", "item"
+    )
+    expected = run.drop("rank").rank.per_user("ndcg@10", "map", "rr", truth=truth)
+    by_score = of_document.agg(pl.col("score").max())
+    by_rank = of_document.agg(score=-pl.col("rank").min()).rank.with_rank()
+    for documents in (by_score, by_rank):
+        got = documents.rank.per_user("ndcg@10", "map", "rr", truth=truth)
+        assert_frame_equal(got, expected, abs_tol=1e-12)
+    gaps = of_document.agg(pl.col("rank").min()).rank.evaluate("ndcg@10", truth=truth)
+    assert gaps["ndcg@10"].item() < 0.9 * expected["ndcg@10"].mean()
 
 
 # ------------------------------------------------------------------ writing

@@ -36,6 +36,13 @@ def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(rf.diagnose(lf, 10, baseline="old", users="both"), pl.LazyFrame)
 
 
+def dicts_of_runs(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
+    assert_type(rf.from_runs({"a": df, "b": df}), pl.DataFrame)
+    assert_type(rf.evaluate({"a": df}, "ap", truth=df), pl.DataFrame)
+    assert_type(rf.compare({"a": lf, "b": lf}, "ap", truth=df), pl.LazyFrame)
+    assert_type(rf.with_rank({"a": lf}, exclude=df, close_gaps=True), pl.LazyFrame)
+
+
 def pandas_frames(pdf: "pd.DataFrame", df: pl.DataFrame) -> None:
     assert_type(rf.judge(pdf, df), "pd.DataFrame")
     assert_type(rf.judge(df, pdf), pl.DataFrame)
@@ -46,7 +53,8 @@ def refused(df: pl.DataFrame) -> None:
     rf.evaluate(df, 10)  # type: ignore[arg-type]
     rf.evaluate(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.precision_at(10, divide_by="n")  # type: ignore[arg-type]
-    rf.evaluate([1], "ap")  # type: ignore[type-var]
+    rf.evaluate([1], "ap")  # type: ignore[arg-type]
+    rf.evaluate({1: df}, "ap")  # type: ignore[dict-item]
     rf.compare(df, "ap", test="anova")  # type: ignore[arg-type]
     rf.compare(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.diagnose(df, 10)  # type: ignore[call-arg]

@@ -10,6 +10,7 @@ import polars as pl
 
 from rankframe import plot as plot
 from rankframe._compare import compare as compare
+from rankframe._compare import compare_values as compare_values
 from rankframe._compare import diagnose as diagnose
 from rankframe._cutoffs import at_k as at_k
 from rankframe._evaluate import evaluate as evaluate
@@ -18,6 +19,8 @@ from rankframe._fusion import fuse as fuse
 from rankframe._labels import METRICS as _METRICS
 from rankframe._labels import metric as metric
 from rankframe._labels import register_metric as register_metric
+from rankframe._matrices import from_matrix as from_matrix
+from rankframe._matrices import from_scores as from_scores
 from rankframe._namespace import RankFrame as RankFrame
 from rankframe._namespace import attach as _attach
 from rankframe._overlap import overlap as overlap
@@ -25,7 +28,9 @@ from rankframe._overlap import rbo as rbo
 from rankframe._rows import check as check
 from rankframe._rows import listed as listed
 from rankframe._rows import shares as shares
+from rankframe._runs import from_runs as from_runs
 from rankframe._summarize import summarize as summarize
+from rankframe._summarize import summarize_values as summarize_values
 from rankframe._table import from_dict as from_dict
 from rankframe._table import from_lists as from_lists
 from rankframe._table import judge as judge
@@ -37,6 +42,7 @@ from rankframe.metrics.core import *  # noqa: F403
 from rankframe.metrics.diversity import *  # noqa: F403
 from rankframe.metrics.exposure import *  # noqa: F403
 from rankframe.metrics.lists import *  # noqa: F403
+from rankframe.metrics.order import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.metrics.unbiased import *  # noqa: F403
 from rankframe.metrics.user_models import *  # noqa: F403
@@ -56,6 +62,9 @@ _own = ["RankFrame", "RankingDataError", "check", "compare", "diagnose", "evalua
 _own += [
     "from_dict",
     "from_lists",
+    "from_matrix",
+    "from_scores",
+    "from_runs",
     "judge",
     "metric",
     "overlap",
@@ -65,6 +74,7 @@ _own += [
     "relevant",
 ]
 _own += ["register_column", "register_metric", "summarize", "with_rank"]
+_own += ["compare_values", "listed", "shares", "summarize_values"]
 _own += ["at_k", "listed", "shares"]
 __all__ = sorted([*_own, *_PRESETS, *_METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -17,7 +17,17 @@ import polars as pl
 
 from rankframe._frames import Frame, column_names, to_polars
 from rankframe._labels import INNER
-from rankframe._options import Columns, check_columns, group_names
+from rankframe._names import (
+    COMMON_NAMES,
+    RATINGS,
+    fitting,
+    is_free,
+    with_ids,
+    with_placing,
+    with_relevance,
+    with_score,
+)
+from rankframe._options import Columns, group_names
 from rankframe._vocabulary import COLUMNS
 from rankframe.errors import RankingDataError
 
@@ -81,19 +91,21 @@ def read_tables(
     ``reads`` names the columns that metrics read; None means that every column is returned.
     ``reserved`` names those of the vocabulary that are reserved only where metrics read them.
     """
+    kind = "judged table" if truth is None and not run_alone else "run"
+    columns = with_ids(columns, by, {kind: frame, "truth": truth})
     if truth is None and run_alone and not has_relevance(frame, columns):
-        return _unreserved([read_run(frame, by, columns)], reserved)
+        return _unreserved([_read_run(frame, by, columns)], reserved)
     if truth is None:
-        return _unreserved([read_judged(frame, by, columns)], reserved)
+        return _unreserved([_read_judged(frame, by, columns)], reserved)
     groups = group_names(by)
     names = column_names(frame, "run") if groups else []
     lacking = [name for name in groups if name not in names]
     known = column_names(truth, "truth") if lacking else []
     truth_groups = [name for name in lacking if name in known]
-    run = read_run(
+    run = _read_run(
         frame, [name for name in groups if name not in truth_groups], columns, beside=truth
     )
-    judgments = read_truth(truth, by, columns, beside=frame)
+    judgments = _read_truth(truth, by, columns, beside=frame)
     run, judgments = _without_shared(run, judgments, reads)
     if truth_groups:
         run = _with_truth_groups(run, judgments, groups, truth_groups)
@@ -102,13 +114,19 @@ def read_tables(
 
 def read_runs(run: Frame, other: Frame, by: str | Sequence[str], columns: Columns) -> list[Table]:
     """Read two runs; the other one need not have the columns ``by``."""
+    columns = with_ids(columns, by, {"run": run, "other run": other})
     return [
-        read_run(run, by, columns, beside=other),
-        read_run(other, by, columns, kind="other run", beside=run),
+        _read_run(run, by, columns, beside=other),
+        _read_run(other, by, columns, kind="other run", beside=run),
     ]
 
 
-def read_run(
+def read_run(frame: Frame, by: str | Sequence[str], columns: Columns, kind: str = "run") -> Table:
+    """Read a run: user, item, and rank or score."""
+    return _read_run(frame, by, with_ids(columns, by, {kind: frame}), kind)
+
+
+def _read_run(
     frame: Frame,
     by: str | Sequence[str],
     columns: Columns,
@@ -116,8 +134,8 @@ def read_run(
     *,
     beside: Frame | None = None,
 ) -> Table:
-    """Read a run: user, item, and rank or score."""
     table = _opened(kind, frame, by, columns)
+    columns = with_placing(columns, by, table.schema)
     _raise_if_missing(table, [_placing_role(table, columns)], columns, beside=beside)
     rank, score = _rank_or_score(table, columns)
     relevance = columns.get("relevance", "relevance")
@@ -130,21 +148,45 @@ def read_run(
     return _typed(table._replace(rank=rank, score=score))
 
 
-def read_truth(
+def read_truth(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+    """Read a truth: user, item, and relevance unless it is 1 in every row."""
+    return _read_truth(frame, by, with_ids(columns, by, {"truth": frame}))
+
+
+def _read_truth(
     frame: Frame, by: str | Sequence[str], columns: Columns, *, beside: Frame | None = None
 ) -> Table:
-    """Read a truth: user, item, and relevance unless it is 1 in every row."""
     table = _opened("truth", frame, by, columns)
+    columns = with_relevance(columns, by, table.schema)
     given = [role for role in ("relevance", "subtopic") if role in columns]
+    if fitting("relevance", columns, by, table.schema):  # several
+        given.append("relevance")
     _raise_if_missing(table, given, columns, beside=beside)
     relevance = columns.get("relevance", "relevance")
     table = table._replace(subtopic=_subtopic(table, columns))
-    return _typed(table._replace(relevance=relevance if relevance in table.schema else None))
+    if relevance not in table.schema:
+        _refuse_ratings(table, by, columns)
+        return _typed(table)
+    return _typed(table._replace(relevance=relevance))
 
 
-def read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+def _refuse_ratings(table: Table, by: str | Sequence[str], columns: Columns) -> None:
+    """Raise if a truth without a relevance has ratings: each of its rows would be a like."""
+    for name in RATINGS:
+        if name in table.schema and table.schema[name].is_numeric() and is_free(name, columns, by):
+            msg = (
+                f"truth, column {name!r}: ratings, and no relevance, so every rated item would be "
+                f"relevant, also a disliked one: pass relevance={name!r} and relevant_at= the "
+                f"lowest rating of an item that is liked; if every row is a like, "
+                f"truth.drop({name!r})"
+            )
+            raise RankingDataError(msg)
+
+
+def _read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
     """Read a judged table: user, item, rank or score, and relevance."""
     table = _opened("judged table", frame, by, columns)
+    columns = with_placing(columns, by, table.schema)
     given = [role for role in ("subtopic",) if role in columns]
     _raise_if_missing(table, ["relevance", _placing_role(table, columns), *given], columns)
     table = table._replace(subtopic=_subtopic(table, columns))
@@ -161,7 +203,9 @@ def read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
 
 def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
     """Read a run whose rank will be made from its score."""
+    columns = with_ids(columns, by, {"run": frame})
     table = _opened("run", frame, by, columns)
+    columns = with_score(columns, by, table.schema)
     _raise_if_missing(table, ["score"], columns)
     score = columns.get("score", "score")
     made = columns.get("rank", "rank")
@@ -173,6 +217,23 @@ def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
             )
             raise RankingDataError(msg)
     return _typed(table._replace(score=score), allow=("rank", "relevance", "tied", made))
+
+
+def read_ranked(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+    """Read a run whose ranks are there, with or without a relevance."""
+    columns = with_ids(columns, by, {"run": frame})
+    table = _opened("run", frame, by, columns)
+    columns = with_placing(columns, by, table.schema)
+    _raise_if_missing(table, [], columns)
+    rank = columns.get("rank", "rank")
+    if rank not in table.schema:
+        has = ", ".join(map(repr, table.schema.names()))
+        msg = (
+            f"run: no column {rank!r} for rank; it has {has}; close_gaps=True reads a rank: name "
+            "it with rank=, or leave out close_gaps to make it from a score"
+        )
+        raise RankingDataError(msg)
+    return _typed(table._replace(rank=rank), allow=("relevance",))
 
 
 def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
@@ -193,13 +254,12 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
             if any(integers) and (in_left.is_float() or in_right.is_float()):
                 msg += " (pandas turns integers into floats where one is missing)"
             raise RankingDataError(msg)
-        types[name] = in_left if in_left == in_right else _common_integer(in_left, in_right)
+        types[name] = in_left if in_left == in_right else common_integer(in_left, in_right)
     return types
 
 
 def _opened(kind: str, frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
     """Open a table, and name its user, item and groups; they are not checked yet."""
-    check_columns(columns)
     opened = to_polars(frame, kind)
     schema = opened.collect_schema()
     groups = group_names(by)
@@ -300,13 +360,35 @@ def _raise_if_missing(
         msg += f"; name {them} with {', '.join(f'{role}=' for role in unknown)}"
     if "rank" in unknown and "rank" not in columns:
         msg += ", or name a score with score=, or call with_rank"
+    if "score" in unknown and columns.get("rank", "rank") in table.schema:
+        msg += ", or pass close_gaps=True to with_rank to read the rank that is there"
+    if meant := _meant(table, unknown, columns, others):
+        msg += f"; {' and '.join(map(repr, meant))} may be meant"
     if "relevance" in unknown and table.name == "judged table":
         msg += "; a run needs its truth: pass truth=, or call judge(run, truth)"
     if shared := [name for role, name in missing if role in ("user", "item") and name in others]:
         names = " and ".join(map(repr, shared))
         other = {"run": "truth"}.get(table.name, "run")
         msg += f"; the {other} has {names}, and names must be the same in both tables: rename one"
+    if any(role == "by" for role, _ in missing):
+        msg += "; by=() takes all rows as one group"
     raise RankingDataError(msg)
+
+
+def _meant(
+    table: Table, unknown: Sequence[str], columns: Columns, others: Sequence[str]
+) -> list[str]:
+    """Name the columns of which one may play a role that is missing."""
+    names = dict.fromkeys(table.schema)
+    of_both = names | dict.fromkeys(others)
+    roles = {"user": of_both, "item": of_both, "rank": names, "score": names, "relevance": names}
+    missing = [*unknown, *(["score"] if "rank" in unknown else [])]
+    return [
+        name
+        for role, known in roles.items()
+        if role in missing
+        for name in fitting(role, columns, table.by, known)
+    ]
 
 
 def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
@@ -349,6 +431,8 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
                 table.score: "a score: cast it to numbers",
             }
             relevance = "a relevance: cast it to numbers or booleans"
+            if name in COMMON_NAMES["relevance"]:  # perhaps it was not named by the caller
+                relevance += ", or rename it if it is none"
             raise _wrong_type(table, name, roles.get(name, relevance))
     return table
 
@@ -380,7 +464,8 @@ def _wrong_type(table: Table, name: str, role: str) -> RankingDataError:
     return RankingDataError(f"{table.name}, column {name!r}: {table.schema[name]} cannot be {role}")
 
 
-def _common_integer(left: pl.DataType, right: pl.DataType) -> pl.DataType:
+def common_integer(left: pl.DataType, right: pl.DataType) -> pl.DataType:
+    """Return the integer type that holds the values of two."""
     wide = {pl.UInt64(), pl.Int128(), pl.UInt128()} & {left, right}
     if not wide:
         return pl.Int64()
@@ -632,6 +717,23 @@ def raise_if_apart(run: Table, truth: Table) -> None:
                 f"join the column to the {truth.name}"
             )
             raise broken_row(run, name, text, _first_row(run))
+        if number > 1 and is_fold(name):
+            raise diluted(run, truth, name, _first_row(run))
+
+
+def is_fold(name: str) -> bool:
+    """Whether a column is called as the folds of cross-validation are, each with its own truth."""
+    return name.lower() in ("fold", "split")
+
+
+def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDataError:
+    """Make the error of folds that one truth would judge."""
+    text = (
+        f"users are in several folds, and the {truth.name} has no such column, so each fold would "
+        "be judged by the whole truth, and what a user likes in other folds would count as missed: "
+        f"add the column to the {truth.name}, or rename it if one truth judges all folds"
+    )
+    return broken_row(run, name, text, row)
 
 
 def raise_if_no_item_meets(run: Table, truth: Table) -> None:
@@ -821,4 +923,6 @@ def any_violation(tables: Sequence[Table], *, count: bool = False) -> pl.Expr:
             if name not in truth.by:
                 users, pairs = pl.col(run.user), pl.struct(run.user, name)
                 suspects.append(users.filter(hit).n_unique() == pairs.filter(hit).n_unique())
+                if is_fold(name):
+                    suspects.append(pl.col(name).n_unique() > 1)
     return pl.any_horizontal(suspects)

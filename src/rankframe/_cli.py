@@ -1,26 +1,44 @@
 """The command: ``rankframe evaluate RUN TRUTH -m ndcg@10 -m map``, ``compare`` and ``demo``."""
 
 import argparse
-import functools
+import contextlib
+import csv
+import gzip
 import inspect
+import io
 import itertools
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn, cast, get_args
+from typing import Any, NamedTuple, NoReturn, get_args
 
 import polars as pl
 
-from rankframe import trec
 from rankframe._compare import Correction, Test, compare
 from rankframe._evaluate import evaluate, per_user
+from rankframe._formats import (
+    BEIR,
+    GZIP,
+    PACKINGS,
+    Fit,
+    Kind,
+    Line,
+    Stream,
+    binary_format,
+    first_lines,
+    has_three_fields,
+    is_of_other_kind,
+    text_fits,
+)
 from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import every_label, function_of
-from rankframe._options import Columns, Users
+from rankframe._lines import can_be_scanned, scan_text
+from rankframe._names import RATINGS, with_ids, with_placing, with_relevance, with_score
+from rankframe._options import Columns, GainsFrom, Users
 from rankframe._reference import reference_page
 from rankframe._table import Ties, from_lists, with_rank
 from rankframe.presets import TREC_EVAL, TREC_EVAL_9
@@ -31,6 +49,11 @@ _FORMATS = {
     "tsv": (".tsv",),
     "ipc": (".arrow", ".ipc", ".feather"),
     "trec": (".trec", ".run", ".qrels", ".txt"),
+}
+_SEPARATORS = {"csv": ",", "tsv": "\t", "trec": None}
+_FILE_ROLES = {
+    "run": ("user", "item", "rank", "score"),
+    "truth": ("user", "item", "relevance", "subtopic"),
 }
 _OUTPUTS = (".csv", ".parquet", ".json")
 _STDIN = Path("-")  # compared by identity: a file of this name is passed as ./-
@@ -93,9 +116,11 @@ def _parser() -> argparse.ArgumentParser:
         help="evaluate a run against its truth",
         description=(
             "Evaluate a run (user, item, rank or score) against its truth (user, item, relevance). "
-            "Files are Parquet, CSV, TSV, Arrow IPC, or TREC run and qrels text; text files may be "
-            "compressed with gzip or zstd (.gz, .zst). One file may be -, which is standard input, "
-            "and pipes such as <(zcat run.gz) are read; they have no suffix, so pass --format."
+            "Files are Parquet, CSV, TSV, Arrow IPC, or TREC run and qrels text, as their content "
+            "shows; BEIR's TSV and qrels of three fields are read, too. Text files may be "
+            "compressed with gzip or zstd. One file may be -, which is standard input, and pipes "
+            "such as <(zcat run.gz) are read. Where the content leaves two choices, the suffix "
+            "decides, or else an error names the options."
         ),
     )
     ask.set_defaults(run_command=_evaluate)
@@ -121,6 +146,11 @@ def _parser() -> argparse.ArgumentParser:
         help="add the values if none or all unjudged items are relevant",
     )
     ask.add_argument("--total", action="store_true", help="add the row of all users")
+    ask.add_argument(
+        "--count-users",
+        action="store_true",
+        help="add the number of users who have a value of each metric",
+    )
 
     pairs = commands.add_parser(
         "compare",
@@ -137,6 +167,7 @@ def _parser() -> argparse.ArgumentParser:
     pairs.add_argument(
         "--baseline", metavar="SYSTEM", help="compare only with this system (default: all pairs)"
     )
+    pairs.add_argument("--total", action="store_true", help="add the test over all segments")
     pairs.add_argument("--test", choices=get_args(Test), default="t", help="default: t")
     corrections = (*get_args(Correction), "none")
     pairs.add_argument("--correction", choices=corrections, default="holm", help="default: holm")
@@ -152,6 +183,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _input(text: str) -> Path:
     return _STDIN if text == "-" else Path(text)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
 
 
 def _finite(text: str) -> float:
@@ -179,7 +214,15 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
     ask.add_argument("--by", action="append", default=[], metavar="COL", help=by)
     ask.add_argument("--users", choices=get_args(Users), help="whose mean (default: truth)")
     ask.add_argument("--undefined", type=_finite, metavar="X", help="value of undefined metrics")
+    ask.add_argument(
+        "--weights", metavar="COL", help="column of the truth or run: how much each user counts"
+    )
     ask.add_argument("--relevant-at", type=_finite, metavar="G", help="lowest relevant grade")
+    ask.add_argument(
+        "--gains-from",
+        choices=get_args(GainsFrom),
+        help="relevant_at: lower grades count as 0 (default: every grade has a gain)",
+    )
     ask.add_argument("--judged-only", action="store_true", help="drop unjudged items")
     ask.add_argument("--depth", type=int, metavar="K", help="cut the lists to K items first")
     presets = ask.add_mutually_exclusive_group()
@@ -192,13 +235,29 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
         "--trec-eval-9", action="store_true", help="the same, as version 9 computes it"
     )
     for role in Columns.__annotations__:
-        ask.add_argument(f"--{role}", metavar="NAME", help=f"column of the {role}")
+        ask.add_argument(f"--{role}", metavar="NAME", help=f"column of the {role}, in all files")
+    for kind, roles in _FILE_ROLES.items():
+        for role in roles:
+            ask.add_argument(
+                f"--{kind}-{role}",
+                metavar="NAME",
+                help=f"column of the {role} in the {kind}, if it has another name there",
+            )
+        ask.add_argument(
+            f"--{kind}-fields",
+            type=_names,
+            metavar="NAME,…",
+            help=f"names of all columns of a {kind} that is text without a header",
+        )
     ask.add_argument(
         "--subtopic-qrels", action="store_true", help="TREC qrels with a subtopic as second field"
     )
     for name, meaning in INPUT_MEANINGS.items():
         ask.add_argument(f"--{name}", metavar="FILE", type=_input, help=f"file of {meaning}")
-    ask.add_argument("--format", choices=_FORMATS, help="format of all files (default: by suffix)")
+    formats = ("auto", *_FORMATS)
+    ask.add_argument("--format", choices=formats, help="format of all files (default: by content)")
+    for kind in _FILE_ROLES:
+        ask.add_argument(f"--{kind}-format", choices=formats, help=f"format of the {kind}")
     ask.add_argument(
         "--out", type=Path, metavar="FILE", help="write .csv, .parquet or .json instead of printing"
     )
@@ -206,7 +265,7 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
 
 def _evaluate(given: argparse.Namespace) -> None:
     columns, options = _read_options(given)
-    (run,), truth, inputs = _read_files(given, [given.run], columns)
+    (run,), truth, inputs, columns = _read_files(given, [given.run], columns)
     options.update(inputs)
     if given.ties is not None:
         run = with_rank(run, by=given.by, ties=given.ties, **columns)
@@ -215,8 +274,11 @@ def _evaluate(given: argparse.Namespace) -> None:
     if given.per_user and given.total:
         msg = "--total adds a row of overall means and cannot be combined with --per-user"
         raise ValueError(msg)
-    if given.total:
-        options["total"] = True
+    if given.per_user and given.count_users:
+        msg = "--count-users counts the users of a mean and cannot be combined with --per-user"
+        raise ValueError(msg)
+    if not given.per_user:
+        options["total"], options["count_users"] = given.total, given.count_users
     options["bounds"], options["scenarios"] = given.bounds, given.scenarios
     verb = per_user if given.per_user else evaluate
     result = verb(run, *given.metrics, truth=truth, by=given.by, **options, **columns)
@@ -232,7 +294,7 @@ def _compare(given: argparse.Namespace) -> None:
     if "model" in given.by:
         msg = "--by model: pass only segments; systems are named after their files"
         raise ValueError(msg)
-    runs, truth, inputs = _read_files(given, given.runs, columns)
+    runs, truth, inputs, columns = _read_files(given, given.runs, columns)
     options.update(inputs)
     systems = dict(zip(names, runs, strict=True))
     result = compare(
@@ -240,6 +302,7 @@ def _compare(given: argparse.Namespace) -> None:
         *given.metrics,
         truth=truth,
         by=["model", *given.by],
+        total=given.total,
         baseline=given.baseline,
         test=given.test,
         correction=None if given.correction == "none" else given.correction,
@@ -268,7 +331,7 @@ def _read_options(given: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     options: dict[str, Any] = {"judged_only": given.judged_only}
     if given.trec_eval or given.trec_eval_9:
         options.update(TREC_EVAL if given.trec_eval else TREC_EVAL_9)
-    for option in ("users", "undefined", "relevant_at", "depth"):
+    for option in ("users", "undefined", "weights", "relevant_at", "gains_from", "depth"):
         if getattr(given, option) is not None:
             options[option] = getattr(given, option)
     return columns, options
@@ -280,34 +343,62 @@ def _ids(given: argparse.Namespace, columns: Columns) -> list[str]:
 
 def _read_files(
     given: argparse.Namespace, runs: Sequence[Path], columns: Columns
-) -> tuple[list[pl.LazyFrame], pl.LazyFrame | None, dict[str, pl.LazyFrame]]:
-    """Scan runs, truth and the tables beside them; give ids one type, and read numbers of CSV."""
+) -> tuple[list[pl.LazyFrame], pl.LazyFrame | None, dict[str, pl.LazyFrame], Columns]:
+    """Scan runs, truth and the tables beside them; give ids one type, and read numbers of CSV.
+
+    The columns come back with the common names that were found.
+    """
     beside = {name: getattr(given, name) for name in INPUT_MEANINGS}
     beside = {name: path for name, path in beside.items() if path is not None}
     judged = [] if given.truth is None else [given.truth]
     _check_inputs([*runs, *judged, *beside.values()])
+    weights = [] if given.weights is None else [given.weights]
+    as_run, as_truth = _layout("run", given, columns), _layout("truth", given, columns)
+    files = [_scan(path, as_run) for path in runs]
+    truths = [_scan(path, as_truth) for path in judged]
+    columns = _with_names(given, columns, files, truths)
     ids = _ids(given, columns)
-    qrels = functools.partial(trec.scan_qrels, subtopics=given.subtopic_qrels)
-    files = [_scan(path, given.format, trec.scan_run, columns) for path in runs]
     files = [
-        _with_numbers(file, _placing(file, given, columns), without=ids, booleans=False)
+        _with_numbers(
+            file, [*_placing(file, given, columns), *weights], without=ids, booleans=False
+        )
         for file in files
     ]
-    grades, subtopic = columns.get("relevance", "relevance"), columns.get("subtopic", "subtopic")
-    for path in judged:
-        truth = _scan(path, given.format, qrels, columns)
-        (truth,) = _of_one_type(subtopic, truth)
-        files.append(_with_numbers(truth, [grades], without=ids, booleans=True))
-    form = None if given.format == "trec" else given.format
+    subtopic = columns.get("subtopic", "subtopic")
+    for truth in truths:
+        names = truth.frame.collect_schema().names()
+        grades = with_relevance(columns, given.by, names).get("relevance", "relevance")
+        (typed,) = _of_one_type(subtopic, truth)
+        numbers = [grades] if grades in names else _numeric(truth, RATINGS)
+        typed = _with_numbers(typed, numbers, without=ids, booleans=True)
+        files.append(_with_numbers(typed, weights, without=[*ids, grades], booleans=False))
     for name, path in beside.items():
-        file = _scan(path, form, trec.scan_run, columns)
+        file = _scan(path, _layout(name, given, columns))
         numbers = _placing(file, given, columns) if name == "other" else []
         files.append(_with_numbers(file, numbers, without=ids, booleans=False))
     for name in ids:
         files = list(_of_one_type(name, *files))
     frames = [file.frame for file in files]
     known = frames[: len(runs)], frames[len(runs)] if judged else None
-    return *known, dict(zip(beside, frames[len(runs) + len(judged) :], strict=True))
+    return *known, dict(zip(beside, frames[len(runs) + len(judged) :], strict=True)), columns
+
+
+def _with_names(
+    given: argparse.Namespace, columns: Columns, runs: Sequence["_File"], truths: Sequence["_File"]
+) -> Columns:
+    """Add the common names of user, item, and rank or score, as a call does."""
+    tables = {str(place): file.frame for place, file in enumerate((*runs, *truths))}
+    names = [name for run in runs for name in run.frame.collect_schema()]
+    placed = with_placing if getattr(given, "ties", None) is None else with_score
+    return placed(with_ids(columns, given.by, tables), given.by, names)
+
+
+def _numeric(file: "_File", names: Sequence[str]) -> list[str]:
+    """Name the columns of a CSV file that hold nothing but numbers."""
+    found = [name for name in names if file.is_text and name in file.frame.collect_schema()]
+    numbers = [pl.col(name).cast(pl.Float64, strict=False).count() for name in found]
+    read = [number == pl.col(name).count() for name, number in zip(found, numbers, strict=True)]
+    return list(itertools.compress(found, file.read(*read).row(0))) if found else []
 
 
 def _check_inputs(paths: Sequence[Path]) -> None:
@@ -401,10 +492,39 @@ def _demo(_: argparse.Namespace) -> None:
     print("M2 leaves one user of ten with nothing: MAP falls by 0.02 only, GMAP by 0.20.")
 
 
+class _Layout(NamedTuple):
+    """What the caller says of a file."""
+
+    table: str
+    kind: Kind
+    form: str | None
+    fields: list[str] | None
+    own: dict[str, str]  # columns by role, named for this file alone
+    shared: dict[str, str]
+    subtopics: bool
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The columns of the file by the roles that they would play."""
+        roles = {"items": ("item",)}.get(self.table, ("user", "item", *self.own))
+        return {role: self.own.get(role, self.shared.get(role, role)) for role in roles}
+
+    def option(self, fit: Fit) -> str:
+        """Name the option that asks for a format."""
+        if self.table in _FILE_ROLES:
+            fields = fit.form == "fields"
+            return f"--{self.table}-" + (f"fields {fit.fields}" if fields else f"format {fit.form}")
+        if fit.form == "fields":
+            return "give it a header"
+        return f"end its name in {_FORMATS[fit.form][0]}"
+
+
 class _File(NamedTuple):
     name: str
     form: str
     frame: pl.LazyFrame
+    names: Mapping[str, str] = {}  # how the file calls columns that have been renamed
+    source: Path | bytes | None = None
 
     @property
     def is_text(self) -> bool:
@@ -420,27 +540,97 @@ class _File(NamedTuple):
             raise ValueError(msg) from None
 
 
-def _scan(path: Path, form: str | None, scan_trec: Any, columns: Columns) -> _File:
-    """Scan a file by its format, or else by its suffix; columns of CSV files are read as text."""
+def _layout(table: str, given: argparse.Namespace, columns: Columns) -> _Layout:
+    own = {role: getattr(given, f"{table}_{role}") for role in _FILE_ROLES.get(table, ())}
+    form = getattr(given, f"{table}_format", None) or given.format
+    if form == "auto" or (form == "trec" and table not in _FILE_ROLES):
+        form = None
+    kinds: dict[str, Kind] = {"truth": "truth", "items": "table"}
+    return _Layout(
+        table,
+        kinds.get(table, "run"),
+        form,
+        getattr(given, f"{table}_fields", None),
+        {role: name for role, name in own.items() if name},
+        {role: str(name) for role, name in columns.items()},
+        given.subtopic_qrels,
+    )
+
+
+def _scan(path: Path, layout: _Layout) -> _File:
+    """Scan a file; columns of CSV files are read as text, and those with roles are renamed."""
     name = _name(path)
-    form = form or _format_of(path)
     try:
-        if form == "trec":
-            roles = cast("dict[str, str]", columns)
-            source = _stdin() if path is _STDIN else path
-            frame: pl.LazyFrame = scan_trec(source).rename(roles, strict=False)
-        elif form == "parquet":
-            frame = pl.scan_parquet(_content(path), glob=False)
+        with _opened(path) as stream:
+            lines = [] if binary_format(stream) else first_lines(stream)
+            form = _format_of(path, stream, lines, layout)
+            source = stream if stream.path is None else path
+            if form == "trec" or layout.fields is not None:
+                return _scan_lines(name, form, source, lines, layout)
+            content = source.read_all() if isinstance(source, Stream) else source
+        if form == "parquet":
+            frame = pl.scan_parquet(content, glob=False)
         elif form == "ipc":
-            frame = pl.scan_ipc(_content(path), glob=False)
+            frame = pl.scan_ipc(content, glob=False)
         else:
-            separator = "\t" if form == "tsv" else ","
-            frame = pl.scan_csv(_content(path), separator=separator, infer_schema=False, glob=False)
+            separator = _SEPARATORS[form] or ","
+            frame = pl.scan_csv(content, separator=separator, infer_schema=False, glob=False)
         frame.collect_schema()
     except (OSError, pl.exceptions.PolarsError) as error:  # errors of polars do not name the file
         msg = f"{name}: {_one_line(error)}"
         raise ValueError(msg) from None
-    return _File(name, form, frame)
+    return _in_roles(_File(name, form, frame, source=content), layout)
+
+
+def _scan_lines(
+    name: str, form: str, source: Path | Stream, lines: Sequence[Line], layout: _Layout
+) -> _File:
+    """Scan lines of TREC, or fields without a header."""
+    if form not in _SEPARATORS:
+        msg = (
+            f"{name}: --{layout.table}-fields names the columns of text without a header, "
+            f"and this file is of format {form}"
+        )
+        raise ValueError(msg)
+    named = layout.fields or [word for line in lines[:1] for word in line.words]
+    shared = {role: column for role, column in layout.shared.items() if column in named}
+    known = _FILE_ROLES["truth" if layout.kind == "truth" else "run"]
+    roles = {role: name for role, name in (shared | layout.own).items() if role in known}
+    frame = scan_text(
+        source,
+        layout.kind,
+        fields=layout.fields,
+        separator=_SEPARATORS[form] if layout.form else "",
+        subtopics=layout.subtopics and layout.kind == "truth",
+        columns=roles,
+    )
+    has = frame.collect_schema().names()
+    change = {role: name for role, name in layout.shared.items() if role in has}
+    return _File(name, "trec", frame.rename(change))
+
+
+def _in_roles(file: _File, layout: _Layout) -> _File:
+    """Rename the columns that play roles in this file to what all files call them."""
+    has = file.frame.collect_schema().names()
+    for role, name in layout.own.items():
+        if name not in has:
+            names = ", ".join(map(repr, has))
+            msg = f"{file.name}: no column {name!r} for --{layout.table}-{role}; it has {names}"
+            raise ValueError(msg)
+    played = dict(layout.own)
+    if layout.kind == "truth" and set(BEIR.values()) <= {*has}:
+        beir = {
+            role: name for role, name in BEIR.items() if layout.shared.get(role, role) not in has
+        }
+        played = beir | played
+    if len({*played.values()}) < len(played):
+        twice = max(played.values(), key=[*played.values()].count)
+        msg = f"{file.name}: two roles name the same column, {twice!r}"
+        raise ValueError(msg)
+    change = {name: layout.shared.get(role, role) for role, name in played.items()}
+    shadowed = [new for new in change.values() if new in has and new not in change]
+    frame = file.frame.drop(shadowed).rename(change)
+    return file._replace(frame=frame, names={new: name for name, new in change.items()})
 
 
 def _check_exists(path: Path) -> None:
@@ -452,33 +642,67 @@ def _check_exists(path: Path) -> None:
         raise ValueError(msg)
 
 
-def _format_of(path: Path) -> str:
-    uncompressed = path.with_suffix("") if path.suffix.lower() in trec.PACKINGS else path
-    suffix = uncompressed.suffix
-    for form, suffixes in _FORMATS.items():
-        if suffix.lower() in suffixes:
-            return form
-    problem = f"unknown suffix {suffix!r}" if suffix else "no suffix that names a format"
-    msg = f"{_name(path)}: {problem}; pass --format {'|'.join(_FORMATS)}"
+def _format_of(path: Path, stream: Stream, lines: Sequence[Line], layout: _Layout) -> str:
+    """Find the format of a file: the one that is named, that of its content, or of its suffix."""
+    name, form = stream.name, layout.form or binary_format(stream)
+    if form not in (None, "trec"):
+        return form
+    if layout.fields is not None:
+        return form or "trec"
+    if layout.table in _FILE_ROLES and is_of_other_kind(lines, layout.kind):
+        other = "qrels" if layout.kind == "run" else "a run"
+        problem = (
+            f"a line of {other}, not of the {layout.table}: pass the run first, then the truth"
+        )
+        raise _at_line(name, lines[0], problem)
+    suffix = _format_of_suffix(path)
+    fits = text_fits(lines, layout.kind, layout.names.values())
+    if form is not None and not (layout.kind == "run" and has_three_fields(lines)):
+        return form
+    if len(fits) > 1:
+        fits = [fit for fit in fits if fit.form == suffix and fit.by_suffix] or fits
+    if len(fits) == 1:
+        return fits[0].form
+    if fits:
+        choices = " or ".join(f"{fit.meaning} ({layout.option(fit)})" for fit in fits)
+        raise _at_line(name, lines[0], f"it may be {choices}")
+    if not stream.peek(1):
+        msg = f"{name}: it is empty"
+        raise ValueError(msg)
+    if suffix is not None and not (suffix == "trec" and layout.kind == "table"):
+        return suffix
+    prefix = f"{layout.table}-" if layout.table in _FILE_ROLES else ""
+    problem = f"its content shows no format; pass --{prefix}format {'|'.join(_FORMATS)}"
+    if lines:
+        raise _at_line(name, lines[0], problem)
+    msg = f"{name}: {problem}"
     raise ValueError(msg)
 
 
-def _content(path: Path) -> Path | bytes:
-    """Return the path of a file that polars can scan, or the bytes of a stream or pipe."""
-    if _can_be_scanned(path):
-        return path
-    return _stdin().read() if path is _STDIN else path.read_bytes()
+def _format_of_suffix(path: Path) -> str | None:
+    suffix = (path.with_suffix("") if path.suffix.lower() in PACKINGS else path).suffix.lower()
+    return next((form for form, suffixes in _FORMATS.items() if suffix in suffixes), None)
+
+
+def _at_line(name: str, line: Line, problem: str) -> ValueError:
+    return ValueError(f"{name}, line {line.number}: {problem}: {line.text[:200]!r}")
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Generator[Stream]:
+    """Open a file to look at its start; a pipe is then read from there."""
+    if path is _STDIN:
+        if sys.stdin is None:
+            msg = f"{_name(path)}: standard input is closed"
+            raise ValueError(msg)
+        yield Stream(sys.stdin.buffer, _name(path))
+        return
+    with path.open("rb", buffering=0) as file:
+        yield Stream(file, str(path), path if can_be_scanned(path) else None)
 
 
 def _can_be_scanned(path: Path) -> bool:
-    return path is not _STDIN and trec.can_be_scanned(path)
-
-
-def _stdin() -> IO[bytes]:
-    if sys.stdin is None:
-        msg = f"{_name(_STDIN)}: standard input is closed"
-        raise ValueError(msg)
-    return sys.stdin.buffer
+    return path is not _STDIN and can_be_scanned(path)
 
 
 def _name(path: Path) -> str:
@@ -513,7 +737,14 @@ def _with_numbers(
         )
         for place, (name, of_column) in enumerate(readings.items())
     )
-    rows, *fitting = file.read(pl.len().alias("rows"), *fits).row(0)
+    wanted = [pl.len().alias("rows"), *fits]
+    every = pl.sum_horizontal(pl.all().count()).alias("every")
+    try:  # polars counts the fields of a line only where all columns are read
+        rows, *fitting, _ = file.frame.select(*wanted, every).collect().row(0)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if "more fields than" in str(error):
+            _raise_at_long_line(file)
+        rows, *fitting = file.read(*wanted).row(0)
     if not rows:
         msg = f"{file.name}: it is empty"
         raise ValueError(msg)
@@ -536,15 +767,34 @@ def _readings(name: str, *, booleans: bool) -> list[pl.Expr]:
     return [*numbers, lower.replace_strict(words, default=None, return_dtype=pl.Boolean)]
 
 
+def _raise_at_long_line(file: _File) -> None:
+    """Name the first line of CSV with more fields than the header, if it is found."""
+    source = file.source
+    content = source.read_bytes() if isinstance(source, Path) else source or b""
+    if content.startswith(GZIP):
+        content = gzip.decompress(content)
+    text = io.StringIO(content.decode(errors="replace"), newline="")
+    rows = csv.reader(text, delimiter=_SEPARATORS[file.form] or ",")
+    with contextlib.suppress(csv.Error):
+        columns, line = len(next(rows)), rows.line_num + 1
+        for row in rows:
+            if len(row) > columns:
+                msg = (
+                    f"{file.name}, line {line}: it has {len(row)} fields and the header "
+                    f"{columns}: quote a field that holds the separator: {','.join(row)[:200]!r}"
+                )
+                raise ValueError(msg)
+            line = rows.line_num + 1
+
+
 def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueError:
     """Name the first value of a column that cannot be read, and the line where its row begins."""
     given, number = pl.col(name).is_not_null(), readings[2]
     breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True).fill_null(0))
-    before = 1 + sum(column.count("\n") for column in file.frame.collect_schema().names())
-    rows = _File(
-        file.name,
-        file.form,
-        file.frame.select(
+    header = [file.names.get(column, column) for column in file.frame.collect_schema().names()]
+    before = 1 + sum(column.count("\n") for column in header)
+    rows = file._replace(
+        frame=file.frame.select(
             value=pl.col(name),
             line=pl.int_range(1, pl.len() + 1) + breaks.cum_sum() - breaks + before,
             mixed=given & number.is_null(),
@@ -559,7 +809,8 @@ def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueE
         problem = "is neither a number nor true or false"
     else:
         problem = "is not a number (leave the field of a missing one empty)"
-    return ValueError(f"{file.name}, line {line}, column {name!r}: {value[:200]!r} {problem}")
+    column = file.names.get(name, name)
+    return ValueError(f"{file.name}, line {line}, column {column!r}: {value[:200]!r} {problem}")
 
 
 def _of_one_type(name: str, *files: _File) -> tuple[_File, ...]:

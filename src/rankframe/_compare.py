@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from math import isnan, nan
+from math import nan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
 
 import polars as pl
@@ -15,25 +15,33 @@ import polars as pl
 from rankframe._all_lists import OfLists, Swaps, is_of_targets, swapped
 from rankframe._checks import format_row
 from rankframe._evaluate import UserValues, user_values
-from rankframe._frames import Frame, FrameT, to_caller_type
+from rankframe._frames import Frame, FrameT, column_names, to_caller_type, to_polars
 from rankframe._labels import Metric, RequestedMetric, not_per_user
 from rankframe._options import (
     INPUTS,
+    MODEL,
     Options,
     check_choice,
     check_confidence,
     read_options,
+    systems_groups,
     whole_number,
 )
+from rankframe._runs import as_frame
 from rankframe._shares import Kind
 from rankframe._summarize import (
     asked_resampling,
     check_numbers,
     check_sizes,
+    check_total,
     given_back,
     in_logarithms,
     made_schema,
+    notes_of_users,
+    places_of_users,
 )
+from rankframe._values import TABLE, ready_values
+from rankframe._weights import WEIGHT, raise_no_weight
 from rankframe.errors import RankingDataError
 from rankframe.metrics.core import (
     attainable_precision_at,
@@ -44,10 +52,12 @@ from rankframe.metrics.core import (
 from rankframe.metrics.trec import num_relevant
 
 if TYPE_CHECKING:
-    from rankframe._statistics import Array, Outcome, Resampling
+    from rankframe._statistics import Array, Joint, Outcome, Places, Resampling, Sample
 
 Test: TypeAlias = Literal["t", "wilcoxon", "randomization", "bootstrap", "tukey", "friedman"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
+
+_UNWEIGHTED = ("wilcoxon", "tukey", "friedman")
 
 _COMPARISON = {
     "users": pl.Int64,
@@ -67,11 +77,12 @@ _DIAGNOSIS = {
 
 
 def compare(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
+    total: bool = False,
     baseline: object = None,
     test: Test = "t",
     correction: Correction | None = "holm",
@@ -86,14 +97,21 @@ def compare(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *metrics
         Labels or expressions, as in ``per_user``, and geometric means such as ``gmap@10``.
     truth
         The truth that judges the run.
     by
-        The column that identifies the systems; further columns are segments, and the systems are
-        compared in each: ``by=["model", "country"]``.
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, and the systems are compared in each: ``by=["model", "country"]``. Of several
+        columns, the one called ``model`` identifies the systems, else the one that has the
+        ``baseline`` (of a LazyFrame, whose values are not read at the call, the first one), else
+        the first one.
+    total
+        Add the comparison over all segments, such as folds, whose columns are null: one test of
+        the differences within segments.
     baseline
         The system that the others are compared with; by default every pair is compared, each system
         with those before it in sorted order (of an Enum, in the order of its categories).
@@ -107,7 +125,7 @@ def compare(
         For the number of comparisons in this call: ``"holm"``, ``"bonferroni"``, ``"bh"``
         (Benjamini and Hochberg), or None; a comparison without a p-value does not count.
         ``"tukey"`` and ``"friedman"`` have their own correction, over all pairs for one metric in
-        one segment.
+        one segment. Rows of ``total`` count as comparisons.
     confidence
         The probability that an interval, by itself, covers the true difference; for ``"tukey"``,
         that all intervals of a metric do.
@@ -116,8 +134,8 @@ def compare(
     seed
         Seed of the resamples; one seed produces the same numbers everywhere.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
 
     Returns
     -------
@@ -128,7 +146,9 @@ def compare(
         to ``ci_high`` (BCa for ``"bootstrap"``, simultaneous for ``"tukey"``, else Student's),
         ``p_value``, ``p_adjusted``, ``effect_size`` (Cohen's d of paired data: mean / standard
         deviation of the differences), ``wins``, ``ties``, ``losses`` (users whose value is higher,
-        equal, lower) and ``note``, which explains why a number is null.
+        equal, lower) and ``note``, which explains why a number is null. With ``weights``, users of
+        weight 0 are left out, means, interval, p-value and effect size are weighted, and ``note``
+        has the effective number of users.
 
         Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
         has the ratio of the two, (mean + ε) / (baseline_mean + ε), and its interval; ``ci_low`` and
@@ -141,7 +161,9 @@ def compare(
         fewer than two systems.
     ValueError
         If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
-        system, or a metric is neither a value per user nor a geometric mean, such as ``num_users``.
+        system or is in two columns of ``by``, a metric is neither a value per user nor a geometric
+        mean, such as ``num_users``, or ``weights`` are given to ``"wilcoxon"``, ``"tukey"`` or
+        ``"friedman"``.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -151,6 +173,13 @@ def compare(
     B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar, *JMLR* 7,
     2006, for Friedman and Nemenyi, here with the variance of tied ranks. Values that differ only
     from the fourteenth digit on are equal. Wilcoxon leaves out users who tie, as in SciPy.
+
+    With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
+    flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
+    is one observation: the mean of the user's differences, whose weight is their number, or the sum
+    of their weights. So the difference is that of ``evaluate(total=True)`` where both systems are
+    defined, and users who return are not taken for several users. If their numbers differ, a test
+    without a weighted form is null.
 
     Examples
     --------
@@ -167,10 +196,13 @@ def compare(
     │ new   ┆ 0.194444   ┆ 0.335589 │
     └───────┴────────────┴──────────┘
     """
+    frame, by = as_frame(frame, by)
+    groups = groups_by_systems(frame, truth, by, baseline)
     comparison = comparison_of(
         user_values(
-            frame, metrics, truth, by, read_options(options), per_user=False, all_lists=True
+            frame, metrics, truth, groups, read_options(options), per_user=False, all_lists=True
         ),
+        total=total,
         baseline=baseline,
         test=test,
         correction=correction,
@@ -183,6 +215,125 @@ def compare(
     )
 
 
+def compare_values(
+    frame: FrameT,
+    /,
+    *columns: str,
+    by: str | Sequence[str] | None = None,
+    user: str = "user",
+    weights: str | None = None,
+    total: bool = False,
+    baseline: object = None,
+    test: Test = "t",
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> FrameT:
+    """
+    Compare systems by ready values of users, such as RMSE or watch time, as ``compare`` does.
+
+    Parameters
+    ----------
+    frame
+        One row per system and user (and segment): any numbers, from wherever they come, such as
+        what ``per_user`` returned, joined with a table of users.
+    *columns
+        The columns of values, numbers or booleans; null is undefined.
+    by
+        The column that identifies the systems, by default ``"model"``, and segments, as in
+        ``compare``.
+    user
+        The column of the user.
+    weights
+        A column, ≥ 0, that says how much each user counts: the same in the rows of all systems.
+    total, baseline, test, correction, confidence, resamples, seed
+        As in ``compare``.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The frame of ``compare``; ``metric`` has the names of the columns. Users who have values of
+        both systems are paired; who lacks a row for one of them is left out.
+
+    Raises
+    ------
+    RankingDataError
+        If a column is missing or not a number, an id is null, a user has several rows of a system,
+        a value is NaN or infinite, ``weights`` are null, negative, all 0 or differ between systems,
+        or there are fewer than two systems.
+    ValueError
+        If a parameter is unknown or out of range, or ``baseline`` is not a system.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Examples
+    --------
+    >>> errors = pl.DataFrame({"user": [1, 2, 3] * 2, "rmse": [0.5, 0.7, 0.9, 0.4, 0.7, 0.7]})
+    >>> errors = errors.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> change = rf.compare_values(errors, "rmse", baseline="old")
+    >>> change.select("metric", "model", "difference", "p_value")
+    shape: (1, 4)
+    ┌────────┬───────┬────────────┬──────────┐
+    │ metric ┆ model ┆ difference ┆ p_value  │
+    │ ---    ┆ ---   ┆ ---        ┆ ---      │
+    │ str    ┆ str   ┆ f64        ┆ f64      │
+    ╞════════╪═══════╪════════════╪══════════╡
+    │ rmse   ┆ new   ┆ -0.1       ┆ 0.225403 │
+    └────────┴───────┴────────────┴──────────┘
+    """
+    groups = _systems_first(by, [(TABLE, frame)], baseline)
+    comparison = comparison_of(
+        ready_values(frame, columns, groups, user, weights),
+        verb="compare_values",
+        total=total,
+        baseline=baseline,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+    )
+    return to_caller_type(comparison, like=frame)
+
+
+def groups_by_systems(
+    frame: Frame, truth: Frame | None, by: str | Sequence[str] | None, baseline: object
+) -> list[str]:
+    """Read ``by=`` with the column of the systems first: called model, or with the baseline."""
+    tables = [("judged table", frame)] if truth is None else [("run", frame), ("truth", truth)]
+    return _systems_first(by, tables, baseline)
+
+
+def _systems_first(
+    by: str | Sequence[str] | None, tables: Sequence[tuple[str, Frame]], baseline: object
+) -> list[str]:
+    kind, frame = tables[0]
+    groups = systems_groups(by, column_names(frame, kind))
+    if len(groups) < 2 or groups[0] == MODEL or isinstance(baseline, pl.Expr | pl.Series | None):
+        return groups
+    opened = [to_polars(table, kind) for kind, table in tables]
+    eager = [table for table in opened if isinstance(table, pl.DataFrame)]
+    if len(eager) < len(opened):  # ``_systems`` tells, once the values are read
+        return groups
+    has = [name for name in groups if any(_has(table, name, baseline) for table in eager)]
+    if len(has) > 1:
+        raise _ambiguous(baseline, has)
+    return [*has, *(name for name in groups if name not in has)]
+
+
+def _has(table: pl.DataFrame, name: str, baseline: object) -> bool:
+    return name in table.columns and baseline in table[name].unique().to_list()
+
+
+def _ambiguous(baseline: object, names: Sequence[str]) -> ValueError:
+    columns = " and ".join(map(repr, names))
+    return ValueError(
+        f"baseline {baseline!r} is in the columns {columns} of by=: rename the one that identifies "
+        f"the systems to {MODEL!r}"
+    )
+
+
 def comparison_of(
     values: UserValues,
     *,
@@ -192,22 +343,29 @@ def comparison_of(
     confidence: float,
     resamples: int,
     seed: int,
+    total: bool = False,
+    verb: str = "compare",
 ) -> pl.LazyFrame:
     """Plan a comparison of values per user."""
     check_confidence(confidence)
     check_choice("test", test, get_args(Test))
+    if values.weights is not None and test in _UNWEIGHTED:
+        msg = f"test={test!r} has no weighted form: take 't', 'randomization' or 'bootstrap'"
+        raise ValueError(msg)
     check_choice("correction", correction, (*get_args(Correction), None))
     resampling = asked_resampling(resamples, seed)
-    _check_systems("compare", values)
+    _check_systems(verb, values)
     _check_means(values)
     check_numbers(values)
-    made = made_schema("compare", values, {"metric": pl.String, "baseline": None, **_COMPARISON})
+    check_total(values, total=total, least=2)
+    made = made_schema(verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON})
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_COMPARISON]
     schema = {name: made[model if name == "baseline" else name] for name in order}
     reduce = partial(
         _compared,
         values=values,
+        total=total,
         baseline=baseline,
         test=test,
         correction=correction,
@@ -253,7 +411,7 @@ def _compared_lists(
     from rankframe._statistics import progress
 
     model, *segments = of_lists.by
-    systems = _systems(lists, model, baseline).to_list()
+    systems = _systems(lists, model, baseline, segments).to_list()
     groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
     pairs = _pairs_of_places(systems, baseline)
     times = resampling.times if test == "randomization" else 0
@@ -312,12 +470,12 @@ def _corrected_together(table: pl.DataFrame, *, correction: Correction | None) -
 
 
 def diagnose(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     k: int,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     baseline: object,
     bins: int = 4,
     **options: Unpack[Options],
@@ -328,13 +486,15 @@ def diagnose(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     k
         Cut-off.
     truth
         The truth that judges the run.
     by
-        The column that identifies the systems; further columns are segments.
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, as in ``compare``.
     baseline
         The system that the others are compared with.
     bins
@@ -360,8 +520,8 @@ def diagnose(
     RankingDataError
         If a table breaks a rule (see ``check``), or there are fewer than two systems.
     ValueError
-        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, or an option is
-        unknown or out of range.
+        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, an option is unknown
+        or out of range, or ``weights`` are given, since bins have no weighted form.
 
     Notes
     -----
@@ -390,6 +550,7 @@ def diagnose(
     >>> change["reading"].last()
     'better for users with few relevant items, worse for users with many'
     """
+    frame, by = as_frame(frame, by)
     k, bins = whole_number("k", k), whole_number("bins", bins)
     if baseline is None:
         msg = "diagnose needs a system to compare with: name it in baseline="
@@ -397,7 +558,11 @@ def diagnose(
     measures = (precision_at, recall_at, attainable_precision_at, attainable_recall_at)
     levels = [measure(k).alias(name) for measure, name in zip(measures, _LEVELS, strict=True)]
     metrics = [num_relevant().alias("total"), *levels]
-    values = user_values(frame, metrics, truth, by, read_options(options))
+    if options.get("weights") is not None:
+        msg = "diagnose describes users in bins, which have no weighted form: leave out weights="
+        raise ValueError(msg)
+    groups = groups_by_systems(frame, truth, by, baseline)
+    values = user_values(frame, metrics, truth, groups, read_options(options))
     _check_systems("diagnose", values)
     schema = made_schema("diagnose", values, _DIAGNOSIS)
     reduce = partial(_diagnosed, values=values, k=k, baseline=baseline, bins=bins)
@@ -444,6 +609,8 @@ class _Matrix(NamedTuple):
     segment: int
     metric: str
     values: Array
+    weights: Array | None = None
+    users: Places | None = None  # of all segments together: whose row it is
 
 
 class _Pair(NamedTuple):
@@ -456,6 +623,15 @@ class _Pair(NamedTuple):
     of_system: Array
     of_baseline: Array
     difference: Array
+    weights: Array | None
+    returning: int  # rows beyond one per user, which were merged
+
+    @property
+    def sample(self) -> Sample:
+        """The differences as a sample of users."""
+        from rankframe._statistics import Sample
+
+        return Sample(self.difference, self.weights)
 
 
 class _Tested(NamedTuple):
@@ -470,6 +646,7 @@ def _compared(
     rows: pl.DataFrame,
     *,
     values: UserValues,
+    total: bool,
     baseline: object,
     test: Test,
     correction: Correction | None,
@@ -480,16 +657,22 @@ def _compared(
     rows = in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by
-    systems = _systems(rows, model, baseline)
+    systems = _systems(rows, model, baseline, segments)
     joint = test in ("tukey", "friedman")
-    matrices = list(_matrices(rows, values, systems, complete=joint))
+    matrices = list(_matrices(rows, values, systems, complete=joint, total=total))
     places = _pairs_of_places(systems.to_list(), baseline)
-    pairs = [_pair(matrix, *pair) for matrix in matrices for pair in places]
+    pairs = [_pair(matrix, *pair, values.weights) for matrix in matrices for pair in places]
     if joint:
         tested = _test_jointly(matrices, pairs, test, correction, confidence)
     else:
         tested = _test_pairs(pairs, test, correction, confidence, resampling)
+    notes = [
+        _with_notes(note, pair, weighted=values.weights is not None)
+        for note, pair in zip(tested.notes, pairs, strict=True)
+    ]
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
+    if total:
+        of_segments = pl.concat([of_segments, of_segments.clear(1)])
     return (
         pl.DataFrame([_numbers(pair) for pair in pairs])
         .select(
@@ -503,7 +686,7 @@ def _compared(
             pl.Series("p_value", tested.outcome.p),
             pl.Series("p_adjusted", tested.adjusted),
             *("effect_size", "wins", "ties", "losses"),
-            pl.Series("note", tested.notes, pl.String),
+            pl.Series("note", notes, pl.String),
         )
         .with_columns(pl.selectors.float().exclude(segments, model, "baseline").fill_nan(None))
         .pipe(_with_ratios, values.requested, confidence)
@@ -546,7 +729,9 @@ def _ratio_note(
     return told if note is None else f"{told}; {note}"
 
 
-def _systems(rows: pl.DataFrame, model: str, baseline: object) -> pl.Series:
+def _systems(
+    rows: pl.DataFrame, model: str, baseline: object, segments: Sequence[str]
+) -> pl.Series:
     systems = rows[model].unique().sort()
     names = systems.to_list()
     if len(names) < 2:
@@ -555,9 +740,16 @@ def _systems(rows: pl.DataFrame, model: str, baseline: object) -> pl.Series:
     if isinstance(baseline, pl.Expr | pl.Series):
         msg = f"baseline must be the name of a system, not {type(baseline).__name__}"
         raise TypeError(msg)
-    if baseline is not None and baseline not in names:
+    if baseline is None:
+        return systems
+    others = [name for name in segments if model != MODEL and _has(rows, name, baseline)]
+    if baseline not in names:
         msg = f"baseline must be one of {', '.join(map(repr, names[:10]))}, not {baseline!r}"
+        if others:
+            msg += f"; column {others[0]!r} has it: name that first in by="
         raise ValueError(msg)
+    if others:
+        raise _ambiguous(baseline, [model, *others])
     return systems
 
 
@@ -571,9 +763,12 @@ def _pairs_of_places(systems: list[object], baseline: object) -> list[tuple[int,
 
 
 def _matrices(
-    rows: pl.DataFrame, values: UserValues, systems: pl.Series, *, complete: bool
+    rows: pl.DataFrame, values: UserValues, systems: pl.Series, *, complete: bool, total: bool
 ) -> Iterator[_Matrix]:
-    """Make matrices of the rows; ``complete`` drops users for whom a system is undefined."""
+    """Make matrices of the rows; ``complete`` drops users for whom a system is undefined.
+
+    With ``total``, the last ones have the rows of all segments.
+    """
     import numpy as np
 
     model, *segments = values.by
@@ -581,29 +776,77 @@ def _matrices(
     columns = systems.to_frame().with_row_index("__rankframe_column")
     rows = rows.sort(segments) if segments else rows
     groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
-    for segment, group in enumerate(groups):
-        users = group.select(values.user).drop_nulls().unique().sort(values.user)
-        placed = group.join(users.with_row_index("__rankframe_row"), on=values.user)
+    for segment, group in enumerate([*groups, rows] if total else groups):
+        pooled = segment == len(groups)
+        keys = [*segments, values.user] if pooled else [values.user]
+        users = _users_of(group, keys, values)
+        placed = group.join(users.with_row_index("__rankframe_row"), on=keys)
         placed = placed.join(columns, on=model)
         cube = np.full((len(users), len(systems), len(names)), np.nan)
         where = placed["__rankframe_row"].to_numpy(), placed["__rankframe_column"].to_numpy()
         cube[where] = placed.select(pl.col(names).cast(pl.Float64)).to_numpy()
+        weights = None if values.weights is None else users[WEIGHT].to_numpy()
+        whose = places_of_users(users[values.user]) if pooled else None
         for place, name in enumerate(names):
-            matrix = cube[:, :, place]
-            keep = ~np.isnan(matrix).any(axis=1) if complete else slice(None)
-            yield _Matrix(segment, name, matrix[keep])
+            matrix = _Matrix(segment, name, cube[:, :, place], weights, whose)
+            yield _complete(matrix) if complete else matrix
 
 
-def _pair(matrix: _Matrix, system: int, baseline: int) -> _Pair:
+def _users_of(group: pl.DataFrame, keys: Sequence[str], values: UserValues) -> pl.DataFrame:
+    """Give each user of a segment once, with the weight."""
+    weight = [] if values.weights is None else [WEIGHT]
+    users = group.drop_nulls(values.user).select(*keys, *weight).unique().sort(keys)
+    twice = users.filter(pl.struct(keys).is_duplicated()).select(keys).head(1)
+    if not twice.is_empty():
+        msg = (
+            f"column {values.weights!r}: several weights of one user: a pair of systems needs one. "
+            f"Offending row: {format_row(twice)}"
+        )
+        raise RankingDataError(msg)
+    return users
+
+
+def _complete(matrix: _Matrix) -> _Matrix:
+    """Keep the users for whom every system is defined."""
     import numpy as np
 
-    from rankframe._statistics import differences
+    keep = ~np.isnan(matrix.values).any(axis=1)
+    users = None if matrix.users is None else matrix.users[keep]
+    return matrix._replace(values=matrix.values[keep], users=users)
 
+
+def _pair(matrix: _Matrix, system: int, baseline: int, column: str | None) -> _Pair:
+    """Pair two systems; ``column`` is the name of the weights."""
+    import numpy as np
+
+    from rankframe._statistics import differences, of_users, rounded, shares
+
+    weights = matrix.weights
     of_system, of_baseline = matrix.values[:, system], matrix.values[:, baseline]
-    shared = ~np.isnan(of_system - of_baseline)
-    of_system, of_baseline = of_system[shared], of_baseline[shared]
+    counts = ~np.isnan(of_system - of_baseline)
+    if column is not None and weights is not None:
+        if counts.any() and not (counts & (weights > 0)).any():
+            raise_no_weight(column, matrix.metric)
+        counts &= weights > 0
+        weights = shares(weights[counts])
+    of_system, of_baseline = of_system[counts], of_baseline[counts]
     change = differences(of_system, of_baseline)
-    return _Pair(matrix.segment, matrix.metric, system, baseline, of_system, of_baseline, change)
+    number = len(change)
+    if matrix.users is not None and number:
+        merged, weights = of_users(matrix.users[counts], [of_system, of_baseline, change], weights)
+        of_system, of_baseline, change = merged
+        change = change if len(change) == number else rounded(change)
+    return _Pair(
+        segment=matrix.segment,
+        metric=matrix.metric,
+        system=system,
+        baseline=baseline,
+        of_system=of_system,
+        of_baseline=of_baseline,
+        difference=change,
+        weights=weights,
+        returning=number - len(change),
+    )
 
 
 def _test_pairs(
@@ -615,16 +858,20 @@ def _test_pairs(
 ) -> _Tested:
     from rankframe import _statistics as st
 
-    def reduce(matrix: Array, advance: st.Advance) -> Outcome:
+    def reduce(sample: Sample, advance: st.Advance) -> Outcome:
         if test == "randomization":
-            return st.randomization(matrix, confidence, resampling, advance)
+            return st.randomization(sample, confidence, resampling, advance)
         if test == "bootstrap":
-            return st.bootstrap(matrix, confidence, resampling, advance)
-        return (st.wilcoxon if test == "wilcoxon" else st.t_test)(matrix, confidence)
+            return st.bootstrap(sample, confidence, resampling, advance)
+        return (st.wilcoxon if test == "wilcoxon" else st.t_test)(sample, confidence)
 
-    vectors = [pair.difference for pair in pairs]
-    outcome = st.in_matrices(vectors, reduce, resampling.times)
-    notes = [_reason(vector) for vector in vectors]
+    outcome = st.in_matrices([pair.sample for pair in pairs], reduce, resampling.times)
+    notes = [_reason(pair.difference) for pair in pairs]
+    if test == "wilcoxon":
+        notes = [
+            note if pair.weights is None else note or _UNEVEN
+            for note, pair in zip(notes, pairs, strict=True)
+        ]
     return _Tested(outcome, st.corrected(outcome.p, correction), notes)
 
 
@@ -638,10 +885,7 @@ def _test_jointly(
     from rankframe import _statistics as st
 
     joint = {
-        (matrix.segment, matrix.metric): (
-            st.tukey(matrix.values, confidence) if test == "tukey" else st.friedman(matrix.values)
-        )
-        for matrix in matrices
+        (matrix.segment, matrix.metric): _family(matrix, test, confidence) for matrix in matrices
     }
     tested = _test_pairs(pairs, "t", None, confidence, st.Resampling(0, 0))
     for place, pair in enumerate(pairs):
@@ -649,12 +893,37 @@ def _test_jointly(
         tested.outcome.p[place] = family.p(systems)
         alone = correction is None
         tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
-        if not isnan(family.margin):
+        if test == "tukey" and len(pair.difference):
             tested.outcome.low[place] = pair.difference.mean() - family.margin
             tested.outcome.high[place] = pair.difference.mean() + family.margin
         notes = [note for note in (family.note, tested.notes[place]) if note]
         tested.notes[place] = "; ".join(notes) or None
     return tested
+
+
+_UNEVEN = "no test: it has no weighted form, and users are in different numbers of segments"
+
+
+def _family(matrix: _Matrix, test: Test, confidence: float) -> Joint:
+    """Test all systems of a segment at once."""
+    import numpy as np
+
+    from rankframe import _statistics as st
+
+    values = matrix.values
+    if matrix.users is not None and len(values):
+        columns, weights = st.of_users(matrix.users, list(values.T), None)
+        if weights is not None:
+            return st.no_joint(values.shape[1], _UNEVEN)
+        values = np.column_stack(columns)
+    return st.tukey(values, confidence) if test == "tukey" else st.friedman(values)
+
+
+def _with_notes(note: str | None, pair: _Pair, *, weighted: bool) -> str | None:
+    """Add to what explains a null of how many users the numbers are made."""
+    weights = pair.weights if weighted else None
+    more = notes_of_users(pair.difference, weights, pair.returning)
+    return "; ".join([*([note] if note else []), *more]) or None
 
 
 def _reason(difference: Array) -> str | None:
@@ -668,14 +937,17 @@ def _reason(difference: Array) -> str | None:
 
 def _numbers(pair: _Pair) -> dict[str, float]:
     """Describe a pair without a test."""
-    change = pair.difference
+    from rankframe._statistics import deviation, weighted_mean
+
+    change, weights = pair.difference, pair.weights
     has_users, varied = len(change) > 0, _reason(change) is None
+    difference = float(weighted_mean(change, weights)) if has_users else nan
     return {
         "users": len(change),
-        "mean": pair.of_system.mean() if has_users else nan,
-        "baseline_mean": pair.of_baseline.mean() if has_users else nan,
-        "difference": change.mean() if has_users else nan,
-        "effect_size": change.mean() / change.std(ddof=1) if varied else nan,
+        "mean": float(weighted_mean(pair.of_system, weights)) if has_users else nan,
+        "baseline_mean": float(weighted_mean(pair.of_baseline, weights)) if has_users else nan,
+        "difference": difference,
+        "effect_size": difference / float(deviation(change, weights)) if varied else nan,
         "wins": (change > 0).sum(),
         "ties": (change == 0).sum(),
         "losses": (change < 0).sum(),
@@ -689,7 +961,7 @@ def _diagnosed(
     rows: pl.DataFrame, *, values: UserValues, k: int, baseline: object, bins: int
 ) -> pl.DataFrame:
     model, *segments = values.by
-    _systems(rows, model, baseline)
+    _systems(rows, model, baseline, segments)
     of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
     users = [*segments, values.user]
     known = rows.filter(pl.col("total") > 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Unpack, cast
 
 import polars as pl
@@ -17,6 +17,7 @@ from rankframe._options import (
     read_options,
     whole_number,
 )
+from rankframe._runs import as_frame
 from rankframe._summarize import description_of, made_schema, summary_of
 
 _MADE = {
@@ -27,7 +28,7 @@ _MADE = {
 
 
 def at_k(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     *names: str,
     k: Iterable[int],
@@ -43,7 +44,8 @@ def at_k(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *names
         Metrics without their cut-off: ``"ndcg"``, ``"precision(divide_by=returned)"``, ``"gmap"``.
     k
@@ -93,6 +95,7 @@ def at_k(
     │ mrr    ┆ 2   ┆ 2     ┆ 0.75 │
     └────────┴─────┴───────┴──────┘
     """
+    frame, by = as_frame(frame, by)
     labels = labels_at(names, cutoffs("k", k))
     values = user_values(
         frame,

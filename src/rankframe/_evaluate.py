@@ -27,12 +27,7 @@ from rankframe._checks import (
     shares_rank,
 )
 from rankframe._frames import Frame, FrameT, to_caller_type
-from rankframe._inputs import (
-    INPUT_MEANINGS,
-    inputs_flags,
-    raise_first_broken_input,
-    raise_if_nothing_meets,
-)
+from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import (
     INNER,
     Aggregate,
@@ -41,11 +36,13 @@ from rankframe._labels import (
     as_text,
     check_names,
     extremes_of,
+    gain_asked,
     in_ties,
     parse_metrics,
 )
-from rankframe._options import Columns, Defaults, Settings, Users, check_flag
+from rankframe._options import Columns, Defaults, GainsFrom, Settings, Users, check_flag
 from rankframe._rank_order import SHARES_RANK
+from rankframe._runs import as_frame
 from rankframe._shares import (
     Kind,
     check_shares,
@@ -54,22 +51,33 @@ from rankframe._shares import (
     needs_truth,
     rows_of_shares,
 )
-from rankframe._sums import order_free_mean
+from rankframe._sums import order_free_mean, weighted_mean
 from rankframe._table import (
     JudgedTables,
+    input_flags,
     prepare_tables,
+    raise_broken_input,
     segments_of_truth,
     table_flags,
     with_inputs,
 )
 from rankframe._vocabulary import COLUMNS, Reading, Scope, reading_of, rows_of_scope
+from rankframe._weights import (
+    WEIGHT,
+    Weights,
+    has_no_weight,
+    is_unweighted,
+    raise_no_weight,
+    weights_of,
+)
 from rankframe.errors import RankingDataError
+from rankframe.metrics._gains import has_gain_of_zero
 
 _HAS_LIST = f"{INNER}has_list"
 
 
 def per_user(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
@@ -77,6 +85,7 @@ def per_user(
     users: Users | None = None,
     undefined: float | None = None,
     relevant_at: float | None = None,
+    gains_from: GainsFrom | None = None,
     judged_only: bool = False,
     depth: int | None = None,
     bounds: bool = False,
@@ -86,6 +95,7 @@ def per_user(
     items: Frame | None = None,
     history: Frame | None = None,
     other: Frame | None = None,
+    exclude: Frame | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -95,7 +105,8 @@ def per_user(
     ----------
     frame
         A judged table, with ``truth`` a run, or a run alone for metrics of lists alone. A run with
-        a score and no rank is ranked on the way, by ``with_rank``'s defaults.
+        a score and no rank is ranked on the way, by ``with_rank``'s defaults. Or a dict of these
+        by name, as ``from_runs`` takes it.
     *metrics
         Labels such as ``"ndcg@10"`` (``"ndcg@5,10"`` is a metric for each cut-off), metric
         functions' expressions such as ``rf.ndcg_at(10)``, or any aliased expression of your own on
@@ -118,6 +129,10 @@ def per_user(
     relevant_at
         The grade from which an item is relevant to the binary measures; > 0. By default every
         grade > 0 is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own.
+    gains_from
+        ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
+        metric, nor in its ideal list. Users with such grades alone stay, as with ``relevant_at``.
+        By default every grade > 0 has a gain.
     judged_only
         Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
     depth
@@ -146,6 +161,11 @@ def per_user(
         What users did before, one row per user and item: popularity, novelty and profiles.
     other
         Another run, for ``unexpectedness``.
+    exclude
+        Rows that leave the lists, one per user and item, such as what users had before; with a
+        column of ``by`` only in that group. Ranks close up, before ``depth`` and ``judged_only``.
+        Rows that are in no list are ignored. The truth stays as it is, so an excluded item that it
+        holds is a miss.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, where they are not called so.
@@ -178,10 +198,15 @@ def per_user(
     │ 3    ┆ 0.0         ┆ 0.0 │
     └──────┴─────────────┴─────┘
     """
+    if "weights" in columns:
+        msg = "weights= are of means, and per_user gives one value per user: use evaluate"
+        raise TypeError(msg)
+    frame, by = as_frame(frame, by)
     settings = Settings(
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
+        gains_from=gains_from,
         judged_only=judged_only,
         depth=depth,
         bounds=bounds,
@@ -191,15 +216,16 @@ def per_user(
         items=items,
         history=history,
         other=other,
+        exclude=exclude,
         columns=columns,
     )
     plan = plan_values(frame, metrics, truth, by, settings, per_user=True)
-    beside = (truth, items, history, other)
+    beside = (truth, items, history, other, exclude)
     return to_caller_type(plan.guarded().sort(plan.keys), like=frame, beside=beside)
 
 
 def evaluate(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
@@ -207,16 +233,20 @@ def evaluate(
     total: bool = False,
     users: Users | None = None,
     undefined: float | None = None,
+    weights: str | None = None,
     relevant_at: float | None = None,
+    gains_from: GainsFrom | None = None,
     judged_only: bool = False,
     depth: int | None = None,
     bounds: bool = False,
     scenarios: bool = False,
+    count_users: bool = False,
     defaults: Defaults | None = None,
     single_precision: bool = False,
     items: Frame | None = None,
     history: Frame | None = None,
     other: Frame | None = None,
+    exclude: Frame | None = None,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
@@ -226,7 +256,8 @@ def evaluate(
     ----------
     frame
         A judged table, with ``truth`` a run, or a run alone for metrics of lists alone. A run with
-        a score and no rank is ranked on the way, by ``with_rank``'s defaults.
+        a score and no rank is ranked on the way, by ``with_rank``'s defaults. Or a dict of these
+        by name, as ``from_runs`` takes it.
     *metrics
         Labels such as ``"ndcg@10"`` (``"ndcg@5,10"`` is a metric for each cut-off) or ``"gmap"``,
         metric functions' expressions such as ``rf.ndcg_at(10)``, or any aliased expression of your
@@ -236,9 +267,10 @@ def evaluate(
     truth
         The truth that judges the run.
     by
-        Columns that split the run into separate lists, such as model, fold or day; one row each. A
-        call costs some milliseconds before it reads a row: many small tables put together, with a
-        column for ``by``, take one call in place of a loop.
+        Columns that split the run into separate lists, such as model, fold or day; one row each. If
+        one is called ``fold`` or ``split``, the truth must have it as well. A call costs some
+        milliseconds before it reads a row: many small tables put together, with a column for
+        ``by``, take one call in place of a loop.
     total
         Add the row of all users, whose column ``by`` is null. Of several columns the first stays:
         ``by=["model", "country"]`` adds a row for each model, whose country is null.
@@ -246,14 +278,23 @@ def evaluate(
         Whose mean: ``"truth"``, every user with an item of grade > 0 (one whom the run misses
         has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and one
         in the truth; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is
-        no truth.
+        no truth. A run of one batch of users takes ``"both"`` if the truth has all users: else the
+        users of other batches are misses.
     undefined
         What stands where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item. By default null, which the mean leaves out.
+    weights
+        A column of the truth or the run, ≥ 0, that says how much each user counts: the mean is
+        Σ weight·value / Σ weight. It has one value per user (or, of a truth with columns of ``by``,
+        per user and group), and every user who is averaged needs one. By default all count alike.
     relevant_at
         The grade from which an item is relevant to the binary measures; > 0. By default every
         grade > 0 is. It never changes whose mean it is. A label with ``rel=``, such as
         ``"ap(rel=2)"``, has its own.
+    gains_from
+        ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
+        metric, nor in its ideal list. Users with such grades alone stay, as with ``relevant_at``.
+        By default every grade > 0 has a gain.
     judged_only
         Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
     depth
@@ -269,6 +310,9 @@ def evaluate(
         Add ``<metric>_if_none`` and ``<metric>_if_all``, for any metric but those of diversity: its
         value if all of these items are judged not relevant, and if all have the highest grade of
         the truth; null where one of the two is undefined. Other judgments may give values outside.
+    count_users
+        Add ``<metric>_users``: how many users have a value of the metric, which is less than
+        ``users`` where it is undefined for some. A number of all lists has no such column.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
         ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
@@ -282,6 +326,11 @@ def evaluate(
         What users did before, one row per user and item: popularity, novelty and profiles.
     other
         Another run, for ``unexpectedness``.
+    exclude
+        Rows that leave the lists, one per user and item, such as what users had before; with a
+        column of ``by`` only in that group. Ranks close up, before ``depth`` and ``judged_only``.
+        Rows that are in no list are ignored. The truth stays as it is, so an excluded item that it
+        holds is a miss.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, where they are not called so.
@@ -290,15 +339,17 @@ def evaluate(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         by…, ``users`` (Int64, how many the policy selects) and one column a metric (with ``bounds``
-        three); one row, or one for each group, sorted, totals last. A group that the truth knows
-        nothing of has 0 users and nulls.
+        three, with ``count_users`` one more); one row, or one for each group, sorted, totals last.
+        A group that the truth knows nothing of has 0 users and nulls.
 
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or a metric is not a finite number.
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or ``weights``
+        are missing, negative, differ within a user or are all 0.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range.
+        If a metric, a parameter or an option is unknown or out of range, or ``weights`` are given
+        to a metric that is not a mean over users, such as ``num_hits``.
 
     Examples
     --------
@@ -314,24 +365,29 @@ def evaluate(
     │ 3     ┆ 0.333333    ┆ 0.5 │
     └───────┴─────────────┴─────┘
     """
+    frame, by = as_frame(frame, by)
     settings = Settings(
         users=users,
         undefined=undefined,
+        weights=weights,
         relevant_at=relevant_at,
+        gains_from=gains_from,
         judged_only=judged_only,
         depth=depth,
         bounds=bounds,
         scenarios=scenarios,
+        count_users=count_users,
         defaults=defaults,
         single_precision=single_precision,
         items=items,
         history=history,
         other=other,
+        exclude=exclude,
         columns=columns,
     )
     plan = plan_means(frame, metrics, truth, by, settings, total=total)
     means = _checked_means(plan, total=total)
-    return to_caller_type(means, like=frame, beside=(truth, items, history, other))
+    return to_caller_type(means, like=frame, beside=(truth, items, history, other, exclude))
 
 
 # ------------------------------------------------------------------ plans
@@ -357,6 +413,8 @@ class Plan(NamedTuple):
     raise_violation: Callable[[], None]
     of_lists: OfLists | None = None  # those that are one number of all lists
     one_pass: OnePass | None = None
+    weights: str | None = None  # the column that says how much each user counts
+    counted: frozenset[str] = frozenset()  # the metrics whose users are counted
 
     @property
     def asked(self) -> list[str]:
@@ -364,6 +422,14 @@ class Plan(NamedTuple):
         if self.of_lists is None:
             return [one.name for one in self.requested]
         return self.of_lists.asked
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the means, in the order of the call."""
+        columns: list[str] = []
+        for name in self.asked:
+            columns += [name, users_of(name)] if name in self.counted else [name]
+        return columns
 
     @property
     def by(self) -> list[str]:
@@ -406,7 +472,7 @@ def plan_values(
         truth,
         by,
         settings.columns,
-        reads=reading.names,
+        reads=reading.names if settings.weights is None else {*reading.names, settings.weights},
         reserved=known,
         run_alone=all(_lists_alone(one, given) for one in requested),
         ranks_alone=True,
@@ -419,6 +485,8 @@ def plan_values(
     _check_means(requested, settings)
     for one in requested:
         _check_scope(one, prepared)
+        if settings.gains_from is not None:
+            _check_no_gain_of_zero(one)
         if (settings.bounds or settings.scenarios) and prepared.has_subtopics:
             _check_no_subtopics(one)
     extremes = [_worlds_of(one, tied=prepared.tied) for one in requested] if settings.bounds else []
@@ -432,9 +500,9 @@ def plan_values(
     plan = _plan(prepared, requested, settings)._replace(of_lists=of_lists)
     if of_lists is not None:
         _check_of_lists(of_lists, settings, refused=per_user and not all_lists)
-    if not (settings.bounds or settings.scenarios):
-        return plan
-    return _with_worlds(plan, extremes, settings)
+    if settings.bounds or settings.scenarios:
+        plan = _with_worlds(plan, extremes, settings)
+    return plan if settings.weights is None else _weighted(plan, settings.weights)
 
 
 def plan_means(
@@ -456,16 +524,34 @@ def plan_means(
     if "users" in plan.by:
         msg = "column 'users': evaluate counts users under this name: rename the column"
         raise RankingDataError(msg)
+    if settings.count_users:
+        plan = _with_counts(plan, metrics, settings)
     check_names(plan.requested, [*plan.by, "users"])
     _check_numeric(plan)
+    if plan.weights is not None:
+        _check_weighted_means(plan)
+        if totals is None:  # of a part, the others may have the weight
+            plan = _with_weight_watched(plan, plan.weights)
     return plan
+
+
+def _with_counts(plan: Plan, metrics: Sequence[Metric], settings: Settings) -> Plan:
+    """Count the users of each metric that is asked for; numbers of all lists have none."""
+    asked = parse_metrics(metrics, per_user=False, defaults=settings.defaults)
+    names = {one.name for one in asked}
+    counted = [one for one in plan.requested if one.name in names]
+    counts = [one._replace(name=users_of(one.name)) for one in counted]
+    check_names([*plan.requested, *counts], [*plan.by, "users"])
+    return plan._replace(counted=frozenset(one.name for one in counted))
 
 
 def means_of_groups(
     plan: Plan, by: Sequence[str], names: Sequence[str] | None = None
 ) -> pl.LazyFrame:
     """Give users and metrics of each group of ``by``: means, and numbers of all lists."""
-    result = over_users(plan, [mean for mean, _ in _means(plan)], by)
+    result = over_users(plan, [mean for mean, _ in _means(plan).values()], by)
+    if plan.counted:
+        result = result.with_columns(pl.col([*map(users_of, plan.counted)]).fill_null(0))
     if plan.of_lists is None:
         return result
     numbers = plan.of_lists.values(by)
@@ -474,7 +560,12 @@ def means_of_groups(
     if undefined is not None:
         filled = [one.name for one in plan.of_lists.requested]
         result = result.with_columns(pl.col(filled).fill_null(undefined))
-    return result.select(*by, "users", *(plan.asked if names is None else names))
+    return result.select(*by, "users", *(plan.columns if names is None else names))
+
+
+def users_of(name: str) -> str:
+    """Name the column that counts the users of a metric."""
+    return f"{name}_users"
 
 
 def _checked_means(plan: Plan, *, total: bool) -> pl.LazyFrame:
@@ -494,7 +585,7 @@ def _means_in_one_pass(
     plan: Plan, one_pass: OnePass, types: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
     """Give the means over all users, where the lists are a flag on the way."""
-    means = [mean for mean, _ in _means(plan)]
+    means = [mean for mean, _ in _means(plan).values()]
     users = pl.len().cast(pl.Int64).alias("users")
     flags = one_pass.suspect.alias("suspect"), one_pass.surplus.alias("surplus")
     row = one_pass.lists.select(users, *means, *flags)
@@ -514,20 +605,42 @@ def types_of_means(plan: Plan) -> dict[str, pl.DataType] | None:
         return None
     types: dict[str, pl.DataType] = {name: plan.prepared.types[name] for name in plan.by}
     types["users"] = pl.Int64()
-    names = (one.name for one in plan.requested)
-    return types | dict(zip(names, (dtype for _, dtype in _means(plan)), strict=True))
+    return types | {name: dtype for name, (_, dtype) in _means(plan).items()}
 
 
-def _means(plan: Plan) -> list[tuple[pl.Expr, pl.DataType]]:
-    return [_mean(one.name, one.over_users, plan.types[one.name]) for one in plan.requested]
+def _means(plan: Plan) -> dict[str, tuple[pl.Expr, pl.DataType]]:
+    """Give each column of means: how it is made, and its type."""
+    made: dict[str, tuple[pl.Expr, pl.DataType]] = {}
+    for one in plan.requested:
+        made[one.name] = _mean(
+            one.name, one.over_users, plan.types[one.name], weighted=plan.weights is not None
+        )
+        if one.name in plan.counted:
+            made[users_of(one.name)] = counted_users(one.name), pl.Int64()
+    return made
+
+
+def counted_users(name: str) -> pl.Expr:
+    """Count the users for whom a metric is defined."""
+    return pl.col(name).count().cast(pl.Int64).alias(users_of(name))
 
 
 @functools.lru_cache(maxsize=4096)  # of five metrics: 0.5 of 4 ms
-def _mean(name: str, over_users: Aggregate, dtype: pl.DataType) -> tuple[pl.Expr, pl.DataType]:
+def _mean(
+    name: str, over_users: Aggregate, dtype: pl.DataType, *, weighted: bool
+) -> tuple[pl.Expr, pl.DataType]:
     """Give the mean over users of a metric, and its type."""
+    mean: Callable[[pl.Expr], pl.Expr]
     mean = order_free_mean if dtype == pl.Float64 else pl.Expr.mean
+    mean = by_weight if weighted else mean
     made = over_users(pl.col(name), mean).alias(name)
-    return made, pl.LazyFrame(schema={name: dtype}).select(made).collect_schema()[name]
+    types = {name: dtype, WEIGHT: pl.Float64()}
+    return made, pl.LazyFrame(schema=types).select(made).collect_schema()[name]
+
+
+def by_weight(values: pl.Expr) -> pl.Expr:
+    """Take the weighted mean over users."""
+    return weighted_mean(values, pl.col(WEIGHT))
 
 
 def over_users(plan: Plan, aggregates: Sequence[pl.Expr], by: Sequence[str]) -> pl.LazyFrame:
@@ -554,6 +667,7 @@ class UserValues(NamedTuple):
     rows: pl.LazyFrame
     of_lists: OfLists | None = None
     numbers: pl.LazyFrame | None = None  # of all lists, with users, one row per group
+    weights: str | None = None  # the column that says how much each user counts
 
 
 def user_values(
@@ -580,10 +694,72 @@ def in_groups(plan: Plan) -> UserValues:
     *_, user = plan.keys
     checked = guarded(rows, plan.flags, plan.raise_violation)
     if plan.of_lists is None:
-        return UserValues(plan.requested, plan.by, user, checked)
+        return UserValues(plan.requested, plan.by, user, checked, weights=plan.weights)
     alone = plan._replace(requested=[])
     numbers = means_of_groups(alone, plan.by, [one.name for one in plan.of_lists.requested])
     return UserValues(plan.requested, plan.by, user, checked, plan.of_lists, numbers)
+
+
+# ------------------------------------------------------------------ weights
+
+
+def _weighted(plan: Plan, column: str) -> Plan:
+    """Give each user a weight, and watch that all who are averaged have one."""
+    if plan.of_lists is not None:
+        name = plan.of_lists.requested[0].name
+        msg = f"metric {name!r}: weights= weigh users, and it is one number of all lists"
+        raise ValueError(msg)
+    weights = weights_of(plan.prepared, column)
+    values = plan.values.join(weights.rows, on=weights.on, how="left")
+    unweighted = is_unweighted([one.name for one in plan.requested])
+    lacking = values.filter(unweighted).select(plan.keys)
+    raise_violation = functools.partial(_raise_weights, plan, weights, lacking)
+    return plan._replace(
+        values=values,
+        flags=[*plan.flags, weights.flag, flag(values, unweighted.any())],
+        raise_violation=raise_violation,
+        one_pass=None,
+        weights=column,
+    )
+
+
+def _raise_weights(plan: Plan, weights: Weights, lacking: pl.LazyFrame) -> None:
+    plan.raise_violation()
+    weights.raise_first_broken()
+    weights.raise_if_any(lacking)
+
+
+def _check_weighted_means(plan: Plan) -> None:
+    """Check that every metric has a weighted mean."""
+    for one in plan.requested:
+        if one.over_users.aggregate == "sum":
+            msg = (
+                f"metric {one.name!r}: it is a sum over users, which has no weighted form: ask for "
+                "it without weights="
+            )
+            raise ValueError(msg)
+        if plan.types[one.name] == pl.Duration:
+            msg = f"metric {one.name!r}: it is a duration, which has no weighted mean: cast it"
+            raise ValueError(msg)
+
+
+def _with_weight_watched(plan: Plan, column: str) -> Plan:
+    """Watch that of the users averaged in each group one has a weight above 0."""
+    names = [one.name for one in plan.requested]
+    zero = has_no_weight(names)
+    by = plan.by
+    groups = plan.values.group_by(by).agg(zero) if by else plan.values.select(zero)
+
+    def raise_violation() -> None:
+        plan.raise_violation()
+        for name in names:
+            found = groups.filter(pl.col(name)).collect()
+            if not found.is_empty():
+                row = found.select(by).sort(by).head(1) if by else None
+                raise_no_weight(column, name, row)
+
+    watched = flag(groups, pl.any_horizontal(pl.col(names).any()))
+    return plan._replace(flags=[*plan.flags, watched], raise_violation=raise_violation)
 
 
 # ------------------------------------------------------------------ bounds and scenarios
@@ -709,7 +885,7 @@ class _Reduction(NamedTuple):
 
 def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Settings) -> Plan:
     """Reduce the rows of each scope that metrics name, and join the results."""
-    keys, run = prepared.tables[0].keys, prepared.tables[0]
+    keys = prepared.tables[0].keys
     check_names(requested, keys)
     reading = reading_of(_names(requested), given=prepared.inputs)
     requested = [one for one in requested if not is_of_all(one)]
@@ -721,7 +897,7 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     cut = _cut_blocks(prepared, settings.depth)
     counted = any(each.counted for each in reductions)
     flags = table_flags(prepared, count=counted)
-    flags += inputs_flags(prepared.beside, prepared.inputs, reading.names, run, prepared.run)
+    flags += input_flags(prepared, reading.names)
     if settings.judged_only or reading.counts_judged:
         flags += [lists_flag(each) for each in prepared.tables]
     elif reading.counts_listed:  # these count rows that no relevant row shows
@@ -748,8 +924,7 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
 
     def raise_violation() -> None:
         raise_first_broken(prepared.tables)
-        raise_first_broken_input(prepared.beside, reading.names)
-        raise_if_nothing_meets(prepared.inputs, run, prepared.run)
+        raise_broken_input(prepared, reading.names)
         if cut is not None:
             _raise_cut(cut, settings.depth)
         for frame in frames:
@@ -1036,6 +1211,17 @@ def _check_means(requested: Sequence[RequestedMetric], settings: Settings) -> No
                 f"relevant_at={as_text(one.relevant_at)}"
             )
             raise ValueError(msg)
+
+
+def _check_no_gain_of_zero(one: RequestedMetric) -> None:
+    """Check that a metric gives grade 0 no gain, where lower grades count as 0."""
+    gain = gain_asked(one.expr)
+    if gain is not None and has_gain_of_zero(gain):
+        msg = (
+            f"metric {one.name!r} gives grade 0 a gain, and gains_from='relevant_at' takes lower "
+            "grades for 0: leave out one of the two"
+        )
+        raise ValueError(msg)
 
 
 def _check_of_lists(of_lists: OfLists, settings: Settings, *, refused: bool) -> None:

@@ -42,6 +42,8 @@ def to_polars(frame: Frame, table: str, *, also: str = "") -> pl.DataFrame | pl.
 
 def column_names(frame: Frame, table: str) -> list[str]:
     """Name the columns that a frame has as a LazyFrame, without the work of turning it into one."""
+    if isinstance(frame, pl.DataFrame):
+        return frame.columns
     if _is_pandas(frame):
         return [*map(str, frame.columns), *_levels(frame)]
     return to_lazy(frame, table).collect_schema().names()
@@ -82,6 +84,11 @@ def _engine(frames: "Iterable[Frame | None]") -> Literal["auto", "in-memory"]:
             return "auto"
         rows += 0 if frame is None else len(frame)
     return "in-memory" if rows <= _FEW_ROWS else "auto"
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a table of Polars or pandas."""
+    return isinstance(value, pl.DataFrame | pl.LazyFrame) or _is_pandas(value)
 
 
 def kind(frame: object) -> str:

@@ -19,8 +19,10 @@ from rankframe._checks import (
     table_flag,
 )
 from rankframe._frames import FrameT, to_caller_type
+from rankframe._names import with_score
 from rankframe._options import Columns, check_choice, group_names, is_number
 from rankframe._rank_order import with_positions
+from rankframe._runs import as_frame
 from rankframe._table import normalize_columns
 from rankframe.errors import RankingDataError
 
@@ -44,7 +46,7 @@ _FLOOR = 1e-9  # of what a norm divides by
 
 
 def fuse(
-    runs: FrameT,
+    runs: FrameT | Mapping[str, FrameT],
     /,
     method: Method = "rrf",
     *,
@@ -62,7 +64,7 @@ def fuse(
     ----------
     runs
         One row per item of each list, with the column that names the system: user, item, and rank
-        (1 = first) or score.
+        (1 = first) or score; or a dict of runs by name, as ``from_runs`` takes it.
     method
         Of ranks: ``"rrf"`` = Σ 1/(smoothing + rank), reciprocal rank fusion; ``"isr"`` = m·Σ
         1/rank², m = the runs that have the item; ``"rbc"`` = Σ (1 − φ)·φ^(rank − 1); ``"borda"`` =
@@ -118,6 +120,7 @@ def fuse(
     >>> rf.fuse(runs, "isr").rows()
     [(1, 'y', 2.5, 1), (1, 'x', 1.0, 2), (1, 'z', 0.25, 3)]
     """
+    runs, by = as_frame(runs, by)
     check_choice("method", method, get_args(Method))
     check_choice("norm", norm, (*get_args(Norm), None))
     _check_numbers(smoothing, phi, weights)
@@ -126,9 +129,9 @@ def fuse(
         msg = "fuse needs the column that names the systems: name it in by="
         raise ValueError(msg)
     table = read_run(runs, groups, columns)
-    _check(table, method, norm, columns)
+    score = with_score(columns, groups, table.schema).get("score", "score")
+    _check(table, method, norm, score)
     system, *others = groups
-    score = columns.get("score", "score")
     rows = normalize_columns(table).filter(_rank.is_not_null())
     rows = rows.with_columns(_of_list(table, method, norm, score).alias("__rankframe_value"))
     rows = rows.with_columns(_weights(weights, system))
@@ -249,9 +252,8 @@ def _tie(table: Table) -> pl.Expr:
     return tie.cast(pl.String) if text else tie
 
 
-def _check(table: Table, method: Method, norm: Norm | None, columns: Columns) -> None:
+def _check(table: Table, method: Method, norm: Norm | None, score: str) -> None:
     """Check what a method reads, and the names that it makes."""
-    score = columns.get("score", "score")
     if _reads_scores(method, norm) and score not in table.schema:
         msg = (
             f"run: no column {score!r} for score: {method} adds up scores; name it with score=, "

@@ -1,7 +1,8 @@
-"""The tables beside run and truth: the catalogue, what users did before, and another run.
+"""The tables beside run and truth: the catalogue, what users did before, another run, exclusions.
 
-``items=``, ``history=`` and ``other=`` are read and checked here. The columns that come from them
-are in :mod:`rankframe._list_columns`, the shares of the catalogue in :mod:`rankframe._shares`.
+``items=``, ``history=``, ``other=`` and ``exclude=`` are read and checked here. The columns that
+come from them are in :mod:`rankframe._list_columns`, the shares of the catalogue in
+:mod:`rankframe._shares`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ INPUT_MEANINGS = {
     "items": "the catalogue, one row per item",
     "history": "the table of what users did before (user, item)",
     "other": "another run (user, item, rank or score)",
+    "exclude": "the table of what leaves the lists (user, item)",
 }
 #: The long form of a catalogue has one row per item and value of this column.
 LONG = "category"
@@ -45,11 +47,11 @@ class Inputs(NamedTuple):
     items: Table | None = None
     history: Table | None = None
     other: Table | None = None
+    exclude: Table | None = None
 
     def given(self) -> dict[str, Table]:
         """List the tables that are there."""
-        tables = {"items": self.items, "history": self.history, "other": self.other}
-        return {name: table for name, table in tables.items() if table is not None}
+        return {name: table for name, table in self._asdict().items() if table is not None}
 
 
 class _Rule(NamedTuple):
@@ -68,6 +70,7 @@ def read_inputs(settings: Settings, run: Table) -> Inputs:
         items=_read("items", settings.items, run, columns),
         history=_read("history", settings.history, run, columns),
         other=_read_other(settings.other, run, columns),
+        exclude=_read("exclude", settings.exclude, run, columns),
     )
 
 
@@ -103,7 +106,7 @@ def raise_first_broken_input(inputs: Inputs, reads: Collection[str]) -> None:
     """Raise for the first rule that a table breaks."""
     if inputs.other is not None:
         raise_first_broken([inputs.other])
-    for table in (inputs.items, inputs.history):
+    for table in (inputs.items, inputs.history, inputs.exclude):
         if table is None:
             continue
         if table.frame.head(1).collect().is_empty():
@@ -147,7 +150,8 @@ def inputs_flags(
     lists: pl.LazyFrame,
 ) -> list[pl.LazyFrame]:
     """Flag rules on the data that the tables may break."""
-    tables = [table for table in (beside.items, beside.history) if table is not None]
+    named = (beside.items, beside.history, beside.exclude)
+    tables = [table for table in named if table is not None]
     flags = [rule.flag for table in tables for rule in _rules(table, reads)]
     if beside.other is not None:
         flags += [table_flag(beside.other), lists_flag(beside.other)]
@@ -167,8 +171,8 @@ def _read(name: InputName, frame: Frame | None, run: Table, columns: Columns) ->
         return None
     lazy = to_lazy(frame, f"{name}= table")
     schema = lazy.collect_schema()
-    user = run.user if name == "history" else run.item
-    roles = {"item": run.item, **({"user": user} if name == "history" else {})}
+    user = run.item if name == "items" else run.user
+    roles = {"item": run.item, **({} if name == "items" else {"user": user})}
     for role, column in roles.items():
         if column not in schema:
             has = ", ".join(map(repr, schema.names()))
@@ -190,7 +194,8 @@ def _read_other(frame: Frame | None, run: Table, columns: Columns) -> Table | No
         return None
     lazy = to_lazy(frame, "other= run")
     groups = [name for name in run.by if name in lazy.collect_schema()]
-    table = read_run(lazy, groups, columns, kind="other run")
+    ids: Columns = {"user": run.user, "item": run.item}
+    table = read_run(lazy, groups, {**columns, **ids}, kind="other run")
     if table.tied:
         msg = (
             "other run, column 'tied': blocks of ties, whose items have no single rank: call "
@@ -208,7 +213,7 @@ def _is_long(table: Table) -> bool:
 
 def _meetings(inputs: Mapping[str, Input], run: Table) -> list[tuple[str, str]]:
     """Pair each table with the id by which it must meet the lists."""
-    pairs = {"items": run.item, "history": run.user, "other": run.user}
+    pairs = {"items": run.item, "history": run.user, "other": run.user, "exclude": run.user}
     return [(name, column) for name, column in pairs.items() if name in inputs]
 
 

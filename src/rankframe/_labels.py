@@ -493,6 +493,18 @@ def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
     return extremes, options.get("k")
 
 
+def gain_asked(metric: pl.Expr) -> Gain | None:
+    """Give the gain that a metric of ours takes, or None."""
+    label = _label_of(metric)
+    found = None if label is None else _find(label)
+    if label is None or found is None:
+        return None
+    function = found.entry.function
+    if "gain" not in _signature(function).parameters:
+        return None
+    return cast("Gain", _checked(function, (), _read_options(label, found))["gain"])
+
+
 def every_entry() -> list[Entry]:
     """Give each metric once, in the order of its family."""
     return list(dict.fromkeys(_ENTRIES.values()))

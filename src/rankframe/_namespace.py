@@ -10,7 +10,7 @@ from typing import Any, Generic
 
 import polars as pl
 
-from rankframe._compare import compare, diagnose
+from rankframe._compare import compare, compare_values, diagnose
 from rankframe._cutoffs import at_k
 from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, FrameT
@@ -18,7 +18,7 @@ from rankframe._fusion import fuse
 from rankframe._labels import METRICS, made_with, reserve_methods
 from rankframe._overlap import overlap, rbo
 from rankframe._rows import check, listed, shares
-from rankframe._summarize import summarize
+from rankframe._summarize import summarize, summarize_values
 from rankframe._table import from_lists, judge, relevant, with_rank
 from rankframe.plot import at_k as at_k_chart
 from rankframe.plot import change, heatmap, lorenz, precision_recall, trade_off, users
@@ -31,11 +31,11 @@ class RankFrame(Generic[FrameT]):
     Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
 
     The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
-    ``evaluate``, ``at_k``, ``summarize``, ``compare``, ``diagnose``, ``overlap``, ``rbo``,
-    ``fuse``, ``listed`` and ``shares`` take the frame as their first argument. Each metric
-    function, such as ``precision_at``, gives the per-user frame of that one metric, and takes the
-    keywords of ``per_user`` beside its own. Type checkers cannot see namespaces: typed code calls
-    the functions, ``rf.evaluate(df, …)``.
+    ``evaluate``, ``at_k``, ``summarize``, ``compare``, ``diagnose``, ``summarize_values``,
+    ``compare_values``, ``overlap``, ``rbo``, ``fuse``, ``listed`` and ``shares`` take the frame as
+    their first argument. Each metric function, such as ``precision_at``, gives the per-user frame
+    of that one metric, and takes the keywords of ``per_user`` beside its own. Type checkers cannot
+    see namespaces: typed code calls the functions, ``rf.evaluate(df, …)``.
     """
 
     def __init__(self, frame: FrameT) -> None:
@@ -171,6 +171,8 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     summarize,
     compare,
     diagnose,
+    summarize_values,
+    compare_values,
     overlap,
     rbo,
     fuse,

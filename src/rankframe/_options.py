@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, cast, get_args
 
 from rankframe._frames import Frame
 
-#: The tables beside run and truth: the catalogue, what users did before, and another run.
-InputName: TypeAlias = Literal["items", "history", "other"]
+#: The tables beside run and truth: the catalogue, what users did before, another run, and the rows
+#: that leave the lists.
+InputName: TypeAlias = Literal["items", "history", "other", "exclude"]
 INPUTS: tuple[InputName, ...] = get_args(InputName)
 
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
+GainsFrom: TypeAlias = Literal["relevant_at"]
 Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
@@ -34,11 +36,13 @@ class Columns(TypedDict, total=False):
 
 
 class Options(Columns, total=False):
-    """The keywords of ``per_user`` and ``evaluate`` that verbs built on them hand through."""
+    """The keywords of ``evaluate`` that verbs built on it hand through."""
 
     users: Users | None
     undefined: float | None
+    weights: str | None
     relevant_at: float | None
+    gains_from: GainsFrom | None
     judged_only: bool
     depth: int | None
     defaults: Defaults | None
@@ -46,7 +50,11 @@ class Options(Columns, total=False):
     items: Frame | None
     history: Frame | None
     other: Frame | None
+    exclude: Frame | None
 
+
+#: The column that identifies the systems, unless the caller says another.
+MODEL = "model"
 
 ROLES = tuple(Columns.__annotations__)
 
@@ -57,16 +65,20 @@ class Settings:
 
     users: Users | None = None  # None: "truth", or "run" where there is no truth
     undefined: float | None = None
+    weights: str | None = None
     relevant_at: float | None = None
+    gains_from: GainsFrom | None = None
     judged_only: bool = False
     depth: int | None = None
     bounds: bool = False
     scenarios: bool = False
+    count_users: bool = False
     defaults: Defaults | None = None
     single_precision: bool = False
     items: Frame | None = None
     history: Frame | None = None
     other: Frame | None = None
+    exclude: Frame | None = None
     columns: Columns = field(default_factory=Columns)
 
     @property
@@ -74,20 +86,31 @@ class Settings:
         """The tables beside run and truth that the call passes."""
         return frozenset(name for name in INPUTS if getattr(self, name) is not None)
 
+    @property
+    def least_gain(self) -> float | None:
+        """The grade below which every grade counts as 0, or None."""
+        return None if self.gains_from is None else self.relevant_at
+
     def __post_init__(self) -> None:
         """Check each option by itself, and what excludes each other."""
         check_columns(self.columns)
-        for name in ("judged_only", "bounds", "scenarios", "single_precision"):
+        for name in ("judged_only", "bounds", "scenarios", "count_users", "single_precision"):
             check_flag(name, getattr(self, name))
         if self.users is not None:
             check_choice("users", self.users, get_args(Users))
         if self.undefined is not None:
             _check_number("undefined", self.undefined, "None or a finite number")
+        check_weights(self.weights)
         if self.relevant_at is not None and not (
             is_number(self.relevant_at) and self.relevant_at > 0
         ):
             msg = f"relevant_at must be a number > 0, not {self.relevant_at!r}"
             raise ValueError(msg)
+        if self.gains_from is not None:
+            check_choice("gains_from", self.gains_from, get_args(GainsFrom))
+            if self.relevant_at is None:
+                msg = "gains_from='relevant_at': pass relevant_at=, the lowest grade with a gain"
+                raise ValueError(msg)
         if self.depth is not None:
             object.__setattr__(self, "depth", whole_number("depth", self.depth))
         if self.bounds and self.judged_only:
@@ -133,6 +156,24 @@ def group_names(by: object) -> list[str]:
         msg = f"by must be the name of a column, or a list of names, not {by!r}"
         raise TypeError(msg)
     return names
+
+
+def systems_groups(by: object, names: Collection[str]) -> list[str]:
+    """Read ``by=`` of a verb about systems; None is the column model, where there is one.
+
+    A column called model comes first, wherever it stands: it identifies the systems.
+    """
+    if by is None:
+        return [MODEL] if MODEL in names else []
+    groups = group_names(by)
+    return [MODEL, *(name for name in groups if name != MODEL)] if MODEL in groups else groups
+
+
+def check_weights(weights: object) -> None:
+    """Check that weights are the name of a column."""
+    if not (weights is None or isinstance(weights, str)):
+        msg = f"weights must be the name of a column, not {weights!r}"
+        raise TypeError(msg)
 
 
 def check_flag(name: str, value: object) -> None:

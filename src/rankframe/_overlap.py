@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 import polars as pl
@@ -22,6 +22,7 @@ from rankframe._checks import (
 )
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._options import Columns, is_number, whole_number
+from rankframe._runs import as_frame
 from rankframe._table import normalize_columns
 from rankframe._vocabulary import overlap_tails, with_tail
 from rankframe.errors import RankingDataError
@@ -33,7 +34,7 @@ _MADE = ("rbo", "rbo_min", "rbo_residual")
 
 
 def rbo(
-    run: FrameT,
+    run: FrameT | Mapping[str, FrameT],
     /,
     other: Frame,
     *,
@@ -48,7 +49,8 @@ def rbo(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, and rank (1 = first) or score.
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
     other
         The run to compare with; its columns have the same names.
     p
@@ -97,6 +99,7 @@ def rbo(
     │ 1    ┆ 0.416667 ┆ 0.386294 ┆ 0.072039     │
     └──────┴──────────┴──────────┴──────────────┘
     """
+    run, by = as_frame(run, by)
     if not is_number(p):
         msg = f"p must be a number between 0 and 1, not {p!r}"
         raise ValueError(msg)
@@ -112,7 +115,7 @@ def rbo(
 
 
 def overlap(
-    run: FrameT,
+    run: FrameT | Mapping[str, FrameT],
     /,
     other: Frame,
     *,
@@ -126,7 +129,8 @@ def overlap(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, and rank (1 = first) or score.
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
     other
         The run to compare with; its columns have the same names.
     k
@@ -163,6 +167,7 @@ def overlap(
     >>> rf.overlap(run, other, k=2).rows()
     [(1, 0.5, 0.3333333333333333)]
     """
+    run, by = as_frame(run, by)
     k = whole_number("k", k)
     names = f"overlap@{k}", f"jaccard@{k}"
     tables = _opened("overlap", run, other, by, columns, names)

@@ -8,7 +8,7 @@ partition by itself, with the plans and checks of one machine.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -16,12 +16,15 @@ from rankframe._checks import Totals, guarded, proves_global_rules
 from rankframe._evaluate import (
     Plan,
     UserValues,
+    by_weight,
+    counted_users,
     in_groups,
     over_users,
     plan_means,
     plan_values,
     raise_infinite_mean,
     total_by,
+    users_of,
 )
 from rankframe._labels import (
     Entry,
@@ -31,11 +34,13 @@ from rankframe._labels import (
     registered_metrics,
     restore_metrics,
 )
-from rankframe._options import Columns, Settings
-from rankframe._table import guarded_judged, prepare_tables
+from rankframe._options import Settings
+from rankframe._table import guarded_judged, plan_ranks, prepare_tables, with_inputs
 from rankframe._vocabulary import COLUMNS, Column, reading_of, restore_columns
+from rankframe._weights import WEIGHT, raise_no_weight
 
 _PROVED, _SUM, _COUNT = "__rankframe_proved", "__rankframe_sum", "__rankframe_count"
+_KNOWN = "__rankframe_known"  # the number of users with a value, where the count is of weights
 
 
 class Registered(NamedTuple):
@@ -73,10 +78,18 @@ def judged_of(
     totals: Totals | None,
     *,
     by: str | Sequence[str],
-    columns: Columns,
+    settings: Settings,
 ) -> pl.LazyFrame:
     """Join the run and the truth of some users."""
-    return guarded_judged(prepare_tables(run, truth, by, columns, totals=totals))
+    prepared = prepare_tables(run, truth, by, settings.columns, totals=totals)
+    return guarded_judged(with_inputs(prepared, settings))
+
+
+def ranked_of(
+    run: pl.LazyFrame, _: pl.LazyFrame | None, totals: Totals | None, **options: Any
+) -> pl.LazyFrame:
+    """Rank the lists of some users."""
+    return plan_ranks(run, totals=totals, **options)
 
 
 def values_of(
@@ -132,8 +145,9 @@ def sums_of(
     sums = [
         column
         for place, one in enumerate(plan.requested)
-        for column in _summed(one, place, types[one.name])
+        for column in _summed(one, place, types[one.name], weighted=plan.weights is not None)
     ]
+    sums += [counted_users(name) for name in sorted(plan.counted)]
     proved = pl.lit(proves_global_rules(plan.prepared.tables)).alias(_PROVED)
     added = over_users(plan, sums, plan.by).with_columns(proved)
     return guarded(added, plan.flags, plan.raise_violation)
@@ -163,15 +177,20 @@ def means_of(
     total: bool = False,
 ) -> pl.DataFrame:
     """Give the means over all users, from the sums of each part; ``plan`` has what is asked."""
-    means = [one.over_users(pl.col(one.name)).alias(one.name) for one in plan.requested]
+    mean = pl.Expr.mean if plan.weights is None else by_weight
+    means = [one.over_users(pl.col(one.name), mean).alias(one.name) for one in plan.requested]
     types = over_users(plan, means, plan.by).collect_schema()
+    if plan.weights is not None:
+        _check_weights(parts, plan, plan.weights)
     columns = [_added(one, place, types[one.name]) for place, one in enumerate(plan.requested)]
-    columns = [pl.col("users").sum(), *columns]
+    counts = [pl.col(users_of(name)).sum() for name in sorted(plan.counted)]
+    columns = [pl.col("users").sum(), *columns, *counts]
     result = _with_numbers(_over(parts, columns, plan.by), plan, exposures, plan.by)
     if total:
         by = total_by(plan.by)
         whole = _with_numbers(_over(parts, columns, by), plan, exposures, by)
         result = pl.concat([result, whole], how="diagonal")
+    result = result.select(*plan.by, "users", *plan.columns)
     raise_infinite_mean(result.lazy(), plan.by)
     return result.sort(plan.by, nulls_last=True) if plan.by else result
 
@@ -184,7 +203,7 @@ def _with_numbers(
         return result
     numbers = plan.of_lists.numbers_of(exposures, by).collect()
     result = result.join(numbers, on=by, how="left") if by else result.join(numbers, how="cross")
-    return result.select(*by, "users", *plan.asked)
+    return result.select(*by, "users", *plan.columns)
 
 
 def is_proved(parts: pl.DataFrame) -> bool:
@@ -200,6 +219,9 @@ def needs_of(plan: Plan, settings: Settings) -> Needs:
     reading = reading_of(reads, given=settings.given)
     other_judgments = settings.bounds or settings.scenarios
     needs = Needs(set(reading.names), top_grade=other_judgments or reading.top_grade)
+    if settings.weights is not None:  # a row that changes no value may be all that has the weight
+        needs.columns.add(settings.weights)
+        return needs
     if other_judgments or prepared.tied or tables[0].rank is None or not prepared.has_truth:
         return needs
     if settings.given or plan.of_lists is not None:
@@ -221,8 +243,27 @@ def needs_of(plan: Plan, settings: Settings) -> Needs:
     return needs._replace(depth=depth, relevant=relevant, judged=judged)
 
 
-def _summed(one: RequestedMetric, place: int, dtype: pl.DataType) -> list[pl.Expr]:
+def _check_weights(parts: pl.DataFrame, plan: Plan, column: str) -> None:
+    """Check that of the users averaged in each group one has a weight above 0."""
+    for place, one in enumerate(plan.requested):
+        known, weight = pl.col(f"{_KNOWN}{place}").sum(), pl.col(f"{_COUNT}{place}").sum()
+        zero = _over(parts, [((known > 0) & (weight == 0)).alias(_KNOWN)], plan.by).filter(_KNOWN)
+        if not zero.is_empty():
+            row = zero.select(plan.by).sort(plan.by).head(1) if plan.by else None
+            raise_no_weight(column, one.name, row)
+
+
+def _summed(
+    one: RequestedMetric, place: int, dtype: pl.DataType, *, weighted: bool
+) -> list[pl.Expr]:
     each = one.over_users.transform(pl.col(one.name))
+    if weighted:
+        weight = pl.when(each.is_not_null()).then(WEIGHT)
+        return [
+            (each.cast(pl.Float64) * weight).sum().alias(f"{_SUM}{place}"),
+            weight.sum().alias(f"{_COUNT}{place}"),
+            each.count().cast(pl.Int64).alias(f"{_KNOWN}{place}"),
+        ]
     total = each.cast(pl.Int64) if isinstance(dtype, pl.Duration) else each
     total = total if one.over_users.aggregate == "sum" else total.cast(pl.Float64)
     # a sum counts as one even of no user, as where there are no groups it is 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Unpack, get_args
 
 import polars as pl
@@ -15,14 +15,10 @@ from rankframe._checks import (
     read_tables,
 )
 from rankframe._frames import Frame, FrameT, to_caller_type
-from rankframe._inputs import (
-    inputs_flags,
-    raise_first_broken_input,
-    raise_if_nothing_meets,
-    raise_if_unknown,
-)
+from rankframe._inputs import raise_if_unknown
 from rankframe._labels import Metric, as_text, check_weight, parse_metrics
 from rankframe._options import Columns, Settings, check_choice, whole_number
+from rankframe._runs import as_frame
 from rankframe._shares import (
     VALUE,
     Kind,
@@ -34,19 +30,27 @@ from rankframe._shares import (
     rows_of_shares,
     share_columns,
 )
-from rankframe._table import JudgedTables, prepare_tables, table_flags, with_inputs
+from rankframe._table import (
+    JudgedTables,
+    input_flags,
+    prepare_tables,
+    raise_broken_input,
+    table_flags,
+    with_inputs,
+)
 from rankframe._vocabulary import COLUMNS, reading_of, rows_of_scope
 from rankframe.errors import RankingDataError
 
 
 def listed(
-    run: FrameT,
+    run: FrameT | Mapping[str, FrameT],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
     other: Frame | None = None,
+    exclude: Frame | None = None,
     by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> FrameT:
@@ -56,15 +60,17 @@ def listed(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, and rank (1 = first) or score.
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
     *metrics
         Metrics that you will compute from the rows, such as ``"novelty@10"``: the columns that they
         read are derived, and those of ``items`` ride along.
     truth
         The truth, where a metric reads ``relevant``; its rows that were not retrieved are there
         then, with ``listed`` false.
-    items, history, other
-        The catalogue, what users did before, and another run, as in ``per_user``.
+    items, history, other, exclude
+        The catalogue, what users did before, another run, and what leaves the lists, as in
+        ``per_user``.
     by
         Columns that split the run into separate lists.
     **columns
@@ -90,7 +96,8 @@ def listed(
     >>> rows.select("item", "popularity", "seen").rows()
     [('a', 2, True), ('b', 0, False)]
     """
-    settings = Settings(items=items, history=history, other=other, columns=columns)
+    run, by = as_frame(run, by)
+    settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
     requested = parse_metrics(metrics, per_user=True) if metrics else []
     read = {"listed", "rank", *(name for one in requested for name in one.reads)}
     reading = reading_of(read, given=settings.given)
@@ -105,12 +112,12 @@ def listed(
     rows = rows_of_scope(prepared.sources(settings), reading)
     table = prepared.tables[0]
     checked = _guarded(rows, prepared, reading.names)
-    beside = (truth, items, history, other)
+    beside = (truth, items, history, other, exclude)
     return to_caller_type(checked, like=run, beside=beside, sort=[*table.keys, "rank", table.item])
 
 
 def shares(
-    run: FrameT,
+    run: FrameT | Mapping[str, FrameT],
     /,
     *,
     of: str | None = None,
@@ -121,6 +128,7 @@ def shares(
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
+    exclude: Frame | None = None,
     by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> FrameT:
@@ -130,7 +138,8 @@ def shares(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, and rank (1 = first) or score.
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
     of
         A column of ``items`` whose values share the exposure, an item of several giving each an
         equal part; ``"item"``; or ``"shown"``, the items that are shown at all. May be left out
@@ -148,6 +157,8 @@ def shares(
         user had), or None.
     truth, items, history
         The tables that are measured against, as in ``evaluate``.
+    exclude
+        Rows that leave the lists, as in ``evaluate``.
     by
         Columns that split the run into separate lists.
     **columns
@@ -184,7 +195,8 @@ def shares(
     │ z     ┆ 0.0      ┆ 0.0      ┆ 0.333333 │
     └───────┴──────────┴──────────┴──────────┘
     """
-    settings = Settings(items=items, history=history, columns=columns)
+    run, by = as_frame(run, by)
+    settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
     check_choice("over", over, get_args(Over))
     check_choice("target", target, (*get_args(Target), None))
     text = as_text(check_weight("weight", weight))
@@ -211,17 +223,18 @@ def shares(
         down = [*(False for _ in keys), True, False]
         kept = kept.sort(*keys, "exposure", value, descending=down)
     checked = _guarded(kept, prepared, made)
-    return to_caller_type(checked, like=run, beside=(truth, items, history))
+    return to_caller_type(checked, like=run, beside=(truth, items, history, exclude))
 
 
 def check(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     *,
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
     other: Frame | None = None,
+    exclude: Frame | None = None,
     by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> FrameT:
@@ -231,12 +244,13 @@ def check(
     Parameters
     ----------
     frame
-        A run (user, item, rank or score) with ``truth``, or a judged table without it.
+        A run (user, item, rank or score) with ``truth``, or a judged table without it; or a dict
+        of these by name, as ``from_runs`` takes it.
     truth
         The truth (user, item and, unless it is 1 in every row, relevance).
-    items, history, other
-        The catalogue, what users did before, and another run, as in ``per_user``; with one of them
-        a run needs no truth.
+    items, history, other, exclude
+        The catalogue, what users did before, another run, and what leaves the lists, as in
+        ``per_user``; with one of them a run needs no truth.
     by
         Columns that split the run into separate lists.
     **columns
@@ -246,14 +260,15 @@ def check(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        The frame itself; for a LazyFrame, one that runs the check when it is collected.
+        The frame itself, of a dict the table that ``from_runs`` makes; for a LazyFrame, one that
+        runs the check when it is collected.
 
     Raises
     ------
     RankingDataError
         At the first broken rule. Rules of the run come first, then those of the truth, then those
         of both: they share a user, and an item. Then those of ``items``, which must have every item
-        of the run, of ``history``, which has no row twice, and of ``other``.
+        of the run, of ``history``, which has no row twice, of ``other`` and of ``exclude``.
 
     Notes
     -----
@@ -274,7 +289,8 @@ def check(
 rank: of several models, folds or days, name the column in by=; else make ranks without ties, as \
 rank('ordinal') does. Offending row: user=1, item=7, rank=1
     """
-    settings = Settings(items=items, history=history, other=other, columns=columns)
+    frame, by = as_frame(frame, by)
+    settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
     alone = bool(settings.given) and truth is None
     tables = read_tables(frame, truth, by, columns, reads=(), run_alone=alone)
 
@@ -285,10 +301,8 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
         if settings.given:
             prepared = prepare_tables(frame, truth, by, columns, reads=(), run_alone=alone)
             prepared = with_inputs(prepared, settings)
-            run, lists = prepared.tables[0], prepared.run
-            raise_first_broken_input(prepared.beside, {"popularity", "history_users"})
-            raise_if_nothing_meets(prepared.inputs, run, lists)
-            raise_if_unknown(prepared.inputs, run, lists)
+            raise_broken_input(prepared, {"popularity", "history_users"})
+            raise_if_unknown(prepared.inputs, prepared.tables[0], prepared.run)
 
     if isinstance(frame, pl.LazyFrame):
         always = pl.LazyFrame({"suspect": [True], "surplus": [0]})
@@ -313,13 +327,11 @@ def _prepared(
 def _guarded(
     rows: pl.LazyFrame, prepared: JudgedTables, reads: Sequence[str] | frozenset[str]
 ) -> pl.LazyFrame:
-    run = prepared.tables[0]
 
     def raise_broken() -> None:
         raise_first_broken(prepared.tables)
-        raise_first_broken_input(prepared.beside, reads)
-        raise_if_nothing_meets(prepared.inputs, run, prepared.run)
+        raise_broken_input(prepared, reads)
 
     flags = [*table_flags(prepared), *(lists_flag(table) for table in prepared.tables)]
-    flags += inputs_flags(prepared.beside, prepared.inputs, reads, run, prepared.run)
+    flags += input_flags(prepared, reads)
     return guarded(rows, flags, raise_broken)

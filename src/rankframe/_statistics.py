@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Bits: TypeAlias = npt.NDArray[np.bool_]
+Places: TypeAlias = npt.NDArray[np.int64]
 Advance: TypeAlias = Callable[[int], object]
 
 
@@ -65,6 +66,13 @@ _ROUNDING = 1e-10
 _CELLS = 2**22  # of the random matrix that is in memory at a time
 
 
+class Sample(NamedTuple):
+    """One value per user, and how much each of them counts; no weights: all count alike."""
+
+    values: Array
+    weights: Array | None = None  # all > 0
+
+
 def differences(system: Array, baseline: Array) -> Array:
     """Subtract, and remove the rounding errors of sums, so that ties are exactly 0."""
     return rounded(system - baseline, np.maximum(np.abs(system), np.abs(baseline)))
@@ -88,19 +96,22 @@ def differs(matrix: Array) -> Bits:
 
 
 def in_matrices(
-    vectors: Sequence[Array], reduce: Callable[[Array, Advance], Outcome], times: int
+    samples: Sequence[Sample], reduce: Callable[[Sample, Advance], Outcome], times: int
 ) -> Outcome:
-    """Reduce vectors of one length as columns of one matrix, so that they share each resample.
+    """Reduce samples of one length as columns of one matrix, so that they share each resample.
 
     A progress bar appears if this takes long.
     """
-    outcome = Outcome(*(np.full(len(vectors), np.nan) for _ in Outcome._fields))
-    by_length: dict[int, list[int]] = {}
-    for place, vector in enumerate(vectors):
-        by_length.setdefault(len(vector), []).append(place)
-    with tqdm(total=times * len(by_length), delay=PATIENCE, leave=False, disable=None) as bar:
-        for places in by_length.values():
-            part = reduce(np.column_stack([vectors[place] for place in places]), bar.update)
+    outcome = Outcome(*(np.full(len(samples), np.nan) for _ in Outcome._fields))
+    alike: dict[tuple[int, bool], list[int]] = {}
+    for place, (values, weights) in enumerate(samples):
+        alike.setdefault((len(values), weights is None), []).append(place)
+    with tqdm(total=times * len(alike), delay=PATIENCE, leave=False, disable=None) as bar:
+        for places in alike.values():
+            values = np.column_stack([samples[place].values for place in places])
+            given = [w for w in (samples[place].weights for place in places) if w is not None]
+            weights = np.column_stack(given) if given else None
+            part = reduce(Sample(values, weights), bar.update)
             for into, values in zip(outcome, part, strict=True):
                 into[places] = values
     return outcome
@@ -116,32 +127,102 @@ def progress(total: int) -> Generator[Advance]:
 # ------------------------------------------------------------------ tests of paired differences
 
 
-def t_test(matrix: Array, confidence: float) -> Outcome:
+def t_test(sample: Sample, confidence: float) -> Outcome:
     """Student's paired t, and its interval of the mean."""
+    matrix, weights = sample
     outcome = _undefined(matrix)
     varied = differs(matrix)
     if varied.any():
-        test = stats.ttest_1samp(matrix[:, varied], 0.0, axis=0)
-        low, high = test.confidence_interval(confidence)
-        for into, values in zip(outcome, (test.pvalue, low, high), strict=True):
+        if weights is None:
+            test = stats.ttest_1samp(matrix[:, varied], 0.0, axis=0)
+            found = test.pvalue, *test.confidence_interval(confidence)
+        else:
+            found = _weighted_t(matrix[:, varied], weights[:, varied], confidence)
+        for into, values in zip(outcome, found, strict=True):
             into[varied] = values
     return outcome
 
 
-def wilcoxon(matrix: Array, confidence: float) -> Outcome:
-    """Wilcoxon's signed ranks; the interval is that of the mean."""
-    outcome = t_test(matrix, confidence)
-    for place, column in enumerate(matrix.T):
+def _weighted_t(matrix: Array, weights: Array, confidence: float) -> Outcome:
+    """Student's t of the weighted mean, with one degree of freedom less than users."""
+    freedom = len(matrix) - 1
+    mean, error = weighted_mean(matrix, weights), standard_error(matrix, weights)
+    p = 2 * stats.t.sf(np.abs(mean) / error, freedom)  # pyright: ignore
+    margin = stats.t.ppf((1 + confidence) / 2, freedom) * error  # pyright: ignore
+    return Outcome(p, mean - margin, mean + margin)
+
+
+def weighted_mean(values: Array, weights: Array | None) -> Array:
+    """Take the mean over users, the rows."""
+    if weights is None:
+        return np.asarray(values.mean(axis=0), np.float64)
+    return np.asarray((weights * values).sum(axis=0) / weights.sum(axis=0), np.float64)
+
+
+def standard_error(values: Array, weights: Array) -> Array:
+    """SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)², the error of a weighted mean of users drawn."""
+    users, centered = len(values), values - weighted_mean(values, weights)
+    spread = ((weights * centered) ** 2).sum(axis=0) / weights.sum(axis=0) ** 2
+    return np.asarray(np.sqrt(users / (users - 1) * spread), np.float64)
+
+
+def deviation(values: Array, weights: Array | None) -> Array:
+    """s² = n/(n − 1) · Σ w(x − x̄)² / Σ w, the variance over users."""
+    if weights is None:
+        return np.asarray(values.std(axis=0, ddof=1), np.float64)
+    users, squares = len(values), (values - weighted_mean(values, weights)) ** 2
+    return np.asarray(np.sqrt(users / (users - 1) * weighted_mean(squares, weights)), np.float64)
+
+
+def of_users(
+    users: Places, columns: Sequence[Array], weights: Array | None
+) -> tuple[list[Array], Array | None]:
+    """Give one value per user: the mean of a user's rows, who counts as much as these together.
+
+    So the mean over users is the mean over rows, and its error does not take the rows of one user
+    for several users.
+    """
+    _, place = np.unique(users, return_inverse=True)
+    each = np.ones(len(users)) if weights is None else weights
+    sizes = np.bincount(place, each)
+    if len(sizes) == len(users):
+        return [*columns], weights
+    means = [np.bincount(place, each * column) / sizes for column in columns]
+    alike = weights is None and sizes.min() == sizes.max()
+    return means, None if alike else sizes.astype(np.float64)
+
+
+def shares(weights: Array) -> Array:
+    """Divide weights by the greatest, so that their squares are numbers; only ratios count."""
+    return weights / weights.max() if len(weights) else weights
+
+
+def effective_size(weights: Array) -> float:
+    """(Σ w)² / Σ w², the number of users of one weight whose mean is as certain."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def wilcoxon(sample: Sample, confidence: float) -> Outcome:
+    """Wilcoxon's signed ranks, which have no weighted form; the interval is that of the mean."""
+    outcome = t_test(sample, confidence)
+    if sample.weights is not None:
+        outcome.p[:] = np.nan
+        return outcome
+    for place, column in enumerate(sample.values.T):
         if len(column):
             outcome.p[place] = stats.wilcoxon(column).pvalue if column.any() else 1.0
     return outcome
 
 
 def randomization(
-    matrix: Array, confidence: float, resampling: Resampling, advance: Advance
+    sample: Sample, confidence: float, resampling: Resampling, advance: Advance
 ) -> Outcome:
-    """Fisher's randomization: the share of sign patterns whose sum is as far from 0, or further."""
-    outcome = t_test(matrix, confidence)
+    """Fisher's randomization: the share of sign patterns whose sum is as far from 0, or further.
+
+    Σ w does not change with the signs, so that the sum Σ w·d stands for the weighted mean.
+    """
+    outcome = t_test(sample, confidence)
+    matrix = sample.values if sample.weights is None else sample.values * sample.weights
     observed, size = np.abs(matrix.sum(axis=0)), np.abs(matrix).sum(axis=0)
     least = observed - _ROUNDING * size
     exact = np.count_nonzero(matrix, axis=0) <= np.log2(resampling.times)
@@ -158,34 +239,62 @@ def randomization(
 
 
 def bootstrap(
-    matrix: Array, confidence: float, resampling: Resampling, advance: Advance, *, bca: bool = True
+    sample: Sample, confidence: float, resampling: Resampling, advance: Advance, *, bca: bool = True
 ) -> Outcome:
     """Resample users with replacement: BCa or percentile interval, and the p-value of Sakai's test.
 
     The test asks how often the t statistic of a resample, shifted to the mean 0, is as far from 0.
+    Users are drawn alike, and weighed then.
     """
+    matrix, weights = sample
     outcome = _undefined(matrix)
     if not (varied := differs(matrix)).any():
         return outcome
     values = matrix[:, varied]
-    mean = values.mean(axis=0)
+    if weights is not None:
+        weights = weights[:, varied] / weights[:, varied].mean(axis=0)
+    mean = weighted_mean(values, weights)
     centered = values - mean
     blocks = [
-        (counts @ centered / len(values), counts @ centered**2 / len(values))
-        for counts in _counts(len(values), resampling, advance)
+        _shifts(counts, centered, weights) for counts in _counts(len(values), resampling, advance)
     ]
-    shifts, squares = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    deviation = np.sqrt(np.maximum(squares - shifts**2, 0))
-    # |shift| / deviation ≥ |mean| / std, without the division: a resample may have no variance
-    as_far = np.abs(shifts) * values.std(axis=0) >= np.abs(mean) * deviation * (1 - _ROUNDING)
+    shifts, errors = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    # |shift| / error ≥ |mean| / its error, without the division: a resample may have no variance
+    _, own = _shifts(np.ones((1, len(values))), centered, weights)
+    as_far = np.abs(shifts) * own >= np.abs(mean) * errors * (1 - _ROUNDING)
     outcome.p[varied] = (as_far.sum(axis=0) + 1) / (resampling.times + 1)
     tail = (1 - confidence) / 2
-    for place, shift, deviations in zip(np.flatnonzero(varied), shifts.T, centered.T, strict=True):
-        tails = _bca_tails(tail, shift, deviations) if bca else np.array([tail, 1 - tail])
-        ends = matrix[:, place].mean() + np.quantile(shift, tails)
+    influences = centered if weights is None else _influences(centered, weights)
+    for column, place in enumerate(np.flatnonzero(varied)):
+        shift, influence = shifts[:, column], influences[:, column]
+        tails = _bca_tails(tail, shift, influence) if bca else np.array([tail, 1 - tail])
+        ends = mean[column] + np.quantile(shift, tails)
         # the number of threads changes the last bit of matrix products
         outcome.low[place], outcome.high[place] = rounded(ends)
     return outcome
+
+
+def _shifts(counts: Array, centered: Array, weights: Array | None) -> tuple[Array, Array]:
+    """Give how far the mean of each resample is from that of all, and its standard error.
+
+    The weights have the mean 1. A factor that all errors share is left out.
+    """
+    if weights is None:
+        shifts = counts @ centered / len(centered)
+        squares = counts @ centered**2 / len(centered)
+        return shifts, np.sqrt(np.maximum(squares - shifts**2, 0))
+    total = counts @ weights
+    shifts = counts @ (weights * centered) / total
+    products = weights**2 * centered
+    squares = counts @ (products * centered)
+    squares += shifts * (shifts * (counts @ weights**2) - 2 * (counts @ products))
+    return shifts, np.sqrt(np.maximum(squares, 0)) / total
+
+
+def _influences(centered: Array, weights: Array) -> Array:
+    """Give n times how far the mean moves if a user is left out: SciPy's jackknife."""
+    without = -weights * centered / (weights.sum(axis=0) - weights)
+    return np.asarray(len(centered) * (without.mean(axis=0) - without), np.float64)
 
 
 def _undefined(matrix: Array) -> Outcome:
@@ -258,13 +367,13 @@ def tukey(matrix: Array, confidence: float) -> Joint:
     """
     users, systems = matrix.shape
     if users < 2:
-        return _no_joint(systems)
+        return no_joint(systems)
     means = matrix.mean(axis=0)
     residuals = differences(matrix, np.add.outer(matrix.mean(axis=1) - matrix.mean(), means))
     freedom = (users - 1) * (systems - 1)
     error = np.sqrt((residuals**2).sum() / freedom / users)
     if not error:
-        return _no_joint(systems)
+        return no_joint(systems)
     distance = np.abs(np.subtract.outer(means, means)) / error
     margin = critical(confidence, systems, freedom) * float(error)
     return Joint(distance, freedom, margin, None)
@@ -277,12 +386,12 @@ def friedman(matrix: Array) -> Joint:
     """
     users, systems = matrix.shape
     if users < 2:
-        return _no_joint(systems)
+        return no_joint(systems)
     ranks = stats.rankdata(rounded(matrix), axis=1)
     means = ranks.mean(axis=0)
     variance = ranks.var(axis=1, ddof=1).mean()
     if not variance:
-        return _no_joint(systems)
+        return no_joint(systems)
     distance = np.abs(np.subtract.outer(means, means)) / np.sqrt(variance / users)
     note = None
     if systems > 2:
@@ -291,8 +400,9 @@ def friedman(matrix: Array) -> Joint:
     return Joint(distance, np.inf, np.nan, note)
 
 
-def _no_joint(systems: int) -> Joint:
-    return Joint(np.full((systems, systems), np.nan), 1, np.nan, None)
+def no_joint(systems: int, note: str | None = None) -> Joint:
+    """Say that there is nothing to test."""
+    return Joint(np.full((systems, systems), np.nan), 1, np.nan, note)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from math import inf
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
 import polars as pl
 
 from rankframe._all_lists import OfLists, is_of_targets, margins
-from rankframe._evaluate import UserValues, user_values
+from rankframe._evaluate import UserValues, by_weight, total_by, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._labels import Metric, RequestedMetric
 from rankframe._options import (
@@ -19,13 +19,17 @@ from rankframe._options import (
     Options,
     check_choice,
     check_confidence,
+    check_flag,
     read_options,
     whole_number,
 )
+from rankframe._runs import as_frame
+from rankframe._values import ready_values
+from rankframe._weights import WEIGHT, raise_no_weight
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
-    from rankframe._statistics import Advance, Array, Outcome, Resampling
+    from rankframe._statistics import Advance, Array, Outcome, Places, Resampling, Sample
 
 Method: TypeAlias = Literal["t", "bootstrap", "percentile"]
 
@@ -37,14 +41,18 @@ _SUMMARY = {
     **dict.fromkeys(("mean", "std", "ci_low", "ci_high", "min", "median", "max"), pl.Float64),
     "note": pl.String,
 }
+#: Columns of a row of totals: one vote per group.
+_VOTES = {"groups": pl.Int64, "groups_mean": pl.Float64, "groups_std": pl.Float64}
+_ORDER = "__rankframe_order"
 
 
 def summarize(
-    frame: FrameT,
+    frame: FrameT | Mapping[str, FrameT],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
+    total: bool = False,
     confidence: float = 0.95,
     method: Method = "t",
     resamples: int = 10_000,
@@ -57,13 +65,18 @@ def summarize(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *metrics
         Labels or expressions, as in ``evaluate``.
     truth
         The truth that judges the run.
     by
         Columns that split the run into separate lists, such as model, fold or day.
+    total
+        Add the row of all groups, whose column ``by`` is null, as in ``evaluate``, and the columns
+        ``groups``, ``groups_mean`` and ``groups_std``: for ``by=["model", "fold"]`` the number of
+        folds with a value, and the mean and the standard deviation of their means.
     confidence
         The probability that the interval covers the true mean.
     method
@@ -74,8 +87,8 @@ def summarize(
     seed
         Seed of the bootstrap; one seed produces the same numbers everywhere.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
 
     Returns
     -------
@@ -84,6 +97,8 @@ def summarize(
         selects), ``undefined`` (the number of those whose value is null; the columns that follow
         leave them out), ``mean``, ``std``, ``ci_low``, ``ci_high``, ``min``, ``median``, ``max``
         and ``note``, which explains why a number is null. Counts such as ``num_hits`` are averaged.
+        With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
+        effective number of users.
         For a geometric mean such as ``gmap@10``, ``mean`` is that mean, its interval is one of the
         mean of ln(x + ε), given back on the scale of the metric, and the other columns describe
         the users' values x.
@@ -99,7 +114,11 @@ def summarize(
 
     Notes
     -----
-    B. Efron, *JASA* 82, 1987, for BCa.
+    B. Efron, *JASA* 82, 1987, for BCa. With weights w, SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)² of
+    the n users of weight > 0, and t has n − 1 degrees of freedom; the bootstrap draws users alike
+    and weighs them then; the effective number of users is (Σ w)² / Σ w² (L. Kish, *Survey
+    Sampling*, 1965). In a row of totals a user who is in several groups is one observation: the
+    mean of the user's values, whose weight is their number, or the sum of their weights.
 
     Examples
     --------
@@ -115,28 +134,120 @@ def summarize(
     │ rr     ┆ 3     ┆ 0.583333 ┆ -0.365312 ┆ 1.531979 │
     └────────┴───────┴──────────┴───────────┴──────────┘
     """
+    frame, by = as_frame(frame, by)
     values = user_values(
         frame, metrics, truth, by, read_options(options), per_user=False, all_lists=True
     )
     summary = summary_of(
-        values, confidence=confidence, method=method, resamples=resamples, seed=seed
+        values,
+        total=total,
+        confidence=confidence,
+        method=method,
+        resamples=resamples,
+        seed=seed,
     )
     return to_caller_type(
         summary, like=frame, beside=(truth, *(options.get(name) for name in INPUTS))
     )
 
 
+def summarize_values(
+    frame: FrameT,
+    /,
+    *columns: str,
+    by: str | Sequence[str] = (),
+    user: str = "user",
+    weights: str | None = None,
+    total: bool = False,
+    confidence: float = 0.95,
+    method: Method = "t",
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> FrameT:
+    """
+    Describe ready values of users, such as RMSE or watch time, as ``summarize`` does metrics.
+
+    Parameters
+    ----------
+    frame
+        One row per user, or per group and user: any numbers, from wherever they come, such as what
+        ``per_user`` returned, joined with a table of users.
+    *columns
+        The columns of values, numbers or booleans; null is undefined.
+    by
+        Columns that split the rows into groups, such as model, fold or day.
+    user
+        The column of the user.
+    weights
+        A column, ≥ 0, that says how much each row counts.
+    total, confidence, method, resamples, seed
+        As in ``summarize``.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The frame of ``summarize``; ``metric`` has the names of the columns.
+
+    Raises
+    ------
+    RankingDataError
+        If a column is missing or not a number, an id is null, a user has several rows in a group, a
+        value is NaN or infinite, or ``weights`` are null, negative or all 0.
+    ValueError
+        If a parameter is unknown or out of range.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Examples
+    --------
+    >>> errors = pl.DataFrame({"user": [1, 2, 3], "rmse": [0.5, 0.7, 0.9]})
+    >>> summary = rf.summarize_values(errors, "rmse")
+    >>> summary.select("metric", "users", "mean", "ci_low", "ci_high")
+    shape: (1, 5)
+    ┌────────┬───────┬──────┬──────────┬──────────┐
+    │ metric ┆ users ┆ mean ┆ ci_low   ┆ ci_high  │
+    │ ---    ┆ ---   ┆ ---  ┆ ---      ┆ ---      │
+    │ str    ┆ i64   ┆ f64  ┆ f64      ┆ f64      │
+    ╞════════╪═══════╪══════╪══════════╪══════════╡
+    │ rmse   ┆ 3     ┆ 0.7  ┆ 0.203172 ┆ 1.196828 │
+    └────────┴───────┴──────┴──────────┴──────────┘
+    """
+    summary = summary_of(
+        ready_values(frame, columns, by, user, weights),
+        verb="summarize_values",
+        total=total,
+        confidence=confidence,
+        method=method,
+        resamples=resamples,
+        seed=seed,
+    )
+    return to_caller_type(summary, like=frame)
+
+
 def summary_of(
-    values: UserValues, *, confidence: float, method: Method, resamples: int, seed: int
+    values: UserValues,
+    *,
+    confidence: float,
+    method: Method,
+    resamples: int,
+    seed: int,
+    total: bool = False,
+    verb: str = "summarize",
 ) -> pl.LazyFrame:
     """Plan a summary of values per user."""
     check_confidence(confidence)
     check_choice("method", method, get_args(Method))
     resampling = asked_resampling(resamples, seed)
     check_numbers(values)
-    schema = made_schema("summarize", values, _SUMMARY)
+    check_total(values, total=total, least=1)
+    schema = made_schema(verb, values, _columns(total=total))
     reduce = partial(
-        _summarized, values=values, confidence=confidence, method=method, resampling=resampling
+        _summarized,
+        values=values,
+        confidence=confidence,
+        method=method,
+        resampling=resampling,
+        total=total,
     )
     summary = values.rows.map_batches(reduce, schema=schema)
     if values.of_lists is None:
@@ -162,7 +273,7 @@ def _described_rows(rows: pl.DataFrame, *, values: UserValues) -> pl.DataFrame:
     check_sizes(rows, values)
     empty = {name: pl.lit(None, dtype=dtype) for name, dtype in _SUMMARY.items()}
     absent = {name: empty[name] for name in ("ci_low", "ci_high", "note")}
-    return _description(rows, values).with_columns(**absent).select(*values.by, *_SUMMARY)
+    return _described(rows, values, values.by).with_columns(**absent).select(*values.by, *_SUMMARY)
 
 
 def _in_asked_order(
@@ -207,6 +318,14 @@ def _of_all_lists(
     return rows.with_columns(**nulls).select(list(schema)).cast(pl.Schema(schema))
 
 
+def _columns(*, total: bool) -> dict[str, Any]:
+    """Name what a summary has beside the columns of ``by``."""
+    if not total:
+        return dict(_SUMMARY)
+    columns = {name: dtype for name, dtype in _SUMMARY.items() if name != "note"}
+    return {**columns, **_VOTES, "note": _SUMMARY["note"]}
+
+
 def _summarized(
     rows: pl.DataFrame,
     *,
@@ -214,87 +333,194 @@ def _summarized(
     confidence: float,
     method: Method,
     resampling: Resampling,
+    total: bool,
 ) -> pl.DataFrame:
     from rankframe import _statistics as st
 
     check_sizes(rows, values)
-    requested, by = values.requested, values.by
+    by, columns = values.by, _columns(total=total)
+    if not values.requested:
+        return (
+            rows.clear()
+            .select(by)
+            .with_columns(pl.lit(None, dtype).alias(name) for name, dtype in columns.items())
+        )
     rows = rows.sort(*by, values.user)
-    groups = rows.partition_by(by, maintain_order=True) if by else [rows]
-    vectors: list[Array] = []
-    notes: list[str | None] = []
-    for group in groups:
-        for metric in requested:
-            vector = _vector(group, metric)
-            notes.append(_note(metric, vector))
-            vectors.append(vector if _has_interval(metric, vector) else vector[:0])
+    samples = _samples(rows, values, by, pooled=False)
+    summary = _described(rows, values, by)
+    if total:
+        whole = total_by(by)
+        samples += _samples(rows, values, whole, pooled=True)
+        totals = _described(rows, values, whole).join(
+            _votes(summary, whole), on=[*whole, _ORDER], how="left", maintain_order="left"
+        )
+        summary = pl.concat([summary, totals], how="diagonal")
 
-    def interval(matrix: Array, advance: Advance) -> Outcome:
+    def interval(sample: Sample, advance: Advance) -> Outcome:
         if method == "t":
-            return st.t_test(matrix, confidence)
-        return st.bootstrap(matrix, confidence, resampling, advance, bca=method == "bootstrap")
+            return st.t_test(sample, confidence)
+        return st.bootstrap(sample, confidence, resampling, advance, bca=method == "bootstrap")
 
-    outcome = st.in_matrices(vectors, interval, resampling.times)
-    summary = _description(rows, values).with_columns(
+    outcome = st.in_matrices([sample for sample, _ in samples], interval, resampling.times)
+    summary = summary.with_columns(
         pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
         pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
-        pl.Series("note", notes, pl.String),
+        pl.Series("note", [note for _, note in samples], pl.String),
     )
-    ends = [given_back(name, requested) for name in ("ci_low", "ci_high")]
-    return summary.with_columns(ends).select(*by, *_SUMMARY)
+    ends = [given_back(name, values.requested) for name in ("ci_low", "ci_high")]
+    summary = summary.with_columns(ends).select(*by, *columns)
+    return summary.sort(by, nulls_last=True, maintain_order=True) if total else summary
 
 
-def _description(rows: pl.DataFrame, values: UserValues) -> pl.DataFrame:
-    """Describe each metric in each group, without an interval."""
-    by, order = values.by, "__rankframe_order"
+def _samples(
+    rows: pl.DataFrame, values: UserValues, by: Sequence[str], *, pooled: bool
+) -> list[tuple[Sample, str | None]]:
+    """Take the values of each group and metric, and note why a number is null."""
+    groups = rows.partition_by(by, maintain_order=True) if by else [rows]
+    samples: list[tuple[Sample, str | None]] = []
+    for group in groups:
+        users = places_of_users(group[values.user]) if pooled else None
+        weights = None if values.weights is None else group[WEIGHT].to_numpy()
+        for metric in values.requested:
+            column = _column(group, metric)
+            sample, returning = _sample(column, weights, users)
+            if values.weights is not None:
+                _check_some_weight(sample, column, values.weights, metric.name)
+            notes = _notes(metric, sample, returning, weighted=values.weights is not None)
+            if not _has_interval(metric, sample.values):
+                sample = sample._replace(values=column[:0], weights=None)
+            samples.append((sample, "; ".join(notes) or None))
+    return samples
+
+
+def _sample(column: Array, weights: Array | None, users: Places | None) -> tuple[Sample, int]:
+    """Keep the users whose value counts; also return how many of them had several rows."""
+    import numpy as np
+
+    from rankframe._statistics import Sample, of_users, rounded, shares
+
+    counts = ~np.isnan(column)
+    if weights is not None:
+        counts &= weights > 0
+        weights = shares(weights[counts])
+    column = column[counts]
+    if users is None or not counts.any():
+        return Sample(column, weights), 0
+    (merged,), weights = of_users(users[counts], [column], weights)
+    returning = len(column) - len(merged)
+    return Sample(rounded(merged) if returning else column, weights), returning
+
+
+def _described(rows: pl.DataFrame, values: UserValues, by: Sequence[str]) -> pl.DataFrame:
+    """Describe each metric in each group, but for its interval."""
+    weighted = values.weights is not None
     tables: list[pl.DataFrame] = []
     for place, metric in enumerate(values.requested):
-        columns = [*_described(metric, values.user), pl.lit(place).alias(order)]
+        columns = [*_numbers(metric, values.user, weighted=weighted), pl.lit(place).alias(_ORDER)]
         tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
     if not tables:
         return pl.DataFrame(schema=made_schema("summarize", values, _SUMMARY))
-    return pl.concat(tables).sort(*by, order).drop(order)
+    return pl.concat(tables).sort(*by, _ORDER)
 
 
-def _described(metric: RequestedMetric, user: str) -> list[pl.Expr]:
+def _votes(summary: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Describe the means of groups, each of which counts alike."""
+    mean = pl.col("mean")
+    return summary.group_by(*by, _ORDER).agg(
+        mean.count().cast(pl.Int64).alias("groups"),
+        mean.mean().alias("groups_mean"),
+        mean.std().alias("groups_std"),
+    )
+
+
+def _numbers(metric: RequestedMetric, user: str, *, weighted: bool) -> list[pl.Expr]:
     value = pl.col(metric.name).cast(pl.Float64)
     users = pl.col(user).count().cast(pl.Int64)
-    mean = value.mean() if metric.per_user else metric.over_users(value).cast(pl.Float64)
+    over_users = by_weight if weighted else pl.Expr.mean
+    if metric.per_user:
+        mean = over_users(value)
+    else:
+        mean = metric.over_users(value, over_users).cast(pl.Float64)
     return [
         pl.lit(metric.name).alias("metric"),
         users.alias("users"),
         (users - value.count()).alias("undefined"),
         mean.alias("mean"),
-        value.std().alias("std"),
+        (_deviation(value) if weighted else value.std()).alias("std"),
         value.min().alias("min"),
         value.median().alias("median"),
         value.max().alias("max"),
     ]
 
 
-def _vector(group: pl.DataFrame, metric: RequestedMetric) -> Array:
+def _column(group: pl.DataFrame, metric: RequestedMetric) -> Array:
     """Give the numbers whose mean is taken: values of users, or of a geometric mean logarithms."""
     from rankframe._statistics import rounded
 
     if metric.over_users.epsilon is not None:
-        return in_logarithms(group, [metric])[metric.name].drop_nulls().to_numpy()
-    return rounded(group[metric.name].cast(pl.Float64).drop_nulls().to_numpy())
+        return in_logarithms(group, [metric])[metric.name].to_numpy()
+    return rounded(group[metric.name].cast(pl.Float64).to_numpy())
 
 
-def _has_interval(metric: RequestedMetric, vector: Array) -> bool:
+def _has_interval(metric: RequestedMetric, values: Array) -> bool:
     geometric = metric.over_users.epsilon is not None
-    return metric.per_user or (geometric and -inf not in vector)
+    return metric.per_user or (geometric and -inf not in values)
 
 
-def _note(metric: RequestedMetric, values: Array) -> str | None:
-    """Return why a number is null."""
+def _deviation(value: pl.Expr) -> pl.Expr:
+    """s² = n/(n − 1) · Σ w(x − x̄)² / Σ w; null for one user."""
+    number = (value.is_not_null() & (pl.col(WEIGHT) > 0)).sum().cast(pl.Float64)
+    variance = by_weight((value - by_weight(value)) ** 2) * number / (number - 1)
+    return pl.when(number > 1).then(variance.sqrt())
+
+
+def _notes(metric: RequestedMetric, sample: Sample, returning: int, *, weighted: bool) -> list[str]:
+    """Return why a number is null, and of how many users the mean is made."""
+    values, weights = sample
+    notes: list[str] = []
     if len(values) < 2:
-        return "one user" if len(values) else "no user has a value"
-    if not _has_interval(metric, values):
-        if metric.over_users.epsilon is None:
-            return "no interval: not an arithmetic mean"
-        return "no interval: 0 has no logarithm; take epsilon > 0"
-    return None if values.min() < values.max() else "every user has the same value"
+        notes.append("one user" if len(values) else "no user has a value")
+    elif not _has_interval(metric, values):
+        geometric = metric.over_users.epsilon is not None
+        why = "0 has no logarithm; take epsilon > 0" if geometric else "not an arithmetic mean"
+        notes.append(f"no interval: {why}")
+    elif not values.min() < values.max():
+        notes.append("every user has the same value")
+    return [*notes, *notes_of_users(values, weights if weighted else None, returning)]
+
+
+# ------------------------------------------------------------------ what compare needs, too
+
+
+def places_of_users(users: pl.Series) -> Places:
+    """Number users, each by one number in all of their rows."""
+    import numpy as np
+
+    place = "__rankframe_place"
+    each = users.unique(maintain_order=True).to_frame().with_row_index(place)
+    rows = users.to_frame().join(
+        each, on=users.name, how="left", nulls_equal=True, maintain_order="left"
+    )
+    return np.asarray(rows[place].to_numpy(), np.int64)
+
+
+def notes_of_users(values: Array, weights: Array | None, returning: int) -> list[str]:
+    """Write how many users make a weighted mean, and how many rows a row of totals has merged."""
+    from rankframe._statistics import effective_size
+
+    notes: list[str] = []
+    if weights is not None and len(values):
+        notes.append(f"effective users: {effective_size(weights):.4g}")
+    if returning:
+        notes.append(f"{len(values)} users in several groups, one observation each")
+    return notes
+
+
+def _check_some_weight(sample: Sample, column: Array, weights: str, metric: str) -> None:
+    import numpy as np
+
+    if not len(sample.values) and not np.isnan(column).all():
+        raise_no_weight(weights, metric)
 
 
 # ------------------------------------------------------------------ geometric means
@@ -336,6 +562,23 @@ def made_schema(verb: str, values: UserValues, made: dict[str, Any]) -> dict[str
             msg = f"column {name!r}: {verb} makes a column of this name: rename it"
             raise RankingDataError(msg)
     return {**{name: types[name] for name in values.by}, **made}
+
+
+def check_total(values: UserValues, *, total: bool, least: int) -> None:
+    """Check that there are groups to be put together, and metrics of which that is known."""
+    check_flag("total", total)
+    if not total:
+        return
+    if len(values.by) < least:
+        msg = "total=True adds a row of all users to the groups of by=: name their columns"
+        raise ValueError(msg)
+    if values.of_lists is not None:
+        name = values.of_lists.requested[0].name
+        msg = (
+            f"metric {name!r}: it is one number of all lists, of which total=True makes none here: "
+            "ask for it in a call with fewer columns in by="
+        )
+        raise ValueError(msg)
 
 
 def check_sizes(rows: pl.DataFrame, values: UserValues) -> None:

@@ -6,8 +6,7 @@ relevant rows are described in :mod:`rankframe._vocabulary`.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
@@ -25,6 +24,7 @@ from rankframe._checks import (
     guarded,
     lists_flag,
     raise_first_broken,
+    read_ranked,
     read_scored,
     read_tables,
     same_types,
@@ -33,8 +33,17 @@ from rankframe._checks import (
     table_rules_flag,
 )
 from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
-from rankframe._inputs import Inputs, as_input, common_types, read_inputs
+from rankframe._inputs import (
+    Inputs,
+    as_input,
+    common_types,
+    inputs_flags,
+    raise_first_broken_input,
+    raise_if_nothing_meets,
+    read_inputs,
+)
 from rankframe._labels import Metric, parse_metrics
+from rankframe._names import with_ids
 from rankframe._options import Columns, Settings, check_columns, check_flag, group_names
 from rankframe._rank_order import (
     SHARES_RANK,
@@ -45,6 +54,7 @@ from rankframe._rank_order import (
     with_positions,
     with_ranks_in_order,
 )
+from rankframe._runs import as_frame
 from rankframe._vocabulary import BASIC, COLUMNS, Input, Sources, reading_of, rows_of_scope
 from rankframe.errors import RankingDataError
 
@@ -75,6 +85,7 @@ class JudgedTables(NamedTuple):
     bounds: Bounds  # of the rows of the truth, as far as they are known
     beside: Inputs = Inputs()
     inputs: Mapping[str, Input] = {}  # the rows of these, with ids of common types
+    whole: pl.LazyFrame | None = None  # the run before ``exclude=`` took rows off it
     # keys and ranks of the run, where to read them by themselves is better than to hold the run
     lists: pl.LazyFrame | None = None
     groups: pl.LazyFrame | None = None  # those of the run that the truth lacks
@@ -100,6 +111,11 @@ class JudgedTables(NamedTuple):
     def has_truth(self) -> bool:
         """Whether anything is judged; metrics of lists alone need only a run."""
         return len(self.tables) == 2 or self.tables[0].relevance is not None
+
+    @property
+    def whole_run(self) -> pl.LazyFrame:
+        """The lists as they came, with what ``exclude=`` takes off them."""
+        return self.run if self.whole is None else self.whole
 
     def sources(self, settings: Settings) -> Sources:
         """Return the frames from which the vocabulary is derived."""
@@ -136,10 +152,11 @@ class JudgedTables(NamedTuple):
 
 
 def judge(
-    run: FrameT,
+    run: FrameT | Mapping[str, FrameT],
     /,
     truth: Frame,
     *,
+    exclude: Frame | None = None,
     by: str | Sequence[str] = (),
     **columns: Unpack[Columns],
 ) -> FrameT:
@@ -149,14 +166,19 @@ def judge(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, and rank (1 = first) or score.
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
     truth
         One row per judged item: user, item, relevance. Without a relevance column every row
         has relevance 1. With a column ``subtopic``, one row per subtopic of an item.
+    exclude
+        Rows that leave the lists, one per user and item, such as what users had before; with a
+        column of ``by`` only in that group. Ranks close up. The truth stays as it is.
     by
         Columns that split the run into separate lists, such as model, fold or day. A truth that
         has the column is joined on it too. A truth that lacks it judges every group, so a user
-        whom a model misses counts as a miss of that model. A column that only the truth has, such
+        whom a model misses counts as a miss of that model; of several folds (a column ``fold`` or
+        ``split``) this would be wrong, and is an error. A column that only the truth has, such
         as the user's country, puts each list into the groups that the truth has for its user; lists
         of users who are not in the truth are left out.
     **columns
@@ -190,13 +212,15 @@ def judge(
     │ 1    ┆ 9    ┆ null ┆ 1         │
     └──────┴──────┴──────┴───────────┘
     """
-    prepared = prepare_tables(run, truth, by, columns)
+    run, by = as_frame(run, by)
+    settings = Settings(exclude=exclude, columns=columns)
+    prepared = with_inputs(prepare_tables(run, truth, by, columns), settings)
     table = prepared.tables[0]
     subtopic = ["subtopic"] if prepared.has_subtopics else []
     result = to_caller_type(
         guarded_judged(prepared),
         like=run,
-        beside=[truth],
+        beside=[truth, exclude],
         sort=[*table.keys, "rank", table.item, *subtopic],
     )
     _remember(result, prepared)
@@ -204,22 +228,24 @@ def judge(
 
 
 def with_rank(
-    run: FrameT,
+    run: FrameT | Mapping[str, FrameT],
     /,
     *,
     by: str | Sequence[str] = (),
     descending: bool = True,
     ties: Ties = "item",
+    exclude: Frame | None = None,
+    close_gaps: bool = False,
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
-    Make the rank from the score.
+    Make the rank from the score, or close the gaps of a rank.
 
     Parameters
     ----------
     run
         One row per item of each list: user, item, score. A null or NaN score means that the
-        item was not retrieved.
+        item was not retrieved. Or a dict of runs by name, as ``from_runs`` takes it.
     by
         Columns that split the run into separate lists.
     descending
@@ -230,6 +256,13 @@ def with_rank(
         ``"expected"``: equal scores stay one block, ``rank`` is its first position and ``tied`` its
         size, and metrics are exact expectations over all orders of the block (McSherry and Najork,
         *ECIR* 2008); metrics without a closed form raise an error.
+    exclude
+        Rows to drop before ranks are made, one per user and item, such as what users had before;
+        with a column of ``by`` only in that group. Rows that the run lacks are ignored.
+    close_gaps
+        Read the rank, not the score, and number the items of each list from 1 in its order: after
+        rows were dropped from a ranked run, and together with ``exclude``. Blocks of ties stay
+        blocks.
     **columns
         ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
         have other names.
@@ -237,15 +270,17 @@ def with_rank(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        The run, its rows unchanged and in the same order, with ``rank`` (Int64, 1 = best, null =
-        not retrieved) added or replaced, and with ``"expected"`` also ``tied`` (Int64).
+        The run, its rows unchanged and in the same order, without those of ``exclude``, with
+        ``rank`` (Int64, 1 = best, null = not retrieved) added or replaced, and with ``"expected"``
+        also ``tied`` (Int64).
 
     Raises
     ------
     RankingDataError
-        If an id is null, a score is infinite, or a list has a duplicate item.
+        If an id is null, a score is infinite, or a list has a duplicate item; with ``close_gaps``,
+        if a rank is not an integer ≥ 1, or two items have the same.
     ValueError
-        If ``ties`` is unknown.
+        If ``ties`` is unknown, or ``close_gaps`` stands beside an option that reads the score.
 
     Examples
     --------
@@ -262,23 +297,22 @@ def with_rank(
     │ 1    ┆ c    ┆ 0.5   ┆ 2    │
     └──────┴──────┴───────┴──────┘
     """
-    check_flag("descending", descending)
-    if ties not in get_args(Ties):
-        msg = f"with_rank: ties must be one of 'item', 'order', 'expected', not {ties!r}"
-        raise ValueError(msg)
-    table = read_scored(run, by, columns)
-    others = table.frame.drop(columns.get("rank", "rank"), "tied", strict=False)
-    ranked = _ranked(others.with_row_index(_INDEX), table, descending=descending, ties=ties)
-    ranked = ranked.sort(_INDEX).drop(_INDEX)
-    raise_violation = functools.partial(raise_first_broken, [table])
-    checked = guarded(ranked, [table_flag(table), lists_flag(table)], raise_violation)
-    return to_caller_type(
-        checked, like=run, made=["rank", "tied"] if ties == "expected" else ["rank"]
+    run, by = as_frame(run, by)
+    ranked = plan_ranks(
+        run,
+        by,
+        columns,
+        descending=descending,
+        ties=ties,
+        exclude=exclude,
+        close_gaps=close_gaps,
     )
+    made = ["rank", "tied"] if "tied" in ranked.collect_schema() else ["rank"]
+    return to_caller_type(ranked, like=run, beside=[exclude], made=made if exclude is None else ())
 
 
 def relevant(
-    judged: FrameT,
+    judged: FrameT | Mapping[str, FrameT],
     /,
     *metrics: Metric,
     by: str | Sequence[str] = (),
@@ -291,7 +325,8 @@ def relevant(
     Parameters
     ----------
     judged
-        A judged table: user, item, rank (or score), relevance; made by ``judge``, or your own.
+        A judged table: user, item, rank (or score), relevance; made by ``judge``, or your own. Or
+        a dict of these by name, as ``from_runs`` takes it.
     *metrics
         Metrics that you will compute from the rows. Columns that they read are derived beside those
         below, such as ``retrieved``, which takes a pass over all rows. With a metric that reads
@@ -344,6 +379,7 @@ def relevant(
     │ 1    ┆ 0.25 ┆ 0.173765 │
     └──────┴──────┴──────────┘
     """
+    judged, by = as_frame(judged, by)
     requested = parse_metrics(metrics, per_user=True) if metrics else []
     prepared = prepare_tables(judged, None, by, columns)
     if prepared.tied:
@@ -370,7 +406,7 @@ def relevant(
     own = {name for name, known in COLUMNS.items() if known.always_reserved}
     unread = own - {*BASIC, *reading.names, "subtopic"}
     rows = rows.drop(SHARES_RANK, *unread, strict=False)
-    rows = guarded(rows, flags, functools.partial(raise_first_broken, prepared.tables))
+    rows = guarded(rows, [*flags, *input_flags(prepared)], _raise_broken(prepared))
     return to_caller_type(rows, like=judged, sort=[*table.keys, "rank", table.item])
 
 
@@ -411,6 +447,7 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
     [(1, 'a', 1), (1, 'b', 2), (2, 'c', 1)]
     """
     check_columns(columns, ("user", "item", "score"))
+    columns = with_ids(columns, (), {"frame of lists": frame})
     lazy = to_lazy(frame, "frame of lists")
     schema = lazy.collect_schema()
     user, item = columns.get("user", "user"), columns.get("item", "item")
@@ -582,14 +619,10 @@ def prepare_tables(
         judgments = judgments.join(groups, how="cross")
     if of_run.truth_groups:
         run = run.drop_nulls(of_run.truth_groups)
-    judged = _joined(run, judgments, of_run)
-    items = _one_row_per_item(judgments, of_truth._replace(by=of_run.by))
-    split = items is not judgments
     bounds = bounds_of(of_run, of_truth)
     if lacking:  # each group has all rows of the truth
         bounds.pop("rows", None)
-    ranked_truth = _ranked_truth(run, items, of_run, types, bounds)
-    items = _joined(run, items, of_run) if split else judged
+    judged, items, ranked_truth = _judged_tables(run, judgments, tables, types, bounds)
     return JudgedTables(
         tables,
         types,
@@ -603,6 +636,22 @@ def prepare_tables(
         groups=groups,
         in_order=in_order,
     )
+
+
+def _judged_tables(
+    run: pl.LazyFrame,
+    judgments: pl.LazyFrame,
+    tables: Sequence[Table],
+    types: Mapping[str, pl.DataType],
+    bounds: Bounds,
+) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
+    """Join the run to the truth: ``judged``, ``items`` and ``ranked_truth`` of ``JudgedTables``."""
+    of_run, of_truth = tables
+    judged = _joined(run, judgments, of_run)
+    items = _one_row_per_item(judgments, of_truth._replace(by=of_run.by))
+    ranked_truth = _ranked_truth(run, items, of_run, types, bounds)
+    split = items is not judgments
+    return judged, _joined(run, items, of_run) if split else judged, ranked_truth
 
 
 def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
@@ -619,7 +668,7 @@ def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
     differ = [pl.col(name).cast(dtype) for name, dtype in types.items() if known[name] != dtype]
     judged = prepared.judged.with_columns(differ)
     split = prepared.has_subtopics
-    return prepared._replace(
+    prepared = prepared._replace(
         types={**known, **types},
         run=prepared.run.with_columns(differ),
         truth=prepared.truth.with_columns(differ),
@@ -631,6 +680,94 @@ def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
         beside=beside,
         inputs=inputs,
     )
+    return _without_excluded(prepared) if "exclude" in inputs else prepared
+
+
+def _without_excluded(prepared: JudgedTables) -> JudgedTables:
+    """Take the rows of ``exclude=`` off the lists, and close the ranks; the truth stays."""
+    table, *truth = prepared.tables
+    kept = _not_excluded(prepared.run, table, prepared.inputs, prepared.types)
+    run = with_closed_ranks(kept, table.keys, tied=prepared.tied)
+    found = prepared._replace(run=run, whole=prepared.run, lists=None)
+    if truth:
+        judged, items, ranked_truth = _judged_tables(
+            run, prepared.truth, prepared.tables, prepared.types, prepared.bounds
+        )
+        return found._replace(judged=judged, items=items, ranked_truth=ranked_truth)
+    if not prepared.has_truth:
+        return found._replace(judged=run, items=run, ranked_truth=run)
+    judged = _with_ranks_of(run, prepared.judged, table, tied=prepared.tied)
+    items = judged
+    if prepared.has_subtopics:
+        items = _with_ranks_of(run, prepared.items, table, tied=prepared.tied)
+    ranked_truth = items.filter(pl.col("relevance").is_not_null())
+    return found._replace(judged=judged, items=items, truth=ranked_truth, ranked_truth=ranked_truth)
+
+
+def _lists_without(
+    exclude: Frame | None, table: Table, rows: pl.LazyFrame, columns: Columns
+) -> JudgedTables:
+    """Take the rows of ``exclude=`` off those of a run whose ranks are not made yet."""
+    beside = read_inputs(Settings(exclude=exclude, columns=columns), table)
+    types = common_types(beside, table.schema)
+    inputs = {name: as_input(one, one.frame, types) for name, one in beside.given().items()}
+    kept = rows if exclude is None else _not_excluded(rows, table, inputs, types)
+    lists = JudgedTables([table], types, kept, kept.clear(), kept, kept, kept, {})
+    return lists._replace(beside=beside, inputs=inputs, whole=None if exclude is None else rows)
+
+
+def _not_excluded(
+    rows: pl.LazyFrame,
+    table: Table,
+    inputs: Mapping[str, Input],
+    types: Mapping[str, pl.DataType],
+) -> pl.LazyFrame:
+    excluded = inputs["exclude"]
+    keys = [*excluded.by, table.user, table.item]
+    of_run = [pl.col(name).cast(types[name]) for name in keys]
+    return rows.join(excluded.frame, left_on=of_run, right_on=keys, how="anti")
+
+
+def _with_ranks_of(
+    run: pl.LazyFrame, judged: pl.LazyFrame, table: Table, *, tied: bool
+) -> pl.LazyFrame:
+    """Give the rows of a judged table the ranks of the run, null where it lacks them."""
+    row, placed = [*table.keys, table.item], ["rank", *(["tied"] if tied else [])]
+    ranked = judged.drop(placed).join(run.select(*row, *placed), on=row, how="left")
+    return ranked.filter(pl.col("rank").is_not_null() | pl.col("relevance").is_not_null())
+
+
+def with_closed_ranks(lists: pl.LazyFrame, keys: Sequence[str], *, tied: bool) -> pl.LazyFrame:
+    """Close the gaps of ``rank``; items at one rank, such as those of a block of ties, stay so."""
+    closed = lists.with_columns(pl.col("rank").rank("min").over(keys).cast(pl.Int64))
+    if not tied:
+        return closed
+    size = pl.len().over([*keys, "rank"]).cast(pl.Int64)
+    return closed.with_columns(tied=pl.when(pl.col("rank").is_not_null()).then(size))
+
+
+def input_flags(prepared: JudgedTables, reads: Collection[str] = ()) -> list[pl.LazyFrame]:
+    """Flags over the tables beside run and truth."""
+    run = prepared.tables[0]
+    flags = inputs_flags(prepared.beside, prepared.inputs, reads, run, prepared.whole_run)
+    if prepared.whole is not None and run.totals is None:
+        flags.append(flag(prepared.run, pl.len() == 0))
+    return flags
+
+
+def raise_broken_input(prepared: JudgedTables, reads: Collection[str] = ()) -> None:
+    """Raise for the first rule that a table beside run and truth breaks."""
+    run = prepared.tables[0]
+    raise_first_broken_input(prepared.beside, reads)
+    raise_if_nothing_meets(prepared.inputs, run, prepared.whole_run)
+    if prepared.whole is None or run.totals is not None:
+        return
+    if prepared.run.head(1).collect().is_empty():
+        msg = (
+            "exclude=: every row of the run is in it, so nothing is left in the lists: pass what "
+            "shall not be shown, such as the interactions of the training set"
+        )
+        raise RankingDataError(msg)
 
 
 def _type_of_relevance(table: Table) -> pl.DataType:
@@ -690,9 +827,18 @@ def _one_row_per_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
 
 def guarded_judged(prepared: JudgedTables) -> pl.LazyFrame:
     """Return the judged table, checked when the plan runs."""
-    raise_violation = functools.partial(raise_first_broken, prepared.tables)
-    flags = [*table_flags(prepared), rows_flag(prepared, prepared.items)]
-    return guarded(prepared.judged, flags, raise_violation)
+    flags = [*table_flags(prepared), rows_flag(prepared, prepared.items), *input_flags(prepared)]
+    return guarded(prepared.judged, flags, _raise_broken(prepared))
+
+
+def _raise_broken(prepared: JudgedTables) -> Callable[[], None]:
+    """Give what raises for the first rule that a table breaks."""
+
+    def raise_broken() -> None:
+        raise_first_broken(prepared.tables)
+        raise_broken_input(prepared)
+
+    return raise_broken
 
 
 def table_flags(prepared: JudgedTables, *, count: bool = False) -> list[pl.LazyFrame]:
@@ -729,6 +875,46 @@ def rows_flag(prepared: JudgedTables, rows: pl.LazyFrame) -> pl.LazyFrame:
         table.item, hit=pl.col("rank"), shared=shares_rank(tied=prepared.tied)
     )
     return flag(lists.agg(aggregates), any_violation(prepared.tables))
+
+
+def plan_ranks(
+    run: Frame,
+    by: str | Sequence[str],
+    columns: Columns,
+    *,
+    descending: bool,
+    ties: Ties,
+    exclude: Frame | None,
+    close_gaps: bool,
+    totals: Totals | None = None,
+) -> pl.LazyFrame:
+    """Plan ``with_rank``; with ``totals``, of some of the users."""
+    check_flag("descending", descending)
+    check_flag("close_gaps", close_gaps)
+    if ties not in get_args(Ties):
+        msg = f"with_rank: ties must be one of 'item', 'order', 'expected', not {ties!r}"
+        raise ValueError(msg)
+    if close_gaps and (not descending or ties != "item" or "score" in columns):
+        msg = (
+            "with_rank(close_gaps=True) reads the rank, and no score: leave out score=, "
+            "descending= and ties="
+        )
+        raise ValueError(msg)
+    table = (read_ranked if close_gaps else read_scored)(run, by, columns)
+    table = table._replace(totals=totals)
+    prepared = _lists_without(exclude, table, table.frame.with_row_index(_INDEX), columns)
+    rows = prepared.run
+    if close_gaps:
+        rows = _renamed(rows, table.rank or "rank", "rank").with_columns(as_rank("rank"))
+        ranked = with_closed_ranks(rows, table.keys, tied=table.tied)
+    else:
+        rows = rows.drop(columns.get("rank", "rank"), "tied", strict=False)
+        ranked = _ranked(rows, table, descending=descending, ties=ties)
+    ranked = ranked.sort(_INDEX).drop(_INDEX)
+    flags = [table_flag(table), lists_flag(table), *input_flags(prepared)]
+    if table.tied:
+        flags.append(table_rules_flag(table))
+    return guarded(ranked, flags, _raise_broken(prepared))
 
 
 def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.LazyFrame:
@@ -845,5 +1031,7 @@ def _remembered(frame: Frame, by: str | Sequence[str], columns: Columns) -> Judg
         return None
     table = prepared.tables[0]
     roles = {"user": table.user, "item": table.item, "rank": "rank", "relevance": "relevance"}
+    if (table.user, table.item) != ("user", "item"):
+        columns = with_ids(columns, by, {"judged table": frame})
     requested = {**{role: role for role in roles}, **columns}
     return prepared if group_names(by) == table.by and requested == roles else None

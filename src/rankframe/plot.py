@@ -14,23 +14,26 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 import polars as pl
 
 from rankframe._all_lists import is_of_all
-from rankframe._compare import Correction, Test, diagnose
+from rankframe._compare import Correction, Test, diagnose, groups_by_systems
 from rankframe._compare import compare as compare_systems
 from rankframe._cutoffs import cutoffs as read_cutoffs
 from rankframe._cutoffs import labels_at, means_of
 from rankframe._evaluate import evaluate, per_user, user_values
-from rankframe._frames import Frame, to_lazy
+from rankframe._frames import Frame, column_names, to_lazy
 from rankframe._labels import Metric, entry_of, parse_metrics
+from rankframe._names import with_ids
 from rankframe._options import (
     Columns,
     Options,
     check_columns,
     group_names,
     read_options,
+    systems_groups,
     whole_number,
 )
 from rankframe._rows import listed
 from rankframe._rows import shares as shares_of
+from rankframe._runs import as_frame
 from rankframe._shares import Target
 from rankframe._summarize import summarize
 from rankframe.errors import RankingDataError
@@ -82,12 +85,12 @@ _Box: TypeAlias = tuple[float, float, float, float]
 
 
 def at_k(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     *names: str,
     ks: Iterable[int] = range(1, 21),
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     interval: bool = True,
     confidence: float = 0.95,
     **options: Unpack[Options],
@@ -98,7 +101,8 @@ def at_k(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *names
         Metrics without their cut-off: ``"ndcg"``, ``"precision(divide_by=returned)"``.
     ks
@@ -106,15 +110,16 @@ def at_k(
     truth
         The truth that judges the run.
     by
-        The column that identifies the systems, which have different colors; further columns are
-        segments, each with its own panel. ``()`` for a single system.
+        The column that identifies the systems, which have different colors: by default ``model``,
+        or ``()``, a single system, if there is no such column. Further columns are segments, each
+        with its own panel; of several, one called ``model`` identifies the systems, else the first.
     interval
         Draw the interval of the mean (Student's) as a band.
     confidence
         The probability that the interval covers the true mean.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
 
     Returns
     -------
@@ -139,22 +144,23 @@ def at_k(
     >>> chart.data["mean"].to_list()
     [0.5, 1.0]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
     cutoffs = read_cutoffs("ks", ks)
     labels = labels_at(names, cutoffs)
+    groups = _groups(frame, truth, by)
     values = user_values(
         to_lazy(frame, "judged table" if truth is None else "run"),
         labels["label"].to_list(),
         truth,
-        by,
+        groups,
         read_options(options),
         per_user=False,
         all_lists=True,
     )
     means = means_of(values, interval=interval, confidence=confidence).collect()
-    groups = group_names(by)
     numbers = ("users", "mean", "ci_low", "ci_high")
     table = means.select(*_named(means, groups), pl.col("metric").alias("label"), *numbers)
     table = table.join(labels, on="label", how="left", maintain_order="left")
@@ -176,7 +182,7 @@ def at_k(
     area = base.mark_area(opacity=0.15) if len(cutoffs) > 1 else base.mark_rule()
     band = area.encode(y=alt.Y("ci_low:Q", title=axis_title), y2="ci_high:Q")
     layers = _layered(*([band] if interval else []), line, data=table)
-    mean = f"Mean over {_users(table['users'])}"
+    mean = f"{_mean(options)} over {_users(table['users'])}"
     title = _title(
         f"{', '.join(f'{name}@k' for name in names)} at k = {_as_text(cutoffs)}",
         f"{mean}, with {confidence * 100:.10g}% intervals" if interval else mean,
@@ -185,12 +191,12 @@ def at_k(
 
 
 def precision_recall(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     *,
     ks: Iterable[int] = range(1, 21),
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     **options: Unpack[Options],
 ) -> ChartType:
     """
@@ -199,16 +205,18 @@ def precision_recall(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     ks
         The cut-offs of the path.
     truth
         The truth that judges the run.
     by
-        Columns that identify the systems, which have different colors. ``()`` for a single system.
+        Columns that identify the systems, which have different colors: by default ``model``, or
+        ``()``, a single system, if there is no such column.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
 
     Returns
     -------
@@ -233,18 +241,19 @@ def precision_recall(
     >>> path.data.select("k", "recall", "precision").rows()
     [(1, 0.5, 0.5), (2, 1.0, 0.5)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
     cutoffs, levels = read_cutoffs("ks", ks), [step / 10 for step in range(11)]
-    groups = group_names(by)
+    groups = _groups(frame, truth, by)
     curves = {f"interpolated_precision(recall={level})": level for level in levels}
     measures = {"recall": recall_at, "precision": precision_at}
     metrics: list[Metric] = [*curves]
     metrics += [
         metric(k).alias(f"{name}@{k}") for name, metric in measures.items() for k in cutoffs
     ]
-    means = _computed(evaluate, frame, *metrics, truth=truth, by=by, **options)
+    means = _computed(evaluate, frame, *metrics, truth=truth, by=groups, **options)
     shared = _text(means, groups).alias("system"), pl.col("users")
     curve = pl.concat(
         means.select(*shared, pl.lit(level).alias("recall"), pl.col(name).alias("precision"))
@@ -272,18 +281,18 @@ def precision_recall(
     )
     title = _title(
         f"Precision and recall, at k = {_as_text(cutoffs)} and interpolated",
-        f"Mean over {_users(means['users'])}; gray: equal F1 of the two means",
+        f"{_mean(options)} over {_users(means['users'])}; gray: equal F1 of the two means",
     )
     return alt.hconcat(left, _path(path, colors, groups), title=title)
 
 
 def users(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     metric: Metric,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     bins: int = 20,
     **options: Unpack[Options],
 ) -> ChartType:
@@ -293,14 +302,16 @@ def users(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     metric
         A label or an expression, as in ``per_user``.
     truth
         The truth that judges the run.
     by
-        The column that identifies the systems; further columns are segments, side by side. ``()``
-        for a single system.
+        The column that identifies the systems: by default ``model``, or ``()``, a single system, if
+        there is no such column. Further columns are segments, side by side; of several, one called
+        ``model`` identifies the systems, else the first.
     bins
         Roughly the number of bins; their width is 1, 2 or 5 times a power of ten.
     **options
@@ -332,12 +343,16 @@ def users(
     >>> rf.plot.users(run, "rr", truth=truth, by=()).data.select("low", "high", "users").rows()
     [(0.5, 0.55, 1), (0.95, 1.0, 1)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
     bins = whole_number("bins", bins)
-    groups = group_names(by)
-    values = _computed(per_user, frame, metric, truth=truth, by=by, **options)
+    if options.pop("weights", None) is not None:
+        msg = "the chart of users draws each user alike: leave out weights="
+        raise ValueError(msg)
+    groups = _groups(frame, truth, by)
+    values = _computed(per_user, frame, metric, truth=truth, by=groups, **options)
     name = values.columns[-1]
     values = values.select(*_named(values, groups), _number(values, name).alias("value"))
     defined = values.drop_nulls("value")
@@ -374,11 +389,11 @@ def users(
 
 
 def compare(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     baseline: object = None,
     test: Test = "t",
     correction: Correction | None = "holm",
@@ -393,7 +408,8 @@ def compare(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *metrics
         Labels or expressions, as in ``per_user``.
     truth
@@ -401,8 +417,8 @@ def compare(
     by, baseline, test, correction, confidence, resamples, seed
         As in ``rankframe.compare``.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
 
     Returns
     -------
@@ -432,16 +448,17 @@ def compare(
     >>> chart.data.select("pair", "verdict").rows()
     [('new − old', 'undecided')]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
-    groups = group_names(by)
+    groups = groups_by_systems(frame, truth, by, baseline)
     compared = _computed(
         compare_systems,
         frame,
         *metrics,
         truth=truth,
-        by=by,
+        by=groups,
         baseline=baseline,
         test=test,
         correction=correction,
@@ -490,7 +507,7 @@ def compare(
         _layered(zero, bars, points, data=table),
         panels,
         _title(
-            f"Differences on {_users(table['users'])}",
+            f"Differences on {_users(table['users'])}{_weighted_by(options)}",
             f"{confidence * 100:.10g}% intervals, each for itself; p by {test}, {corrected}",
         ),
         width=180,
@@ -502,12 +519,12 @@ def compare(
 
 
 def change(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     k: int,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     baseline: object,
     bins: int = 8,
     **options: Unpack[Options],
@@ -518,13 +535,15 @@ def change(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     k
         Cut-off.
     truth
         The truth that judges the run.
     by
-        The column that identifies the systems; further columns are segments.
+        The column that identifies the systems, by default ``model``; further columns are segments,
+        as in ``rankframe.compare``.
     baseline
         The system that the others are compared with.
     bins
@@ -570,16 +589,17 @@ def change(
     [('precision@10', 20.0, 0.1, 1), ('precision@10', 100.0, -0.2, 1),
      ('recall@10', 20.0, 0.05, 1), ('recall@10', 100.0, -0.02, 1)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     k = whole_number("k", k)
-    groups = group_names(by)
+    groups = groups_by_systems(frame, truth, by, baseline)
     means = _computed(
-        diagnose, frame, k, truth=truth, by=by, baseline=baseline, bins=bins, **options
+        diagnose, frame, k, truth=truth, by=groups, baseline=baseline, bins=bins, **options
     )
     means = means.select(*_named(means, groups), pl.exclude(groups))
     metrics = [num_relevant().alias("relevant"), precision_at(k).alias("precision")]
     metrics += [recall_at(k).alias("recall")]
-    values = _computed(per_user, frame, *metrics, truth=truth, by=by, **options)
+    values = _computed(per_user, frame, *metrics, truth=truth, by=groups, **options)
     pairs = _changes(values, groups, baseline)
     if pairs.is_empty():
         msg = f"column {groups[0]!r}: no system shares a user with {baseline!r}"
@@ -593,11 +613,11 @@ def change(
 
 
 def heatmap(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     *metrics: Metric,
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     **options: Unpack[Options],
 ) -> ChartType:
     """
@@ -606,18 +626,19 @@ def heatmap(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     *metrics
         Labels or expressions, as in ``evaluate``.
     truth
         The truth that judges the run.
     by
-        The columns of the segments. With several columns, the last one makes the rows and the
-        others make panels: ``by=["model", "country"]`` has one panel per model and one row per
-        country.
+        The columns of the segments, by default ``model``. With several columns, the last one makes
+        the rows and the others make panels: ``by=["model", "country"]`` has one panel per model and
+        one row per country.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
 
     Returns
     -------
@@ -644,14 +665,15 @@ def heatmap(
     >>> chart.data.select("segment", "metric", "mean").rows()
     [('DE', 'rr', 0.5), ('FR', 'rr', 1.0)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
-    groups = group_names(by)
+    groups = _groups(frame, truth, None) if by is None else group_names(by)
     if not groups:
         msg = "a heatmap needs segments: name their columns in by="
         raise ValueError(msg)
-    means = _computed(evaluate, frame, *metrics, truth=truth, by=by, **options)
+    means = _computed(evaluate, frame, *metrics, truth=truth, by=groups, **options)
     names = means.columns[len(groups) + 1 :]
     wide = means.select(
         _text(means, groups[:-1]).alias("panel"),
@@ -711,7 +733,7 @@ def heatmap(
         _layered(base.mark_rect().encode(color=color), text, data=table),
         panels,
         _title(
-            "Means by " + ", ".join(groups),
+            f"Means by {', '.join(groups)}{_weighted_by(options)}",
             f"{selection}up to {_users(table['users'].top_k(1))} in each",
         ),
         width=78 * len(names),
@@ -721,7 +743,7 @@ def heatmap(
 
 
 def shares(
-    run: Frame,
+    run: Frame | Mapping[str, Frame],
     /,
     *,
     of: str | None = None,
@@ -731,7 +753,8 @@ def shares(
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    exclude: Frame | None = None,
+    by: str | Sequence[str] | None = None,
     **columns: Unpack[Columns],
 ) -> ChartType:
     """
@@ -740,12 +763,14 @@ def shares(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, and rank (1 = first) or score.
-    of, k, weight, target, truth, items, history
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
+    of, k, weight, target, truth, items, history, exclude
         As in ``rankframe.shares``; the lists of a system count together.
     by
-        The column that identifies the systems, which have different colors; further columns are
-        segments, each with its own panel. ``()`` for a single system.
+        The column that identifies the systems, which have different colors: by default ``model``,
+        or ``()``, a single system, if there is no such column. Further columns are segments, each
+        with its own panel; of several, one called ``model`` identifies the systems, else the first.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
         roles, if they have other names.
@@ -776,11 +801,12 @@ def shares(
     >>> chart.data.select("value", pl.col("share", "target").round(3)).rows()
     [('x', 0.667, 0.333), ('y', 0.333, 0.333), ('z', 0.0, 0.333)]
     """
+    run, by = as_frame(run, by)
     check_columns(columns)
     _check_call({})
     import altair as alt
 
-    groups = group_names(by)
+    groups = _groups(run, run, by)
     lists = to_lazy(run, "run")
     found = shares_of(
         lists,
@@ -791,6 +817,7 @@ def shares(
         truth=truth,
         items=items,
         history=history,
+        exclude=exclude,
         by=groups,
         **columns,
     ).collect()
@@ -838,7 +865,7 @@ def shares(
     thick = min(11.0, 48 / len(systems))
     ticks = base.mark_tick(color="black", thickness=2, size=thick, opacity=1)
     ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
-    lines = [_counted_lists(lists, groups, truth, columns) + _weighted(weight)]
+    lines = [_counted_lists(lists, groups, truth, exclude, columns) + _weighted(weight)]
     if number > _MOST_VALUES:
         what = "share" if target is None else "target"
         first = f"{_MOST_VALUES} of {number:,} values, those of the highest {what}"
@@ -857,13 +884,13 @@ def shares(
 
 
 def trade_off(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     /,
     x: Metric,
     y: Metric,
     *,
     truth: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
     confidence: float = 0.95,
     **options: Unpack[Options],
 ) -> ChartType:
@@ -873,15 +900,18 @@ def trade_off(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
     x, y
         Labels or expressions, as in ``summarize``; also metrics of all lists such as
         ``"coverage@10"``.
     truth
         The truth that judges the run.
     by
-        The column that identifies the systems, whose names are beside their points; further columns
-        are segments, each with its own panel. ``()`` for a single system.
+        The column that identifies the systems, whose names are beside their points: by default
+        ``model``, or ``()``, a single system, if there is no such column. Further columns are
+        segments, each with its own panel; of several, one called ``model`` identifies the systems,
+        else the first.
     confidence
         The probability that each interval by itself covers the true value.
     **options
@@ -914,10 +944,11 @@ def trade_off(
     >>> chart.data.select("x", "y").rows()
     [(0.75, 0.5)]
     """
+    frame, by = as_frame(frame, by)
     _check_call(options)
     import altair as alt
 
-    groups = group_names(by)
+    groups = _groups(frame, truth, by)
     metrics = (x, y)
     names = [one.name for one in parse_metrics(metrics, per_user=False)]
     summary = _computed(
@@ -981,7 +1012,8 @@ def trade_off(
         panels,
         _title(
             f"{_line(names[1])} against {_line(names[0])}",
-            f"{_users(table['users'])}; lines: {confidence * 100:.10g}% intervals, each for itself",
+            f"{_users(table['users'])}{_weighted_by(options)}; lines: {confidence * 100:.10g}% "
+            "intervals, each for itself",
         ),
         width=width,
         wide=width,
@@ -990,7 +1022,7 @@ def trade_off(
 
 
 def lorenz(
-    run: Frame,
+    run: Frame | Mapping[str, Frame],
     /,
     *,
     of: str = "item",
@@ -999,7 +1031,8 @@ def lorenz(
     truth: Frame | None = None,
     items: Frame | None = None,
     history: Frame | None = None,
-    by: str | Sequence[str] = "model",
+    exclude: Frame | None = None,
+    by: str | Sequence[str] | None = None,
     **columns: Unpack[Columns],
 ) -> ChartType:
     """
@@ -1008,13 +1041,15 @@ def lorenz(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, and rank (1 = first) or score.
-    of, k, weight, truth, items, history
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
+    of, k, weight, truth, items, history, exclude
         As in ``rankframe.shares``; the lists of a system count together. ``of="shown"`` leaves out
         the items that are never shown.
     by
-        The column that identifies the systems, which have different colors; further columns are
-        segments, each with its own panel. ``()`` for a single system.
+        The column that identifies the systems, which have different colors: by default ``model``,
+        or ``()``, a single system, if there is no such column. Further columns are segments, each
+        with its own panel; of several, one called ``model`` identifies the systems, else the first.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
         roles, if they have other names.
@@ -1046,11 +1081,12 @@ def lorenz(
     >>> chart.data.select("values", pl.col("exposure", "gini").round(3)).rows()
     [(0.0, 0.0, 0.583), (0.5, 0.0, 0.583), (0.75, 0.333, 0.583), (1.0, 1.0, 0.583)]
     """
+    run, by = as_frame(run, by)
     check_columns(columns)
     _check_call({})
     import altair as alt
 
-    groups = group_names(by)
+    groups = _groups(run, run, by)
     lists = to_lazy(run, "run")
     found = shares_of(
         lists,
@@ -1061,6 +1097,7 @@ def lorenz(
         truth=truth,
         items=items,
         history=history,
+        exclude=exclude,
         by=groups,
         **columns,
     ).collect()
@@ -1108,7 +1145,7 @@ def lorenz(
         panels,
         _title(
             f"Lorenz curve of exposure in {_lists_to(k)}",
-            _counted_lists(lists, groups, truth, columns) + _weighted(weight),
+            _counted_lists(lists, groups, truth, exclude, columns) + _weighted(weight),
             *_ginis(curves),
             "dashed: even exposure, Gini 0",
         ),
@@ -1119,6 +1156,11 @@ def lorenz(
 
 
 # ------------------------------------------------------------------ tables to draw
+
+
+def _groups(frame: Frame, truth: Frame | None, by: str | Sequence[str] | None) -> list[str]:
+    """Read ``by=``, with the column of the systems first."""
+    return systems_groups(by, column_names(frame, "judged table" if truth is None else "run"))
 
 
 def _computed(
@@ -1431,11 +1473,16 @@ def _ginis(curves: pl.DataFrame) -> list[str]:
 
 
 def _counted_lists(
-    lists: pl.LazyFrame, groups: Sequence[str], truth: Frame | None, columns: Columns
+    lists: pl.LazyFrame,
+    groups: Sequence[str],
+    truth: Frame | None,
+    exclude: Frame | None,
+    columns: Columns,
 ) -> str:
     """Write how many users have a list."""
-    user = pl.col(columns.get("user", "user")).n_unique().alias("__rankframe_users")
-    rows = listed(lists, truth=truth, by=groups, **columns).filter("listed")
+    ids = with_ids(columns, groups, {"run": lists, "truth": truth})
+    user = pl.col(ids.get("user", "user")).n_unique().alias("__rankframe_users")
+    rows = listed(lists, truth=truth, exclude=exclude, by=groups, **columns).filter("listed")
     counts = (rows.group_by(groups).agg(user) if groups else rows.select(user)).collect()
     return _users(counts["__rankframe_users"])
 
@@ -1731,6 +1778,15 @@ def _users(counts: pl.Series) -> str:
     if least == greatest:
         return f"{least:,} user{'s' * (least != 1)}"
     return f"{least:,} to {greatest:,} users"
+
+
+def _mean(options: Mapping[str, Any]) -> str:
+    return f"Mean{_weighted_by(options)}"
+
+
+def _weighted_by(options: Mapping[str, Any]) -> str:
+    weights = options.get("weights")
+    return "" if weights is None else f" weighted by {_line(weights)}"
 
 
 def _facet(name: str, order: Sequence[str]) -> Any:

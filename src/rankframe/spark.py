@@ -22,7 +22,15 @@ import contextlib
 import functools
 import inspect
 import re
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast
 
@@ -34,12 +42,23 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StringType, StructType
 
-from rankframe._checks import Table, Totals, raise_if_apart, raise_if_empty, role_columns
+from rankframe._checks import (
+    Table,
+    Totals,
+    diluted,
+    is_fold,
+    raise_if_apart,
+    raise_if_empty,
+    read_ranked,
+    read_scored,
+    role_columns,
+)
 from rankframe._compare import Correction, Test, comparison_of
 from rankframe._evaluate import Plan, UserValues, in_groups, plan_means, plan_values
 from rankframe._frames import kind, to_lazy
 from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import Metric, parse_metrics
+from rankframe._names import SEARCHED
 from rankframe._options import (
     ROLES,
     Columns,
@@ -47,6 +66,7 @@ from rankframe._options import (
     Settings,
     group_names,
     read_options,
+    systems_groups,
     whole_number,
 )
 from rankframe._partitions import (
@@ -58,21 +78,25 @@ from rankframe._partitions import (
     judged_of,
     means_of,
     needs_of,
+    ranked_of,
     registered,
     restore,
     rows_of,
     sums_of,
     values_of,
 )
+from rankframe._runs import MODEL, ByT, check_runs, common_types_of_runs, with_model
 from rankframe._summarize import Method, summary_of
-from rankframe._table import prepare_tables
+from rankframe._table import Ties, prepare_tables, with_inputs
+from rankframe._table import from_lists as explode_lists
 from rankframe._vocabulary import reading_of
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["compare", "evaluate", "judge", "per_user", "plain_errors", "summarize"]
+__all__ = ["compare", "evaluate", "from_lists", "judge", "per_user", "plain_errors", "summarize"]
+__all__ += ["with_rank"]
 
 Truth: TypeAlias = "DataFrame | pl.DataFrame | pl.LazyFrame | pd.DataFrame"
 Compute: TypeAlias = Callable[[pl.LazyFrame, pl.LazyFrame | None, Totals | None], pl.LazyFrame]
@@ -97,10 +121,11 @@ _BROKEN = 0  # instead of a hash, for a row of the run that breaks a rule: the j
 
 
 def judge(
-    run: DataFrame,
+    run: DataFrame | Mapping[str, DataFrame],
     /,
     truth: Truth,
     *,
+    exclude: Truth | None = None,
     by: str | Sequence[str] = (),
     partitions: int | None = None,
     **columns: Unpack[Columns],
@@ -111,9 +136,12 @@ def judge(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, and rank (1 = first) or score.
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as in ``rf.from_runs``.
     truth
         One row per judged item: user, item, relevance; of Spark, Polars or pandas.
+    exclude
+        Rows that leave the lists, as in ``rf.judge``; they go to every worker.
     by
         Columns that split the run into separate lists, as in ``rf.judge``.
     partitions
@@ -148,16 +176,162 @@ def judge(
     |   1|   9|NULL|        1|
     +----+----+----+---------+
     """
+    run, by = _as_frame(run, by)
+    settings = _read_options(_with_exclude(columns, exclude))
     frames = _frames(run, truth)
     empty = [_empty(frame) for frame in frames]
-    sides = _sides(frames, empty, prepare_tables(*_pair(empty), by, columns).tables)
+    prepared = with_inputs(prepare_tables(*_pair(empty), by, columns), settings)
+    sides = _sides(frames, empty, prepared.tables)
     _check_across_users(sides)
-    compute = functools.partial(judged_of, by=by, columns=columns)
+    compute = functools.partial(judged_of, by=by, settings=settings)
     return _computed(sides, compute, partitions)
 
 
+def with_rank(
+    run: DataFrame | Mapping[str, DataFrame],
+    /,
+    *,
+    by: str | Sequence[str] = (),
+    descending: bool = True,
+    ties: Ties = "item",
+    exclude: Truth | None = None,
+    close_gaps: bool = False,
+    partitions: int | None = None,
+    **columns: Unpack[Columns],
+) -> DataFrame:
+    """
+    Make the rank from the score, or close the gaps of a rank.
+
+    Parameters
+    ----------
+    run
+        One row per item of each list: user, item, score; or a dict of runs by name, as in
+        ``rf.from_runs``.
+    by
+        Columns that split the run into separate lists.
+    descending, ties, close_gaps
+        As in ``rf.with_rank``. ``ties="order"`` is refused: rows have no order in Spark.
+    exclude
+        Rows to drop before ranks are made, as in ``rf.with_rank``; of Spark, Polars or pandas. They
+        go to every worker.
+    partitions
+        The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
+        have other names.
+
+    Returns
+    -------
+    DataFrame
+        The frame of ``rf.with_rank``, computed when Spark runs it, in no order.
+
+    Raises
+    ------
+    RankingDataError
+        If columns do not fit, or the run is empty. Spark reports other broken rules (see
+        ``rf.with_rank``) when it runs; see ``plain_errors``.
+    ValueError
+        If an option is unknown or out of range.
+
+    Examples
+    --------
+    >>> run = spark.createDataFrame([(1, 7, 0.5), (1, 8, 0.9)], "user int, item int, score double")
+    >>> rankframe.spark.with_rank(run).orderBy("item").show()
+    +----+----+-----+----+
+    |user|item|score|rank|
+    +----+----+-----+----+
+    |   1|   7|  0.5|   2|
+    |   1|   8|  0.9|   1|
+    +----+----+-----+----+
+    """
+    run, by = _as_frame(run, by)
+    if ties == "order":
+        msg = "ties='order' reads the order of the rows, which Spark does not keep: take 'item'"
+        raise ValueError(msg)
+    compute = functools.partial(
+        ranked_of,
+        by=by,
+        columns=columns,
+        descending=descending,
+        ties=ties,
+        exclude=_read_options(_with_exclude(columns, exclude)).exclude,
+        close_gaps=close_gaps,
+    )
+    (frame,) = _frames(run, None)
+    empty = _empty(frame)
+    compute(empty, None, None)  # invalid calls fail before any Spark job starts
+    table = (read_ranked if close_gaps else read_scored)(empty, by, columns)
+    sides = _sides([frame], [empty], [table])
+    row = sides[0].fetch_row(sides[0].frame)
+    if not _has_row(row):
+        raise_if_empty(row)
+    return _computed(sides, compute, partitions)
+
+
+def from_lists(frame: DataFrame, /, **columns: Unpack[Columns]) -> DataFrame:
+    """
+    Make a long run from one row per user with an array of items in order.
+
+    Parameters
+    ----------
+    frame
+        One row per list: user, item (an array, best first), any other columns, and perhaps
+        score (an array of equal length).
+    **columns
+        ``user=``, ``item=``, ``score=``: the columns that play these roles, if they have other
+        names.
+
+    Returns
+    -------
+    DataFrame
+        One row per item, with ``rank`` (long, from 1, in the order of the array), computed when
+        Spark runs it, without a shuffle.
+
+    Raises
+    ------
+    RankingDataError
+        If a role has no column, or items are not an array. Spark reports an array that is empty or
+        null, or whose scores and items differ in number, when it runs; see ``plain_errors``.
+
+    Examples
+    --------
+    >>> lists = spark.createDataFrame([(1, ["a", "b"]), (2, ["c"])], "user int, item array<string>")
+    >>> rankframe.spark.from_lists(lists).show()
+    +----+----+----+
+    |user|item|rank|
+    +----+----+----+
+    |   1|   a|   1|
+    |   1|   b|   2|
+    |   2|   c|   1|
+    +----+----+----+
+    """
+    (lists,) = _frames(frame, None)
+    made = explode_lists(_empty(lists), **columns).collect_schema()
+    types = pl.Schema({name: _spark_type(dtype) for name, dtype in made.items()})
+    schema = from_arrow_schema(_to_arrow(pl.DataFrame(schema=types)).schema)
+    explode = functools.partial(
+        _exploded, names=lists.columns, columns=columns, types=types, arrow=_arrow_schema(schema)
+    )
+    return _numbered(lists).mapInArrow(explode, schema)
+
+
+def _exploded(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    names: Sequence[str],
+    columns: Columns,
+    types: pl.Schema,
+    arrow: pa.Schema,
+) -> Iterator[pa.RecordBatch]:
+    """Make rows of lists, inside a worker."""
+    for batch in batches:
+        rows = _named(_from_arrow(pa.Table.from_batches([batch])), names)
+        long = explode_lists(rows, **columns).select(_cast(types))
+        yield from _to_arrow(long).cast(arrow).to_batches()
+
+
 def per_user(
-    frame: DataFrame,
+    frame: DataFrame | Mapping[str, DataFrame],
     /,
     *metrics: Metric,
     truth: Truth | None = None,
@@ -173,7 +347,8 @@ def per_user(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as in
+        ``rf.from_runs``.
     *metrics
         Labels or expressions, as in ``rf.per_user``.
     truth
@@ -222,6 +397,10 @@ def per_user(
     |   2|0.0|  0.0|
     +----+---+-----+
     """
+    if options.get("weights") is not None:
+        msg = "weights= are of means, and per_user gives one value per user: use evaluate"
+        raise TypeError(msg)
+    frame, by = _as_frame(frame, by)
     settings = replace(_read_options(options), bounds=bounds, scenarios=scenarios)
     plans = functools.partial(plan_values, per_user=True)
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
@@ -237,7 +416,7 @@ def per_user(
 
 
 def evaluate(
-    frame: DataFrame,
+    frame: DataFrame | Mapping[str, DataFrame],
     /,
     *metrics: Metric,
     truth: Truth | None = None,
@@ -245,6 +424,7 @@ def evaluate(
     total: bool = False,
     bounds: bool = False,
     scenarios: bool = False,
+    count_users: bool = False,
     partitions: int | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
@@ -254,7 +434,8 @@ def evaluate(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as in
+        ``rf.from_runs``.
     *metrics
         Labels or expressions, as in ``rf.evaluate``.
     truth
@@ -268,6 +449,8 @@ def evaluate(
         Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.evaluate``.
     scenarios
         Add ``<metric>_if_none`` and ``<metric>_if_all``, as in ``rf.evaluate``.
+    count_users
+        Add ``<metric>_users``, as in ``rf.evaluate``.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
         for a small truth.
@@ -304,7 +487,10 @@ def evaluate(
     |    2|0.25|     0.5|
     +-----+----+--------+
     """
-    settings = replace(_read_options(options), bounds=bounds, scenarios=scenarios)
+    frame, by = _as_frame(frame, by)
+    settings = replace(
+        _read_options(options), bounds=bounds, scenarios=scenarios, count_users=count_users
+    )
     plans = functools.partial(plan_means, total=total)
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
     compute = functools.partial(sums_of, metrics=metrics, by=by, settings=settings)
@@ -318,11 +504,12 @@ def evaluate(
 
 
 def summarize(
-    frame: DataFrame,
+    frame: DataFrame | Mapping[str, DataFrame],
     /,
     *metrics: Metric,
     truth: Truth | None = None,
     by: str | Sequence[str] = (),
+    total: bool = False,
     confidence: float = 0.95,
     method: Method = "t",
     resamples: int = 10_000,
@@ -336,14 +523,15 @@ def summarize(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as in
+        ``rf.from_runs``.
     *metrics
         Labels or expressions, as in ``rf.summarize``.
     truth
         The truth that judges the run; of Spark, Polars or pandas.
     by
         Columns that split the run into separate lists, such as model, fold or day.
-    confidence, method, resamples, seed
+    total, confidence, method, resamples, seed
         As in ``rf.summarize``.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
@@ -380,8 +568,14 @@ def summarize(
     |    rr|    2|0.75|0.5|  0.75|1.0|
     +------+-----+----+---+------+---+
     """
+    frame, by = _as_frame(frame, by)
     describe = functools.partial(
-        summary_of, confidence=confidence, method=method, resamples=resamples, seed=seed
+        summary_of,
+        total=total,
+        confidence=confidence,
+        method=method,
+        resamples=resamples,
+        seed=seed,
     )
     return _described(
         frame,
@@ -395,11 +589,12 @@ def summarize(
 
 
 def compare(
-    frame: DataFrame,
+    frame: DataFrame | Mapping[str, DataFrame],
     /,
     *metrics: Metric,
     truth: Truth | None = None,
-    by: str | Sequence[str] = "model",
+    by: str | Sequence[str] | None = None,
+    total: bool = False,
     baseline: object = None,
     test: Test = "t",
     correction: Correction | None = "holm",
@@ -415,14 +610,17 @@ def compare(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run.
+        A judged table, or with ``truth`` a run; or a dict of these by name, as in
+        ``rf.from_runs``.
     *metrics
         Labels or expressions, as in ``rf.compare``.
     truth
         The truth that judges the run; of Spark, Polars or pandas.
     by
-        The column that identifies the systems; further columns are segments.
-    baseline, test, correction, confidence, resamples, seed
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments. Of several columns, the one called ``model`` identifies the systems, else the
+        first one.
+    total, baseline, test, correction, confidence, resamples, seed
         As in ``rf.compare``.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
@@ -461,8 +659,10 @@ def compare(
     |    rr|  new|     0.125|   1|   1|     0|
     +------+-----+----------+----+----+------+
     """
+    frame, by = _as_frame(frame, by)
     describe = functools.partial(
         comparison_of,
+        total=total,
         baseline=baseline,
         test=test,
         correction=correction,
@@ -474,7 +674,7 @@ def compare(
         frame,
         truth,
         metrics,
-        by,
+        systems_groups(by, getattr(frame, "columns", ())),
         _read_options(options),
         partitions,
         describe=describe,
@@ -560,6 +760,29 @@ class _Side(NamedTuple):
         return pl.Schema({name: schema[name] for name in names})
 
 
+def _as_frame(frame: DataFrame | Mapping[str, DataFrame], by: ByT) -> tuple[DataFrame, ByT]:
+    """Make one frame of a dict of runs, and let ``by`` name its column; leave a frame as it is."""
+    if not isinstance(frame, Mapping):
+        return frame, by
+    check_runs(frame)
+    runs = {name: _frames(run, None)[0] for name, run in frame.items()}
+    schemas = {name: _empty(run).collect_schema() for name, run in runs.items()}
+    names = list(common_types_of_runs(schemas))
+    parts = [
+        _numbered(run).select(
+            F.lit(name).alias(MODEL), *(f"`{run.columns.index(column)}`" for column in names)
+        )
+        for name, run in runs.items()
+    ]
+    stacked = functools.reduce(lambda some, more: some.union(more), parts)
+    return stacked.toDF(MODEL, *names), cast("ByT", with_model(by))
+
+
+def _with_exclude(columns: Columns, exclude: Truth | None) -> Options:
+    """Put the table that leaves the lists among the options."""
+    return cast("Options", {**columns, "exclude": exclude})
+
+
 def _read_options(options: Options) -> Settings:
     """Read the options; the tables beside run and truth are collected, and go to every worker."""
     settings = read_options(options)
@@ -613,7 +836,8 @@ def _planned(
     given = dict(settings.columns)
     wanted = {str(given.get(role, role)) for role in ROLES} | {*group_names(by), "tied"}
     reads = {name for one in requested for name in one.reads}
-    wanted |= reading_of(reads, given=settings.given).names
+    wanted |= SEARCHED | reading_of(reads, given=settings.given).names
+    wanted |= set() if settings.weights is None else {settings.weights}
     frames = _frames(frame, truth, wanted)
     empty = [_empty(spark_frame, wanted) for spark_frame in frames]
     run, judgments = _pair(empty)
@@ -735,13 +959,17 @@ def _check_across_users(sides: Sequence[_Side]) -> None:
     if groups is None:
         return
     for name in groups.columns:
+        if groups[name].n_unique() == 1:
+            continue
         user, group = run.column(run.table.user), run.column(name)
         counted = run.ranked_rows.groupBy(user).agg(F.count_distinct(group).alias("n"))
-        if groups[name].n_unique() > 1 and counted.where("n > 1").isEmpty():
+        if counted.where("n > 1").isEmpty():
             group_of_shared = shared.frame.collect()[name].item()
             other = run.fetch_row(run.ranked_rows.where(F.col(group) != F.lit(group_of_shared)))
             both = run.table._replace(frame=pl.concat([shared.frame, other.frame]))
             raise_if_apart(both, truth.table._replace(frame=shared.frame))
+        elif is_fold(name):
+            raise diluted(run.table, truth.table, name, shared.frame.collect())
 
 
 def _shared_user_row(run: _Side, truth: _Side) -> Table | None:

@@ -4,95 +4,33 @@ Fields are separated by any spaces and tabs. The rank column of a run is ignored
 and the score is used. Blank lines and lines that begin with ``#`` are skipped. Files may be
 compressed with gzip or zstd, whatever their name, and are read piece by piece. Pipes and binary
 file objects are read once, to their end.
+
+Files of two other shapes are read, too: with a header, as BEIR's (``query-id corpus-id score``),
+and without one, as MS MARCO's runs (``fields=["user", "item", "rank"]``).
 """
 
 from __future__ import annotations
 
-import errno
-import gzip
-import io
-import os
-import stat
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Literal, NamedTuple, TypeAlias, Unpack, cast
+from typing import Unpack, cast
 
 import polars as pl
-from polars.io.plugins import register_io_source
 
 from rankframe._checks import Table, as_rank, format_row, raise_first_broken
 from rankframe._checks import read_run as run_table
 from rankframe._checks import read_truth as truth_table
-from rankframe._frames import Frame, kind, to_lazy
+from rankframe._formats import PACKINGS
+from rankframe._frames import Frame, to_lazy
+from rankframe._lines import USER, WORD, Source, Target, scan_text
 from rankframe._options import Columns, check_flag
 from rankframe._table import Ties, with_rank
 from rankframe.errors import RankingDataError
 
-Target: TypeAlias = str | os.PathLike[str]
-Source: TypeAlias = Target | IO[bytes]
 
-# Whitespace is what C's isspace accepts, as in trec_eval: a no-break space is part of an id.
-_GAP, _WORD = r"[ \t\n\r\f\v]", r"[^ \t\n\r\f\v]+"
-_USER = r"[^ \t\n\r\f\v#\x{feff}][^ \t\n\r\f\v]*"
-_SKIPPED = rf"^{_GAP}*(?:#.*)?$"
-
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_PIECE = 1 << 22
-#: How a file is compressed, by the end of its name.
-PACKINGS: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
-
-
-#: Polars 1 makes a ComputeError of whatever a source raises.
-_SOURCES_MAY_RAISE = not pl.__version__.startswith("1.")
-
-#: Gives the batches of a scan: the columns, the filter, the number of rows and of rows at once.
-_Batches: TypeAlias = Callable[
-    [list[str] | None, pl.Expr | None, int | None, int | None], Iterator[pl.DataFrame]
-]
-#: Text in memory, or a zstd file in memory or on disk.
-_Lines: TypeAlias = bytes | io.BytesIO | Path
-
-
-class _Form(NamedTuple):
-    """A kind of line: its description, its pattern, and the name and type of its value."""
-
-    description: str
-    pattern: str
-    value: str
-    dtype: pl.DataType
-    texts: tuple[str, ...] = ("user", "item")
-
-    @property
-    def schema(self) -> dict[str, pl.DataType]:
-        return {**dict.fromkeys(self.texts, pl.String()), self.value: self.dtype}
-
-
-# a pattern that can match in only one way needs no backtracking: twice as fast
-_HEAD = rf"^{_GAP}*(?<user>{_USER}){_GAP}+{_WORD}{_GAP}+(?<item>{_WORD}){_GAP}+"
-_RUN = _Form(
-    "user Q0 item rank score tag",
-    rf"{_HEAD}{_WORD}{_GAP}+(?<score>{_WORD})(?:{_GAP}.*)?$",
-    "score",
-    pl.Float64(),
-)
-_QRELS = _Form(
-    "user 0 item relevance (an integer)",
-    rf"{_HEAD}(?<relevance>{_WORD}){_GAP}*$",
-    "relevance",
-    pl.Int64(),
-)
-_SUBTOPICS = _Form(
-    "user subtopic item relevance (an integer)",
-    rf"^{_GAP}*(?<user>{_USER}){_GAP}+(?<subtopic>{_WORD}){_GAP}+(?<item>{_WORD}){_GAP}+"
-    rf"(?<relevance>{_WORD}){_GAP}*$",
-    "relevance",
-    pl.Int64(),
-    ("user", "item", "subtopic"),
-)
-
-
-def scan_run(source: Source) -> pl.LazyFrame:
+def scan_run(
+    source: Source, *, fields: Sequence[str] | None = None, **columns: Unpack[Columns]
+) -> pl.LazyFrame:
     """
     Scan a TREC run file, plain or compressed with gzip or zstd.
 
@@ -101,13 +39,21 @@ def scan_run(source: Source) -> pl.LazyFrame:
     source
         Path of a file or pipe (``/dev/stdin``, a named pipe), or a file object open in binary
         mode (``sys.stdin.buffer``), which stays open.
+    fields
+        Names of all fields of a line, for a file that is no TREC run and has no header, such as
+        ``["user", "item", "rank"]`` for a run of MS MARCO.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``score=``: the fields or the columns of a header that
+        play these roles, if they have other names. Without ``fields`` the file must have a header.
 
     Returns
     -------
     LazyFrame
-        user (String), item (String), score (Float64), in the order of the lines. A regular file
-        is read when the plan runs. A pipe, a device or a file object can be read only once, so the
-        call reads it to its end, and the LazyFrame holds its rows in memory.
+        user (String), item (String), score (Float64), in the order of the lines. A file with a
+        header or ``fields`` gives the columns that it has, of which a rank is Int64 and those
+        without a role are String. A regular file is read when the plan runs. A pipe, a device or a
+        file object can be read only once, so the call reads it to its end, and the LazyFrame holds
+        its rows in memory.
 
     Raises
     ------
@@ -116,16 +62,26 @@ def scan_run(source: Source) -> pl.LazyFrame:
     IsADirectoryError
         If the path is a directory.
     TypeError
-        If the source is neither a path nor a file object open for reading in binary mode.
+        If the source is neither a path nor a file object open for reading in binary mode, or
+        ``fields`` is no list of names.
+    ValueError
+        If ``fields`` lacks a role.
     RankingDataError
         At the first line that is not a line of a run, with its number, or if the file cannot be
-        decompressed: when the plan runs, or at the call if the call reads the source.
+        decompressed: when the plan runs, or at the call if the call reads the source. At the call
+        if a line has three fields without names, as the third may be the rank or the score, or if
+        the first line is not the header that ``columns`` ask for.
 
     Notes
     -----
     Reads ``user Q0 item rank score tag``, separated by any spaces and tabs. The tag may be missing,
     and words after it are ignored, as in trec_eval. A line of a plain or gzip file must be shorter
     than 4 MB. Polars decompresses zstd files, and holds their longest line in memory.
+
+    A first line that holds the names of user and item is a header, unless it is also a line of a
+    TREC run and no column is named. Fields with names are separated by tabs, or else by commas, or
+    else by white space: the first of these that gives all names. Between tabs or commas a field may
+    be quoted as in CSV, but not hold a line break.
 
     Examples
     --------
@@ -144,12 +100,18 @@ def scan_run(source: Source) -> pl.LazyFrame:
     │ q1   ┆ d7   ┆ 0.5   │
     └──────┴──────┴───────┘
     """
-    return _scan(source, _RUN)
+    return scan_text(source, "run", fields=fields, columns=cast("dict[str, str]", columns))
 
 
-def scan_qrels(source: Source, *, subtopics: bool = False) -> pl.LazyFrame:
-    """
-    Scan a TREC qrels file, plain or compressed with gzip or zstd.
+def scan_qrels(
+    source: Source,
+    *,
+    subtopics: bool = False,
+    fields: Sequence[str] | None = None,
+    **columns: Unpack[Columns],
+) -> pl.LazyFrame:
+    r"""
+    Scan a file of TREC qrels or of BEIR, plain or compressed with gzip or zstd.
 
     Parameters
     ----------
@@ -157,12 +119,20 @@ def scan_qrels(source: Source, *, subtopics: bool = False) -> pl.LazyFrame:
         Path of a file or pipe, or a file object open in binary mode; see :func:`scan_run`.
     subtopics
         Read the second word of a line as the ``subtopic`` of the item, as in diversity tasks.
+    fields
+        Names of all fields of a line, for a file of another shape without a header; see
+        :func:`scan_run`.
+    **columns
+        ``user=``, ``item=``, ``relevance=``, ``subtopic=``: the fields or the columns of a header
+        that play these roles, if they have other names. BEIR's names ``query-id``, ``corpus-id``
+        and ``score`` are known.
 
     Returns
     -------
     LazyFrame
         user (String), item (String), with ``subtopics`` subtopic (String), and relevance (Int64),
-        in the order of the lines. The call reads anything but a regular file, as in
+        in the order of the lines. A file with a header or ``fields`` gives the columns that it
+        has; those without a role are String. The call reads anything but a regular file, as in
         :func:`scan_run`.
 
     Raises
@@ -172,28 +142,60 @@ def scan_qrels(source: Source, *, subtopics: bool = False) -> pl.LazyFrame:
     IsADirectoryError
         If the path is a directory.
     TypeError
-        If the source is neither a path nor a file object open for reading in binary mode.
+        If the source is neither a path nor a file object open for reading in binary mode, or
+        ``fields`` is no list of names.
+    ValueError
+        If ``fields`` lacks a role.
     RankingDataError
         At the first line that is not a line of qrels, with its number, or if the file cannot be
-        decompressed: when the plan runs, or at the call if the call reads the source.
+        decompressed: when the plan runs, or at the call if the call reads the source. At the call
+        if the first line is not the header that ``columns`` ask for.
 
     Notes
     -----
     Reads ``user 0 item relevance``, separated by any spaces and tabs. The second word is a subtopic
-    only in the qrels of diversity tasks.
+    only in the qrels of diversity tasks. Lines of three words are ``user item relevance`` if the
+    third is an integer of up to three digits on each of the first lines. A header, and fields with
+    names, are as in :func:`scan_run`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankframe import trec
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td7\t2")
+    ...     trec.scan_qrels(Path(folder, "test.tsv")).collect()
+    shape: (1, 3)
+    ┌──────┬──────┬───────────┐
+    │ user ┆ item ┆ relevance │
+    │ ---  ┆ ---  ┆ ---       │
+    │ str  ┆ str  ┆ i64       │
+    ╞══════╪══════╪═══════════╡
+    │ q1   ┆ d7   ┆ 2         │
+    └──────┴──────┴───────────┘
     """
     check_flag("subtopics", subtopics)
-    return _scan(source, _SUBTOPICS if subtopics else _QRELS)
+    roles = cast("dict[str, str]", columns)
+    return scan_text(source, "truth", subtopics=subtopics, fields=fields, columns=roles)
 
 
-def read_run(source: Source) -> pl.DataFrame:
+def read_run(
+    source: Source, *, fields: Sequence[str] | None = None, **columns: Unpack[Columns]
+) -> pl.DataFrame:
     """Read a TREC run file, pipe or binary file object; see :func:`scan_run`."""
-    return scan_run(source).collect()
+    return scan_run(source, fields=fields, **columns).collect()
 
 
-def read_qrels(source: Source, *, subtopics: bool = False) -> pl.DataFrame:
-    """Read a TREC qrels file, pipe or binary file object; see :func:`scan_qrels`."""
-    return scan_qrels(source, subtopics=subtopics).collect()
+def read_qrels(
+    source: Source,
+    *,
+    subtopics: bool = False,
+    fields: Sequence[str] | None = None,
+    **columns: Unpack[Columns],
+) -> pl.DataFrame:
+    """Read a file, pipe or binary file object of TREC qrels or of BEIR; see :func:`scan_qrels`."""
+    return scan_qrels(source, subtopics=subtopics, fields=fields, **columns).collect()
 
 
 def write_run(
@@ -332,215 +334,14 @@ def write_qrels(truth: Frame, path: Target, **columns: Unpack[Columns]) -> None:
     _write(judged.select("user", "subtopic", "item", "relevance"), path)
 
 
-# ------------------------------------------------------------------ reading
-
-
-def can_be_scanned(path: Path) -> bool:
-    """Whether a file can be read several times; raise if it does not exist."""
-    if path.as_posix().startswith(("/dev/stdin", "/dev/fd/")):
-        return False  # the descriptor may refer to another file when a plan runs
-    return stat.S_ISREG(path.stat().st_mode)
-
-
-def _scan(source: Source, form: _Form) -> pl.LazyFrame:
-    if not isinstance(source, str | os.PathLike):
-        file = _binary(source)
-        return _read_at_once(file, _name(file), form)
-    path = Path(source)
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not can_be_scanned(path):
-        with path.open("rb", buffering=0) as file:
-            return _read_at_once(file, str(path), form)
-    with path.open("rb"):  # raise at the call if it cannot be opened
-        pass
-
-    def batches(
-        columns: list[str] | None, predicate: pl.Expr | None, most: int | None, _: int | None
-    ) -> Iterator[pl.DataFrame]:
-        left = most
-        with path.open("rb", buffering=0) as file:
-            for rows in _rows(_Stream(file, path.name, path), form):
-                wanted = rows.slice(0, left)
-                left = None if left is None else left - len(wanted)
-                wanted = wanted if predicate is None else wanted.filter(predicate)
-                yield wanted if columns is None else wanted.select(columns)
-                if left == 0:
-                    return
-
-    if _SOURCES_MAY_RAISE:
-        return register_io_source(batches, schema=form.schema, is_pure=True)
-    return _raised_in_the_next_step(batches, form.schema)
-
-
-def _raised_in_the_next_step(batches: _Batches, schema: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-    """Scan with a column that is null but for a row that stands for an error, which is raised."""
-    column, errors = "__rankframe_error", list[Exception]()
-    marked = {**schema, column: pl.Int64()}
-
-    def rows_and_error(
-        columns: list[str] | None, predicate: pl.Expr | None, most: int | None, size: int | None
-    ) -> Iterator[pl.DataFrame]:
-        wanted = [*schema] if columns is None else [name for name in columns if name in schema]
-        try:
-            for rows in batches(wanted, predicate, most, size):
-                yield rows.with_columns(pl.lit(None, pl.Int64).alias(column))
-        except Exception as error:  # noqa: BLE001  (raised below)
-            errors.append(error)
-            yield pl.DataFrame([{column: len(errors) - 1}], schema=marked).select(*wanted, column)
-
-    def raised(rows: pl.DataFrame) -> pl.DataFrame:
-        for number in rows[column].drop_nulls():
-            raise errors[number]
-        return rows.drop(column)
-
-    scanned = register_io_source(rows_and_error, schema=marked, is_pure=True)
-    return scanned.map_batches(
-        raised, schema=dict(schema), streamable=True, projection_pushdown=False
-    )
-
-
-def _read_at_once(file: IO[bytes], name: str, form: _Form) -> pl.LazyFrame:
-    empty = pl.DataFrame(schema=form.schema)
-    return pl.concat([empty, *_rows(_Stream(file, name), form)]).lazy()
-
-
-def _binary(source: object) -> IO[bytes]:
-    """Check that a source is a file object to read bytes from."""
-    wanted = "source must be a path or a file object open in binary mode"
-    if not callable(getattr(source, "read", None)):
-        msg = f"{wanted}, not {kind(source)}"
-        raise TypeError(msg)
-    file = cast("IO[bytes]", source)
-    try:
-        content = cast("object", file.read(0))
-    except io.UnsupportedOperation:
-        msg = f"{wanted}, not one open for writing only"
-        raise TypeError(msg) from None
-    if not isinstance(content, bytes):
-        msg = f"{wanted}, not one in text mode: open it with 'rb', or pass its .buffer"
-        raise TypeError(msg)
-    return file
-
-
-def _name(file: object) -> str:
-    name = getattr(file, "name", None)  # a number if the file was opened by its descriptor
-    return Path(name).name if isinstance(name, str) and name else f"<{type(file).__name__}>"
-
-
-class _Stream:
-    """A reader of an open file that can look at its next bytes without opening it again.
-
-    A pipe returns what its writer has written so far. So ``read`` repeats until it has the size
-    that it is asked for: otherwise a compressed file is missed, or pieces are small.
-    """
-
-    def __init__(self, file: IO[bytes], name: str, path: Path | None = None) -> None:
-        self.name = name
-        self.path = path  # of a regular file
-        self._file = file
-        self._held = b""
-        self._ended = False
-
-    def peek(self, size: int) -> bytes:
-        """Return the next bytes; ``read`` returns them again."""
-        start = self.read(size)
-        self._held = start + self._held
-        return start
-
-    def read(self, size: int) -> bytes:
-        """Read ``size`` bytes; fewer only at the end of the file."""
-        parts, left = [self._held], size - len(self._held)
-        while left > 0 and not self._ended:
-            part = cast("bytes | None", self._file.read(left))
-            if part is None:
-                msg = "it is in non-blocking mode and has nothing to read yet"
-                raise BlockingIOError(msg)
-            parts.append(part)
-            left -= len(part)
-            self._ended = not part  # bytes after an end are from another writer
-        received = b"".join(parts)
-        self._held = received[size:]
-        return received[:size]
-
-
-def _rows(stream: _Stream, form: _Form) -> Iterator[pl.DataFrame]:
-    """Read a file piece by piece; errors name the file and the line."""
-    try:
-        for piece, first in _pieces(stream):
-            try:
-                yield from _parsed(stream.name, form, piece, first)
-            except pl.exceptions.ComputeError:
-                _raise_if_no_text(stream.name, piece, first)
-                raise
-    except (EOFError, OSError, zlib.error, pl.exceptions.PolarsError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise  # an error of the system: the file is gone, or a disk is broken
-        msg = f"{stream.name}: it cannot be read to its end: {error}"
-        raise RankingDataError(msg) from None
-
-
-def _pieces(stream: _Stream) -> Iterator[tuple[_Lines, int]]:
-    """
-    Cut a file at line ends; yield each piece with the number of its first line.
-
-    Polars cannot stop within an endless line, so it reads pieces. Each piece begins with the
-    preceding line end, so polars cannot mistake text for a compressed file.
-    """
-    start = stream.peek(len(_ZSTD))
-    if start == _ZSTD:  # the standard library decompresses it only from Python 3.14 on
-        yield stream.path or io.BytesIO(b"".join(iter(lambda: stream.read(_PIECE), b""))), 1
-        return
-    compressed = start.startswith(_GZIP)
-    file = gzip.GzipFile(fileobj=cast("IO[bytes]", stream)) if compressed else stream
-    rest, number = b"\n", 0
-    while more := file.read(_PIECE):
-        piece = rest + more
-        end = piece.rfind(b"\n")
-        if end == 0 and len(piece) > _PIECE:
-            raise _bad_line(stream.name, number + 1, f"it is longer than {_PIECE >> 20} MB")
-        yield piece[:end], number
-        number += piece.count(b"\n", 0, end)
-        rest = piece[end:]
-    yield rest, number
-
-
-def _parsed(name: str, form: _Form, piece: _Lines, first: int) -> Iterator[pl.DataFrame]:
-    lines = pl.scan_lines(piece, row_index_name="number", row_index_offset=first, glob=False)
-    lines = lines.with_columns(pl.col("line").str.strip_prefix("\ufeff"))
-    fields = pl.col("line").str.extract_groups(form.pattern).alias("fields")
-    value = pl.col(form.value).cast(form.dtype, strict=False)
-    rows = lines.with_columns(fields).unnest("fields").with_columns(value)
-    bad = pl.col(form.value).is_null()
-    rows = rows.filter(~bad | ~pl.col("line").str.contains(_SKIPPED))
-    for batch in rows.collect_batches(engine="streaming"):
-        for number, line in batch.filter(bad).select("number", "line").iter_rows():
-            problem = f"it is not of the form '{form.description}': {line[:200]!r}"
-            raise _bad_line(name, number, problem)
-        yield batch.select(*form.schema)
-
-
-def _raise_if_no_text(name: str, piece: _Lines, first: int) -> None:
-    if isinstance(piece, bytes):
-        try:
-            piece.decode()
-        except UnicodeDecodeError as error:
-            number = first + piece.count(b"\n", 0, error.start)
-            raise _bad_line(name, number, f"it is not UTF-8 text: {error.reason}") from None
-
-
-def _bad_line(name: str, number: int, problem: str) -> RankingDataError:
-    return RankingDataError(f"{name}, line {number}: {problem}")
-
-
 # ------------------------------------------------------------------ writing
 
 
 def _words(table: Table) -> list[pl.Expr]:
     """Return the ids as text, if TREC files can hold them."""
-    words = [("user", table.user, _USER), ("item", table.item, _WORD)]
+    words = [("user", table.user, USER), ("item", table.item, WORD)]
     if table.subtopic is not None:
-        words.append(("subtopic", table.subtopic, _WORD))
+        words.append(("subtopic", table.subtopic, WORD))
     for role, name, pattern in words:
         if isinstance(table.schema[name], pl.Binary | pl.Duration):
             msg = f"{table.name}, column {name!r}: TREC files hold text, so cast it to pl.String"

@@ -1,7 +1,7 @@
 """Types for code that wraps rankframe: ``from rankframe.typing import Metric, Options``.
 
-``Options`` are the keywords of ``per_user`` and ``evaluate``, columns' roles included, for wrappers
-that hand them through: ``def report(run: Frame, **options: Unpack[Options])``.
+``Options`` are the keywords of ``evaluate``, columns' roles included, for wrappers that hand them
+through: ``def report(run: Frame, **options: Unpack[Options])``.
 """
 
 from rankframe._frames import Frame as Frame

@@ -1,0 +1,82 @@
+"""The common names of columns, found where the plain ones are absent and there is no doubt.
+
+What is found here is used as if the caller had named it: ``user="user_id"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import cast
+
+from rankframe._frames import Frame, column_names
+from rankframe._options import Columns, check_columns, group_names
+
+#: Other names of the roles.
+COMMON_NAMES: Mapping[str, tuple[str, ...]] = {
+    "user": ("user_id", "userId", "query_id", "qid"),
+    "item": ("item_id", "itemId", "doc_id", "docno", "movieId"),
+    "rank": ("position",),
+    "score": ("prediction",),
+    "relevance": ("rel", "grade", "label"),
+}
+#: Names that are no relevance unless the caller says so: every rating would be a like.
+RATINGS = ("rating", "stars")
+#: All names that are looked at without being named.
+SEARCHED = frozenset((*RATINGS, *(name for names in COMMON_NAMES.values() for name in names)))
+
+
+def fitting(
+    role: str, columns: Columns, by: str | Sequence[str], names: Collection[str]
+) -> list[str]:
+    """Name the columns that may play a role; none if its keyword or its plain name is there."""
+    if role in columns or role in names:
+        return []
+    return [name for name in COMMON_NAMES[role] if name in names and is_free(name, columns, by)]
+
+
+def is_free(name: str, columns: Columns, by: str | Sequence[str]) -> bool:
+    """Whether the caller has given a column no role."""
+    return name not in columns.values() and name not in group_names(by)
+
+
+def with_ids(
+    columns: Columns, by: str | Sequence[str], tables: Mapping[str, Frame | None]
+) -> Columns:
+    """Check the keywords, and add the names of user and item; all tables have the same."""
+    check_columns(columns)
+    if "user" in columns and "item" in columns:
+        return columns
+    names = [
+        name
+        for table, frame in tables.items()
+        if frame is not None
+        for name in column_names(frame, table)
+    ]
+    return _with_found(columns, by, names, ["user"], ["item"])
+
+
+def with_placing(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> Columns:
+    """Add the name of the rank or the score where a run has neither."""
+    known = any(role in columns or role in names for role in ("rank", "score"))
+    return columns if known else _with_found(columns, by, names, ["rank", "score"])
+
+
+def with_score(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> Columns:
+    """Add the name of the score."""
+    return _with_found(columns, by, names, ["score"])
+
+
+def with_relevance(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> Columns:
+    """Add the name of the relevance of a truth."""
+    return _with_found(columns, by, names, ["relevance"])
+
+
+def _with_found(
+    columns: Columns, by: str | Sequence[str], names: Collection[str], *roles: Sequence[str]
+) -> Columns:
+    """Add the one column that may play one of the roles, for each sequence of these."""
+    found: dict[str, str] = {}
+    for some in roles:
+        fit = {(role, name) for role in some for name in fitting(role, columns, by, names)}
+        found.update(fit if len(fit) == 1 else ())
+    return cast("Columns", {**columns, **found}) if found else columns

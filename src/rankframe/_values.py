@@ -1,0 +1,130 @@
+"""Ready values of users, from wherever they come: read and checked for the statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import polars as pl
+
+from rankframe._checks import flag, format_row, guarded
+from rankframe._evaluate import UserValues
+from rankframe._frames import Frame, to_lazy
+from rankframe._labels import INNER, MEAN, RequestedMetric
+from rankframe._options import check_weights, group_names
+from rankframe._weights import WEIGHT, check_weight, weight_rules
+from rankframe.errors import RankingDataError
+
+#: What errors call the caller's table.
+TABLE = "table of values"
+
+
+class _Rule(NamedTuple):
+    """A rule: the column that breaks it, what errors say, and its rows."""
+
+    column: str
+    text: str
+    broken: pl.Expr
+
+
+def ready_values(
+    frame: Frame,
+    columns: Sequence[str],
+    by: str | Sequence[str],
+    user: str,
+    weights: str | None,
+) -> UserValues:
+    """Give what statistics are made of, from columns that have it."""
+    check_weights(weights)
+    groups, lazy = group_names(by), to_lazy(frame, TABLE)
+    schema = lazy.collect_schema()
+    keys = [*groups, user]
+    _check_columns(schema, columns, keys, weights)
+    rules = list(_rules(schema, columns, keys, weights))
+    broken = pl.any_horizontal(rule.broken.any() for rule in rules)
+    weight = [] if weights is None else [pl.col(weights).cast(pl.Float64).alias(WEIGHT)]
+    rows = guarded(
+        lazy.select(*keys, *columns, *weight),
+        [flag(lazy, broken | (pl.len() == 0))],
+        partial(_raise_first_broken, lazy, rules, keys),
+    )
+    requested = [
+        RequestedMetric(name, pl.col(name), MEAN, per_user=True, reads=frozenset([name]))
+        for name in columns
+    ]
+    return UserValues(requested, groups, user, rows, weights=weights)
+
+
+def _check_columns(
+    schema: pl.Schema, columns: Sequence[object], keys: Sequence[object], weights: str | None
+) -> None:
+    """Check that the columns are there, differ, and have types that fit."""
+    if not columns:
+        msg = 'name at least one column of values, for example "rmse"'
+        raise ValueError(msg)
+    taken: list[str] = []
+    for name in (*keys, *columns):
+        if not isinstance(name, str):
+            msg = f"a column of values is named by text, not {name!r}"
+            raise TypeError(msg)
+        if name in taken:
+            msg = f"column {name!r} is named twice: each column has one role"
+            raise ValueError(msg)
+        taken.append(name)
+    if weights in taken[: len(keys)]:
+        msg = f"weights={weights!r}: this column has another role"
+        raise ValueError(msg)
+    missing = [name for name in (*taken, weights) if name is not None and name not in schema]
+    if missing:
+        has = ", ".join(map(repr, schema))
+        msg = f"{TABLE}: no column {', '.join(map(repr, missing))}; it has {has}"
+        raise RankingDataError(msg)
+    for name in taken:
+        if name.startswith(INNER) or name == "*" or (name.startswith("^") and name.endswith("$")):
+            msg = f"{TABLE}, column {name!r}: this name is reserved: rename it"
+            raise RankingDataError(msg)
+    for name in taken[: len(keys)]:
+        if schema[name].is_nested() or schema[name].is_object():
+            msg = f"{TABLE}, column {name!r}: {schema[name]} cannot be an id or group: use text"
+            raise RankingDataError(msg)
+    for name in taken[len(keys) :]:
+        if not (schema[name].is_numeric() or isinstance(schema[name], pl.Boolean | pl.Null)):
+            msg = f"{TABLE}, column {name!r}: {schema[name]} is no number: cast it"
+            raise RankingDataError(msg)
+    if weights is not None:
+        check_weight(TABLE, weights, schema[weights])
+
+
+def _rules(
+    schema: pl.Schema, columns: Sequence[str], keys: Sequence[str], weights: str | None
+) -> Iterator[_Rule]:
+    for name in keys:
+        role = "user" if name == keys[-1] else "group"
+        cure = f"drop the row, or fill in the {role}"
+        yield _Rule(name, f"null {role}: {cure}", pl.col(name).is_null())
+        if schema[name].is_float():
+            yield _Rule(name, f"NaN {role}: {cure}", pl.col(name).is_nan())
+    row = ", ".join(keys)
+    text = f"duplicate ({row}): a user has one row in each group; name their columns in by="
+    yield _Rule(keys[-1], text, pl.struct(keys).is_duplicated())
+    for name in columns:
+        if schema[name].is_float():
+            text = "NaN or infinite value: use null where it is undefined"
+            yield _Rule(name, text, ~pl.col(name).is_finite())
+    if weights is not None:
+        for text, broken in weight_rules(pl.col(weights).cast(pl.Float64)):
+            yield _Rule(weights, text, broken)
+
+
+def _raise_first_broken(table: pl.LazyFrame, rules: Sequence[_Rule], keys: Sequence[str]) -> None:
+    """Raise for the first rule that is broken."""
+    if table.head(1).collect().is_empty():
+        msg = f"{TABLE}: it is empty"
+        raise RankingDataError(msg)
+    for rule in rules:
+        shown = [*keys, *([] if rule.column in keys else [rule.column])]
+        row = table.filter(rule.broken).select(shown).head(1).collect()
+        if not row.is_empty():
+            msg = f"{TABLE}, column {rule.column!r}: {rule.text}. Offending row: {format_row(row)}"
+            raise RankingDataError(msg)

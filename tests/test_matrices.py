@@ -1,0 +1,671 @@
+"""Ways in from matrices: from_scores and from_matrix, against the long table and with_rank."""
+
+import math
+import weakref
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+
+np = pytest.importorskip("numpy")
+sparse = pytest.importorskip("scipy.sparse")
+from rankframe import _arrays  # noqa: E402  (it needs NumPy)
+
+INF, NAN = math.inf, math.nan
+SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.7]])
+
+
+def oracle(scores, k=None, users=None, items=None, hidden=None, *, descending=True):
+    """Rank the long table of all candidates."""
+    height, width = scores.shape
+    users = pl.Series(range(height), dtype=pl.Int64) if users is None else pl.Series(users)
+    items = pl.Series(range(width), dtype=pl.Int64) if items is None else pl.Series(items)
+    row, column = (place.ravel() for place in np.indices(scores.shape))
+    half = scores.dtype == np.float16
+    long = pl.DataFrame(
+        {
+            "place": pl.Series(row),
+            "user": users.gather(pl.Series(row)),
+            "item": items.gather(pl.Series(column)),
+            "score": pl.Series((scores.astype(np.float32) if half else scores).ravel()),
+        }
+    )
+    kept = np.ones(scores.size, dtype=bool) if hidden is None else ~hidden.ravel()
+    if scores.dtype.kind == "f":
+        kept &= scores.ravel() != (-INF if descending else INF)
+    ranked = rf.with_rank(long.filter(pl.Series(kept)), descending=descending)
+    best = ranked.filter(pl.col("rank") <= (k or width)).sort("place", "rank")
+    return best.select("user", "item", "score", "rank")
+
+
+TYPES = ["float64", "float32", "float16", "int8", "uint8", "int32", "int64", "uint64", ">f8"]
+IDS = {
+    "positions": lambda n: None,
+    "numbers": lambda n: np.random.default_rng(n).permutation(n) * 7 - 20,
+    "text": lambda n: [f"{'é' * (i % 3)}{i * 37 % 101}" for i in range(n)],
+    "categorical": lambda n: pl.Series(
+        [f"i{i * 37 % 101}" for i in range(n)], dtype=pl.Categorical
+    ),
+    "enum": lambda n: pl.Series(
+        [f"i{i}" for i in range(n)], dtype=pl.Enum([f"i{i}" for i in reversed(range(n))])
+    ),
+}
+
+
+def drawn(dtype):
+    """Draw scores with many ties, and a row of equal ones."""
+    whole = np.random.default_rng(3).integers(0, 9, (23, 40))
+    whole[1] = 4
+    kind = np.dtype(dtype).kind
+    if kind == "u":
+        return whole.astype(dtype)
+    return ((whole - 4) / 3 if kind == "f" else whole - 4).astype(dtype)
+
+
+@pytest.mark.parametrize("k", [None, 1, 3, 7, 39, 40, 41])
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_it_is_the_long_table_by_with_rank(dtype, descending, k):
+    scores = drawn(dtype)
+    expected = oracle(scores.astype(scores.dtype.newbyteorder("=")), k, descending=descending)
+    got = rf.from_scores(scores, k=k, descending=descending)
+    assert_frame_equal(got, expected)
+    assert got.schema["user"] == got.schema["item"] == got.schema["rank"] == pl.Int64
+
+
+@pytest.mark.parametrize("k", [None, 1, 5])
+@pytest.mark.parametrize("of_items", IDS)
+@pytest.mark.parametrize("of_users", ["positions", "numbers", "text"])
+def test_ids_order_ties_as_in_with_rank(of_users, of_items, k):
+    scores = drawn("float32")
+    users, items = IDS[of_users](23), IDS[of_items](40)
+    got = rf.from_scores(scores, k=k, user_ids=users, item_ids=items)
+    assert_frame_equal(got, oracle(scores, k, users, items))
+
+
+@given(st.data())
+def test_drawn_scores_are_ranked_as_the_long_table(data):
+    height, width = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 9))
+    values = st.sampled_from([-INF, -1.5, -0.0, 0.0, 1e-40, 1.0, 1.0 + 1e-12, 3e38, 1e300])
+    cells = st.lists(values, min_size=height * width, max_size=height * width)
+    scores = np.array(data.draw(cells)).reshape(height, width)
+    flags = st.lists(st.booleans(), min_size=height * width, max_size=height * width)
+    hidden = np.array(data.draw(flags)).reshape(height, width)
+    k = data.draw(st.sampled_from([None, 1, 2, 3, 8]))
+    if (hidden | (scores == -INF)).all():
+        with pytest.raises(rf.RankingDataError, match="no cell is a candidate"):
+            rf.from_scores(scores, k=k, exclude=hidden)
+        return
+    assert_frame_equal(
+        rf.from_scores(scores, k=k, exclude=hidden), oracle(scores, k, hidden=hidden)
+    )
+
+
+def test_whole_numbers_that_no_float_holds_keep_their_order():
+    scores = np.array([[2**62, 2**62 + 1, -(2**62), 2**62 + 1]])
+    for dtype, descending in (("int64", True), ("int64", False), ("uint64", True)):
+        given_scores = scores.astype(dtype) if dtype == "int64" else np.abs(scores).astype(dtype)
+        for k in (None, 1, 2, 3):
+            got = rf.from_scores(given_scores, k=k, descending=descending)
+            assert_frame_equal(got, oracle(given_scores, k, descending=descending))
+
+
+def test_scores_that_only_64_bits_tell_apart():
+    scores = np.array([[1.0, 1.0 + 1e-12]])
+    assert rf.from_scores(scores, k=1)["item"].to_list() == [1]
+    assert rf.from_scores(scores[:, ::-1], k=1)["item"].to_list() == [0]
+
+
+@pytest.mark.parametrize("cells", [1, 7, 100])
+def test_slices_make_no_difference(monkeypatch, cells):
+    scores = drawn("float32")
+    expected = oracle(scores, 5)
+    monkeypatch.setattr(_arrays, "_CELLS", cells)
+    assert_frame_equal(rf.from_scores(scores, k=5), expected)
+    assert_frame_equal(rf.from_scores(np.asfortranarray(scores), k=5), expected)
+    wide = np.repeat(scores, 2, axis=1)
+    assert_frame_equal(rf.from_scores(wide[:, ::2], k=5), expected)
+    scores[20, 3] = NAN
+    with pytest.raises(rf.RankingDataError, match="user=20, item=3, at row 20, column 3"):
+        rf.from_scores(scores, k=5)
+
+
+@pytest.mark.parametrize("levels", [2, 60, 10**6])
+@pytest.mark.parametrize("width", [1023, 1024, 1500, 2500])
+def test_wide_rows(width, levels):
+    """The best are looked for among the greatest of groups of columns."""
+    scores = np.random.default_rng(width).integers(0, levels, (6, width)).astype("float32")
+    scores[0, ::3] = -INF
+    scores[1] = -INF
+    scores[1, :7] = 1
+    scores[2, -7:] = levels  # the last columns, which make no whole group
+    scores[3] = np.sort(scores[3])
+    hidden = np.random.default_rng(0).random(scores.shape) < 0.1
+    for k in (1, 10, 64, 65):
+        for descending in (True, False):
+            given_scores = scores if descending else -scores
+            got = rf.from_scores(given_scores, k=k, exclude=hidden, descending=descending)
+            assert_frame_equal(got, oracle(given_scores, k, hidden=hidden, descending=descending))
+    for column in (0, width - 1):
+        for unfit in (NAN, INF):
+            broken = scores.copy()
+            broken[4, column] = unfit
+            with pytest.raises(rf.RankingDataError, match=f"at row 4, column {column}$"):
+                rf.from_scores(broken, k=10)
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_groups_of_columns_make_no_difference(monkeypatch, dtype, k):
+    scores = drawn(dtype)
+    expected = rf.from_scores(scores, k=k)
+    for groups, crowd in ((1, 4), (17, 1), (20, 10)):
+        monkeypatch.setattr(_arrays, "_GROUPS", groups)
+        monkeypatch.setattr(_arrays, "_CROWD", crowd)
+        assert_frame_equal(rf.from_scores(scores, k=k), expected)
+
+
+def test_a_nested_list_is_a_matrix():
+    expected = oracle(SCORES, 2)
+    assert_frame_equal(rf.from_scores(SCORES.tolist(), k=2), expected)
+    assert_frame_equal(rf.from_scores([tuple(row) for row in SCORES.tolist()], k=2), expected)
+    assert_frame_equal(rf.from_scores([*SCORES], k=2), expected)
+    square = np.array([[0.25, 0.75], [0.5, 0.125]])
+    assert_frame_equal(rf.from_scores(square.tolist(), k=1), oracle(square, 1))
+
+
+class Lent:
+    """A tensor that knows DLPack alone."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **keywords):
+        return self.array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+class Trained:
+    """A tensor of PyTorch that is trained, and not on this device."""
+
+    def __init__(self, array, ready=False):
+        self.array, self.ready = array, ready
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return Trained(self.array, ready=True)
+
+    def __array__(self, dtype=None, copy=None):
+        if not self.ready:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy.\nUse Tensor.cpu()")
+        return self.array
+
+
+def test_tensors():
+    expected = oracle(SCORES, 2)
+    assert_frame_equal(rf.from_scores(Lent(SCORES), k=2), expected)
+    assert_frame_equal(rf.from_scores(Trained(SCORES), k=2), expected)
+    batches = ((Lent(np.array([row])), Trained(SCORES[[row]])) for row in range(2))
+    assert_frame_equal(rf.from_scores(batches, k=2), expected)
+    assert rf.from_matrix(Lent(np.array([[0, 2]]))).rows() == [(0, 1, 2)]
+
+
+def test_a_tensor_that_numpy_cannot_read():
+    class Odd:
+        def __array__(self, dtype=None, copy=None):
+            raise TypeError("Got unsupported ScalarType BFloat16\nand more")
+
+    with pytest.raises(TypeError, match=r"^scores: numpy cannot read .*Odd \(Got .* BFloat16\): "):
+        rf.from_scores(Odd())
+
+
+# ------------------------------------------------------------------ batches
+
+
+def batched(scores, size, users=None):
+    users = range(len(scores)) if users is None else users
+    for first in range(0, len(scores), size):
+        yield list(users[first : first + size]), scores[first : first + size]
+
+
+@pytest.mark.parametrize("size", [1, 5, 23])
+def test_batches_give_what_the_whole_matrix_gives(size):
+    scores = drawn("float32")
+    assert_frame_equal(rf.from_scores(batched(scores, size), k=5), oracle(scores, 5))
+    assert_frame_equal(rf.from_scores([*batched(scores, size)], k=5), oracle(scores, 5))
+    names = IDS["text"](23)
+    expected = oracle(scores, 5, users=names)
+    assert_frame_equal(rf.from_scores(batched(scores, size, names), k=5), expected)
+    assert_frame_equal(rf.from_scores(batched(scores, size), k=5, user_ids=names), expected)
+
+
+def test_users_of_batches_stand_in_their_order():
+    batches = [([7, 3], SCORES), ([5], SCORES[:1]), ([], SCORES[:0]), ([], [])]
+    got = rf.from_scores(batches, k=1)
+    assert got.select("user", "item").rows() == [(7, 1), (3, 2), (5, 1)]
+    got = rf.from_scores([([1, 0], SCORES)], k=1, user_ids=["a", "b", "c"])
+    assert got.select("user", "item").rows() == [("b", 1), ("a", 2)]
+
+
+@pytest.mark.parametrize("names", [None, IDS["text"](23)])
+def test_batches_exclude_by_row_position(names):
+    scores = drawn("float32")
+    hidden = np.random.default_rng(1).random(scores.shape) < 0.4
+    order = np.random.default_rng(2).permutation(23)
+    expected = oracle(scores[order], 5, hidden=hidden[order], users=order)
+    if names is not None:
+        expected = expected.with_columns(user=pl.Series(names).gather(expected["user"]))
+    for exclude in (hidden, sparse.csr_matrix(hidden)):
+        batches = batched(scores[order], 4, order)
+        got = rf.from_scores(batches, k=5, user_ids=names, exclude=exclude)
+        assert_frame_equal(got, expected)
+
+
+def test_one_block_is_held_at_a_time():
+    made, held = [], []
+
+    class Blocks:
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            held.append(sum(block() is not None for block in made))
+            if len(made) == 8:
+                raise StopIteration
+            block = np.random.default_rng(0).random((1, 50))
+            made.append(weakref.ref(block))
+            return [len(made)], block
+
+    assert rf.from_scores(Blocks(), k=3).height == 24
+    assert held == [0] * 9
+
+
+# ------------------------------------------------------------------ what is excluded
+
+
+def test_forms_of_exclude_are_one():
+    scores = drawn("float64")
+    hidden = np.random.default_rng(1).random(scores.shape) < 0.5
+    expected = oracle(scores, 6, hidden=hidden)
+    row, column = np.nonzero(hidden)
+    seen = pl.DataFrame({"user": row, "item": column})
+    stored = sparse.coo_matrix(hidden)
+    with_false = sparse.csr_array(np.ones_like(hidden))
+    with_false.data = hidden.ravel()
+    zeros = sparse.csr_array((np.zeros(len(row)), (row, column)), shape=scores.shape)
+    forms = [hidden, hidden.tolist(), stored, stored.tocsr(), stored.tocsc(), with_false, zeros]
+    unknown = pl.DataFrame({"user": [0, 999], "item": [999, 0]}, schema=seen.schema)
+    small = seen.with_columns(pl.col("user").cast(pl.Int16), pl.col("item").cast(pl.UInt64))
+    forms += [seen, seen.lazy(), pl.concat([seen, unknown]), pl.concat([seen, seen]), small]
+    for form in forms:
+        assert_frame_equal(rf.from_scores(scores, k=6, exclude=form), expected)
+    assert with_false.nnz == hidden.size
+    pytest.importorskip("pandas")
+    assert_frame_equal(rf.from_scores(scores, k=6, exclude=seen.to_pandas()), expected)
+
+
+def test_a_table_excludes_by_the_ids_of_the_result():
+    users, items = ["u", "v"], ["a", "b", "c"]
+    seen = pl.DataFrame({"uid": ["v", "v", "w"], "sku": ["c", "z", "a"], "stars": [1, 2, 3]})
+    names = {"user": "uid", "item": "sku", "score": "points"}
+    expected = [("u", "b", 1), ("v", "a", 1)]
+    given_ids = {"user_ids": users, "item_ids": items}
+    got = rf.from_scores(SCORES, k=1, exclude=seen, **given_ids, **names)
+    assert got.columns == ["uid", "sku", "points", "rank"]
+    assert got.drop("points").rows() == expected
+    batches = [(["u"], SCORES[:1]), (["v"], SCORES[1:])]
+    got = rf.from_scores(batches, k=1, item_ids=items, exclude=seen, **names)
+    assert got.drop("points").rows() == expected
+    got = rf.from_scores([([1], SCORES[1:])], k=1, exclude=seen, **given_ids, **names)
+    assert got.drop("points").rows() == expected[1:]
+
+
+def test_a_user_without_a_candidate_has_no_row():
+    scores = np.array([[-INF, -INF], [1.0, -INF]])
+    assert rf.from_scores(scores, k=1).rows() == [(1, 0, 1.0, 1)]
+    got = rf.from_scores([[1, 2], [3, 4]], exclude=np.array([[False, False], [True, True]]))
+    assert got.rows() == [(0, 1, 2, 1), (0, 0, 1, 2)]
+
+
+def test_scores_that_are_excluded_are_not_read():
+    scores = np.array([[NAN, 1.0, INF, 2.0]])
+    hidden = np.array([[True, False, True, False]])
+    assert rf.from_scores(scores, k=1, exclude=hidden)["item"].to_list() == [3]
+    assert rf.from_scores(scores, exclude=hidden)["item"].to_list() == [3, 1]
+
+
+def test_nothing_of_the_caller_is_changed():
+    scores = drawn("float64")
+    hidden = scores > 0.5
+    kept = scores.copy(), hidden.copy()
+    stored = sparse.coo_matrix(([1, 2, 3], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    unsorted = sparse.csr_array((np.array([1.0, 2.0, 4.0]), np.array([1, 0, 1]), np.array([0, 3])))
+    for read_only in (scores, hidden, stored.data, unsorted.data, unsorted.indices):
+        read_only.flags.writeable = False
+    rf.from_scores(scores, k=3, exclude=hidden)
+    rf.from_scores(scores, k=3, exclude=hidden, descending=False)
+    assert rf.from_matrix(stored).rows() == [(0, 1, 3), (1, 0, 3)]
+    assert rf.from_matrix(unsorted).rows() == [(0, 0, 2.0), (0, 1, 5.0)]
+    assert (scores == kept[0]).all()
+    assert (hidden == kept[1]).all()
+    assert stored.nnz == unsorted.nnz == 3
+
+
+# ------------------------------------------------------------------ errors
+
+SEEN = pl.DataFrame({"user": [0], "item": [1]})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: rf.from_scores([[0.1, NAN]], user_ids=["u"], item_ids=["a", "b"], user="uid"),
+            "scores: NaN: give a candidate a finite score, and −inf to what is none, or pass "
+            "exclude=. Offending cell: uid='u', item='b', at row 0, column 1",
+        ),
+        (lambda: rf.from_scores([[0.1, NAN, 3]], k=1), "scores: NaN"),
+        (lambda: rf.from_scores([[-INF, NAN, -INF]], k=2), "scores: NaN"),
+        (lambda: rf.from_scores([[0.1, INF]], k=1), "scores: infinite score"),
+        (lambda: rf.from_scores([[0.1, -INF]], descending=False), "scores: infinite score"),
+        (lambda: rf.from_scores([[0.1, NAN]], k=1, descending=False), "and inf to what is none"),
+        (
+            lambda: rf.from_scores([([4], [[1.0]]), ([5, 6], [[1.0], [NAN]])]),
+            "scores, batch 1: NaN: give a candidate a finite score, and −inf to what is none, or "
+            "pass exclude=. Offending cell: user=6, item=0, at row 1, column 0",
+        ),
+        (lambda: rf.from_scores([[-INF]]), "scores: no cell is a candidate: each is −inf or excl"),
+        (
+            lambda: rf.from_scores([[1, 2], [3]]),
+            "scores: rows of different lengths: give each row one cell per item. Offending row: 1, "
+            "which has 1 where row 0 has 2",
+        ),
+        (
+            lambda: rf.from_scores([1, 2]),
+            "scores: it has 1 dimension: it must have two, users × items",
+        ),
+        (lambda: rf.from_scores(np.zeros((2, 2, 2))), "scores: it has 3 dimensions"),
+        (lambda: rf.from_scores(iter([([1], [0.5])])), "scores, batch 0: it has 1 dimension: it"),
+        (lambda: rf.from_scores([]), "scores: it is empty"),
+        (lambda: rf.from_scores(np.zeros((0, 3))), "scores: it is empty"),
+        (lambda: rf.from_scores(iter([])), "scores: it is empty: no batch has a row"),
+        (lambda: rf.from_scores([[1 + 1j]]), "scores: complex128 cannot be a score: cast it to"),
+        (lambda: rf.from_scores([[None, 1]]), "scores: object cannot be a score"),
+        (lambda: rf.from_scores([["a"]]), "scores: <U1 cannot be a score"),
+        (lambda: rf.from_scores([[True]]), "scores: bool cannot be a score"),
+        (lambda: rf.from_scores(np.zeros((1, 1), np.longdouble)), "cannot be a score"),
+        (
+            lambda: rf.from_scores(SCORES, user_ids=[1]),
+            "user_ids: it has 1 ids, and scores has 2 rows: give one id to each",
+        ),
+        (lambda: rf.from_scores(SCORES, item_ids=[1]), "item_ids: it has 1 ids, and scores has 3"),
+        (
+            lambda: rf.from_scores(SCORES, item_ids=["a", "b", "a"]),
+            "item_ids: duplicate id: keep one. Offending id: 'a', at 0, 2",
+        ),
+        (
+            lambda: rf.from_scores(SCORES, user_ids=["a", None]),
+            "user_ids: null or NaN id: fill it in. Offending place: 1",
+        ),
+        (lambda: rf.from_scores(SCORES, user_ids=[0.5, NAN]), "user_ids: null or NaN id"),
+        (lambda: rf.from_scores(SCORES, user_ids=[[1], [2]]), "cannot be an id: use text"),
+        (lambda: rf.from_scores(SCORES, user_ids=[1, "a"]), "user_ids: it has no one type"),
+        (lambda: rf.from_scores(SCORES, user_ids=np.ones((2, 1))), "user_ids: it has 2 dimensions"),
+        (
+            lambda: rf.from_scores([([1, 2], SCORES), ([3, 1], SCORES)]),
+            "scores: a user is in several batches: give each one row. Offending user: 1",
+        ),
+        (
+            lambda: rf.from_scores([([1, 1], SCORES)]),
+            "scores, batch 0, users: duplicate id: keep one. Offending id: 1, at 0, 1",
+        ),
+        (
+            lambda: rf.from_scores([([1], SCORES)]),
+            "scores, batch 0, users: it has 1 ids, and its block has 2 rows: give one id to each",
+        ),
+        (lambda: rf.from_scores([([], SCORES)]), "scores, batch 0, users: it has 0 ids, and its"),
+        (
+            lambda: rf.from_scores([([0, 1], SCORES), ([2, 3], SCORES[:, :2])]),
+            "scores, batch 1: it has 2 columns, and the batches before have 3: give each batch one",
+        ),
+        (
+            lambda: rf.from_scores([([0, 1], SCORES), ([2, 3], SCORES.astype("f4"))]),
+            "scores, batch 1: it is float32, and the batches before are float64: cast one",
+        ),
+        (
+            lambda: rf.from_scores([([0, 1], SCORES), (["a", "b"], SCORES)]),
+            "scores, batch 1, users: they are String, and those before Int64: cast one",
+        ),
+        (
+            lambda: rf.from_scores([([0, 2], SCORES)], user_ids=["a", "b"]),
+            "scores, batch 0, users: a position that user_ids lacks, whose rows are 0 to 1. "
+            "Offending user: 2",
+        ),
+        (
+            lambda: rf.from_scores([([-1, 0], SCORES)], exclude=SCORES > 1),
+            "a position that exclude= lacks",
+        ),
+        (
+            lambda: rf.from_scores([(["a", "b"], SCORES)], exclude=SCORES > 1),
+            "scores, batch 0, users: they are String: beside exclude= they are row positions",
+        ),
+        (
+            lambda: rf.from_scores(SCORES, exclude=SCORES[:1] > 1),
+            "exclude=: it has 1 rows, and scores has 2: give one per user",
+        ),
+        (
+            lambda: rf.from_scores(SCORES, exclude=sparse.csr_array((2, 2))),
+            "exclude=: it has 2 columns, and scores has 3: give one per item",
+        ),
+        (
+            lambda: rf.from_scores([([0, 1], SCORES)], exclude=SCORES > 1, user_ids=[1, 2, 3]),
+            "exclude=: it has 2 rows, and user_ids 3 ids: give one per user",
+        ),
+        (lambda: rf.from_scores(SCORES, exclude=SCORES), "it must be a Boolean matrix"),
+        (lambda: rf.from_scores(SCORES, exclude=[True]), "it must be a Boolean matrix"),
+        (
+            lambda: rf.from_scores(SCORES, exclude=SEEN.rename({"item": "sku"})),
+            "exclude=: no column 'item' for item; it has 'user', 'sku'; rename it, or name it with",
+        ),
+        (
+            lambda: rf.from_scores(SCORES, exclude=SEEN.with_columns(user=pl.lit(None, pl.Int64))),
+            "exclude=, column 'user': null id: drop the row. Offending row: user=null, item=1",
+        ),
+        (lambda: rf.from_scores(SCORES, exclude=SEEN.clear()), "exclude=: it is empty"),
+        (
+            lambda: rf.from_scores(SCORES, exclude=SEEN.with_columns(item=pl.lit("a"))),
+            "exclude=, column 'item': it is String, and the item ids of scores are Int64: cast one",
+        ),
+        (
+            lambda: rf.from_scores(SCORES, exclude=SEEN.with_columns(user=pl.lit("a"))),
+            "exclude=, column 'user': it is String, and the user ids of scores are Int64: cast one",
+        ),
+        (
+            lambda: rf.from_scores(SCORES, exclude=SEEN.with_columns(user=7)),
+            "exclude=, column 'user': no user of scores is in it; it has users like 7, and scores "
+            "has 0: pass the ids of the rows as user_ids=",
+        ),
+        (
+            lambda: rf.from_matrix([[0, 1.0], [NAN, 0]], item_ids=["a", "b"]),
+            "matrix: NaN or infinite relevance: use a finite grade, or 0 if the item is unjudged. "
+            "Offending cell: user=1, item='a', at row 1, column 0",
+        ),
+        (lambda: rf.from_matrix(sparse.csr_array([[0, INF]])), "user=0, item=1, at row 0, column"),
+        (lambda: rf.from_matrix([[0, 0]]), "matrix: it is empty: no cell has a grade"),
+        (lambda: rf.from_matrix(np.zeros((0, 2))), "matrix: it is empty"),
+        (lambda: rf.from_matrix([[0, 1], [1]]), "matrix: rows of different lengths"),
+        (lambda: rf.from_matrix([0, 1]), "matrix: it has 1 dimension"),
+        (lambda: rf.from_matrix([["a"]]), "matrix: <U1 cannot be a relevance"),
+        (
+            lambda: rf.from_matrix(sparse.csr_array([[1j]])),
+            "matrix: complex128 cannot be a relevance",
+        ),
+        (lambda: rf.from_matrix([[1]], user_ids=[1, 2]), "user_ids: it has 2 ids, and matrix has"),
+        (lambda: rf.from_matrix([[1]], item_ids=[1, 2]), "item_ids: it has 2 ids, and matrix has"),
+    ],
+)
+def test_bad_data_gets_an_error(call, message):
+    with pytest.raises(rf.RankingDataError) as error:
+        call()
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: rf.from_scores(SCORES, k=0), ValueError, "k must be an integer ≥ 1, not 0"),
+        (lambda: rf.from_scores(SCORES, k=1.0), ValueError, "k must be an integer ≥ 1, not 1.0"),
+        (lambda: rf.from_scores(SCORES, k=True), ValueError, "k must be an integer ≥ 1, not True"),
+        (lambda: rf.from_scores(SCORES, descending=1), TypeError, "descending must be True or Fa"),
+        (
+            lambda: rf.from_scores(SCORES, user="rank"),
+            ValueError,
+            "from_scores: user, item, score and rank need different names, not ['rank', 'item', ",
+        ),
+        (
+            lambda: rf.from_matrix(SCORES, relevance="item"),
+            ValueError,
+            "from_matrix: user, item and relevance need different names",
+        ),
+        (lambda: rf.from_scores(SCORES, item=1), TypeError, "item= must be the name of a column"),
+        (
+            lambda: rf.from_scores(5),
+            TypeError,
+            "scores: it must be a matrix, users × items or batches, pairs of users and their "
+            "block, not int",
+        ),
+        (lambda: rf.from_scores({1: {2: 0.5}}), TypeError, "not dict"),
+        (lambda: rf.from_scores("scores"), TypeError, "not str"),
+        (
+            lambda: rf.from_matrix(None),
+            TypeError,
+            "matrix: it must be a matrix, users × items, not",
+        ),
+        (lambda: rf.from_scores(SEEN), TypeError, "scores: it is a table, polars DataFrame: of"),
+        (lambda: rf.from_scores(SEEN.lazy()), TypeError, "it is a table, polars LazyFrame"),
+        (lambda: rf.from_matrix(SEEN), TypeError, "matrix: it is a table"),
+        (lambda: rf.from_scores(sparse.csr_array(SCORES)), TypeError, "scores: it is sparse"),
+        (lambda: rf.from_scores(np.ma.array(SCORES)), TypeError, "scores: it is a masked array"),
+        (
+            lambda: rf.from_scores(block for block in [SCORES]),
+            TypeError,
+            "scores, batch 0: it must be a pair, its users and their block, not numpy ndarray",
+        ),
+        (lambda: rf.from_scores(SCORES, user_ids="ab"), TypeError, "user_ids: it must be a sequen"),
+        (lambda: rf.from_scores(SCORES, user_ids=SEEN), TypeError, "not polars DataFrame"),
+    ],
+)
+def test_a_slip_is_told(call, error, message):
+    with pytest.raises(error) as raised:
+        call()
+    assert type(raised.value) is error
+    assert message in str(raised.value)
+
+
+# ------------------------------------------------------------------ grades
+
+GRADES = np.array([[0, 2, 0], [1, 0, 3]])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        np.asarray,
+        np.ndarray.tolist,
+        sparse.csr_matrix,
+        sparse.csc_matrix,
+        sparse.coo_matrix,
+        sparse.csr_array,
+        sparse.coo_array,
+        sparse.lil_matrix,
+        sparse.dok_array,
+    ],
+)
+def test_a_matrix_of_grades_is_a_truth(form):
+    expected = [("u", "b", 2), ("v", "a", 1), ("v", "c", 3)]
+    got = rf.from_matrix(form(GRADES), user_ids=["u", "v"], item_ids=["a", "b", "c"])
+    assert got.rows() == expected
+    names = {"user": "uid", "item": "sku", "relevance": "grade"}
+    assert rf.from_matrix(form(GRADES), **names).columns == [*names.values()]
+    got = rf.from_matrix(form(GRADES))
+    assert got.rows() == [(0, 1, 2), (1, 0, 1), (1, 2, 3)]
+    assert got.schema == {"user": pl.Int64, "item": pl.Int64, "relevance": pl.Int64}
+
+
+def test_zeros_that_are_stored_are_judgments():
+    stored = sparse.csr_array((np.array([0, 5]), ([0, 1], [1, 0])), shape=(2, 2))
+    assert rf.from_matrix(stored).rows() == [(0, 1, 0), (1, 0, 5)]
+    assert rf.from_matrix(stored.tocsc()).rows() == [(0, 1, 0), (1, 0, 5)]
+    assert rf.from_matrix(stored.toarray()).rows() == [(1, 0, 5)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        ("bool", pl.Int64),
+        ("int8", pl.Int8),
+        ("uint16", pl.UInt16),
+        ("float32", pl.Float32),
+        ("float64", pl.Float64),
+        (">i4", pl.Int32),
+    ],
+)
+def test_grades_keep_their_type(dtype, expected):
+    grades = (GRADES != 0).astype(dtype)
+    for form in (grades, *([sparse.csr_array(grades)] if grades.dtype.isnative else [])):
+        got = rf.from_matrix(form)["relevance"]
+        assert got.dtype == expected
+        assert got.to_list() == [1, 1, 1]
+    half = rf.from_matrix(GRADES.astype("float16") / 2)["relevance"]
+    assert half.dtype == pl.Float32
+    assert half.to_list() == [1, 0.5, 1.5]
+
+
+# ------------------------------------------------------------------ in a training loop
+
+USERS, ITEMS, BATCHES = 200, 50, 10
+
+
+def loop():
+    """Make scores that know a little of what users like, and the truth."""
+    rng = np.random.default_rng(0)
+    liked = rng.random((USERS, ITEMS)) < 0.1
+    liked[:, 0] = True
+    return liked + rng.normal(size=liked.shape), rf.from_matrix(liked)
+
+
+def test_a_batch_against_the_truth_of_all_is_a_tenth():
+    scores, truth = loop()
+    whole = rf.from_scores(scores, k=10).rank.evaluate("ndcg@10", truth=truth)
+    assert whole["users"].item() == USERS
+    parts = [rf.from_scores([batch], k=10) for batch in batched(scores, USERS // BATCHES)]
+    trap = [part.rank.evaluate("ndcg@10", truth=truth) for part in parts]
+    assert {row["users"].item() for row in trap} == {USERS}
+    mean = sum(row["ndcg@10"].item() for row in trap) / BATCHES
+    assert mean == pytest.approx(whole["ndcg@10"].item() / BATCHES, rel=1e-12)
+    # one cure: only the users of the batch; here all batches are of one size
+    cured = [part.rank.evaluate("ndcg@10", truth=truth, users="both") for part in parts]
+    assert {row["users"].item() for row in cured} == {USERS // BATCHES}
+    mean = sum(row["ndcg@10"].item() for row in cured) / BATCHES
+    assert mean == pytest.approx(whole["ndcg@10"].item(), rel=1e-12)
+    # the other: all batches are one run
+    once = rf.from_scores(batched(scores, USERS // BATCHES), k=10)
+    assert once.rank.evaluate("ndcg@10", truth=truth).equals(whole)
+    assert pl.concat(parts).rank.evaluate("ndcg@10", truth=truth).equals(whole)
+
+
+def test_the_result_keeps_every_rule():
+    scores, truth = loop()
+    run = rf.from_scores(scores, k=10)
+    assert rf.check(run, truth=truth) is not None
+    again = run.drop("rank").rank.with_rank()
+    assert_frame_equal(again, run)

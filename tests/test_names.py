@@ -1,0 +1,273 @@
+"""The common names of columns are found where there is no doubt."""
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+
+RUN = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
+SCORED = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "score": [0.5, 0.9, 0.1]})
+TRUTH = pl.DataFrame({"user": [1, 2, 3], "item": [8, 7, 9], "relevance": [2, 1, 1]})
+METRICS = ["ndcg@2", "rr"]
+PLAIN = rf.per_user(RUN, *METRICS, truth=TRUTH)
+USERS = ["user_id", "userId", "query_id", "qid"]
+ITEMS = ["item_id", "itemId", "doc_id", "docno", "movieId"]
+
+
+def renamed(*names):
+    """Give the run and the truth with other names for user and item."""
+    new = dict(zip(["user", "item"], names, strict=True))
+    return RUN.rename(new), TRUTH.rename(new)
+
+
+@pytest.mark.parametrize("item", ITEMS)
+@pytest.mark.parametrize("user", USERS)
+def test_ids_are_found_and_keep_their_names(user, item):
+    run, truth = renamed(user, item)
+    got = rf.per_user(run, *METRICS, truth=truth)
+    assert got.columns == [user, *METRICS]
+    assert got.rename({user: "user"}).equals(PLAIN)
+    assert rf.judge(run, truth).columns == [user, item, "rank", "relevance"]
+
+
+@pytest.mark.parametrize("kind", ["lazy", "pandas", "mixed"])
+def test_in_every_kind_of_frame(kind):
+    run, truth = renamed("user_id", "item_id")
+    if kind != "mixed":
+        run = run.lazy() if kind == "lazy" else run.to_pandas()
+    truth = truth.to_pandas() if kind == "pandas" else truth.lazy()
+    got = rf.per_user(run, *METRICS, truth=truth)
+    if kind == "pandas":
+        got = pl.from_pandas(got)
+    assert_frame_equal(got.lazy().collect().rename({"user_id": "user"}), PLAIN)
+
+
+@pytest.mark.parametrize("name", ["rel", "grade", "label"])
+def test_the_relevance_of_a_truth_is_found(name):
+    got = rf.per_user(RUN, *METRICS, truth=TRUTH.rename({"relevance": name}))
+    assert got.equals(PLAIN)
+
+
+def test_a_label_of_the_run_is_a_column_like_any_other():
+    truth = TRUTH.rename({"relevance": "label"})
+    run = RUN.with_columns(label=pl.lit(9))
+    assert rf.per_user(run, *METRICS, truth=truth).equals(PLAIN)
+    assert rf.judge(run, truth).columns == ["user", "item", "rank", "relevance", "label"]
+
+
+def test_prediction_and_position_place_the_items():
+    expected = rf.per_user(SCORED, *METRICS, truth=TRUTH)
+    got = rf.per_user(SCORED.rename({"score": "prediction"}), *METRICS, truth=TRUTH)
+    assert got.equals(expected)
+    assert not got.equals(PLAIN)
+    got = rf.per_user(RUN.rename({"rank": "position"}), *METRICS, truth=TRUTH)
+    assert got.equals(PLAIN)
+    ranked = rf.with_rank(SCORED.rename({"score": "prediction"}))
+    assert ranked["rank"].to_list() == [2, 1, 1]
+    gaps = pl.DataFrame({"qid": [1, 1], "docno": ["a", "b"], "position": [3, 9]})
+    assert rf.with_rank(gaps, close_gaps=True).rows() == [(1, "a", 1), (1, "b", 2)]
+
+
+def test_all_verbs_find_them():
+    pytest.importorskip("scipy")
+    run, truth = renamed("qid", "docno")
+    run, other = run.with_columns(model=pl.lit("a")), run
+    history = other.select("qid", "docno").unique()
+    plain = RUN.with_columns(model=pl.lit("a"))
+    back = {"qid": "user", "docno": "item"}
+    calls = [
+        (lambda r, t, o: rf.evaluate(r, "ap", truth=t)),
+        (lambda r, t, o: rf.summarize(r, "ap", truth=t)),
+        (lambda r, t, o: rf.relevant(rf.judge(r, t))),
+        (lambda r, t, o: rf.listed(r)),
+        (lambda r, t, o: rf.shares(r, of="shown", target=None)),
+        (lambda r, t, o: rf.rbo(r, o)),
+        (lambda r, t, o: rf.overlap(r, o, k=1)),
+        (lambda r, t, o: rf.fuse(r)),
+        (lambda r, t, o: rf.check(r, truth=t)),
+        (lambda r, t, o: rf.evaluate(r, "unexpectedness@1", other=o)),
+        (lambda r, t, o: rf.evaluate(rf.judge(r.lazy(), t), "ap").collect()),
+        (lambda r, t, o: rf.evaluate(r, "unseen@1", history=o.select(o.columns[:2]).unique())),
+        (lambda r, t, o: rf.compare({"a": o, "b": o}, "rr", truth=t)),
+    ]
+    assert history.height == 3
+    for call in calls:
+        got = call(run, truth, other)
+        assert_frame_equal(got.rename(back, strict=False), call(plain, TRUTH, RUN))
+    lists = pl.DataFrame({"qid": [1], "docno": [["x", "y"]]})
+    assert rf.from_lists(lists).rows() == [(1, "x", 1), (1, "y", 2)]
+
+
+def test_plain_names_and_keywords_go_first():
+    both = RUN.with_columns(user_id=pl.lit(9), label=pl.lit(5), position=pl.lit(1))
+    assert rf.per_user(both, *METRICS, truth=TRUTH).equals(PLAIN)
+    truth = TRUTH.with_columns(grade=pl.lit(0), rel=pl.lit(0), rating=pl.lit(5))
+    assert rf.per_user(RUN, *METRICS, truth=truth).equals(PLAIN)
+    run, truth = renamed("qid", "docno")
+    named = run.with_columns(user_id=pl.lit(9)), truth.with_columns(user_id=pl.lit(9))
+    got = rf.per_user(named[0], *METRICS, truth=named[1].drop("user_id"), user="qid")
+    assert got.rename({"qid": "user"}).equals(PLAIN)
+    scored = SCORED.with_columns(position=pl.Series([1, 2, 1]))
+    expected = rf.per_user(SCORED, *METRICS, truth=TRUTH)
+    assert rf.per_user(scored, *METRICS, truth=TRUTH).equals(expected)
+
+
+def test_a_column_of_by_is_no_user():
+    run = RUN.rename({"user": "user_id"}).with_columns(qid=pl.lit("q"))
+    truth = TRUTH.rename({"user": "user_id"})
+    got = rf.per_user(run, *METRICS, truth=truth, by="qid")
+    assert got.columns == ["qid", "user_id", *METRICS]
+    segments = truth.with_columns(qid=pl.col("user_id") % 2)
+    got = rf.evaluate(run.drop("qid"), *METRICS, truth=segments, by="qid")
+    assert got["qid"].to_list() == [0, 1]
+
+
+TWO = RUN.rename({"user": "user_id"}).with_columns(qid=pl.lit(1))
+
+
+@pytest.mark.parametrize(
+    ("run", "truth", "message"),
+    [
+        (
+            TWO,
+            TRUTH.rename({"user": "user_id"}),
+            "run: no column 'user' for user; it has 'user_id', 'item', 'rank', 'qid'; name it with "
+            "user=; 'user_id' and 'qid' may be meant",
+        ),
+        (
+            RUN.rename({"user": "user_id"}),
+            TRUTH.rename({"user": "userId"}),
+            "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; name it with user=; "
+            "'user_id' and 'userId' may be meant",
+        ),
+        (
+            RUN.rename({"user": "user_id"}),
+            TRUTH,
+            "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; the truth has "
+            "'user', and names must be the same in both tables: rename one",
+        ),
+        (
+            RUN.rename({"user": "user_id"}),
+            TRUTH.rename({"user": "uid"}),
+            "truth: no column 'user_id' for user; it has 'uid', 'item', 'relevance'; the run has "
+            "'user_id', and names must be the same in both tables: rename one",
+        ),
+        (
+            RUN.rename({"rank": "position"}).with_columns(prediction=1.0),
+            TRUTH,
+            "run: no column 'rank' for rank; it has 'user', 'item', 'position', 'prediction'; name "
+            "it with rank=, or name a score with score=, or call with_rank; 'position' and "
+            "'prediction' may be meant",
+        ),
+        (
+            RUN,
+            TRUTH.rename({"relevance": "grade"}).with_columns(label=1),
+            "truth: no column 'relevance' for relevance; it has 'user', 'item', 'grade', 'label'; "
+            "name it with relevance=; 'grade' and 'label' may be meant",
+        ),
+        (
+            RUN,
+            TRUTH.with_columns(pl.col("relevance").cast(pl.String)).rename({"relevance": "label"}),
+            "truth, column 'label': String cannot be a relevance: cast it to numbers or booleans, "
+            "or rename it if it is none",
+        ),
+    ],
+)
+def test_nothing_is_taken_where_two_would_fit(run, truth, message):
+    for kind in (pl.DataFrame.lazy, pl.DataFrame.clone):
+        with pytest.raises(rf.RankingDataError) as raised:
+            rf.evaluate(kind(run), "ap", truth=truth)
+        assert str(raised.value) == message
+
+
+def test_a_run_with_a_label_is_not_taken_for_a_judged_table():
+    run = RUN.with_columns(label=1)
+    with pytest.raises(rf.RankingDataError) as raised:
+        rf.evaluate(run, "ap")
+    assert str(raised.value) == (
+        "judged table: no column 'relevance' for relevance; it has 'user', 'item', 'rank', "
+        "'label'; name it with relevance=; 'label' may be meant; a run needs its truth: pass "
+        "truth=, or call judge(run, truth)"
+    )
+    assert rf.evaluate(run, "ap", relevance="label")["ap"].item() == 1
+    price = (pl.col("label").filter("listed").sum()).alias("labels")
+    assert rf.per_user(run, price)["labels"].to_list() == [2, 1]
+
+
+@pytest.mark.parametrize("name", ["rating", "stars"])
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64])
+def test_ratings_are_no_likes_unless_the_caller_says_so(name, dtype):
+    truth = TRUTH.select("user", "item", pl.lit(1, dtype).alias(name))
+    with pytest.raises(rf.RankingDataError) as raised:
+        rf.evaluate(RUN, "ap", truth=truth)
+    said = str(raised.value)
+    assert said.startswith(f"truth, column '{name}': ratings, and no relevance")
+    assert f"pass relevance='{name}' and relevant_at=" in said
+    assert said.endswith(f"if every row is a like, truth.drop('{name}')")
+    liked = rf.evaluate(RUN, "ap", truth=truth.drop(name))
+    assert rf.evaluate(RUN, "ap", truth=truth, relevance=name).equals(liked)
+    text = truth.with_columns(pl.lit("good").alias(name))
+    assert rf.evaluate(RUN, "ap", truth=text).equals(liked)
+    assert rf.evaluate(RUN, "ap", truth=truth, by=name)["ap"].item() == liked["ap"].item()
+    scored = RUN.rename({"rank": name}).with_columns(pl.col(name).cast(dtype))
+    assert rf.evaluate(scored, "rr", truth=truth, score=name)["rr"].item() > 0
+
+
+def test_names_of_a_call_are_a_dict():
+    names = {"user": "uid", "item": "sku"}
+    run, truth = (f.rename({"user": "uid", "item": "sku"}) for f in (RUN, TRUTH))
+    got = rf.per_user(run, *METRICS, truth=truth, **names)
+    assert got.rename({"uid": "user"}).equals(PLAIN)
+
+
+def test_the_plan_of_plain_names_is_not_asked_twice():
+    run, truth = renamed("user_id", "item_id")
+    judged = rf.judge(run.lazy(), truth.lazy())
+    remembered = judged.rank.evaluate("ap").explain(engine="streaming")
+    assert "FULL" not in remembered
+
+
+# ------------------------------------------------------------------ the command
+
+
+def printed(capsys, command):
+    from rankframe._cli import main
+
+    code = main([str(word) for word in command])
+    shown = capsys.readouterr()
+    return (shown.out if code == 0 else shown.err), code
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_command_finds_them(tmp_path, capsys, suffix):
+    names = {"user": "qid", "item": "docno", "score": "prediction", "relevance": "label"}
+    seen = pl.DataFrame({"user": [1], "item": [8]})
+    for name, table in {"a": SCORED, "b": SCORED, "t": TRUTH, "seen": seen}.items():
+        for folder, frame in [("plain", table), ("found", table.rename(names, strict=False))]:
+            (tmp_path / folder).mkdir(exist_ok=True)
+            getattr(frame, f"write_{suffix}")(tmp_path / folder / f"{name}.{suffix}")
+    for words in (
+        ["evaluate", "a", "t", "-m", "ndcg@2", "-m", "ap"],
+        ["evaluate", "a", "t", "-m", "ndcg@2", "--ties", "expected"],
+        ["evaluate", "a", "t", "-m", "rr", "--exclude", "seen"],
+        ["compare", "a", "b", "t", "-m", "ndcg@2"],
+    ):
+        shown = []
+        for folder in ("plain", "found"):
+            files = {
+                name: tmp_path / folder / f"{name}.{suffix}" for name in ("a", "b", "t", "seen")
+            }
+            shown.append(printed(capsys, [files.get(word, word) for word in words]))
+        assert shown[0] == shown[1]
+        assert shown[0][1] == 0
+
+
+@pytest.mark.parametrize(("value", "code"), [("4.5", 2), ("good", 0)])
+def test_the_command_takes_no_ratings_for_likes(tmp_path, capsys, value, code):
+    RUN.write_csv(tmp_path / "run.csv")
+    TRUTH.select("user", "item", rating=pl.lit(value)).write_csv(tmp_path / "truth.csv")
+    files = [tmp_path / "run.csv", tmp_path / "truth.csv"]
+    said, got = printed(capsys, ["evaluate", *files, "-m", "ap"])
+    assert got == code
+    assert ("truth, column 'rating': ratings, and no relevance" in said) == (code == 2)

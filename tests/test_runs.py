@@ -1,0 +1,188 @@
+"""Dicts of runs in the place of a frame."""
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+
+POP = pl.DataFrame({"user": [1, 1, 2, 3], "item": ["a", "b", "a", "a"], "rank": [1, 2, 1, 1]})
+KNN = pl.DataFrame({"user": [1, 1, 2, 3], "item": ["b", "c", "b", "c"], "rank": [1, 2, 1, 1]})
+TRUTH = pl.DataFrame({"user": [1, 2, 3, 3], "item": ["b", "a", "c", "a"]})
+RUNS = {"pop": POP, "knn": KNN}
+STACKED = pl.concat([POP.with_columns(model=pl.lit("pop")), KNN.with_columns(model=pl.lit("knn"))])
+ITEMS = pl.DataFrame({"item": [*"abc"], "genre": ["x", "y", "x"]})
+
+#: Each verb on a frame with the column ``model``; ``by`` is added where it is not there.
+VERBS = {
+    "evaluate": lambda f, **by: rf.evaluate(f, "ap", "rr", truth=TRUTH, **by),
+    "per_user": lambda f, **by: rf.per_user(f, "ap", truth=TRUTH, **by),
+    "summarize": lambda f, **by: rf.summarize(f, "ap", truth=TRUTH, **by),
+    "compare": lambda f, **by: rf.compare(f, "ap", truth=TRUTH, **by),
+    "diagnose": lambda f, **by: rf.diagnose(f, 1, truth=TRUTH, baseline="pop", **by),
+    "judge": lambda f, **by: rf.judge(f, TRUTH, **by),
+    "relevant": lambda f, **by: rf.relevant(rf.judge(f, TRUTH, **by), by="model"),
+    "with_rank": lambda f, **by: rf.with_rank(f, close_gaps=True, **by),
+    "listed": lambda f, **by: rf.listed(f, **by),
+    "shares": lambda f, **by: rf.shares(f, of="genre", items=ITEMS, **by),
+    "rbo": lambda f, **by: rf.rbo(f, POP, **by),
+    "overlap": lambda f, **by: rf.overlap(f, POP, k=1, **by),
+    "fuse": lambda f, **by: rf.fuse(f, **by),
+}
+
+
+def given(frame, kind):
+    if kind == "pandas":
+        pytest.importorskip("pandas")
+        return frame.to_pandas()
+    return frame.lazy() if kind == "lazy" else frame
+
+
+def eager(frame):
+    if isinstance(frame, pl.LazyFrame):
+        return frame.collect()
+    return frame if isinstance(frame, pl.DataFrame) else pl.from_pandas(frame)
+
+
+KINDS = pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])
+
+
+@KINDS
+def test_rows_stay_in_order_and_the_name_comes_first(kind):
+    runs = {name: given(run, kind) for name, run in RUNS.items()}
+    table = rf.from_runs(runs)
+    assert type(table) is type(runs["pop"])
+    assert eager(table).columns == ["model", "user", "item", "rank"]
+    assert eager(table).equals(STACKED.select("model", "user", "item", "rank"))
+    assert eager(rf.from_runs(runs, by="system")).columns[0] == "system"
+
+
+@KINDS
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_takes_a_dict_as_the_table_of_its_runs(verb, kind):
+    runs = {name: given(run, kind) for name, run in RUNS.items()}
+    call = VERBS[verb]
+    stacked = given(STACKED.select("model", pl.exclude("model")), kind)
+    got, expected = call(runs), call(stacked, by="model")
+    assert type(got) is type(runs["pop"])
+    assert_frame_equal(eager(got), eager(expected), check_row_order=kind == "eager")
+
+
+def test_check_gives_the_table():
+    assert rf.check(RUNS, truth=TRUTH).equals(rf.from_runs(RUNS))
+    bad = {**RUNS, "knn": KNN.with_columns(rank=pl.lit(0))}
+    with pytest.raises(rf.RankingDataError, match="Offending row: model='knn', user=1"):
+        rf.check(bad, truth=TRUTH)
+
+
+def test_judged_tables_are_taken_too():
+    judged = {name: rf.judge(run, TRUTH) for name, run in RUNS.items()}
+    got = rf.evaluate(judged, "ap")
+    assert got.equals(rf.evaluate(RUNS, "ap", truth=TRUTH))
+    lazy = {name: rf.judge(run.lazy(), TRUTH) for name, run in RUNS.items()}
+    assert_frame_equal(rf.evaluate(lazy, "ap").collect(), got)
+
+
+@pytest.mark.parametrize("by", ["day", ["day"], ["day", "model"], ["model", "day"], ()])
+def test_by_gains_the_column(by):
+    runs = {name: run.with_columns(day=pl.col("user") % 2) for name, run in RUNS.items()}
+    truth = TRUTH.with_columns(day=pl.col("user") % 2)
+    groups = [by] if isinstance(by, str) else list(by)
+    expected = groups if "model" in groups else ["model", *groups]
+    got = rf.evaluate(runs, "ap", truth=truth, by=by)
+    assert got.columns[: len(expected)] == expected
+    assert got.equals(rf.evaluate(rf.from_runs(runs), "ap", truth=truth, by=expected))
+
+
+@pytest.mark.parametrize(
+    "chart",
+    [
+        lambda f, **by: rf.plot.at_k(f, "recall", ks=[1, 2], truth=TRUTH, **by),
+        lambda f, **by: rf.plot.users(f, "rr", truth=TRUTH, **by),
+        lambda f, **by: rf.plot.compare(f, "rr", truth=TRUTH, **by),
+        lambda f, **by: rf.plot.change(f, 1, truth=TRUTH, baseline="pop", **by),
+        lambda f, **by: rf.plot.heatmap(f, "rr", truth=TRUTH, **by),
+        lambda f, **by: rf.plot.trade_off(f, "rr", "recall@1", truth=TRUTH, **by),
+        lambda f, **by: rf.plot.shares(f, of="genre", items=ITEMS, **by),
+        lambda f, **by: rf.plot.lorenz(f, items=ITEMS, **by),
+        lambda f, **by: rf.plot.precision_recall(f, ks=[1, 2], truth=TRUTH, **by).hconcat[0],
+    ],
+)
+def test_a_chart_takes_a_dict(chart):
+    pytest.importorskip("altair")
+    expected = chart(STACKED).data
+    for runs in (RUNS, {name: run.lazy() for name, run in RUNS.items()}):
+        assert chart(runs).data.equals(expected)
+    assert chart(RUNS, by=()).data.equals(expected)  # the names of the runs are always a group
+
+
+def test_order_of_columns_and_widths_of_numbers_may_differ():
+    narrow = KNN.select("rank", "item", pl.col("user").cast(pl.Int8))
+    assert rf.from_runs({"pop": POP, "knn": narrow}).equals(rf.from_runs(RUNS))
+    wide = KNN.with_columns(score=pl.lit(0.5))
+    scored = POP.with_columns(score=pl.lit(0.5, pl.Float32))
+    assert rf.from_runs({"a": scored, "b": wide}).schema["score"] == pl.Float64
+    nothing = POP.clear().with_columns(item=pl.lit(None))
+    assert rf.from_runs({"a": nothing, "b": KNN}).rows() == [("b", *row) for row in KNN.rows()]
+
+
+def test_one_run_is_enough_and_frames_are_not_changed():
+    before = POP.clone()
+    assert rf.evaluate({"pop": POP}, "rr", truth=TRUTH).rows() == [("pop", 3, 0.8333333333333334)]
+    assert POP.equals(before)
+    assert POP.columns == ["user", "item", "rank"]
+
+
+MODEL = POP.with_columns(model=pl.lit("x"))
+
+
+@pytest.mark.parametrize(
+    ("runs", "error", "message"),
+    [
+        ({}, ValueError, "a dict of runs that has no run: name one or more, {name: run}"),
+        ({1: POP}, TypeError, "the names of runs must be text, not 1"),
+        ({"a": MODEL}, rf.RankingDataError, "run 'a', column 'model': the names of the runs make"),
+        ({"a": POP, "b": MODEL}, rf.RankingDataError, "run 'b', column 'model': the names"),
+        (
+            {"a": POP, "b": KNN.drop("rank")},
+            rf.RankingDataError,
+            "run 'b': no column 'rank', which run 'a' has: give all runs the same columns",
+        ),
+        (
+            {"a": POP, "b": KNN.with_columns(score=1.0)},
+            rf.RankingDataError,
+            "run 'a': no column 'score', which run 'b' has: give all runs the same columns",
+        ),
+        (
+            {"a": POP, "b": KNN.with_columns(pl.col("user").cast(pl.String))},
+            rf.RankingDataError,
+            "column 'user': it is Int64 in run 'a' and String in run 'b': cast one;",
+        ),
+        (
+            {"a": POP, "b": KNN.with_columns(pl.col("user").cast(pl.Float64))},
+            rf.RankingDataError,
+            "column 'user': it is Int64 in run 'a' and Float64 in run 'b': cast one;",
+        ),
+        (
+            {"a": POP, "b": KNN.lazy()},
+            TypeError,
+            "run 'a' is a polars DataFrame, and run 'b' a polars LazyFrame: convert one;",
+        ),
+        ({"a": POP, "b": [1]}, TypeError, "the run 'b' must be a polars DataFrame or LazyFrame"),
+    ],
+)
+def test_a_bad_dict_is_one_clear_error(runs, error, message):
+    for call in (rf.from_runs, lambda runs: rf.evaluate(runs, "ap", truth=TRUTH)):
+        with pytest.raises(error) as raised:
+            call(runs)
+        assert type(raised.value) is error
+        assert str(raised.value).startswith(message)
+
+
+def test_from_runs_takes_a_dict_and_one_name():
+    with pytest.raises(TypeError, match="from_runs takes a dict of runs, {name: run}, not polars"):
+        rf.from_runs(POP)
+    with pytest.raises(TypeError, match="by must be the name of a column, not \\['a'\\]"):
+        rf.from_runs(RUNS, by=["a"])
+    with pytest.raises(rf.RankingDataError, match="run 'pop', column 'user': the names of the"):
+        rf.from_runs(RUNS, by="user")
