@@ -15,7 +15,8 @@ from test_statistics import FEW, TESTS, VALUE, compared, judged, one, sample
 import rankframe as rf
 
 COMPARISON = """metric model baseline users mean baseline_mean difference ci_low ci_high p_value
-    p_adjusted effect_size wins ties losses note""".split()
+    p_adjusted effect_size wins ties losses detectable verdict p_equivalent p_not_worse
+    note""".split()
 SUMMARY = "metric users undefined mean std ci_low ci_high min median max note".split()
 DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change reading
     precision recall attainable_precision attainable_recall""".split()

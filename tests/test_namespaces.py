@@ -17,7 +17,8 @@ from rankframe._namespace import RankFrame, RankPlot
 
 TABLE = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 1, 1]}
 VERBS = ["judge", "with_rank", "relevant", "from_lists", "check", "per_user", "evaluate"]
-VERBS += ["summarize", "compare", "diagnose", "overlap", "rbo", "fuse", "listed", "shares"]
+VERBS += ["summarize", "compare", "diagnose", "power", "overlap", "rbo", "fuse", "listed"]
+VERBS += ["shares"]
 
 
 @pytest.fixture

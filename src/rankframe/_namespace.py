@@ -16,6 +16,7 @@ from rankframe._frames import Frame, FrameT
 from rankframe._fusion import fuse
 from rankframe._labels import METRICS, made_with, reserve_methods
 from rankframe._overlap import overlap, rbo
+from rankframe._power import power
 from rankframe._rows import check, listed, shares
 from rankframe._summarize import summarize
 from rankframe._table import from_lists, judge, relevant, with_rank
@@ -29,11 +30,11 @@ class RankFrame(Generic[FrameT]):
     Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
 
     The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
-    ``evaluate``, ``summarize``, ``compare``, ``diagnose``, ``overlap``, ``rbo``, ``fuse``,
-    ``listed`` and ``shares`` take the frame as their first argument. Each metric function, such as
-    ``precision_at``, gives the per-user frame of that one metric, and takes the keywords of
-    ``per_user`` beside its own. Type checkers cannot see namespaces: typed code calls the
-    functions, ``rf.evaluate(df, …)``.
+    ``evaluate``, ``summarize``, ``compare``, ``diagnose``, ``power``, ``overlap``, ``rbo``,
+    ``fuse``, ``listed`` and ``shares`` take the frame as their first argument. Each metric
+    function, such as ``precision_at``, gives the per-user frame of that one metric, and takes the
+    keywords of ``per_user`` beside its own. Type checkers cannot see namespaces: typed code calls
+    the functions, ``rf.evaluate(df, …)``.
     """
 
     def __init__(self, frame: FrameT) -> None:
@@ -168,6 +169,7 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     summarize,
     compare,
     diagnose,
+    power,
     overlap,
     rbo,
     fuse,

@@ -35,7 +35,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StringType, StructType
 
 from rankframe._checks import Table, Totals, raise_if_apart, raise_if_empty, role_columns
-from rankframe._compare import Correction, Test, comparison_of
+from rankframe._compare import Correction, Margin, Test, comparison_of
 from rankframe._evaluate import Plan, UserValues, in_groups, plan_means, plan_values
 from rankframe._frames import kind, to_lazy
 from rankframe._inputs import INPUT_MEANINGS
@@ -405,6 +405,7 @@ def compare(
     test: Test = "t",
     correction: Correction | None = "holm",
     confidence: float = 0.95,
+    margin: Margin | None = None,
     resamples: int = 10_000,
     seed: int = 0,
     partitions: int | None = None,
@@ -423,7 +424,7 @@ def compare(
         The truth that judges the run; of Spark, Polars or pandas.
     by
         The column that identifies the systems; further columns are segments.
-    baseline, test, correction, confidence, resamples, seed
+    baseline, test, correction, confidence, margin, resamples, seed
         As in ``rf.compare``.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
@@ -468,6 +469,7 @@ def compare(
         test=test,
         correction=correction,
         confidence=confidence,
+        margin=margin,
         resamples=resamples,
         seed=seed,
     )
