@@ -335,15 +335,17 @@ def needed_users(difference: float, deviation: float, design: Design) -> int | N
 
 @cache
 def least_distance(users: int, design: Design) -> float:
-    """Return the distance that is found with this power."""
-    high = 1.0
-    while power_of(high, users, design) < design.power:
-        high *= 2
+    """Return the distance that is found with this power: more users need a little less."""
 
-    def lacking(distance: float) -> float:
+    def surplus(distance: float) -> float:
         return power_of(distance, users, design) - design.power
 
-    return float(optimize.brentq(lacking, 0, high, xtol=1e-12))
+    low, high = 0.0, 1.0
+    if 100 < users < 10**7:  # a narrow start: each pair of systems may have other users
+        low, high = least_distance(10**9, design), least_distance(100, design)
+    while surplus(high) < 0:
+        high *= 2
+    return float(optimize.brentq(surplus, low, high, xtol=1e-12))
 
 
 def power_of(distance: float, users: int, design: Design) -> float:
