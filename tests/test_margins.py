@@ -1,5 +1,6 @@
 """Verdicts and margins: which difference is too small to matter, and what the tests support."""
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy import stats
 from test_statistics import FEW, VALUE, compared, judged, one, sample
 
 import rankframe as rf
+from rankframe import _statistics as st
 
 MEANS = ["t", "randomization", "bootstrap"]
 RANKS = ["wilcoxon", "friedman"]
@@ -236,6 +238,24 @@ def test_ranks_that_contradict_the_means_decide_nothing(test):
     assert got["note"].endswith("the ranks and the means have opposite signs")
     got = wide(old, old - change, test=test)
     assert (got["verdict"], got["difference"] > 0) == ("undecided", True)
+
+
+def test_the_sum_of_signed_ranks_is_scipys():
+    """Users who tie have no rank, and equal differences share one."""
+    for seed in range(20):
+        column = np.random.default_rng(seed).integers(-3, 4, 12) / 3
+        untied = np.count_nonzero(column)
+        positive = stats.wilcoxon(column, alternative="greater").statistic
+        expected = 2 * positive - untied * (untied + 1) / 2
+        assert st.signed_ranks(column) == pytest.approx(expected)
+
+
+def test_a_margin_may_be_any_number():
+    old, new = near(1, 30, 0.02)
+    expected = one(old, new, margin=0.125)
+    for margin in (Fraction(1, 8), np.float32(0.125), {"value": Fraction(1, 8)}):
+        assert one(old, new, margin=margin) == expected
+    assert one(old, new, margin=1)["p_equivalent"] < 1e-6
 
 
 def test_false_verdicts_are_as_rare_as_said():

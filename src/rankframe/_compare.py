@@ -217,6 +217,7 @@ def comparison_of(
 ) -> pl.LazyFrame:
     """Plan a comparison of values per user."""
     check_confidence(confidence)
+    confidence = float(confidence)
     check_choice("test", test, get_args(Test))
     check_choice("correction", correction, (*get_args(Correction), None))
     resampling = asked_resampling(resamples, seed)
@@ -477,7 +478,7 @@ def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict
                 f"the others, such as margin={{{names[0] if names else 'ndcg@10'!r}: {value!r}}}"
             )
             raise ValueError(msg)
-    return margins
+    return {name: float(value) for name, value in margins.items()}
 
 
 # ------------------------------------------------------------------ one row per user → per pair

@@ -191,8 +191,8 @@ def _planned(
         _of_pairs if design == "pairs" else _of_systems,
         values=values,
         baseline=baseline,
-        power=power,
-        confidence=confidence,
+        power=float(power),
+        confidence=float(confidence),
         wanted=wanted,
     )
     return values.rows.map_batches(reduce, schema=schema)
