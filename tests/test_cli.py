@@ -279,7 +279,7 @@ def test_runs_are_compared(files, suffix):
     out = files / "out.parquet"
     command = f"""compare {files}/first.{suffix} {files}/other.parquet {files}/third.csv
         {files}/truth.csv --user uid --item sku -m ndcg@10 -m map --baseline first
-        --test randomization --correction none --confidence 0.9 --resamples 99 --seed 3
+        --test randomization --correction none --confidence 0.9 --margin 0.4 --resamples 99 --seed 3
         --users judged --out {out}"""
     assert main(command.split()) == 0
     third = pl.DataFrame({"uid": [3], "sku": [7], "rank": [1]})
@@ -293,6 +293,7 @@ def test_runs_are_compared(files, suffix):
         test="randomization",
         correction=None,
         confidence=0.9,
+        margin=0.4,
         resamples=99,
         seed=3,
         users="judged",

@@ -15,7 +15,8 @@ from test_statistics import FEW, TESTS, VALUE, compared, judged, one, sample
 import rankframe as rf
 
 COMPARISON = """metric model baseline users mean baseline_mean difference ci_low ci_high p_value
-    p_adjusted effect_size wins ties losses note""".split()
+    p_adjusted effect_size wins ties losses detectable verdict p_equivalent p_not_worse
+    note""".split()
 SUMMARY = "metric users undefined mean std ci_low ci_high min median max note".split()
 DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change reading
     precision recall attainable_precision attainable_recall""".split()
@@ -628,7 +629,7 @@ def test_the_options_are_those_of_evaluate():
 
     own = {"frame", "metrics", "truth", "by", "columns", "bounds", "scenarios"}
     of_values = inspect.signature(rf.per_user).parameters.keys() - own
-    of_means = inspect.signature(rf.evaluate).parameters.keys() - own - {"total"}
+    of_means = inspect.signature(rf.evaluate).parameters.keys() - own - {"total", "count_users"}
     assert {*of_means, *Columns.__annotations__} == {*Options.__annotations__}
     assert of_means - of_values == {"weights"}
 

@@ -22,6 +22,7 @@ VERBS += [
     "summarize",
     "compare",
     "diagnose",
+    "power",
     "summarize_values",
     "compare_values",
     "overlap",

@@ -80,6 +80,8 @@ def charts():
     yield "users alone", alone.users("hit@10", truth=TRUTH, by=())
     yield "compare", plot.compare("ndcg@10", truth=TRUTH, baseline="a")
     yield "compare metrics", plot.compare("ndcg@10", "rr", truth=TRUTH, test="wilcoxon")
+    margin = {"ndcg@10": 0.3}
+    yield "compare margins", plot.compare("ndcg@10", "rr", truth=TRUTH, baseline="a", margin=margin)
     yield "compare segments", plot.compare("rr", truth=PLACED, by=BOTH, correction=None)
     yield "change", plot.change(10, truth=TRUTH, baseline="a")
     yield "change of segments", plot.change(3, truth=PLACED, by=BOTH, baseline="b")
@@ -249,6 +251,19 @@ def test_a_verdict_follows_the_direction_of_the_metric():
     opposite = {"better": "lower", "worse": "higher", "undecided": "undecided"}
     assert wide["own"].to_list() == [opposite[verdict] for verdict in wide["f1@5"]]
     assert set(wide["f1@5"]) != {"undecided"}
+
+
+def test_a_margin_is_a_band_of_its_metric():
+    data = CHARTS["compare margins"].data
+    expected = RUN.rank.compare("ndcg@10", "rr", truth=TRUTH, baseline="a", margin={"ndcg@10": 0.3})
+    assert data["margin"].to_list() == [0.3, 0.3, None, None]
+    assert_frame_equal(data.select("p_equivalent"), expected.select("p_equivalent"))
+    words = {"higher": "better", "lower": "worse"}
+    assert data["verdict"].to_list() == [words.get(v, v) for v in expected["verdict"]]
+    assert "equivalent" in set(data["verdict"])
+    picture = vl_convert.vegalite_to_svg(CHARTS["compare margins"].to_json())
+    assert picture.count('fill="#E4E4E4"') == 1  # one band, not one per row
+    assert "margin" not in CHARTS["compare"].data.columns
 
 
 def test_a_pair_without_an_interval_is_a_point():

@@ -31,6 +31,21 @@ def test_false_positives_are_as_many_as_said(test):
     assert 0.035 <= (outcomes(test, new - old).p <= 0.05).mean() <= 0.065
 
 
+@pytest.mark.parametrize("test", ["t", "randomization", "bootstrap"])
+@pytest.mark.parametrize("margin", [0.1, -0.1])
+def test_a_difference_of_the_margin_passes_as_seldom_as_said(test, margin):
+    """The true difference is at one end of ± 0.1: within it by one chance in twenty."""
+    old, new = np.random.default_rng(4).beta(2, 3, (2, 60, 2000))
+    change = new - old + margin
+    inward = 0.1 - change if margin > 0 else change + 0.1
+    resampling = st.Resampling(1000, 0)
+    if test == "bootstrap":
+        p = st.bootstrap(inward, 0.95, resampling, lambda _: None, one_sided=True).p
+    else:
+        p = st.above_zero(outcomes(test, inward).p, inward.sum(axis=0))
+    assert 0.035 <= (p <= 0.05).mean() <= 0.065
+
+
 @pytest.mark.parametrize("test", ["tukey", "friedman"])
 def test_joint_tests_have_as_many_false_positives_as_said(test):
     values = np.random.default_rng(3).beta(2, 3, (2000, 40, 3))

@@ -92,7 +92,7 @@ def calls(draw):
     """Draw a verb, its frames and its options."""
     verb = draw(st.sampled_from(sorted(VERBS)))
     by = draw(st.sampled_from([(), (), "model"]))
-    by = "model" if verb in ("compare", "diagnose") else by
+    by = "model" if verb in ("compare", "diagnose", "power") else by
     keys = ["model", "user", "item"] if by else ["user", "item"]
     placing = draw(st.sampled_from([["rank"], ["score"], ["rank", "score"]]))
     if verb in ("with_rank", "expected"):
@@ -125,6 +125,14 @@ COMPARE = {
     "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
     "resamples": st.sampled_from([20, 0]),
     "baseline": st.sampled_from([None, "a", "b", 1, "c"]),
+    "margin": st.sampled_from([None, 0.1, {"rr": 0.1}, 0, "x"]),
+}
+POWER = {
+    "power": st.sampled_from([0.8, 0.99, 0.01, 0, "x"]),
+    "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
+    "difference": st.sampled_from([None, 0.01, 1e-9, "1%", {"rr": 0.1}, 0, "x"]),
+    "design": st.sampled_from(["pairs", "anova", "x"]),
+    "baseline": st.sampled_from([None, "a", "b", 1, "c"]),
 }
 SUMMARIZE = {
     "method": st.sampled_from(["t", "bootstrap", "x"]),
@@ -136,6 +144,7 @@ VERBS = {
     "evaluate": over("evaluate", {**BOUNDS, "total": st.booleans()}),
     "summarize": over("summarize", SUMMARIZE),
     "compare": over("compare", COMPARE),
+    "power": over("power", POWER),
     "diagnose": lambda run, truth, judged, asked, by, two, data: rf.diagnose(
         run, data.draw(st.sampled_from([1, 3, 0])), truth=truth, baseline="a"
     ),

@@ -31,6 +31,8 @@ def keywords(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
 
 def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(rf.compare(df, "ap", baseline="old", test="tukey", **rf.TREC_EVAL), pl.DataFrame)
+    assert_type(rf.compare(df, "ap", margin={"ap": 0.01}), pl.DataFrame)
+    assert_type(rf.power(lf, "ap", difference="1%", design="anova", users="both"), pl.LazyFrame)
     assert_type(lf.pipe(rf.compare, "ap"), pl.LazyFrame)
     assert_type(rf.compare(lf, "ap", by=["model", "day"], correction=None), pl.LazyFrame)
     assert_type(rf.diagnose(lf, 10, baseline="old", users="both"), pl.LazyFrame)
@@ -57,6 +59,8 @@ def refused(df: pl.DataFrame) -> None:
     rf.evaluate({1: df}, "ap")  # type: ignore[dict-item]
     rf.compare(df, "ap", test="anova")  # type: ignore[arg-type]
     rf.compare(df, "ap", usr="uid")  # type: ignore[call-arg]
+    rf.compare(df, "ap", margin="1%")  # type: ignore[arg-type]
+    rf.power(df, "ap", design="t")  # type: ignore[arg-type]
     rf.diagnose(df, 10)  # type: ignore[call-arg]
     df.pipe(rf.evaluate, 10)  # type: ignore[arg-type]
     # which is why the docs advise a call: mypy binds a pipe's keywords to no parameter of ours

@@ -25,6 +25,7 @@ from rankframe._namespace import RankFrame as RankFrame
 from rankframe._namespace import attach as _attach
 from rankframe._overlap import overlap as overlap
 from rankframe._overlap import rbo as rbo
+from rankframe._power import power as power
 from rankframe._rows import check as check
 from rankframe._rows import listed as listed
 from rankframe._rows import shares as shares
@@ -70,6 +71,7 @@ _own += [
     "overlap",
     "per_user",
     "plot",
+    "power",
     "rbo",
     "relevant",
 ]

@@ -175,6 +175,9 @@ def _parser() -> argparse.ArgumentParser:
         "--confidence", type=_finite, metavar="X", default=0.95, help="of the intervals"
     )
     pairs.add_argument(
+        "--margin", type=_finite, metavar="X", help="a difference too small to matter, > 0"
+    )
+    pairs.add_argument(
         "--resamples", type=int, metavar="N", default=10_000, help="number of resamples"
     )
     pairs.add_argument("--seed", type=int, metavar="N", default=0, help="of the resamples")
@@ -307,6 +310,7 @@ def _compare(given: argparse.Namespace) -> None:
         test=given.test,
         correction=None if given.correction == "none" else given.correction,
         confidence=given.confidence,
+        margin=given.margin,
         resamples=given.resamples,
         seed=given.seed,
         **options,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from math import nan
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
+from math import inf, nan
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
 
@@ -16,13 +16,14 @@ from rankframe._all_lists import OfLists, Swaps, is_of_targets, swapped
 from rankframe._checks import format_row
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, column_names, to_caller_type, to_polars
-from rankframe._labels import Metric, RequestedMetric, not_per_user
+from rankframe._labels import Metric, RequestedMetric, entry_of, not_per_user
 from rankframe._options import (
     INPUTS,
     MODEL,
     Options,
     check_choice,
     check_confidence,
+    is_number,
     read_options,
     systems_groups,
     whole_number,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 Test: TypeAlias = Literal["t", "wilcoxon", "randomization", "bootstrap", "tukey", "friedman"]
 Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
+Margin: TypeAlias = float | Mapping[str, float]
 
 _UNWEIGHTED = ("wilcoxon", "tukey", "friedman")
 
@@ -64,8 +66,14 @@ _COMPARISON = {
     **dict.fromkeys(("mean", "baseline_mean", "difference", "ci_low", "ci_high"), pl.Float64),
     **dict.fromkeys(("p_value", "p_adjusted", "effect_size"), pl.Float64),
     **dict.fromkeys(("wins", "ties", "losses"), pl.Int64),
+    "detectable": pl.Float64,
+    "verdict": pl.String,
+    **dict.fromkeys(("p_equivalent", "p_not_worse"), pl.Float64),
     "note": pl.String,
 }
+#: The tests of a mean difference: a margin bounds it, and Student's t approximates their power.
+_OF_MEANS = ("t", "randomization", "bootstrap")
+_POWER = 0.8  # of the column ``detectable``
 _CHANGES = ("hits_change", "precision_change", "recall_change")
 _LEVELS = ("precision", "recall", "attainable_precision", "attainable_recall")
 _DIAGNOSIS = {
@@ -87,6 +95,7 @@ def compare(
     test: Test = "t",
     correction: Correction | None = "holm",
     confidence: float = 0.95,
+    margin: Margin | None = None,
     resamples: int = 10_000,
     seed: int = 0,
     **options: Unpack[Options],
@@ -129,6 +138,11 @@ def compare(
     confidence
         The probability that an interval, by itself, covers the true difference; for ``"tukey"``,
         that all intervals of a metric do.
+    margin
+        A difference too small to matter, > 0, on the scale of the metric: one number for all
+        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; a metric that it does not
+        name has no margin. It bounds a difference of means, so that ``test`` must be ``"t"``,
+        ``"randomization"`` or ``"bootstrap"``.
     resamples
         Number of sign patterns or bootstrap resamples; all metrics and systems share them.
     seed
@@ -146,13 +160,30 @@ def compare(
         to ``ci_high`` (BCa for ``"bootstrap"``, simultaneous for ``"tukey"``, else Student's),
         ``p_value``, ``p_adjusted``, ``effect_size`` (Cohen's d of paired data: mean / standard
         deviation of the differences), ``wins``, ``ties``, ``losses`` (users whose value is higher,
-        equal, lower) and ``note``, which explains why a number is null. With ``weights``, users of
-        weight 0 are left out, means, interval, p-value and effect size are weighted, and ``note``
-        has the effective number of users.
+        equal, lower), ``detectable``, ``verdict``, ``p_equivalent``, ``p_not_worse`` and ``note``,
+        which explains why a number is null. With ``weights``, users of weight 0 are left out,
+        means, interval, p-value and effect size are weighted, and ``note`` has the effective number
+        of users.
 
         Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
         has the ratio of the two, (mean + ε) / (baseline_mean + ε), and its interval; ``ci_low`` and
         ``ci_high`` are what these ratios make of the baseline: (baseline_mean + ε) · (ratio − 1).
+
+        ``detectable`` is the smallest true difference that so many users show with power 0.8: a
+        difference of this size is found 8 times in 10, a smaller one less often. It is that of the
+        paired t at this confidence, without correction (see ``power``), and null for
+        ``"wilcoxon"``, ``"tukey"`` and ``"friedman"``, and for geometric means.
+
+        ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
+        difference is within ± margin (``p_equivalent`` < α); "higher" or "lower"
+        (``p_adjusted`` < α); "not worse", if it is not worse by the margin
+        (``p_not_worse`` < α); "undecided". It is null where there is no test. Higher and lower are
+        the values; which is worse is declared by the metric: a higher value, where lower is better.
+
+        ``p_equivalent`` and ``p_not_worse`` are one-sided, so that they decide as the interval of
+        confidence 1 − 2α, and null without a margin. ``p_not_worse`` is also null for a metric of
+        which neither direction is better, or an expression of your own. Within a pair there is no
+        correction, and ``correction`` adjusts each of the two over metrics and pairs.
 
     Raises
     ------
@@ -162,8 +193,9 @@ def compare(
     ValueError
         If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
         system or is in two columns of ``by``, a metric is neither a value per user nor a geometric
-        mean, such as ``num_users``, or ``weights`` are given to ``"wilcoxon"``, ``"tukey"`` or
-        ``"friedman"``.
+        mean, such as ``num_users``, ``weights`` are given to ``"wilcoxon"``, ``"tukey"`` or
+        ``"friedman"``, or ``margin`` is not a number > 0, names a metric that is not compared, or
+        meets a geometric mean, a test of ranks or one of all systems.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -171,8 +203,10 @@ def compare(
     -----
     With ``users="truth"``, a user who is missing from a run scores 0. M. D. Smucker, J. Allan and
     B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar, *JMLR* 7,
-    2006, for Friedman and Nemenyi, here with the variance of tied ranks. Values that differ only
-    from the fourteenth digit on are equal. Wilcoxon leaves out users who tie, as in SciPy.
+    2006, for Friedman and Nemenyi, here with the variance of tied ranks; D. J. Schuirmann,
+    *J. Pharmacokinet. Biopharm.* 15, 1987, for the two one-sided tests of equivalence. Values that
+    differ only from the fourteenth digit on are equal. Wilcoxon leaves out users who tie, as in
+    SciPy. Where ranks and means have opposite signs, the verdict of a test of ranks is "undecided".
 
     With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
     flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
@@ -207,6 +241,7 @@ def compare(
         test=test,
         correction=correction,
         confidence=confidence,
+        margin=margin,
         resamples=resamples,
         seed=seed,
     )
@@ -227,6 +262,7 @@ def compare_values(
     test: Test = "t",
     correction: Correction | None = "holm",
     confidence: float = 0.95,
+    margin: Margin | None = None,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> FrameT:
@@ -247,7 +283,7 @@ def compare_values(
         The column of the user.
     weights
         A column, ≥ 0, that says how much each user counts: the same in the rows of all systems.
-    total, baseline, test, correction, confidence, resamples, seed
+    total, baseline, test, correction, confidence, margin, resamples, seed
         As in ``compare``.
 
     Returns
@@ -291,6 +327,7 @@ def compare_values(
         test=test,
         correction=correction,
         confidence=confidence,
+        margin=margin,
         resamples=resamples,
         seed=seed,
     )
@@ -341,6 +378,7 @@ def comparison_of(
     test: Test,
     correction: Correction | None,
     confidence: float,
+    margin: Margin | None,
     resamples: int,
     seed: int,
     total: bool = False,
@@ -348,16 +386,18 @@ def comparison_of(
 ) -> pl.LazyFrame:
     """Plan a comparison of values per user."""
     check_confidence(confidence)
+    confidence = float(confidence)
     check_choice("test", test, get_args(Test))
     if values.weights is not None and test in _UNWEIGHTED:
         msg = f"test={test!r} has no weighted form: take 't', 'randomization' or 'bootstrap'"
         raise ValueError(msg)
     check_choice("correction", correction, (*get_args(Correction), None))
     resampling = asked_resampling(resamples, seed)
-    _check_systems(verb, values)
+    check_systems(verb, values)
     _check_means(values)
     check_numbers(values)
     check_total(values, total=total, least=2)
+    margins = _read_margins(margin, values, test)
     made = made_schema(verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON})
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_COMPARISON]
@@ -370,6 +410,7 @@ def comparison_of(
         test=test,
         correction=correction,
         confidence=confidence,
+        margins=margins,
         resampling=resampling,
     )
     comparison = values.rows.map_batches(
@@ -394,7 +435,8 @@ def comparison_of(
     both = pl.concat(tables).sort(*segments, asked, maintain_order=True)
     if test != "randomization":
         return both
-    return both.map_batches(partial(_corrected_together, correction=correction), schema=schema)
+    correct = partial(_corrected_together, correction=correction, confidence=confidence)
+    return both.map_batches(correct, schema=schema)
 
 
 def _compared_lists(
@@ -460,13 +502,15 @@ def _difference(one: Swaps) -> float | None:
     return one.system - one.baseline
 
 
-def _corrected_together(table: pl.DataFrame, *, correction: Correction | None) -> pl.DataFrame:
+def _corrected_together(
+    table: pl.DataFrame, *, correction: Correction | None, confidence: float
+) -> pl.DataFrame:
     """Adjust the p-values of all comparisons of a call."""
     from rankframe._statistics import corrected
 
     p = table["p_value"].fill_null(float("nan")).to_numpy()
     adjusted = pl.Series("p_adjusted", corrected(p, correction)).fill_nan(None)
-    return table.with_columns(adjusted)
+    return table.with_columns(adjusted).with_columns(_verdict(confidence))
 
 
 def diagnose(
@@ -563,7 +607,7 @@ def diagnose(
         raise ValueError(msg)
     groups = groups_by_systems(frame, truth, by, baseline)
     values = user_values(frame, metrics, truth, groups, read_options(options))
-    _check_systems("diagnose", values)
+    check_systems("diagnose", values)
     schema = made_schema("diagnose", values, _DIAGNOSIS)
     reduce = partial(_diagnosed, values=values, k=k, baseline=baseline, bins=bins)
     diagnosis = values.rows.map_batches(reduce, schema=schema)
@@ -594,16 +638,64 @@ def _check_logarithms(rows: pl.DataFrame, values: UserValues) -> None:
             raise RankingDataError(msg)
 
 
-def _check_systems(verb: str, values: UserValues) -> None:
+def check_systems(verb: str, values: UserValues) -> None:
+    """Check that there is a column that identifies the systems."""
     if not values.by:
         msg = f"{verb} needs the column that identifies the systems: name it in by="
         raise ValueError(msg)
 
 
+def of_metrics(option: str, given: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Spread an option over the metrics: one value for all, or a mapping that names them."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(names, given)
+    found = dict(cast("Mapping[str, Any]", given))
+    for name in found:
+        if name not in names:
+            msg = f"{option} names {name!r}; the metrics are {', '.join(map(repr, names))}"
+            raise ValueError(msg)
+    return found
+
+
+def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict[str, float]:
+    """Read the margin of each metric."""
+    if margin is None:
+        return {}
+    if test not in _OF_MEANS:
+        msg = (
+            f"margin bounds a difference of means, which test={test!r} does not test pair by pair: "
+            f"take one of {', '.join(map(repr, _OF_MEANS))}"
+        )
+        raise ValueError(msg)
+    lists = [] if values.of_lists is None else [one.name for one in values.of_lists.requested]
+    names = [one.name for one in values.requested]
+    geometric = {one.name for one in values.requested if one.over_users.epsilon is not None}
+    margins = of_metrics("margin", margin, [*names, *lists])
+    for name, value in margins.items():
+        if not (is_number(value) and 0 < value < inf):
+            msg = f"margin of {name!r} must be a finite number > 0, not {value!r}"
+            raise ValueError(msg)
+        if name in geometric:
+            msg = (
+                f"margin: metric {name!r} is a geometric mean, whose ratio is tested: name the "
+                f"others, such as margin={{'ndcg@10': {value!r}}}"
+            )
+            raise ValueError(msg)
+        if name in lists:
+            msg = (
+                f"margin: metric {name!r} is one number of all lists, which has no margin: name "
+                f"the others, such as margin={{{names[0] if names else 'ndcg@10'!r}: {value!r}}}"
+            )
+            raise ValueError(msg)
+    return {name: float(value) for name, value in margins.items()}
+
+
 # ------------------------------------------------------------------ one row per user → per pair
 
 
-class _Matrix(NamedTuple):
+class Matrix(NamedTuple):
     """A metric in a segment: one row per user, one column per system, NaN where undefined."""
 
     segment: int
@@ -613,7 +705,7 @@ class _Matrix(NamedTuple):
     users: Places | None = None  # of all segments together: whose row it is
 
 
-class _Pair(NamedTuple):
+class Pair(NamedTuple):
     """A system and its baseline on the users that they share."""
 
     segment: int
@@ -634,6 +726,26 @@ class _Pair(NamedTuple):
         return Sample(self.difference, self.weights)
 
 
+class Paired(NamedTuple):
+    """Who is compared with whom."""
+
+    segments: pl.DataFrame  # one row per segment
+    systems: pl.Series
+    matrices: list[Matrix]
+    pairs: list[Pair]
+
+    def named(self, model: str) -> list[pl.Series]:
+        """Return the columns that name the segment, the metric and the systems of each pair."""
+        systems = [self.systems.gather([pair.system for pair in self.pairs]).alias(model)]
+        systems += [self.systems.gather([pair.baseline for pair in self.pairs]).alias("baseline")]
+        return [*self.keys(self.pairs), *systems]
+
+    def keys(self, of: Sequence[Pair] | Sequence[Matrix]) -> list[pl.Series]:
+        """Return the columns that name the segment and the metric."""
+        segments = [column.gather([one.segment for one in of]) for column in self.segments]
+        return [*segments, pl.Series("metric", [one.metric for one in of])]
+
+
 class _Tested(NamedTuple):
     """Numbers and a note per pair."""
 
@@ -651,46 +763,68 @@ def _compared(
     test: Test,
     correction: Correction | None,
     confidence: float,
+    margins: Mapping[str, float],
     resampling: Resampling,
 ) -> pl.DataFrame:
-    check_sizes(rows, values)
-    rows = in_logarithms(rows, values.requested)
-    _check_logarithms(rows, values)
-    model, *segments = values.by
-    systems = _systems(rows, model, baseline, segments)
+    from rankframe import _statistics as st
+
     joint = test in ("tukey", "friedman")
-    matrices = list(_matrices(rows, values, systems, complete=joint, total=total))
-    places = _pairs_of_places(systems.to_list(), baseline)
-    pairs = [_pair(matrix, *pair, values.weights) for matrix in matrices for pair in places]
+    paired = paired_users(rows, values, baseline, complete=joint, total=total)
+    pairs = paired.pairs
     if joint:
-        tested = _test_jointly(matrices, pairs, test, correction, confidence)
+        tested = _test_jointly(paired.matrices, pairs, test, correction, confidence)
     else:
         tested = _test_pairs(pairs, test, correction, confidence, resampling)
     notes = [
         _with_notes(note, pair, weighted=values.weights is not None)
         for note, pair in zip(tested.notes, pairs, strict=True)
     ]
-    of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
-    if total:
-        of_segments = pl.concat([of_segments, of_segments.clear(1)])
-    return (
+    within = _test_margins(pairs, margins, directions_of(values.requested), test, resampling)
+    geometric = {one.name for one in values.requested if one.over_users.epsilon is not None}
+    shown = [
+        nan if pair.metric in geometric else _detectable(pair, test, confidence) for pair in pairs
+    ]
+    table = (
         pl.DataFrame([_numbers(pair) for pair in pairs])
         .select(
-            *(of_segments[name].gather([pair.segment for pair in pairs]) for name in segments),
-            pl.Series("metric", [pair.metric for pair in pairs]),
-            systems.gather([pair.system for pair in pairs]).alias(model),
-            systems.gather([pair.baseline for pair in pairs]).alias("baseline"),
+            *paired.named(values.by[0]),
             *("users", "mean", "baseline_mean", "difference"),
             pl.Series("ci_low", tested.outcome.low),
             pl.Series("ci_high", tested.outcome.high),
             pl.Series("p_value", tested.outcome.p),
             pl.Series("p_adjusted", tested.adjusted),
             *("effect_size", "wins", "ties", "losses"),
+            pl.Series("detectable", shown, pl.Float64),
+            pl.lit(None, pl.String).alias("verdict"),
+            pl.Series("p_equivalent", st.corrected(within.equivalent, correction)),
+            pl.Series("p_not_worse", st.corrected(within.not_worse, correction)),
             pl.Series("note", notes, pl.String),
         )
-        .with_columns(pl.selectors.float().exclude(segments, model, "baseline").fill_nan(None))
+        .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
+        .with_columns(_verdict(confidence))
         .pipe(_with_ratios, values.requested, confidence)
     )
+    if test not in ("wilcoxon", "friedman"):
+        return table
+    return _unless_contrary(table, _signs_of_ranks(paired, test))
+
+
+def paired_users(
+    rows: pl.DataFrame, values: UserValues, baseline: object, *, complete: bool, total: bool = False
+) -> Paired:
+    """Pair the users of two systems; ``complete`` drops users for whom a system is undefined."""
+    check_sizes(rows, values)
+    rows = in_logarithms(rows, values.requested)
+    _check_logarithms(rows, values)
+    model, *segments = values.by
+    systems = _systems(rows, model, baseline, segments)
+    matrices = list(_matrices(rows, values, systems, complete=complete, total=total))
+    places = _pairs_of_places(systems.to_list(), baseline)
+    pairs = [_pair(matrix, *pair, values.weights) for matrix in matrices for pair in places]
+    of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
+    if total:
+        of_segments = pl.concat([of_segments, of_segments.clear(1)])
+    return Paired(of_segments, systems, matrices, pairs)
 
 
 def _with_ratios(
@@ -764,7 +898,7 @@ def _pairs_of_places(systems: list[object], baseline: object) -> list[tuple[int,
 
 def _matrices(
     rows: pl.DataFrame, values: UserValues, systems: pl.Series, *, complete: bool, total: bool
-) -> Iterator[_Matrix]:
+) -> Iterator[Matrix]:
     """Make matrices of the rows; ``complete`` drops users for whom a system is undefined.
 
     With ``total``, the last ones have the rows of all segments.
@@ -788,7 +922,7 @@ def _matrices(
         weights = None if values.weights is None else users[WEIGHT].to_numpy()
         whose = places_of_users(users[values.user]) if pooled else None
         for place, name in enumerate(names):
-            matrix = _Matrix(segment, name, cube[:, :, place], weights, whose)
+            matrix = Matrix(segment, name, cube[:, :, place], weights, whose)
             yield _complete(matrix) if complete else matrix
 
 
@@ -806,7 +940,7 @@ def _users_of(group: pl.DataFrame, keys: Sequence[str], values: UserValues) -> p
     return users
 
 
-def _complete(matrix: _Matrix) -> _Matrix:
+def _complete(matrix: Matrix) -> Matrix:
     """Keep the users for whom every system is defined."""
     import numpy as np
 
@@ -815,7 +949,7 @@ def _complete(matrix: _Matrix) -> _Matrix:
     return matrix._replace(values=matrix.values[keep], users=users)
 
 
-def _pair(matrix: _Matrix, system: int, baseline: int, column: str | None) -> _Pair:
+def _pair(matrix: Matrix, system: int, baseline: int, column: str | None) -> Pair:
     """Pair two systems; ``column`` is the name of the weights."""
     import numpy as np
 
@@ -836,7 +970,7 @@ def _pair(matrix: _Matrix, system: int, baseline: int, column: str | None) -> _P
         merged, weights = of_users(matrix.users[counts], [of_system, of_baseline, change], weights)
         of_system, of_baseline, change = merged
         change = change if len(change) == number else rounded(change)
-    return _Pair(
+    return Pair(
         segment=matrix.segment,
         metric=matrix.metric,
         system=system,
@@ -850,7 +984,7 @@ def _pair(matrix: _Matrix, system: int, baseline: int, column: str | None) -> _P
 
 
 def _test_pairs(
-    pairs: Sequence[_Pair],
+    pairs: Sequence[Pair],
     test: Test,
     correction: Correction | None,
     confidence: float,
@@ -866,7 +1000,7 @@ def _test_pairs(
         return (st.wilcoxon if test == "wilcoxon" else st.t_test)(sample, confidence)
 
     outcome = st.in_matrices([pair.sample for pair in pairs], reduce, resampling.times)
-    notes = [_reason(pair.difference) for pair in pairs]
+    notes = [why_undefined(pair.difference) for pair in pairs]
     if test == "wilcoxon":
         notes = [
             note if pair.weights is None else note or _UNEVEN
@@ -876,8 +1010,8 @@ def _test_pairs(
 
 
 def _test_jointly(
-    matrices: Sequence[_Matrix],
-    pairs: Sequence[_Pair],
+    matrices: Sequence[Matrix],
+    pairs: Sequence[Pair],
     test: Test,
     correction: Correction | None,
     confidence: float,
@@ -904,29 +1038,37 @@ def _test_jointly(
 _UNEVEN = "no test: it has no weighted form, and users are in different numbers of segments"
 
 
-def _family(matrix: _Matrix, test: Test, confidence: float) -> Joint:
+def _family(matrix: Matrix, test: Test, confidence: float) -> Joint:
     """Test all systems of a segment at once."""
-    import numpy as np
-
     from rankframe import _statistics as st
 
-    values = matrix.values
-    if matrix.users is not None and len(values):
-        columns, weights = st.of_users(matrix.users, list(values.T), None)
-        if weights is not None:
-            return st.no_joint(values.shape[1], _UNEVEN)
-        values = np.column_stack(columns)
+    values = _per_observation(matrix)
+    if values is None:
+        return st.no_joint(matrix.values.shape[1], _UNEVEN)
     return st.tukey(values, confidence) if test == "tukey" else st.friedman(values)
 
 
-def _with_notes(note: str | None, pair: _Pair, *, weighted: bool) -> str | None:
+def _per_observation(matrix: Matrix) -> Array | None:
+    """Merge the rows of each user; None if the users would have to be weighted."""
+    import numpy as np
+
+    from rankframe._statistics import of_users
+
+    values = matrix.values
+    if matrix.users is None or not len(values):
+        return values
+    columns, weights = of_users(matrix.users, list(values.T), None)
+    return None if weights is not None else np.column_stack(columns)
+
+
+def _with_notes(note: str | None, pair: Pair, *, weighted: bool) -> str | None:
     """Add to what explains a null of how many users the numbers are made."""
     weights = pair.weights if weighted else None
     more = notes_of_users(pair.difference, weights, pair.returning)
     return "; ".join([*([note] if note else []), *more]) or None
 
 
-def _reason(difference: Array) -> str | None:
+def why_undefined(difference: Array) -> str | None:
     """Return why a number is undefined."""
     if len(difference) < 2:
         return "one user" if len(difference) else "no user has a value in both"
@@ -935,12 +1077,12 @@ def _reason(difference: Array) -> str | None:
     return None if difference.min() < difference.max() else "every user differs by the same amount"
 
 
-def _numbers(pair: _Pair) -> dict[str, float]:
+def _numbers(pair: Pair) -> dict[str, float]:
     """Describe a pair without a test."""
     from rankframe._statistics import deviation, weighted_mean
 
     change, weights = pair.difference, pair.weights
-    has_users, varied = len(change) > 0, _reason(change) is None
+    has_users, varied = len(change) > 0, why_undefined(change) is None
     difference = float(weighted_mean(change, weights)) if has_users else nan
     return {
         "users": len(change),
@@ -952,6 +1094,132 @@ def _numbers(pair: _Pair) -> dict[str, float]:
         "ties": (change == 0).sum(),
         "losses": (change < 0).sum(),
     }
+
+
+# ------------------------------------------------------------------ verdicts
+
+
+class _Within(NamedTuple):
+    """P-values for each pair; NaN without a margin."""
+
+    equivalent: Array
+    not_worse: Array
+
+
+def _test_margins(
+    pairs: Sequence[Pair],
+    margins: Mapping[str, float],
+    directions: Mapping[str, bool | None],
+    test: Test,
+    resampling: Resampling,
+) -> _Within:
+    """Test whether differences are above −margin, and whether they are below margin."""
+    import numpy as np
+
+    from rankframe import _statistics as st
+
+    def reduce(sample: Sample, advance: st.Advance) -> Outcome:
+        if test == "bootstrap":
+            return st.bootstrap(sample, 0.95, resampling, advance, one_sided=True)
+        outcome = (
+            st.t_test(sample, 0.95)
+            if test == "t"
+            else st.randomization(sample, 0.95, resampling, advance)
+        )
+        values, weights = sample
+        sums = (values if weights is None else weights * values).sum(axis=0)
+        return outcome._replace(p=st.above_zero(outcome.p, sums))
+
+    within = _Within(*(np.full(len(pairs), np.nan) for _ in _Within._fields))
+    places = [place for place, pair in enumerate(pairs) if pair.metric in margins]
+    if not places:
+        return within
+    known = [(pairs[place].sample, margins[pairs[place].metric]) for place in places]
+    shifted = [sample._replace(values=sample.values + margin) for sample, margin in known]
+    shifted += [sample._replace(values=margin - sample.values) for sample, margin in known]
+    above, below = np.split(st.in_matrices(shifted, reduce, resampling.times).p, 2)
+    within.equivalent[places] = np.maximum(above, below)
+    for place, over, under in zip(places, above, below, strict=True):
+        higher_is_better = directions[pairs[place].metric]
+        if higher_is_better is not None:
+            within.not_worse[place] = over if higher_is_better else under
+    return within
+
+
+def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None]:
+    """Name for each metric whether higher is better; None where neither is, or nobody said."""
+    entries = {one.name: entry_of(one.expr) for one in requested}
+    return {name: entry.higher_is_better if entry else None for name, entry in entries.items()}
+
+
+def _detectable(pair: Pair, test: Test, confidence: float) -> float:
+    """Return the smallest true difference that the users of a pair show."""
+    from rankframe import _statistics as st
+
+    if test not in _OF_MEANS or why_undefined(pair.difference) is not None:
+        return nan
+    users, design = len(pair.difference), st.Design(confidence, _POWER)
+    if pair.weights is not None:
+        return st.detectable_at(
+            float(st.standard_error(pair.difference, pair.weights)), users, design
+        )
+    return st.detectable(float(pair.difference.std(ddof=1)), users, design)
+
+
+def _verdict(confidence: float) -> pl.Expr:
+    """Read the adjusted p-values; the first verdict that holds counts."""
+    alpha = 1 - confidence
+    differs = pl.col("p_adjusted") < alpha
+    return (
+        pl.when(pl.col("p_equivalent") < alpha)
+        .then(pl.lit("equivalent"))
+        .when(differs & (pl.col("difference") > 0))
+        .then(pl.lit("higher"))
+        .when(differs & (pl.col("difference") < 0))
+        .then(pl.lit("lower"))
+        .when(pl.col("p_not_worse") < alpha)
+        .then(pl.lit("not worse"))
+        .when(pl.col("p_adjusted").is_not_null())
+        .then(pl.lit("undecided"))
+        .alias("verdict")
+    )
+
+
+def _signs_of_ranks(paired: Paired, test: Test) -> pl.Series:
+    """Return the direction that a test of ranks finds."""
+    from rankframe import _statistics as st
+
+    if test == "wilcoxon":
+        return pl.Series([st.signed_ranks(pair.difference) for pair in paired.pairs]).sign()
+    merged = {(one.segment, one.metric): _per_observation(one) for one in paired.matrices}
+    none = st.no_joint(len(paired.systems)).centers
+    ranks = {
+        key: none if values is None else st.friedman(values).centers
+        for key, values in merged.items()
+    }
+    found = [
+        float(of_systems[pair.system] - of_systems[pair.baseline])
+        for pair in paired.pairs
+        for of_systems in (ranks[pair.segment, pair.metric],)
+    ]
+    return pl.Series(found).sign()
+
+
+def _unless_contrary(table: pl.DataFrame, signs: pl.Series) -> pl.DataFrame:
+    """Take back a verdict of ranks that the means contradict, and say so."""
+    ranks = pl.lit(signs)
+    contrary = (pl.col("difference").sign() * ranks < 0).fill_null(value=False)
+    said = pl.lit("the ranks and the means have opposite signs")
+    return table.with_columns(
+        pl.when(contrary & pl.col("verdict").is_in(["higher", "lower"]))
+        .then(pl.lit("undecided"))
+        .otherwise("verdict")
+        .alias("verdict"),
+        pl.when(contrary)
+        .then(pl.concat_str("note", said, separator="; ", ignore_nulls=True))
+        .otherwise("note")
+        .alias("note"),
+    )
 
 
 # ------------------------------------------------------------------ one row per user → per bin

@@ -463,8 +463,11 @@ def every_label() -> dict[str, Callable[..., Any]]:
 
 
 def entry_of(metric: pl.Expr) -> Entry | None:
-    """Find what is declared of a metric's expression, renamed or not."""
+    """Find what is declared of a metric's expression, renamed or not, also under ties."""
     label = _label_of(metric)
+    if label is None:
+        with _tie_mode():
+            label = _label_of(metric)
     found = None if label is None else _find(label)
     return found.entry if found else None
 

@@ -604,15 +604,20 @@ def check_numbers(values: UserValues) -> None:
 
 
 def asked_resampling(resamples: object, seed: object) -> Resampling:
-    """Read the options of resampling, and check that the packages it needs are installed."""
+    """Read the options of resampling, and check that the packages are installed."""
     times = whole_number("resamples", resamples)
     if times > _MOST_RESAMPLES:
         msg = f"resamples must not be above {_MOST_RESAMPLES:,}, not {times:,}"
         raise ValueError(msg)
     start = whole_number("seed", seed, least=0)
-    if missing := [name for name in ("numpy", "scipy", "tqdm") if find_spec(name) is None]:
-        msg = f"statistics need {' and '.join(missing)}: pip install 'rankframe[stats]'"
-        raise ImportError(msg)
+    check_packages()
     from rankframe._statistics import Resampling
 
     return Resampling(times, start)
+
+
+def check_packages() -> None:
+    """Check that what statistics need is installed."""
+    if missing := [name for name in ("numpy", "scipy", "tqdm") if find_spec(name) is None]:
+        msg = f"statistics need {' and '.join(missing)}: pip install 'rankframe[stats]'"
+        raise ImportError(msg)

@@ -14,13 +14,21 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 import polars as pl
 
 from rankframe._all_lists import is_of_all
-from rankframe._compare import Correction, Test, diagnose, groups_by_systems
+from rankframe._compare import (
+    Correction,
+    Margin,
+    Test,
+    diagnose,
+    directions_of,
+    groups_by_systems,
+    of_metrics,
+)
 from rankframe._compare import compare as compare_systems
 from rankframe._cutoffs import cutoffs as read_cutoffs
 from rankframe._cutoffs import labels_at, means_of
 from rankframe._evaluate import evaluate, per_user, user_values
 from rankframe._frames import Frame, column_names, to_lazy
-from rankframe._labels import Metric, entry_of, parse_metrics
+from rankframe._labels import Metric, parse_metrics
 from rankframe._names import with_ids
 from rankframe._options import (
     Columns,
@@ -46,7 +54,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito: distinct under every common form of color blindness
 _BLUE, _VERMILION, _GREEN, _PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-_COLORS = (_BLUE, _VERMILION, _GREEN, _PURPLE, "#E69F00", "#56B4E9", "#B8A800", "#000000")
+_SKY = "#56B4E9"
+_COLORS = (_BLUE, _VERMILION, _GREEN, _PURPLE, "#E69F00", _SKY, "#B8A800", "#000000")
 _DASHES = ([1, 0], [6, 3], [2, 2])
 _SHAPES = ("circle", "square", "triangle-up")
 _GRAY, _PALE = "#767676", "#E4E4E4"
@@ -398,6 +407,7 @@ def compare(
     test: Test = "t",
     correction: Correction | None = "holm",
     confidence: float = 0.95,
+    margin: Margin | None = None,
     resamples: int = 10_000,
     seed: int = 0,
     **options: Unpack[Options],
@@ -414,7 +424,7 @@ def compare(
         Labels or expressions, as in ``per_user``.
     truth
         The truth that judges the run.
-    by, baseline, test, correction, confidence, resamples, seed
+    by, baseline, test, correction, confidence, margin, resamples, seed
         As in ``rankframe.compare``.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
@@ -423,11 +433,12 @@ def compare(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One panel per metric and segment, one row per pair. Its color is the verdict: better or
-        worse if p_adjusted < 1 − ``confidence`` (higher or lower for a metric of which neither is
-        better, or an expression of your own), else undecided. Each interval stands by itself, so
-        one may be clear of 0 whose pair is undecided. ``chart.data`` has what is drawn: ``panel``,
-        ``system``, ``pair``, ``verdict`` and the numbers of ``rankframe.compare``.
+        One panel per metric and segment, one row per pair. Its color is the verdict of
+        ``rankframe.compare``, where higher and lower are better or worse if the metric has a better
+        direction. Each interval stands by itself, so one may be clear of 0 whose pair is undecided.
+        A gray band has the differences within ± ``margin``. ``chart.data`` has what is drawn:
+        ``panel``, ``system``, ``pair``, ``verdict``, the ``margin`` if there is one, and the
+        numbers of ``rankframe.compare``.
 
     Raises
     ------
@@ -463,20 +474,25 @@ def compare(
         test=test,
         correction=correction,
         confidence=confidence,
+        margin=margin,
         resamples=resamples,
         seed=seed,
         **options,
     )
     directions = _directions(metrics)
-    significant = pl.col("p_adjusted") < 1 - confidence
-    verdict = pl.when(significant).then(_verdict(directions)).otherwise(pl.lit("undecided"))
+    margins = of_metrics("margin", margin, [*directions])
+    bound = pl.lit(None, pl.Float64)
+    for name, value in margins.items():
+        bound = pl.when(metric=name).then(pl.lit(value, pl.Float64)).otherwise(bound)
+    unasked = () if margins else ("margin", "p_equivalent", "p_not_worse")
     systems = _text(compared, groups[:1]), _text(compared, ["baseline"])
     table = compared.select(
         *_named(compared, groups),
         pl.format("{} − {}", *systems).alias("pair"),
-        verdict.alias("verdict"),
-        pl.exclude(*groups, "baseline"),
-    ).select(_panel("metric"), pl.exclude("segment", "metric"))
+        _verdict(directions).alias("verdict"),
+        bound.alias("margin"),
+        pl.exclude(*groups, "baseline", "verdict"),
+    ).select(_panel("metric"), pl.exclude("segment", "metric", *unasked))
     _check_values(table["difference"], ", ".join(_texts(table["panel"])[:3]))
     _check_rows(table, "pairs", "a baseline")
     panels = _texts(table["panel"])
@@ -486,7 +502,7 @@ def compare(
         color=alt.Color(
             "verdict:N",
             legend=alt.Legend(title=f"p < {1 - confidence:.2g}", padding=8),
-            scale=_verdict_scale(directions),
+            scale=_verdict_scale(directions, margins),
         ),
         tooltip=_tooltip(table.drop("panel", "pair", "verdict", "system")),
     )
@@ -504,7 +520,7 @@ def compare(
     joint = test in ("tukey", "friedman")
     corrected = "over all pairs" if joint else correction or "not corrected"
     return _in_panels(
-        _layered(zero, bars, points, data=table),
+        _layered(*([_band(title)] if margins else []), zero, bars, points, data=table),
         panels,
         _title(
             f"Differences on {_users(table['users'])}{_weighted_by(options)}",
@@ -1206,26 +1222,34 @@ def _as_text(cutoffs: Sequence[int]) -> str:
 
 
 def _directions(metrics: Sequence[Metric]) -> dict[str, bool | None]:
-    """Name for each metric whether higher is better; None where neither is, or nobody said."""
-    requested = parse_metrics(metrics, per_user=False)
-    entries = {one.name: entry_of(one.expr) for one in requested}
-    return {name: entry.higher_is_better if entry else None for name, entry in entries.items()}
+    return directions_of(parse_metrics(metrics, per_user=False))
 
 
 def _verdict(directions: Mapping[str, bool | None]) -> pl.Expr:
-    """Call a difference better or worse, or higher or lower where neither is."""
-    up = pl.col("difference") > 0
-    verdict = pl.when(up).then(pl.lit("higher")).otherwise(pl.lit("lower"))
+    """Call higher and lower values better or worse, where the metric has a better direction."""
+    verdict = pl.col("verdict").fill_null("undecided")
     for name, higher_is_better in directions.items():
         if higher_is_better is not None:
-            better = pl.when(up if higher_is_better else ~up).then(pl.lit("better"))
-            verdict = (
-                pl.when(metric=name).then(better.otherwise(pl.lit("worse"))).otherwise(verdict)
-            )
+            ends = ("better", "worse") if higher_is_better else ("worse", "better")
+            judged = pl.col("verdict").replace(["higher", "lower"], ends)
+            verdict = pl.when(metric=name).then(judged.fill_null("undecided")).otherwise(verdict)
     return verdict
 
 
-def _verdict_scale(directions: Mapping[str, bool | None]) -> alt.Scale:
+def _band(title: str) -> alt.Chart:
+    """Draw the differences within the margin, once per panel."""
+    import altair as alt
+
+    low = alt.datum.margin * -1
+    band: alt.Chart = alt.Chart().mark_rect(color=_PALE).transform_calculate(low=low)
+    return band.transform_filter("isValid(datum.margin)").encode(
+        x=alt.X("min(low):Q", title=title), x2="max(margin):Q"
+    )
+
+
+def _verdict_scale(
+    directions: Mapping[str, bool | None], margins: Mapping[str, float]
+) -> alt.Scale:
     import altair as alt
 
     pairs: list[tuple[str, str]] = []
@@ -1233,8 +1257,9 @@ def _verdict_scale(directions: Mapping[str, bool | None]) -> alt.Scale:
         pairs.append(("better", "worse"))
     if None in directions.values():
         pairs.append(("higher", "lower"))
-    domain = [*(good for good, _ in pairs), "undecided", *(bad for _, bad in pairs)]
-    colors = [*(_BLUE for _ in pairs), _GRAY, *(_VERMILION for _ in pairs)]
+    within = {"not worse": _SKY, "equivalent": _GREEN} if margins else {}
+    domain = [*(good for good, _ in pairs), *within, "undecided", *(bad for _, bad in pairs)]
+    colors = [*(_BLUE for _ in pairs), *within.values(), _GRAY, *(_VERMILION for _ in pairs)]
     return alt.Scale(domain=domain, range=colors)
 
 

@@ -53,7 +53,7 @@ from rankframe._checks import (
     read_scored,
     role_columns,
 )
-from rankframe._compare import Correction, Test, comparison_of
+from rankframe._compare import Correction, Margin, Test, comparison_of
 from rankframe._evaluate import Plan, UserValues, in_groups, plan_means, plan_values
 from rankframe._frames import kind, to_lazy
 from rankframe._inputs import INPUT_MEANINGS
@@ -599,6 +599,7 @@ def compare(
     test: Test = "t",
     correction: Correction | None = "holm",
     confidence: float = 0.95,
+    margin: Margin | None = None,
     resamples: int = 10_000,
     seed: int = 0,
     partitions: int | None = None,
@@ -620,7 +621,7 @@ def compare(
         The column that identifies the systems, by default ``"model"``; further columns are
         segments. Of several columns, the one called ``model`` identifies the systems, else the
         first one.
-    total, baseline, test, correction, confidence, resamples, seed
+    total, baseline, test, correction, confidence, margin, resamples, seed
         As in ``rf.compare``.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
@@ -667,6 +668,7 @@ def compare(
         test=test,
         correction=correction,
         confidence=confidence,
+        margin=margin,
         resamples=resamples,
         seed=seed,
     )

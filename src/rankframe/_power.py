@@ -1,0 +1,336 @@
+"""One row per user → one row per pair: which difference users show, and how many it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import inf, isfinite, nan
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
+
+import polars as pl
+
+from rankframe._compare import (
+    Matrix,
+    Pair,
+    check_systems,
+    groups_by_systems,
+    of_metrics,
+    paired_users,
+    why_undefined,
+)
+from rankframe._evaluate import UserValues, user_values
+from rankframe._frames import Frame, FrameT, to_caller_type
+from rankframe._labels import Metric
+from rankframe._options import (
+    INPUTS,
+    Options,
+    check_choice,
+    check_confidence,
+    is_number,
+    read_options,
+)
+from rankframe._runs import as_frame
+from rankframe._summarize import check_numbers, check_packages, made_schema
+
+if TYPE_CHECKING:
+    from rankframe._statistics import Design
+
+#: A number on the scale of the metric, or a share of the baseline's mean such as ``"1%"``.
+Target: TypeAlias = float | str
+Kind: TypeAlias = Literal["pairs", "anova"]
+
+_MADE = {
+    "users": pl.Int64,
+    **dict.fromkeys(("baseline_mean", "deviation", "detectable", "target"), pl.Float64),
+    "needed": pl.Int64,
+    "note": pl.String,
+}
+
+
+def power(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    baseline: object = None,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    difference: Target | Mapping[str, Target] | None = None,
+    design: Kind = "pairs",
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Report which true difference so many users show, and how many users a difference needs.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``per_user``.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, as in ``compare``.
+    baseline
+        The system that the others are compared with; by default every pair is compared, as in
+        ``compare``.
+    power
+        The probability of finding a true difference, above 1 − ``confidence``.
+    confidence
+        One less α, the probability that a two-sided test finds a difference where there is none.
+        It is not corrected for the number of comparisons.
+    difference
+        The difference to be found, > 0: on the scale of the metric (``0.01``), or relative to the
+        mean of the baseline (``"1%"``); one for all metrics, or a mapping such as
+        ``{"ndcg@10": "1%"}``.
+    design
+        ``"pairs"``: the paired t test of two systems, with n users: the noncentral t with
+        n − 1 degrees of freedom at δ·√n/σ, σ the standard deviation of the users' differences.
+        ``"anova"``: one-way analysis of variance of all m systems, where the best and the worst
+        differ by δ: the noncentral F(m − 1, m·(n − 1)) at λ = n·δ²/(2σ²), σ² the mean variance
+        within a system. It is for users who differ from system to system; where all systems serve
+        the same users, pairs need fewer.
+    **options
+        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles. ``weights`` raise: users are planned to count alike.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
+        as in ``by``), ``baseline``, ``users`` (for whom both values are defined),
+        ``baseline_mean``, ``deviation`` (σ), ``detectable`` (the smallest true difference that
+        these users show with this power), ``target`` (the difference to be found, on the scale of
+        the metric), ``needed`` (the least number of users who show it with this power) and
+        ``note``, which explains why a number is null. For ``"anova"`` one row per segment and
+        metric, with the number of ``systems`` in the place of the system and ``baseline``;
+        ``users`` are those for whom every system is defined.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
+        fewer than two systems.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
+        system, a metric is not a value per user, ``difference`` names a metric that is not asked
+        for, or is relative where ``"anova"`` has no ``baseline``.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    σ is an estimate, so that both numbers are estimates: the fewer users, the rougher. Plan with
+    runs like those to come. J. Cohen, *Statistical Power Analysis*, 1988; T. Sakai, *Information
+    Retrieval Journal* 19, 2016, for the design by analysis of variance.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> planned = rf.power(run, "rr", truth=truth, baseline="old", difference=0.1)
+    >>> planned.select("users", "deviation", "detectable", "target", "needed")
+    shape: (1, 5)
+    ┌───────┬───────────┬────────────┬────────┬────────┐
+    │ users ┆ deviation ┆ detectable ┆ target ┆ needed │
+    │ ---   ┆ ---       ┆ ---        ┆ ---    ┆ ---    │
+    │ i64   ┆ f64       ┆ f64        ┆ f64    ┆ i64    │
+    ╞═══════╪═══════════╪════════════╪════════╪════════╡
+    │ 3     ┆ 0.267879  ┆ 0.874369   ┆ 0.1    ┆ 59     │
+    └───────┴───────────┴────────────┴────────┴────────┘
+    """
+    frame, by = as_frame(frame, by)
+    if options.get("weights") is not None:
+        msg = "power plans a test of users who count alike: leave out weights="
+        raise ValueError(msg)
+    groups = groups_by_systems(frame, truth, by, baseline)
+    planned = _planned(
+        user_values(frame, metrics, truth, groups, read_options(options)),
+        baseline=baseline,
+        power=power,
+        confidence=confidence,
+        difference=difference,
+        design=design,
+    )
+    return to_caller_type(
+        planned, like=frame, beside=(truth, *(options.get(name) for name in INPUTS))
+    )
+
+
+class _Wanted(NamedTuple):
+    """A difference to be found."""
+
+    size: float
+    relative: bool
+
+
+def _planned(
+    values: UserValues,
+    *,
+    baseline: object,
+    power: float,
+    confidence: float,
+    difference: Target | Mapping[str, Target] | None,
+    design: Kind,
+) -> pl.LazyFrame:
+    """Plan the table."""
+    check_confidence(confidence)
+    _check_power(power, confidence)
+    check_choice("design", design, get_args(Kind))
+    check_systems("power", values)
+    check_numbers(values)
+    given = of_metrics("difference", difference, [one.name for one in values.requested])
+    wanted = {name: _read_wanted(name, value) for name, value in given.items()}
+    if design == "anova" and baseline is None and any(one.relative for one in wanted.values()):
+        msg = "difference is relative to the mean of the baseline: name the system in baseline="
+        raise ValueError(msg)
+    check_packages()
+    model, *segments = values.by
+    own = {"baseline": None} if design == "pairs" else {"systems": pl.Int64}
+    made = made_schema("power", values, {"metric": pl.String, **own, **_MADE})
+    named = [model, "baseline"] if design == "pairs" else ["systems"]
+    order = [*segments, "metric", *named, *_MADE]
+    schema = {name: made[model if name == "baseline" else name] for name in order}
+    reduce = partial(
+        _of_pairs if design == "pairs" else _of_systems,
+        values=values,
+        baseline=baseline,
+        power=float(power),
+        confidence=float(confidence),
+        wanted=wanted,
+    )
+    return values.rows.map_batches(reduce, schema=schema)
+
+
+def _check_power(power: object, confidence: float) -> None:
+    if not (is_number(power) and 0 < power < 1):
+        msg = f"power must be a number between 0 and 1, not {power!r}"
+        raise ValueError(msg)
+    if power <= 1 - confidence:
+        msg = (
+            f"power={power!r} must be above 1 − confidence = {1 - confidence:.3g}: a test finds a "
+            "difference this often where there is none"
+        )
+        raise ValueError(msg)
+
+
+def _read_wanted(name: str, value: object) -> _Wanted:
+    """Read a difference: a number, or a percentage."""
+    size, relative = value, False
+    if isinstance(value, str) and value.strip().endswith("%"):
+        relative = True
+        try:
+            size = float(value.strip()[:-1]) / 100
+        except ValueError:
+            size = nan
+    if not (is_number(size) and 0 < size < inf):
+        msg = (
+            f"difference of {name!r} must be a finite number > 0, or a share of the baseline's "
+            f"mean such as '1%', not {value!r}"
+        )
+        raise ValueError(msg)
+    return _Wanted(float(size), relative)
+
+
+# ------------------------------------------------------------------ one row per user → per pair
+
+
+def _of_pairs(
+    rows: pl.DataFrame,
+    *,
+    values: UserValues,
+    baseline: object,
+    power: float,
+    confidence: float,
+    wanted: Mapping[str, _Wanted],
+) -> pl.DataFrame:
+    from rankframe._statistics import Design
+
+    paired = paired_users(rows, values, baseline, complete=False)
+    design = Design(confidence, power)
+    numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
+    return pl.DataFrame(numbers, schema=_MADE).select(*paired.named(values.by[0]), *_MADE)
+
+
+def _of_systems(
+    rows: pl.DataFrame,
+    *,
+    values: UserValues,
+    baseline: object,
+    power: float,
+    confidence: float,
+    wanted: Mapping[str, _Wanted],
+) -> pl.DataFrame:
+    from rankframe._statistics import Design
+
+    paired = paired_users(rows, values, baseline, complete=True)
+    design = Design(confidence, power, len(paired.systems))
+    place = None if baseline is None else paired.systems.to_list().index(baseline)
+    numbers = [
+        _numbers_of_systems(matrix, place, wanted.get(matrix.metric), design)
+        for matrix in paired.matrices
+    ]
+    systems = pl.lit(len(paired.systems), pl.Int64).alias("systems")
+    return pl.DataFrame(numbers, schema=_MADE).select(
+        *paired.keys(paired.matrices), systems, *_MADE
+    )
+
+
+def _numbers_of_pair(pair: Pair, wanted: _Wanted | None, design: Design) -> dict[str, Any]:
+    change = pair.difference
+    note = why_undefined(change)
+    deviation = float(change.std(ddof=1)) if note is None else 0.0 if len(change) > 1 else nan
+    mean = float(pair.of_baseline.mean()) if len(change) else nan
+    return _numbers(len(change), mean, deviation, note, wanted, design)
+
+
+def _numbers_of_systems(
+    matrix: Matrix, place: int | None, wanted: _Wanted | None, design: Design
+) -> dict[str, Any]:
+    from rankframe._statistics import rounded
+
+    values = rounded(matrix.values)
+    users = len(values)
+    mean = float(values[:, place].mean()) if place is not None and users else nan
+    if users < 2:
+        few = "one user" if users else "no user has a value in all"
+        return _numbers(users, mean, nan, few, wanted, design)
+    varied = (values.min(axis=0) < values.max(axis=0)).any()
+    deviation = float(values.var(axis=0, ddof=1).mean() ** 0.5) if varied else 0.0
+    note = None if deviation else "within each system, every user has the same value"
+    return _numbers(users, mean, deviation, note, wanted, design)
+
+
+def _numbers(
+    users: int,
+    mean: float,
+    deviation: float,
+    note: str | None,
+    wanted: _Wanted | None,
+    design: Design,
+) -> dict[str, Any]:
+    """Report what these users show, and how many users the difference needs."""
+    from rankframe._statistics import detectable, needed_users
+
+    target, needed = nan, None
+    if wanted is not None:
+        target = wanted.size * abs(mean) if wanted.relative else wanted.size
+    if note is None and target == 0:
+        note = "a share of 0, the baseline's mean, is no difference"
+    elif note is None and isfinite(target):
+        needed = needed_users(target, deviation, design)
+        if needed is None:
+            note = "more than 10¹⁵ users are needed"
+    found = {
+        "baseline_mean": mean,
+        "deviation": deviation,
+        "detectable": detectable(deviation, users, design),
+        "target": target,
+    }
+    known = {name: number if isfinite(number) else None for name, number in found.items()}
+    return {"users": users, **known, "needed": needed, "note": note}
