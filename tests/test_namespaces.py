@@ -18,6 +18,7 @@ from rankframe._namespace import RankFrame, RankPlot
 TABLE = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 1, 1]}
 VERBS = ["judge", "with_rank", "relevant", "from_lists", "check", "per_user", "evaluate"]
 VERBS += ["summarize", "compare", "diagnose", "overlap", "rbo", "fuse", "listed", "shares"]
+VERBS += ["anova", "best_systems", "letters", "agreement", "discriminative_power"]
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ def test_the_signature_of_a_verb_is_that_of_its_function(verb):
 
 def test_every_chart_is_a_method_signed_as_its_function():
     charts = ["at_k", "precision_recall", "users", "compare", "change", "heatmap"]
-    charts += ["shares", "trade_off", "lorenz"]
+    charts += ["shares", "trade_off", "lorenz", "critical_difference", "agreement"]
     made_here = {
         name
         for name, value in vars(rf.plot).items()

@@ -120,7 +120,9 @@ def over(verb, more):
 
 
 COMPARE = {
-    "test": st.sampled_from(["t", "wilcoxon", "randomization", "bootstrap", "tukey", "x"]),
+    "test": st.sampled_from(
+        ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "randomized_tukey", "x"]
+    ),
     "correction": st.sampled_from(["holm", "bonferroni", "bh", None, "x"]),
     "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
     "resamples": st.sampled_from([20, 0]),
@@ -131,11 +133,21 @@ SUMMARIZE = {
     "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
     "resamples": st.sampled_from([20, 0]),
 }
+BEST = {**SUMMARIZE, "method": st.sampled_from(["mcb", "bootstrap", "x"])}
+POWER = {
+    "test": COMPARE["test"],
+    "confidence": COMPARE["confidence"],
+    "resamples": COMPARE["resamples"],
+    "curve": st.booleans(),
+}
 VERBS = {
     "per_user": over("per_user", BOUNDS),
     "evaluate": over("evaluate", {**BOUNDS, "total": st.booleans()}),
     "summarize": over("summarize", SUMMARIZE),
     "compare": over("compare", COMPARE),
+    "anova": over("anova", {}),
+    "best_systems": over("best_systems", BEST),
+    "discriminative_power": over("discriminative_power", POWER),
     "diagnose": lambda run, truth, judged, asked, by, two, data: rf.diagnose(
         run, data.draw(st.sampled_from([1, 3, 0])), truth=truth, baseline="a"
     ),

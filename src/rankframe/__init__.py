@@ -9,6 +9,8 @@ answers in one that was forked after it had computed anything.
 import polars as pl
 
 from rankframe import plot as plot
+from rankframe._agreement import agreement as agreement
+from rankframe._agreement import discriminative_power as discriminative_power
 from rankframe._compare import compare as compare
 from rankframe._compare import diagnose as diagnose
 from rankframe._evaluate import evaluate as evaluate
@@ -25,6 +27,9 @@ from rankframe._rows import check as check
 from rankframe._rows import listed as listed
 from rankframe._rows import shares as shares
 from rankframe._summarize import summarize as summarize
+from rankframe._systems import anova as anova
+from rankframe._systems import best_systems as best_systems
+from rankframe._systems import letters as letters
 from rankframe._table import from_dict as from_dict
 from rankframe._table import from_lists as from_lists
 from rankframe._table import judge as judge
@@ -65,6 +70,7 @@ _own += [
 ]
 _own += ["register_column", "register_metric", "summarize", "with_rank"]
 _own += ["listed", "shares"]
+_own += ["agreement", "anova", "best_systems", "discriminative_power", "letters"]
 __all__ = sorted([*_own, *_PRESETS, *_METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, get_args
 
 import polars as pl
@@ -38,8 +38,13 @@ from rankframe.metrics.trec import num_relevant
 if TYPE_CHECKING:
     from rankframe._statistics import Array, Outcome, Resampling
 
-Test: TypeAlias = Literal["t", "wilcoxon", "randomization", "bootstrap", "tukey", "friedman"]
+Test: TypeAlias = Literal[
+    "t", "wilcoxon", "randomization", "bootstrap", "tukey", "randomized_tukey", "friedman"
+]
 Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
+
+#: Tests of all systems at once, which have their own correction.
+JOINT_TESTS = ("tukey", "randomized_tukey", "friedman")
 
 _COMPARISON = {
     "users": pl.Int64,
@@ -94,17 +99,20 @@ def compare(
         differences flipped, p = (b + 1)/(n + 1), exact if there are no more patterns than
         ``resamples``; ``"bootstrap"``: the t statistic of shifted resamples. For many systems at
         once, on the users that all share: ``"tukey"``: honest significant differences;
-        ``"friedman"``: Friedman's test, reported in ``note``, and Nemenyi's comparison.
+        ``"randomized_tukey"``: each user's values permuted over the systems, and every difference
+        compared with the range of the means, exact as above; ``"friedman"``: Friedman's test,
+        reported in ``note``, and Nemenyi's comparison.
     correction
         For the number of comparisons in this call: ``"holm"``, ``"bonferroni"``, ``"bh"``
         (Benjamini and Hochberg), or None; a comparison without a p-value does not count.
-        ``"tukey"`` and ``"friedman"`` have their own correction, over all pairs for one metric in
-        one segment.
+        ``"tukey"``, ``"randomized_tukey"`` and ``"friedman"`` have their own correction, over all
+        pairs for one metric in one segment.
     confidence
-        The probability that an interval, by itself, covers the true difference; for ``"tukey"``,
-        that all intervals of a metric do.
+        The probability that an interval, by itself, covers the true difference; for ``"tukey"``
+        and ``"randomized_tukey"``, that all intervals of a metric do.
     resamples
-        Number of sign patterns or bootstrap resamples; all metrics and systems share them.
+        Number of sign patterns, permutations or bootstrap resamples; all metrics and systems share
+        them.
     seed
         Seed of the resamples; one seed produces the same numbers everywhere.
     **options
@@ -117,10 +125,11 @@ def compare(
         One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
         as in ``by``), ``baseline``, ``users`` (for whom both values are defined; the other columns
         describe these users), ``mean``, ``baseline_mean``, ``difference``, its interval ``ci_low``
-        to ``ci_high`` (BCa for ``"bootstrap"``, simultaneous for ``"tukey"``, else Student's),
-        ``p_value``, ``p_adjusted``, ``effect_size`` (Cohen's d of paired data: mean / standard
-        deviation of the differences), ``wins``, ``ties``, ``losses`` (users whose value is higher,
-        equal, lower) and ``note``, which explains why a number is null.
+        to ``ci_high`` (BCa for ``"bootstrap"``, simultaneous for ``"tukey"`` and
+        ``"randomized_tukey"``, else Student's), ``p_value``, ``p_adjusted``, ``effect_size``
+        (Cohen's d of paired data: mean / standard deviation of the differences), ``wins``,
+        ``ties``, ``losses`` (users whose value is higher, equal, lower) and ``note``, which
+        explains why a number is null.
 
     Raises
     ------
@@ -137,8 +146,9 @@ def compare(
     -----
     With ``users="truth"``, a user who is missing from a run scores 0. M. D. Smucker, J. Allan and
     B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar, *JMLR* 7,
-    2006, for Friedman and Nemenyi, here with the variance of tied ranks. Values that differ only
-    from the fourteenth digit on are equal. Wilcoxon leaves out users who tie, as in SciPy.
+    2006, for Friedman and Nemenyi, here with the variance of tied ranks; B. Carterette, *ACM TOIS*
+    30(1), 2012, for the randomized Tukey test. Values that differ only from the fourteenth digit on
+    are equal. Wilcoxon leaves out users who tie, as in SciPy.
 
     Examples
     --------
@@ -442,12 +452,12 @@ def _compared(
     check_sizes(rows, values)
     model, *segments = values.by
     systems = _systems(rows, model, baseline)
-    joint = test in ("tukey", "friedman")
+    joint = test in JOINT_TESTS
     matrices = list(_matrices(rows, values, systems, complete=joint))
     places = _pairs_of_places(systems.to_list(), baseline)
     pairs = [_pair(matrix, *pair) for matrix in matrices for pair in places]
     if joint:
-        tested = _test_jointly(matrices, pairs, test, correction, confidence)
+        tested = _test_jointly(matrices, pairs, test, correction, confidence, resampling)
     else:
         tested = _test_pairs(pairs, test, correction, confidence, resampling)
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
@@ -483,6 +493,15 @@ def _systems(rows: pl.DataFrame, model: str, baseline: object) -> pl.Series:
         msg = f"baseline must be one of {', '.join(map(repr, names[:10]))}, not {baseline!r}"
         raise ValueError(msg)
     return systems
+
+
+def shared_matrices(
+    rows: pl.DataFrame, values: UserValues
+) -> tuple[pl.Series, list[tuple[int, str, Array]]]:
+    """Return the systems, and per segment and metric the values of users whom all systems share."""
+    check_sizes(rows, values)
+    systems = _systems(rows, values.by[0], None)
+    return systems, list(_matrices(rows, values, systems, complete=True))
 
 
 def _pairs_of_places(systems: list[object], baseline: object) -> list[tuple[int, int]]:
@@ -558,15 +577,21 @@ def _test_jointly(
     test: Test,
     correction: Correction | None,
     confidence: float,
+    resampling: Resampling,
 ) -> _Tested:
     from rankframe import _statistics as st
 
-    joint = {
-        (matrix.segment, matrix.metric): (
-            st.tukey(matrix.values, confidence) if test == "tukey" else st.friedman(matrix.values)
-        )
-        for matrix in matrices
-    }
+    def tested_jointly(matrix: Array, advance: st.Advance) -> st.Joint | st.Permuted:
+        if test == "randomized_tukey":
+            return st.randomized_tukey(matrix, confidence, resampling, advance)
+        return st.tukey(matrix, confidence) if test == "tukey" else st.friedman(matrix)
+
+    times = resampling.times if test == "randomized_tukey" else 0
+    with st.progress(times * len(matrices)) as advance:
+        joint = {
+            (matrix.segment, matrix.metric): tested_jointly(matrix.values, advance)
+            for matrix in matrices
+        }
     tested = _test_pairs(pairs, "t", None, confidence, st.Resampling(0, 0))
     for place, pair in enumerate(pairs):
         family, systems = joint[pair.segment, pair.metric], (pair.system, pair.baseline)
@@ -574,8 +599,9 @@ def _test_jointly(
         alone = correction is None
         tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
         if not isnan(family.margin):
-            tested.outcome.low[place] = pair.difference.mean() - family.margin
-            tested.outcome.high[place] = pair.difference.mean() + family.margin
+            margin = family.margin if isfinite(family.margin) else nan
+            tested.outcome.low[place] = pair.difference.mean() - margin
+            tested.outcome.high[place] = pair.difference.mean() + margin
         notes = [note for note in (family.note, tested.notes[place]) if note]
         tested.notes[place] = "; ".join(notes) or None
     return tested

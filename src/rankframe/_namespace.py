@@ -10,6 +10,7 @@ from typing import Any, Generic
 
 import polars as pl
 
+from rankframe._agreement import agreement, discriminative_power
 from rankframe._compare import compare, diagnose
 from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, FrameT
@@ -18,8 +19,19 @@ from rankframe._labels import METRICS, made_with, reserve_methods
 from rankframe._overlap import overlap, rbo
 from rankframe._rows import check, listed, shares
 from rankframe._summarize import summarize
+from rankframe._systems import anova, best_systems, letters
 from rankframe._table import from_lists, judge, relevant, with_rank
-from rankframe.plot import at_k, change, heatmap, lorenz, precision_recall, trade_off, users
+from rankframe.plot import agreement as agreement_chart
+from rankframe.plot import (
+    at_k,
+    change,
+    critical_difference,
+    heatmap,
+    lorenz,
+    precision_recall,
+    trade_off,
+    users,
+)
 from rankframe.plot import compare as compare_chart
 from rankframe.plot import shares as shares_chart
 
@@ -30,7 +42,8 @@ class RankFrame(Generic[FrameT]):
 
     The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
     ``evaluate``, ``summarize``, ``compare``, ``diagnose``, ``overlap``, ``rbo``, ``fuse``,
-    ``listed`` and ``shares`` take the frame as their first argument. Each metric function, such as
+    ``listed``, ``shares``, ``anova``, ``best_systems``, ``letters``, ``agreement`` and
+    ``discriminative_power`` take the frame as their first argument. Each metric function, such as
     ``precision_at``, gives the per-user frame of that one metric, and takes the keywords of
     ``per_user`` beside its own. Type checkers cannot see namespaces: typed code calls the
     functions, ``rf.evaluate(df, …)``.
@@ -173,6 +186,11 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     fuse,
     listed,
     shares,
+    anova,
+    best_systems,
+    letters,
+    agreement,
+    discriminative_power,
 )
 
 
@@ -193,6 +211,8 @@ for _function in (
     shares_chart,
     trade_off,
     lorenz,
+    critical_difference,
+    agreement_chart,
 ):
     setattr(RankPlot, _function.__name__, _verb(_function))
 for _name, _metric_function in METRICS.items():

@@ -289,9 +289,14 @@ def asked_resampling(resamples: object, seed: object) -> Resampling:
         msg = f"resamples must not be above {_MOST_RESAMPLES:,}, not {times:,}"
         raise ValueError(msg)
     start = whole_number("seed", seed, least=0)
-    if missing := [name for name in ("numpy", "scipy", "tqdm") if find_spec(name) is None]:
-        msg = f"statistics need {' and '.join(missing)}: pip install 'rankframe[stats]'"
-        raise ImportError(msg)
+    check_installed()
     from rankframe._statistics import Resampling
 
     return Resampling(times, start)
+
+
+def check_installed() -> None:
+    """Check that the packages of the extra ``stats`` are installed."""
+    if missing := [name for name in ("numpy", "scipy", "tqdm") if find_spec(name) is None]:
+        msg = f"statistics need {' and '.join(missing)}: pip install 'rankframe[stats]'"
+        raise ImportError(msg)
