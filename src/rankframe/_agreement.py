@@ -128,7 +128,7 @@ def agreement(
         raise ValueError(msg)
     model, *segments = groups
     types = left.collect_schema()
-    schema = {**{name: types[name] for name in segments}, **_AGREEMENT}
+    schema: dict[str, Any] = {**{name: types[name] for name in segments}, **_AGREEMENT}
     both = pl.concat(
         [_marked(left, groups, names, 0, types), _marked(right, groups, other_names, 1, types)],
         how="diagonal",
@@ -244,19 +244,19 @@ def discriminative_power(
 
 
 def _metrics_of(
-    means: pl.LazyFrame, metrics: Sequence[str], groups: Sequence[str], table: str
+    means: pl.LazyFrame, metrics: Sequence[object], groups: Sequence[str], table: str
 ) -> list[str]:
     """Return the columns to compare, and check that all are there."""
     types = means.collect_schema()
-    for name in metrics:
-        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            msg = f"a metric of agreement is the name of a column, not {type(name).__name__}"
-            raise TypeError(msg)
-    for name in (*groups, *metrics):
+    asked = [name for name in metrics if isinstance(name, str)]
+    if alien := [type(one).__name__ for one in metrics if not isinstance(one, str)]:
+        msg = f"a metric of agreement is the name of a column, not {alien[0]}"
+        raise TypeError(msg)
+    for name in (*groups, *asked):
         if name not in types:
             msg = f"{table}: no column {name!r}; it has {', '.join(map(repr, types))}"
             raise RankingDataError(msg)
-        if name in metrics and not types[name].is_numeric():
+        if name in asked and not types[name].is_numeric():
             msg = f"{table}, column {name!r}: {types[name]} is no number to order systems by"
             raise RankingDataError(msg)
     for name in groups:
@@ -264,7 +264,7 @@ def _metrics_of(
             msg = f"column {name!r}: agreement makes a column of this name: rename it"
             raise RankingDataError(msg)
     others = [name for name in types if types[name].is_numeric() and name not in (*groups, _USERS)]
-    return list(dict.fromkeys(metrics)) or others
+    return list(dict.fromkeys(asked)) or others
 
 
 def _marked(

@@ -311,11 +311,11 @@ def tukey(matrix: Array, confidence: float) -> Joint:
 
 def residuals(matrix: Array) -> Array:
     """Return what systems and users do not explain: exactly 0 where they explain all."""
-    size = np.abs(matrix).max(axis=1, keepdims=True)
-    of_users = matrix.mean(axis=1, keepdims=True)
-    centered = rounded(matrix - of_users, size)
+    from_first = differences(matrix, matrix[:, :1])
+    centered = from_first - from_first.mean(axis=1, keepdims=True)
     of_systems = centered.mean(axis=0)
-    return rounded(centered - of_systems, np.maximum(size, np.abs(of_systems)))
+    size = np.maximum(np.abs(matrix).max(axis=1, keepdims=True), np.abs(of_systems))
+    return rounded(centered - of_systems, 10 * size)
 
 
 def randomized_tukey(
@@ -342,7 +342,7 @@ def randomized_tukey(
             alone[place] += (np.abs(block - column[:, None]) >= least[place]).sum(axis=0)
         ranges = np.concatenate([ranges, np.ptp(block, axis=1)])
     ranges.sort()
-    among = len(ranges) - np.searchsorted(ranges, least)
+    among = len(ranges) - np.asarray(np.searchsorted(ranges, least), np.float64)
     own = 0 if exact else 1  # the table as it is counts as one of the permutations
     reached = ceil(confidence * (len(ranges) + own) - 1e-9)
     margin = float(ranges[reached - 1]) / users if reached <= len(ranges) else inf
@@ -367,7 +367,8 @@ def _all_totals(centered: Array) -> Array:
 
 def _totals(centered: Array, resampling: Resampling, advance: Advance) -> Iterator[Array]:
     """Draw permutations within rows, and return blocks of the columns' totals."""
-    for orders in _orders(*centered.shape, resampling, advance):
+    users, systems = centered.shape
+    for orders in _orders(users, systems, resampling, advance):
         yield np.take_along_axis(centered[None], orders, axis=2).sum(axis=1)
 
 
@@ -403,7 +404,8 @@ def two_way(matrix: Array) -> Variance:
     error = mean_square[2]
     f = mean_square / error if error > 0 else np.full(3, np.nan)
     f[2] = np.nan
-    return Variance(squares, freedom, mean_square, f, stats.f.sf(f, freedom, freedom[2]))
+    p = np.asarray(stats.f.sf(f, freedom, freedom[2]), np.float64)
+    return Variance(squares, freedom, mean_square, f, p)
 
 
 def lead(matrix: Array, confidence: float) -> Lead:
@@ -413,11 +415,11 @@ def lead(matrix: Array, confidence: float) -> Lead:
         return _no_lead(matrix)
     freedom = (users - 1) * (systems - 1)
     error = float(np.sqrt(2 * (left**2).sum() / freedom / users))
-    means = matrix.mean(axis=0)
+    means = np.asarray(matrix.mean(axis=0), np.float64)
     behind = -_ahead(means) / error
     p = np.array([dunnett(float(one), systems - 1, freedom) for one in behind])
     limit = _dunnett_critical(confidence, systems - 1, freedom)
-    return _constrained(means, np.full(systems, limit * error), p, confidence)
+    return _constrained(means, np.full_like(means, limit * error), p, confidence)
 
 
 def lead_by_bootstrap(
@@ -427,13 +429,13 @@ def lead_by_bootstrap(
     users, systems = matrix.shape
     if users < 2 or not residuals(matrix).any():
         return _no_lead(matrix)
-    means = matrix.mean(axis=0)
+    means = np.asarray(matrix.mean(axis=0), np.float64)
     blocks = [counts @ (matrix - means) / users for counts in _counts(users, resampling, advance)]
     # the number of threads changes the last bit of matrix products
     size = np.asarray(np.abs(matrix).max())
     shifts = rounded(np.concatenate(blocks), size)
     behind, times = -_ahead(means), len(shifts)
-    p, width = np.zeros(systems), np.zeros(systems)
+    p, width = np.zeros_like(means), np.zeros_like(means)
     reached = ceil(confidence * (times + 1) - 1e-9)
     for place in range(systems):
         others = np.delete(shifts, place, axis=1).max(axis=1) - shifts[:, place]
@@ -482,12 +484,12 @@ def dunnett(distance: float, others: int, freedom: float) -> float:
     """
     common = np.linspace(-9, 9, 91)
     weight = np.exp(-(common**2) / 2)
-    ends = [stats.chi2.ppf(1e-18, freedom), stats.chi2.isf(1e-18, freedom)]
-    logs = np.linspace(*np.log(ends), 241) / 2  # of the deviation
+    low, high = log(stats.chi2.ppf(1e-18, freedom)), log(stats.chi2.isf(1e-18, freedom))
+    logs = np.linspace(low, high, 241) / 2  # of the deviation
     density = np.exp(freedom * (logs - (np.exp(2 * logs) / freedom - 1) / 2 - log(freedom) / 2))
     deviation = np.exp(logs - log(freedom) / 2)
-    below = special.log_ndtr(common[:, None] + np.sqrt(2) * distance * deviation)
-    above = -np.expm1(others * below)
+    reach = common[:, None] + np.sqrt(2) * distance * deviation
+    above = -np.expm1(others * np.asarray(special.log_ndtr(reach), np.float64))  # pyright: ignore
     return float(weight @ above @ density / weight.sum() / density.sum())
 
 
@@ -507,11 +509,12 @@ def mean_ranks(matrix: Array, confidence: float) -> tuple[Array, float, str | No
     users, systems = matrix.shape
     if not users:
         return np.full(systems, np.nan), nan, None
-    ranks = stats.rankdata(-rounded(matrix), axis=1)
+    ranks = np.asarray(stats.rankdata(-rounded(matrix), axis=1), np.float64)
     joint = friedman(matrix)
     variance = ranks.var(axis=1, ddof=1).mean()
     distance = critical(confidence, systems, inf) * float(np.sqrt(variance / users))
-    return ranks.mean(axis=0), distance if variance and users > 1 else nan, joint.note
+    means = np.asarray(ranks.mean(axis=0), np.float64)
+    return means, distance if variance and users > 1 else nan, joint.note
 
 
 def friedman(matrix: Array) -> Joint:

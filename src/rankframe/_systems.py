@@ -316,7 +316,7 @@ def letters(
             msg = f"comparison: no column {name!r}; letters reads a frame of compare"
             raise RankingDataError(msg)
     texts = {"mean": pl.Float64, "letters": pl.String}
-    schema = {**{name: types[name] for name in (*segments, "metric", model)}, **texts}
+    schema: dict[str, Any] = {name: types[name] for name in (*segments, "metric", model)} | texts
     reduce = partial(_lettered, groups=groups, confidence=confidence, schema=schema)
     return to_caller_type(lazy.select(needed).map_batches(reduce, schema=schema), like=comparison)
 

@@ -1207,7 +1207,7 @@ def critical_difference(
         ),
         width=380,
         wide=380,
-        height=20 * (float(table["row"].max()) + 0.5),  # pyright: ignore
+        height=20 * (_greatest(table, "row") + 0.5),
         columns=1,
     )
 
@@ -1956,9 +1956,9 @@ def _ranked(ranks: pl.DataFrame) -> pl.DataFrame:
         rows.append({"part": "group", "system": together, **ends, "row": 0.35 * number})
     text = f"critical difference {reach:.2f}"
     rows.append({"part": "scale", "low": 1.0, "high": 1 + reach, "row": 0.0, "text": text})
-    columns = {**dict.fromkeys(("part", "system"), pl.String)}
-    columns |= {**dict.fromkeys(("low", "high", "row"), pl.Float64)}
-    columns |= {**dict.fromkeys(("side", "text"), pl.String)}
+    columns: dict[str, Any] = dict.fromkeys(("part", "system"), pl.String)
+    columns |= dict.fromkeys(("low", "high", "row"), pl.Float64)
+    columns |= dict.fromkeys(("side", "text"), pl.String)
     users = pl.lit(ranks["users"][0]).alias("users")
     drawn = pl.DataFrame(rows, schema=columns)
     return drawn.select(
@@ -1988,7 +1988,7 @@ def _ranked_layers(table: pl.DataFrame, systems: int) -> Any:
         axis=ticks,
         scale=alt.Scale(domain=[1, end], nice=False, zero=False),
     )
-    rows = alt.Scale(domain=[0, float(table["row"].max()) + 0.5], reverse=True)  # pyright: ignore
+    rows = alt.Scale(domain=[0, _greatest(table, "row") + 0.5], reverse=True)
     y = alt.Y("row:Q", title=None, axis=None, scale=rows)
     base = alt.Chart().encode(x=x, y=y, tooltip=_tooltip(table.select("system", "users", "low")))
     layers = [
@@ -1996,17 +1996,21 @@ def _ranked_layers(table: pl.DataFrame, systems: int) -> Any:
         .transform_filter("datum.part == 'system'")
         .encode(y2=alt.Y2Datum(0))
     ]
-    for side, edge, align, shift in (("left", 0, "right", -5), ("right", "width", "left", 5)):
+    sides: list[tuple[str, Any, Any, int]] = [
+        ("left", 0, "right", -5),
+        ("right", "width", "left", 5),
+    ]
+    for side, edge, align, shift in sides:
         own = base.transform_filter(f"datum.side == '{side}'")
-        layers.append(own.mark_rule(color=_GRAY).encode(x2=alt.X2Value(edge)))
+        layers.append(own.mark_rule(color=_GRAY).encode(x2=alt.value(edge)))
         names = own.mark_text(align=align, dx=shift, baseline="middle", limit=170)
-        layers.append(names.encode(x=alt.XValue(edge), text="text:N"))
+        layers.append(names.encode(x=alt.value(edge), text="text:N"))
     bars = base.mark_rule(strokeWidth=5, color=_BLUE).transform_filter("datum.part == 'group'")
     scale = base.transform_filter("datum.part == 'scale'")
     layers += [
         bars.encode(x2="high:Q"),
-        scale.mark_rule(strokeWidth=2).encode(x2="high:Q", y=alt.YValue(-46)),
-        scale.mark_text(align="left").encode(text="text:N", y=alt.YValue(-55)),
+        scale.mark_rule(strokeWidth=2).encode(x2="high:Q", y=alt.value(-46)),
+        scale.mark_text(align="left").encode(text="text:N", y=alt.value(-55)),
     ]
     return _layered(*layers, data=table, view=alt.ViewBackground(stroke=None))
 
