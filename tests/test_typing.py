@@ -34,6 +34,11 @@ def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(lf.pipe(rf.compare, "ap"), pl.LazyFrame)
     assert_type(rf.compare(lf, "ap", by=["model", "day"], correction=None), pl.LazyFrame)
     assert_type(rf.diagnose(lf, 10, baseline="old", users="both"), pl.LazyFrame)
+    assert_type(rf.anova(df, "ap", truth=df, users="both"), pl.DataFrame)
+    assert_type(rf.best_systems(lf, "ap", method="bootstrap", seed=1), pl.LazyFrame)
+    assert_type(rf.letters(rf.compare(df, "ap", test="randomized_tukey")), pl.DataFrame)
+    assert_type(rf.agreement(lf, "ap", other=df), pl.LazyFrame)
+    assert_type(rf.discriminative_power(df, "ap", curve=True), pl.DataFrame)
 
 
 def pandas_frames(pdf: "pd.DataFrame", df: pl.DataFrame) -> None:
@@ -48,6 +53,8 @@ def refused(df: pl.DataFrame) -> None:
     rf.precision_at(10, divide_by="n")  # type: ignore[arg-type]
     rf.evaluate([1], "ap")  # type: ignore[type-var]
     rf.compare(df, "ap", test="anova")  # type: ignore[arg-type]
+    rf.best_systems(df, "ap", method="hsu")  # type: ignore[arg-type]
+    rf.agreement(df, 10)  # type: ignore[arg-type]
     rf.compare(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.diagnose(df, 10)  # type: ignore[call-arg]
     df.pipe(rf.evaluate, 10)  # type: ignore[arg-type]

@@ -508,7 +508,7 @@ def mean_ranks(matrix: Array, confidence: float) -> tuple[Array, float, str | No
     """Rank the columns for each user, 1 the greatest; and Nemenyi's critical difference."""
     users, systems = matrix.shape
     if not users:
-        return np.full(systems, np.nan), nan, None
+        return np.full_like(matrix.sum(axis=0), nan), nan, None
     ranks = np.asarray(stats.rankdata(-rounded(matrix), axis=1), np.float64)
     joint = friedman(matrix)
     variance = ranks.var(axis=1, ddof=1).mean()
