@@ -387,7 +387,7 @@ def test_two_systems_share_a_letter_where_they_do_not_differ(seed):
     for pair in everything:
         first, second = pair
         assert (not set(letters[first]) & set(letters[second])) == (pair in different)
-    # each letter is needed: its systems are a greatest group of those that do not differ
+    # no system can be added to the group of a letter
     used = sorted(set("".join(letters.values())))
     assert used == list("abcdefghijklmnopqrstuvwxyz"[: len(used)])
     for letter in used:

@@ -275,9 +275,9 @@ def letters(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and system, greatest mean first: segments…, ``metric``, the
         system (in a column named as in ``by``), ``mean`` (where its pairs are of different users,
-        the average of their means) and ``letters``, such as "ab": the least number of letters that
-        the pairs allow, "a" for those that go with the greatest mean. After z come A to Z, and
-        then these again with a dot before them.
+        the average of their means) and ``letters``, such as "ab": each letter is a group of systems
+        of which no two differ and to which no other can be added; "a" goes with the greatest mean.
+        After z come A to Z, and then these again with a dot before them.
 
     Raises
     ------
