@@ -1,172 +1,344 @@
-"""Pairs of grades, fallout, MCC and their kin: by hand, by brute force, and against other tools."""
+"""Orders of systems against SciPy, ircor and enumeration; how many pairs a metric separates."""
 
 import itertools
-import random
 
+import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
+from scipy import stats
+from test_statistics import FEW, VALUE, judged, sample
 
 import rankframe as rf
+from rankframe import _statistics as st
+
+COLUMNS = ["metric", "other", "systems", "kendall_tau", "tau_ap", "note"]
+POWER = ["metric", "pairs", "separated", "share", "note"]
+
+# the worked example of ircor's README, whose digits were made with R
+TRUE = [0.06, 0.2, 0.27, 0.37, 0.57, 0.63, 0.66, 0.9, 0.91, 0.94]
+SEEN = [0.37, 0.06, 0.2, 0.27, 0.57, 0.66, 0.63, 0.91, 0.9, 0.94]
 
 
-def make_tables(grade, users=25, items=40, seed=0):
-    """Lists and judgments of random length; ``grade(rng)`` draws one."""
-    rng = random.Random(seed)
-    run, truth = [], []
-    for user in range(users):
-        listed = rng.sample(range(items), rng.randint(1, 25))
-        run += [(user, item, rank) for rank, item in enumerate(listed, start=1)]
-        truth += [(user, item, grade(rng)) for item in rng.sample(range(items), rng.randint(1, 35))]
-    return (
-        pl.DataFrame(run, schema=["user", "item", "rank"], orient="row"),
-        pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row", strict=False),
+def means_of(**columns):
+    systems = [f"m{place}" for place in range(len(next(iter(columns.values()))))]
+    return pl.DataFrame({"model": systems, "users": 301, **columns})
+
+
+def one(left, right):
+    """Judge the order ``left`` by the truth ``right``."""
+    got = rf.agreement(means_of(left=left, right=right))
+    return got.row(by_predicate=pl.col("metric") == "left", named=True)
+
+
+# ------------------------------------------------------------------ two orders
+
+
+def test_the_worked_example_of_ircor():
+    got = one(SEEN, TRUE)
+    assert list(got) == COLUMNS
+    assert (got["metric"], got["other"], got["systems"]) == ("left", "right", 10)
+    assert got["kendall_tau"] == pytest.approx(0.7777778, abs=5e-8)
+    assert got["tau_ap"] == pytest.approx(0.7491182, abs=5e-8)
+    rounded = [round(value * 5) / 5 for value in SEEN]
+    assert one(rounded, TRUE)["tau_ap"] == pytest.approx(0.6074515, abs=5e-8)  # τ_AP,a
+    both = one(rounded, [round(value * 5) / 5 for value in TRUE])
+    assert both["kendall_tau"] == pytest.approx(0.75, abs=5e-8)
+
+
+def test_equal_and_turned_orders():
+    values = [0.5, 0.1, 0.3, 0.2]
+    assert one(values, [value * 7 for value in values])["tau_ap"] == pytest.approx(1)
+    got = one(values, [-value for value in values])
+    assert (got["kendall_tau"], got["tau_ap"]) == (pytest.approx(-1), pytest.approx(-1))
+
+
+def test_what_is_wrong_at_the_top_counts_most():
+    """By hand: of three systems, 2/(3 − 1)·(C₂/1 + C₃/2) − 1."""
+    truth = [3.0, 2.0, 1.0]
+    assert one([2.0, 3.0, 1.0], truth)["tau_ap"] == pytest.approx(0 + 1 - 1)
+    assert one([3.0, 1.0, 2.0], truth)["tau_ap"] == pytest.approx(1 + 1 / 2 - 1)
+    assert one([2.0, 3.0, 1.0], truth)["kendall_tau"] == pytest.approx(1 / 3)
+    assert one([3.0, 1.0, 2.0], truth)["kendall_tau"] == pytest.approx(1 / 3)
+
+
+def orders_of(values):
+    """Return every order that ties allow, best first."""
+    blocks = [
+        [place for place, value in enumerate(values) if value == level]
+        for level in sorted(set(values), reverse=True)
+    ]
+    for parts in itertools.product(*(itertools.permutations(block) for block in blocks)):
+        yield [place for part in parts for place in part]
+
+
+def by_definition(order, true_order):
+    rank = {system: place for place, system in enumerate(true_order)}
+    total = sum(
+        sum(rank[above] < rank[system] for above in order[:place]) / place
+        for place, system in enumerate(order)
+        if place
     )
+    return 2 * total / (len(order) - 1) - 1
 
 
-def judged_lists(run, truth):
-    """Of each user the (rank, grade) of the judged items of the list."""
-    both = run.join(truth.filter(pl.col("relevance") >= 0), on=["user", "item"])
-    pairs = both.group_by("user").agg("rank", "relevance")
-    return {
-        user: list(zip(ranks, grades, strict=True)) for user, ranks, grades in pairs.iter_rows()
-    }
+@pytest.mark.parametrize("seed", range(20))
+def test_ap_correlation_is_the_mean_over_all_orders_of_what_ties(seed):
+    rng = np.random.default_rng(seed)
+    left, right = rng.integers(0, 3, (2, rng.integers(2, 7))) / 7
+    if len(set(left)) == 1 or len(set(right)) == 1:
+        left[0], right[0] = 9, 9
+    values = [by_definition(order, true) for order in orders_of(left) for true in orders_of(right)]
+    got = one(left, right)
+    assert got["tau_ap"] == pytest.approx(np.mean(values), abs=1e-12)
+    assert got["kendall_tau"] == pytest.approx(stats.kendalltau(left, right).statistic, abs=1e-12)
 
 
-GRADES = {
-    "two": lambda rng: rng.choice([0, 1]),
-    "some": lambda rng: rng.choice([-1, 0, 0, 1, 2, 3, 4, 5]),
-    "any": lambda rng: round(rng.random() * 100, 3),
-    "halves": lambda rng: rng.choice([0.0, 0.5, 1.0, 1.5, 4.5, 5.0]),
-    "one": lambda rng: 3,
-}
+def test_random_orders_agree_by_nothing():
+    rng = np.random.default_rng(3)
+    values = [st.tau_ap(*rng.normal(0, 1, (2, 8))) for _ in range(3000)]
+    assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(3000)
 
 
-@pytest.mark.parametrize("grade", GRADES)
-def test_pairs_are_counted_for_any_grades(grade):
-    run, truth = make_tables(GRADES[grade])
-    got = run.rank.per_user("concordance", truth=truth, users="judged")
-    lists = judged_lists(run, truth)
-    for user, value in got.iter_rows():
-        pairs = itertools.combinations(sorted(lists.get(user, [])), 2)
-        in_order = [above > below for (_, above), (_, below) in pairs if above != below]
-        if not in_order:
-            assert value is None
-        else:
-            assert value == pytest.approx(sum(in_order) / len(in_order), abs=1e-15)
-    assert (
-        got["concordance"].n_unique() == 1 if grade == "one" else got["concordance"].n_unique() > 5
+def test_rounding_makes_no_order():
+    got = one([0.3, 0.1 + 0.2, 0.5], [1.0, 2.0, 3.0])
+    assert got["kendall_tau"] == pytest.approx(stats.kendalltau([1, 1, 2], [1, 2, 3]).statistic)
+
+
+# ------------------------------------------------------------------ frames of evaluate
+
+
+def test_every_pair_of_metrics_both_ways():
+    means = means_of(rr=[0.1, 0.2, 0.3], ap=[0.3, 0.2, 0.1], hit=[0.1, 0.3, 0.2])
+    got = rf.agreement(means)
+    assert got.columns == COLUMNS
+    assert got.select("metric", "other").rows() == list(
+        itertools.permutations(["rr", "ap", "hit"], 2)
     )
-
-
-@pytest.mark.parametrize("grade", GRADES)
-def test_kendall_tau_b_is_that_of_scipy(grade):
-    scipy_stats = pytest.importorskip("scipy.stats")
-    run, truth = make_tables(GRADES[grade], seed=1)
-    got = run.rank.per_user("kendall_tau_b", truth=truth, users="judged")
-    lists = judged_lists(run, truth)
-    compared = 0
-    for user, value in got.iter_rows():
-        ranks, grades = zip(*lists.get(user, [(1, 0)]), strict=True)
-        if len({*grades}) == 1:
-            assert value is None
-            continue
-        expected = scipy_stats.kendalltau([-rank for rank in ranks], grades, variant="b").statistic
-        assert value == pytest.approx(expected, abs=1e-12)
-        compared += 1
-    assert compared > 10 or grade == "one"
-
-
-def test_pairs_of_many_users_and_models_stay_apart():
-    run, truth = make_tables(GRADES["some"])
-    other, _ = make_tables(GRADES["some"], seed=3)
-    both = pl.concat([run.with_columns(model=pl.lit("a")), other.with_columns(model=pl.lit("b"))])
-    labels = ["concordance", "kendall_tau_b"]
-    got = both.sample(fraction=1, shuffle=True, seed=1).rank.per_user(
-        *labels, truth=truth, by="model"
-    )
-    for model, frame in (("a", run), ("b", other)):
-        alone = frame.rank.per_user(*labels, truth=truth)
-        assert got.filter(model=model).drop("model").equals(alone)
-
-
-def test_pairs_in_one_block_count_one_half():
-    tied = pl.DataFrame(
-        {"user": 1, "item": [1, 2, 3, 4], "rank": [1, 2, 2, 2], "tied": [1, 3, 3, 3]}
-    )
-    truth = pl.DataFrame({"user": 1, "item": [1, 2, 3, 4], "relevance": [1, 2, 0, 0]})
-    # (1, 3) and (1, 4) are in order, (1, 2) is not; (2, 3) and (2, 4) are in one block
-    got = tied.rank.per_user("concordance", "kendall_tau_b", truth=truth)
-    assert got["concordance"].item() == pytest.approx((2 + 2 / 2) / 5)
-    assert got["kendall_tau_b"].item() == pytest.approx((2 * 3 - 5) / (6 * 5) ** 0.5)
-
-
-def test_a_truth_that_ranks_itself_agrees_and_backwards_does_not():
-    _, truth = make_tables(GRADES["any"])
-    order = truth.with_columns(score=pl.col("relevance"))
-    labels = ["concordance", "kendall_tau_b"]
-    best = order.drop("relevance").rank.per_user(*labels, truth=truth)
-    worst = order.select("user", "item", score=-pl.col("score")).rank.per_user(*labels, truth=truth)
-    assert set(best["kendall_tau_b"].drop_nulls()) == {1.0}
-    assert set(worst["kendall_tau_b"].drop_nulls()) == {-1.0}
-    assert set(best["concordance"].drop_nulls()) == {1.0}
-    assert set(worst["concordance"].drop_nulls()) == {0.0}
-
-
-def test_two_grades_of_judged_lists_are_auc():
-    run, truth = make_tables(GRADES["two"])
-    got = run.rank.per_user("concordance", "auc", truth=truth, judged_only=True)
-    assert got["concordance"].drop_nulls().len() > 10
-    assert (got["concordance"] - got["auc"]).abs().max() < 1e-12
-
-
-def test_fallout_and_mcc_by_hand():
-    run = pl.DataFrame({"user": 1, "item": list("abcde"), "rank": range(1, 6)})
-    truth = rf.from_dict({1: {"a": 1, "b": 0, "d": 1, "x": 0, "y": 1, "z": -1}}, score="relevance")
-    labels = ["fallout@3", "fallout", "fallout(collection=13)@3", "mcc(collection=13)@3"]
-    got = run.rank.per_user(*labels, "mean_hit_rank", "mean_hit_rank@3", truth=truth).row(0)[1:]
-    # b of b and x; b and c of ten; TP 1, FP 2, FN 2, TN 8
-    mcc = (1 * 8 - 2 * 2) / (3 * 3 * 10 * 10) ** 0.5
-    assert got == pytest.approx((1 / 2, 1 / 2, 2 / 10, mcc, 2.5, 1.0))
-
-
-@pytest.mark.parametrize("label", ["fallout(collection=5)", "mcc(collection=5)@1"])
-def test_a_collection_that_is_too_small_is_an_error(label):
-    run = pl.DataFrame({"user": 1, "item": list("abcd"), "rank": range(1, 5)})
-    truth = pl.DataFrame({"user": 1, "item": ["a", "x", "y"]})
-    with pytest.raises(rf.RankingDataError, match="With collection=, count at least the items"):
-        run.rank.evaluate(label, truth=truth)
-    assert run.rank.evaluate(label.replace("5", "6"), truth=truth).item(0, 1) is not None
-
-
-def test_what_is_undefined_is_null():
-    """User 1 has no hit, user 2 all items, user 3 no list."""
-    run = pl.DataFrame({"user": [1, 2, 2], "item": ["a", "a", "b"], "rank": [1, 1, 2]})
-    truth = rf.from_dict({1: {"c": 1}, 2: {"a": 1, "b": 1}, 3: {"a": 1}}, score="relevance")
-    got = run.rank.per_user(
-        *("concordance", "kendall_tau_b", "fallout", "fallout(collection=2)@1"),
-        *("mcc(collection=2)@1", "mean_hit_rank", "lrap"),
-        truth=truth,
-    )
-    assert got.drop("user").rows() == [
-        (None, None, None, 1.0, -1.0, None, None),
-        (None, None, None, None, None, 1.5, 1.0),
-        (None, None, None, 0.0, 0.0, None, None),
+    assert got["kendall_tau"].to_list() == pytest.approx([-1, 1 / 3, -1, -1 / 3, 1 / 3, -1 / 3])
+    assert rf.agreement(means, "hit", "rr").select("metric", "other").rows() == [
+        ("hit", "rr"),
+        ("rr", "hit"),
     ]
 
 
-def test_lrap_and_mcc_are_those_of_scikit_learn():
-    """scikit-learn 1.9.1, of one row for each list; a row without a hit counts as 1."""
-    scores = [[0.9, 0.8, 0.7, 0.6, 0.5, 0.4], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [3, 1, 2, 6, 5, 4]]
-    liked = [[0, 1, 0, 1, 1, 0], [1, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0]]
-    frame = pl.DataFrame({"user": range(3), "item": [[*range(6)]] * 3, "score": scores})
-    run = frame.explode("item", "score").rank.with_rank()
-    truth = pl.DataFrame({"user": range(3), "item": [[*range(6)]] * 3, "relevance": liked})
-    truth = truth.explode("item", "relevance")
-    got = run.rank.evaluate("lrap", truth=truth, users="run", undefined=1.0)
-    assert got["lrap"].item() == pytest.approx(LRAP, abs=1e-15)
-    matthews = run.rank.per_user("mcc(collection=6)@3", truth=truth, users="run", undefined=0.0)
-    assert matthews.to_series(1).to_list() == pytest.approx(MATTHEWS, abs=1e-15)
+def test_lower_is_better_turns_the_order():
+    names = {"ndcg@10": [0.1, 0.2, 0.3], "e@10": [0.9, 0.8, 0.7], "price": [3.0, 2.0, 1.0]}
+    got = rf.agreement(means_of(**names))
+    taus = {row["metric"]: row["kendall_tau"] for row in got.filter(other="ndcg@10").to_dicts()}
+    assert taus == {"e@10": pytest.approx(1), "price": pytest.approx(-1)}
 
 
-LRAP = 0.7333333333333334  # label_ranking_average_precision_score(liked, scores)
-MATTHEWS = [-0.3333333333333333, 0.0, 0.0]  # matthews_corrcoef(row, first three) of each row
+def test_a_second_frame_is_the_other_judge():
+    means = means_of(rr=[0.1, 0.2, 0.3, 0.4], ap=[0.1, 0.2, 0.4, 0.3])
+    other = means_of(rr=[0.2, 0.1, 0.3, 0.4], hit=[1.0, 1.0, 0.0, 0.0]).sort("users")
+    got = rf.agreement(means, other=other.reverse())
+    assert got.select("metric", "other").rows() == list(
+        itertools.product(["rr", "ap"], ["rr", "hit"])
+    )
+    expected = stats.kendalltau(means["rr"], other["rr"]).statistic
+    assert got["kendall_tau"][0] == pytest.approx(expected)
+    (same,) = rf.agreement(means, "rr", other=other).rows(named=True)
+    assert (same["metric"], same["other"], same["kendall_tau"]) == (
+        "rr",
+        "rr",
+        got["kendall_tau"][0],
+    )
+    assert same["tau_ap"] == pytest.approx(
+        by_definition([3, 2, 1, 0], [3, 2, 0, 1])  # the last two are exchanged
+    )
+
+
+def test_a_run_evaluated_and_compared_in_each_segment():
+    table = judged(*sample(2, 30, systems=5)).with_columns(
+        country=pl.when(pl.col("user") < 13).then(pl.lit("x")).otherwise(pl.lit("y"))
+    )
+    both = ["model", "country"]
+    median = pl.col("value").filter("relevant").first().sqrt().alias("root")
+    means = table.rank.evaluate(VALUE, median, by=both)
+    got = means.rank.agreement(by=both)
+    assert got.columns == ["country", *COLUMNS]
+    assert got["country"].to_list() == ["x", "x", "y", "y"]
+    for country in "xy":
+        own = means.filter(country=country)
+        alone = rf.agreement(own.drop("country"))
+        assert_frame_equal(got.filter(country=country).drop("country"), alone)
+        expected = stats.kendalltau(own["value"], own["root"]).statistic
+        assert alone["kendall_tau"].to_list() == pytest.approx([expected] * 2)
+
+
+def test_every_kind_of_frame():
+    means = means_of(rr=[0.1, 0.2, 0.3], ap=[0.3, 0.2, None])
+    expected = rf.agreement(means)
+    lazy = rf.agreement(means.lazy())
+    assert lazy.collect_schema() == expected.schema
+    assert_frame_equal(lazy.collect(), expected)
+    pandas = pytest.importorskip("pandas")
+    got = rf.agreement(means.to_pandas(), other=means)
+    assert isinstance(got, pandas.DataFrame)
+    assert got["systems"].tolist() == [3, 2, 2, 2]
+
+
+def test_systems_without_a_value_are_left_out():
+    got = one([0.1, 0.2, None, 0.4], [0.1, None, 0.3, 0.0])
+    assert (got["systems"], got["kendall_tau"], got["note"]) == (2, -1, None)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "note"),
+    [
+        ([None, 0.2], [0.1, None], "no system has both"),
+        ([0.1, 0.2], [0.1, None], "one system has both"),
+        ([0.1, 0.2], [0.3, 0.3], "every system has the same right"),
+        ([0.3, 0.3, 0.3], [0.1, 0.3, 0.2], "every system has the same left"),
+        ([0.3, 0.1 + 0.2], [0.1, 0.3], "every system has the same left"),
+    ],
+)
+def test_too_little_to_order_is_told(left, right, note):
+    got = one(left, right)
+    assert (got["kendall_tau"], got["tau_ap"], got["note"]) == (None, None, note)
+
+
+def test_bad_frames_say_what_is_wrong():
+    means = means_of(rr=[0.1, 0.2], ap=[0.3, 0.2])
+    error = rf.RankingDataError
+    with pytest.raises(
+        error, match="means: no column 'system'; it has 'model', 'users', 'rr', 'ap'"
+    ):
+        rf.agreement(means, by="system")
+    with pytest.raises(error, match="means: no column 'ndcg'; it has"):
+        rf.agreement(means, "ndcg", "rr")
+    with pytest.raises(
+        error, match="means, column 'name': String is no number to order systems by"
+    ):
+        rf.agreement(means.with_columns(name=pl.lit("x")), "name", "rr")
+    with pytest.raises(ValueError, match="agreement needs two metrics to compare, not only 'rr'"):
+        rf.agreement(means, "rr")
+    with pytest.raises(ValueError, match="agreement needs the column that identifies the systems"):
+        rf.agreement(means, by=[])
+    with pytest.raises(TypeError, match="a metric of agreement is the name of a column, not Expr"):
+        rf.agreement(means, rf.reciprocal_rank())
+    with pytest.raises(error, match="means, column 'model': 'm0' is there twice: name the columns"):
+        rf.agreement(pl.concat([means, means]))
+    with pytest.raises(error, match="means, column 'model': null is no system: leave out the row"):
+        rf.agreement(means.with_columns(model=pl.lit(None, pl.String)))
+    with pytest.raises(error, match="means, column 'model': 'm1' is not in other: filter both"):
+        rf.agreement(means, other=means.head(1))
+    with pytest.raises(error, match="other, column 'model': 'm1' is not in means: filter both"):
+        rf.agreement(means.head(1), other=means)
+    with pytest.raises(error, match="means, column 'ap': NaN is no value to order by"):
+        rf.agreement(means.with_columns(ap=pl.lit(float("nan"))))
+    with pytest.raises(
+        error, match="other, column 'model': Categorical.*, but String in means: cast"
+    ):
+        rf.agreement(means, other=means.with_columns(pl.col("model").cast(pl.Categorical)))
+    with pytest.raises(error, match="column 'note': agreement makes a column of this name: rename"):
+        rf.agreement(means.rename({"model": "note"}), by="note")
+    with pytest.raises(TypeError, match="the means must be a polars DataFrame or LazyFrame"):
+        rf.agreement([1])
+
+
+# ------------------------------------------------------------------ discriminative power
+
+
+@pytest.mark.parametrize("test", ["t", "bootstrap", "tukey", "randomized_tukey"])
+def test_power_is_the_share_of_pairs_that_compare_separates(test):
+    values = sample(5, 40, systems=5, spread=2.0)
+    values[3] += 3
+    table = judged(*values)
+    square = (VALUE**2).alias("square")
+    options = {"test": test, "resamples": FEW, "seed": 3}
+    got = rf.discriminative_power(table, VALUE, square, **options)
+    assert got.columns == POWER
+    joint = test.endswith("tukey")
+    pairs = rf.compare(table, VALUE, square, **options, correction="holm" if joint else None)
+    for row in got.rows(named=True):
+        own = pairs.filter(metric=row["metric"])
+        separated = (own["p_adjusted"] < 0.05).sum()
+        assert (row["pairs"], row["separated"], row["note"]) == (10, separated, None)
+        assert row["share"] == separated / 10
+        assert 0 < separated < 10
+
+
+def test_a_confidence_moves_the_bound():
+    table = judged(*sample(6, 30, systems=6))
+    shares = [
+        rf.discriminative_power(table, VALUE, test="t", confidence=level)["separated"].item()
+        for level in (0.2, 0.8, 0.999)
+    ]
+    p = table.rank.compare(VALUE, correction=None)["p_value"]
+    assert shares == [(p < 1 - level).sum() for level in (0.2, 0.8, 0.999)]
+    assert shares[0] > shares[2]
+
+
+def test_the_curve_has_every_pair_least_level_first():
+    table = judged(*sample(7, 20, systems=4)).with_columns(
+        country=pl.when(pl.col("user") < 9).then(pl.lit("x")).otherwise(pl.lit("y"))
+    )
+    square = (VALUE**2).alias("square")
+    both = ["model", "country"]
+    got = table.rank.discriminative_power(square, VALUE, by=both, test="t", curve=True)
+    names = ["country", "metric", "place", "model", "baseline", "difference", "asl"]
+    assert got.columns == names
+    assert got["place"].to_list() == [1, 2, 3, 4, 5, 6] * 4
+    assert got["metric"].to_list() == (["square"] * 6 + ["value"] * 6) * 2
+    pairs = table.rank.compare(square, VALUE, by=both, correction=None)
+    for (country, metric), part in got.group_by("country", "metric"):
+        own = pairs.filter(country=country, metric=metric).sort("p_value")
+        assert part["asl"].to_list() == own["p_value"].to_list()
+        assert part["model"].to_list() == own["model"].to_list()
+    shares = table.rank.discriminative_power(square, VALUE, by=both, test="t")
+    counted = got.group_by("country", "metric", maintain_order=True).agg(
+        separated=(pl.col("asl") < 0.05).sum().cast(pl.Int64)
+    )
+    assert_frame_equal(shares.select("country", "metric", "separated"), counted)
+
+
+def test_pairs_without_a_p_value_are_not_separated():
+    old, new = sample(8, 20)
+    got = rf.discriminative_power(judged(old, old + 1, new), VALUE, test="t").row(0, named=True)
+    assert (got["pairs"], got["note"]) == (3, "1 without a p-value")
+    curve = rf.discriminative_power(judged(old, old + 1, new), VALUE, test="t", curve=True)
+    assert curve["asl"][2] is None
+    assert curve["place"].to_list() == [1, 2, 3]
+
+
+def test_equal_systems_are_separated_by_chance_only():
+    values = np.random.default_rng(9).beta(2, 3, (21, 60))
+    got = rf.discriminative_power(judged(*values), VALUE, test="t").row(0, named=True)
+    assert got["pairs"] == 210
+    assert got["share"] < 0.15
+    jointly = rf.discriminative_power(
+        judged(*values), VALUE, test="randomized_tukey", resamples=FEW
+    )
+    assert jointly["separated"].item() == 0
+
+
+def test_power_of_every_kind_of_frame():
+    table = judged(*sample(10, 20, systems=3))
+    for curve in (False, True):
+        expected = rf.discriminative_power(table, VALUE, test="t", curve=curve)
+        lazy = rf.discriminative_power(table.lazy(), VALUE, test="t", curve=curve)
+        assert lazy.collect_schema() == expected.schema
+        assert_frame_equal(lazy.collect(), expected)
+        pandas = pytest.importorskip("pandas")
+        got = rf.discriminative_power(table.to_pandas(), VALUE, test="t", curve=curve)
+        assert isinstance(got, pandas.DataFrame)
+        assert got.shape == expected.shape
+
+
+def test_bad_calls_of_power_say_what_is_wrong():
+    table = judged([1.0, 2.0, 4.0], [2.0, 1.0, 1.0])
+    with pytest.raises(TypeError, match="curve must be True or False, not 1"):
+        rf.discriminative_power(table, VALUE, curve=1)
+    with pytest.raises(ValueError, match="test must be one of 't', .*, not 'anova'"):
+        rf.discriminative_power(table, VALUE, test="anova")
+    with pytest.raises(ValueError, match="discriminative_power needs the column that identifies"):
+        rf.discriminative_power(table, VALUE, by=[])
+    with pytest.raises(rf.RankingDataError, match="only one system, 'm0': a comparison needs two"):
+        rf.discriminative_power(table.filter(model="m0"), VALUE)
+    renamed = table.rename({"model": "pairs"})
+    with pytest.raises(
+        rf.RankingDataError, match="column 'pairs': discriminative_power makes a co"
+    ):
+        rf.discriminative_power(renamed, VALUE, by="pairs")

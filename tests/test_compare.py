@@ -383,11 +383,12 @@ def test_degenerate_comparisons(case, test):
     assert got["note"] == note
     assert (got["effect_size"] is None) == (note is not None)
     assert (got["ci_low"] is None) == (got["ci_high"] is None) == (note is not None)
+    signs = ("wilcoxon", "randomization", "randomized_tukey")
     expected = {
         "no user": None,
-        "one user": 1.0 if test in ("wilcoxon", "randomization") else None,
-        "all ties": 1.0 if test in ("wilcoxon", "randomization") else None,
-        "constant": 0.25 if test in ("wilcoxon", "randomization") else None,
+        "one user": 1.0 if test in signs else None,
+        "all ties": 1.0 if test in signs else None,
+        "constant": 0.25 if test in signs else None,
     }
     if case == "two users":
         assert 0 < got["p_value"] < 1

@@ -57,6 +57,58 @@ def test_by_is_the_column_model_where_there_is_one():
             verb(RUN, *arguments, truth=TRUTH, baseline="pop")
 
 
+OF_MANY = {
+    "anova": lambda f, **by: rf.anova(f, "rr", truth=TRUTH, **by),
+    "best_systems": lambda f, **by: rf.best_systems(f, "rr", truth=TRUTH, **by),
+    "discriminative_power": lambda f, **by: rf.discriminative_power(
+        f, "rr", truth=TRUTH, test="t", **by
+    ),
+    "letters": lambda f, **by: rf.letters(rf.compare(f, "rr", truth=TRUTH, **by), **by),
+    "agreement": lambda f, **by: rf.agreement(
+        rf.evaluate(f, "rr", "ap", truth=TRUTH, by=by.get("by") or "model"), **by
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", OF_MANY)
+def test_verbs_of_many_systems_read_by_as_compare_does(verb):
+    """Systems are in the column model, wherever it stands."""
+    call = OF_MANY[verb]
+    assert call(MODELS).equals(call(MODELS, by="model"))
+    swapped = call(MODELS, by=["day", "model"])
+    assert swapped.equals(call(MODELS, by=["model", "day"]))
+    assert swapped["day"].unique().to_list() == [1, 2]
+
+
+@pytest.mark.parametrize("verb", ["anova", "best_systems", "discriminative_power"])
+def test_verbs_of_many_systems_need_systems(verb):
+    with pytest.raises(ValueError, match=f"{verb} needs the column that identifies the systems"):
+        OF_MANY[verb](RUN)
+
+
+def test_letters_and_agreement_need_systems():
+    pairs = rf.compare(RUN, "rr", truth=TRUTH, by="system")
+    with pytest.raises(ValueError, match="letters needs the column that identifies the systems"):
+        rf.letters(pairs)
+    means = rf.evaluate(RUN, "rr", "ap", truth=TRUTH, by="system")
+    with pytest.raises(ValueError, match="agreement needs the column that identifies the systems"):
+        rf.agreement(means)
+
+
+def test_charts_of_many_systems_read_by_as_compare_does():
+    pytest.importorskip("altair")
+    draw = rf.plot.critical_difference
+    run = MODELS.with_columns(rank=pl.when(user=3).then(pl.col("rank") % 3).otherwise("rank") + 1)
+    options = {"truth": TRUTH.drop("day")}
+    expected = draw(run.drop("day"), "rr", by="model", **options).data
+    assert draw(run.drop("day"), "rr", **options).data.equals(expected)
+    means = rf.evaluate(MODELS, "rr", "ap", truth=TRUTH.drop("day"), by="model")
+    chart = rf.plot.agreement
+    assert chart(means).data.equals(chart(means, by="model").data)
+    with pytest.raises(ValueError, match="critical_difference needs the column that identifies"):
+        draw(RUN, "rr", **options)
+
+
 def test_charts_draw_a_single_system_without_by():
     pytest.importorskip("altair")
     alone = RUN.filter(system="pop").drop("system")
@@ -164,6 +216,19 @@ def test_users_in_every_fold_are_one_observation_each(test):
     assert total["mean"].item() == pytest.approx(means.filter(model="m1")["value"].item())
 
 
+@pytest.mark.parametrize("test", ["tukey", "randomized_tukey"])
+def test_users_who_return_are_permuted_once(test):
+    """The total is the test of the users' means over their folds."""
+    systems = sample(5, 24, systems=3)
+    got = rf.compare(folded(*systems, **AGAIN), VALUE, by=BOTH, total=True, test=test)
+    means = [np.asarray(values).reshape(3, 8).mean(axis=0) for values in systems]
+    merged = folded(*means, folds=[0] * 8, users=range(8)).drop("fold")
+    expected = rf.compare(merged, VALUE, test=test)
+    total = got.filter(pl.col("fold").is_null())
+    for name in ("difference", "ci_low", "ci_high", "p_value", "p_adjusted"):
+        assert total[name].to_list() == pytest.approx(expected[name].to_list()), name
+
+
 def test_users_in_unlike_numbers_of_folds_count_as_often():
     """The difference is that of all rows, its error that of sums of users: the formula by hand."""
     folds, users = [0, 0, 0, 1, 1, 2], [1, 2, 3, 1, 2, 1]
@@ -179,10 +244,11 @@ def test_users_in_unlike_numbers_of_folds_count_as_often():
     margin = stats.t.ppf(0.975, 2) * error
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((mean - margin, mean + margin))
     assert row["note"] == "3 users in several groups, one observation each"
-    for test in ("wilcoxon", "tukey", "friedman"):
+    for test in ("wilcoxon", "tukey", "randomized_tukey", "friedman"):
         row = rf.compare(table, VALUE, by=BOTH, total=True, test=test).row(-1, named=True)
         assert (row["difference"], row["p_value"]) == (pytest.approx(mean), None)
         assert "no test: it has no weighted form" in row["note"]
+        assert (row["ci_low"] is None) == test.endswith("tukey")  # else Student's
 
 
 def test_a_pair_needs_both_systems_in_the_same_fold():

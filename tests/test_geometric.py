@@ -141,7 +141,8 @@ def test_the_bootstrap_is_of_logarithms_too(method):
 
 
 @pytest.mark.parametrize(
-    "test", ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "friedman"]
+    "test",
+    ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "randomized_tukey", "friedman"],
 )
 def test_every_test_is_one_of_logarithms(test):
     third = RUN.filter(model="M1").with_columns(model=pl.lit("M3"), rank=6 - pl.col("rank"))
@@ -162,6 +163,32 @@ def test_every_test_is_one_of_logarithms(test):
         told = "" if log["note"] is None else f"; {log['note']}"
         assert row["note"].startswith("ratio ")
         assert row["note"].endswith(told)
+
+
+@pytest.mark.parametrize("test", ["t", "randomized_tukey"])
+def test_discriminative_power_is_of_logarithms_too(test):
+    third = RUN.filter(model="M1").with_columns(model=pl.lit("M3"), rank=6 - pl.col("rank"))
+    run = pl.concat([RUN, third])
+    mine = (rf.average_precision() + 1e-5).log().alias("log")
+    options = {"truth": TRUTH, "test": test, "resamples": 300, "curve": True}
+    logs = run.rank.discriminative_power(mine, **options)
+    got = run.rank.discriminative_power("gmap", **options)
+    assert got["asl"].to_list() == [close(x) for x in logs["asl"]]
+    plain = run.rank.discriminative_power("map", **options)
+    assert got["asl"].to_list() != [close(x) for x in plain["asl"]]
+    pairs = run.rank.compare("gmap", truth=TRUTH)
+    key = ["model", "baseline"]
+    both = got.join(pairs, on=key, suffix=" compared")
+    assert len(both) == 3
+    assert both["difference"].to_list() == [close(x) for x in both["difference compared"]]
+
+
+@pytest.mark.parametrize("verb", [rf.anova, rf.best_systems, rf.plot.critical_difference])
+def test_what_analyses_variance_takes_values_per_user(verb):
+    if verb is rf.plot.critical_difference:
+        pytest.importorskip("altair")
+    with pytest.raises(ValueError, match="'gmap@3' is a mean over users, not a value per user"):
+        verb(RUN, "gmap@3", truth=TRUTH)
 
 
 def test_metrics_beside_it_are_compared_as_ever():

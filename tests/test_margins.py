@@ -218,7 +218,7 @@ def test_without_a_margin_its_columns_are_null(test):
     assert set(got["verdict"]) <= {"higher", "lower", "undecided"}
 
 
-@pytest.mark.parametrize("test", ["wilcoxon", "friedman", "tukey"])
+@pytest.mark.parametrize("test", ["wilcoxon", "friedman", "tukey", "randomized_tukey"])
 def test_other_tests_have_verdicts_too(test):
     old, new = sample(3, 40)
     assert wide(old, new + 3, test=test)["verdict"] == "higher"
@@ -311,6 +311,7 @@ def test_metrics_of_all_lists_have_a_verdict_and_no_margin():
         ({"margin": {"ndgc@10": 0.1}}, "margin names 'ndgc@10'; the metrics are 'value'"),
         ({"margin": 0.1, "test": "wilcoxon"}, "which test='wilcoxon' does not test pair by pair"),
         ({"margin": 0.1, "test": "tukey"}, "take one of 't', 'randomization', 'bootstrap'"),
+        ({"margin": 0.1, "test": "randomized_tukey"}, "which test='randomized_tukey' does not"),
         ({"margin": 0.1, "test": "friedman"}, "margin bounds a difference of means"),
     ],
 )

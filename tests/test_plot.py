@@ -101,6 +101,15 @@ def charts():
     yield "lorenz of many", many.lorenz(k=3, of="genre", items=ITEMS)
     yield "lorenz of segments", plot.lorenz(k=3, items=ITEMS, truth=PLACED, by=BOTH)
     yield "lorenz alone", alone.lorenz(of="shown", items=ITEMS, weight="log", by=())
+    yield "critical_difference", plot.critical_difference("ndcg@10", truth=TRUTH)
+    yield "critical_difference of many", many.critical_difference("e@10", truth=TRUTH)
+    segments = plot.critical_difference("rr", "map", truth=PLACED, by=BOTH)
+    yield "critical_difference of segments", segments
+    means = MANY.rank.evaluate("ndcg@10", "rr", "map", "num_hits", truth=TRUTH, by="model")
+    yield "agreement", means.rank.plot.agreement()
+    placed = MANY.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
+    yield "agreement of segments", rf.plot.agreement(placed, by=BOTH, coefficient="tau_ap")
+    yield "agreement of frames", rf.plot.agreement(means, "rr", "map", other=means)
 
 
 CHARTS = dict(charts())
@@ -523,6 +532,71 @@ def test_a_lorenz_curve_of_many_items_is_small_and_true():
     assert chart.data["exposure"].diff().drop_nulls().min() >= 0
     area = ((y + y.shift()) / 2 * (x - x.shift())).sum()
     assert 1 - 2 * area == pytest.approx(chart.data["gini"][0], abs=2e-3)
+
+
+# ------------------------------------------------------------------ many systems
+
+
+def test_critical_difference_draws_the_ranks_and_the_groups_of_compare():
+    """Systems that are on one bar, and only these, are not separated by Nemenyi's test."""
+    data = CHARTS["critical_difference of many"].data
+    systems = data.filter(part="system")
+    values = MANY.rank.per_user("e@10", truth=TRUTH, by="model")
+    ranks = values.with_columns(rank=pl.col("e@10").round(12).rank().over("user"))  # low is best
+    means = dict(ranks.group_by("model").agg(pl.col("rank").mean()).rows())
+    assert dict(systems.select("system", "low").rows()) == pytest.approx(means)
+    assert (systems["low"] == systems["high"]).all()
+    assert systems["low"].is_sorted()
+    assert set(data["users"]) == {40}
+    pairs = MANY.rank.compare("e@10", truth=TRUTH, test="friedman")
+    bars = [set(text.split(", ")) for text in data.filter(part="group")["system"]]
+    (scale,) = data.filter(part="scale").rows(named=True)
+    drawn = dict(systems.select("system", "low").rows())
+    for row in pairs.rows(named=True):
+        pair = {row["model"], row["baseline"]}
+        apart = row["p_adjusted"] < 0.05
+        assert apart == (not any(pair <= bar for bar in bars))
+        distance = abs(drawn[row["model"]] - drawn[row["baseline"]])
+        assert apart == (distance > scale["high"] - scale["low"])
+    assert 0 < pairs.filter(pl.col("p_adjusted") < 0.05).height < len(pairs)
+    friedman = pairs["note"][0]
+    assert CHARTS["critical_difference of many"].title.subtitle[1] == friedman
+
+
+def test_the_names_beside_the_ranks_do_not_meet():
+    for name in ("critical_difference", "critical_difference of many"):
+        systems = CHARTS[name].data.filter(part="system")
+        assert systems.select("side", "row").is_unique().all()
+        best, worst = systems["side"].to_list()[:: len(systems) - 1]
+        assert (best, worst) == ("left", "right")
+
+
+def test_critical_difference_needs_ranks_that_vary():
+    lists = RUN.filter(model="a")
+    both = pl.concat([lists, lists.with_columns(model=pl.lit("y"))])
+    with pytest.raises(
+        rf.RankingDataError, match="'rr': there are no ranks to compare, since no us"
+    ):
+        both.rank.plot.critical_difference("rr", truth=TRUTH)
+    with pytest.raises(ValueError, match="'num_rel' has no best system: neither higher nor lower"):
+        RUN.rank.plot.critical_difference("num_rel", truth=TRUTH)
+    many = pl.concat(
+        lists.with_columns(model=pl.lit(f"m{n}"), item=(pl.col("item") + n) % 60) for n in range(41)
+    )
+    with pytest.raises(ValueError, match="41 systems are too many for one chart; filter the frame"):
+        many.rank.plot.critical_difference("rr", truth=TRUTH)
+
+
+def test_agreement_draws_the_numbers_of_agreement():
+    means = MANY.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
+    data = CHARTS["agreement of segments"].data
+    expected = rf.agreement(means, by=BOTH).rename({"country": "panel"})
+    assert_frame_equal(data, expected.select(data.columns))
+    assert data["panel"].unique(maintain_order=True).to_list() == COUNTRIES
+    with pytest.raises(ValueError, match="coefficient must be one of 'kendall_tau', 'tau_ap', not"):
+        rf.plot.agreement(means, by=BOTH, coefficient="spearman")
+    with pytest.raises(rf.RankingDataError, match="metric 'rr, ap': no user has a value to draw"):
+        rf.plot.agreement(pl.DataFrame({"model": ["a"], "rr": [0.1], "ap": [0.2]}))
 
 
 def test_of_many_segments_those_with_most_users_are_drawn():

@@ -19,6 +19,11 @@ VERBS = {
     "per_user": lambda f, **by: rf.per_user(f, "ap", truth=TRUTH, **by),
     "summarize": lambda f, **by: rf.summarize(f, "ap", truth=TRUTH, **by),
     "compare": lambda f, **by: rf.compare(f, "ap", truth=TRUTH, **by),
+    "anova": lambda f, **by: rf.anova(f, "ap", truth=TRUTH, **by),
+    "best_systems": lambda f, **by: rf.best_systems(f, "ap", truth=TRUTH, **by),
+    "discriminative_power": lambda f, **by: rf.discriminative_power(
+        f, "ap", truth=TRUTH, test="t", **by
+    ),
     "diagnose": lambda f, **by: rf.diagnose(f, 1, truth=TRUTH, baseline="pop", **by),
     "judge": lambda f, **by: rf.judge(f, TRUTH, **by),
     "relevant": lambda f, **by: rf.relevant(rf.judge(f, TRUTH, **by), by="model"),
@@ -100,6 +105,7 @@ def test_by_gains_the_column(by):
         lambda f, **by: rf.plot.at_k(f, "recall", ks=[1, 2], truth=TRUTH, **by),
         lambda f, **by: rf.plot.users(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.compare(f, "rr", truth=TRUTH, **by),
+        lambda f, **by: rf.plot.critical_difference(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.change(f, 1, truth=TRUTH, baseline="pop", **by),
         lambda f, **by: rf.plot.heatmap(f, "rr", truth=TRUTH, **by),
         lambda f, **by: rf.plot.trade_off(f, "rr", "recall@1", truth=TRUTH, **by),

@@ -87,12 +87,15 @@ BOUNDS = {"bounds": st.booleans(), "scenarios": st.booleans()}
 metrics = st.lists(st.sampled_from([*LABELS, *SPECIAL_MEANS]), min_size=1, max_size=4)
 
 
+OF_SYSTEMS = ("compare", "diagnose", "power", "anova", "best_systems", "discriminative_power")
+
+
 @st.composite
 def calls(draw):
     """Draw a verb, its frames and its options."""
     verb = draw(st.sampled_from(sorted(VERBS)))
     by = draw(st.sampled_from([(), (), "model"]))
-    by = "model" if verb in ("compare", "diagnose", "power") else by
+    by = "model" if verb in OF_SYSTEMS else by
     keys = ["model", "user", "item"] if by else ["user", "item"]
     placing = draw(st.sampled_from([["rank"], ["score"], ["rank", "score"]]))
     if verb in ("with_rank", "expected"):
@@ -120,7 +123,9 @@ def over(verb, more):
 
 
 COMPARE = {
-    "test": st.sampled_from(["t", "wilcoxon", "randomization", "bootstrap", "tukey", "x"]),
+    "test": st.sampled_from(
+        ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "randomized_tukey", "x"]
+    ),
     "correction": st.sampled_from(["holm", "bonferroni", "bh", None, "x"]),
     "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
     "resamples": st.sampled_from([20, 0]),
@@ -139,12 +144,22 @@ SUMMARIZE = {
     "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
     "resamples": st.sampled_from([20, 0]),
 }
+BEST = {**SUMMARIZE, "method": st.sampled_from(["mcb", "bootstrap", "x"])}
+DISCRIMINATIVE = {
+    "test": COMPARE["test"],
+    "confidence": COMPARE["confidence"],
+    "resamples": COMPARE["resamples"],
+    "curve": st.booleans(),
+}
 VERBS = {
     "per_user": over("per_user", BOUNDS),
     "evaluate": over("evaluate", {**BOUNDS, "total": st.booleans()}),
     "summarize": over("summarize", SUMMARIZE),
     "compare": over("compare", COMPARE),
     "power": over("power", POWER),
+    "anova": over("anova", {}),
+    "best_systems": over("best_systems", BEST),
+    "discriminative_power": over("discriminative_power", DISCRIMINATIVE),
     "diagnose": lambda run, truth, judged, asked, by, two, data: rf.diagnose(
         run, data.draw(st.sampled_from([1, 3, 0])), truth=truth, baseline="a"
     ),

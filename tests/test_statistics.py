@@ -10,7 +10,7 @@ from scipy import stats
 import rankframe as rf
 from rankframe import _statistics as st
 
-TESTS = ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "friedman"]
+TESTS = ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "randomized_tukey", "friedman"]
 FEW = 999  # resamples, where their number does not matter
 
 

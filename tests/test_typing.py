@@ -36,6 +36,12 @@ def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(lf.pipe(rf.compare, "ap"), pl.LazyFrame)
     assert_type(rf.compare(lf, "ap", by=["model", "day"], correction=None), pl.LazyFrame)
     assert_type(rf.diagnose(lf, 10, baseline="old", users="both"), pl.LazyFrame)
+    assert_type(rf.anova(df, "ap", truth=df, users="both"), pl.DataFrame)
+    assert_type(rf.best_systems(lf, "ap", method="bootstrap", seed=1), pl.LazyFrame)
+    assert_type(rf.best_systems({"a": df, "b": df}, "ap", truth=df), pl.DataFrame)
+    assert_type(rf.letters(rf.compare(df, "ap", test="randomized_tukey")), pl.DataFrame)
+    assert_type(rf.agreement(lf, "ap", other=df), pl.LazyFrame)
+    assert_type(rf.discriminative_power(df, "ap", curve=True), pl.DataFrame)
 
 
 def dicts_of_runs(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
@@ -58,6 +64,8 @@ def refused(df: pl.DataFrame) -> None:
     rf.evaluate([1], "ap")  # type: ignore[arg-type]
     rf.evaluate({1: df}, "ap")  # type: ignore[dict-item]
     rf.compare(df, "ap", test="anova")  # type: ignore[arg-type]
+    rf.best_systems(df, "ap", method="hsu")  # type: ignore[arg-type]
+    rf.agreement(df, 10)  # type: ignore[arg-type]
     rf.compare(df, "ap", usr="uid")  # type: ignore[call-arg]
     rf.compare(df, "ap", margin="1%")  # type: ignore[arg-type]
     rf.power(df, "ap", design="t")  # type: ignore[arg-type]

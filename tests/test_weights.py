@@ -482,10 +482,22 @@ def test_a_user_without_a_value_needs_no_weight():
         run.rank.evaluate("map", truth=TRUTH, users="all", undefined=0.0, weights="impressions")
 
 
-@pytest.mark.parametrize("test", ["wilcoxon", "tukey", "friedman"])
+@pytest.mark.parametrize("test", ["wilcoxon", "tukey", "randomized_tukey", "friedman"])
 def test_tests_without_a_weighted_form_refuse(test):
     with pytest.raises(ValueError, match=f"test='{test}' has no weighted form"):
         table(WEIGHTS, VALUES, OTHERS).rank.compare(VALUE, test=test, weights="w")
+
+
+@pytest.mark.parametrize("verb", ["anova", "best_systems", "discriminative_power"])
+def test_verbs_of_many_systems_refuse_weights(verb):
+    with pytest.raises(ValueError, match=f"{verb} has no weighted form.*leave out weights="):
+        getattr(rf, verb)(table(WEIGHTS, VALUES, OTHERS), VALUE, weights="w")
+
+
+def test_a_chart_of_ranks_refuses_weights():
+    pytest.importorskip("altair")
+    with pytest.raises(ValueError, match="critical_difference has no weighted form"):
+        rf.plot.critical_difference(table(WEIGHTS, VALUES, OTHERS), VALUE, weights="w")
 
 
 def test_what_is_no_mean_refuses_weights():

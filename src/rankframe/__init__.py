@@ -9,6 +9,8 @@ answers in one that was forked after it had computed anything.
 import polars as pl
 
 from rankframe import plot as plot
+from rankframe._agreement import agreement as agreement
+from rankframe._agreement import discriminative_power as discriminative_power
 from rankframe._compare import compare as compare
 from rankframe._compare import compare_values as compare_values
 from rankframe._compare import diagnose as diagnose
@@ -32,6 +34,9 @@ from rankframe._rows import shares as shares
 from rankframe._runs import from_runs as from_runs
 from rankframe._summarize import summarize as summarize
 from rankframe._summarize import summarize_values as summarize_values
+from rankframe._systems import anova as anova
+from rankframe._systems import best_systems as best_systems
+from rankframe._systems import letters as letters
 from rankframe._table import from_dict as from_dict
 from rankframe._table import from_lists as from_lists
 from rankframe._table import judge as judge
@@ -78,6 +83,7 @@ _own += [
 _own += ["register_column", "register_metric", "summarize", "with_rank"]
 _own += ["compare_values", "listed", "shares", "summarize_values"]
 _own += ["at_k", "listed", "shares"]
+_own += ["agreement", "anova", "best_systems", "discriminative_power", "letters"]
 __all__ = sorted([*_own, *_PRESETS, *_METRICS])  # pyright: ignore[reportUnsupportedDunderAll]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from math import inf, nan
+from math import inf, isfinite, nan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
@@ -53,13 +53,19 @@ from rankframe.metrics.core import (
 from rankframe.metrics.trec import num_relevant
 
 if TYPE_CHECKING:
-    from rankframe._statistics import Array, Joint, Outcome, Places, Resampling, Sample
+    from rankframe._statistics import Array, Outcome, Places, Resampling, Sample
 
-Test: TypeAlias = Literal["t", "wilcoxon", "randomization", "bootstrap", "tukey", "friedman"]
+Test: TypeAlias = Literal[
+    "t", "wilcoxon", "randomization", "bootstrap", "tukey", "randomized_tukey", "friedman"
+]
 Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
 Margin: TypeAlias = float | Mapping[str, float]
 
-_UNWEIGHTED = ("wilcoxon", "tukey", "friedman")
+#: Tests of all systems at once, which have their own correction.
+JOINT_TESTS = ("tukey", "randomized_tukey", "friedman")
+
+_UNWEIGHTED = ("wilcoxon", *JOINT_TESTS)
+_SIMULTANEOUS = ("tukey", "randomized_tukey")  # their intervals cover all differences at once
 
 _COMPARISON = {
     "users": pl.Int64,
@@ -129,22 +135,25 @@ def compare(
         differences flipped, p = (b + 1)/(n + 1), exact if there are no more patterns than
         ``resamples``; ``"bootstrap"``: the t statistic of shifted resamples. For many systems at
         once, on the users that all share: ``"tukey"``: honest significant differences;
-        ``"friedman"``: Friedman's test, reported in ``note``, and Nemenyi's comparison.
+        ``"randomized_tukey"``: each user's values permuted over the systems, and every difference
+        compared with the range of the means, exact as above; ``"friedman"``: Friedman's test,
+        reported in ``note``, and Nemenyi's comparison.
     correction
         For the number of comparisons in this call: ``"holm"``, ``"bonferroni"``, ``"bh"``
         (Benjamini and Hochberg), or None; a comparison without a p-value does not count.
-        ``"tukey"`` and ``"friedman"`` have their own correction, over all pairs for one metric in
-        one segment. Rows of ``total`` count as comparisons.
+        ``"tukey"``, ``"randomized_tukey"`` and ``"friedman"`` have their own correction, over all
+        pairs for one metric in one segment. Rows of ``total`` count as comparisons.
     confidence
-        The probability that an interval, by itself, covers the true difference; for ``"tukey"``,
-        that all intervals of a metric do.
+        The probability that an interval, by itself, covers the true difference; for ``"tukey"``
+        and ``"randomized_tukey"``, that all intervals of a metric do.
     margin
         A difference too small to matter, > 0, on the scale of the metric: one number for all
         metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; a metric that it does not
         name has no margin. It bounds a difference of means, so that ``test`` must be ``"t"``,
         ``"randomization"`` or ``"bootstrap"``.
     resamples
-        Number of sign patterns or bootstrap resamples; all metrics and systems share them.
+        Number of sign patterns, permutations or bootstrap resamples; all metrics and systems share
+        them.
     seed
         Seed of the resamples; one seed produces the same numbers everywhere.
     **options
@@ -157,13 +166,13 @@ def compare(
         One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
         as in ``by``), ``baseline``, ``users`` (for whom both values are defined; the other columns
         describe these users), ``mean``, ``baseline_mean``, ``difference``, its interval ``ci_low``
-        to ``ci_high`` (BCa for ``"bootstrap"``, simultaneous for ``"tukey"``, else Student's),
-        ``p_value``, ``p_adjusted``, ``effect_size`` (Cohen's d of paired data: mean / standard
-        deviation of the differences), ``wins``, ``ties``, ``losses`` (users whose value is higher,
-        equal, lower), ``detectable``, ``verdict``, ``p_equivalent``, ``p_not_worse`` and ``note``,
-        which explains why a number is null. With ``weights``, users of weight 0 are left out,
-        means, interval, p-value and effect size are weighted, and ``note`` has the effective number
-        of users.
+        to ``ci_high`` (BCa for ``"bootstrap"``, simultaneous for ``"tukey"`` and
+        ``"randomized_tukey"``, else Student's), ``p_value``, ``p_adjusted``, ``effect_size``
+        (Cohen's d of paired data: mean / standard deviation of the differences), ``wins``,
+        ``ties``, ``losses`` (users whose value is higher, equal, lower), ``detectable``,
+        ``verdict``, ``p_equivalent``, ``p_not_worse`` and ``note``, which explains why a number is
+        null. With ``weights``, users of weight 0 are left out, means, interval, p-value and effect
+        size are weighted, and ``note`` has the effective number of users.
 
         Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
         has the ratio of the two, (mean + ε) / (baseline_mean + ε), and its interval; ``ci_low`` and
@@ -172,7 +181,7 @@ def compare(
         ``detectable`` is the smallest true difference that so many users show with power 0.8: a
         difference of this size is found 8 times in 10, a smaller one less often. It is that of the
         paired t at this confidence, without correction (see ``power``), and null for
-        ``"wilcoxon"``, ``"tukey"`` and ``"friedman"``, and for geometric means.
+        ``"wilcoxon"``, tests of all systems at once and geometric means.
 
         ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
         difference is within ± margin (``p_equivalent`` < α); "higher" or "lower"
@@ -193,8 +202,8 @@ def compare(
     ValueError
         If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
         system or is in two columns of ``by``, a metric is neither a value per user nor a geometric
-        mean, such as ``num_users``, ``weights`` are given to ``"wilcoxon"``, ``"tukey"`` or
-        ``"friedman"``, or ``margin`` is not a number > 0, names a metric that is not compared, or
+        mean, such as ``num_users``, ``weights`` are given to ``"wilcoxon"`` or a test of all
+        systems at once, or ``margin`` is not a number > 0, names a metric that is not compared, or
         meets a geometric mean, a test of ranks or one of all systems.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
@@ -203,10 +212,11 @@ def compare(
     -----
     With ``users="truth"``, a user who is missing from a run scores 0. M. D. Smucker, J. Allan and
     B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar, *JMLR* 7,
-    2006, for Friedman and Nemenyi, here with the variance of tied ranks; D. J. Schuirmann,
-    *J. Pharmacokinet. Biopharm.* 15, 1987, for the two one-sided tests of equivalence. Values that
-    differ only from the fourteenth digit on are equal. Wilcoxon leaves out users who tie, as in
-    SciPy. Where ranks and means have opposite signs, the verdict of a test of ranks is "undecided".
+    2006, for Friedman and Nemenyi, here with the variance of tied ranks; B. Carterette, *ACM TOIS*
+    30(1), 2012, for the randomized Tukey test; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15,
+    1987, for the two one-sided tests of equivalence. Values that differ only from the fourteenth
+    digit on are equal. Wilcoxon leaves out users who tie, as in SciPy. Where ranks and means have
+    opposite signs, the verdict of a test of ranks is "undecided".
 
     With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
     flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
@@ -393,7 +403,7 @@ def comparison_of(
         raise ValueError(msg)
     check_choice("correction", correction, (*get_args(Correction), None))
     resampling = asked_resampling(resamples, seed)
-    check_systems(verb, values)
+    check_systems(verb, values.by)
     _check_means(values)
     check_numbers(values)
     check_total(values, total=total, least=2)
@@ -607,7 +617,7 @@ def diagnose(
         raise ValueError(msg)
     groups = groups_by_systems(frame, truth, by, baseline)
     values = user_values(frame, metrics, truth, groups, read_options(options))
-    check_systems("diagnose", values)
+    check_systems("diagnose", values.by)
     schema = made_schema("diagnose", values, _DIAGNOSIS)
     reduce = partial(_diagnosed, values=values, k=k, baseline=baseline, bins=bins)
     diagnosis = values.rows.map_batches(reduce, schema=schema)
@@ -638,10 +648,17 @@ def _check_logarithms(rows: pl.DataFrame, values: UserValues) -> None:
             raise RankingDataError(msg)
 
 
-def check_systems(verb: str, values: UserValues) -> None:
+def check_systems(verb: str, by: Sequence[str]) -> None:
     """Check that there is a column that identifies the systems."""
-    if not values.by:
+    if not by:
         msg = f"{verb} needs the column that identifies the systems: name it in by="
+        raise ValueError(msg)
+
+
+def check_unweighted(verb: str, options: Options) -> None:
+    """Check that a verb without a weighted form has no weights."""
+    if options.get("weights") is not None:
+        msg = f"{verb} has no weighted form, users count alike: leave out weights="
         raise ValueError(msg)
 
 
@@ -768,11 +785,11 @@ def _compared(
 ) -> pl.DataFrame:
     from rankframe import _statistics as st
 
-    joint = test in ("tukey", "friedman")
+    joint = test in JOINT_TESTS
     paired = paired_users(rows, values, baseline, complete=joint, total=total)
     pairs = paired.pairs
     if joint:
-        tested = _test_jointly(paired.matrices, pairs, test, correction, confidence)
+        tested = _test_jointly(paired.matrices, pairs, test, correction, confidence, resampling)
     else:
         tested = _test_pairs(pairs, test, correction, confidence, resampling)
     notes = [
@@ -813,18 +830,34 @@ def paired_users(
     rows: pl.DataFrame, values: UserValues, baseline: object, *, complete: bool, total: bool = False
 ) -> Paired:
     """Pair the users of two systems; ``complete`` drops users for whom a system is undefined."""
+    shared = shared_users(rows, values, baseline, complete=complete, total=total)
+    places = _pairs_of_places(shared.systems.to_list(), baseline)
+    return shared._replace(
+        pairs=[
+            _pair(matrix, *pair, values.weights) for matrix in shared.matrices for pair in places
+        ]
+    )
+
+
+def shared_users(
+    rows: pl.DataFrame,
+    values: UserValues,
+    baseline: object = None,
+    *,
+    complete: bool = True,
+    total: bool = False,
+) -> Paired:
+    """Prepare the values of all systems, without pairs; ``complete`` as in ``paired_users``."""
     check_sizes(rows, values)
     rows = in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by
     systems = _systems(rows, model, baseline, segments)
     matrices = list(_matrices(rows, values, systems, complete=complete, total=total))
-    places = _pairs_of_places(systems.to_list(), baseline)
-    pairs = [_pair(matrix, *pair, values.weights) for matrix in matrices for pair in places]
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
     if total:
         of_segments = pl.concat([of_segments, of_segments.clear(1)])
-    return Paired(of_segments, systems, matrices, pairs)
+    return Paired(of_segments, systems, matrices, [])
 
 
 def _with_ratios(
@@ -1015,37 +1048,37 @@ def _test_jointly(
     test: Test,
     correction: Correction | None,
     confidence: float,
+    resampling: Resampling,
 ) -> _Tested:
     from rankframe import _statistics as st
 
-    joint = {
-        (matrix.segment, matrix.metric): _family(matrix, test, confidence) for matrix in matrices
-    }
+    def of_matrix(matrix: Matrix, advance: st.Advance) -> st.Joint | st.Permuted:
+        values = _per_observation(matrix)
+        if values is None:
+            return st.no_joint(matrix.values.shape[1], _UNEVEN)
+        if test == "randomized_tukey":
+            return st.randomized_tukey(values, confidence, resampling, advance)
+        return st.tukey(values, confidence) if test == "tukey" else st.friedman(values)
+
+    times = resampling.times if test == "randomized_tukey" else 0
+    with st.progress(times * len(matrices)) as advance:
+        joint = {(matrix.segment, matrix.metric): of_matrix(matrix, advance) for matrix in matrices}
     tested = _test_pairs(pairs, "t", None, confidence, st.Resampling(0, 0))
     for place, pair in enumerate(pairs):
         family, systems = joint[pair.segment, pair.metric], (pair.system, pair.baseline)
         tested.outcome.p[place] = family.p(systems)
         alone = correction is None
         tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
-        if test == "tukey" and len(pair.difference):
-            tested.outcome.low[place] = pair.difference.mean() - family.margin
-            tested.outcome.high[place] = pair.difference.mean() + family.margin
+        if test in _SIMULTANEOUS and len(pair.difference):
+            margin = family.margin if isfinite(family.margin) else nan
+            tested.outcome.low[place] = pair.difference.mean() - margin
+            tested.outcome.high[place] = pair.difference.mean() + margin
         notes = [note for note in (family.note, tested.notes[place]) if note]
         tested.notes[place] = "; ".join(notes) or None
     return tested
 
 
 _UNEVEN = "no test: it has no weighted form, and users are in different numbers of segments"
-
-
-def _family(matrix: Matrix, test: Test, confidence: float) -> Joint:
-    """Test all systems of a segment at once."""
-    from rankframe import _statistics as st
-
-    values = _per_observation(matrix)
-    if values is None:
-        return st.no_joint(matrix.values.shape[1], _UNEVEN)
-    return st.tukey(values, confidence) if test == "tukey" else st.friedman(values)
 
 
 def _per_observation(matrix: Matrix) -> Array | None:

@@ -10,6 +10,7 @@ from typing import Any, Generic
 
 import polars as pl
 
+from rankframe._agreement import agreement, discriminative_power
 from rankframe._compare import compare, compare_values, diagnose
 from rankframe._cutoffs import at_k
 from rankframe._evaluate import evaluate, per_user
@@ -20,9 +21,19 @@ from rankframe._overlap import overlap, rbo
 from rankframe._power import power
 from rankframe._rows import check, listed, shares
 from rankframe._summarize import summarize, summarize_values
+from rankframe._systems import anova, best_systems, letters
 from rankframe._table import from_lists, judge, relevant, with_rank
+from rankframe.plot import agreement as agreement_chart
 from rankframe.plot import at_k as at_k_chart
-from rankframe.plot import change, heatmap, lorenz, precision_recall, trade_off, users
+from rankframe.plot import (
+    change,
+    critical_difference,
+    heatmap,
+    lorenz,
+    precision_recall,
+    trade_off,
+    users,
+)
 from rankframe.plot import compare as compare_chart
 from rankframe.plot import shares as shares_chart
 
@@ -33,8 +44,9 @@ class RankFrame(Generic[FrameT]):
 
     The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
     ``evaluate``, ``at_k``, ``summarize``, ``compare``, ``diagnose``, ``power``,
-    ``summarize_values``, ``compare_values``, ``overlap``, ``rbo``, ``fuse``, ``listed`` and
-    ``shares`` take the frame as their first argument. Each metric function, such as
+    ``summarize_values``, ``compare_values``, ``overlap``, ``rbo``, ``fuse``, ``listed``,
+    ``shares``, ``anova``, ``best_systems``, ``letters``, ``agreement`` and
+    ``discriminative_power`` take the frame as their first argument. Each metric function, such as
     ``precision_at``, gives the per-user frame of that one metric, and takes the keywords of
     ``per_user`` beside its own. Type checkers cannot see namespaces: typed code calls the
     functions, ``rf.evaluate(df, …)``.
@@ -181,6 +193,11 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     fuse,
     listed,
     shares,
+    anova,
+    best_systems,
+    letters,
+    agreement,
+    discriminative_power,
 )
 
 
@@ -201,6 +218,8 @@ for _function in (
     shares_chart,
     trade_off,
     lorenz,
+    critical_difference,
+    agreement_chart,
 ):
     setattr(RankPlot, _function.__name__, _verb(_function))
 for _name, _metric_function in METRICS.items():

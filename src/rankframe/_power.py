@@ -16,6 +16,7 @@ from rankframe._compare import (
     groups_by_systems,
     of_metrics,
     paired_users,
+    shared_users,
     why_undefined,
 )
 from rankframe._evaluate import UserValues, user_values
@@ -182,7 +183,7 @@ def _planned(
     check_confidence(confidence)
     _check_power(power, confidence)
     check_choice("design", design, get_args(Kind))
-    check_systems("power", values)
+    check_systems("power", values.by)
     check_numbers(values)
     given = of_metrics("difference", difference, [one.name for one in values.requested])
     wanted = {name: _read_wanted(name, value) for name, value in given.items()}
@@ -268,7 +269,7 @@ def _of_systems(
 ) -> pl.DataFrame:
     from rankframe._statistics import Design
 
-    paired = paired_users(rows, values, baseline, complete=True)
+    paired = shared_users(rows, values, baseline)
     design = Design(confidence, power, len(paired.systems))
     place = None if baseline is None else paired.systems.to_list().index(baseline)
     numbers = [

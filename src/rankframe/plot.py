@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 import polars as pl
 
+from rankframe._agreement import agreement as agreement_of
 from rankframe._all_lists import is_of_all
 from rankframe._compare import (
+    JOINT_TESTS,
     Correction,
     Margin,
     Test,
@@ -33,6 +35,7 @@ from rankframe._names import with_ids
 from rankframe._options import (
     Columns,
     Options,
+    check_choice,
     check_columns,
     group_names,
     read_options,
@@ -44,6 +47,7 @@ from rankframe._rows import shares as shares_of
 from rankframe._runs import as_frame
 from rankframe._shares import Target
 from rankframe._summarize import summarize
+from rankframe._systems import mean_ranks
 from rankframe.errors import RankingDataError
 from rankframe.metrics.core import precision_at, recall_at
 from rankframe.metrics.trec import num_relevant
@@ -61,6 +65,12 @@ _SHAPES = ("circle", "square", "triangle-up")
 _GRAY, _PALE = "#767676", "#E4E4E4"
 _MOST_ROWS = 4_000  # of a chart's data: less than a megabyte, and below Altair's limit
 _AXES = ("recall", "precision")
+_MOST_RANKED = 40  # systems whose names fit beside one axis
+_COEFFICIENTS = {"kendall_tau": "Kendall's τ", "tau_ap": "τ_AP"}
+_READINGS = {
+    "kendall_tau": "pairs of systems in the same order less pairs in the other, ties apart",
+    "tau_ap": "row: the order that is judged; column: the truth",
+}
 _MOST_SEGMENTS = 40  # rows of a heatmap that can be read
 _MOST_PANELS = 12  # rows of panels
 _MOST_VALUES = 20  # of a column whose shares are drawn; the others are added up
@@ -517,8 +527,7 @@ def compare(
         )
     )
     zero = _zero().encode(x=alt.XDatum(0))
-    joint = test in ("tukey", "friedman")
-    corrected = "over all pairs" if joint else correction or "not corrected"
+    corrected = "over all pairs" if test in JOINT_TESTS else correction or "not corrected"
     return _in_panels(
         _layered(*([_band(title)] if margins else []), zero, bars, points, data=table),
         panels,
@@ -1171,6 +1180,197 @@ def lorenz(
     )
 
 
+def critical_difference(
+    frame: Frame | Mapping[str, Frame],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+    **options: Unpack[Options],
+) -> ChartType:
+    """
+    Draw the mean ranks of systems, with a bar under those that Nemenyi's test does not separate.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``per_user``. Rank 1 is the best system of a user: the lowest
+        where lower is better, and the highest for an expression of your own.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, each with its own panel.
+    confidence
+        Systems are separated if their mean ranks differ by more than the critical difference of
+        this confidence, over all pairs of a metric.
+    **options
+        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles. ``weights`` raise: ranks have no weighted form.
+
+    Returns
+    -------
+    altair.LayerChart or altair.FacetChart
+        One panel per metric and segment. The drawn numbers are in ``chart.data``: ``panel``,
+        ``part``, ``system``, ``users``, ``low``, ``high``, and the places of text. If ``part`` is
+        "system", ``low`` and ``high`` are its mean rank; for a "group" of systems that are not
+        separated, the least and the greatest mean rank; for the "scale", ``high`` − ``low`` is the
+        critical difference.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), there are fewer than two systems, or the ranks of
+        systems do not vary.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, a metric has no best or
+        is not a value per user, such as the geometric mean ``gmap``, ``weights`` are given, or
+        there are more than 40 systems.
+    ImportError
+        Without Altair: ``pip install 'rankframe[plot]'``.
+
+    Notes
+    -----
+    J. Demšar, *JMLR* 7, 2006. The numbers are those of ``compare(test="friedman")``, over the users
+    whom all systems share.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> drawn = rf.plot.critical_difference(run, "rr", truth=truth).data
+    >>> drawn.select("part", "system", pl.col("low", "high").round(3)).rows()
+    [('system', 'new', 1.167, 1.167), ('system', 'old', 1.833, 1.833),
+     ('group', 'new, old', 1.167, 1.833), ('scale', None, 1.0, 1.924)]
+    """
+    frame, by = as_frame(frame, by)
+    _check_call(options)
+    groups = groups_by_systems(frame, truth, by, None)
+    ranks = _computed(
+        mean_ranks, frame, *metrics, truth=truth, by=groups, confidence=confidence, **options
+    )
+    ranks = ranks.select(*_named(ranks, groups), pl.exclude(groups)).select(
+        _panel("metric"), pl.exclude("segment", "metric")
+    )
+    panels = _texts(ranks["panel"])
+    _check_panels(panels)
+    table = pl.concat(map(_ranked, ranks.partition_by("panel", maintain_order=True)))
+    systems = ranks["system"].n_unique()
+    notes = _texts(ranks["note"].drop_nulls()) if len(panels) == 1 else []
+    return _in_panels(
+        _ranked_layers(table, systems),
+        panels,
+        _title(
+            f"Mean ranks of {systems} systems on {_users(ranks['users'])}",
+            f"a bar joins those that Nemenyi's test does not separate at {confidence * 100:.10g}%",
+            *notes,
+        ),
+        width=380,
+        wide=380,
+        height=20 * (_greatest(table, "row") + 0.5),
+        columns=1,
+    )
+
+
+def agreement(
+    means: Frame,
+    /,
+    *metrics: str,
+    other: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    coefficient: Literal["kendall_tau", "tau_ap"] = "kendall_tau",
+) -> ChartType:
+    """
+    Draw how well the orders in which metrics put systems agree, as a matrix.
+
+    Parameters
+    ----------
+    means
+        A frame of ``evaluate``: one row per system, one column per metric.
+    *metrics, other, by
+        As in ``rankframe.agreement``; each segment has its own panel.
+    coefficient
+        ``"kendall_tau"``, or ``"tau_ap"``, for which the column of the matrix is the truth.
+
+    Returns
+    -------
+    altair.LayerChart or altair.FacetChart
+        One row per ``metric``, one column per ``other``. The drawn numbers are in ``chart.data``:
+        ``panel``, ``metric``, ``other``, ``systems`` and the coefficient.
+
+    Raises
+    ------
+    RankingDataError
+        As ``rankframe.agreement``, or if no two metrics order the systems.
+    ValueError
+        If the coefficient is unknown, or there are fewer than two metrics.
+    ImportError
+        Without Altair: ``pip install 'rankframe[plot]'``.
+
+    Examples
+    --------
+    >>> means = pl.DataFrame(
+    ...     {"model": ["a", "b", "c"], "rr": [0.1, 0.2, 0.3], "ap": [0.1, 0.3, 0.2]}
+    ... )
+    >>> drawn = rf.plot.agreement(means).data
+    >>> drawn.select("metric", "other", pl.col("kendall_tau").round(3)).rows()
+    [('rr', 'ap', 0.333), ('ap', 'rr', 0.333)]
+    """
+    _check_call({})
+    check_choice("coefficient", coefficient, list(_COEFFICIENTS))
+    import altair as alt
+
+    lazy = to_lazy(means, "means")
+    groups = systems_groups(by, lazy.collect_schema().names())
+    found = agreement_of(lazy, *metrics, other=other, by=by).collect()
+    segment = _text(found, groups[1:]).alias("panel")
+    table = found.select(segment, "metric", "other", "systems", coefficient)
+    _check_values(table[coefficient], ", ".join(_texts(table["metric"])[:3]))
+    _check_rows(table, "cells", "fewer metrics")
+    panels = _texts(table["panel"])
+    _check_panels(panels)
+    rows, columns = _texts(table["metric"]), _texts(table["other"])
+    if other is None:
+        columns = rows
+    slant = 0 if max(map(len, columns)) <= 8 else -30
+    base = alt.Chart().encode(
+        x=alt.X("other:N", title=None, sort=columns, axis=alt.Axis(labelAngle=slant)),
+        y=alt.Y("metric:N", title=None, sort=rows, axis=alt.Axis(labelLimit=180)),
+        tooltip=_tooltip(table.drop("panel")),
+    )
+    color = alt.Color(
+        f"{coefficient}:Q",
+        title=_COEFFICIENTS[coefficient],
+        scale=alt.Scale(scheme="blueorange", domain=[-1, 1], reverse=True),
+        legend=alt.Legend(padding=8),
+    )
+    ink = alt.when(f"abs(datum.{coefficient}) > 0.7").then(alt.value("white"))
+    text = base.mark_text().encode(
+        text=alt.Text(f"{coefficient}:Q", format=".2f"), color=ink.otherwise(alt.value("black"))
+    )
+    known = f"isValid(datum.{coefficient})"
+    layers = _layered(
+        base.mark_rect().encode(color=color), text.transform_filter(known), data=table
+    )
+    return _in_panels(
+        layers,
+        panels,
+        _title(
+            f"Agreement of metrics on the order of {_systems(table['systems'])}",
+            *_averaged(lazy),
+            _READINGS[coefficient],
+        ),
+        width=max(54 * len(columns), 120),
+        wide=max(64 * len(columns), 160),
+        height=26 * len(rows),
+    )
+
+
 # ------------------------------------------------------------------ tables to draw
 
 
@@ -1774,6 +1974,106 @@ def _tooltip(table: pl.DataFrame) -> list[alt.Tooltip]:
         else alt.Tooltip(f"{name}:N")
         for name, dtype in table.schema.items()
     ]
+
+
+def _systems(counts: pl.Series) -> str:
+    least, greatest = map(int, _bounds(counts))
+    return f"{least} systems" if least == greatest else f"{least} to {greatest} systems"
+
+
+def _averaged(means: pl.LazyFrame) -> list[str]:
+    """Write over how many users evaluate averaged, if the frame says so."""
+    if "users" not in means.collect_schema():
+        return []
+    counts = means.select("users").drop_nulls().collect()["users"]
+    return [f"Means over {_users(counts)}"] if len(counts) else []
+
+
+def _ranked(ranks: pl.DataFrame) -> pl.DataFrame:
+    """Place systems, groups that are not separated, and the scale, on one axis of mean ranks."""
+    panel, reach = ranks["panel"][0], ranks["critical_difference"][0]
+    if reach is None:
+        msg = f"metric {panel!r}: there are no ranks to compare, since {ranks['note'][0]}"
+        raise RankingDataError(msg)
+    if len(ranks) > _MOST_RANKED:
+        msg = f"{len(ranks)} systems are too many for one chart; filter the frame"
+        raise ValueError(msg)
+    ranks = ranks.sort("mean_rank", maintain_order=True)
+    names, places = ranks["system"].to_list(), ranks["mean_rank"].to_list()
+    groups = _joined(places, reach)
+    first, half = 0.35 * len(groups) + 0.75, (len(names) + 1) // 2
+    rows: list[dict[str, Any]] = []
+    for place, (name, rank) in enumerate(zip(names, places, strict=True)):
+        left = place < half
+        row = first + (place if left else len(names) - 1 - place)
+        side, text = "left" if left else "right", f"{_line(name)}  {rank:.2f}"
+        ends = {"low": rank, "high": rank}
+        rows.append(
+            {"part": "system", "system": name, **ends, "row": row, "side": side, "text": text}
+        )
+    for number, (start, stop) in enumerate(groups, 1):
+        together = ", ".join(map(_line, names[start : stop + 1]))
+        ends = {"low": places[start], "high": places[stop]}
+        rows.append({"part": "group", "system": together, **ends, "row": 0.35 * number})
+    text = f"critical difference {reach:.2f}"
+    rows.append({"part": "scale", "low": 1.0, "high": 1 + reach, "row": 0.0, "text": text})
+    columns: dict[str, Any] = dict.fromkeys(("part", "system"), pl.String)
+    columns |= dict.fromkeys(("low", "high", "row"), pl.Float64)
+    columns |= dict.fromkeys(("side", "text"), pl.String)
+    users = pl.lit(ranks["users"][0]).alias("users")
+    drawn = pl.DataFrame(rows, schema=columns)
+    return drawn.select(
+        pl.lit(panel).alias("panel"), "part", "system", users, pl.exclude("part", "system")
+    )
+
+
+def _joined(places: Sequence[float], reach: float) -> list[tuple[int, int]]:
+    """Return the longest stretches of two or more sorted ranks that are within reach."""
+    found: list[tuple[int, int]] = []
+    for start, low in enumerate(places):
+        stop = max(place for place, rank in enumerate(places) if rank - low <= reach)
+        if stop > start and (not found or stop > found[-1][1]):
+            found.append((start, stop))
+    return found
+
+
+def _ranked_layers(table: pl.DataFrame, systems: int) -> Any:
+    """Draw stems from the axis to names on both sides, bars of groups and the scale."""
+    import altair as alt
+
+    end = max(float(systems), _greatest(table, "high"))
+    ticks = alt.Axis(orient="top", format="d", grid=False, values=[*range(1, systems + 1)])
+    x = alt.X(
+        "low:Q",
+        title="mean rank, 1 is best",
+        axis=ticks,
+        scale=alt.Scale(domain=[1, end], nice=False, zero=False),
+    )
+    rows = alt.Scale(domain=[0, _greatest(table, "row") + 0.5], reverse=True)
+    y = alt.Y("row:Q", title=None, axis=None, scale=rows)
+    base = alt.Chart().encode(x=x, y=y, tooltip=_tooltip(table.select("system", "users", "low")))
+    layers = [
+        base.mark_rule(color=_GRAY)
+        .transform_filter("datum.part == 'system'")
+        .encode(y2=alt.Y2Datum(0))
+    ]
+    sides: list[tuple[str, Any, Any, int]] = [
+        ("left", 0, "right", -5),
+        ("right", "width", "left", 5),
+    ]
+    for side, edge, align, shift in sides:
+        own = base.transform_filter(f"datum.side == '{side}'")
+        layers.append(own.mark_rule(color=_GRAY).encode(x2=alt.value(edge)))
+        names = own.mark_text(align=align, dx=shift, baseline="middle", limit=170)
+        layers.append(names.encode(x=alt.value(edge), text="text:N"))
+    bars = base.mark_rule(strokeWidth=5, color=_BLUE).transform_filter("datum.part == 'group'")
+    scale = base.transform_filter("datum.part == 'scale'")
+    layers += [
+        bars.encode(x2="high:Q"),
+        scale.mark_rule(strokeWidth=2).encode(x2="high:Q", y=alt.value(-46)),
+        scale.mark_text(align="left").encode(text="text:N", y=alt.value(-55)),
+    ]
+    return _layered(*layers, data=table, view=alt.ViewBackground(stroke=None))
 
 
 def _line(text: object) -> str:

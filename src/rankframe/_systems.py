@@ -1,0 +1,554 @@
+"""Many systems at once: the analysis of variance, those that may be the best, letters for tables.
+
+The users are blocks: every system has a value for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from string import ascii_letters
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
+
+import polars as pl
+
+from rankframe._compare import check_systems, check_unweighted, groups_by_systems, shared_users
+from rankframe._evaluate import UserValues, user_values
+from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
+from rankframe._labels import Metric, entry_of, parse_metrics
+from rankframe._options import (
+    INPUTS,
+    Options,
+    check_choice,
+    check_confidence,
+    read_options,
+    systems_groups,
+)
+from rankframe._runs import as_frame
+from rankframe._summarize import (
+    asked_resampling,
+    check_numbers,
+    check_packages,
+    made_schema,
+)
+from rankframe.errors import RankingDataError
+
+if TYPE_CHECKING:
+    from rankframe._statistics import Array, Lead
+
+BestMethod: TypeAlias = Literal["mcb", "bootstrap"]
+
+_Columns: TypeAlias = Mapping[str, Sequence[Any]]
+#: What describes a metric's matrix, one column of which may have the places of systems.
+_Describe: TypeAlias = "Callable[[str, Array], _Columns]"
+
+_SYSTEM = "__rankframe_system"
+_SOURCES = ["system", "user", "residual"]
+_PAIR = ("mean", "baseline_mean", "p_adjusted")
+_VARIANCE = {
+    "source": pl.String,
+    "users": pl.Int64,
+    "sum_of_squares": pl.Float64,
+    "freedom": pl.Int64,
+    **dict.fromkeys(("mean_square", "f", "p_value"), pl.Float64),
+    "note": pl.String,
+}
+_BEST_NUMBERS = ("mean", "difference", "ci_low", "ci_high", "p_value")
+_BEST = {
+    "users": pl.Int64,
+    **dict.fromkeys(_BEST_NUMBERS, pl.Float64),
+    "may_be_best": pl.Boolean,
+    "note": pl.String,
+}
+_RANKS = {
+    "users": pl.Int64,
+    **dict.fromkeys(("mean_rank", "critical_difference"), pl.Float64),
+    "note": pl.String,
+}
+
+
+def anova(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Two-way analysis of variance: value = mean + effect of the system + effect of the user + rest.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``per_user``.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, each with a table of its own: ``by=["model", "country"]``. Of several columns, the
+        one called ``model`` identifies the systems, else the first one.
+    **options
+        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles. ``weights`` raise: users count alike.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        Three rows per segment and metric, whose ``source`` is "system", "user" or "residual":
+        segments…, ``metric``, ``source``, ``users`` (for whom every system has a value; the others
+        are left out), ``sum_of_squares``, ``freedom`` (degrees of freedom), ``mean_square`` (their
+        ratio), ``f`` (mean square / that of the residual), ``p_value`` and ``note``, which explains
+        why a number is null.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
+        fewer than two systems.
+    ValueError
+        If a metric or an option is unknown or out of range, a metric is not a value per user, such
+        as the geometric mean ``gmap``, or ``weights`` are given.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    There is one value per system and user (no replication), so an interaction of both is part of
+    the residual. T. Sakai, *Laboratory Experiments in Information Retrieval*, Springer, 2018. Which
+    systems differ is a question for ``compare(test="tukey")``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> table = rf.anova(run, "rr", truth=truth)
+    >>> table.select("source", pl.col("sum_of_squares").round(4), "freedom", pl.col("f").round(4))
+    shape: (3, 4)
+    ┌──────────┬────────────────┬─────────┬────────┐
+    │ source   ┆ sum_of_squares ┆ freedom ┆ f      │
+    │ ---      ┆ ---            ┆ ---     ┆ ---    │
+    │ str      ┆ f64            ┆ i64     ┆ f64    │
+    ╞══════════╪════════════════╪═════════╪════════╡
+    │ system   ┆ 0.0567         ┆ 1       ┆ 1.5806 │
+    │ user     ┆ 0.2106         ┆ 2       ┆ 2.9355 │
+    │ residual ┆ 0.0718         ┆ 2       ┆ null   │
+    └──────────┴────────────────┴─────────┴────────┘
+    """
+    frame, by = as_frame(frame, by)
+    values = _opened("anova", frame, metrics, truth, by, options)
+    table = _of_matrices("anova", values, _variance, _VARIANCE)
+    return to_caller_type(
+        table, like=frame, beside=(truth, *(options.get(name) for name in INPUTS))
+    )
+
+
+def best_systems(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    method: BestMethod = "mcb",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Find the systems that cannot be told from the best: each mean − the best of the other means.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``per_user``. The best is the lowest where lower is better, and
+        the highest for an expression of your own.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, each with a best of its own: ``by=["model", "country"]``. Of several columns, the
+        one called ``model`` identifies the systems, else the first one.
+    method
+        ``"mcb"``: Hsu's multiple comparisons with the best, by one residual variance of all
+        systems, as in ``anova``; ``"bootstrap"``: users are resampled, and each system is compared
+        with the greatest lead that chance gives the others, whatever the variances.
+    confidence
+        The probability that the best system is among those with ``may_be_best``, and that all
+        intervals of a metric cover.
+    resamples
+        Number of bootstrap resamples; all metrics share them.
+    seed
+        Seed of the bootstrap; one seed produces the same numbers everywhere.
+    **options
+        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles. ``weights`` raise: users count alike.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per segment, metric and system, best mean first: segments…, ``metric``, the system
+        (in a column named as in ``by``), ``users`` (for whom every system has a value; the others
+        are left out), ``mean``, ``difference`` = mean − the best mean of the other systems, its
+        interval ``ci_low`` to ``ci_high`` (constrained: 0 is in it, or is its end),
+        ``p_value`` of the hypothesis that no system is better, ``may_be_best`` (False if another
+        system is better, with this confidence) and ``note``, which explains why a number is null.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
+        fewer than two systems.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, a metric has no best,
+        since neither higher nor lower is better, or is not a value per user, such as the geometric
+        mean ``gmap``, or ``weights`` are given.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    J. C. Hsu, *Multiple Comparisons*, 1996; D. G. Edwards and J. C. Hsu, *JASA* 78, 1983, for the
+    intervals. The p-values are those of Dunnett's one-sided test against the system as a control.
+    If ``ci_low`` is 0, no other system may be the best.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [9, 5, 8, 1, 1, 2]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> best = rf.best_systems(run, "rr", truth=truth)
+    >>> best.select("model", pl.col("difference", "ci_low", "ci_high").round(4), "may_be_best")
+    shape: (2, 5)
+    ┌───────┬────────────┬────────┬─────────┬─────────────┐
+    │ model ┆ difference ┆ ci_low ┆ ci_high ┆ may_be_best │
+    │ ---   ┆ ---        ┆ ---    ┆ ---     ┆ ---         │
+    │ str   ┆ f64        ┆ f64    ┆ f64     ┆ bool        │
+    ╞═══════╪════════════╪════════╪═════════╪═════════════╡
+    │ new   ┆ 0.688      ┆ 0.0    ┆ 1.151   ┆ true        │
+    │ old   ┆ -0.688     ┆ -1.151 ┆ 0.0     ┆ false       │
+    └───────┴────────────┴────────┴─────────┴─────────────┘
+    """
+    frame, by = as_frame(frame, by)
+    check_choice("method", method, get_args(BestMethod))
+    check_confidence(confidence)
+    resampling = asked_resampling(resamples, seed)
+    values = _opened("best_systems", frame, metrics, truth, by, options)
+    lowest = _lowest_is_best(metrics)
+
+    def described(metric: str, matrix: Array) -> _Columns:
+        from rankframe import _statistics as st
+
+        sign = -1.0 if lowest[metric] else 1.0
+        if method == "mcb":
+            return _leads(matrix, sign, st.lead(sign * matrix, confidence))
+        with st.progress(resampling.times) as advance:
+            found = st.lead_by_bootstrap(sign * matrix, confidence, resampling, advance)
+        return _leads(matrix, sign, found)
+
+    table = _of_matrices("best_systems", values, described, _BEST, system=True)
+    return to_caller_type(
+        table, like=frame, beside=(truth, *(options.get(name) for name in INPUTS))
+    )
+
+
+def letters(
+    comparison: FrameT,
+    /,
+    *,
+    by: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+) -> FrameT:
+    """
+    Write letters for a table of means: two systems share a letter where they cannot be told apart.
+
+    Parameters
+    ----------
+    comparison
+        A frame of ``compare`` with every pair of systems, that is without ``baseline=``.
+    by
+        The column that identifies the systems, by default ``"model"``, and the columns of the
+        segments, as in ``compare``.
+    confidence
+        Two systems differ if their ``p_adjusted`` is below 1 − confidence. One that is null tells
+        nothing apart.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per segment, metric and system, greatest mean first: segments…, ``metric``, the
+        system (in a column named as in ``by``), ``mean`` (where its pairs are of different users,
+        the average of their means) and ``letters``, such as "ab": each letter is a group of systems
+        of which no two differ and to which no other can be added; "a" goes with the greatest mean.
+        After z come A to Z, and then these again with a dot before them.
+
+    Raises
+    ------
+    RankingDataError
+        If the frame lacks a column of ``compare`` or a pair, or has a pair twice.
+    ValueError
+        If the confidence is not between 0 and 1, or ``by`` is empty.
+
+    Notes
+    -----
+    H.-P. Piepho, *Journal of Computational and Graphical Statistics* 13, 2004: insert and absorb.
+
+    Examples
+    --------
+    >>> pairs = pl.DataFrame(
+    ...     {
+    ...         "metric": ["rr"] * 3,
+    ...         "model": ["knn", "pop", "pop"],
+    ...         "baseline": ["als", "als", "knn"],
+    ...         "mean": [0.3, 0.2, 0.2],
+    ...         "baseline_mean": [0.4, 0.4, 0.3],
+    ...         "p_adjusted": [0.3, 0.01, 0.2],
+    ...     }
+    ... )
+    >>> rf.letters(pairs).rows()
+    [('rr', 'als', 0.4, 'a'), ('rr', 'knn', 0.3, 'ab'), ('rr', 'pop', 0.2, 'b')]
+    """
+    check_confidence(confidence)
+    lazy = to_lazy(comparison, "comparison")
+    types = lazy.collect_schema()
+    groups = systems_groups(by, types.names())
+    check_systems("letters", groups)
+    model, *segments = groups
+    needed = (*segments, "metric", model, "baseline", *_PAIR)
+    for name in needed:
+        if name not in types:
+            msg = f"comparison: no column {name!r}; letters reads a frame of compare"
+            raise RankingDataError(msg)
+    texts = {"mean": pl.Float64, "letters": pl.String}
+    schema: dict[str, Any] = {name: types[name] for name in (*segments, "metric", model)} | texts
+    reduce = partial(_lettered, groups=groups, confidence=confidence, schema=schema)
+    return to_caller_type(lazy.select(needed).map_batches(reduce, schema=schema), like=comparison)
+
+
+def mean_ranks(
+    frame: pl.LazyFrame,
+    /,
+    *metrics: Metric,
+    truth: Frame | None,
+    by: Sequence[str],
+    confidence: float,
+    **options: Unpack[Options],
+) -> pl.LazyFrame:
+    """Rank the systems for each user, the best first, and plan the means of their ranks."""
+    check_confidence(confidence)
+    values = _opened("critical_difference", frame, metrics, truth, by, options)
+    lowest = _lowest_is_best(metrics)
+
+    def described(metric: str, matrix: Array) -> _Columns:
+        from rankframe import _statistics as st
+
+        sign = -1.0 if lowest[metric] else 1.0
+        users, systems = matrix.shape
+        ranks, distance, test = st.mean_ranks(sign * matrix, confidence)
+        return {
+            _SYSTEM: range(systems),
+            "users": [users] * systems,
+            "mean_rank": ranks.tolist(),
+            "critical_difference": [distance] * systems,
+            "note": [_reason(matrix) or test] * systems,
+        }
+
+    return _of_matrices("critical_difference", values, described, _RANKS, system=True)
+
+
+# ------------------------------------------------------------------ one matrix per metric
+
+
+def _opened(
+    verb: str,
+    frame: Frame,
+    metrics: Sequence[Metric],
+    truth: Frame | None,
+    by: str | Sequence[str] | None,
+    options: Options,
+) -> UserValues:
+    check_packages()
+    check_unweighted(verb, options)
+    groups = groups_by_systems(frame, truth, by, None)
+    check_systems(verb, groups)
+    values = user_values(frame, metrics, truth, groups, read_options(options))
+    check_numbers(values)
+    return values
+
+
+def _of_matrices(
+    verb: str,
+    values: UserValues,
+    described: _Describe,
+    made: dict[str, Any],
+    *,
+    system: bool = False,
+) -> pl.LazyFrame:
+    """Plan the description of each segment and metric, with a row for each system if asked."""
+    model, *segments = values.by
+    types = made_schema(verb, values, {"metric": pl.String, **made})
+    order = [*segments, "metric", *([model] if system else []), *made]
+    schema = {name: types[name] for name in order}
+    reduce = partial(_described, values=values, described=described, schema=schema)
+    return values.rows.map_batches(reduce, schema=schema)
+
+
+def _described(
+    rows: pl.DataFrame, *, values: UserValues, described: _Describe, schema: dict[str, Any]
+) -> pl.DataFrame:
+    model = values.by[0]
+    shared = shared_users(rows, values)
+    tables: list[pl.DataFrame] = []
+    for one in shared.matrices:
+        table = pl.DataFrame(described(one.metric, one.values))
+        table = table.with_columns(shared.keys([one] * len(table)))
+        if _SYSTEM in table.columns:
+            table = table.with_columns(shared.systems.gather(table[_SYSTEM]).alias(model))
+        known = table.with_columns(pl.selectors.float().exclude(values.by).fill_nan(None))
+        tables.append(known.select(list(schema)).cast(pl.Schema(schema)))
+    return pl.concat(tables)
+
+
+def _variance(_: str, matrix: Array) -> _Columns:
+    from rankframe._statistics import two_way
+
+    found = two_way(matrix)
+    names = ("sum_of_squares", "freedom", "mean_square", "f", "p_value")
+    columns = {name: numbers.tolist() for name, numbers in zip(names, found, strict=True)}
+    return {
+        "source": _SOURCES,
+        "users": [len(matrix)] * 3,
+        **columns,
+        "note": [_reason(matrix)] * 3,
+    }
+
+
+def _leads(matrix: Array, sign: float, found: Lead) -> _Columns:
+    """Describe the systems, best mean first; ``sign`` is −1 where the lowest is best."""
+    users, systems = matrix.shape
+    means = matrix.mean(axis=0) if users else found.difference
+    order = (-sign * means).argsort(kind="stable")
+    ends = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
+    columns = (means, sign * found.difference, *ends, found.p)
+    reason = _reason(matrix)
+    best = [None] * systems if reason else found.may_be_best[order].tolist()
+    return {
+        _SYSTEM: order.tolist(),
+        "users": [users] * systems,
+        **{
+            name: (column[order] + 0.0).tolist()
+            for name, column in zip(_BEST_NUMBERS, columns, strict=True)
+        },
+        "may_be_best": best,
+        "note": [reason] * systems,
+    }
+
+
+def _reason(matrix: Array) -> str | None:
+    """Return why a number is undefined."""
+    from rankframe._statistics import differences, residuals
+
+    if len(matrix) < 2:
+        return "one user" if len(matrix) else "no user has a value in every system"
+    if residuals(matrix).any():
+        return None
+    if differences(matrix.max(axis=1), matrix.min(axis=1)).any():
+        return "the systems differ by the same amounts for every user"
+    return "no user differs"
+
+
+def _lowest_is_best(metrics: Sequence[Metric]) -> dict[str, bool]:
+    """Return for each metric whether the lowest mean is the best."""
+    lowest: dict[str, bool] = {}
+    for one in parse_metrics(metrics, per_user=True):
+        entry = entry_of(one.expr)
+        if entry is not None and entry.higher_is_better is None:
+            msg = f"metric {one.name!r} has no best system: neither higher nor lower is better"
+            raise ValueError(msg)
+        lowest[one.name] = entry is not None and not entry.higher_is_better
+    return lowest
+
+
+# ------------------------------------------------------------------ letters
+
+
+def _lettered(
+    pairs: pl.DataFrame, *, groups: Sequence[str], confidence: float, schema: dict[str, Any]
+) -> pl.DataFrame:
+    model, *segments = groups
+    keys = [*segments, "metric"]
+    tables = [
+        _of_family(family, model, confidence).join(family.select(keys).head(1), how="cross")
+        for family in pairs.partition_by(keys, maintain_order=True)
+    ]
+    if not tables:
+        return pl.DataFrame(schema=schema)
+    return pl.concat(tables).select(list(schema)).cast(pl.Schema(schema))
+
+
+def _of_family(family: pl.DataFrame, model: str, confidence: float) -> pl.DataFrame:
+    """Write the letters of one metric in one segment."""
+    named = pl.col(model), pl.col("baseline").alias(model)
+    means = pl.col("mean"), pl.col("baseline_mean").alias("mean")
+    sides = pl.concat(family.select(name, mean) for name, mean in zip(named, means, strict=True))
+    systems = sides.group_by(model).agg(pl.col("mean").mean()).sort(model)
+    systems = systems.sort("mean", descending=True, nulls_last=True, maintain_order=True)
+    names = systems[model].to_list()
+    separated = _separated(family, model, names, confidence)
+    groups = _maximal_groups(separated, len(names))
+    texts = [
+        "".join(_letter(place) for place, group in enumerate(groups) if system in group)
+        for system in range(len(names))
+    ]
+    return systems.with_columns(letters=pl.Series(texts, dtype=pl.String))
+
+
+def _separated(
+    family: pl.DataFrame, model: str, names: Sequence[object], confidence: float
+) -> list[tuple[int, int]]:
+    """Return the pairs of places that differ, and check that every pair is there once."""
+    metric = family["metric"][0]
+    places = {name: place for place, name in enumerate(names)}
+    seen: dict[tuple[int, int], float | None] = {}
+    for one, other, p in family.select(model, "baseline", "p_adjusted").iter_rows():
+        pair = min(places[one], places[other]), max(places[one], places[other])
+        if pair in seen:
+            msg = (
+                f"comparison, metric {metric!r}: the pair {one!r}, {other!r} is there twice: name "
+                "the columns of the segments in by="
+            )
+            raise RankingDataError(msg)
+        seen[pair] = p
+    for first, one in enumerate(names):
+        for second in range(first + 1, len(names)):
+            if (first, second) not in seen:
+                msg = (
+                    f"comparison, metric {metric!r}: no pair {one!r}, {names[second]!r}: call "
+                    "compare without baseline=, for every pair"
+                )
+                raise RankingDataError(msg)
+    return [pair for pair, p in sorted(seen.items()) if p is not None and p < 1 - confidence]
+
+
+def _maximal_groups(separated: Sequence[tuple[int, int]], systems: int) -> list[frozenset[int]]:
+    """Split groups at each pair that differs, and absorb those inside another (Piepho 2004)."""
+    groups = [frozenset(range(systems))]
+    for pair in separated:
+        kept = [group for group in groups if not group.issuperset(pair)]
+        parts = [group - {one} for group in groups if group.issuperset(pair) for one in pair]
+        for part in sorted({*parts}, key=len, reverse=True):
+            if not any(part <= group for group in kept):
+                kept.append(part)
+        groups = kept
+    return sorted(groups, key=sorted)
+
+
+def _letter(place: int) -> str:
+    return "." * (place // len(ascii_letters)) + ascii_letters[place % len(ascii_letters)]
