@@ -594,7 +594,7 @@ def test_a_run_in_a_pipe_is_read_whole(tmp_path):
     for source in sources:
         out = tmp_path / f"out{len(results)}.parquet"
         given = [source, tmp_path / "a.qrels", "-m", "rr", "--per-user", "--format", "trec"]
-        for data in (run, gzip.compress(run, mtime=0)):
+        for data in (run, gzip.compress(run)):
             assert evaluate_fed(data, "evaluate", *given, "--out", out) == (0, "")
             results.append(pl.read_parquet(out))
     assert results[0].height == users
@@ -923,7 +923,7 @@ def parquet(text, *names):
         (GRADES.replace("1\t8", "1\t0\t8").replace("2\t7", "2\t0\t7"), ""),
         (GRADES.replace("1\t8", "1\tx\t8").replace("2\t7", "2\ty\t7"), "--truth-format trec"),
         ("qid,pid,grade\n1,8,1\n2,7,2\n", "--truth-user qid --truth-item pid"),
-        (gzip.compress((HEAD + GRADES).encode()), ""),
+        (gzip.compress((HEAD + GRADES).encode(), mtime=0), ""),
         (parquet(GRADES, "query-id", "corpus-id", "score"), ""),
         (parquet(GRADES, "q", "d", "score"), "--truth-user q --truth-item d --relevance score"),
     ],
