@@ -206,8 +206,8 @@ CASES = {
         {**add(RUN, user=1, item=2, rank=9), "model": ["a"] * 6},
         TRUTH,
         {"by": "model"},
-        "run, column 'item': duplicate (model, user, item): keep the best: "
-        "run.sort('rank', nulls_last=True)"
+        "run, column 'item': duplicate (model, user, item): of several folds or days, name their "
+        "column in by= beside 'model'; else keep the best: run.sort('rank', nulls_last=True)"
         ".unique(['model', 'user', 'item'], keep='first', maintain_order=True). "
         "Offending row: model='a', user=1, item=2, rank=2",
         "always",

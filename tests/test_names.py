@@ -138,8 +138,9 @@ TWO = RUN.rename({"user": "user_id"}).with_columns(qid=pl.lit(1))
         (
             RUN.rename({"user": "user_id"}),
             TRUTH.rename({"user": "userId"}),
-            "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; name it with user=; "
-            "'user_id' and 'userId' may be meant",
+            "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; the user is called "
+            "'user_id' here and 'userId' in the truth, and names must be the same in both tables: "
+            "rename one",
         ),
         (
             RUN.rename({"user": "user_id"}),

@@ -128,8 +128,20 @@ def test_order_of_columns_and_widths_of_numbers_may_differ():
     wide = KNN.with_columns(score=pl.lit(0.5))
     scored = POP.with_columns(score=pl.lit(0.5, pl.Float32))
     assert rf.from_runs({"a": scored, "b": wide}).schema["score"] == pl.Float64
-    nothing = POP.clear().with_columns(item=pl.lit(None))
-    assert rf.from_runs({"a": nothing, "b": KNN}).rows() == [("b", *row) for row in KNN.rows()]
+    nothing = POP.with_columns(note=pl.lit(None))
+    assert rf.from_runs({"a": nothing, "b": KNN.with_columns(note=1)}).schema["note"] == pl.Int32
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pl.LazyFrame, "pandas"])
+def test_an_empty_run_is_an_error_and_not_a_system_less(kind):
+    runs = {"pop": POP, "none": POP.clear()}
+    if kind == "pandas":
+        runs = {name: run.to_pandas() for name, run in runs.items()}
+    else:
+        runs = {name: kind(run) for name, run in runs.items()}
+    with pytest.raises(rf.RankingDataError, match="^run 'none': it is empty"):
+        means = rf.evaluate(runs, "rr", truth=TRUTH)
+        means.collect()  # only a LazyFrame gets here
 
 
 def test_one_run_is_enough_and_frames_are_not_changed():

@@ -355,6 +355,8 @@ def _raise_if_missing(
     absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
     msg = f"{table.name}: no column {absent}; it has {has}"
     unknown = [role for role, name in missing if role != "by" and name not in others]
+    apart = _named_apart(table, unknown, columns, others)
+    unknown = [role for role in unknown if role not in apart]
     if unknown:
         them = "it" if len(unknown) == 1 else "them"
         msg += f"; name {them} with {', '.join(f'{role}=' for role in unknown)}"
@@ -370,9 +372,29 @@ def _raise_if_missing(
         names = " and ".join(map(repr, shared))
         other = {"run": "truth"}.get(table.name, "run")
         msg += f"; the {other} has {names}, and names must be the same in both tables: rename one"
+    other = {"run": "truth"}.get(table.name, "run")
+    for role, (here, there) in apart.items():
+        msg += (
+            f"; the {role} is called {here!r} here and {there!r} in the {other}, and names must be "
+            f"the same in both tables: rename one"
+        )
     if any(role == "by" for role, _ in missing):
         msg += "; by=() takes all rows as one group"
     raise RankingDataError(msg)
+
+
+def _named_apart(
+    table: Table, roles: Sequence[str], columns: Columns, others: Sequence[str]
+) -> dict[str, tuple[str, str]]:
+    """Name the ids for which this table has one common name, and the other table another."""
+    found: dict[str, tuple[str, str]] = {}
+    for role in ("user", "item"):
+        if role in roles:
+            here = fitting(role, columns, table.by, table.schema)
+            there = fitting(role, columns, table.by, others)
+            if len(here) == 1 and len(there) == 1 and here != there:
+                found[role] = here[0], there[0]
+    return found
 
 
 def _meant(
@@ -595,7 +617,7 @@ def _table_rules(table: Table) -> Iterator[_Rule]:
             yield _Rule(table.rank, text, several)
             shared = pl.col(table.item).n_unique().over([*table.keys, table.rank]) > 1
         text = "make ranks without ties, as rank('ordinal') does"
-        text = f"two items of one user have the same rank: {'' if table.by else _OF_SEVERAL}{text}"
+        text = f"two items of one user have the same rank: {_of_several(table)}{text}"
         yield _Rule(table.rank, text, placed & shared)
         return
     rank, tied, block = as_rank(table.rank), as_rank("tied"), [*table.keys, table.rank]
@@ -608,7 +630,6 @@ def _table_rules(table: Table) -> Iterator[_Rule]:
     yield _Rule(table.rank, text, placed & (rank != before) & (rank < end))
 
 
-_OF_SEVERAL = "of several models, folds or days, name the column in by=; else "
 _CURE_OF_BLOCKS = "make rank and 'tied' with with_rank(ties='expected')"
 
 
@@ -634,7 +655,14 @@ def _cure_of_duplicates(table: Table) -> str:
         f"keep the best: {name}.sort({best}, nulls_last=True)"
         f".unique({table.row}, keep='first', maintain_order=True)"
     )
-    return cure if table.by else f"{_OF_SEVERAL}{cure}"
+    return f"{_of_several(table)}{cure}"
+
+
+def _of_several(table: Table) -> str:
+    """Say that rows of several lists need their column in ``by``."""
+    if not table.by:
+        return "of several models, folds or days, name the column in by=; else "
+    return f"of several folds or days, name their column in by= beside {table.by[-1]!r}; else "
 
 
 def raise_first_broken(tables: Sequence[Table]) -> None:
@@ -723,7 +751,7 @@ def raise_if_apart(run: Table, truth: Table) -> None:
 
 def is_fold(name: str) -> bool:
     """Whether a column is called as the folds of cross-validation are, each with its own truth."""
-    return name.lower() in ("fold", "split")
+    return name.lower() in ("fold", "fold_id", "cv_fold", "split")
 
 
 def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDataError:

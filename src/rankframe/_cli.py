@@ -9,6 +9,7 @@ import io
 import itertools
 import math
 import os
+import re
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from importlib import import_module
@@ -77,9 +78,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as head, has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, TypeError, OSError, ImportError, pl.exceptions.PolarsError) as error:
-        print(f"rankframe: error: {_one_line(error)}", file=sys.stderr)
+        print(f"rankframe: error: {_in_options(_one_line(error))}", file=sys.stderr)
         return 2
     return 0
+
+
+#: Keywords that are options of the command.
+_KEYWORDS = "user|item|rank|score|relevance|subtopic|by|weights|users|undefined|depth"
+
+
+def _in_options(message: str) -> str:
+    """Name options where a message for Python names keywords."""
+    if "names must be the same in both tables" in message:
+        own = "--run-user, --run-item, --truth-user and --truth-item"
+        message = message.replace("rename one", f"name the columns of each file by {own}")
+    message = re.sub(rf"\b({_KEYWORDS})='([^']*)'", r"--\1 \2", message)
+    message = message.replace("relevant_at=", "--relevant-at")
+    return re.sub(rf"(?<![\w.(-])({_KEYWORDS})=(?=[ ,;:.]|$)", r"--\1", message)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -20,7 +20,7 @@ COMMON_NAMES: Mapping[str, tuple[str, ...]] = {
     "relevance": ("rel", "grade", "label"),
 }
 #: Names that are no relevance unless the caller says so: every rating would be a like.
-RATINGS = ("rating", "stars")
+RATINGS = ("rating", "ratings", "stars", "Rating", "Ratings", "Stars")
 #: All names that are looked at without being named.
 SEARCHED = frozenset((*RATINGS, *(name for names in COMMON_NAMES.values() for name in names)))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TypeVar, cast
 
 import polars as pl
 
-from rankframe._checks import common_integer
+from rankframe._checks import common_integer, flag, guarded
 from rankframe._frames import Frame, FrameT, kind, to_caller_type, to_polars
 from rankframe._options import group_names
 from rankframe.errors import RankingDataError
@@ -38,7 +39,8 @@ def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
     Raises
     ------
     RankingDataError
-        If a run has the column ``by`` already, a column is not in all runs, or its types differ.
+        If a run is empty or has the column ``by`` already, a column is not in all runs, or its
+        types differ.
         Two integer types, or two float types, get their common one.
     TypeError
         If the runs are not a dict of frames, their names are not text, or the frames are not of one
@@ -76,10 +78,20 @@ def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
         frame.with_columns(pl.lit(name).alias(by)).select(by, *columns)
         for name, frame in opened.items()
     ]
-    stacked = pl.concat(cast("list[pl.LazyFrame]", frames))  # eager ones are never a plan
-    if isinstance(runs[first], pl.DataFrame | pl.LazyFrame):
-        return cast("FrameT", stacked)
-    return to_caller_type(stacked.lazy(), like=runs[first])
+    stacked = pl.concat([frame.lazy() for frame in frames])
+    flags = [flag(frame.lazy(), pl.len() == 0) for frame in opened.values()]
+    checked = guarded(stacked, flags, partial(_raise_if_empty, opened))
+    return to_caller_type(checked, like=runs[first])
+
+
+def _raise_if_empty(runs: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> None:
+    for name, frame in runs.items():
+        if frame.lazy().head(1).collect().is_empty():
+            msg = (
+                f"run {name!r}: it is empty: it would have no row in the result; leave it out, or "
+                "give it a list"
+            )
+            raise RankingDataError(msg)
 
 
 def as_frame(frame: FrameT | Mapping[str, FrameT], by: ByT) -> tuple[FrameT, ByT]:

@@ -100,8 +100,8 @@ def summarize(
         With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
         effective number of users.
         For a geometric mean such as ``gmap@10``, ``mean`` is that mean, its interval is one of the
-        mean of ln(x + ε), given back on the scale of the metric, and the other columns describe
-        the users' values x.
+        mean of ln(x + ε), given back on the scale of the metric (of few users it may end above the
+        metric's greatest value), and the other columns describe the users' values x.
 
     Raises
     ------

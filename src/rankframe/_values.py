@@ -12,7 +12,8 @@ from rankframe._checks import flag, format_row, guarded
 from rankframe._evaluate import UserValues
 from rankframe._frames import Frame, to_lazy
 from rankframe._labels import INNER, MEAN, RequestedMetric
-from rankframe._options import check_weights, group_names
+from rankframe._names import fitting
+from rankframe._options import Columns, check_weights, group_names
 from rankframe._weights import WEIGHT, check_weight, weight_rules
 from rankframe.errors import RankingDataError
 
@@ -39,6 +40,8 @@ def ready_values(
     check_weights(weights)
     groups, lazy = group_names(by), to_lazy(frame, TABLE)
     schema = lazy.collect_schema()
+    if user == "user" and len(found := fitting("user", Columns(), groups, schema)) == 1:
+        user = found[0]
     keys = [*groups, user]
     _check_columns(schema, columns, keys, weights)
     rules = list(_rules(schema, columns, keys, weights))
@@ -79,6 +82,8 @@ def _check_columns(
     if missing:
         has = ", ".join(map(repr, schema))
         msg = f"{TABLE}: no column {', '.join(map(repr, missing))}; it has {has}"
+        if keys[-1] in missing:
+            msg += "; name the column of the user with user="
         raise RankingDataError(msg)
     for name in taken:
         if name.startswith(INNER) or name == "*" or (name.startswith("^") and name.endswith("$")):
