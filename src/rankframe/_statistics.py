@@ -192,6 +192,24 @@ def of_users(
     return means, None if alike else sizes.astype(np.float64)
 
 
+def of_merged(users: Places, clusters: Places | None) -> Places | None:
+    """Give the clusters of what ``of_users`` makes of rows: a user is in one."""
+    first = np.unique(users, return_index=True)[1]
+    return clusters if clusters is None or len(first) == len(users) else clusters[first]
+
+
+def of_clusters(clusters: Places, sample: Sample) -> Sample:
+    """Give one value per cluster: the mean of its users, which counts as much as they together.
+
+    So the mean stays, and the weighted tests are those of clusters: SE² is that of CR1,
+    G/(G − 1) · Σ (Σ w(x − x̄) of a cluster)² / (Σ w)², with G − 1 degrees of freedom; a resample
+    draws clusters; a sign is that of all differences of a cluster.
+    """
+    values, weights = sample
+    (means, sizes), merged = of_users(clusters, [values, np.abs(values)], weights)
+    return sample if len(means) == len(values) else Sample(rounded(means, sizes), merged)
+
+
 def shares(weights: Array) -> Array:
     """Divide weights by the greatest, so that their squares are numbers; only ratios count."""
     return weights / weights.max() if len(weights) else weights

@@ -400,6 +400,7 @@ def compare(
     confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
+    cluster: str | None = None,
     **options: Unpack[Options],
 ) -> ChartType:
     """
@@ -414,7 +415,7 @@ def compare(
         Labels or expressions, as in ``per_user``.
     truth
         The truth that judges the run.
-    by, baseline, test, correction, confidence, resamples, seed
+    by, baseline, test, correction, confidence, resamples, seed, cluster
         As in ``rankframe.compare``.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
@@ -465,6 +466,7 @@ def compare(
         confidence=confidence,
         resamples=resamples,
         seed=seed,
+        cluster=cluster,
         **options,
     )
     directions = _directions(metrics)
