@@ -33,6 +33,7 @@ def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(rf.compare(df, "ap", baseline="old", test="tukey", **rf.TREC_EVAL), pl.DataFrame)
     assert_type(lf.pipe(rf.compare, "ap"), pl.LazyFrame)
     assert_type(rf.compare(lf, "ap", by=["model", "day"], correction=None), pl.LazyFrame)
+    assert_type(rf.compare_segments(df, "ap", by=["model", "day"], cluster="c"), pl.DataFrame)
     assert_type(rf.diagnose(lf, 10, baseline="old", users="both"), pl.LazyFrame)
 
 

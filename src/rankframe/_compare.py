@@ -69,6 +69,7 @@ _COMPARISON = {
     "note": pl.String,
 }
 _CHANGES = ("hits_change", "precision_change", "recall_change")
+_NOTHING = 1e-12  # what a change of 0 may be after rounding
 _LEVELS = ("precision", "recall", "attainable_precision", "attainable_recall")
 _DIAGNOSIS = {
     **dict.fromkeys(("relevant_low", "relevant_high", "users"), pl.Int64),
@@ -386,7 +387,7 @@ def comparison_of(
         raise ValueError(msg)
     check_choice("correction", correction, (*get_args(Correction), None))
     resampling = asked_resampling(resamples, seed)
-    _check_systems(verb, values)
+    check_systems(verb, values)
     _check_means(values)
     check_numbers(values)
     check_total(values, total=total, least=2)
@@ -540,12 +541,18 @@ def diagnose(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per system, segment and bin, and a last one per system and segment for all users,
-        whose bounds are null: by…, ``relevant_low`` and ``relevant_high`` (least and greatest R),
-        ``users``, the mean ``hits_change``, ``precision_change`` and ``recall_change``, and their
-        ``reading``: "better overall", "worse overall", "unchanged", "better for users with few
-        relevant items, worse for users with many", or "better for users with many relevant items,
-        worse for users with few". Then the system's mean ``precision`` and ``recall``, and the best
-        means that the users' R allow, ``attainable_precision`` and ``attainable_recall``.
+        whose bounds are null; with segments, also one per system whose segments are null: by…,
+        ``relevant_low`` and ``relevant_high`` (least and greatest R), ``users``, the mean
+        ``hits_change``, ``precision_change`` and ``recall_change``, and their ``reading``: "better
+        overall", "worse overall", "unchanged", "better for users with few relevant items, worse for
+        users with many", or "better for users with many relevant items, worse for users with few".
+        Then the system's mean ``precision`` and ``recall``, and the best means that the users' R
+        allow, ``attainable_precision`` and ``attainable_recall``.
+
+        The row of all segments compares what ``evaluate`` reports: the mean of each system over its
+        own users who have relevant items, while all other rows are of users whom both have. If the
+        two have different users, as with ``users="run"``, its ``reading`` names Simpson's
+        reversals: "better in each country, worse overall: the mix of users changed".
 
     Raises
     ------
@@ -595,7 +602,7 @@ def diagnose(
         raise ValueError(msg)
     groups = groups_by_systems(frame, truth, by, baseline)
     values = user_values(frame, metrics, truth, groups, read_options(options))
-    _check_systems("diagnose", values)
+    check_systems("diagnose", values)
     schema = made_schema("diagnose", values, _DIAGNOSIS)
     reduce = partial(_diagnosed, values=values, k=k, baseline=baseline, bins=bins)
     diagnosis = values.rows.map_batches(reduce, schema=schema)
@@ -626,7 +633,7 @@ def _check_logarithms(rows: pl.DataFrame, values: UserValues) -> None:
             raise RankingDataError(msg)
 
 
-def _check_systems(verb: str, values: UserValues) -> None:
+def check_systems(verb: str, values: UserValues) -> None:
     if not values.by:
         msg = f"{verb} needs the column that identifies the systems: name it in by="
         raise ValueError(msg)
@@ -635,7 +642,7 @@ def _check_systems(verb: str, values: UserValues) -> None:
 # ------------------------------------------------------------------ one row per user → per pair
 
 
-class _Matrix(NamedTuple):
+class Matrix(NamedTuple):
     """A metric in a segment: one row per user, one column per system, NaN where undefined."""
 
     segment: int
@@ -646,7 +653,7 @@ class _Matrix(NamedTuple):
     clusters: Places | None = None
 
 
-class _Pair(NamedTuple):
+class Pair(NamedTuple):
     """A system and its baseline on the users that they share."""
 
     segment: int
@@ -675,6 +682,25 @@ class _Pair(NamedTuple):
         return self.users if self.clusters is None else of_clusters(self.clusters, self.users)
 
 
+class Paired(NamedTuple):
+    """Who is compared with whom."""
+
+    segments: pl.DataFrame  # one row per segment; with a total, the last one is null
+    systems: pl.Series
+    matrices: list[Matrix]
+    pairs: list[Pair]
+
+    def named(self, model: str) -> list[pl.Series]:
+        """Return the columns that name the segment, the metric and the systems of each pair."""
+        pairs = self.pairs
+        return [
+            *(column.gather([pair.segment for pair in pairs]) for column in self.segments),
+            pl.Series("metric", [pair.metric for pair in pairs]),
+            self.systems.gather([pair.system for pair in pairs]).alias(model),
+            self.systems.gather([pair.baseline for pair in pairs]).alias("baseline"),
+        ]
+
+
 class _Tested(NamedTuple):
     """Numbers and a note per pair."""
 
@@ -694,35 +720,21 @@ def _compared(
     confidence: float,
     resampling: Resampling,
 ) -> pl.DataFrame:
-    check_sizes(rows, values)
-    if values.cluster is not None:
-        check_clusters(rows, values.cluster, [one.name for one in values.requested])
-    rows = in_logarithms(rows, values.requested)
-    _check_logarithms(rows, values)
-    model, *segments = values.by
-    systems = _systems(rows, model, baseline, segments)
     joint = test in ("tukey", "friedman")
-    matrices = list(_matrices(rows, values, systems, complete=joint, total=total))
-    places = _pairs_of_places(systems.to_list(), baseline)
-    pairs = [_pair(matrix, *pair, values.weights) for matrix in matrices for pair in places]
+    paired = paired_users(rows, values, baseline, complete=joint, total=total)
+    pairs = paired.pairs
     if joint:
-        tested = _test_jointly(matrices, pairs, test, correction, confidence)
+        tested = _test_jointly(paired.matrices, pairs, test, correction, confidence)
     else:
         tested = _test_pairs(pairs, test, correction, confidence, resampling)
     notes = [
-        _with_notes(note, pair, weighted=values.weights is not None)
+        with_notes(note, pair, weighted=values.weights is not None)
         for note, pair in zip(tested.notes, pairs, strict=True)
     ]
-    of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
-    if total:
-        of_segments = pl.concat([of_segments, of_segments.clear(1)])
     return (
         pl.DataFrame([_numbers(pair) for pair in pairs])
         .select(
-            *(of_segments[name].gather([pair.segment for pair in pairs]) for name in segments),
-            pl.Series("metric", [pair.metric for pair in pairs]),
-            systems.gather([pair.system for pair in pairs]).alias(model),
-            systems.gather([pair.baseline for pair in pairs]).alias("baseline"),
+            *paired.named(values.by[0]),
             *("users", "mean", "baseline_mean", "difference"),
             pl.Series("ci_low", tested.outcome.low),
             pl.Series("ci_high", tested.outcome.high),
@@ -731,9 +743,29 @@ def _compared(
             *("effect_size", "wins", "ties", "losses"),
             pl.Series("note", notes, pl.String),
         )
-        .with_columns(pl.selectors.float().exclude(segments, model, "baseline").fill_nan(None))
+        .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
         .pipe(_with_ratios, values.requested, confidence)
     )
+
+
+def paired_users(
+    rows: pl.DataFrame, values: UserValues, baseline: object, *, complete: bool, total: bool
+) -> Paired:
+    """Pair the users of two systems; ``complete`` drops users for whom a system is undefined."""
+    check_sizes(rows, values)
+    if values.cluster is not None:
+        check_clusters(rows, values.cluster, [one.name for one in values.requested])
+    rows = in_logarithms(rows, values.requested)
+    _check_logarithms(rows, values)
+    model, *segments = values.by
+    systems = _systems(rows, model, baseline, segments)
+    matrices = list(_matrices(rows, values, systems, complete=complete, total=total))
+    places = _pairs_of_places(systems.to_list(), baseline)
+    pairs = [_pair(matrix, *pair, values.weights) for matrix in matrices for pair in places]
+    of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
+    if total:
+        of_segments = pl.concat([of_segments, of_segments.clear(1)])
+    return Paired(of_segments, systems, matrices, pairs)
 
 
 def _with_ratios(
@@ -807,7 +839,7 @@ def _pairs_of_places(systems: list[object], baseline: object) -> list[tuple[int,
 
 def _matrices(
     rows: pl.DataFrame, values: UserValues, systems: pl.Series, *, complete: bool, total: bool
-) -> Iterator[_Matrix]:
+) -> Iterator[Matrix]:
     """Make matrices of the rows; ``complete`` drops users for whom a system is undefined.
 
     With ``total``, the last ones have the rows of all segments.
@@ -834,7 +866,7 @@ def _matrices(
         if values.cluster is not None and pooled:
             check_one_cluster(users, [values.user], values.cluster)
         for place, name in enumerate(names):
-            matrix = _Matrix(segment, name, cube[:, :, place], weights, whose, clusters)
+            matrix = Matrix(segment, name, cube[:, :, place], weights, whose, clusters)
             yield _complete(matrix) if complete else matrix
 
 
@@ -856,7 +888,7 @@ def _users_of(group: pl.DataFrame, keys: Sequence[str], values: UserValues) -> p
     return users
 
 
-def _complete(matrix: _Matrix) -> _Matrix:
+def _complete(matrix: Matrix) -> Matrix:
     """Keep the users for whom every system is defined."""
     import numpy as np
 
@@ -865,7 +897,7 @@ def _complete(matrix: _Matrix) -> _Matrix:
     return matrix._replace(values=matrix.values[keep], users=users)
 
 
-def _pair(matrix: _Matrix, system: int, baseline: int, column: str | None) -> _Pair:
+def _pair(matrix: Matrix, system: int, baseline: int, column: str | None) -> Pair:
     """Pair two systems; ``column`` is the name of the weights."""
     import numpy as np
 
@@ -888,7 +920,7 @@ def _pair(matrix: _Matrix, system: int, baseline: int, column: str | None) -> _P
         of_system, of_baseline, change = merged
         change = change if len(change) == number else rounded(change)
         clusters = of_merged(matrix.users[counts], clusters)
-    return _Pair(
+    return Pair(
         segment=matrix.segment,
         metric=matrix.metric,
         system=system,
@@ -903,7 +935,7 @@ def _pair(matrix: _Matrix, system: int, baseline: int, column: str | None) -> _P
 
 
 def _test_pairs(
-    pairs: Sequence[_Pair],
+    pairs: Sequence[Pair],
     test: Test,
     correction: Correction | None,
     confidence: float,
@@ -929,8 +961,8 @@ def _test_pairs(
 
 
 def _test_jointly(
-    matrices: Sequence[_Matrix],
-    pairs: Sequence[_Pair],
+    matrices: Sequence[Matrix],
+    pairs: Sequence[Pair],
     test: Test,
     correction: Correction | None,
     confidence: float,
@@ -957,7 +989,7 @@ def _test_jointly(
 _UNEVEN = "no test: it has no weighted form, and users are in different numbers of segments"
 
 
-def _family(matrix: _Matrix, test: Test, confidence: float) -> Joint:
+def _family(matrix: Matrix, test: Test, confidence: float) -> Joint:
     """Test all systems of a segment at once."""
     import numpy as np
 
@@ -972,7 +1004,7 @@ def _family(matrix: _Matrix, test: Test, confidence: float) -> Joint:
     return st.tukey(values, confidence) if test == "tukey" else st.friedman(values)
 
 
-def _with_notes(note: str | None, pair: _Pair, *, weighted: bool) -> str | None:
+def with_notes(note: str | None, pair: Pair, *, weighted: bool) -> str | None:
     """Add to what explains a null of how many users the numbers are made."""
     weights = pair.weights if weighted else None
     more = notes_of_users(pair.difference, weights, pair.returning)
@@ -990,7 +1022,7 @@ def _reason(difference: Array) -> str | None:
     return None if difference.min() < difference.max() else "every user differs by the same amount"
 
 
-def _numbers(pair: _Pair) -> dict[str, float]:
+def _numbers(pair: Pair) -> dict[str, float]:
     """Describe a pair without a test."""
     from rankframe._statistics import deviation, weighted_mean
 
@@ -1038,14 +1070,88 @@ def _diagnosed(
     table = pl.concat([in_bins, overall], how="diagonal_relaxed").with_columns(
         pl.col("users").fill_null(0), reading=_reading()
     )
+    if segments:
+        whole = _of_all_segments(known, rows.select(model).unique(), values.by, baseline, k)
+        table = pl.concat([table, whole], how="diagonal_relaxed")
     table = table.sort(*values.by, "__rankframe_bin", nulls_last=True)
     return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
+
+
+def _of_all_segments(
+    known: pl.DataFrame, systems: pl.DataFrame, by: Sequence[str], baseline: object, k: int
+) -> pl.DataFrame:
+    """Compare the means of each system over its own users, and name Simpson's reversals."""
+    model, *segments = by
+    everywhere = systems.join(known.select(segments).unique(), how="cross")
+    within = _changes_of_means(known, everywhere, by, baseline, k)
+    within = within.filter(pl.len().over(model) > 1)
+    signs = {"rises": pl.Expr.gt, "falls": pl.Expr.lt}
+    of_each = within.group_by(model).agg(
+        compared(pl.col(name), end).all(ignore_nulls=False).alias(f"{name} {sign}")
+        for name in _CHANGES[1:]
+        for (sign, compared), end in zip(signs.items(), (_NOTHING, -_NOTHING), strict=True)
+    )
+    whole = _changes_of_means(known, systems, [model], baseline, k)
+    whole = whole.join(of_each, on=model, how="left")
+    return whole.with_columns(
+        pl.col("users").fill_null(0),
+        reading=pl.coalesce(_reversal(" and ".join(segments)), _reading()),
+    ).drop(of_each.columns[1:])
+
+
+def _changes_of_means(
+    known: pl.DataFrame, groups: pl.DataFrame, by: Sequence[str], baseline: object, k: int
+) -> pl.DataFrame:
+    """Subtract the means of the baseline, each of the users that the system has."""
+    model, *segments = by
+    means = known.group_by(by).agg(
+        pl.len().cast(pl.Int64).alias("users"), *(pl.col(name).mean() for name in _LEVELS)
+    )
+    of_baseline = pl.col(model) == pl.lit(baseline, dtype=known.schema[model])
+    means = groups.join(means, on=by, how="left")
+    before = means.filter(of_baseline).select(*segments, *_LEVELS[:2])
+    after = means.filter(~of_baseline)
+    if segments:
+        both = after.join(before, on=segments, how="left", suffix=" before")
+    else:
+        both = after.join(before, how="cross", suffix=" before")
+    precision, recall = (pl.col(name) - pl.col(f"{name} before") for name in _LEVELS[:2])
+    changes = zip(_CHANGES, (precision * k, precision, recall), strict=True)
+    return both.with_columns(change.alias(name) for name, change in changes).drop(
+        f"{name} before" for name in _LEVELS[:2]
+    )
+
+
+def _reversal(segments: str) -> pl.Expr:
+    """Name changes that have one sign in each segment, and the other one overall."""
+    texts: list[pl.Expr] = []
+    for name in _CHANGES[1:]:
+        change = pl.col(name)
+        better = pl.col(f"{name} rises") & (change < -_NOTHING)
+        worse = pl.col(f"{name} falls") & (change > _NOTHING)
+        texts.append(
+            pl.when(better)
+            .then(pl.lit(f"better in each {segments}, worse overall"))
+            .when(worse)
+            .then(pl.lit(f"worse in each {segments}, better overall"))
+        )
+    precision, recall = texts
+    named = pl.format("precision: {}", precision), pl.format("recall: {}", recall)
+    told = (
+        pl.when(precision == recall)
+        .then(precision)
+        .otherwise(pl.concat_str(named, separator="; ", ignore_nulls=True))
+    )
+    known = precision.is_not_null() | recall.is_not_null()
+    return pl.when(known).then(pl.concat_str(told, pl.lit(": the mix of users changed")))
 
 
 def _reading() -> pl.Expr:
     """Read the signs of both changes: if they differ, users with few and with many items differ."""
     precision, recall = (
-        pl.when(pl.col(name).abs() > 1e-12).then(pl.col(name).sign()).otherwise(0.0 * pl.col(name))
+        pl.when(pl.col(name).abs() > _NOTHING)
+        .then(pl.col(name).sign())
+        .otherwise(0.0 * pl.col(name))
         # hits have the sign of precision, and do not look like rounding errors if k is large
         for name in ("hits_change", "recall_change")
     )

@@ -18,6 +18,7 @@ from rankframe._fusion import fuse
 from rankframe._labels import METRICS, made_with, reserve_methods
 from rankframe._overlap import overlap, rbo
 from rankframe._rows import check, listed, shares
+from rankframe._segments import compare_segments
 from rankframe._summarize import summarize, summarize_values
 from rankframe._table import from_lists, judge, relevant, with_rank
 from rankframe.plot import at_k as at_k_chart
@@ -31,11 +32,12 @@ class RankFrame(Generic[FrameT]):
     Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
 
     The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
-    ``evaluate``, ``at_k``, ``summarize``, ``compare``, ``diagnose``, ``summarize_values``,
-    ``compare_values``, ``overlap``, ``rbo``, ``fuse``, ``listed`` and ``shares`` take the frame as
-    their first argument. Each metric function, such as ``precision_at``, gives the per-user frame
-    of that one metric, and takes the keywords of ``per_user`` beside its own. Type checkers cannot
-    see namespaces: typed code calls the functions, ``rf.evaluate(df, …)``.
+    ``evaluate``, ``at_k``, ``summarize``, ``compare``, ``compare_segments``, ``diagnose``,
+    ``summarize_values``, ``compare_values``, ``overlap``, ``rbo``, ``fuse``, ``listed`` and
+    ``shares`` take the frame as their first argument. Each metric function, such as
+    ``precision_at``, gives the per-user frame of that one metric, and takes the keywords of
+    ``per_user`` beside its own. Type checkers cannot see namespaces: typed code calls the
+    functions, ``rf.evaluate(df, …)``.
     """
 
     def __init__(self, frame: FrameT) -> None:
@@ -170,6 +172,7 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     at_k,
     summarize,
     compare,
+    compare_segments,
     diagnose,
     summarize_values,
     compare_values,

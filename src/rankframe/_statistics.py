@@ -429,6 +429,81 @@ def critical(confidence: float, systems: int, freedom: float) -> float:
     return float(stats.studentized_range.ppf(confidence, systems, freedom))
 
 
+# ------------------------------------------------------------------ segments
+
+
+class Estimate(NamedTuple):
+    """A mean, its squared standard error and the degrees of freedom of this."""
+
+    mean: float
+    variance: float
+    freedom: int
+
+
+def estimate(sample: Sample) -> Estimate:
+    """Estimate the mean; without two values, the variance is NaN, and without a spread 0."""
+    values, weights = sample
+    number = len(values)
+    if not number:
+        return Estimate(np.nan, np.nan, 0)
+    mean = float(weighted_mean(values, weights))
+    if number < 2 or not differs(values):
+        return Estimate(mean, 0.0 if number > 1 else np.nan, number - 1)
+    if weights is None:
+        return Estimate(mean, float(values.var(ddof=1) / number), number - 1)
+    return Estimate(mean, float(standard_error(values, weights) ** 2), number - 1)
+
+
+class Heterogeneity(NamedTuple):
+    """Welch's F test."""
+
+    f: float
+    p: float
+
+
+def heterogeneity(estimates: Sequence[Estimate]) -> Heterogeneity:
+    """Welch's analysis of variance: are the means of independent groups equal? (Welch 1951).
+
+    A group without a variance is left out.
+    """
+    known = [one for one in estimates if one.variance > 0]
+    number = len(known)
+    if number < 2:
+        return Heterogeneity(np.nan, np.nan)
+    means, variances, freedom = (
+        np.array(column, np.float64) for column in zip(*known, strict=True)
+    )
+    weights = variances.min() / variances
+    share = weights / weights.sum()
+    between = (share * (means - (share * means).sum()) ** 2 / variances.min()).sum()
+    between *= weights.sum() / (number - 1)
+    lacking = ((1 - share) ** 2 / freedom).sum()
+    f = between / (1 + 2 * (number - 2) / (number**2 - 1) * lacking)
+    p = stats.f.sf(f, number - 1, (number**2 - 1) / (3 * lacking))  # pyright: ignore
+    return Heterogeneity(float(f), float(p))
+
+
+class Contrast(NamedTuple):
+    """The difference of two means, its p-value and its interval."""
+
+    difference: float
+    p: float
+    low: float
+    high: float
+
+
+def contrast(one: Estimate, other: Estimate, confidence: float) -> Contrast:
+    """Welch's t of two independent means."""
+    difference, variance = one.mean - other.mean, one.variance + other.variance
+    if not variance > 0:
+        return Contrast(difference, np.nan, np.nan, np.nan)
+    parts = [part.variance**2 / part.freedom for part in (one, other)]
+    freedom, error = variance**2 / sum(parts), variance**0.5
+    p = 2 * stats.t.sf(abs(difference) / error, freedom)  # pyright: ignore
+    margin = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error  # pyright: ignore
+    return Contrast(difference, float(p), difference - margin, difference + margin)
+
+
 # ------------------------------------------------------------------ corrections
 
 

@@ -598,6 +598,8 @@ def change(
     means = _computed(
         diagnose, frame, k, truth=truth, by=groups, baseline=baseline, bins=bins, **options
     )
+    if len(groups) > 1:  # the rows of all segments have no panel
+        means = means.drop_nulls(groups)
     means = means.select(*_named(means, groups), pl.exclude(groups))
     metrics = [num_relevant().alias("relevant"), precision_at(k).alias("precision")]
     metrics += [recall_at(k).alias("recall")]
