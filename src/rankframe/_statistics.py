@@ -479,8 +479,8 @@ def heterogeneity(estimates: Sequence[Estimate]) -> Heterogeneity:
     between *= weights.sum() / (number - 1)
     lacking = ((1 - share) ** 2 / freedom).sum()
     f = between / (1 + 2 * (number - 2) / (number**2 - 1) * lacking)
-    p = stats.f.sf(f, number - 1, (number**2 - 1) / (3 * lacking))  # pyright: ignore
-    return Heterogeneity(float(f), float(p))
+    p = float(stats.f.sf(f, number - 1, (number**2 - 1) / (3 * lacking)))  # pyright: ignore
+    return Heterogeneity(float(f), p)
 
 
 class Contrast(NamedTuple):
@@ -499,9 +499,9 @@ def contrast(one: Estimate, other: Estimate, confidence: float) -> Contrast:
         return Contrast(difference, np.nan, np.nan, np.nan)
     parts = [part.variance**2 / part.freedom for part in (one, other)]
     freedom, error = variance**2 / sum(parts), variance**0.5
-    p = 2 * stats.t.sf(abs(difference) / error, freedom)  # pyright: ignore
+    p = float(2 * stats.t.sf(abs(difference) / error, freedom))  # pyright: ignore
     margin = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error  # pyright: ignore
-    return Contrast(difference, float(p), difference - margin, difference + margin)
+    return Contrast(difference, p, difference - margin, difference + margin)
 
 
 # ------------------------------------------------------------------ corrections
