@@ -48,6 +48,8 @@ def _choices(parameter: inspect.Parameter) -> list[object]:
         return [None, 2, 10]
     if annotation is int:
         return WHOLE[parameter.name]
+    if annotation == int | None:
+        return [None, *WHOLE[parameter.name]]
     if annotation == float | None:
         return [None, 4]
     if annotation is Signed:

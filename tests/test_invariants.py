@@ -43,7 +43,7 @@ A = RUN.filter(model="a").drop("model")
 CONSTANT = {"attainable_precision@1", "auc@1"}  # one item is no pair
 METRICS = list(EVERY_METRIC.values())
 SOME = list(FEW.values())
-WIDE = {"judged", "judged_hits", "pooled_hits", "nonrelevant"}
+WIDE = {"judged", "judged_hits", "pooled_hits", "nonrelevant", "lower_graded"}
 
 
 def assert_same(left, right, **options):

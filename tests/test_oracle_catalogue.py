@@ -3,6 +3,7 @@
 One user at a time, in plain Python: a list of grades from the top, None where unjudged.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
@@ -298,6 +299,50 @@ class Listed:
             return None
         return self.in_order(self.c(k), misses) / misses / min(k, self.total)
 
+    # agreement of order and grades, hits and misses
+
+    def in_and_out_of_order(self):
+        """Number of judged items of the list, and of their pairs with the higher grade above, and
+        with the lower one."""
+        grades = [grade for grade in self.listed if grade is not None and grade >= 0]
+        pairs = list(itertools.combinations(grades, 2))
+        return len(grades), sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
+
+    def concordance(self):
+        _, above, below = self.in_and_out_of_order()
+        return above / (above + below) if above + below else None
+
+    def kendall_tau_b(self):
+        n, above, below = self.in_and_out_of_order()
+        differ = above + below
+        return (above - below) / math.sqrt(n * (n - 1) / 2 * differ) if differ else None
+
+    def fallout(self, k=None, collection=None):
+        first = self.listed[:k]
+        if collection is None:
+            missed = self.misses_above(len(first) + 1)
+            others = sum(0 <= grade < self.level for grade in self.truth)
+        else:
+            missed, others = len(first) - self.c(len(first)), collection - self.total
+        return missed / others if others else None
+
+    def mcc(self, k=None, collection=None):
+        tp = self.c(len(self.listed[:k]))
+        fp, fn = len(self.listed[:k]) - tp, self.total - tp
+        tn = collection - tp - fp - fn
+        if not tn + fp:
+            return None
+        divisor = math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+        return (tp * tn - fp * fn) / divisor if divisor else 0.0
+
+    def mean_hit_rank(self, k=None):
+        ranks = [rank for rank in self.hits if k is None or rank <= k]
+        return sum(ranks) / len(ranks) if ranks else None
+
+    def lrap(self):
+        shares = [self.c(rank) / rank for rank in self.hits]
+        return math.fsum(shares) / len(shares) if shares else None
+
     def average_recall(self, k):
         return math.fsum(self.c(j) / self.total for j in range(1, k + 1)) / k
 
@@ -322,12 +367,13 @@ class Listed:
 OF_ROWS = {"utility", "rbp_residual", "unjudged", "judged", "num_retrieved", "num_nonrelevant"}
 OF_GAINS = {"g", "ndcg_rel", "err", "nerr", "num_relevant", "num_hits"}
 OF_GAINS |= {"gap", "insq", "inst", "compatibility"}
+OF_PAIRS = {"concordance", "kendall_tau_b"}  # which may have none
 SUMMED = {"num_retrieved", "num_relevant", "num_hits", "num_nonrelevant"}
 
 
 def is_defined(name, grades, *, relevant_at=None, gain="binary", **_):
     """Whether a user with these judgments has a value: by rows, by gains, or by relevant items."""
-    if name in OF_ROWS:
+    if name in OF_ROWS or name in OF_PAIRS:
         return len(grades) > 0
     by_gain = name in OF_GAINS or (name == "rbp" and gain != "binary")
     least = 1 if by_gain else relevant_at or 1
@@ -408,10 +454,17 @@ FUNCTIONS = {
     "pap": rf.pap_at,
     "lauc": rf.lauc_at,
     "average_recall": rf.average_recall_at,
+    "concordance": rf.concordance,
+    "kendall_tau_b": rf.kendall_tau_b,
+    "fallout": rf.fallout_at,
+    "mcc": rf.mcc_at,
+    "mean_hit_rank": rf.mean_hit_rank,
+    "lrap": rf.label_ranking_average_precision,
 }
 WITH_CUT = {"unjudged", "judged", "pauc", "pap", "lauc", "average_recall"}
 MAY_HAVE_CUT = {"err", "nerr", "q", "rbp", "auc", "gap", "insq", "inst"}
 MAY_HAVE_CUT |= {"arhr", "num_hits", "num_nonrelevant"}
+MAY_HAVE_CUT |= {"fallout", "mcc", "mean_hit_rank"}
 OVER_USERS = ["gm_bpref", "num_users"]
 POINTS = [{}, {"points": "nearest"}, {"points": "floor"}]
 BLENDED = [
@@ -420,6 +473,7 @@ BLENDED = [
     *({"gain": gain} for gain in ("linear", "exponential", "binary")),
     {"beta": 2, "gain": "exponential"},
 ]
+COLLECTIONS = [{"collection": 8}, {"collection": 20}]
 READERS = [
     {},
     *({"goals": goals} for goals in (0.5, 2, 3.5)),
@@ -461,7 +515,9 @@ PARAMETERS = {
     "gap": [{}, *({"gain": gain} for gain in GAINS)],
     **dict.fromkeys(("insq", "inst"), READERS),
     "compatibility": [{}, {"p": 0.5}, *({"divide_by": by} for by in ("ideal", "weights"))],
-    "lauc": [{"collection": 8}, {"collection": 20}],
+    "lauc": COLLECTIONS,
+    "mcc": COLLECTIONS,
+    "fallout": [{}, *COLLECTIONS],
     "num_nonrelevant": [{}, {"of": "judged"}],
 }
 

@@ -111,7 +111,12 @@ def test_the_reader_of_plans_sees_what_it_must():
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     "options",
-    [{}, {"by": "model"}, pytest.param({"relevant_at": 2}, marks=windows_stream)],
+    [
+        {},
+        {"by": "model"},
+        pytest.param({"relevant_at": 2}, marks=windows_stream),
+        pytest.param({"relevant_at": 2, "gains_from": "relevant_at"}, marks=windows_stream),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("metric", [*FAMILIES, "all"])

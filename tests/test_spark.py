@@ -183,6 +183,10 @@ def test_workers_know_what_others_registered(rs, run, truth):
         (FEW, {"scenarios": True, "partitions": 20}),
         (["recall@3", "err@10", "num_hits"], {"bounds": True, "users": "all"}),
         (FEW, {"depth": 4}),
+        (
+            ["ndcg@3", "auc", "concordance", "kendall_tau_b", "num_hits"],
+            {"relevant_at": 2, "gains_from": "relevant_at", "count_users": True, "total": True},
+        ),
         (["map"], {"defaults": {"map": {"divide_by": "hits"}}}),
         (
             [

@@ -46,7 +46,7 @@ NO_FORM = {
 def has_form(label):
     function, arguments = CALLS[label]
     cut = arguments.get("k") is not None
-    of_two_chances = function == "auc" or arguments.get("divide_by") == "hits"
+    of_two_chances = function in ("auc", "mean_hit_rank") or arguments.get("divide_by") == "hits"
     return function not in NO_FORM and not (cut and of_two_chances)
 
 

@@ -38,7 +38,7 @@ from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import every_label, function_of
 from rankframe._lines import can_be_scanned, scan_text
 from rankframe._names import RATINGS, with_ids, with_placing, with_relevance, with_score
-from rankframe._options import Columns, Users
+from rankframe._options import Columns, GainsFrom, Users
 from rankframe._reference import reference_page
 from rankframe._table import Ties, from_lists, with_rank
 from rankframe.presets import TREC_EVAL, TREC_EVAL_9
@@ -146,6 +146,11 @@ def _parser() -> argparse.ArgumentParser:
         help="add the values if none or all unjudged items are relevant",
     )
     ask.add_argument("--total", action="store_true", help="add the row of all users")
+    ask.add_argument(
+        "--count-users",
+        action="store_true",
+        help="add the number of users who have a value of each metric",
+    )
 
     pairs = commands.add_parser(
         "compare",
@@ -216,6 +221,11 @@ def _add_options(ask: argparse.ArgumentParser, *, by: str) -> None:
         "--weights", metavar="COL", help="column of the truth or run: how much each user counts"
     )
     ask.add_argument("--relevant-at", type=_finite, metavar="G", help="lowest relevant grade")
+    ask.add_argument(
+        "--gains-from",
+        choices=get_args(GainsFrom),
+        help="relevant_at: lower grades count as 0 (default: every grade has a gain)",
+    )
     ask.add_argument("--judged-only", action="store_true", help="drop unjudged items")
     ask.add_argument("--depth", type=int, metavar="K", help="cut the lists to K items first")
     presets = ask.add_mutually_exclusive_group()
@@ -267,8 +277,11 @@ def _evaluate(given: argparse.Namespace) -> None:
     if given.per_user and given.total:
         msg = "--total adds a row of overall means and cannot be combined with --per-user"
         raise ValueError(msg)
-    if given.total:
-        options["total"] = True
+    if given.per_user and given.count_users:
+        msg = "--count-users counts the users of a mean and cannot be combined with --per-user"
+        raise ValueError(msg)
+    if not given.per_user:
+        options["total"], options["count_users"] = given.total, given.count_users
     options["bounds"], options["scenarios"] = given.bounds, given.scenarios
     verb = per_user if given.per_user else evaluate
     result = verb(run, *given.metrics, truth=truth, by=given.by, **options, **columns)
@@ -322,7 +335,7 @@ def _read_options(given: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     options: dict[str, Any] = {"judged_only": given.judged_only}
     if given.trec_eval or given.trec_eval_9:
         options.update(TREC_EVAL if given.trec_eval else TREC_EVAL_9)
-    for option in ("users", "undefined", "weights", "relevant_at", "depth"):
+    for option in ("users", "undefined", "weights", "relevant_at", "gains_from", "depth"):
         if getattr(given, option) is not None:
             options[option] = getattr(given, option)
     return columns, options

@@ -37,10 +37,11 @@ from rankframe._labels import (
     as_text,
     check_names,
     extremes_of,
+    gain_asked,
     in_ties,
     parse_metrics,
 )
-from rankframe._options import Columns, Defaults, Settings, Users, check_flag
+from rankframe._options import Columns, Defaults, GainsFrom, Settings, Users, check_flag
 from rankframe._rank_order import SHARES_RANK
 from rankframe._runs import as_frame
 from rankframe._shares import (
@@ -71,6 +72,7 @@ from rankframe._weights import (
     weights_of,
 )
 from rankframe.errors import RankingDataError
+from rankframe.metrics._gains import has_gain_of_zero
 
 _HAS_LIST = f"{INNER}has_list"
 
@@ -84,6 +86,7 @@ def per_user(
     users: Users | None = None,
     undefined: float | None = None,
     relevant_at: float | None = None,
+    gains_from: GainsFrom | None = None,
     judged_only: bool = False,
     depth: int | None = None,
     bounds: bool = False,
@@ -127,6 +130,10 @@ def per_user(
     relevant_at
         The grade from which an item is relevant to the binary measures; > 0. By default every
         grade > 0 is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own.
+    gains_from
+        ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
+        metric, nor in its ideal list. Users with such grades alone stay, as with ``relevant_at``.
+        By default every grade > 0 has a gain.
     judged_only
         Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
     depth
@@ -200,6 +207,7 @@ def per_user(
         users=users,
         undefined=undefined,
         relevant_at=relevant_at,
+        gains_from=gains_from,
         judged_only=judged_only,
         depth=depth,
         bounds=bounds,
@@ -228,10 +236,12 @@ def evaluate(
     undefined: float | None = None,
     weights: str | None = None,
     relevant_at: float | None = None,
+    gains_from: GainsFrom | None = None,
     judged_only: bool = False,
     depth: int | None = None,
     bounds: bool = False,
     scenarios: bool = False,
+    count_users: bool = False,
     defaults: Defaults | None = None,
     single_precision: bool = False,
     items: Frame | None = None,
@@ -282,6 +292,10 @@ def evaluate(
         The grade from which an item is relevant to the binary measures; > 0. By default every
         grade > 0 is. It never changes whose mean it is. A label with ``rel=``, such as
         ``"ap(rel=2)"``, has its own.
+    gains_from
+        ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
+        metric, nor in its ideal list. Users with such grades alone stay, as with ``relevant_at``.
+        By default every grade > 0 has a gain.
     judged_only
         Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
     depth
@@ -297,6 +311,9 @@ def evaluate(
         Add ``<metric>_if_none`` and ``<metric>_if_all``, for any metric but those of diversity: its
         value if all of these items are judged not relevant, and if all have the highest grade of
         the truth; null where one of the two is undefined. Other judgments may give values outside.
+    count_users
+        Add ``<metric>_users``: how many users have a value of the metric, which is less than
+        ``users`` where it is undefined for some. A number of all lists has no such column.
     defaults
         Parameters for metrics asked for by label that leave them open, for example
         ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
@@ -323,8 +340,8 @@ def evaluate(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         by…, ``users`` (Int64, how many the policy selects) and one column a metric (with ``bounds``
-        three); one row, or one for each group, sorted, totals last. A group that the truth knows
-        nothing of has 0 users and nulls.
+        three, with ``count_users`` one more); one row, or one for each group, sorted, totals last.
+        A group that the truth knows nothing of has 0 users and nulls.
 
     Raises
     ------
@@ -355,10 +372,12 @@ def evaluate(
         undefined=undefined,
         weights=weights,
         relevant_at=relevant_at,
+        gains_from=gains_from,
         judged_only=judged_only,
         depth=depth,
         bounds=bounds,
         scenarios=scenarios,
+        count_users=count_users,
         defaults=defaults,
         single_precision=single_precision,
         items=items,
@@ -397,6 +416,7 @@ class Plan(NamedTuple):
     one_pass: OnePass | None = None
     weights: str | None = None  # the column that says how much each user counts
     cluster: str | None = None  # the column that says which users depend on each other
+    counted: frozenset[str] = frozenset()  # the metrics whose users are counted
 
     @property
     def asked(self) -> list[str]:
@@ -404,6 +424,14 @@ class Plan(NamedTuple):
         if self.of_lists is None:
             return [one.name for one in self.requested]
         return self.of_lists.asked
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the means, in the order of the call."""
+        columns: list[str] = []
+        for name in self.asked:
+            columns += [name, users_of(name)] if name in self.counted else [name]
+        return columns
 
     @property
     def by(self) -> list[str]:
@@ -459,6 +487,8 @@ def plan_values(
     _check_means(requested, settings)
     for one in requested:
         _check_scope(one, prepared)
+        if settings.gains_from is not None or one.gains_from_there:
+            _check_no_gain_of_zero(one)
         if (settings.bounds or settings.scenarios) and prepared.has_subtopics:
             _check_no_subtopics(one)
     extremes = [_worlds_of(one, tied=prepared.tied) for one in requested] if settings.bounds else []
@@ -498,6 +528,8 @@ def plan_means(
     if "users" in plan.by:
         msg = "column 'users': evaluate counts users under this name: rename the column"
         raise RankingDataError(msg)
+    if settings.count_users:
+        plan = _with_counts(plan, metrics, settings)
     check_names(plan.requested, [*plan.by, "users"])
     _check_numeric(plan)
     if plan.weights is not None:
@@ -507,11 +539,23 @@ def plan_means(
     return plan
 
 
+def _with_counts(plan: Plan, metrics: Sequence[Metric], settings: Settings) -> Plan:
+    """Count the users of each metric that is asked for; numbers of all lists have none."""
+    asked = parse_metrics(metrics, per_user=False, defaults=settings.defaults)
+    names = {one.name for one in asked}
+    counted = [one for one in plan.requested if one.name in names]
+    counts = [one._replace(name=users_of(one.name)) for one in counted]
+    check_names([*plan.requested, *counts], [*plan.by, "users"])
+    return plan._replace(counted=frozenset(one.name for one in counted))
+
+
 def means_of_groups(
     plan: Plan, by: Sequence[str], names: Sequence[str] | None = None
 ) -> pl.LazyFrame:
     """Give users and metrics of each group of ``by``: means, and numbers of all lists."""
-    result = over_users(plan, [mean for mean, _ in _means(plan)], by)
+    result = over_users(plan, [mean for mean, _ in _means(plan).values()], by)
+    if plan.counted:
+        result = result.with_columns(pl.col([*map(users_of, plan.counted)]).fill_null(0))
     if plan.of_lists is None:
         return result
     numbers = plan.of_lists.values(by)
@@ -520,7 +564,12 @@ def means_of_groups(
     if undefined is not None:
         filled = [one.name for one in plan.of_lists.requested]
         result = result.with_columns(pl.col(filled).fill_null(undefined))
-    return result.select(*by, "users", *(plan.asked if names is None else names))
+    return result.select(*by, "users", *(plan.columns if names is None else names))
+
+
+def users_of(name: str) -> str:
+    """Name the column that counts the users of a metric."""
+    return f"{name}_users"
 
 
 def _checked_means(plan: Plan, *, total: bool) -> pl.LazyFrame:
@@ -540,7 +589,7 @@ def _means_in_one_pass(
     plan: Plan, one_pass: OnePass, types: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
     """Give the means over all users, where the lists are a flag on the way."""
-    means = [mean for mean, _ in _means(plan)]
+    means = [mean for mean, _ in _means(plan).values()]
     users = pl.len().cast(pl.Int64).alias("users")
     flags = one_pass.suspect.alias("suspect"), one_pass.surplus.alias("surplus")
     row = one_pass.lists.select(users, *means, *flags)
@@ -560,16 +609,24 @@ def types_of_means(plan: Plan) -> dict[str, pl.DataType] | None:
         return None
     types: dict[str, pl.DataType] = {name: plan.prepared.types[name] for name in plan.by}
     types["users"] = pl.Int64()
-    names = (one.name for one in plan.requested)
-    return types | dict(zip(names, (dtype for _, dtype in _means(plan)), strict=True))
+    return types | {name: dtype for name, (_, dtype) in _means(plan).items()}
 
 
-def _means(plan: Plan) -> list[tuple[pl.Expr, pl.DataType]]:
-    weighted = plan.weights is not None
-    return [
-        _mean(one.name, one.over_users, plan.types[one.name], weighted=weighted)
-        for one in plan.requested
-    ]
+def _means(plan: Plan) -> dict[str, tuple[pl.Expr, pl.DataType]]:
+    """Give each column of means: how it is made, and its type."""
+    made: dict[str, tuple[pl.Expr, pl.DataType]] = {}
+    for one in plan.requested:
+        made[one.name] = _mean(
+            one.name, one.over_users, plan.types[one.name], weighted=plan.weights is not None
+        )
+        if one.name in plan.counted:
+            made[users_of(one.name)] = counted_users(one.name), pl.Int64()
+    return made
+
+
+def counted_users(name: str) -> pl.Expr:
+    """Count the users for whom a metric is defined."""
+    return pl.col(name).count().cast(pl.Int64).alias(users_of(name))
 
 
 @functools.lru_cache(maxsize=4096)  # of five metrics: 0.5 of 4 ms
@@ -920,6 +977,7 @@ class _Which(NamedTuple):
 
     scope: Scope | Kind
     relevant_at: float | None
+    gains_from: GainsFrom | None
 
 
 def _by_rows(
@@ -930,11 +988,12 @@ def _by_rows(
     for one in requested:
         scope = kind_of(one) or _reading(one, prepared).scope
         level = settings.relevant_at if one.relevant_at is None else one.relevant_at
-        by_rows.setdefault(_Which(scope, level), []).append(one)
+        gains_from = "relevant_at" if one.gains_from_there else settings.gains_from
+        by_rows.setdefault(_Which(scope, level, gains_from), []).append(one)
     if not prepared.has_truth:
         return by_rows
     relevant = (which for which in by_rows if which.scope == "relevant")
-    first = next(relevant, _Which("relevant", settings.relevant_at))
+    first = next(relevant, _Which("relevant", settings.relevant_at, settings.gains_from))
     return {first: by_rows.pop(first, []), **by_rows}
 
 
@@ -969,9 +1028,9 @@ def _reduced(
     Only the ``first`` counts the relevant rows, for the sum over all flags.
     """
     table, keys = prepared.tables[0], prepared.tables[0].keys
-    scope, relevant_at = which
-    if relevant_at != settings.relevant_at:
-        settings = replace(settings, relevant_at=relevant_at)
+    scope, relevant_at, gains_from = which
+    if (relevant_at, gains_from) != (settings.relevant_at, settings.gains_from):
+        settings = replace(settings, relevant_at=relevant_at, gains_from=gains_from)
     sources = prepared.sources(settings)
     reading = reading_of(_names(some), has_subtopics=prepared.has_subtopics, given=prepared.inputs)
     ordered = scope == "relevant" and not prepared.tied and reading.in_order
@@ -1186,6 +1245,17 @@ def _check_means(requested: Sequence[RequestedMetric], settings: Settings) -> No
                 f"relevant_at={as_text(one.relevant_at)}"
             )
             raise ValueError(msg)
+
+
+def _check_no_gain_of_zero(one: RequestedMetric) -> None:
+    """Check that a metric gives grade 0 no gain, where lower grades count as 0."""
+    gain = gain_asked(one.expr)
+    if gain is not None and has_gain_of_zero(gain):
+        msg = (
+            f"metric {one.name!r} gives grade 0 a gain, and gains_from='relevant_at' takes lower "
+            "grades for 0, as -l2 behind a label does: leave out one of the two"
+        )
+        raise ValueError(msg)
 
 
 def _check_of_lists(of_lists: OfLists, settings: Settings, *, refused: bool) -> None:

@@ -20,6 +20,7 @@ InputName: TypeAlias = Literal["items", "history", "other", "exclude"]
 INPUTS: tuple[InputName, ...] = get_args(InputName)
 
 Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
+GainsFrom: TypeAlias = Literal["relevant_at"]
 Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
@@ -41,6 +42,7 @@ class Options(Columns, total=False):
     undefined: float | None
     weights: str | None
     relevant_at: float | None
+    gains_from: GainsFrom | None
     judged_only: bool
     depth: int | None
     defaults: Defaults | None
@@ -66,10 +68,12 @@ class Settings:
     weights: str | None = None
     cluster: str | None = None
     relevant_at: float | None = None
+    gains_from: GainsFrom | None = None
     judged_only: bool = False
     depth: int | None = None
     bounds: bool = False
     scenarios: bool = False
+    count_users: bool = False
     defaults: Defaults | None = None
     single_precision: bool = False
     items: Frame | None = None
@@ -88,10 +92,15 @@ class Settings:
         """The columns that say something of users, beside the metrics."""
         return [name for name in (self.weights, self.cluster) if name is not None]
 
+    @property
+    def least_gain(self) -> float | None:
+        """The grade below which every grade counts as 0, or None."""
+        return None if self.gains_from is None else self.relevant_at
+
     def __post_init__(self) -> None:
         """Check each option by itself, and what excludes each other."""
         check_columns(self.columns)
-        for name in ("judged_only", "bounds", "scenarios", "single_precision"):
+        for name in ("judged_only", "bounds", "scenarios", "count_users", "single_precision"):
             check_flag(name, getattr(self, name))
         if self.users is not None:
             check_choice("users", self.users, get_args(Users))
@@ -104,6 +113,11 @@ class Settings:
         ):
             msg = f"relevant_at must be a number > 0, not {self.relevant_at!r}"
             raise ValueError(msg)
+        if self.gains_from is not None:
+            check_choice("gains_from", self.gains_from, get_args(GainsFrom))
+            if self.relevant_at is None:
+                msg = "gains_from='relevant_at': pass relevant_at=, the lowest grade with a gain"
+                raise ValueError(msg)
         if self.depth is not None:
             object.__setattr__(self, "depth", whole_number("depth", self.depth))
         if self.bounds and self.judged_only:

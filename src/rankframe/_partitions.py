@@ -17,12 +17,14 @@ from rankframe._evaluate import (
     Plan,
     UserValues,
     by_weight,
+    counted_users,
     in_groups,
     over_users,
     plan_means,
     plan_values,
     raise_infinite_mean,
     total_by,
+    users_of,
 )
 from rankframe._labels import (
     Entry,
@@ -145,6 +147,7 @@ def sums_of(
         for place, one in enumerate(plan.requested)
         for column in _summed(one, place, types[one.name], weighted=plan.weights is not None)
     ]
+    sums += [counted_users(name) for name in sorted(plan.counted)]
     proved = pl.lit(proves_global_rules(plan.prepared.tables)).alias(_PROVED)
     added = over_users(plan, sums, plan.by).with_columns(proved)
     return guarded(added, plan.flags, plan.raise_violation)
@@ -180,12 +183,14 @@ def means_of(
     if plan.weights is not None:
         _check_weights(parts, plan, plan.weights)
     columns = [_added(one, place, types[one.name]) for place, one in enumerate(plan.requested)]
-    columns = [pl.col("users").sum(), *columns]
+    counts = [pl.col(users_of(name)).sum() for name in sorted(plan.counted)]
+    columns = [pl.col("users").sum(), *columns, *counts]
     result = _with_numbers(_over(parts, columns, plan.by), plan, exposures, plan.by)
     if total:
         by = total_by(plan.by)
         whole = _with_numbers(_over(parts, columns, by), plan, exposures, by)
         result = pl.concat([result, whole], how="diagonal")
+    result = result.select(*plan.by, "users", *plan.columns)
     raise_infinite_mean(result.lazy(), plan.by)
     return result.sort(plan.by, nulls_last=True) if plan.by else result
 
@@ -198,7 +203,7 @@ def _with_numbers(
         return result
     numbers = plan.of_lists.numbers_of(exposures, by).collect()
     result = result.join(numbers, on=by, how="left") if by else result.join(numbers, how="cross")
-    return result.select(*by, "users", *plan.asked)
+    return result.select(*by, "users", *plan.columns)
 
 
 def is_proved(parts: pl.DataFrame) -> bool:

@@ -128,6 +128,8 @@ def _choices(parameter: inspect.Parameter) -> tuple[object, ...]:
     annotation = parameter.annotation
     if parameter.name == "k":
         return (None,) if parameter.default is None else ()
+    if annotation == int | None:
+        return (_SAMPLES[parameter.name],)
     if annotation in (Gain, AnyGain):
         falling: tuple[object, ...] = ({0: 1.0, 1: 0.5},) if annotation == AnyGain else ()
         return ("exponential", "binary", *falling)

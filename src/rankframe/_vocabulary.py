@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
-from rankframe._labels import check_gain, gain_from
+from rankframe._labels import INNER, check_gain, gain_from
 from rankframe._options import ROLES, Settings
 from rankframe._rank_order import SHARES_RANK, Bounds, in_rank_order
 from rankframe.metrics._gains import (
@@ -51,6 +51,9 @@ _relevant = pl.col("relevant")
 _is_judged = _relevance >= 0
 _is_graded = _relevance > 0
 _is_listed = _rank.is_not_null()
+
+#: whether the grade was > 0, before those below the line of gains were taken for 0
+_WAS_GRADED = f"{INNER}was_graded"
 
 
 class Input(NamedTuple):
@@ -576,6 +579,22 @@ def nonrelevant(rows: Rows) -> pl.Expr:
     return _count((_is_judged & ~_relevant).sum().over(rows.keys))
 
 
+@column(scope="judged", in_ties="both")
+def lower_graded(rows: Rows) -> pl.Expr:
+    """Judged items of the list that have a lower grade than this one; null where rank is; a metric
+    that reads it reduces all rows of the truth.
+    """
+    grades = pl.when(_is_listed & _is_judged).then(_relevance)
+    return _count(grades.rank("min").over(rows.keys)) - 1
+
+
+@joined_column(scope="judged", in_ties="both")
+def lower_graded_below(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
+    """Those of a lower grade that stand below this one; with ties, one in its block is one half."""
+    counted = _lower_below(rows.unjoined, rows.keys, rows.sources.item, tied=rows.sources.tied)
+    return frame.join(counted, on=[*rows.keys, rows.sources.item], how="left")
+
+
 def _gain(text: str) -> None:
     check_gain(gain_from(text))
 
@@ -936,15 +955,19 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
         items = _split(rows.sources, items)
     over_judged = {n: c for n, c in columns.items() if "judged" in (c.scope, c.derived_over)}
     frame = items.filter(_relevance.is_not_null() if over_judged else _is_graded)
+    sources = rows.sources
+    was_graded, bounds = _is_graded, sources.bounds
+    if sources.settings.least_gain is not None:  # a user with lower grades alone keeps the rows
+        frame = _from_least_gain(frame.with_columns(_is_graded.alias(_WAS_GRADED)), sources)
+        was_graded, bounds = pl.col(_WAS_GRADED), _with_grade_0(bounds)
     relevant = _expression("relevant", rows).alias("relevant")
     if over_judged:
         frame = _with_columns(frame.with_columns(relevant), rows, over_judged)
         if rows.scope != "judged":
-            frame = frame.filter(_is_graded)
-    sources = rows.sources
-    frame = in_rank_order(
-        frame, rows.keys, sources.item, sources.types, sources.bounds, alone=rows.alone
-    )
+            frame = frame.filter(was_graded)
+    if sources.settings.least_gain is not None:
+        frame = frame.drop(_WAS_GRADED)
+    frame = in_rank_order(frame, rows.keys, sources.item, sources.types, bounds, alone=rows.alone)
     if not over_judged:
         frame = frame.with_columns(relevant)
     others = {n: c for n, c in columns.items() if n not in over_judged and n != "relevant"}
@@ -977,7 +1000,24 @@ def _list_rows(
         narrow = narrow.drop(SHARES_RANK, *everywhere.keys() - {"rank", "relevance"}, strict=False)
         others = frame.filter(~reduced.fill_null(value=False))
         frame = pl.concat([narrow, others], how="diagonal")
-    return _with_columns(frame, rows, everywhere)
+    return _with_columns(_from_least_gain(frame, sources), rows, everywhere)
+
+
+def _from_least_gain(frame: pl.LazyFrame, sources: Sources) -> pl.LazyFrame:
+    """Take grades for 0 that are below the first one with a gain."""
+    least = sources.settings.least_gain
+    if least is None:
+        return frame
+    kept = pl.when(_is_graded & (_relevance < least)).then(0).otherwise(_relevance)
+    return frame.with_columns(kept.cast(sources.types["relevance"]).alias("relevance"))
+
+
+def _with_grade_0(bounds: Bounds) -> Bounds:
+    """Give the bounds of grades of which some are taken for 0."""
+    if "relevance" not in bounds:
+        return bounds
+    least, most = bounds["relevance"]
+    return {**bounds, "relevance": (min(least, 0), most)}
 
 
 def _of_items(sources: Sources, reading: Reading) -> list[str]:
@@ -1240,6 +1280,35 @@ def _greedy_ideal(
         )
         left = left.drop("covered")
     return pl.concat(taken)
+
+
+def _lower_below(frame: pl.LazyFrame, keys: list[str], item: str, *, tied: bool) -> pl.LazyFrame:
+    """Count below each judged item of the lists those of a lower grade, whatever grades there are.
+
+    Two grades differ first in one binary digit of their places among the user's grades. So each row
+    stands once for each digit, and counts the pairs that this digit decides.
+    """
+    place, digits, power, count = (f"{INNER}{x}" for x in ("place", "digits", "power", "count"))
+    number = _count(_relevance.rank("dense").over(keys)) - 1
+    # where a logarithm rounds up, there is a digit more that decides nothing
+    most = (pl.col(place).max().over(keys) + 1).log(2).floor().cast(pl.Int64) + 1
+    by_digit = (
+        frame.filter(_is_listed & _is_judged)
+        .select(*keys, item, "rank", number.alias(place))
+        .with_columns(pl.int_ranges(0, most).alias(digits))
+        .explode(digits, empty_as_null=False)
+        .with_columns(pl.lit(2, pl.Int64).pow(digits).alias(power))
+    )
+    same = [*keys, digits, pl.col(place) // (2 * pl.col(power))]
+    is_lower = 1 - pl.col(place) // pl.col(power) % 2
+    below = is_lower.cum_sum(reverse=True).over(same, order_by="rank")
+    by_digit = by_digit.with_columns(below.cast(pl.Float64).alias(count))
+    if tied:
+        block = [*same, "rank"]
+        half = is_lower.sum().over(block) / 2
+        by_digit = by_digit.with_columns(pl.col(count).max().over(block) - half)
+    decided = pl.when(is_lower == 0).then(count)
+    return by_digit.group_by(*keys, item).agg(decided.sum().alias("lower_graded_below"))
 
 
 def _running(value: pl.Expr, keys: Sequence[str], order: str = "rank") -> pl.Expr:

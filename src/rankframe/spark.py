@@ -424,6 +424,7 @@ def evaluate(
     total: bool = False,
     bounds: bool = False,
     scenarios: bool = False,
+    count_users: bool = False,
     partitions: int | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
@@ -448,6 +449,8 @@ def evaluate(
         Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.evaluate``.
     scenarios
         Add ``<metric>_if_none`` and ``<metric>_if_all``, as in ``rf.evaluate``.
+    count_users
+        Add ``<metric>_users``, as in ``rf.evaluate``.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
         for a small truth.
@@ -485,7 +488,9 @@ def evaluate(
     +-----+----+--------+
     """
     frame, by = _as_frame(frame, by)
-    settings = replace(_read_options(options), bounds=bounds, scenarios=scenarios)
+    settings = replace(
+        _read_options(options), bounds=bounds, scenarios=scenarios, count_users=count_users
+    )
     plans = functools.partial(plan_means, total=total)
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
     compute = functools.partial(sums_of, metrics=metrics, by=by, settings=settings)

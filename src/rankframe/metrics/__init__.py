@@ -9,6 +9,7 @@ from rankframe.metrics.core import *  # noqa: F403
 from rankframe.metrics.diversity import *  # noqa: F403
 from rankframe.metrics.exposure import *  # noqa: F403
 from rankframe.metrics.lists import *  # noqa: F403
+from rankframe.metrics.order import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.metrics.unbiased import *  # noqa: F403
 from rankframe.metrics.user_models import *  # noqa: F403

@@ -145,6 +145,17 @@ def precisions(k: int | None) -> pl.Expr:
     return pl.when(within(k)).then(hits / rank).sum()
 
 
+def _expected_hit_ranks(k: int | None) -> pl.Expr:  # noqa: ARG001  (``divisor_hits`` refuses a cut)
+    """Expected Σ rank over the hits."""
+    return pl.when(relevant).then(block + (tied - 1) / 2).sum()
+
+
+@expected_as(_expected_hit_ranks)
+def hit_ranks(k: int | None) -> pl.Expr:
+    """Σ rank over the relevant items among the first k."""
+    return pl.when(within(k)).then(rank).sum()
+
+
 def _expected_discount_within(k: int | None, base: float | None = None) -> pl.Expr:
     """Expected discount of the item, 0 below k."""
     parameters = [str(k or ""), *([] if base is None else [str(base)])]

@@ -1,0 +1,274 @@
+"""Measures of the order of grades, and of hits and misses as decisions."""
+
+from math import inf
+
+import polars as pl
+
+from rankframe._labels import labelled
+from rankframe.metrics._building_blocks import (
+    R,
+    count_within,
+    divisor_hits,
+    hit_ranks,
+    hits_within,
+    judged,
+    list_length,
+    n,
+    precisions,
+    relevant,
+    where_relevant,
+)
+
+__all__ = [
+    "concordance",
+    "fallout_at",
+    "kendall_tau_b",
+    "label_ranking_average_precision",
+    "mcc_at",
+    "mean_hit_rank",
+]
+
+
+@labelled("concordance")
+def concordance() -> pl.Expr:
+    """
+    Concordance: the share of pairs of different grade that have the higher grade above.
+
+    The pairs are those of the judged items of the list.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``concordance``. Null where no two judged items of the list differ
+        in grade.
+
+    Notes
+    -----
+    It is the C index of Harrell, Califf, Pryor, Lee and Rosati, *JAMA* 247(18), 1982, and for each
+    user the fraction of concordant pairs of Koren and Sill, *IJCAI* 2013. Items that nobody judged
+    and items that were not retrieved do not count. Under ties a pair in one block counts one half.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [2, 0, 3]}
+    ... )
+    >>> round(judged.rank.evaluate(rf.concordance()).item(0, "concordance"), 4)
+    0.3333
+    """
+    return pl.when(_pairs() > 0).then(_pairs_in_order() / _pairs())
+
+
+@labelled("kendall_tau_b", aliases={"tau_b": "kendall_tau_b"}, value_range=(-1, 1))
+def kendall_tau_b() -> pl.Expr:
+    """
+    Kendall's τ_b of order and grades: (C − D) / √(n·(n − 1)/2 · (C + D)).
+
+    Of the n judged items of the list, C pairs have the higher grade above, and D have it below.
+
+    Returns
+    -------
+    Expr
+        Float64 in [−1, 1], named ``kendall_tau_b``. Null where no two judged items of the list
+        differ in grade.
+
+    Notes
+    -----
+    Kendall, *Biometrika* 33(3), 1945; SciPy: ``kendalltau(-rank, grade)`` for each user. Under ties
+    it is the mean over the orders of each block, whereas SciPy takes equal scores for one place,
+    and divides by fewer pairs.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [2, 0, 3]}
+    ... )
+    >>> round(judged.rank.evaluate(rf.kendall_tau_b()).item(0, "kendall_tau_b"), 4)
+    -0.3333
+    """
+    items = count_within(judged, None)
+    every_pair = items * (items - 1) / 2
+    surplus = 2 * _pairs_in_order() - _pairs()
+    value = surplus / (every_pair * _pairs()).sqrt()
+    return pl.when(_pairs() > 0).then(value.clip(-1, 1))  # the root rounds
+
+
+@labelled("fallout", higher_is_better=False)
+def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Expr:
+    """
+    Fallout: nonrelevant items among the first k / all nonrelevant items.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    collection
+        How many items could be recommended to a user: those that nobody judged are not relevant.
+        By default the judged items alone count.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``fallout@k``. Null for a user without a relevant item, or without
+        one that is not.
+
+    Raises
+    ------
+    ValueError
+        If k or ``collection`` is not an integer ≥ 1. A collection that does not hold the user's
+        list and relevant items is a RankingDataError.
+
+    Notes
+    -----
+    Van Rijsbergen, *Information Retrieval*, 1979; torchmetrics: ``RetrievalFallOut``, of lists in
+    which every item is judged.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3], "relevance": [1, 0, 0]}
+    ... )
+    >>> judged.rank.evaluate(rf.fallout_at(2)).item(0, "fallout@2")
+    0.5
+    >>> judged.rank.evaluate("fallout(collection=11)@2").item(0, "fallout(collection=11)@2")
+    0.1
+    """
+    if collection is None:
+        missed = judged & ~relevant
+        others = missed.sum().cast(pl.Int64)
+        return where_relevant(pl.when(others > 0).then(count_within(missed, k) / others))
+    others = float(collection) - R
+    value = pl.when(others > 0).then((list_length(k) - hits_within(k)) / others)
+    return where_relevant(_if_held(collection, value))
+
+
+@labelled("mcc", value_range=(-1, 1))
+def mcc_at(k: int | None = None, *, collection: int) -> pl.Expr:
+    """
+    Matthews correlation coefficient: (h·D − m·R) / √(m·R·(D − m)·(D − R)), h = hits@k.
+
+    The first m = min(k, n) items are the positives of the D items of the collection, so that it is
+    (TP·TN − FP·FN) / √((TP + FP)·(TP + FN)·(TN + FP)·(TN + FN)).
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+    collection
+        D, how many items could be recommended to a user.
+
+    Returns
+    -------
+    Expr
+        Float64 in [−1, 1], named ``mcc(collection=1000)@k``. Null for a user without a relevant
+        item, or without one that is not; 0 for an empty list, and for one of the whole collection.
+
+    Raises
+    ------
+    ValueError
+        If k or ``collection`` is not an integer ≥ 1. A collection that does not hold the user's
+        list and relevant items is a RankingDataError.
+
+    Notes
+    -----
+    Matthews, *Biochimica et Biophysica Acta* 405(2), 1975; scikit-learn: ``matthews_corrcoef``;
+    RecTools: ``MCC``, for lists of at least k items.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [1, 0, 1]}
+    ... )
+    >>> label = "mcc(collection=6)@2"
+    >>> judged.rank.evaluate(rf.mcc_at(2, collection=6)).item(0, label)
+    0.25
+    """
+    items, size = list_length(k).cast(pl.Float64), float(collection)
+    product = (items * (size - items)) * (R * (size - R))
+    value = ((hits_within(k) * size - items * R) / product.sqrt()).clip(-1, 1)  # the root rounds
+    defined = pl.when(size > R).then(pl.when(product > 0).then(value).otherwise(0.0))
+    return where_relevant(_if_held(collection, defined))
+
+
+@labelled("mean_hit_rank", value_range=(1, inf), higher_is_better=False)
+def mean_hit_rank(k: int | None = None) -> pl.Expr:
+    """
+    Mean rank of the hits: Σ rank of the hits among the first k / hits@k.
+
+    Parameters
+    ----------
+    k
+        Cut-off; None means the whole list.
+
+    Returns
+    -------
+    Expr
+        Float64 ≥ 1, named ``mean_hit_rank@k``. Null for a user without a hit, so that its mean is
+        over fewer users than that of ``hit@k``: read both.
+
+    Raises
+    ------
+    ValueError
+        If k is not an integer ≥ 1.
+
+    Notes
+    -----
+    With one relevant item a user, all of them found, it is the mean rank of Bordes, Usunier,
+    Garcia-Durán, Weston and Yakhnenko, *NIPS* 2013.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [2, 5, None], "relevance": [1, 1, 1]}
+    ... )
+    >>> judged.rank.evaluate(rf.mean_hit_rank()).item(0, "mean_hit_rank")
+    3.5
+    """
+    found = divisor_hits(k)
+    return pl.when(found > 0).then(hit_ranks(k) / found)
+
+
+@labelled("lrap")
+def label_ranking_average_precision() -> pl.Expr:
+    """
+    Label ranking average precision: Σ hits / rank over the hits / number of hits of the list.
+
+    Returns
+    -------
+    Expr
+        Float64 in [0, 1], named ``lrap``. Null for a user without a hit, which scikit-learn counts
+        as 1: ``users="run", undefined=1.0`` gives its number.
+
+    Notes
+    -----
+    The items of the list are the labels, and relevant ones that are not in it do not count; it is
+    ``ap(divide_by=hits)``, which is 0 without a hit. Under ties it is the mean over the orders of
+    each block, whereas scikit-learn puts an item at the end of its block. Schapire and Singer,
+    *Machine Learning* 39(2), 2000; scikit-learn: ``label_ranking_average_precision_score``.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 1]}
+    ... )
+    >>> judged.rank.evaluate("lrap").item(0, "lrap")
+    0.5
+    """
+    found = divisor_hits(None)
+    return pl.when(found > 0).then(precisions(None) / found)
+
+
+def _pairs() -> pl.Expr:
+    """Number of pairs of judged items of the list that differ in grade."""
+    return pl.col("lower_graded").sum()
+
+
+def _pairs_in_order() -> pl.Expr:
+    """Number of those pairs that have the higher grade above."""
+    return pl.col("lower_graded_below").sum()
+
+
+def _if_held(collection: int, value: pl.Expr) -> pl.Expr:
+    """NaN where the collection does not hold the list and the relevant items."""
+    items = n + R - hits_within(None)
+    return pl.when(items <= collection).then(value).otherwise(float("nan"))
