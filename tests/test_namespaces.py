@@ -21,6 +21,7 @@ VERBS += [
     "at_k",
     "summarize",
     "compare",
+    "compare_segments",
     "diagnose",
     "power",
     "summarize_values",

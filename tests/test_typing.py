@@ -35,6 +35,7 @@ def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(rf.power(lf, "ap", difference="1%", design="anova", users="both"), pl.LazyFrame)
     assert_type(lf.pipe(rf.compare, "ap"), pl.LazyFrame)
     assert_type(rf.compare(lf, "ap", by=["model", "day"], correction=None), pl.LazyFrame)
+    assert_type(rf.compare_segments(df, "ap", by=["model", "day"], cluster="c"), pl.DataFrame)
     assert_type(rf.diagnose(lf, 10, baseline="old", users="both"), pl.LazyFrame)
     assert_type(rf.anova(df, "ap", truth=df, users="both"), pl.DataFrame)
     assert_type(rf.best_systems(lf, "ap", method="bootstrap", seed=1), pl.LazyFrame)

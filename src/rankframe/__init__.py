@@ -32,6 +32,7 @@ from rankframe._rows import check as check
 from rankframe._rows import listed as listed
 from rankframe._rows import shares as shares
 from rankframe._runs import from_runs as from_runs
+from rankframe._segments import compare_segments as compare_segments
 from rankframe._summarize import summarize as summarize
 from rankframe._summarize import summarize_values as summarize_values
 from rankframe._systems import anova as anova
@@ -81,7 +82,7 @@ _own += [
     "relevant",
 ]
 _own += ["register_column", "register_metric", "summarize", "with_rank"]
-_own += ["compare_values", "listed", "shares", "summarize_values"]
+_own += ["compare_segments", "compare_values", "listed", "shares", "summarize_values"]
 _own += ["at_k", "listed", "shares"]
 _own += ["agreement", "anova", "best_systems", "discriminative_power", "letters"]
 __all__ = sorted([*_own, *_PRESETS, *_METRICS])  # pyright: ignore[reportUnsupportedDunderAll]

@@ -196,6 +196,9 @@ def _parser() -> argparse.ArgumentParser:
         "--resamples", type=int, metavar="N", default=10_000, help="number of resamples"
     )
     pairs.add_argument("--seed", type=int, metavar="N", default=0, help="of the resamples")
+    pairs.add_argument(
+        "--cluster", metavar="COL", help="column of the truth: users who depend on each other"
+    )
     return parser
 
 
@@ -328,6 +331,7 @@ def _compare(given: argparse.Namespace) -> None:
         margin=given.margin,
         resamples=given.resamples,
         seed=given.seed,
+        cluster=given.cluster,
         **options,
         **columns,
     )

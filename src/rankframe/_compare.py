@@ -14,6 +14,7 @@ import polars as pl
 
 from rankframe._all_lists import OfLists, Swaps, is_of_targets, swapped
 from rankframe._checks import format_row
+from rankframe._clusters import CLUSTER, check_clusters, check_one_cluster, notes_of_clusters
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, column_names, to_caller_type, to_polars
 from rankframe._labels import Metric, RequestedMetric, entry_of, not_per_user
@@ -65,6 +66,7 @@ Margin: TypeAlias = float | Mapping[str, float]
 JOINT_TESTS = ("tukey", "randomized_tukey", "friedman")
 
 _UNWEIGHTED = ("wilcoxon", *JOINT_TESTS)
+_CLUSTERED = ("t", "randomization", "bootstrap")
 _SIMULTANEOUS = ("tukey", "randomized_tukey")  # their intervals cover all differences at once
 
 _COMPARISON = {
@@ -81,6 +83,7 @@ _COMPARISON = {
 _OF_MEANS = ("t", "randomization", "bootstrap")
 _POWER = 0.8  # of the column ``detectable``
 _CHANGES = ("hits_change", "precision_change", "recall_change")
+_NOTHING = 1e-12  # what a change of 0 may be after rounding
 _LEVELS = ("precision", "recall", "attainable_precision", "attainable_recall")
 _DIAGNOSIS = {
     **dict.fromkeys(("relevant_low", "relevant_high", "users"), pl.Int64),
@@ -104,6 +107,7 @@ def compare(
     margin: Margin | None = None,
     resamples: int = 10_000,
     seed: int = 0,
+    cluster: str | None = None,
     **options: Unpack[Options],
 ) -> FrameT:
     """
@@ -156,6 +160,10 @@ def compare(
         them.
     seed
         Seed of the resamples; one seed produces the same numbers everywhere.
+    cluster
+        A column of the truth or the run, such as the customer of a session or query: the users of
+        one cluster depend on each other, and clusters are the observations. For ``"t"``,
+        ``"randomization"`` and ``"bootstrap"``.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
         that play the roles.
@@ -172,7 +180,8 @@ def compare(
         ``ties``, ``losses`` (users whose value is higher, equal, lower), ``detectable``,
         ``verdict``, ``p_equivalent``, ``p_not_worse`` and ``note``, which explains why a number is
         null. With ``weights``, users of weight 0 are left out, means, interval, p-value and effect
-        size are weighted, and ``note`` has the effective number of users.
+        size are weighted, and ``note`` has the effective number of users. With ``cluster``,
+        ``note`` has the number of clusters.
 
         Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
         has the ratio of the two, (mean + ε) / (baseline_mean + ε), and its interval; ``ci_low`` and
@@ -181,7 +190,8 @@ def compare(
         ``detectable`` is the smallest true difference that so many users show with power 0.8: a
         difference of this size is found 8 times in 10, a smaller one less often. It is that of the
         paired t at this confidence, without correction (see ``power``), and null for
-        ``"wilcoxon"``, tests of all systems at once and geometric means.
+        ``"wilcoxon"``, tests of all systems at once and geometric means. With ``weights`` or
+        ``cluster``, it and the margins are those of the weighted mean and of the clusters.
 
         ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
         difference is within ± margin (``p_equivalent`` < α); "higher" or "lower"
@@ -197,14 +207,14 @@ def compare(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
-        fewer than two systems.
+        If a table breaks a rule (see ``check``), a metric is not a finite number, there are fewer
+        than two systems or clusters, or a user has no cluster or several.
     ValueError
         If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
         system or is in two columns of ``by``, a metric is neither a value per user nor a geometric
-        mean, such as ``num_users``, ``weights`` are given to ``"wilcoxon"`` or a test of all
-        systems at once, or ``margin`` is not a number > 0, names a metric that is not compared, or
-        meets a geometric mean, a test of ranks or one of all systems.
+        mean, such as ``num_users``, ``weights`` or ``cluster`` are given to ``"wilcoxon"`` or a
+        test of all systems at once, or ``margin`` is not a number > 0, names a metric that is not
+        compared, or meets a geometric mean, a test of ranks or one of all systems.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -225,6 +235,14 @@ def compare(
     defined, and users who return are not taken for several users. If their numbers differ, a test
     without a weighted form is null.
 
+    With clusters, means, ``users``, ``effect_size``, wins, ties and losses stay those of users. The
+    standard error is robust to dependence within G clusters (CR1): SE² = G/(G − 1) · Σ u² / (Σ w)²,
+    where u is the sum Σ w(d − d̄) of a cluster, and t has G − 1 degrees of freedom; the bootstrap
+    draws whole clusters, and ``"randomization"`` flips all differences of a cluster together.
+    A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated with 20 clusters of 1
+    to 9 users, correlated by 0.3, intervals of 95% cover 94% (t) and 92% (BCa); fewer clusters, or
+    one that has most of the users, make them shorter.
+
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
@@ -244,7 +262,13 @@ def compare(
     groups = groups_by_systems(frame, truth, by, baseline)
     comparison = comparison_of(
         user_values(
-            frame, metrics, truth, groups, read_options(options), per_user=False, all_lists=True
+            frame,
+            metrics,
+            truth,
+            groups,
+            read_options(options, cluster=cluster),
+            per_user=False,
+            all_lists=True,
         ),
         total=total,
         baseline=baseline,
@@ -267,6 +291,7 @@ def compare_values(
     by: str | Sequence[str] | None = None,
     user: str = "user",
     weights: str | None = None,
+    cluster: str | None = None,
     total: bool = False,
     baseline: object = None,
     test: Test = "t",
@@ -293,6 +318,9 @@ def compare_values(
         The column of the user.
     weights
         A column, ≥ 0, that says how much each user counts: the same in the rows of all systems.
+    cluster
+        A column that says which users depend on each other, as in ``compare``: the same in the rows
+        of all systems.
     total, baseline, test, correction, confidence, margin, resamples, seed
         As in ``compare``.
 
@@ -307,7 +335,8 @@ def compare_values(
     RankingDataError
         If a column is missing or not a number, an id is null, a user has several rows of a system,
         a value is NaN or infinite, ``weights`` are null, negative, all 0 or differ between systems,
-        or there are fewer than two systems.
+        a cluster is null or differs between systems, or there are fewer than two systems or
+        clusters.
     ValueError
         If a parameter is unknown or out of range, or ``baseline`` is not a system.
     ImportError
@@ -330,7 +359,7 @@ def compare_values(
     """
     groups = _systems_first(by, [(TABLE, frame)], baseline)
     comparison = comparison_of(
-        ready_values(frame, columns, groups, user, weights),
+        ready_values(frame, columns, groups, user, weights, cluster),
         verb="compare_values",
         total=total,
         baseline=baseline,
@@ -400,6 +429,12 @@ def comparison_of(
     check_choice("test", test, get_args(Test))
     if values.weights is not None and test in _UNWEIGHTED:
         msg = f"test={test!r} has no weighted form: take 't', 'randomization' or 'bootstrap'"
+        raise ValueError(msg)
+    if values.cluster is not None and test not in _CLUSTERED:
+        msg = (
+            f"test={test!r} takes users for independent: with cluster=, take 't', 'randomization' "
+            "or 'bootstrap'"
+        )
         raise ValueError(msg)
     check_choice("correction", correction, (*get_args(Correction), None))
     resampling = asked_resampling(resamples, seed)
@@ -562,12 +597,18 @@ def diagnose(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per system, segment and bin, and a last one per system and segment for all users,
-        whose bounds are null: by…, ``relevant_low`` and ``relevant_high`` (least and greatest R),
-        ``users``, the mean ``hits_change``, ``precision_change`` and ``recall_change``, and their
-        ``reading``: "better overall", "worse overall", "unchanged", "better for users with few
-        relevant items, worse for users with many", or "better for users with many relevant items,
-        worse for users with few". Then the system's mean ``precision`` and ``recall``, and the best
-        means that the users' R allow, ``attainable_precision`` and ``attainable_recall``.
+        whose bounds are null; with segments, also one per system whose segments are null: by…,
+        ``relevant_low`` and ``relevant_high`` (least and greatest R), ``users``, the mean
+        ``hits_change``, ``precision_change`` and ``recall_change``, and their ``reading``: "better
+        overall", "worse overall", "unchanged", "better for users with few relevant items, worse for
+        users with many", or "better for users with many relevant items, worse for users with few".
+        Then the system's mean ``precision`` and ``recall``, and the best means that the users' R
+        allow, ``attainable_precision`` and ``attainable_recall``.
+
+        The row of all segments compares what ``evaluate`` reports: the mean of each system over its
+        own users who have relevant items, while all other rows are of users whom both have. If the
+        two have different users, as with ``users="run"``, its ``reading`` names Simpson's
+        reversals: "better in each country, worse overall: the mix of users changed".
 
     Raises
     ------
@@ -720,6 +761,7 @@ class Matrix(NamedTuple):
     values: Array
     weights: Array | None = None
     users: Places | None = None  # of all segments together: whose row it is
+    clusters: Places | None = None
 
 
 class Pair(NamedTuple):
@@ -734,19 +776,27 @@ class Pair(NamedTuple):
     difference: Array
     weights: Array | None
     returning: int  # rows beyond one per user, which were merged
+    clusters: Places | None = None
 
     @property
-    def sample(self) -> Sample:
+    def users(self) -> Sample:
         """The differences as a sample of users."""
         from rankframe._statistics import Sample
 
         return Sample(self.difference, self.weights)
 
+    @property
+    def sample(self) -> Sample:
+        """The differences as a sample of what is independent: users or clusters."""
+        from rankframe._statistics import of_clusters
+
+        return self.users if self.clusters is None else of_clusters(self.clusters, self.users)
+
 
 class Paired(NamedTuple):
     """Who is compared with whom."""
 
-    segments: pl.DataFrame  # one row per segment
+    segments: pl.DataFrame  # one row per segment; with a total, the last one is null
     systems: pl.Series
     matrices: list[Matrix]
     pairs: list[Pair]
@@ -793,7 +843,7 @@ def _compared(
     else:
         tested = _test_pairs(pairs, test, correction, confidence, resampling)
     notes = [
-        _with_notes(note, pair, weighted=values.weights is not None)
+        with_notes(note, pair, weighted=values.weights is not None)
         for note, pair in zip(tested.notes, pairs, strict=True)
     ]
     within = _test_margins(pairs, margins, directions_of(values.requested), test, resampling)
@@ -849,6 +899,8 @@ def shared_users(
 ) -> Paired:
     """Prepare the values of all systems, without pairs; ``complete`` as in ``paired_users``."""
     check_sizes(rows, values)
+    if values.cluster is not None:
+        check_clusters(rows, values.cluster, [one.name for one in values.requested])
     rows = in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by
@@ -954,15 +1006,22 @@ def _matrices(
         cube[where] = placed.select(pl.col(names).cast(pl.Float64)).to_numpy()
         weights = None if values.weights is None else users[WEIGHT].to_numpy()
         whose = places_of_users(users[values.user]) if pooled else None
+        clusters = None if values.cluster is None else places_of_users(users[CLUSTER])
+        if values.cluster is not None and pooled:
+            check_one_cluster(users, [values.user], values.cluster)
         for place, name in enumerate(names):
-            matrix = Matrix(segment, name, cube[:, :, place], weights, whose)
+            matrix = Matrix(segment, name, cube[:, :, place], weights, whose, clusters)
             yield _complete(matrix) if complete else matrix
 
 
 def _users_of(group: pl.DataFrame, keys: Sequence[str], values: UserValues) -> pl.DataFrame:
-    """Give each user of a segment once, with the weight."""
-    weight = [] if values.weights is None else [WEIGHT]
-    users = group.drop_nulls(values.user).select(*keys, *weight).unique().sort(keys)
+    """Give each user of a segment once, with the weight and the cluster."""
+    group = group.drop_nulls(values.user)
+    if values.cluster is not None:
+        check_one_cluster(group, keys, values.cluster)
+    of_users = [(values.weights, WEIGHT), (values.cluster, CLUSTER)]
+    known = [name for column, name in of_users if column is not None]
+    users = group.select(*keys, *known).unique().sort(keys)
     twice = users.filter(pl.struct(keys).is_duplicated()).select(keys).head(1)
     if not twice.is_empty():
         msg = (
@@ -986,9 +1045,9 @@ def _pair(matrix: Matrix, system: int, baseline: int, column: str | None) -> Pai
     """Pair two systems; ``column`` is the name of the weights."""
     import numpy as np
 
-    from rankframe._statistics import differences, of_users, rounded, shares
+    from rankframe._statistics import differences, of_merged, of_users, rounded, shares
 
-    weights = matrix.weights
+    weights, clusters = matrix.weights, matrix.clusters
     of_system, of_baseline = matrix.values[:, system], matrix.values[:, baseline]
     counts = ~np.isnan(of_system - of_baseline)
     if column is not None and weights is not None:
@@ -999,10 +1058,12 @@ def _pair(matrix: Matrix, system: int, baseline: int, column: str | None) -> Pai
     of_system, of_baseline = of_system[counts], of_baseline[counts]
     change = differences(of_system, of_baseline)
     number = len(change)
+    clusters = None if clusters is None else clusters[counts]
     if matrix.users is not None and number:
         merged, weights = of_users(matrix.users[counts], [of_system, of_baseline, change], weights)
         of_system, of_baseline, change = merged
         change = change if len(change) == number else rounded(change)
+        clusters = of_merged(matrix.users[counts], clusters)
     return Pair(
         segment=matrix.segment,
         metric=matrix.metric,
@@ -1013,6 +1074,7 @@ def _pair(matrix: Matrix, system: int, baseline: int, column: str | None) -> Pai
         difference=change,
         weights=weights,
         returning=number - len(change),
+        clusters=clusters,
     )
 
 
@@ -1094,10 +1156,12 @@ def _per_observation(matrix: Matrix) -> Array | None:
     return None if weights is not None else np.column_stack(columns)
 
 
-def _with_notes(note: str | None, pair: Pair, *, weighted: bool) -> str | None:
+def with_notes(note: str | None, pair: Pair, *, weighted: bool) -> str | None:
     """Add to what explains a null of how many users the numbers are made."""
     weights = pair.weights if weighted else None
     more = notes_of_users(pair.difference, weights, pair.returning)
+    if pair.clusters is not None:
+        more += notes_of_clusters(pair.users, pair.clusters)
     return "; ".join([*([note] if note else []), *more]) or None
 
 
@@ -1186,17 +1250,16 @@ def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None
 
 
 def _detectable(pair: Pair, test: Test, confidence: float) -> float:
-    """Return the smallest true difference that the users of a pair show."""
+    """Return the smallest true difference that the users or clusters of a pair show."""
     from rankframe import _statistics as st
 
-    if test not in _OF_MEANS or why_undefined(pair.difference) is not None:
+    values, weights = pair.sample
+    if test not in _OF_MEANS or why_undefined(values) is not None:
         return nan
-    users, design = len(pair.difference), st.Design(confidence, _POWER)
-    if pair.weights is not None:
-        return st.detectable_at(
-            float(st.standard_error(pair.difference, pair.weights)), users, design
-        )
-    return st.detectable(float(pair.difference.std(ddof=1)), users, design)
+    number, design = len(values), st.Design(confidence, _POWER)
+    if weights is not None:
+        return st.detectable_at(float(st.standard_error(values, weights)), number, design)
+    return st.detectable(float(values.std(ddof=1)), number, design)
 
 
 def _verdict(confidence: float) -> pl.Expr:
@@ -1284,14 +1347,88 @@ def _diagnosed(
     table = pl.concat([in_bins, overall], how="diagonal_relaxed").with_columns(
         pl.col("users").fill_null(0), reading=_reading()
     )
+    if segments:
+        whole = _of_all_segments(known, rows.select(model).unique(), values.by, baseline, k)
+        table = pl.concat([table, whole], how="diagonal_relaxed")
     table = table.sort(*values.by, "__rankframe_bin", nulls_last=True)
     return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
+
+
+def _of_all_segments(
+    known: pl.DataFrame, systems: pl.DataFrame, by: Sequence[str], baseline: object, k: int
+) -> pl.DataFrame:
+    """Compare the means of each system over its own users, and name Simpson's reversals."""
+    model, *segments = by
+    everywhere = systems.join(known.select(segments).unique(), how="cross")
+    within = _changes_of_means(known, everywhere, by, baseline, k)
+    within = within.filter(pl.len().over(model) > 1)
+    signs = {"rises": pl.Expr.gt, "falls": pl.Expr.lt}
+    of_each = within.group_by(model).agg(
+        compared(pl.col(name), end).all(ignore_nulls=False).alias(f"{name} {sign}")
+        for name in _CHANGES[1:]
+        for (sign, compared), end in zip(signs.items(), (_NOTHING, -_NOTHING), strict=True)
+    )
+    whole = _changes_of_means(known, systems, [model], baseline, k)
+    whole = whole.join(of_each, on=model, how="left")
+    return whole.with_columns(
+        pl.col("users").fill_null(0),
+        reading=pl.coalesce(_reversal(" and ".join(segments)), _reading()),
+    ).drop(of_each.columns[1:])
+
+
+def _changes_of_means(
+    known: pl.DataFrame, groups: pl.DataFrame, by: Sequence[str], baseline: object, k: int
+) -> pl.DataFrame:
+    """Subtract the means of the baseline, each of the users that the system has."""
+    model, *segments = by
+    means = known.group_by(by).agg(
+        pl.len().cast(pl.Int64).alias("users"), *(pl.col(name).mean() for name in _LEVELS)
+    )
+    of_baseline = pl.col(model) == pl.lit(baseline, dtype=known.schema[model])
+    means = groups.join(means, on=by, how="left")
+    before = means.filter(of_baseline).select(*segments, *_LEVELS[:2])
+    after = means.filter(~of_baseline)
+    if segments:
+        both = after.join(before, on=segments, how="left", suffix=" before")
+    else:
+        both = after.join(before, how="cross", suffix=" before")
+    precision, recall = (pl.col(name) - pl.col(f"{name} before") for name in _LEVELS[:2])
+    changes = zip(_CHANGES, (precision * k, precision, recall), strict=True)
+    return both.with_columns(change.alias(name) for name, change in changes).drop(
+        f"{name} before" for name in _LEVELS[:2]
+    )
+
+
+def _reversal(segments: str) -> pl.Expr:
+    """Name changes that have one sign in each segment, and the other one overall."""
+    texts: list[pl.Expr] = []
+    for name in _CHANGES[1:]:
+        change = pl.col(name)
+        better = pl.col(f"{name} rises") & (change < -_NOTHING)
+        worse = pl.col(f"{name} falls") & (change > _NOTHING)
+        texts.append(
+            pl.when(better)
+            .then(pl.lit(f"better in each {segments}, worse overall"))
+            .when(worse)
+            .then(pl.lit(f"worse in each {segments}, better overall"))
+        )
+    precision, recall = texts
+    named = pl.format("precision: {}", precision), pl.format("recall: {}", recall)
+    told = (
+        pl.when(precision == recall)
+        .then(precision)
+        .otherwise(pl.concat_str(named, separator="; ", ignore_nulls=True))
+    )
+    known = precision.is_not_null() | recall.is_not_null()
+    return pl.when(known).then(pl.concat_str(told, pl.lit(": the mix of users changed")))
 
 
 def _reading() -> pl.Expr:
     """Read the signs of both changes: if they differ, users with few and with many items differ."""
     precision, recall = (
-        pl.when(pl.col(name).abs() > 1e-12).then(pl.col(name).sign()).otherwise(0.0 * pl.col(name))
+        pl.when(pl.col(name).abs() > _NOTHING)
+        .then(pl.col(name).sign())
+        .otherwise(0.0 * pl.col(name))
         # hits have the sign of precision, and do not look like rounding errors if k is large
         for name in ("hits_change", "recall_change")
     )

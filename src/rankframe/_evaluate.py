@@ -26,6 +26,7 @@ from rankframe._checks import (
     raise_first_broken,
     shares_rank,
 )
+from rankframe._clusters import clusters_of, has_no_cluster
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import (
@@ -414,6 +415,7 @@ class Plan(NamedTuple):
     of_lists: OfLists | None = None  # those that are one number of all lists
     one_pass: OnePass | None = None
     weights: str | None = None  # the column that says how much each user counts
+    cluster: str | None = None  # the column that says which users depend on each other
     counted: frozenset[str] = frozenset()  # the metrics whose users are counted
 
     @property
@@ -472,7 +474,7 @@ def plan_values(
         truth,
         by,
         settings.columns,
-        reads=reading.names if settings.weights is None else {*reading.names, settings.weights},
+        reads={*reading.names, *settings.of_users},
         reserved=known,
         run_alone=all(_lists_alone(one, given) for one in requested),
         ranks_alone=True,
@@ -502,7 +504,9 @@ def plan_values(
         _check_of_lists(of_lists, settings, refused=per_user and not all_lists)
     if settings.bounds or settings.scenarios:
         plan = _with_worlds(plan, extremes, settings)
-    return plan if settings.weights is None else _weighted(plan, settings.weights)
+    if settings.weights is not None:
+        plan = _weighted(plan, settings.weights)
+    return plan if settings.cluster is None else _clustered(plan, settings.cluster)
 
 
 def plan_means(
@@ -668,6 +672,7 @@ class UserValues(NamedTuple):
     of_lists: OfLists | None = None
     numbers: pl.LazyFrame | None = None  # of all lists, with users, one row per group
     weights: str | None = None  # the column that says how much each user counts
+    cluster: str | None = None  # the column that says which users depend on each other
 
 
 def user_values(
@@ -694,7 +699,9 @@ def in_groups(plan: Plan) -> UserValues:
     *_, user = plan.keys
     checked = guarded(rows, plan.flags, plan.raise_violation)
     if plan.of_lists is None:
-        return UserValues(plan.requested, plan.by, user, checked, weights=plan.weights)
+        return UserValues(
+            plan.requested, plan.by, user, checked, weights=plan.weights, cluster=plan.cluster
+        )
     alone = plan._replace(requested=[])
     numbers = means_of_groups(alone, plan.by, [one.name for one in plan.of_lists.requested])
     return UserValues(plan.requested, plan.by, user, checked, plan.of_lists, numbers)
@@ -727,6 +734,31 @@ def _raise_weights(plan: Plan, weights: Weights, lacking: pl.LazyFrame) -> None:
     plan.raise_violation()
     weights.raise_first_broken()
     weights.raise_if_any(lacking)
+
+
+def _clustered(plan: Plan, column: str) -> Plan:
+    """Give each user a cluster, and watch that all who have a value have one."""
+    if plan.of_lists is not None:
+        name = plan.of_lists.requested[0].name
+        msg = f"metric {name!r}: cluster= is of users, and it is one number of all lists"
+        raise ValueError(msg)
+    clusters = clusters_of(plan.prepared, column)
+    values = plan.values.join(clusters.rows, on=clusters.on, how="left")
+    alone = has_no_cluster([one.name for one in plan.requested])
+    lacking = values.filter(alone).select(plan.keys)
+
+    def raise_violation() -> None:
+        plan.raise_violation()
+        clusters.raise_first_broken()
+        clusters.raise_if_any(lacking)
+
+    return plan._replace(
+        values=values,
+        flags=[*plan.flags, clusters.flag, flag(values, alone.any())],
+        raise_violation=raise_violation,
+        one_pass=None,
+        cluster=column,
+    )
 
 
 def _check_weighted_means(plan: Plan) -> None:

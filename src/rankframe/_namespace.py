@@ -20,6 +20,7 @@ from rankframe._labels import METRICS, made_with, reserve_methods
 from rankframe._overlap import overlap, rbo
 from rankframe._power import power
 from rankframe._rows import check, listed, shares
+from rankframe._segments import compare_segments
 from rankframe._summarize import summarize, summarize_values
 from rankframe._systems import anova, best_systems, letters
 from rankframe._table import from_lists, judge, relevant, with_rank
@@ -43,9 +44,9 @@ class RankFrame(Generic[FrameT]):
     Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
 
     The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
-    ``evaluate``, ``at_k``, ``summarize``, ``compare``, ``diagnose``, ``power``,
-    ``summarize_values``, ``compare_values``, ``overlap``, ``rbo``, ``fuse``, ``listed``,
-    ``shares``, ``anova``, ``best_systems``, ``letters``, ``agreement`` and
+    ``evaluate``, ``at_k``, ``summarize``, ``compare``, ``compare_segments``, ``diagnose``,
+    ``power``, ``summarize_values``, ``compare_values``, ``overlap``, ``rbo``, ``fuse``,
+    ``listed``, ``shares``, ``anova``, ``best_systems``, ``letters``, ``agreement`` and
     ``discriminative_power`` take the frame as their first argument. Each metric function, such as
     ``precision_at``, gives the per-user frame of that one metric, and takes the keywords of
     ``per_user`` beside its own. Type checkers cannot see namespaces: typed code calls the
@@ -184,6 +185,7 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     at_k,
     summarize,
     compare,
+    compare_segments,
     diagnose,
     summarize_values,
     compare_values,

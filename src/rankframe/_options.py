@@ -66,6 +66,7 @@ class Settings:
     users: Users | None = None  # None: "truth", or "run" where there is no truth
     undefined: float | None = None
     weights: str | None = None
+    cluster: str | None = None
     relevant_at: float | None = None
     gains_from: GainsFrom | None = None
     judged_only: bool = False
@@ -87,6 +88,11 @@ class Settings:
         return frozenset(name for name in INPUTS if getattr(self, name) is not None)
 
     @property
+    def of_users(self) -> list[str]:
+        """The columns that say something of users, beside the metrics."""
+        return [name for name in (self.weights, self.cluster) if name is not None]
+
+    @property
     def least_gain(self) -> float | None:
         """The grade below which every grade counts as 0, or None."""
         return None if self.gains_from is None else self.relevant_at
@@ -101,6 +107,7 @@ class Settings:
         if self.undefined is not None:
             _check_number("undefined", self.undefined, "None or a finite number")
         check_weights(self.weights)
+        check_cluster(self.cluster)
         if self.relevant_at is not None and not (
             is_number(self.relevant_at) and self.relevant_at > 0
         ):
@@ -126,15 +133,15 @@ class Settings:
             raise ValueError(msg)
 
 
-def read_options(options: Mapping[str, Any]) -> Settings:
-    """Read the keywords of a verb that takes no bounds."""
+def read_options(options: Mapping[str, Any], *, cluster: str | None = None) -> Settings:
+    """Read the keywords of a verb that takes no bounds; ``cluster`` is one of the statistics."""
     if alien := {"bounds", "scenarios"} & {*options}:
         msg = f"unknown argument {min(alien)!r}; per_user and evaluate take it"
         raise TypeError(msg)
     own = Options.__annotations__.keys() - Columns.__annotations__.keys()
     columns = {name: value for name, value in options.items() if name not in own}
     given = {name: value for name, value in options.items() if name in own}
-    return Settings(**given, columns=cast("Columns", columns))
+    return Settings(**given, cluster=cluster, columns=cast("Columns", columns))
 
 
 def check_columns(columns: Mapping[str, object], roles: Sequence[str] = ROLES) -> None:
@@ -173,6 +180,13 @@ def check_weights(weights: object) -> None:
     """Check that weights are the name of a column."""
     if not (weights is None or isinstance(weights, str)):
         msg = f"weights must be the name of a column, not {weights!r}"
+        raise TypeError(msg)
+
+
+def check_cluster(cluster: object) -> None:
+    """Check that clusters are the name of a column."""
+    if not (cluster is None or isinstance(cluster, str)):
+        msg = f"cluster must be the name of a column, not {cluster!r}"
         raise TypeError(msg)
 
 

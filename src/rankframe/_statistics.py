@@ -233,6 +233,24 @@ def of_users(
     return means, None if alike else sizes.astype(np.float64)
 
 
+def of_merged(users: Places, clusters: Places | None) -> Places | None:
+    """Give the clusters of what ``of_users`` makes of rows: a user is in one."""
+    first = np.unique(users, return_index=True)[1]
+    return clusters if clusters is None or len(first) == len(users) else clusters[first]
+
+
+def of_clusters(clusters: Places, sample: Sample) -> Sample:
+    """Give one value per cluster: the mean of its users, which counts as much as they together.
+
+    So the mean stays, and the weighted tests are those of clusters: SE² is that of CR1,
+    G/(G − 1) · Σ (Σ w(x − x̄) of a cluster)² / (Σ w)², with G − 1 degrees of freedom; a resample
+    draws clusters; a sign is that of all differences of a cluster.
+    """
+    values, weights = sample
+    (means, sizes), merged = of_users(clusters, [values, np.abs(values)], weights)
+    return sample if len(means) == len(values) else Sample(rounded(means, sizes), merged)
+
+
 def shares(weights: Array) -> Array:
     """Divide weights by the greatest, so that their squares are numbers; only ratios count."""
     return weights / weights.max() if len(weights) else weights
@@ -773,6 +791,81 @@ def no_joint(systems: int, note: str | None = None) -> Joint:
 def critical(confidence: float, systems: int, freedom: float) -> float:
     """The range that the means of equal systems exceed by chance this seldom."""
     return float(stats.studentized_range.ppf(confidence, systems, freedom))
+
+
+# ------------------------------------------------------------------ segments
+
+
+class Estimate(NamedTuple):
+    """A mean, its squared standard error and the degrees of freedom of this."""
+
+    mean: float
+    variance: float
+    freedom: int
+
+
+def estimate(sample: Sample) -> Estimate:
+    """Estimate the mean; without two values, the variance is NaN, and without a spread 0."""
+    values, weights = sample
+    number = len(values)
+    if not number:
+        return Estimate(np.nan, np.nan, 0)
+    mean = float(weighted_mean(values, weights))
+    if number < 2 or not differs(values):
+        return Estimate(mean, 0.0 if number > 1 else np.nan, number - 1)
+    if weights is None:
+        return Estimate(mean, float(values.var(ddof=1) / number), number - 1)
+    return Estimate(mean, float(standard_error(values, weights) ** 2), number - 1)
+
+
+class Heterogeneity(NamedTuple):
+    """Welch's F test."""
+
+    f: float
+    p: float
+
+
+def heterogeneity(estimates: Sequence[Estimate]) -> Heterogeneity:
+    """Welch's analysis of variance: are the means of independent groups equal? (Welch 1951).
+
+    A group without a variance is left out.
+    """
+    known = [one for one in estimates if one.variance > 0]
+    number = len(known)
+    if number < 2:
+        return Heterogeneity(np.nan, np.nan)
+    means, variances, freedom = (
+        np.array(column, np.float64) for column in zip(*known, strict=True)
+    )
+    weights = variances.min() / variances
+    share = weights / weights.sum()
+    between = (share * (means - (share * means).sum()) ** 2 / variances.min()).sum()
+    between *= weights.sum() / (number - 1)
+    lacking = ((1 - share) ** 2 / freedom).sum()
+    f = between / (1 + 2 * (number - 2) / (number**2 - 1) * lacking)
+    p = float(stats.f.sf(f, number - 1, (number**2 - 1) / (3 * lacking)))  # pyright: ignore
+    return Heterogeneity(float(f), p)
+
+
+class Contrast(NamedTuple):
+    """The difference of two means, its p-value and its interval."""
+
+    difference: float
+    p: float
+    low: float
+    high: float
+
+
+def contrast(one: Estimate, other: Estimate, confidence: float) -> Contrast:
+    """Welch's t of two independent means."""
+    difference, variance = one.mean - other.mean, one.variance + other.variance
+    if not variance > 0:
+        return Contrast(difference, np.nan, np.nan, np.nan)
+    parts = [part.variance**2 / part.freedom for part in (one, other)]
+    freedom, error = variance**2 / sum(parts), variance**0.5
+    p = float(2 * stats.t.sf(abs(difference) / error, freedom))  # pyright: ignore
+    margin = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error  # pyright: ignore
+    return Contrast(difference, p, difference - margin, difference + margin)
 
 
 # ------------------------------------------------------------------ corrections

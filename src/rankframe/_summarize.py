@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
 import polars as pl
 
 from rankframe._all_lists import OfLists, is_of_targets, margins
+from rankframe._clusters import CLUSTER, check_clusters, check_one_cluster, notes_of_clusters
 from rankframe._evaluate import UserValues, by_weight, total_by, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._labels import Metric, RequestedMetric
@@ -57,6 +58,7 @@ def summarize(
     method: Method = "t",
     resamples: int = 10_000,
     seed: int = 0,
+    cluster: str | None = None,
     **options: Unpack[Options],
 ) -> FrameT:
     """
@@ -86,6 +88,9 @@ def summarize(
         Number of bootstrap resamples.
     seed
         Seed of the bootstrap; one seed produces the same numbers everywhere.
+    cluster
+        A column of the truth or the run, such as the customer of a session or query: the users of
+        one cluster depend on each other, and the interval is that of clusters.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
         that play the roles.
@@ -98,7 +103,7 @@ def summarize(
         leave them out), ``mean``, ``std``, ``ci_low``, ``ci_high``, ``min``, ``median``, ``max``
         and ``note``, which explains why a number is null. Counts such as ``num_hits`` are averaged.
         With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
-        effective number of users.
+        effective number of users. With ``cluster``, it has the number of clusters.
         For a geometric mean such as ``gmap@10``, ``mean`` is that mean, its interval is one of the
         mean of ln(x + ε), given back on the scale of the metric (of few users it may end above the
         metric's greatest value), and the other columns describe the users' values x.
@@ -106,7 +111,8 @@ def summarize(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or a metric is not a finite number.
+        If a table breaks a rule (see ``check``), a metric is not a finite number, there is only one
+        cluster, or a user has no cluster or several.
     ValueError
         If a metric, a parameter or an option is unknown or out of range.
     ImportError
@@ -119,6 +125,10 @@ def summarize(
     and weighs them then; the effective number of users is (Σ w)² / Σ w² (L. Kish, *Survey
     Sampling*, 1965). In a row of totals a user who is in several groups is one observation: the
     mean of the user's values, whose weight is their number, or the sum of their weights.
+
+    With G clusters, SE² = G/(G − 1) · Σ u² / (Σ w)² (CR1), where u is the sum Σ w(x − x̄) of a
+    cluster, and t has G − 1 degrees of freedom; the bootstrap draws whole clusters. A. C. Cameron
+    and D. L. Miller, *J. Human Resources* 50, 2015; see ``compare`` for how often they cover.
 
     Examples
     --------
@@ -136,7 +146,13 @@ def summarize(
     """
     frame, by = as_frame(frame, by)
     values = user_values(
-        frame, metrics, truth, by, read_options(options), per_user=False, all_lists=True
+        frame,
+        metrics,
+        truth,
+        by,
+        read_options(options, cluster=cluster),
+        per_user=False,
+        all_lists=True,
     )
     summary = summary_of(
         values,
@@ -158,6 +174,7 @@ def summarize_values(
     by: str | Sequence[str] = (),
     user: str = "user",
     weights: str | None = None,
+    cluster: str | None = None,
     total: bool = False,
     confidence: float = 0.95,
     method: Method = "t",
@@ -180,6 +197,8 @@ def summarize_values(
         The column of the user.
     weights
         A column, ≥ 0, that says how much each row counts.
+    cluster
+        A column that says which users depend on each other, as in ``summarize``.
     total, confidence, method, resamples, seed
         As in ``summarize``.
 
@@ -192,7 +211,8 @@ def summarize_values(
     ------
     RankingDataError
         If a column is missing or not a number, an id is null, a user has several rows in a group, a
-        value is NaN or infinite, or ``weights`` are null, negative or all 0.
+        value is NaN or infinite, ``weights`` are null, negative or all 0, a cluster is null, or
+        there is only one.
     ValueError
         If a parameter is unknown or out of range.
     ImportError
@@ -213,7 +233,7 @@ def summarize_values(
     └────────┴───────┴──────┴──────────┴──────────┘
     """
     summary = summary_of(
-        ready_values(frame, columns, by, user, weights),
+        ready_values(frame, columns, by, user, weights, cluster),
         verb="summarize_values",
         total=total,
         confidence=confidence,
@@ -338,6 +358,8 @@ def _summarized(
     from rankframe import _statistics as st
 
     check_sizes(rows, values)
+    if values.cluster is not None:
+        check_clusters(rows, values.cluster, [one.name for one in values.requested])
     by, columns = values.by, _columns(total=total)
     if not values.requested:
         return (
@@ -376,39 +398,51 @@ def _samples(
     rows: pl.DataFrame, values: UserValues, by: Sequence[str], *, pooled: bool
 ) -> list[tuple[Sample, str | None]]:
     """Take the values of each group and metric, and note why a number is null."""
+    from rankframe._statistics import of_clusters
+
     groups = rows.partition_by(by, maintain_order=True) if by else [rows]
     samples: list[tuple[Sample, str | None]] = []
     for group in groups:
+        if pooled and values.cluster is not None:
+            check_one_cluster(group, [values.user], values.cluster)
+        clusters = None if values.cluster is None else places_of_users(group[CLUSTER])
         users = places_of_users(group[values.user]) if pooled else None
         weights = None if values.weights is None else group[WEIGHT].to_numpy()
         for metric in values.requested:
             column = _column(group, metric)
-            sample, returning = _sample(column, weights, users)
+            sample, returning, of_group = _sample(column, weights, users, clusters)
             if values.weights is not None:
                 _check_some_weight(sample, column, values.weights, metric.name)
             notes = _notes(metric, sample, returning, weighted=values.weights is not None)
             if not _has_interval(metric, sample.values):
                 sample = sample._replace(values=column[:0], weights=None)
+            elif of_group is not None:
+                notes += notes_of_clusters(sample, of_group)
+                sample = of_clusters(of_group, sample)
             samples.append((sample, "; ".join(notes) or None))
     return samples
 
 
-def _sample(column: Array, weights: Array | None, users: Places | None) -> tuple[Sample, int]:
-    """Keep the users whose value counts; also return how many of them had several rows."""
+def _sample(
+    column: Array, weights: Array | None, users: Places | None, clusters: Places | None
+) -> tuple[Sample, int, Places | None]:
+    """Keep the users whose value counts; return how many had several rows, and the clusters."""
     import numpy as np
 
-    from rankframe._statistics import Sample, of_users, rounded, shares
+    from rankframe._statistics import Sample, of_merged, of_users, rounded, shares
 
     counts = ~np.isnan(column)
     if weights is not None:
         counts &= weights > 0
         weights = shares(weights[counts])
     column = column[counts]
+    clusters = None if clusters is None else clusters[counts]
     if users is None or not counts.any():
-        return Sample(column, weights), 0
+        return Sample(column, weights), 0, clusters
     (merged,), weights = of_users(users[counts], [column], weights)
     returning = len(column) - len(merged)
-    return Sample(rounded(merged) if returning else column, weights), returning
+    clusters = of_merged(users[counts], clusters)
+    return Sample(rounded(merged) if returning else column, weights), returning, clusters
 
 
 def _described(rows: pl.DataFrame, values: UserValues, by: Sequence[str]) -> pl.DataFrame:

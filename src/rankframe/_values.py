@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import polars as pl
 
 from rankframe._checks import flag, format_row, guarded
+from rankframe._clusters import as_cluster, cluster_rules
 from rankframe._evaluate import UserValues
 from rankframe._frames import Frame, to_lazy
 from rankframe._labels import INNER, MEAN, RequestedMetric
 from rankframe._names import fitting
-from rankframe._options import Columns, check_weights, group_names
+from rankframe._options import Columns, check_cluster, check_weights, group_names
 from rankframe._weights import WEIGHT, check_weight, weight_rules
 from rankframe.errors import RankingDataError
 
@@ -35,20 +36,27 @@ def ready_values(
     by: str | Sequence[str],
     user: str,
     weights: str | None,
+    cluster: str | None,
 ) -> UserValues:
     """Give what statistics are made of, from columns that have it."""
     check_weights(weights)
+    check_cluster(cluster)
     groups, lazy = group_names(by), to_lazy(frame, TABLE)
     schema = lazy.collect_schema()
     if user == "user" and len(found := fitting("user", Columns(), groups, schema)) == 1:
         user = found[0]
     keys = [*groups, user]
-    _check_columns(schema, columns, keys, weights)
+    of_users = {"weights": weights, "cluster": cluster}
+    _check_columns(schema, columns, keys, of_users)
     rules = list(_rules(schema, columns, keys, weights))
+    known = [] if weights is None else [pl.col(weights).cast(pl.Float64).alias(WEIGHT)]
+    if cluster is not None:
+        known.append(as_cluster(TABLE, cluster, schema[cluster]))
+        told = cluster_rules(TABLE, cluster, schema[cluster])
+        rules += [_Rule(cluster, *rule) for rule in told]
     broken = pl.any_horizontal(rule.broken.any() for rule in rules)
-    weight = [] if weights is None else [pl.col(weights).cast(pl.Float64).alias(WEIGHT)]
     rows = guarded(
-        lazy.select(*keys, *columns, *weight),
+        lazy.select(*keys, *columns, *known),
         [flag(lazy, broken | (pl.len() == 0))],
         partial(_raise_first_broken, lazy, rules, keys),
     )
@@ -56,11 +64,14 @@ def ready_values(
         RequestedMetric(name, pl.col(name), MEAN, per_user=True, reads=frozenset([name]))
         for name in columns
     ]
-    return UserValues(requested, groups, user, rows, weights=weights)
+    return UserValues(requested, groups, user, rows, weights=weights, cluster=cluster)
 
 
 def _check_columns(
-    schema: pl.Schema, columns: Sequence[object], keys: Sequence[object], weights: str | None
+    schema: pl.Schema,
+    columns: Sequence[object],
+    keys: Sequence[object],
+    of_users: Mapping[str, str | None],
 ) -> None:
     """Check that the columns are there, differ, and have types that fit."""
     if not columns:
@@ -75,10 +86,13 @@ def _check_columns(
             msg = f"column {name!r} is named twice: each column has one role"
             raise ValueError(msg)
         taken.append(name)
-    if weights in taken[: len(keys)]:
-        msg = f"weights={weights!r}: this column has another role"
-        raise ValueError(msg)
-    missing = [name for name in (*taken, weights) if name is not None and name not in schema]
+    for option, name in of_users.items():
+        if name in taken[: len(keys)]:
+            msg = f"{option}={name!r}: this column has another role"
+            raise ValueError(msg)
+    missing = [
+        name for name in (*taken, *of_users.values()) if name is not None and name not in schema
+    ]
     if missing:
         has = ", ".join(map(repr, schema))
         msg = f"{TABLE}: no column {', '.join(map(repr, missing))}; it has {has}"
@@ -97,6 +111,7 @@ def _check_columns(
         if not (schema[name].is_numeric() or isinstance(schema[name], pl.Boolean | pl.Null)):
             msg = f"{TABLE}, column {name!r}: {schema[name]} is no number: cast it"
             raise RankingDataError(msg)
+    weights = of_users["weights"]
     if weights is not None:
         check_weight(TABLE, weights, schema[weights])
 

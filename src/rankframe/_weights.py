@@ -85,7 +85,7 @@ _CURES = {
 
 def weights_of(prepared: JudgedTables, column: str) -> Weights:
     """Read the weights of users."""
-    table = _table_with(prepared.tables, column)
+    table = table_with(prepared.tables, "weights", column)
     check_weight(table.name, column, table.schema[column])
     is_truth = table.name == "truth"
     on = [*(table.by if is_truth else ()), table.user]
@@ -133,17 +133,17 @@ def raise_no_weight(column: str, metric: str, group: pl.DataFrame | None = None)
     raise RankingDataError(msg)
 
 
-def _table_with(tables: Sequence[Table], column: str) -> Table:
-    """Find the table that has the weights."""
+def table_with(tables: Sequence[Table], option: str, column: str) -> Table:
+    """Find the table that has the column of an option."""
     for table in tables:
         if column in table.schema:
             roles = (*table.row, table.rank, table.score, table.relevance)
             if column in roles:
-                msg = f"weights={column!r}: this column has another role in the {table.name}"
+                msg = f"{option}={column!r}: this column has another role in the {table.name}"
                 raise ValueError(msg)
             return table
     names = " or ".join(f"the {table.name}" for table in tables)
     has = dict.fromkeys(name for table in tables for name in table.schema)
     there = ", ".join(map(repr, has))
-    msg = f"weights={column!r}: {names} must have this column; the columns are {there}"
+    msg = f"{option}={column!r}: {names} must have this column; the columns are {there}"
     raise RankingDataError(msg)

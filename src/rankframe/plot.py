@@ -420,6 +420,7 @@ def compare(
     margin: Margin | None = None,
     resamples: int = 10_000,
     seed: int = 0,
+    cluster: str | None = None,
     **options: Unpack[Options],
 ) -> ChartType:
     """
@@ -434,7 +435,7 @@ def compare(
         Labels or expressions, as in ``per_user``.
     truth
         The truth that judges the run.
-    by, baseline, test, correction, confidence, margin, resamples, seed
+    by, baseline, test, correction, confidence, margin, resamples, seed, cluster
         As in ``rankframe.compare``.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
@@ -487,6 +488,7 @@ def compare(
         margin=margin,
         resamples=resamples,
         seed=seed,
+        cluster=cluster,
         **options,
     )
     directions = _directions(metrics)
@@ -621,6 +623,8 @@ def change(
     means = _computed(
         diagnose, frame, k, truth=truth, by=groups, baseline=baseline, bins=bins, **options
     )
+    if len(groups) > 1:  # the rows of all segments have no panel
+        means = means.drop_nulls(groups)
     means = means.select(*_named(means, groups), pl.exclude(groups))
     metrics = [num_relevant().alias("relevant"), precision_at(k).alias("precision")]
     metrics += [recall_at(k).alias("recall")]

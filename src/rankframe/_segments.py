@@ -1,0 +1,319 @@
+"""Whether the difference of two systems is different between segments, such as countries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any, Unpack, get_args
+
+import polars as pl
+
+from rankframe._checks import format_row
+from rankframe._clusters import CLUSTER
+from rankframe._compare import (
+    Correction,
+    Pair,
+    Paired,
+    check_systems,
+    groups_by_systems,
+    paired_users,
+    with_notes,
+)
+from rankframe._evaluate import UserValues, user_values
+from rankframe._frames import Frame, FrameT, to_caller_type
+from rankframe._labels import Metric
+from rankframe._options import INPUTS, Options, check_choice, check_confidence, read_options
+from rankframe._runs import as_frame
+from rankframe._summarize import asked_resampling, check_numbers, made_schema
+from rankframe.errors import RankingDataError
+
+if TYPE_CHECKING:
+    from rankframe._statistics import Bits, Estimate, Sample
+
+_MADE = {
+    "users": pl.Int64,
+    "difference": pl.Float64,
+    "rest_users": pl.Int64,
+    "rest_difference": pl.Float64,
+    **dict.fromkeys(("contrast", "ci_low", "ci_high", "f", "p_value", "p_adjusted"), pl.Float64),
+    "note": pl.String,
+}
+
+
+def compare_segments(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    baseline: object = None,
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    cluster: str | None = None,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Test if the difference of two systems differs between segments: Welch's F, and who stands out.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``per_user``.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems and those of the segments, as in ``compare``:
+        ``by=["model", "country"]``. Each user is in one segment.
+    baseline
+        The system that the others are compared with; by default every pair is compared, as in
+        ``compare``.
+    correction
+        ``"holm"``, ``"bonferroni"``, ``"bh"`` or None: for the number of segments, within a metric
+        and pair; and the F tests for the number of metrics and pairs.
+    confidence
+        The probability that the interval of a contrast, by itself, covers the true one.
+    cluster
+        A column of the truth or the run that says which users depend on each other, as in
+        ``compare``; each cluster is in one segment.
+    **options
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per segment, metric and pair, and a last one per metric and pair for all segments,
+        whose columns are null: segments…, ``metric``, the system (in a column named as in ``by``),
+        ``baseline``, ``users``, ``difference`` (their mean difference), ``rest_users`` and
+        ``rest_difference`` (of the users of all other segments), ``contrast`` (difference −
+        rest_difference), its interval ``ci_low`` to ``ci_high``, ``f``, ``p_value``, ``p_adjusted``
+        and ``note``, which explains why a number is null.
+
+        ``p_value`` asks in the row of all segments if any of the differences differ (``f`` is
+        Welch's F), and in that of a segment if it differs from the rest (Welch's t). Read that of
+        all segments first: without it, one of many segments stands out by chance.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), a metric is not a finite number, there are fewer
+        than two systems or segments, or a user or a cluster is in several segments.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, ``by`` has no segments, or
+        a metric is not a value per user, such as ``gmap``.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    B. L. Welch, *Biometrika* 38, 1951, of the users' differences, whose variance may differ between
+    segments. Segments of one user, or in which every user differs by the same amount, have no
+    variance, and F leaves them out. With weights or clusters, the squared errors are those of
+    ``compare``, and the degrees of freedom are users or clusters − 1. Of two segments, both
+    contrasts are one test, which is not corrected.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3, 4, 5, 6] * 2, "item": [7] * 12})
+    >>> ranks = [2, 2, 4, 1, 1, 2, 1, 1, 1, 2, 1, 4]
+    >>> run = run.with_columns(rank=pl.Series(ranks), model=pl.Series(["old"] * 6 + ["new"] * 6))
+    >>> truth = pl.DataFrame({"user": range(1, 7), "item": [7] * 6, "land": ["no", "se"] * 3})
+    >>> found = rf.compare_segments(run, "rr", truth=truth, by=["model", "land"], baseline="old")
+    >>> found.select("land", "difference", "contrast", "f", "p_value")
+    shape: (3, 5)
+    ┌──────┬────────────┬──────────┬──────┬──────────┐
+    │ land ┆ difference ┆ contrast ┆ f    ┆ p_value  │
+    │ ---  ┆ ---        ┆ ---      ┆ ---  ┆ ---      │
+    │ str  ┆ f64        ┆ f64      ┆ f64  ┆ f64      │
+    ╞══════╪════════════╪══════════╪══════╪══════════╡
+    │ no   ┆ 0.416667   ┆ 0.5      ┆ null ┆ 0.256709 │
+    │ se   ┆ -0.083333  ┆ -0.5     ┆ null ┆ 0.256709 │
+    │ null ┆ 0.166667   ┆ null     ┆ 1.8  ┆ 0.256709 │
+    └──────┴────────────┴──────────┴──────┴──────────┘
+    """
+    frame, by = as_frame(frame, by)
+    groups = groups_by_systems(frame, truth, by, baseline)
+    check_confidence(confidence)
+    check_choice("correction", correction, (*get_args(Correction), None))
+    asked_resampling(1, 0)
+    values = user_values(frame, metrics, truth, groups, read_options(options, cluster=cluster))
+    check_systems("compare_segments", values.by)
+    if len(values.by) < 2:
+        msg = (
+            "compare_segments needs segments beside the systems: name their columns, "
+            f"by={[*values.by, 'country']!r}"
+        )
+        raise ValueError(msg)
+    check_numbers(values)
+    made = made_schema("compare_segments", values, {"metric": pl.String, "baseline": None, **_MADE})
+    model, *segments = values.by
+    order = [*segments, "metric", model, "baseline", *_MADE]
+    schema = {name: made[model if name == "baseline" else name] for name in order}
+    reduce = partial(
+        _compared_segments,
+        values=values,
+        baseline=baseline,
+        correction=correction,
+        confidence=confidence,
+    )
+    found = values.rows.map_batches(reduce, schema=schema)
+    return to_caller_type(found, like=frame, beside=(truth, *(options.get(n) for n in INPUTS)))
+
+
+# ------------------------------------------------------------------ one row per user → per segment
+
+
+def _compared_segments(
+    rows: pl.DataFrame,
+    *,
+    values: UserValues,
+    baseline: object,
+    correction: Correction | None,
+    confidence: float,
+) -> pl.DataFrame:
+    _check_segments(rows, values)
+    paired = paired_users(rows, values, baseline, complete=False, total=True)
+    rows_of_pairs = _rows_of_pairs(paired, correction, confidence, weighted=bool(values.weights))
+    return (
+        pl.DataFrame(rows_of_pairs, schema=_MADE)
+        .with_columns(pl.selectors.float().fill_nan(None))
+        .select(*paired.named(values.by[0]), *_MADE)
+    )
+
+
+def _rows_of_pairs(
+    paired: Paired, correction: Correction | None, confidence: float, *, weighted: bool
+) -> list[dict[str, Any]]:
+    """Make the row of each segment, metric and pair, and of all segments together."""
+    import numpy as np
+
+    from rankframe._statistics import corrected
+
+    made: list[dict[str, Any]] = [{} for _ in paired.pairs]
+    wholes: list[int] = []
+    for places in _same_pairs(paired.pairs):
+        pairs = [paired.pairs[place] for place in places]
+        rows = _rows(pairs, confidence, weighted=weighted)
+        tested = np.array([row["p_value"] for row in rows[:-1]], np.float64)
+        alone = (
+            np.count_nonzero(~np.isnan(tested)) == 2 == sum(row["users"] > 0 for row in rows[:-1])
+        )
+        adjusted = corrected(tested, None if alone else correction)
+        for place, row, p in zip(places, rows, [*adjusted, nan], strict=True):
+            made[place] = {**row, "p_adjusted": p}
+        wholes.append(places[-1])
+    of_all = corrected(np.array([made[place]["p_value"] for place in wholes]), correction)
+    for place, p in zip(wholes, of_all, strict=True):
+        made[place]["p_adjusted"] = p
+    return made
+
+
+def _same_pairs(pairs: Sequence[Pair]) -> list[list[int]]:
+    """Give the places of each metric and pair of systems, in the order of segments."""
+    places: dict[tuple[str, int, int], list[int]] = {}
+    for place, pair in enumerate(pairs):
+        places.setdefault((pair.metric, pair.system, pair.baseline), []).append(place)
+    return list(places.values())
+
+
+def _rows(pairs: Sequence[Pair], confidence: float, *, weighted: bool) -> list[dict[str, Any]]:
+    """Describe and test one pair: its segments, and all of them."""
+    import numpy as np
+
+    from rankframe._statistics import contrast, estimate, heterogeneity
+
+    *of_segments, whole = pairs
+    number = len(whole.difference)
+    ends = np.cumsum([len(pair.difference) for pair in of_segments])
+    estimates: list[Estimate] = []
+    made: list[dict[str, Any]] = []
+    for pair, end in zip(of_segments, ends, strict=True):
+        inside = np.zeros(number, np.bool_)
+        inside[end - len(pair.difference) : end] = True  # users of a segment stand together
+        own, rest = (estimate(_sample_at(whole, which)) for which in (inside, ~inside))
+        found = contrast(own, rest, confidence)
+        estimates.append(own)
+        made.append(
+            {
+                "users": len(pair.difference),
+                "difference": own.mean,
+                "rest_users": number - len(pair.difference),
+                "rest_difference": rest.mean,
+                "contrast": found.difference,
+                "ci_low": found.low,
+                "ci_high": found.high,
+                "p_value": found.p,
+                "note": with_notes(_reason(pair, own, rest), pair, weighted=weighted),
+            }
+        )
+    test = heterogeneity(estimates)
+    overall = {
+        "users": number,
+        "difference": estimate(_sample_at(whole, np.ones(number, np.bool_))).mean,
+        "f": test.f,
+        "p_value": test.p,
+        "note": with_notes(_reason_of_all(estimates), whole, weighted=weighted),
+    }
+    return [*made, overall]
+
+
+def _sample_at(whole: Pair, which: Bits) -> Sample:
+    """Take the sample of some users of a pair."""
+    weights, clusters = whole.weights, whole.clusters
+    return whole._replace(
+        difference=whole.difference[which],
+        weights=None if weights is None else weights[which],
+        clusters=None if clusters is None else clusters[which],
+    ).sample
+
+
+def _reason(pair: Pair, own: Estimate, rest: Estimate) -> str | None:
+    """Return why a segment is not compared with the rest."""
+    if isnan(own.mean):
+        return "no user has a value in both"
+    if not own.freedom:
+        return "one user" if len(pair.difference) < 2 else None  # the note has the one cluster
+    if not rest.freedom:
+        number = "no user has" if isnan(rest.mean) else "one observation has"
+        return f"{number} a value in the other segments"
+    return None if own.variance + rest.variance > 0 else "no spread, here and in the other segments"
+
+
+def _reason_of_all(estimates: Sequence[Estimate]) -> str | None:
+    """Return which segments are not in the test of all."""
+    left_out = sum(not one.variance > 0 for one in estimates)
+    if len(estimates) - left_out < 2:
+        return "no test: fewer than two segments have a variance"
+    return (
+        f"F leaves out {left_out} of {len(estimates)} segments: no variance" if left_out else None
+    )
+
+
+def _check_segments(rows: pl.DataFrame, values: UserValues) -> None:
+    """Check that there are segments, and that these are independent of each other."""
+    _, *segments = values.by
+    found = rows.select(segments).unique()
+    if len(found) < 2:
+        names = " and ".join(map(repr, segments))
+        msg = f"column {names}: only one segment, {format_row(found)}: a comparison needs two"
+        raise RankingDataError(msg)
+    _check_in_one(rows, values.user, segments, "user")
+    if values.cluster is not None:
+        rows = rows.drop_nulls(CLUSTER).select(*segments, pl.col(CLUSTER).alias(values.cluster))
+        _check_in_one(rows, values.cluster, segments, "cluster")
+
+
+def _check_in_one(rows: pl.DataFrame, column: str, segments: Sequence[str], kind: str) -> None:
+    places = rows.drop_nulls(column).select(column, *segments).unique().sort(pl.all())
+    several = places.filter(pl.col(column).is_duplicated())
+    if not several.is_empty():
+        msg = (
+            f"column {column!r}: a {kind} is in several segments, which must be independent: take "
+            f"segments that no {kind} changes, such as a country. Offending row: "
+            f"{format_row(several[1:2])}"
+        )
+        raise RankingDataError(msg)
