@@ -31,6 +31,8 @@ from rankframe._runs import as_frame
 from rankframe._shares import Kind
 from rankframe._summarize import (
     asked_resampling,
+    check_hits,
+    check_no_logarithms,
     check_numbers,
     check_sizes,
     check_total,
@@ -54,10 +56,12 @@ from rankframe.metrics.trec import num_relevant
 if TYPE_CHECKING:
     from rankframe._statistics import Array, Joint, Outcome, Places, Resampling, Sample
 
-Test: TypeAlias = Literal["t", "wilcoxon", "randomization", "bootstrap", "tukey", "friedman"]
+Test: TypeAlias = Literal[
+    "t", "wilcoxon", "randomization", "bootstrap", "mcnemar", "tukey", "friedman"
+]
 Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
 
-_UNWEIGHTED = ("wilcoxon", "tukey", "friedman")
+_UNWEIGHTED = ("wilcoxon", "mcnemar", "tukey", "friedman")
 
 _COMPARISON = {
     "users": pl.Int64,
@@ -118,9 +122,11 @@ def compare(
     test
         ``"t"``: paired t; ``"wilcoxon"``: signed ranks; ``"randomization"``: signs of the
         differences flipped, p = (b + 1)/(n + 1), exact if there are no more patterns than
-        ``resamples``; ``"bootstrap"``: the t statistic of shifted resamples. For many systems at
-        once, on the users that all share: ``"tukey"``: honest significant differences;
-        ``"friedman"``: Friedman's test, reported in ``note``, and Nemenyi's comparison.
+        ``resamples``; ``"bootstrap"``: the t statistic of shifted resamples; ``"mcnemar"``: for
+        values that are all 0 or 1, such as hits, McNemar's exact test. For many systems at once, on
+        the users that all share: ``"tukey"``: honest significant differences; ``"friedman"``:
+        Friedman's test, reported in ``note``, and Nemenyi's comparison. No test is chosen by the
+        values: choose it before you see them.
     correction
         For the number of comparisons in this call: ``"holm"``, ``"bonferroni"``, ``"bh"``
         (Benjamini and Hochberg), or None; a comparison without a p-value does not count.
@@ -143,12 +149,12 @@ def compare(
         One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
         as in ``by``), ``baseline``, ``users`` (for whom both values are defined; the other columns
         describe these users), ``mean``, ``baseline_mean``, ``difference``, its interval ``ci_low``
-        to ``ci_high`` (BCa for ``"bootstrap"``, simultaneous for ``"tukey"``, else Student's),
-        ``p_value``, ``p_adjusted``, ``effect_size`` (Cohen's d of paired data: mean / standard
-        deviation of the differences), ``wins``, ``ties``, ``losses`` (users whose value is higher,
-        equal, lower) and ``note``, which explains why a number is null. With ``weights``, users of
-        weight 0 are left out, means, interval, p-value and effect size are weighted, and ``note``
-        has the effective number of users.
+        to ``ci_high`` (BCa for ``"bootstrap"``, Newcombe's for ``"mcnemar"``, simultaneous for
+        ``"tukey"``, else Student's), ``p_value``, ``p_adjusted``, ``effect_size`` (Cohen's d of
+        paired data: mean / standard deviation of the differences), ``wins``, ``ties``, ``losses``
+        (users whose value is higher, equal, lower) and ``note``, which explains why a number is
+        null. With ``weights``, users of weight 0 are left out, means, interval, p-value and effect
+        size are weighted, and ``note`` has the effective number of users.
 
         Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
         has the ratio of the two, (mean + ε) / (baseline_mean + ε), and its interval; ``ci_low`` and
@@ -157,13 +163,13 @@ def compare(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
-        fewer than two systems.
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or with
+        ``"mcnemar"`` neither 0 nor 1, or there are fewer than two systems.
     ValueError
         If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
         system or is in two columns of ``by``, a metric is neither a value per user nor a geometric
-        mean, such as ``num_users``, or ``weights`` are given to ``"wilcoxon"``, ``"tukey"`` or
-        ``"friedman"``.
+        mean, such as ``num_users``, ``weights`` are given to ``"wilcoxon"``, ``"mcnemar"``,
+        ``"tukey"`` or ``"friedman"``, or a geometric mean to ``"mcnemar"``.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -171,7 +177,8 @@ def compare(
     -----
     With ``users="truth"``, a user who is missing from a run scores 0. M. D. Smucker, J. Allan and
     B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar, *JMLR* 7,
-    2006, for Friedman and Nemenyi, here with the variance of tied ranks. Values that differ only
+    2006, for Friedman and Nemenyi, here with the variance of tied ranks; R. G. Newcombe,
+    *Statistics in Medicine* 17, 1998, pp. 2635–2650, method 10, for hits. Values that differ only
     from the fourteenth digit on are equal. Wilcoxon leaves out users who tie, as in SciPy.
 
     With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
@@ -356,6 +363,8 @@ def comparison_of(
     resampling = asked_resampling(resamples, seed)
     _check_systems(verb, values)
     _check_means(values)
+    if test == "mcnemar":
+        check_no_logarithms(values, "test='mcnemar'")
     check_numbers(values)
     check_total(values, total=total, least=2)
     made = made_schema(verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON})
@@ -654,6 +663,8 @@ def _compared(
     resampling: Resampling,
 ) -> pl.DataFrame:
     check_sizes(rows, values)
+    if test == "mcnemar":
+        check_hits(rows, values, "test='mcnemar'")
     rows = in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by
@@ -858,6 +869,9 @@ def _test_pairs(
 ) -> _Tested:
     from rankframe import _statistics as st
 
+    if test == "mcnemar":
+        return _test_hits(pairs, correction, confidence)
+
     def reduce(sample: Sample, advance: st.Advance) -> Outcome:
         if test == "randomization":
             return st.randomization(sample, confidence, resampling, advance)
@@ -873,6 +887,26 @@ def _test_pairs(
             for note, pair in zip(notes, pairs, strict=True)
         ]
     return _Tested(outcome, st.corrected(outcome.p, correction), notes)
+
+
+def _test_hits(pairs: Sequence[_Pair], correction: Correction | None, confidence: float) -> _Tested:
+    import numpy as np
+
+    from rankframe import _statistics as st
+
+    outcome = st.Outcome(*(np.full(len(pairs), nan) for _ in st.Outcome._fields))
+    notes = [_reason(pair.difference) for pair in pairs]
+    for place, pair in enumerate(pairs):
+        hits = np.concatenate([pair.of_system, pair.of_baseline])
+        if pair.weights is not None or not st.are_hits(hits):
+            notes[place] = _NO_HITS
+        elif len(hits):
+            found = st.mcnemar(pair.of_system, pair.of_baseline, confidence)
+            outcome.p[place], outcome.low[place], outcome.high[place] = found
+    return _Tested(outcome, st.corrected(outcome.p, correction), notes)
+
+
+_NO_HITS = "no test: users are in several segments, and the mean of their values is no hit"
 
 
 def _test_jointly(
