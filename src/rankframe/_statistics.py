@@ -495,12 +495,18 @@ def _skewness(sample: Sample) -> float:
     return float((added**3).mean() / squares**1.5) if squares else 0.0
 
 
-def telling_users(values: Array) -> int:
-    """Give the number of users, without those of a value that every fourth user has."""
-    if not len(values):
-        return 0
-    most = int(np.unique(values, return_counts=True)[1].max())
-    return len(values) - most if 4 * most >= len(values) else len(values)
+def telling_users(sample: Sample) -> tuple[float, bool]:
+    """Give the number of users, effective ones if they have weights.
+
+    If every fourth user or more have one value, they are left out, and the second one is True.
+    """
+    values, weights = sample
+    different, counts = np.unique(values, return_counts=True)
+    frequent = counts.max() > 1 and 4 * counts.max() >= len(values)
+    tell = values != different[counts.argmax()] if frequent else np.ones(len(values), np.bool_)
+    if weights is None or not tell.any():
+        return np.count_nonzero(tell), bool(frequent)
+    return effective_size(weights[tell]), bool(frequent)
 
 
 # ------------------------------------------------------------------ all systems at once

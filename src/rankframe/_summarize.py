@@ -451,16 +451,15 @@ def _samples(
             boolean = group.schema[metric.name] == pl.Boolean
             of_sample, reasons = _method_of(sample, metric, method, boolean=boolean)
             why = _why_null(metric, sample, of_sample)
-            few = (
-                []
-                if why or method not in ("studentized", "auto")
-                else _notes_of_few(sample, of_sample)
-            )
+            if why and of_sample != "wilson":
+                reasons = []
+            elif method in ("studentized", "auto"):
+                reasons += _notes_of_few(sample, of_sample)
             weights_of_notes = None if values.weights is None else sample.weights
             counted = notes_of_users(sample.values, weights_of_notes, returning)
             if not _has_interval(metric, sample, of_sample):
-                sample, reasons = sample._replace(values=column[:0], weights=None), []
-            samples.append(_Sampled(sample, of_sample, [*why, *counted, *reasons, *few]))
+                sample = sample._replace(values=column[:0], weights=None)
+            samples.append(_Sampled(sample, of_sample, [*why, *counted, *reasons]))
     return samples
 
 
@@ -472,6 +471,8 @@ def _method_of(
 
     if method != "auto":
         return method, []
+    if not _has_interval(metric, sample, "t"):
+        return "t", []
     chosen, reason = chosen_method(
         sample, may_be_hits=_may_be_hits(sample, metric, boolean=boolean)
     )
@@ -491,13 +492,13 @@ def _notes_of_few(sample: Sample, method: Method) -> list[str]:
     """Note that an interval may cover less often than it says."""
     from rankframe._statistics import FEW_USERS, telling_users
 
-    users, telling = len(sample.values), telling_users(sample.values)
-    if method == "wilson" or telling >= FEW_USERS:
+    if method == "wilson":
         return []
-    if telling == users:
-        return [f"too few users for a sure interval: {users}"]
-    what = "have another value than the most frequent one"
-    return [f"too few users for a sure interval: {telling} of {users} {what}"]
+    telling, some = telling_users(sample)
+    if telling >= FEW_USERS:
+        return []
+    what = f" of {len(sample.values)} have another value than the most frequent one"
+    return [f"too few users for a sure interval: {telling:.4g}{what if some else ''}"]
 
 
 def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[str]:
