@@ -106,6 +106,14 @@ def test_the_scale_and_the_place_of_values_do_not_matter(factor):
     assert moved["note"] is None
 
 
+def test_a_large_mean_leaves_the_margins_as_they_are():
+    values = skewed(5, 25)
+    plain = summary(values, "studentized", resamples=FEW)
+    moved = summary(values / 1000 + 1e6, "studentized", resamples=FEW)
+    for name in ("ci_low", "ci_high"):
+        assert moved[name] - 1e6 == pytest.approx(plain[name] / 1000, abs=1e-7)
+
+
 def test_resamples_without_spread_are_dropped_and_counted():
     values = [0.0] * 45 + [0.2, 0.4, 0.5, 0.9, 1.0]
     got = summary(values, "studentized", resamples=2000)
@@ -307,6 +315,17 @@ def test_auto_of_each_group_and_kind_of_frame():
     total = rf.summarize_values(table, "x", total=True, **options)
     assert total.height == 3
     assert total.item(2, "ci_low") is not None
+
+
+def test_one_number_of_all_lists():
+    run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [7, 8, 7, 9], "rank": [1, 2, 1, 2]})
+    items = pl.DataFrame({"item": [7, 8, 9, 10]})
+    t, auto, wilson = (
+        rf.summarize(run, "coverage@2", items=items, method=method).row(0, named=True)
+        for method in ("t", "auto", "wilson")
+    )
+    assert auto == t
+    assert wilson["note"] == "no interval: it is no share of users; take method='t'"
 
 
 def test_the_methods_have_names():

@@ -305,9 +305,10 @@ def studentized(
         outcome.dropped[place] = dropped
         if dropped < len(shift) and dropped <= tail * len(shift):
             t = np.quantile(shift[spread] / error[spread], [1 - tail, tail])
-            ends = mean[column] - t * own[0, column]
+            below, above = t * own[0, column]
             # ten digits: the division multiplies the differences of matrix products
-            outcome.low[place], outcome.high[place] = rounded(ends, 1e4 * np.abs(ends).max())
+            margins = rounded(np.array([below, above]), np.array(1e4 * max(abs(below), abs(above))))
+            outcome.low[place], outcome.high[place] = rounded(mean[column] - margins)
     return outcome
 
 
@@ -505,7 +506,7 @@ def telling_users(sample: Sample) -> tuple[float, bool]:
     frequent = counts.max() > 1 and 4 * counts.max() >= len(values)
     tell = values != different[counts.argmax()] if frequent else np.ones(len(values), np.bool_)
     if weights is None or not tell.any():
-        return np.count_nonzero(tell), bool(frequent)
+        return float(tell.sum()), bool(frequent)
     return effective_size(weights[tell]), bool(frequent)
 
 

@@ -406,7 +406,8 @@ def _intervals(samples: Sequence[_Sampled], confidence: float, resampling: Resam
     from rankframe import _statistics as st
 
     outcome = st.Outcome(*(np.full(len(samples), np.nan) for _ in st.Outcome._fields))
-    for method in dict.fromkeys(one.method for one in samples):
+    methods: list[Method] = [one.method for one in samples]
+    for method in dict.fromkeys(methods):
         places = [place for place, one in enumerate(samples) if one.method == method]
         reduce = partial(_interval, method=method, confidence=confidence, resampling=resampling)
         part = st.in_matrices([samples[place].sample for place in places], reduce, resampling.times)
