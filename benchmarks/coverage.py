@@ -7,6 +7,7 @@ null covers nothing. All samples of one size share the resamples.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -133,8 +134,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help="samples for each number of users")
     runs = parser.parse_args().runs
-    rows = [coverage(case, users, runs) for case in CASES for users in USERS]
-    of_pairs = [paired(rates, users, runs) for rates in PAIRS for users in USERS]
+    rows = [_said(coverage(case, users, runs)) for case in CASES for users in USERS]
+    of_pairs = [_said(paired(rates, users, runs)) for rates in PAIRS for users in USERS]
     order = ["values", "users", "t", "BCa", "studentized", "wilson", "auto", "auto, no interval"]
     order += ["noted as too few", "goal", ""]
     frame = pl.DataFrame(rows, infer_schema_length=None).select(order)
@@ -143,6 +144,12 @@ def main() -> None:
     print(text)
     if runs == RUNS:
         report.fill(Path(__file__).parent / "README.md", "coverage", text)
+
+
+def _said(row: dict[str, Any]) -> dict[str, Any]:
+    """Print a row as soon as it is there."""
+    print(*row.values(), sep="\t", file=sys.stderr, flush=True)
+    return row
 
 
 if __name__ == "__main__":
