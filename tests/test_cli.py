@@ -923,7 +923,7 @@ def parquet(text, *names):
         (GRADES.replace("1\t8", "1\t0\t8").replace("2\t7", "2\t0\t7"), ""),
         (GRADES.replace("1\t8", "1\tx\t8").replace("2\t7", "2\ty\t7"), "--truth-format trec"),
         ("qid,pid,grade\n1,8,1\n2,7,2\n", "--truth-user qid --truth-item pid"),
-        (gzip.compress((HEAD + GRADES).encode()), ""),
+        (gzip.compress((HEAD + GRADES).encode(), mtime=0), ""),
         (parquet(GRADES, "query-id", "corpus-id", "score"), ""),
         (parquet(GRADES, "q", "d", "score"), "--truth-user q --truth-item d --relevance score"),
     ],

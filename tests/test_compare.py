@@ -628,7 +628,7 @@ def test_the_options_are_those_of_evaluate():
 
     own = {"frame", "metrics", "truth", "by", "columns", "bounds", "scenarios"}
     of_values = inspect.signature(rf.per_user).parameters.keys() - own
-    of_means = inspect.signature(rf.evaluate).parameters.keys() - own - {"total"}
+    of_means = inspect.signature(rf.evaluate).parameters.keys() - own - {"total", "count_users"}
     assert {*of_means, *Columns.__annotations__} == {*Options.__annotations__}
     assert of_means - of_values == {"weights"}
 

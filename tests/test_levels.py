@@ -70,6 +70,27 @@ def test_labels_with_and_without_a_level_stand_in_one_call():
             same(got.select("model", "users", label), alone.rename({plain: label}))
 
 
+def test_ranx_takes_the_gain_of_lower_grades_as_well():
+    asked = ["ndcg@10-l2", "ndcg(rel=2)@10", "dcg@5-l2", "ndcg@10", "map@10-l2", "cg-l3"]
+    for verb in (rf.per_user, rf.evaluate):
+        got = verb(RUN, *asked, **OPTIONS, undefined=0.0)
+        gains = {1: 0, 2: 2, 3: 3}
+        mapped = [
+            rf.ndcg_at(10, gain=gains),
+            rf.dcg_at(5, gain=gains),
+            rf.cg_at(gain={**gains, 2: 0}),
+        ]
+        expected = verb(RUN, *mapped, "ndcg@10", **OPTIONS, undefined=0.0)
+        for label, name in zip(
+            ["ndcg@10-l2", "dcg@5-l2", "cg-l3"], expected.columns[2:], strict=False
+        ):
+            assert got[label].to_list() == pytest.approx(expected[name].to_list(), abs=1e-12)
+        assert got["ndcg(rel=2)@10"].equals(got["ndcg@10"])
+        assert got["ndcg@10-l2"].to_list() != pytest.approx(got["ndcg@10"].to_list())
+    with pytest.raises(ValueError, match="gives grade 0 a gain"):
+        rf.evaluate(RUN, "ndcg(gain=0:1;1:2;2:3;3:4)@10-l2", **OPTIONS)
+
+
 @pytest.mark.parametrize("users", ["truth", "judged", "both", "run", "all"])
 @pytest.mark.parametrize("undefined", [None, 0.0])
 def test_whose_mean_it_is_does_not_change(users, undefined):
@@ -240,7 +261,8 @@ def test_rel_and_names_that_end_in_a_level_are_no_metrics_of_ones_own():
 def test_a_spelling_of_another_tool_is_a_metric(spelling, expr, level):
     plain = expr.meta.output_name()
     got = rf.evaluate(RUN, spelling, **OPTIONS)
-    expected = rf.evaluate(RUN, expr, **OPTIONS, relevant_at=level)
+    as_ranx = {"gains_from": "relevant_at"} if "-l" in spelling else {}
+    expected = rf.evaluate(RUN, expr, **OPTIONS, relevant_at=level, **as_ranx)
     assert got.columns[-1] == spelling
     same(got, expected.rename({plain: spelling}))
     if level is None:

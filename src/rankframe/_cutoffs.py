@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Unpack
+from typing import Unpack, cast
 
 import polars as pl
 
@@ -128,7 +128,7 @@ def means_of(values: UserValues, *, interval: bool, confidence: float) -> pl.Laz
 
 def cutoffs(name: str, ks: Iterable[int]) -> list[int]:
     """Read cut-offs, in order and without duplicates; ``name`` is the keyword's."""
-    given: object = ks
+    given = cast("object", ks)
     if isinstance(given, int):
         such_as = f"range(1, {given + 1}) or [{given}]"
         msg = f"{name} takes the cut-offs themselves, such as {such_as}, not {given}"

@@ -485,7 +485,7 @@ def plan_values(
     _check_means(requested, settings)
     for one in requested:
         _check_scope(one, prepared)
-        if settings.gains_from is not None:
+        if settings.gains_from is not None or one.gains_from_there:
             _check_no_gain_of_zero(one)
         if (settings.bounds or settings.scenarios) and prepared.has_subtopics:
             _check_no_subtopics(one)
@@ -945,6 +945,7 @@ class _Which(NamedTuple):
 
     scope: Scope | Kind
     relevant_at: float | None
+    gains_from: GainsFrom | None
 
 
 def _by_rows(
@@ -955,11 +956,12 @@ def _by_rows(
     for one in requested:
         scope = kind_of(one) or _reading(one, prepared).scope
         level = settings.relevant_at if one.relevant_at is None else one.relevant_at
-        by_rows.setdefault(_Which(scope, level), []).append(one)
+        gains_from = "relevant_at" if one.gains_from_there else settings.gains_from
+        by_rows.setdefault(_Which(scope, level, gains_from), []).append(one)
     if not prepared.has_truth:
         return by_rows
     relevant = (which for which in by_rows if which.scope == "relevant")
-    first = next(relevant, _Which("relevant", settings.relevant_at))
+    first = next(relevant, _Which("relevant", settings.relevant_at, settings.gains_from))
     return {first: by_rows.pop(first, []), **by_rows}
 
 
@@ -994,9 +996,9 @@ def _reduced(
     Only the ``first`` counts the relevant rows, for the sum over all flags.
     """
     table, keys = prepared.tables[0], prepared.tables[0].keys
-    scope, relevant_at = which
-    if relevant_at != settings.relevant_at:
-        settings = replace(settings, relevant_at=relevant_at)
+    scope, relevant_at, gains_from = which
+    if (relevant_at, gains_from) != (settings.relevant_at, settings.gains_from):
+        settings = replace(settings, relevant_at=relevant_at, gains_from=gains_from)
     sources = prepared.sources(settings)
     reading = reading_of(_names(some), has_subtopics=prepared.has_subtopics, given=prepared.inputs)
     ordered = scope == "relevant" and not prepared.tied and reading.in_order
@@ -1219,7 +1221,7 @@ def _check_no_gain_of_zero(one: RequestedMetric) -> None:
     if gain is not None and has_gain_of_zero(gain):
         msg = (
             f"metric {one.name!r} gives grade 0 a gain, and gains_from='relevant_at' takes lower "
-            "grades for 0: leave out one of the two"
+            "grades for 0, as -l2 behind a label does: leave out one of the two"
         )
         raise ValueError(msg)
 

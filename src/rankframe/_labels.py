@@ -137,6 +137,7 @@ class RequestedMetric(NamedTuple):
     per_user: bool
     reads: frozenset[str]  # the columns that the expression names
     relevant_at: float | None = None  # for this label alone; None: as the call says
+    gains_from_there: bool = False  # whether grades below that count as 0 to this label
 
     def made_of(self, expr: pl.Expr) -> "RequestedMetric":
         """Give the same column by another expression."""
@@ -376,9 +377,11 @@ def _by_label(wanted: str, defaults: Defaults) -> RequestedMetric:
     made, level = _made(wanted, found, defaults), _level(wanted, found)
     if isinstance(made, Mean):
         named = made.metric.alias(wanted)
-        return _requested(wanted, named, made.over_users, level, per_user=False)
-    named = made if made.meta.output_name() == wanted else made.alias(wanted)
-    return _requested(wanted, named, found.entry.over_users, level, per_user=True)
+        requested = _requested(wanted, named, made.over_users, per_user=False)
+    else:
+        named = made if made.meta.output_name() == wanted else made.alias(wanted)
+        requested = _requested(wanted, named, found.entry.over_users, per_user=True)
+    return requested._replace(relevant_at=level, gains_from_there=found.as_ranx)
 
 
 @functools.lru_cache(maxsize=4096)  # until a metric is registered; 0.1 ms each
@@ -387,15 +390,9 @@ def _by_label_alone(wanted: str) -> RequestedMetric:
 
 
 def _requested(
-    name: str,
-    expr: pl.Expr,
-    over_users: Aggregate,
-    relevant_at: float | None = None,
-    *,
-    per_user: bool,
+    name: str, expr: pl.Expr, over_users: Aggregate, *, per_user: bool
 ) -> RequestedMetric:
-    reads = frozenset(expr.meta.root_names())
-    return RequestedMetric(name, expr, over_users, per_user, reads, relevant_at)
+    return RequestedMetric(name, expr, over_users, per_user, frozenset(expr.meta.root_names()))
 
 
 def parse_metrics(
@@ -542,6 +539,7 @@ class _Found(NamedTuple):
     entry: Entry
     parts: re.Match[str]
     levels: tuple[str, ...]  # the grades from which an item is relevant to it: none, or one
+    as_ranx: bool  # whether it says so by ``-l2``, which takes the gain of lower grades as well
 
 
 def _one_by_one(metrics: Sequence[Metric]) -> list[Metric]:
@@ -731,10 +729,12 @@ def _checked_defaults(defaults: Any) -> Defaults:
 
 def _find(label: str) -> _Found | None:
     """Take a label apart, if its name is known."""
-    rest, levels = _without_levels(_unaliased_whole(label.strip()))
+    whole = _unaliased_whole(label.strip())
+    rest, levels = _without_levels(whole)
     parts = _LABEL.fullmatch(_unaliased(rest))
     entry = _ENTRIES.get(parts["name"].lower()) if parts else None
-    return _Found(entry, parts, levels) if parts and entry else None
+    as_ranx = _LEVEL_AT_END.fullmatch(whole) is not None
+    return _Found(entry, parts, levels, as_ranx) if parts and entry else None
 
 
 def _without_levels(label: str) -> tuple[str, tuple[str, ...]]:
