@@ -480,7 +480,7 @@ def chosen_method(sample: Sample, *, may_be_hits: bool) -> tuple[str, str]:
     if users < _FEWEST_USERS:
         return "t", f"Student's t, fewer than {_FEWEST_USERS} users"
     skewness = _skewness(sample)
-    seen = f"{users} users, skewness {skewness:.2g}"
+    seen = f"{users} users, skewness {round(skewness, 2) + 0.0:g}"  # no −0
     if users >= _MANY_USERS and abs(skewness) <= np.sqrt(users) / 10:
         return "t", f"Student's t, {seen}"
     return "studentized", f"studentized bootstrap, {seen}"
