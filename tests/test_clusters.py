@@ -269,7 +269,7 @@ def test_notes_say_why_there_is_no_interval():
 # ------------------------------------------------------------------ what is refused
 
 
-@pytest.mark.parametrize("test", ["wilcoxon", "tukey", "randomized_tukey", "friedman"])
+@pytest.mark.parametrize("test", ["wilcoxon", "mcnemar", "tukey", "randomized_tukey", "friedman"])
 def test_tests_of_independent_users_refuse_clusters(test):
     with pytest.raises(ValueError, match=f"test='{test}' takes users for independent"):
         table(WHOSE, OLD, NEW).rank.compare(VALUE, cluster="customer", test=test)
@@ -387,3 +387,61 @@ def test_intervals_of_clusters_cover_where_those_of_users_do_not(test):
     assert ((naive.low <= 0.2) & (naive.high >= 0.2)).mean() < 0.9
     null = [st.of_clusters(clusters, st.Sample(column - 0.2)) for column in matrix.T]
     assert 0.03 <= (st.in_matrices(null, reduce, 500).p <= 0.05).mean() <= 0.07
+
+
+def studentized_by_hand(values, clusters, times, seed, confidence=0.95):
+    """Draw whole clusters, and take the t of each resample in plain Python."""
+    names = sorted(set(clusters))
+    of_each = [[x for x, c in zip(values, clusters, strict=True) if c == name] for name in names]
+    number = len(names)
+
+    def mean_and_error(groups):
+        users = sum(map(len, groups))
+        mean = math.fsum(map(math.fsum, groups)) / users
+        squares = math.fsum((math.fsum(group) - len(group) * mean) ** 2 for group in groups)
+        return mean, math.sqrt(number / (number - 1) * squares) / users
+
+    mean, error = mean_and_error(of_each)
+    ts = []
+    for places in np.random.default_rng(seed).integers(0, number, (times, number)):
+        of_resample, spread = mean_and_error([of_each[place] for place in places])
+        if spread > 1e-5 * abs(of_resample - mean):
+            ts.append((of_resample - mean) / spread)
+    tail = (1 - confidence) / 2
+    high, low = np.quantile(ts, [tail, 1 - tail])
+    return mean - low * error, mean - high * error
+
+
+def test_the_studentized_bootstrap_draws_whole_clusters():
+    rng = np.random.default_rng(2)
+    clusters = [f"c{number:02}" for number in np.sort(rng.integers(0, 12, 40))]
+    values = rng.exponential(1, 40).round(6).tolist()
+    options = {"resamples": FEW, "cluster": "customer", "by": "model"}
+    frame = values_of(table(clusters, values))
+    got = frame.rank.summarize_values("value", method="studentized", **options)
+    expected = studentized_by_hand(values, clusters, FEW, 0)
+    assert got.select("ci_low", "ci_high").row(0) == pytest.approx(expected, rel=1e-9)
+    number = len(set(clusters))
+    assert f"{number} clusters; too few clusters for a sure interval" in got["note"].item()
+    auto = frame.rank.summarize_values("value", method="auto", **options)
+    assert auto.drop("note").equals(got.drop("note"))
+    assert f"auto: studentized bootstrap, {number} clusters, skewness" in auto["note"].item()
+
+
+def test_auto_counts_clusters_and_takes_no_wilson():
+    hits = [0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
+    options = {"cluster": "customer", "by": "model"}
+    frame = values_of(table(WHOSE, hits))
+    got = frame.rank.summarize_values("value", method="auto", **options)
+    assert "auto: Student's t, fewer than 5 clusters" in got["note"].item()
+    student = frame.rank.summarize_values("value", **options)
+    assert got.drop("note").equals(student.drop("note"))
+    with pytest.raises(ValueError, match="method='wilson' takes users for independent: with clus"):
+        frame.rank.summarize_values("value", method="wilson", **options)
+
+
+def test_auto_gives_no_reason_for_an_interval_that_is_null():
+    frame = values_of(table(list("aabb"), [0.0, 1.0, 0.0, 1.0]))
+    got = frame.rank.summarize_values("value", by="model", cluster="customer", method="auto")
+    assert got["ci_low"].item() is None
+    assert got["note"].item() == "2 clusters; every cluster has the same mean"

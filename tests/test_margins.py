@@ -309,9 +309,9 @@ def test_metrics_of_all_lists_have_a_verdict_and_no_margin():
         ({"margin": True}, "margin of 'value' must be a finite number > 0, not True"),
         ({"margin": {"value": -1}}, "margin of 'value' must be a finite number > 0, not -1"),
         ({"margin": {"ndgc@10": 0.1}}, "margin names 'ndgc@10'; the metrics are 'value'"),
-        ({"margin": 0.1, "test": "wilcoxon"}, "which test='wilcoxon' does not test pair by pair"),
+        ({"margin": 0.1, "test": "wilcoxon"}, "test='wilcoxon' takes no margin"),
         ({"margin": 0.1, "test": "tukey"}, "take one of 't', 'randomization', 'bootstrap'"),
-        ({"margin": 0.1, "test": "randomized_tukey"}, "which test='randomized_tukey' does not"),
+        ({"margin": 0.1, "test": "randomized_tukey"}, "test='randomized_tukey' takes no margin"),
         ({"margin": 0.1, "test": "friedman"}, "margin bounds a difference of means"),
     ],
 )

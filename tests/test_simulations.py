@@ -2,19 +2,24 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from rankframe import _statistics as st
 
 
 def outcomes(test, matrix):
     """One call for many data sets: its columns."""
-    resampling, matrix = st.Resampling(1000, 0), st.Sample(matrix)
-    if test in ("randomization", "bootstrap"):
-        return getattr(st, test)(matrix, 0.95, resampling, lambda _: None)
-    return getattr(st, "t_test" if test == "t" else test)(matrix, 0.95)
+    resampling, sample = st.Resampling(1000, 0), st.Sample(matrix)
+    if test in ("randomization", "bootstrap", "studentized"):
+        return getattr(st, test)(sample, 0.95, resampling, lambda _: None)
+    return getattr(st, "t_test" if test == "t" else test)(sample, 0.95)
 
 
-@pytest.mark.parametrize("test", ["t", "bootstrap", "percentile"])
+def covered(outcome, mean):
+    return ((outcome.low <= mean) & (outcome.high >= mean)).mean()
+
+
+@pytest.mark.parametrize("test", ["t", "bootstrap", "percentile", "studentized"])
 def test_intervals_cover(test):
     matrix = np.random.default_rng(1).normal(0.3, 1, (60, 2000))
     if test == "percentile":
@@ -22,7 +27,46 @@ def test_intervals_cover(test):
         got = st.bootstrap(st.Sample(matrix), 0.95, nothing, lambda _: None, bca=False)
     else:
         got = outcomes(test, matrix)
-    assert 0.93 <= ((got.low <= 0.3) & (got.high >= 0.3)).mean() <= 0.97
+    assert 0.93 <= covered(got, 0.3) <= 0.97
+
+
+@pytest.mark.parametrize(
+    ("draw", "users", "mean"),
+    [
+        (lambda rng, size: rng.exponential(1, size), 20, 1),
+        (lambda rng, size: rng.beta(0.5, 2, size), 20, 0.2),
+        (lambda rng, size: np.where(rng.random(size) < 0.3, rng.random(size), 0), 100, 0.15),
+    ],
+)
+def test_the_studentized_interval_covers_for_skewed_users(draw, users, mean):
+    matrix = draw(np.random.default_rng(4), (users, 2000))
+    assert 0.93 <= covered(outcomes("studentized", matrix), mean) <= 0.975
+
+
+def test_it_covers_more_often_than_students_where_values_are_skewed():
+    matrix = np.random.default_rng(5).lognormal(0, 1, (50, 2000))
+    studentized, t = (covered(outcomes(test, matrix), np.exp(0.5)) for test in ("studentized", "t"))
+    assert studentized > t + 0.02
+    assert studentized > 0.915
+
+
+@pytest.mark.parametrize("users", [10, 20, 50, 200])
+@pytest.mark.parametrize("rate", [0.02, 0.1, 0.5])
+def test_wilsons_interval_covers_without_chance(rate, users):
+    hits = np.arange(users + 1)
+    got = outcomes("wilson", (np.arange(users)[:, None] < hits).astype(float))
+    covers = (got.low <= rate) & (got.high >= rate)
+    assert (stats.binom.pmf(hits, users, rate) * covers).sum() >= 0.92
+
+
+@pytest.mark.parametrize(("rate", "users"), [(0.1, 50), (0.5, 20), (0.5, 200)])
+def test_newcombes_interval_covers_and_mcnemars_test_rejects_seldom(rate, users):
+    old, new, own = np.random.default_rng(7).random((3, users, 1000))
+    new = np.where(own < 0.5, old, new)
+    pairs = zip((new < rate).T.astype(float), (old < rate).T.astype(float), strict=True)
+    p, low, high = np.array([st.mcnemar(*pair, 0.95) for pair in pairs]).T
+    assert ((low <= 0) & (high >= 0)).mean() >= 0.93
+    assert (p <= 0.05).mean() <= 0.06
 
 
 @pytest.mark.parametrize("test", ["t", "wilcoxon", "randomization", "bootstrap"])

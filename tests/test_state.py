@@ -124,7 +124,10 @@ def over(verb, more):
 
 COMPARE = {
     "test": st.sampled_from(
-        ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "randomized_tukey", "x"]
+        [
+            *("t", "wilcoxon", "randomization", "bootstrap", "mcnemar"),
+            *("tukey", "randomized_tukey", "x"),
+        ]
     ),
     "correction": st.sampled_from(["holm", "bonferroni", "bh", None, "x"]),
     "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
@@ -140,7 +143,7 @@ POWER = {
     "baseline": st.sampled_from([None, "a", "b", 1, "c"]),
 }
 SUMMARIZE = {
-    "method": st.sampled_from(["t", "bootstrap", "x"]),
+    "method": st.sampled_from(["t", "bootstrap", "studentized", "wilson", "auto", "x"]),
     "confidence": st.sampled_from([0.95, 0.5, 1, 0]),
     "resamples": st.sampled_from([20, 0]),
 }

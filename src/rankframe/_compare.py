@@ -33,6 +33,8 @@ from rankframe._runs import as_frame
 from rankframe._shares import Kind
 from rankframe._summarize import (
     asked_resampling,
+    check_hits,
+    check_no_logarithms,
     check_numbers,
     check_sizes,
     check_total,
@@ -57,7 +59,14 @@ if TYPE_CHECKING:
     from rankframe._statistics import Array, Outcome, Places, Resampling, Sample
 
 Test: TypeAlias = Literal[
-    "t", "wilcoxon", "randomization", "bootstrap", "tukey", "randomized_tukey", "friedman"
+    "t",
+    "wilcoxon",
+    "randomization",
+    "bootstrap",
+    "mcnemar",
+    "tukey",
+    "randomized_tukey",
+    "friedman",
 ]
 Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
 Margin: TypeAlias = float | Mapping[str, float]
@@ -65,7 +74,7 @@ Margin: TypeAlias = float | Mapping[str, float]
 #: Tests of all systems at once, which have their own correction.
 JOINT_TESTS = ("tukey", "randomized_tukey", "friedman")
 
-_UNWEIGHTED = ("wilcoxon", *JOINT_TESTS)
+_UNWEIGHTED = ("wilcoxon", "mcnemar", *JOINT_TESTS)
 _CLUSTERED = ("t", "randomization", "bootstrap")
 _SIMULTANEOUS = ("tukey", "randomized_tukey")  # their intervals cover all differences at once
 
@@ -137,11 +146,13 @@ def compare(
     test
         ``"t"``: paired t; ``"wilcoxon"``: signed ranks; ``"randomization"``: signs of the
         differences flipped, p = (b + 1)/(n + 1), exact if there are no more patterns than
-        ``resamples``; ``"bootstrap"``: the t statistic of shifted resamples. For many systems at
-        once, on the users that all share: ``"tukey"``: honest significant differences;
+        ``resamples``; ``"bootstrap"``: the t statistic of shifted resamples; ``"mcnemar"``: for
+        values that are all 0 or 1, such as hits, McNemar's exact test. For many systems at once, on
+        the users that all share: ``"tukey"``: honest significant differences;
         ``"randomized_tukey"``: each user's values permuted over the systems, and every difference
         compared with the range of the means, exact as above; ``"friedman"``: Friedman's test,
-        reported in ``note``, and Nemenyi's comparison.
+        reported in ``note``, and Nemenyi's comparison. No test is chosen by the values: choose it
+        before you see them.
     correction
         For the number of comparisons in this call: ``"holm"``, ``"bonferroni"``, ``"bh"``
         (Benjamini and Hochberg), or None; a comparison without a p-value does not count.
@@ -174,10 +185,10 @@ def compare(
         One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
         as in ``by``), ``baseline``, ``users`` (for whom both values are defined; the other columns
         describe these users), ``mean``, ``baseline_mean``, ``difference``, its interval ``ci_low``
-        to ``ci_high`` (BCa for ``"bootstrap"``, simultaneous for ``"tukey"`` and
-        ``"randomized_tukey"``, else Student's), ``p_value``, ``p_adjusted``, ``effect_size``
-        (Cohen's d of paired data: mean / standard deviation of the differences), ``wins``,
-        ``ties``, ``losses`` (users whose value is higher, equal, lower), ``detectable``,
+        to ``ci_high`` (BCa for ``"bootstrap"``, Newcombe's for ``"mcnemar"``, simultaneous for
+        ``"tukey"`` and ``"randomized_tukey"``, else Student's), ``p_value``, ``p_adjusted``,
+        ``effect_size`` (Cohen's d of paired data: mean / standard deviation of the differences),
+        ``wins``, ``ties``, ``losses`` (users whose value is higher, equal, lower), ``detectable``,
         ``verdict``, ``p_equivalent``, ``p_not_worse`` and ``note``, which explains why a number is
         null. With ``weights``, users of weight 0 are left out, means, interval, p-value and effect
         size are weighted, and ``note`` has the effective number of users. With ``cluster``,
@@ -190,8 +201,8 @@ def compare(
         ``detectable`` is the smallest true difference that so many users show with power 0.8: a
         difference of this size is found 8 times in 10, a smaller one less often. It is that of the
         paired t at this confidence, without correction (see ``power``), and null for
-        ``"wilcoxon"``, tests of all systems at once and geometric means. With ``weights`` or
-        ``cluster``, it and the margins are those of the weighted mean and of the clusters.
+        ``"wilcoxon"``, ``"mcnemar"``, tests of all systems at once and geometric means. With
+        ``weights`` or ``cluster``, it is that of the weighted mean or the clusters.
 
         ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
         difference is within ± margin (``p_equivalent`` < α); "higher" or "lower"
@@ -207,14 +218,16 @@ def compare(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, there are fewer
-        than two systems or clusters, or a user has no cluster or several.
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or with
+        ``"mcnemar"`` neither 0 nor 1, there are fewer than two systems or clusters, or a user has
+        no cluster or several.
     ValueError
         If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
         system or is in two columns of ``by``, a metric is neither a value per user nor a geometric
-        mean, such as ``num_users``, ``weights`` or ``cluster`` are given to ``"wilcoxon"`` or a
-        test of all systems at once, or ``margin`` is not a number > 0, names a metric that is not
-        compared, or meets a geometric mean, a test of ranks or one of all systems.
+        mean, such as ``num_users``, ``weights`` or ``cluster`` are given to ``"wilcoxon"``,
+        ``"mcnemar"`` or a test of all systems at once, a geometric mean to ``"mcnemar"``, or
+        ``margin`` is not a number > 0, names a metric that is not compared, or meets a geometric
+        mean or a test that takes no margin.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -222,7 +235,8 @@ def compare(
     -----
     With ``users="truth"``, a user who is missing from a run scores 0. M. D. Smucker, J. Allan and
     B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar, *JMLR* 7,
-    2006, for Friedman and Nemenyi, here with the variance of tied ranks; B. Carterette, *ACM TOIS*
+    2006, for Friedman and Nemenyi, here with the variance of tied ranks; R. G. Newcombe,
+    *Statistics in Medicine* 17, 1998, pp. 2635–2650, method 10, for hits; B. Carterette, *ACM TOIS*
     30(1), 2012, for the randomized Tukey test; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15,
     1987, for the two one-sided tests of equivalence. Values that differ only from the fourteenth
     digit on are equal. Wilcoxon leaves out users who tie, as in SciPy. Where ranks and means have
@@ -440,6 +454,8 @@ def comparison_of(
     resampling = asked_resampling(resamples, seed)
     check_systems(verb, values.by)
     _check_means(values)
+    if test == "mcnemar":
+        check_no_logarithms(values, "test='mcnemar'")
     check_numbers(values)
     check_total(values, total=total, least=2)
     margins = _read_margins(margin, values, test)
@@ -723,7 +739,7 @@ def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict
         return {}
     if test not in _OF_MEANS:
         msg = (
-            f"margin bounds a difference of means, which test={test!r} does not test pair by pair: "
+            f"margin bounds a difference of means, and test={test!r} takes no margin: "
             f"take one of {', '.join(map(repr, _OF_MEANS))}"
         )
         raise ValueError(msg)
@@ -835,6 +851,8 @@ def _compared(
 ) -> pl.DataFrame:
     from rankframe import _statistics as st
 
+    if test == "mcnemar":
+        check_hits(rows, values, "test='mcnemar'")
     joint = test in JOINT_TESTS
     paired = paired_users(rows, values, baseline, complete=joint, total=total)
     pairs = paired.pairs
@@ -1087,6 +1105,9 @@ def _test_pairs(
 ) -> _Tested:
     from rankframe import _statistics as st
 
+    if test == "mcnemar":
+        return _test_hits(pairs, correction, confidence)
+
     def reduce(sample: Sample, advance: st.Advance) -> Outcome:
         if test == "randomization":
             return st.randomization(sample, confidence, resampling, advance)
@@ -1102,6 +1123,26 @@ def _test_pairs(
             for note, pair in zip(notes, pairs, strict=True)
         ]
     return _Tested(outcome, st.corrected(outcome.p, correction), notes)
+
+
+def _test_hits(pairs: Sequence[Pair], correction: Correction | None, confidence: float) -> _Tested:
+    import numpy as np
+
+    from rankframe import _statistics as st
+
+    outcome = st.Outcome(*(np.full(len(pairs), nan) for _ in st.Outcome._fields))
+    notes = [why_undefined(pair.difference) for pair in pairs]
+    for place, pair in enumerate(pairs):
+        hits = np.concatenate([pair.of_system, pair.of_baseline])
+        if pair.weights is not None or not st.are_hits(hits):
+            notes[place] = _NO_HITS
+        elif len(hits):
+            found = st.mcnemar(pair.of_system, pair.of_baseline, confidence)
+            outcome.p[place], outcome.low[place], outcome.high[place] = found
+    return _Tested(outcome, st.corrected(outcome.p, correction), notes)
+
+
+_NO_HITS = "no test: users are in several segments, and the mean of their values is no hit"
 
 
 def _test_jointly(

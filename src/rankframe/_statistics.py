@@ -32,6 +32,7 @@ class Outcome(NamedTuple):
     p: Array
     low: Array
     high: Array
+    dropped: Array  # the number of resamples without spread, where these do not count
 
 
 class Joint(NamedTuple):
@@ -106,6 +107,18 @@ _ROUNDING = 1e-10
 
 _CELLS = 2**22  # of the random matrix that is in memory at a time
 
+#: A resample whose error is a smaller share of its shift has no spread, but for rounding.
+_SPREAD = 1e-5
+
+#: An interval of fewer users may not cover as often as it says.
+FEW_USERS = 20
+
+#: Too few users to show in their values how skewed these are.
+_FEWEST_USERS = 5
+
+#: From this number of users on, Student's t may do: if the skewness is at most √users / 10.
+_MANY_USERS = 200
+
 
 class Sample(NamedTuple):
     """One value per user, and how much each of them counts; no weights: all count alike."""
@@ -179,18 +192,18 @@ def t_test(sample: Sample, confidence: float) -> Outcome:
             found = test.pvalue, *test.confidence_interval(confidence)
         else:
             found = _weighted_t(matrix[:, varied], weights[:, varied], confidence)
-        for into, values in zip(outcome, found, strict=True):
+        for into, values in zip(outcome[:3], found, strict=True):
             into[varied] = values
     return outcome
 
 
-def _weighted_t(matrix: Array, weights: Array, confidence: float) -> Outcome:
+def _weighted_t(matrix: Array, weights: Array, confidence: float) -> tuple[Array, Array, Array]:
     """Student's t of the weighted mean, with one degree of freedom less than users."""
     freedom = len(matrix) - 1
     mean, error = weighted_mean(matrix, weights), standard_error(matrix, weights)
     p = 2 * stats.t.sf(np.abs(mean) / error, freedom)  # pyright: ignore
     margin = stats.t.ppf((1 + confidence) / 2, freedom) * error  # pyright: ignore
-    return Outcome(p, mean - margin, mean + margin)
+    return p, mean - margin, mean + margin
 
 
 def weighted_mean(values: Array, weights: Array | None) -> Array:
@@ -318,14 +331,8 @@ def bootstrap(
     values = matrix[:, varied]
     if weights is not None:
         weights = weights[:, varied] / weights[:, varied].mean(axis=0)
-    mean = weighted_mean(values, weights)
-    centered = values - mean
-    blocks = [
-        _shifts(counts, centered, weights) for counts in _counts(len(values), resampling, advance)
-    ]
-    shifts, errors = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    mean, centered, own, shifts, errors = _resampled(values, weights, resampling, advance)
     # |shift| / error ≥ |mean| / its error, without the division: a resample may have no variance
-    _, own = _shifts(np.ones((1, len(values))), centered, weights)
     reached, far = (shifts, mean) if one_sided else (np.abs(shifts), np.abs(mean))
     as_far = reached * own >= (far - np.abs(mean) * _ROUNDING) * errors
     outcome.p[varied] = (as_far.sum(axis=0) + 1) / (resampling.times + 1)
@@ -338,6 +345,51 @@ def bootstrap(
         # the number of threads changes the last bit of matrix products
         outcome.low[place], outcome.high[place] = rounded(ends)
     return outcome
+
+
+def studentized(
+    sample: Sample, confidence: float, resampling: Resampling, advance: Advance
+) -> Outcome:
+    """Bootstrap-t: the interval of the mean by the t statistics of resamples, without a p-value.
+
+    Resamples without spread have no t; they do not count. If they are more than a tail of the
+    interval, there is none.
+    """
+    matrix, weights = sample
+    outcome = _undefined(matrix)
+    if not (varied := differs(matrix)).any():
+        return outcome
+    values = matrix[:, varied]
+    if weights is not None:
+        weights = weights[:, varied] / weights[:, varied].mean(axis=0)
+    mean, _, own, shifts, errors = _resampled(values, weights, resampling, advance)
+    tail = (1 - confidence) / 2
+    for column, place in enumerate(np.flatnonzero(varied)):
+        shift, error = shifts[:, column], errors[:, column]
+        spread = error > _SPREAD * np.abs(shift)
+        dropped = len(shift) - np.count_nonzero(spread)
+        outcome.dropped[place] = dropped
+        if dropped < len(shift) and dropped <= tail * len(shift):
+            t = np.quantile(shift[spread] / error[spread], [1 - tail, tail])
+            below, above = t * own[0, column]
+            # ten digits: the division multiplies the differences of matrix products
+            margins = rounded(np.array([below, above]), np.array(1e4 * max(abs(below), abs(above))))
+            outcome.low[place], outcome.high[place] = rounded(mean[column] - margins)
+    return outcome
+
+
+def _resampled(
+    values: Array, weights: Array | None, resampling: Resampling, advance: Advance
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Give the mean, the distances from it, its error, and each resample's shift and error."""
+    mean = weighted_mean(values, weights)
+    centered = values - mean
+    blocks = [
+        _shifts(counts, centered, weights) for counts in _counts(len(values), resampling, advance)
+    ]
+    shifts, errors = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    _, own = _shifts(np.ones((1, len(values))), centered, weights)
+    return mean, centered, own, shifts, errors
 
 
 def _shifts(counts: Array, centered: Array, weights: Array | None) -> tuple[Array, Array]:
@@ -530,6 +582,107 @@ def power_of(distance: float, users: int, design: Design) -> float:
 def _limit(users: int, design: Design) -> float:
     """Return the F that equal systems exceed by chance this seldom."""
     return float(stats.f.isf(1 - design.confidence, *design.freedom(users)))
+
+
+# ------------------------------------------------------------------ values that are 0 or 1
+
+
+def are_hits(values: Array) -> bool:
+    """Whether every value is 0 or 1."""
+    return bool(((values == 0) | (values == 1)).all())
+
+
+def wilson(sample: Sample, confidence: float) -> Outcome:
+    """Wilson's interval of a share of users; it has no weighted form."""
+    outcome = _undefined(sample.values)
+    if len(sample.values):
+        shares_of_hits = sample.values.mean(axis=0)
+        low, high = _score_interval(shares_of_hits, len(sample.values), confidence)
+        outcome.low[:], outcome.high[:] = low, high
+    return outcome
+
+
+def _score_interval(share: Array, users: int, confidence: float) -> tuple[Array, Array]:
+    """(p + z²/2n ± z·√(p(1 − p)/n + z²/4n²)) / (1 + z²/n)."""
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    middle = share + z**2 / (2 * users)
+    margin = z * np.sqrt(share * (1 - share) / users + (z / (2 * users)) ** 2)
+    low, high = ((middle + side * margin) / (1 + z**2 / users) for side in (-1, 1))
+    return np.where(share == 0, 0.0, low), np.where(share == 1, 1.0, high)
+
+
+def mcnemar(system: Array, baseline: Array, confidence: float) -> tuple[float, float, float]:
+    """McNemar's exact test of paired hits, and Newcombe's interval of their difference.
+
+    The test is a binomial one of the users who differ.
+    """
+    users, gained = len(system), int((system > baseline).sum())
+    lost = int((system < baseline).sum())
+    fewer = stats.binom.cdf(min(gained, lost), gained + lost, 0.5)
+    low, high = _newcombe(
+        system.mean(), baseline.mean(), (system * baseline).sum(), users, confidence
+    )
+    return min(1.0, 2 * float(fewer)), low, high
+
+
+def _newcombe(
+    one: float, other: float, both: float, users: int, confidence: float
+) -> tuple[float, float]:
+    """Newcombe's method 10: Wilson's margins of both shares, and their correlation φ."""
+    shares_of_hits = np.array([one, other])
+    low, high = _score_interval(shares_of_hits, users, confidence)
+    (below, other_below), (above, other_above) = shares_of_hits - low, high - shares_of_hits
+    # users² · (both · neither − gained · lost) / users²
+    excess = users * both - users * one * users * other
+    if excess > 0:
+        excess = max(excess - users / 2, 0.0)
+    sizes = users**2 * np.sqrt(one * (1 - one) * other * (1 - other))
+    phi = float(excess / sizes) if sizes else 0.0
+    down = below**2 - 2 * phi * below * other_above + other_above**2
+    up = above**2 - 2 * phi * above * other_below + other_below**2
+    difference = one - other
+    return float(difference - np.sqrt(max(down, 0))), float(difference + np.sqrt(max(up, 0)))
+
+
+# ------------------------------------------------------------------ which interval
+
+
+def chosen_method(sample: Sample, unit: str = "users", *, may_be_hits: bool) -> tuple[str, str]:
+    """Choose the method of an interval of the mean of users or clusters, and give the reason."""
+    values, users = sample.values, len(sample.values)
+    if may_be_hits and sample.weights is None and are_hits(values):
+        return "wilson", "Wilson's interval, every value is 0 or 1"
+    if users < _FEWEST_USERS:
+        return "t", f"Student's t, fewer than {_FEWEST_USERS} {unit}"
+    skewness = _skewness(sample)
+    seen = f"{users} {unit}, skewness {round(skewness, 2) + 0.0:g}"  # no −0
+    if users >= _MANY_USERS and abs(skewness) <= np.sqrt(users) / 10:
+        return "t", f"Student's t, {seen}"
+    return "studentized", f"studentized bootstrap, {seen}"
+
+
+def _skewness(sample: Sample) -> float:
+    """Give the skewness of what each user adds to the mean; 0 if all add alike."""
+    values, weights = sample
+    added = values - weighted_mean(values, weights)
+    if weights is not None:
+        added = weights * added
+    squares = (added**2).mean()
+    return float((added**3).mean() / squares**1.5) if squares else 0.0
+
+
+def telling_users(sample: Sample) -> tuple[float, bool]:
+    """Give the number of users, effective ones if they have weights.
+
+    If every fourth user or more have one value, they are left out, and the second one is True.
+    """
+    values, weights = sample
+    different, counts = np.unique(values, return_counts=True)
+    frequent = counts.max() > 1 and 4 * counts.max() >= len(values)
+    tell = values != different[counts.argmax()] if frequent else np.ones(len(values), np.bool_)
+    if weights is None or not tell.any():
+        return float(tell.sum()), bool(frequent)
+    return effective_size(weights[tell]), bool(frequent)
 
 
 # ------------------------------------------------------------------ all systems at once

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
 
 from rankframe._all_lists import OfLists, is_of_targets, margins
+from rankframe._checks import format_row
 from rankframe._clusters import CLUSTER, check_clusters, check_one_cluster, notes_of_clusters
 from rankframe._evaluate import UserValues, by_weight, total_by, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
-from rankframe._labels import Metric, RequestedMetric
+from rankframe._labels import Metric, RequestedMetric, entry_of
 from rankframe._options import (
     INPUTS,
     Options,
@@ -32,7 +33,7 @@ from rankframe.errors import RankingDataError
 if TYPE_CHECKING:
     from rankframe._statistics import Advance, Array, Outcome, Places, Resampling, Sample
 
-Method: TypeAlias = Literal["t", "bootstrap", "percentile"]
+Method: TypeAlias = Literal["t", "bootstrap", "percentile", "studentized", "wilson", "auto"]
 
 _MOST_RESAMPLES = 10_000_000  # their shifts are held in memory
 
@@ -83,7 +84,11 @@ def summarize(
         The probability that the interval covers the true mean.
     method
         ``"t"``: Student's interval; ``"bootstrap"``: BCa, which corrects for bias and skewness;
-        ``"percentile"``: the plain bootstrap.
+        ``"percentile"``: the plain bootstrap; ``"studentized"``: the bootstrap of the t statistic,
+        which covers best for few users of skewed values; ``"wilson"``: Wilson's interval of a hit
+        rate, for values that are all 0 or 1. ``"auto"`` takes ``"wilson"`` where it can, ``"t"``
+        for fewer than 5 users, and for at least 200 users if the skewness of their values is at
+        most √users / 10, else ``"studentized"``; ``note`` reports which.
     resamples
         Number of bootstrap resamples.
     seed
@@ -104,6 +109,12 @@ def summarize(
         and ``note``, which explains why a number is null. Counts such as ``num_hits`` are averaged.
         With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
         effective number of users. With ``cluster``, it has the number of clusters.
+        With ``"studentized"`` and ``"auto"``, ``note`` reports resamples that have no spread, so
+        that they have no t and do not count (the interval is null if their share is above
+        (1 − confidence) / 2), and fewer than 20 users, or fewer than 20 with another value than one
+        that every fourth user has, such as 0: the interval may cover less often than it says. With
+        ``cluster``, these numbers are those of clusters and their means, by which ``"auto"``
+        chooses, and it takes no ``"wilson"``.
         For a geometric mean such as ``gmap@10``, ``mean`` is that mean, its interval is one of the
         mean of ln(x + ε), given back on the scale of the metric (of few users it may end above the
         metric's greatest value), and the other columns describe the users' values x.
@@ -111,20 +122,26 @@ def summarize(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, there is only one
-        cluster, or a user has no cluster or several.
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or with
+        ``"wilson"`` neither 0 nor 1, there is only one cluster, or a user has no cluster or
+        several.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range.
+        If a metric, a parameter or an option is unknown or out of range, or ``weights``,
+        ``cluster`` or a geometric mean meet ``"wilson"``.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
-    B. Efron, *JASA* 82, 1987, for BCa. With weights w, SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)² of
-    the n users of weight > 0, and t has n − 1 degrees of freedom; the bootstrap draws users alike
-    and weighs them then; the effective number of users is (Σ w)² / Σ w² (L. Kish, *Survey
-    Sampling*, 1965). In a row of totals a user who is in several groups is one observation: the
-    mean of the user's values, whose weight is their number, or the sum of their weights.
+    B. Efron, *JASA* 82, 1987, for BCa; P. Hall, *Annals of Statistics* 16, 1988, for the
+    studentized bootstrap; E. B. Wilson, *JASA* 22, 1927. If all values are 0, or all are 1,
+    ``"auto"`` takes ``"wilson"`` only for booleans and for metrics that range from 0 to 1.
+
+    With weights w, SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)² of the n users of weight > 0, and t has
+    n − 1 degrees of freedom; the bootstrap draws users alike and weighs them then; the effective
+    number of users is (Σ w)² / Σ w² (L. Kish, *Survey Sampling*, 1965). In a row of totals a user
+    who is in several groups is one observation: the mean of the user's values, whose weight is
+    their number, or the sum of their weights.
 
     With G clusters, SE² = G/(G − 1) · Σ u² / (Σ w)² (CR1), where u is the sum Σ w(x − x̄) of a
     cluster, and t has G − 1 degrees of freedom; the bootstrap draws whole clusters. A. C. Cameron
@@ -257,6 +274,9 @@ def summary_of(
     """Plan a summary of values per user."""
     check_confidence(confidence)
     check_choice("method", method, get_args(Method))
+    if method == "wilson":
+        _check_plain(values)
+        check_no_logarithms(values, "method='wilson'")
     resampling = asked_resampling(resamples, seed)
     check_numbers(values)
     check_total(values, total=total, least=1)
@@ -303,6 +323,7 @@ def _in_asked_order(
     return pl.concat([summary, numbers]).sort(*by, order)
 
 
+_RESAMPLED = "resampled users can only lose items"
 _NO_INTERVAL = "one number of all lists; no interval: its target changes with the users"
 
 
@@ -321,13 +342,14 @@ def _of_all_lists(
     rows = numbers.unpivot(
         on=names, index=[*values.by, "users"], variable_name="metric", value_name="mean"
     )
-    if method == "t":
+    if method in ("t", "auto"):
         spread = margins(of_lists, confidence, seed)
         rows = rows.join(spread, on=[*values.by, "metric"], how="left", nulls_equal=True)
         note = "one number of all lists; interval: jackknife over groups of users"
     else:
         rows = rows.with_columns(margin=pl.lit(None, pl.Float64))
-        note = "no interval: resampled users can only lose items; take method='t'"
+        why = "it is no share of users" if method == "wilson" else _RESAMPLED
+        note = f"no interval: {why}; take method='t'"
     fixed = [one.name for one in of_lists.requested if not is_of_targets(one)]
     known = pl.col("metric").is_in(fixed)
     mean, margin = pl.col("mean"), pl.when(known).then("margin")
@@ -346,6 +368,14 @@ def _columns(*, total: bool) -> dict[str, Any]:
     return {**columns, **_VOTES, "note": _SUMMARY["note"]}
 
 
+class _Sampled(NamedTuple):
+    """The values of a metric in a group, the method of its interval, and what is to be noted."""
+
+    sample: Sample
+    method: Method
+    notes: list[str]
+
+
 def _summarized(
     rows: pl.DataFrame,
     *,
@@ -355,11 +385,11 @@ def _summarized(
     resampling: Resampling,
     total: bool,
 ) -> pl.DataFrame:
-    from rankframe import _statistics as st
-
     check_sizes(rows, values)
     if values.cluster is not None:
         check_clusters(rows, values.cluster, [one.name for one in values.requested])
+    if method == "wilson":
+        check_hits(rows, values, "method='wilson'")
     by, columns = values.by, _columns(total=total)
     if not values.requested:
         return (
@@ -368,59 +398,152 @@ def _summarized(
             .with_columns(pl.lit(None, dtype).alias(name) for name, dtype in columns.items())
         )
     rows = rows.sort(*by, values.user)
-    samples = _samples(rows, values, by, pooled=False)
+    samples = _samples(rows, values, by, method, pooled=False)
     summary = _described(rows, values, by)
     if total:
         whole = total_by(by)
-        samples += _samples(rows, values, whole, pooled=True)
+        samples += _samples(rows, values, whole, method, pooled=True)
         totals = _described(rows, values, whole).join(
             _votes(summary, whole), on=[*whole, _ORDER], how="left", maintain_order="left"
         )
         summary = pl.concat([summary, totals], how="diagonal")
 
-    def interval(sample: Sample, advance: Advance) -> Outcome:
-        if method == "t":
-            return st.t_test(sample, confidence)
-        return st.bootstrap(sample, confidence, resampling, advance, bca=method == "bootstrap")
-
-    outcome = st.in_matrices([sample for sample, _ in samples], interval, resampling.times)
+    outcome = _intervals(samples, confidence, resampling)
+    notes = [
+        [*one.notes, *_notes_of_resamples(dropped, resampling.times, confidence)]
+        for one, dropped in zip(samples, outcome.dropped, strict=True)
+    ]
     summary = summary.with_columns(
         pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
         pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
-        pl.Series("note", [note for _, note in samples], pl.String),
+        pl.Series("note", ["; ".join(each) or None for each in notes], pl.String),
     )
     ends = [given_back(name, values.requested) for name in ("ci_low", "ci_high")]
     summary = summary.with_columns(ends).select(*by, *columns)
     return summary.sort(by, nulls_last=True, maintain_order=True) if total else summary
 
 
+def _intervals(samples: Sequence[_Sampled], confidence: float, resampling: Resampling) -> Outcome:
+    """Compute all intervals of one method together."""
+    import numpy as np
+
+    from rankframe import _statistics as st
+
+    outcome = st.Outcome(*(np.full(len(samples), np.nan) for _ in st.Outcome._fields))
+    methods: list[Method] = [one.method for one in samples]
+    for method in dict.fromkeys(methods):
+        places = [place for place, one in enumerate(samples) if one.method == method]
+        reduce = partial(_interval, method=method, confidence=confidence, resampling=resampling)
+        part = st.in_matrices([samples[place].sample for place in places], reduce, resampling.times)
+        for into, found in zip(outcome, part, strict=True):
+            into[places] = found
+    return outcome
+
+
+def _interval(
+    sample: Sample,
+    advance: Advance,
+    *,
+    method: Method,
+    confidence: float,
+    resampling: Resampling,
+) -> Outcome:
+    from rankframe import _statistics as st
+
+    if method == "t":
+        return st.t_test(sample, confidence)
+    if method == "wilson":
+        return st.wilson(sample, confidence)
+    if method == "studentized":
+        return st.studentized(sample, confidence, resampling, advance)
+    return st.bootstrap(sample, confidence, resampling, advance, bca=method == "bootstrap")
+
+
 def _samples(
-    rows: pl.DataFrame, values: UserValues, by: Sequence[str], *, pooled: bool
-) -> list[tuple[Sample, str | None]]:
+    rows: pl.DataFrame, values: UserValues, by: Sequence[str], method: Method, *, pooled: bool
+) -> list[_Sampled]:
     """Take the values of each group and metric, and note why a number is null."""
     from rankframe._statistics import of_clusters
 
     groups = rows.partition_by(by, maintain_order=True) if by else [rows]
-    samples: list[tuple[Sample, str | None]] = []
+    samples: list[_Sampled] = []
     for group in groups:
         if pooled and values.cluster is not None:
             check_one_cluster(group, [values.user], values.cluster)
         clusters = None if values.cluster is None else places_of_users(group[CLUSTER])
+        unit = "users" if clusters is None else "clusters"
         users = places_of_users(group[values.user]) if pooled else None
         weights = None if values.weights is None else group[WEIGHT].to_numpy()
         for metric in values.requested:
             column = _column(group, metric)
-            sample, returning, of_group = _sample(column, weights, users, clusters)
+            of_users, returning, of_group = _sample(column, weights, users, clusters)
             if values.weights is not None:
-                _check_some_weight(sample, column, values.weights, metric.name)
-            notes = _notes(metric, sample, returning, weighted=values.weights is not None)
-            if not _has_interval(metric, sample.values):
+                _check_some_weight(of_users, column, values.weights, metric.name)
+            sample = of_users
+            if of_group is not None and _has_interval(metric, of_users, "t"):
+                sample = of_clusters(of_group, of_users)
+            of_sample, reasons = _method_of(
+                sample, metric, method, unit, boolean=group.schema[metric.name] == pl.Boolean
+            )
+            why = _why_null(metric, of_users, of_sample)
+            if of_sample != "wilson" and _why_null(metric, sample, of_sample):
+                reasons = []
+            elif method in ("studentized", "auto"):
+                reasons += _notes_of_few(sample, of_sample, unit)
+            weights_of_notes = None if values.weights is None else of_users.weights
+            counted = notes_of_users(of_users.values, weights_of_notes, returning)
+            if not _has_interval(metric, sample, of_sample):
                 sample = sample._replace(values=column[:0], weights=None)
             elif of_group is not None:
-                notes += notes_of_clusters(sample, of_group)
-                sample = of_clusters(of_group, sample)
-            samples.append((sample, "; ".join(notes) or None))
+                counted += notes_of_clusters(of_users, of_group)
+            samples.append(_Sampled(sample, of_sample, [*why, *counted, *reasons]))
     return samples
+
+
+def _method_of(
+    sample: Sample, metric: RequestedMetric, method: Method, unit: str, *, boolean: bool
+) -> tuple[Method, list[str]]:
+    """Give the method of an interval, and for "auto" the reason."""
+    from rankframe._statistics import chosen_method
+
+    if method != "auto":
+        return method, []
+    if not _has_interval(metric, sample, "t"):
+        return "t", []
+    may_be_hits = unit == "users" and _may_be_hits(sample, metric, boolean=boolean)
+    chosen, reason = chosen_method(sample, unit, may_be_hits=may_be_hits)
+    return cast("Method", chosen), [f"auto: {reason}"]
+
+
+def _may_be_hits(sample: Sample, metric: RequestedMetric, *, boolean: bool) -> bool:
+    """Whether nothing but 0 and 1 is to be expected, if the values are 0 and 1."""
+    if boolean or not metric.per_user:
+        return boolean
+    if entry := entry_of(metric.expr):
+        return entry.value_range == (0, 1)
+    return len(sample.values) > 0 and bool(sample.values.min() < sample.values.max())
+
+
+def _notes_of_few(sample: Sample, method: Method, unit: str) -> list[str]:
+    """Note that an interval may cover less often than it says."""
+    from rankframe._statistics import FEW_USERS, telling_users
+
+    if method == "wilson":
+        return []
+    telling, some = telling_users(sample)
+    if telling >= FEW_USERS:
+        return []
+    what = f" of {len(sample.values)} have another value than the most frequent one"
+    return [f"too few {unit} for a sure interval: {telling:.4g}{what if some else ''}"]
+
+
+def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[str]:
+    """Note how many resamples do not count."""
+    if not dropped > 0:  # NaN: there are none
+        return []
+    none = dropped > times * (1 - confidence) / 2 or dropped == times
+    why = "no interval: " if none else ""
+    return [f"{why}{dropped:,.0f} of {times:,} resamples have no spread"]
 
 
 def _sample(
@@ -496,9 +619,13 @@ def _column(group: pl.DataFrame, metric: RequestedMetric) -> Array:
     return rounded(group[metric.name].cast(pl.Float64).to_numpy())
 
 
-def _has_interval(metric: RequestedMetric, values: Array) -> bool:
+def _has_interval(metric: RequestedMetric, sample: Sample, method: Method) -> bool:
+    from rankframe._statistics import are_hits
+
+    if method == "wilson" and not (sample.weights is None and are_hits(sample.values)):
+        return False
     geometric = metric.over_users.epsilon is not None
-    return metric.per_user or (geometric and -inf not in values)
+    return metric.per_user or (geometric and -inf not in sample.values)
 
 
 def _deviation(value: pl.Expr) -> pl.Expr:
@@ -508,19 +635,23 @@ def _deviation(value: pl.Expr) -> pl.Expr:
     return pl.when(number > 1).then(variance.sqrt())
 
 
-def _notes(metric: RequestedMetric, sample: Sample, returning: int, *, weighted: bool) -> list[str]:
-    """Return why a number is null, and of how many users the mean is made."""
-    values, weights = sample
-    notes: list[str] = []
+def _why_null(metric: RequestedMetric, sample: Sample, method: Method) -> list[str]:
+    """Return why a number is null."""
+    values = sample.values
     if len(values) < 2:
-        notes.append("one user" if len(values) else "no user has a value")
-    elif not _has_interval(metric, values):
-        geometric = metric.over_users.epsilon is not None
-        why = "0 has no logarithm; take epsilon > 0" if geometric else "not an arithmetic mean"
-        notes.append(f"no interval: {why}")
-    elif not values.min() < values.max():
-        notes.append("every user has the same value")
-    return [*notes, *notes_of_users(values, weights if weighted else None, returning)]
+        return ["one user" if len(values) else "no user has a value"]
+    if not _has_interval(metric, sample, method):
+        return [f"no interval: {_why_no_interval(metric)}"]
+    same = method != "wilson" and not values.min() < values.max()
+    return ["every user has the same value"] if same else []
+
+
+def _why_no_interval(metric: RequestedMetric) -> str:
+    if metric.over_users.epsilon is not None:
+        return "0 has no logarithm; take epsilon > 0"
+    if metric.per_user:
+        return "users are in several groups, and the mean of their values is no hit"
+    return "not an arithmetic mean"
 
 
 # ------------------------------------------------------------------ what compare needs, too
@@ -611,6 +742,47 @@ def check_total(values: UserValues, *, total: bool, least: int) -> None:
         msg = (
             f"metric {name!r}: it is one number of all lists, of which total=True makes none here: "
             "ask for it in a call with fewer columns in by="
+        )
+        raise ValueError(msg)
+
+
+def check_no_logarithms(values: UserValues, option: str) -> None:
+    """Check that no geometric mean is asked for where values are 0 or 1."""
+    for one in values.requested:
+        if one.over_users.epsilon is not None:
+            msg = f"metric {one.name!r}: a geometric mean is no hit rate, which {option} needs"
+            raise ValueError(msg)
+
+
+def check_hits(rows: pl.DataFrame, values: UserValues, option: str) -> None:
+    """Check that each value is 0 or 1."""
+    for metric in values.requested:
+        if not metric.per_user:
+            continue
+        value = pl.col(metric.name).cast(pl.Float64)
+        keys = [*values.by, values.user]
+        wrong = rows.filter((value != 0) & (value != 1)).select(*keys, metric.name)
+        if not wrong.is_empty():
+            row = wrong.sort(keys).head(1)
+            msg = (
+                f"metric {metric.name!r}: a value is neither 0 nor 1, which {option} needs: take "
+                f"another {option.partition('=')[0]}. Offending row: {format_row(row)}"
+            )
+            raise RankingDataError(msg)
+
+
+def _check_plain(values: UserValues) -> None:
+    """Check that users count alike and are independent."""
+    if values.weights is not None:
+        msg = (
+            "method='wilson' has no weighted form: take 't', 'bootstrap', 'percentile', "
+            "'studentized' or 'auto'"
+        )
+        raise ValueError(msg)
+    if values.cluster is not None:
+        msg = (
+            "method='wilson' takes users for independent: with cluster=, take 't', 'bootstrap', "
+            "'percentile', 'studentized' or 'auto'"
         )
         raise ValueError(msg)
 

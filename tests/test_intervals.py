@@ -1,0 +1,488 @@
+"""Intervals for few and skewed users, against plain Python, SciPy and printed tables."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar
+
+import rankframe as rf
+from rankframe import _statistics as st
+
+FEW = 499  # resamples, where their number does not matter
+
+
+def users_of(*columns, weights=None):
+    """One row per model and user; None is undefined."""
+    rows = [
+        {
+            "model": f"m{model}",
+            "user": user,
+            "x": value,
+            "w": None if weights is None else weights[user],
+        }
+        for model, values in enumerate(columns)
+        for user, value in enumerate(values)
+    ]
+    return pl.DataFrame(rows, schema_overrides={"x": pl.Float64, "w": pl.Float64})
+
+
+def summary(values, method, **options):
+    weights = options.pop("weighted", None)
+    given = {} if weights is None else {"weights": "w"}
+    table = users_of(values, weights=weights)
+    got = rf.summarize_values(table, "x", method=method, **given, **options)
+    return got.row(0, named=True)
+
+
+def skewed(seed, users):
+    return np.random.default_rng(seed).exponential(1, users).round(6)
+
+
+# ------------------------------------------------------------------ studentized bootstrap
+
+
+def by_hand(values, times, seed, confidence, weights=None):
+    """Draw users one after the other, and sum in plain Python."""
+    users = len(values)
+    weights = [1.0] * users if weights is None else list(weights)
+
+    def mean_and_error(places):
+        total = math.fsum(weights[i] for i in places)
+        mean = math.fsum(weights[i] * values[i] for i in places) / total
+        squares = math.fsum((weights[i] * (values[i] - mean)) ** 2 for i in places)
+        return mean, math.sqrt(users / (users - 1) * squares) / total
+
+    mean, error = mean_and_error(range(users))
+    drawn = np.random.default_rng(seed).integers(0, users, (times, users))
+    kept = []
+    for places in drawn:
+        if len({values[i] for i in places}) > 1:
+            of_resample, its_error = mean_and_error(places)
+            kept.append((of_resample - mean) / its_error)
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(kept, [1 - tail, tail])
+    return mean - low * error, mean - high * error, times - len(kept)
+
+
+@pytest.mark.parametrize(
+    ("users", "seed", "confidence"), [(5, 0, 0.8), (12, 3, 0.9), (40, 7, 0.95)]
+)
+def test_the_studentized_interval_is_that_of_plain_python(users, seed, confidence):
+    values = skewed(users, users)
+    options = {"confidence": confidence, "resamples": FEW, "seed": seed}
+    got = summary(values, "studentized", **options)
+    low, high, dropped = by_hand(values, FEW, seed, confidence)
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx((low, high), rel=1e-8)
+    assert f"{dropped} of {FEW}" in (got["note"] or "") or not dropped
+
+
+def test_weights_enter_the_mean_and_the_error_of_each_resample():
+    values, weights = skewed(1, 15), np.arange(1.0, 16.0)
+    got = summary(values, "studentized", weighted=weights, resamples=FEW, seed=2)
+    low, high, _ = by_hand(values, FEW, 2, 0.95, weights)
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx((low, high), rel=1e-8)
+    same = summary(values, "studentized", weighted=np.full(15, 7.0), resamples=FEW, seed=2)
+    plain = summary(values, "studentized", resamples=FEW, seed=2)
+    assert same["ci_low"] == pytest.approx(plain["ci_low"], rel=1e-8)
+
+
+def test_the_longer_end_is_that_of_the_skewness():
+    values = skewed(4, 30)
+    got, t = summary(values, "studentized"), summary(values, "t")
+    assert got["ci_high"] - got["mean"] > 1.2 * (got["mean"] - got["ci_low"])
+    assert got["ci_high"] > t["ci_high"]
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
+def test_the_scale_and_the_place_of_values_do_not_matter(factor):
+    values = skewed(5, 25)
+    plain = summary(values, "studentized", resamples=FEW)
+    moved = summary(factor * (values + 3), "studentized", resamples=FEW)
+    ends = [factor * (plain[name] + 3) for name in ("ci_low", "ci_high")]
+    assert [moved["ci_low"], moved["ci_high"]] == pytest.approx(ends, rel=1e-7)
+    assert moved["note"] is None
+
+
+def test_a_large_mean_leaves_the_margins_as_they_are():
+    values = skewed(5, 25)
+    plain = summary(values, "studentized", resamples=FEW)
+    moved = summary(values / 1000 + 1e6, "studentized", resamples=FEW)
+    for name in ("ci_low", "ci_high"):
+        assert moved[name] - 1e6 == pytest.approx(plain[name] / 1000, abs=1e-7)
+
+
+def test_resamples_without_spread_are_dropped_and_counted():
+    values = [0.0] * 45 + [0.2, 0.4, 0.5, 0.9, 1.0]
+    got = summary(values, "studentized", resamples=2000)
+    low, high, dropped = by_hand(values, 2000, 0, 0.95)
+    assert 0 < dropped < 50
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx((low, high), rel=1e-8)
+    few = "too few users for a sure interval: 5 of 50 have another value than the most frequent one"
+    assert got["note"] == f"{few}; {dropped} of 2,000 resamples have no spread"
+
+
+def test_an_interval_whose_tail_is_dropped_is_null():
+    values = [0.0] * 19 + [0.7]
+    got = summary(values, "studentized", resamples=2000)
+    dropped = by_hand(values, 2000, 0, 0.95)[2]
+    assert dropped > 50
+    assert got["ci_low"] is None
+    assert got["ci_high"] is None
+    assert f"no interval: {dropped} of 2,000 resamples have no spread" in got["note"]
+
+
+def test_two_users_have_no_studentized_interval():
+    got = summary([0.2, 0.9], "studentized", resamples=FEW)
+    assert got["ci_low"] is None
+    assert got["note"].startswith("too few users for a sure interval: 2; no interval: ")
+
+
+def test_a_single_resample_is_no_trouble():
+    got = summary(skewed(1, 30), "studentized", resamples=1)
+    assert got["ci_low"] == got["ci_high"]
+
+
+def test_metrics_share_their_resamples_and_do_not_change_each_other():
+    table = users_of(skewed(8, 30)).with_columns(y=pl.col("x") ** 2, z=pl.lit(1.0))
+    options = {"method": "studentized", "resamples": FEW, "seed": 5}
+    together = rf.summarize_values(table, "x", "y", "z", **options)
+    alone = pl.concat(rf.summarize_values(table, name, **options) for name in "xyz")
+    assert together.equals(alone)
+    other = rf.summarize_values(table, "x", **{**options, "seed": 6})
+    assert other.item(0, "ci_low") != together.item(0, "ci_low")
+
+
+# ------------------------------------------------------------------ Wilson
+
+
+@pytest.mark.parametrize(("hits", "users"), [(0, 1), (1, 1), (0, 20), (1, 20), (7, 30), (50, 50)])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_wilson_is_scipys(hits, users, confidence):
+    values = [1.0] * hits + [0.0] * (users - hits)
+    got = summary(values, "wilson", confidence=confidence)
+    expected = stats.binomtest(hits, users).proportion_ci(confidence, method="wilson")
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx(
+        (expected.low, expected.high), abs=1e-12
+    )
+    assert got["note"] == ("one user" if users == 1 else None)
+    assert 0 <= got["ci_low"] <= got["ci_high"] <= 1
+
+
+def test_wilson_takes_hits_of_a_metric_and_booleans():
+    run = pl.DataFrame({"user": [1, 2, 3, 4], "item": [7, 8, 7, 8], "rank": [1] * 4})
+    truth = pl.DataFrame({"user": [1, 2, 3, 4], "item": [7] * 4})
+    got = rf.summarize(run, "hit@1", truth=truth, method="wilson").row(0, named=True)
+    expected = stats.binomtest(2, 4).proportion_ci(method="wilson")
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx((expected.low, expected.high))
+    flags = pl.DataFrame({"user": [1, 2, 3, 4], "x": [True, False, None, True]})
+    got = rf.summarize_values(flags, "x", method="wilson").row(0, named=True)
+    assert got["ci_high"] == pytest.approx(
+        stats.binomtest(2, 3).proportion_ci(method="wilson").high
+    )
+
+
+def test_wilson_refuses_what_is_no_hit():
+    with pytest.raises(
+        rf.RankingDataError,
+        match=r"metric 'x': a value is neither 0 nor 1, which method='wilson' needs: take another "
+        r"method\. Offending row: user=1, x=0.5",
+    ):
+        summary([1.0, 0.5], "wilson")
+    with pytest.raises(ValueError, match="method='wilson' has no weighted form: take 't', "):
+        summary([1.0, 0.0], "wilson", weighted=[1.0, 2.0])
+    run = pl.DataFrame({"user": [1, 2], "item": [7, 7], "rank": [1, 1]})
+    with pytest.raises(ValueError, match="'gmap@1': a geometric mean is no hit rate"):
+        rf.summarize(run, "gmap@1", truth=run.drop("rank"), method="wilson")
+
+
+def test_wilson_of_users_in_several_groups():
+    table = pl.DataFrame({"fold": [1, 1, 2, 2], "user": [1, 2, 1, 3], "x": [1.0, 0.0, 0.0, 1.0]})
+    got = rf.summarize_values(table, "x", by="fold", total=True, method="wilson")
+    assert got["ci_low"].is_null().to_list() == [False, False, True]
+    assert "the mean of their values is no hit" in got.item(2, "note")
+    apart = table.with_columns(user=pl.Series([1, 2, 3, 4]))
+    alone = rf.summarize_values(apart.drop("fold"), "x", method="wilson")
+    total = rf.summarize_values(apart, "x", by="fold", total=True, method="wilson")
+    assert total.item(2, "ci_low") == alone.item(0, "ci_low")
+
+
+# ------------------------------------------------------------------ auto
+
+
+@pytest.mark.parametrize(
+    ("values", "method", "reason"),
+    [
+        ([0.0, 1.0, 1.0], "wilson", "auto: Wilson's interval, every value is 0 or 1"),
+        ([0.1, 0.4, 0.6, 0.7], "t", "auto: Student's t, fewer than 5 users"),
+        (skewed(1, 40), "studentized", "auto: studentized bootstrap, 40 users, skewness "),
+        (
+            np.linspace(0, 1, 199),
+            "studentized",
+            "auto: studentized bootstrap, 199 users, skewness 0",
+        ),
+        (np.linspace(0, 1, 200), "t", "auto: Student's t, 200 users, skewness 0"),
+        (skewed(1, 200), "studentized", "auto: studentized bootstrap, 200 users, skewness "),
+        (skewed(1, 1000), "t", "auto: Student's t, 1000 users, skewness "),
+    ],
+)
+def test_auto_takes_a_method_by_its_rule_and_says_which(values, method, reason):
+    got = summary(values, "auto", resamples=FEW)
+    expected = summary(values, method, resamples=FEW)
+    assert got["note"].startswith(reason)
+    assert {**got, "note": None} == {**expected, "note": None}
+
+
+def test_auto_notes_that_users_are_too_few():
+    def noted(values):
+        return "too few users" in summary(values, "auto", resamples=FEW)["note"]
+
+    assert noted(skewed(1, 19))
+    assert not noted(skewed(1, 20))
+    assert noted([0.0] * 181 + list(skewed(1, 19)))
+    assert not noted([0.0] * 180 + list(skewed(1, 20)))
+    assert noted([1.0] * 181 + list(skewed(1, 19)))  # the same of values that are mostly 1
+    assert not noted([0.0] * 19 + [1.0])  # Wilson's interval holds
+
+
+def test_users_of_small_weights_do_not_make_them_many():
+    values, weights = skewed(1, 40), [100.0] * 5 + [1.0] * 35
+    note = summary(values, "studentized", weighted=weights, resamples=FEW)["note"]
+    assert note == "effective users: 5.72; too few users for a sure interval: 5.72"
+
+
+def test_auto_of_equal_values_depends_on_what_they_may_be():
+    run = pl.DataFrame({"user": [1, 2, 3], "item": [8] * 3, "rank": [1] * 3})
+    truth = pl.DataFrame({"user": [1, 2, 3], "item": [7] * 3})
+    got = rf.summarize(run, "hit@1", "ndcg@1", "dcg@1", truth=truth, method="auto")
+    bound = pytest.approx(stats.binomtest(0, 3).proportion_ci(method="wilson").high)
+    assert got["ci_low"].to_list() == [0.0, 0.0, None]
+    assert got["ci_high"].to_list() == [bound, bound, None]
+    assert got.item(2, "note") == "every user has the same value"
+    assert summary([0.0] * 3, "auto")["ci_high"] is None
+    flags = pl.DataFrame({"user": [1, 2, 3], "x": [False] * 3})
+    assert rf.summarize_values(flags, "x", method="auto").item(0, "ci_high") == bound
+
+
+def test_auto_with_weights_takes_no_wilson():
+    values, weights = [0.0, 1.0] * 10, np.arange(1.0, 21.0)
+    got = summary(values, "auto", weighted=weights, resamples=FEW)
+    expected = summary(values, "studentized", weighted=weights, resamples=FEW)
+    assert (got["ci_low"], got["ci_high"]) == (expected["ci_low"], expected["ci_high"])
+    assert got["note"].startswith("effective users: 15.37; auto: studentized bootstrap, 20 users, ")
+
+
+def test_the_skewness_is_that_of_what_users_add():
+    values, weights = skewed(1, 30), np.random.default_rng(2).uniform(1, 3, 30)
+    added = weights * (values - np.average(values, weights=weights))
+    _, reason = st.chosen_method(st.Sample(values, weights), may_be_hits=True)
+    expected = ((added**3).mean()) / (added**2).mean() ** 1.5
+    assert reason.endswith(f"skewness {expected:.2f}")
+    _, reason = st.chosen_method(st.Sample(values), may_be_hits=True)
+    assert reason.endswith(f"skewness {stats.skew(values):.2f}")
+
+
+def test_auto_of_undefined_values_and_geometric_means():
+    got = summary([None, None], "auto")
+    assert got["note"] == "no user has a value"
+    assert got["ci_low"] is None
+    run = pl.DataFrame({"user": list(range(6)), "item": [7] * 6, "rank": [1, 2, 3, 4, 5, 9]})
+    truth = pl.DataFrame({"user": list(range(6)), "item": [7] * 6})
+    label = "geometric(metric=rr, epsilon=0.0)"
+    got = rf.summarize(run, label, truth=truth, method="auto", resamples=FEW).row(0, named=True)
+    logs = [-math.log(rank) for rank in (1, 2, 3, 4, 5, 9)]
+    low, high, _ = by_hand(logs, FEW, 0, 0.95)
+    ends = (math.exp(low), math.exp(high))
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx(ends, rel=1e-7)
+
+
+def test_auto_where_a_geometric_mean_has_no_interval(recwarn):
+    run = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 8], "rank": [1, 2, 1]})
+    truth = pl.DataFrame({"user": [1, 2, 3], "item": [7] * 3})
+    label = "geometric(metric=rr, epsilon=0.0)"
+    for method in ("auto", "studentized"):
+        got = rf.summarize(run, label, truth=truth, method=method)
+        assert got.item(0, "note") == "no interval: 0 has no logarithm; take epsilon > 0"
+    assert not recwarn.list
+
+
+def test_auto_of_each_group_and_kind_of_frame():
+    table = users_of(skewed(1, 30), [0.0, 1.0] * 15)
+    options = {"by": "model", "method": "auto", "resamples": FEW}
+    got = rf.summarize_values(table, "x", **options)
+    assert got["note"].str.contains("Wilson").to_list() == [False, True]
+    assert rf.summarize_values(table.lazy(), "x", **options).collect().equals(got)
+    pandas = rf.summarize_values(table.to_pandas(), "x", **options)
+    assert pl.from_pandas(pandas)["ci_low"].to_list() == got["ci_low"].to_list()
+    total = rf.summarize_values(table, "x", total=True, **options)
+    assert total.height == 3
+    assert total.item(2, "ci_low") is not None
+
+
+def test_one_number_of_all_lists():
+    run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [7, 8, 7, 9], "rank": [1, 2, 1, 2]})
+    items = pl.DataFrame({"item": [7, 8, 9, 10]})
+    t, auto, wilson = (
+        rf.summarize(run, "coverage@2", items=items, method=method).row(0, named=True)
+        for method in ("t", "auto", "wilson")
+    )
+    assert auto == t
+    assert wilson["note"] == "no interval: it is no share of users; take method='t'"
+
+
+def test_the_methods_have_names():
+    with pytest.raises(ValueError, match="'percentile', 'studentized', 'wilson', 'auto'"):
+        summary([0.1, 0.2], "student")
+
+
+# ------------------------------------------------------------------ paired hits
+
+
+def paired(both, gained, lost, neither):
+    """Old and new hits of users."""
+    new = [1.0] * (both + gained) + [0.0] * (lost + neither)
+    old = [1.0] * both + [0.0] * gained + [1.0] * lost + [0.0] * neither
+    return old, new
+
+
+def compared(cells, **options):
+    old, new = paired(*cells)
+    table = users_of(old, new)
+    return rf.compare_values(table, "x", baseline="m0", test="mcnemar", **options).row(
+        0, named=True
+    )
+
+
+#: Fagerland, Lydersen and Laake, *Statistics in Medicine* 33, 2014: Bentur's patients.
+@pytest.mark.parametrize(
+    ("cells", "low", "high"),
+    [((1, 1, 7, 12), -0.507, -0.026)],
+)
+def test_newcombes_interval_of_printed_examples(cells, low, high):
+    got = compared(cells)
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx((low, high), abs=6e-4)
+
+
+TABLES = [(1, 1, 7, 12), (36, 12, 2, 0), (20, 6, 3, 21), (53, 8, 0, 39), (0, 4, 4, 0), (9, 0, 0, 0)]
+TABLES += [(0, 0, 0, 5), (0, 1, 0, 0), (50, 1, 0, 49), (0, 0, 3, 7), (30, 20, 10, 40)]
+
+
+def newcombe(both, gained, lost, neither, confidence):
+    """Method 10, from the cells of the table."""
+    users = both + gained + lost + neither
+    new, old = both + gained, both + lost
+    scipys = {"confidence_level": confidence, "method": "wilson"}
+    of_new = stats.binomtest(new, users).proportion_ci(**scipys)
+    of_old = stats.binomtest(old, users).proportion_ci(**scipys)
+    margins = new * (users - new) * old * (users - old)
+    top = both * neither - gained * lost
+    if top > users / 2:
+        top -= users / 2
+    elif top >= 0:
+        top = 0
+    phi = top / math.sqrt(margins) if margins else 0
+    p, q = new / users, old / users
+    a, b = p - of_new.low, of_old.high - q
+    c, d = of_new.high - p, q - of_old.low
+    down, up = a * a - 2 * phi * a * b + b * b, c * c - 2 * phi * c * d + d * d
+    return p - q - math.sqrt(down), p - q + math.sqrt(up)
+
+
+@pytest.mark.parametrize("cells", TABLES)
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_paired_hits(cells, confidence):
+    got = compared(cells, confidence=confidence)
+    expected = newcombe(*cells, confidence)
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx(expected, abs=1e-7)
+    both, gained, lost, neither = cells
+    exact = mcnemar([[both, gained], [lost, neither]], exact=True).pvalue
+    assert got["p_value"] == pytest.approx(min(1, exact), abs=1e-12)
+    assert (got["wins"], got["losses"]) == (gained, lost)
+
+
+@pytest.mark.parametrize("cells", [(5, 6, 1, 3), (3, 2, 2, 3), (0, 9, 0, 1)])
+def test_mcnemar_is_the_exact_randomization_of_hits(cells):
+    old, new = paired(*cells)
+    flipped = rf.compare_values(users_of(old, new), "x", baseline="m0", test="randomization")
+    assert compared(cells)["p_value"] == pytest.approx(flipped.item(0, "p_value"), abs=1e-12)
+
+
+def test_swapping_turns_the_interval():
+    one, other = compared((20, 6, 3, 21)), compared((20, 3, 6, 21))
+    assert one["ci_low"] == pytest.approx(-other["ci_high"], abs=1e-12)
+    assert one["p_value"] == other["p_value"]
+
+
+def test_hits_that_do_not_differ_have_an_interval():
+    got = compared((5, 0, 0, 5))
+    assert got["p_value"] == 1
+    assert got["ci_low"] == -got["ci_high"] < 0
+    assert got["note"] == "no user differs"
+    assert got["effect_size"] is None
+
+
+def test_hits_of_no_shared_user():
+    table = users_of([1.0, None], [None, 0.0])
+    got = rf.compare_values(table, "x", test="mcnemar").row(0, named=True)
+    assert got["note"] == "no user has a value in both"
+    assert got["p_value"] is None
+    assert got["ci_low"] is None
+
+
+def test_mcnemar_of_a_metric_beside_a_correction():
+    run = pl.DataFrame(
+        {
+            "model": ["a"] * 12 + ["b"] * 12 + ["c"] * 12,
+            "user": [*range(12)] * 3,
+            "item": [7] * 36,
+            "rank": [2] * 12 + [1] * 9 + [2] * 3 + [1] * 6 + [2] * 6,
+        }
+    )
+    truth = pl.DataFrame({"user": range(12), "item": [7] * 12})
+    got = rf.compare(run, "hit@1", truth=truth, baseline="a", test="mcnemar")
+    assert got["p_value"].to_list() == pytest.approx([2 * 0.5**9, 2 * 0.5**6])
+    assert got["p_adjusted"].to_list() == pytest.approx([4 * 0.5**9, 2 * 0.5**6])
+
+
+def test_mcnemar_refuses_what_is_no_hit():
+    with pytest.raises(
+        rf.RankingDataError,
+        match=r"metric 'x': a value is neither 0 nor 1, which test='mcnemar' needs: take another "
+        r"test\. Offending row: model='?m1'?, user=1, x=0.5",
+    ):
+        rf.compare_values(users_of([1.0, 0.0], [1.0, 0.5]), "x", test="mcnemar")
+    table = users_of([1.0, 0.0], [1.0, 1.0], weights=[1.0, 2.0])
+    with pytest.raises(ValueError, match="test='mcnemar' has no weighted form"):
+        rf.compare_values(table, "x", weights="w", test="mcnemar")
+    run = pl.DataFrame({"model": ["a", "b"], "user": [1, 1], "item": [7, 7], "rank": [1, 1]})
+    truth = pl.DataFrame({"user": [1], "item": [7]})
+    with pytest.raises(ValueError, match="'gmap@1': a geometric mean is no hit rate, which test="):
+        rf.compare(run, "gmap@1", truth=truth, test="mcnemar")
+
+
+def test_mcnemar_of_users_in_several_segments():
+    table = pl.DataFrame(
+        {
+            "model": ["a"] * 4 + ["b"] * 4,
+            "fold": [1, 1, 2, 2] * 2,
+            "user": [1, 2, 1, 3] * 2,
+            "x": [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0],
+        }
+    )
+    options = {"by": ["model", "fold"], "test": "mcnemar", "total": True}
+    got = rf.compare_values(table, "x", **options)
+    assert got["p_value"].is_null().to_list() == [False, False, True]
+    assert got.item(2, "note").startswith("no test: users are in several segments")
+    apart = table.with_columns(user=pl.Series([1, 2, 3, 4] * 2))
+    got = rf.compare_values(apart, "x", **options)
+    assert got.item(2, "p_value") == pytest.approx(min(1, 2 * stats.binom.cdf(1, 4, 0.5)))
+
+
+def test_mcnemar_has_a_verdict_and_no_margin():
+    got = compared((5, 12, 1, 5))
+    assert (got["verdict"], got["detectable"], got["p_equivalent"]) == ("higher", None, None)
+    assert compared((5, 1, 1, 5))["verdict"] == "undecided"
+    with pytest.raises(ValueError, match="test='mcnemar' takes no margin"):
+        compared((5, 1, 1, 5), margin=0.1)
