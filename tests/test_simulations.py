@@ -84,7 +84,8 @@ def test_a_difference_of_the_margin_passes_as_seldom_as_said(test, margin):
     inward = 0.1 - change if margin > 0 else change + 0.1
     resampling = st.Resampling(1000, 0)
     if test == "bootstrap":
-        p = st.bootstrap(inward, 0.95, resampling, lambda _: None, one_sided=True).p
+        sample = st.Sample(inward)
+        p = st.bootstrap(sample, 0.95, resampling, lambda _: None, one_sided=True).p
     else:
         p = st.above_zero(outcomes(test, inward).p, inward.sum(axis=0))
     assert 0.035 <= (p <= 0.05).mean() <= 0.065
