@@ -8,10 +8,10 @@ from rankframe import _statistics as st
 
 def outcomes(test, matrix):
     """One call for many data sets: its columns."""
-    resampling = st.Resampling(1000, 0)
+    resampling, sample = st.Resampling(1000, 0), st.Sample(matrix, None)
     if test in ("randomization", "bootstrap"):
-        return getattr(st, test)(matrix, 0.95, resampling, lambda _: None)
-    return getattr(st, "t_test" if test == "t" else test)(matrix, 0.95)
+        return getattr(st, test)(sample, 0.95, resampling, lambda _: None)
+    return getattr(st, "t_test" if test == "t" else test)(sample, 0.95)
 
 
 @pytest.mark.parametrize("test", ["t", "bootstrap", "percentile"])
@@ -19,7 +19,7 @@ def test_intervals_cover(test):
     matrix = np.random.default_rng(1).normal(0.3, 1, (60, 2000))
     if test == "percentile":
         nothing = st.Resampling(1000, 0)
-        got = st.bootstrap(matrix, 0.95, nothing, lambda _: None, bca=False)
+        got = st.bootstrap(st.Sample(matrix, None), 0.95, nothing, lambda _: None, bca=False)
     else:
         got = outcomes(test, matrix)
     assert 0.93 <= ((got.low <= 0.3) & (got.high >= 0.3)).mean() <= 0.97
