@@ -1126,3 +1126,26 @@ def test_a_pipe_needs_no_format(tmp_path):
         given = ["evaluate", "-", tmp_path / "t", "-m", "rr", "--out", tmp_path / "out.csv"]
         assert evaluate_fed(data, *given) == (0, "")
         assert pl.read_csv(tmp_path / "out.csv")["rr"].item() == 0.75
+
+
+@pytest.mark.parametrize(
+    ("truth", "options", "cure"),
+    [
+        ("qid,docno,grade\n1,8,1\n", [], "name the columns of each file by --run-user"),
+        ("user,item,rating\n1,8,5\n", [], "pass --relevance rating and --relevant-at the"),
+        ("user,item\n1,8\n", ["--by", "fold"], "it has 'user', 'item', 'rank'\n"),
+        (
+            "user,item\n1,8\n",
+            ["-m", "gauc"],
+            "ask for 'auc' with --weights, the column of the weights\n",
+        ),
+    ],
+)
+def test_the_cure_is_told_in_options(tmp_path, capsys, truth, options, cure):
+    run, judged = tmp_path / "run.csv", tmp_path / "truth.csv"
+    run.write_text("user,item,rank\n1,8,1\n")
+    judged.write_text(truth)
+    assert main(["evaluate", str(run), str(judged), "-m", "rr", *options]) == 2
+    said = capsys.readouterr().err
+    assert cure in said
+    assert "=" not in said

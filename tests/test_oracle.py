@@ -165,10 +165,10 @@ def cases(draw):
     items, item_left, item_right = identifiers(
         draw, ["9", "10", "a", "B", "é", "ab"], [9, 10, 1, 2, 3, 4]
     )
-    by = draw(st.sampled_from([[], ["model"], ["model", "fold"]]))
+    by = draw(st.sampled_from([[], ["model"], ["model", "day"]]))
     shared = [i for i in range(len(by)) if draw(st.booleans())]
     names = {0: [()], 1: [("a",), ("b",), ("c",)]}
-    names[2] = [(model, fold) for model in "ab" for fold in "xy"]
+    names[2] = [(model, day) for model in "ab" for day in "xy"]
 
     def groups(width):
         return draw(st.lists(st.sampled_from(names[width]), unique=True, min_size=1))
@@ -239,7 +239,7 @@ def assert_rows(result, columns, expected):
     result = result.lazy().collect()
     assert result.columns == columns
     rows = result.rows()
-    keys = [column for column in columns if column in ("model", "fold", "user", "item", "users")]
+    keys = [column for column in columns if column in ("model", "day", "user", "item", "users")]
     assert [row[: len(keys)] for row in rows] == [row[: len(keys)] for row in expected]
     for row, wanted in zip(rows, expected, strict=True):
         for column, got, want in zip(columns, row, wanted, strict=True):

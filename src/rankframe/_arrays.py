@@ -642,7 +642,8 @@ def _as_array(values: object, name: str) -> Array:
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         _raise_if_ragged(values, name)
         why = str(error).partition("\n")[0]
-        msg = f"{name}: numpy cannot read {kind(values)} ({why}): convert it first"
+        batches = "; batches are pairs of users and their rows, users × items" * _is_list(values)
+        msg = f"{name}: numpy cannot read {kind(values)} ({why}): convert it first{batches}"
         raise TypeError(msg) from None
 
 
@@ -669,7 +670,8 @@ def _check_type(name: str, dtype: np.dtype[Any], role: str, *, flags: bool) -> N
 def _check_dimensions(name: str, number: int) -> None:
     if number != 2:
         dimensions = f"{number} dimension{'s' if number != 1 else ''}"
-        msg = f"{name}: it has {dimensions}: it must have two, users × items"
+        batches = "; batches are pairs of users and their rows" * (number > 2)
+        msg = f"{name}: it has {dimensions}: it must have two, users × items{batches}"
         raise RankingDataError(msg)
 
 

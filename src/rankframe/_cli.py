@@ -92,8 +92,10 @@ def _in_options(message: str) -> str:
     if "names must be the same in both tables" in message:
         own = "--run-user, --run-item, --truth-user and --truth-item"
         message = message.replace("rename one", f"name the columns of each file by {own}")
-    message = re.sub(rf"\b({_KEYWORDS})='([^']*)'", r"--\1 \2", message)
+    message = re.sub(r"\brelevance='([^']*)'", r"--relevance \1", message)
     message = message.replace("relevant_at=", "--relevant-at")
+    message = message.replace(", as in evaluate('auc', weights='impressions')", "")
+    message = message.replace("; by=() takes all rows as one group", "")
     return re.sub(rf"(?<![\w.(-])({_KEYWORDS})=(?=[ ,;:.]|$)", r"--\1", message)
 
 
