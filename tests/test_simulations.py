@@ -9,13 +9,8 @@ from rankframe import _statistics as st
 
 def outcomes(test, matrix):
     """One call for many data sets: its columns."""
-<<<<<<< HEAD
     resampling, sample = st.Resampling(1000, 0), st.Sample(matrix)
     if test in ("randomization", "bootstrap", "studentized"):
-=======
-    resampling, sample = st.Resampling(1000, 0), st.Sample(matrix, None)
-    if test in ("randomization", "bootstrap"):
->>>>>>> main
         return getattr(st, test)(sample, 0.95, resampling, lambda _: None)
     return getattr(st, "t_test" if test == "t" else test)(sample, 0.95)
 
@@ -29,11 +24,7 @@ def test_intervals_cover(test):
     matrix = np.random.default_rng(1).normal(0.3, 1, (60, 2000))
     if test == "percentile":
         nothing = st.Resampling(1000, 0)
-<<<<<<< HEAD
         got = st.bootstrap(st.Sample(matrix), 0.95, nothing, lambda _: None, bca=False)
-=======
-        got = st.bootstrap(st.Sample(matrix, None), 0.95, nothing, lambda _: None, bca=False)
->>>>>>> main
     else:
         got = outcomes(test, matrix)
     assert 0.93 <= covered(got, 0.3) <= 0.97
