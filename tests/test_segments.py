@@ -193,14 +193,16 @@ def test_what_has_no_test_says_so():
     assert got["note"].to_list() == [
         None,
         "one user",
-        None,
+        "no spread here",
         None,
         "F leaves out 2 of 4 segments: no variance",
     ]
+    # four users who agree by chance would differ from all others for certain
+    assert got["p_value"].is_null().to_list() == [False, True, True, False, False]
+    assert got["ci_low"].is_null().to_list() == [False, True, True, False, True]
     assert got["f"][-1] == pytest.approx(welch_by_hand([changes["a"], changes["d"]])[0])
-    assert got["p_value"].is_null().to_list() == [False, True, False, False, False]
     same = table({"a": [0.25] * 3, "b": [0.25] * 2}).rank.compare_segments(VALUE, by=BY)
-    spread = "no spread, here and in the other segments"
+    spread = "no spread here and in the other segments"
     no_test = "no test: fewer than two segments have a variance"
     assert same["note"].to_list() == [spread, spread, no_test]
     few = table({"a": [0.1, 0.4], "b": [0.25]}).rank.compare_segments(VALUE, by=BY)

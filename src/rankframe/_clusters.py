@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 CLUSTER = f"{INNER}cluster"
 
+#: Fewer have intervals that are too short, those of the bootstrap above all.
+FEW_CLUSTERS = 10
+
 _SEVERAL = "several clusters of one user: give each user the same cluster in all rows"
 
 
@@ -150,7 +153,8 @@ def notes_of_clusters(sample: Sample, clusters: Places) -> list[str]:
     values, _ = of_clusters(clusters, sample)
     if len(values) < 2:
         return ["one cluster"] if len(sample.values) > 1 else []
-    notes = [f"{len(values)} clusters"]
+    few = ", too few for a sure interval" if len(values) < FEW_CLUSTERS else ""
+    notes = [f"{len(values)} clusters{few}"]
     if sample.values.min() < sample.values.max() and not values.min() < values.max():
         notes.append("every cluster has the same mean")
     return notes

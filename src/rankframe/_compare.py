@@ -90,6 +90,8 @@ _COMPARISON = {
 }
 #: The tests of a mean difference: a margin bounds it, and Student's t approximates their power.
 _OF_MEANS = ("t", "randomization", "bootstrap")
+#: Tests that take a margin: flipped signs test symmetry about it, not the mean.
+_OF_MARGINS = ("t", "bootstrap")
 _POWER = 0.8  # of the column ``detectable``
 _CHANGES = ("hits_change", "precision_change", "recall_change")
 _NOTHING = 1e-12  # what a change of 0 may be after rounding
@@ -164,8 +166,9 @@ def compare(
     margin
         A difference too small to matter, > 0, on the scale of the metric: one number for all
         metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; a metric that it does not
-        name has no margin. It bounds a difference of means, so that ``test`` must be ``"t"``,
-        ``"randomization"`` or ``"bootstrap"``.
+        name has no margin. It bounds a difference of means, so that ``test`` must be ``"t"`` or
+        ``"bootstrap"``. Where more than half of the users change by one amount, such as 0, and
+        fewer than 20 change by another, it is not tested, and ``note`` says so.
     resamples
         Number of sign patterns, permutations or bootstrap resamples; all metrics and systems share
         them.
@@ -737,10 +740,10 @@ def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict
     """Read the margin of each metric."""
     if margin is None:
         return {}
-    if test not in _OF_MEANS:
+    if test not in _OF_MARGINS:
         msg = (
             f"margin bounds a difference of means, and test={test!r} takes no margin: "
-            f"take one of {', '.join(map(repr, _OF_MEANS))}"
+            f"take one of {', '.join(map(repr, _OF_MARGINS))}"
         )
         raise ValueError(msg)
     lists = [] if values.of_lists is None else [one.name for one in values.of_lists.requested]
@@ -865,6 +868,8 @@ def _compared(
         for note, pair in zip(tested.notes, pairs, strict=True)
     ]
     within = _test_margins(pairs, margins, directions_of(values.requested), test, resampling)
+    few = [_few_differ(pair) if pair.metric in margins else None for pair in pairs]
+    notes = ["; ".join(filter(None, both)) or None for both in zip(notes, few, strict=True)]
     geometric = {one.name for one in values.requested if one.over_users.epsilon is not None}
     shown = [
         nan if pair.metric in geometric else _detectable(pair, test, confidence) for pair in pairs
@@ -1259,17 +1264,17 @@ def _test_margins(
     def reduce(sample: Sample, advance: st.Advance) -> Outcome:
         if test == "bootstrap":
             return st.bootstrap(sample, 0.95, resampling, advance, one_sided=True)
-        outcome = (
-            st.t_test(sample, 0.95)
-            if test == "t"
-            else st.randomization(sample, 0.95, resampling, advance)
-        )
+        outcome = st.t_test(sample, 0.95)
         values, weights = sample
         sums = (values if weights is None else weights * values).sum(axis=0)
         return outcome._replace(p=st.above_zero(outcome.p, sums))
 
     within = _Within(*(np.full(len(pairs), np.nan) for _ in _Within._fields))
-    places = [place for place, pair in enumerate(pairs) if pair.metric in margins]
+    places = [
+        place
+        for place, pair in enumerate(pairs)
+        if pair.metric in margins and _few_differ(pair) is None
+    ]
     if not places:
         return within
     known = [(pairs[place].sample, margins[pairs[place].metric]) for place in places]
@@ -1282,6 +1287,26 @@ def _test_margins(
         if higher_is_better is not None:
             within.not_worse[place] = over if higher_is_better else under
     return within
+
+
+def _few_differ(pair: Pair) -> str | None:
+    """Return why a margin cannot be tested: nearly all users change by one amount, such as 0.
+
+    Their differences have hardly a spread, whatever the rare ones would be.
+    """
+    import numpy as np
+
+    from rankframe._statistics import FEW_USERS
+
+    values = pair.sample.values
+    if why_undefined(values) is not None:
+        return None
+    alike = np.unique(values, return_counts=True)[1].max()
+    others = len(values) - alike
+    if 2 * alike <= len(values) or others >= FEW_USERS:
+        return None
+    unit = "users" if pair.clusters is None else "clusters"
+    return f"margin not tested: only {others} of {len(values)} {unit} change by another amount"
 
 
 def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None]:

@@ -280,7 +280,12 @@ def _reason(pair: Pair, own: Estimate, rest: Estimate) -> str | None:
     if not rest.freedom:
         number = "no user has" if isnan(rest.mean) else "one observation has"
         return f"{number} a value in the other segments"
-    return None if own.variance + rest.variance > 0 else "no spread, here and in the other segments"
+    where = [
+        name
+        for name, one in (("here", own), ("in the other segments", rest))
+        if not one.variance > 0
+    ]
+    return f"no spread {' and '.join(where)}" if where else None
 
 
 def _reason_of_all(estimates: Sequence[Estimate]) -> str | None:

@@ -1012,7 +1012,7 @@ class Contrast(NamedTuple):
 def contrast(one: Estimate, other: Estimate, confidence: float) -> Contrast:
     """Welch's t of two independent means."""
     difference, variance = one.mean - other.mean, one.variance + other.variance
-    if not variance > 0:
+    if not (one.variance > 0 and other.variance > 0):  # few users that agree by chance
         return Contrast(difference, np.nan, np.nan, np.nan)
     parts = [part.variance**2 / part.freedom for part in (one, other)]
     freedom, error = variance**2 / sum(parts), variance**0.5
