@@ -114,6 +114,7 @@ def compare(
     correction: Correction | None = "holm",
     confidence: float = 0.95,
     margin: Margin | None = None,
+    primary: str | None = None,
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
@@ -166,6 +167,11 @@ def compare(
         metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; a metric that it does not
         name has no margin. It bounds a difference of means, so that ``test`` must be ``"t"``,
         ``"randomization"`` or ``"bootstrap"``.
+    primary
+        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. It is not
+        corrected for the other metrics, and these count only where it shows a difference: their
+        ``p_adjusted``, corrected without the primary metric, is at least that of the primary metric
+        for the same pair (and segment).
     resamples
         Number of sign patterns, permutations or bootstrap resamples; all metrics and systems share
         them.
@@ -213,7 +219,8 @@ def compare(
         ``p_equivalent`` and ``p_not_worse`` are one-sided, so that they decide as the interval of
         confidence 1 − 2α, and null without a margin. ``p_not_worse`` is also null for a metric of
         which neither direction is better, or an expression of your own. Within a pair there is no
-        correction, and ``correction`` adjusts each of the two over metrics and pairs.
+        correction, and ``correction`` adjusts each of the two over metrics and pairs; with
+        ``primary``, over the pairs of this metric and over all others, each for itself.
 
     Raises
     ------
@@ -227,7 +234,7 @@ def compare(
         mean, such as ``num_users``, ``weights`` or ``cluster`` are given to ``"wilcoxon"``,
         ``"mcnemar"`` or a test of all systems at once, a geometric mean to ``"mcnemar"``, or
         ``margin`` is not a number > 0, names a metric that is not compared, or meets a geometric
-        mean or a test that takes no margin.
+        mean or a test that takes no margin, or ``primary`` is not a metric that is tested.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -241,6 +248,11 @@ def compare(
     1987, for the two one-sided tests of equivalence. Values that differ only from the fourteenth
     digit on are equal. Wilcoxon leaves out users who tie, as in SciPy. Where ranks and means have
     opposite signs, the verdict of a test of ranks is "undecided".
+
+    With ``primary`` and one pair in one segment, the probability of any false difference, among all
+    metrics, is at most α (P. H. Westfall and A. Krishen, *J. Statistical Planning and Inference*
+    99, 2001). With more pairs this holds for the primary metric and for the others, each for
+    itself.
 
     With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
     flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
@@ -290,6 +302,7 @@ def compare(
         correction=correction,
         confidence=confidence,
         margin=margin,
+        primary=primary,
         resamples=resamples,
         seed=seed,
     )
@@ -312,6 +325,7 @@ def compare_values(
     correction: Correction | None = "holm",
     confidence: float = 0.95,
     margin: Margin | None = None,
+    primary: str | None = None,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> FrameT:
@@ -335,7 +349,7 @@ def compare_values(
     cluster
         A column that says which users depend on each other, as in ``compare``: the same in the rows
         of all systems.
-    total, baseline, test, correction, confidence, margin, resamples, seed
+    total, baseline, test, correction, confidence, margin, primary, resamples, seed
         As in ``compare``.
 
     Returns
@@ -381,6 +395,7 @@ def compare_values(
         correction=correction,
         confidence=confidence,
         margin=margin,
+        primary=primary,
         resamples=resamples,
         seed=seed,
     )
@@ -432,6 +447,7 @@ def comparison_of(
     correction: Correction | None,
     confidence: float,
     margin: Margin | None,
+    primary: str | None,
     resamples: int,
     seed: int,
     total: bool = False,
@@ -459,6 +475,7 @@ def comparison_of(
     check_numbers(values)
     check_total(values, total=total, least=2)
     margins = _read_margins(margin, values, test)
+    _check_primary(primary, values, test)
     made = made_schema(verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON})
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_COMPARISON]
@@ -472,6 +489,7 @@ def comparison_of(
         correction=correction,
         confidence=confidence,
         margins=margins,
+        primary=primary,
         resampling=resampling,
     )
     comparison = values.rows.map_batches(
@@ -496,7 +514,13 @@ def comparison_of(
     both = pl.concat(tables).sort(*segments, asked, maintain_order=True)
     if test != "randomization":
         return both
-    correct = partial(_corrected_together, correction=correction, confidence=confidence)
+    correct = partial(
+        _corrected_together,
+        by=values.by,
+        correction=correction,
+        confidence=confidence,
+        primary=primary,
+    )
     return both.map_batches(correct, schema=schema)
 
 
@@ -564,14 +588,59 @@ def _difference(one: Swaps) -> float | None:
 
 
 def _corrected_together(
-    table: pl.DataFrame, *, correction: Correction | None, confidence: float
+    table: pl.DataFrame,
+    *,
+    by: Sequence[str],
+    correction: Correction | None,
+    confidence: float,
+    primary: str | None,
 ) -> pl.DataFrame:
     """Adjust the p-values of all comparisons of a call."""
+    p = table["p_value"].fill_null(nan).to_numpy()
+    adjusted = _in_families(p, table["metric"].to_list(), primary, correction)
+    table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
+    return table.pipe(_gated, by, primary).with_columns(_verdict(confidence))
+
+
+def _in_families(
+    p: Array, metrics: Sequence[str], primary: str | None, correction: Correction | None
+) -> Array:
+    """Adjust the p-values of the primary metric, and those of all others."""
+    import numpy as np
+
     from rankframe._statistics import corrected
 
-    p = table["p_value"].fill_null(float("nan")).to_numpy()
-    adjusted = pl.Series("p_adjusted", corrected(p, correction)).fill_nan(None)
-    return table.with_columns(adjusted).with_columns(_verdict(confidence))
+    adjusted = p.copy()
+    of_primary = np.array([metric == primary for metric in metrics], dtype=bool)
+    for family in (of_primary, ~of_primary):
+        adjusted[family] = corrected(p[family], correction)
+    return adjusted
+
+
+def _gated(table: pl.DataFrame, by: Sequence[str], primary: str | None) -> pl.DataFrame:
+    """Raise the adjusted p-values to that of the primary metric for the same pair."""
+    if primary is None:
+        return table
+    decides, adjusted = pl.col("metric") == primary, pl.col("p_adjusted")
+    gate = adjusted.filter(decides).first().over([*by, "baseline"])
+    closed = ~decides & adjusted.is_not_null() & gate.is_null()
+    said = (
+        pl.when(decides)
+        .then(pl.lit("primary metric: not corrected for the other metrics"))
+        .when(closed)
+        .then(pl.lit(f"no p_adjusted: the primary metric {primary} has none"))
+        .when(adjusted.is_not_null())
+        .then(pl.lit(f"secondary metric: p_adjusted is at least that of {primary}"))
+    )
+    return table.with_columns(
+        pl.when(~closed & adjusted.is_not_null())
+        .then(pl.max_horizontal(adjusted, pl.when(~decides).then(gate)))
+        .alias("p_adjusted"),
+        pl.when(said.is_null())
+        .then("note")
+        .otherwise(pl.concat_str("note", said, separator="; ", ignore_nulls=True))
+        .alias("note"),
+    )
 
 
 def diagnose(
@@ -766,6 +835,20 @@ def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict
     return {name: float(value) for name, value in margins.items()}
 
 
+def _check_primary(primary: str | None, values: UserValues, test: Test) -> None:
+    """Check that the primary metric is compared and tested."""
+    if primary is None:
+        return
+    lists = [] if values.of_lists is None else [one.name for one in values.of_lists.requested]
+    names = [*(one.name for one in values.requested), *lists]
+    if primary not in names:
+        msg = f"primary names {primary!r}; the metrics are {', '.join(map(repr, names))}"
+        raise ValueError(msg)
+    if primary in lists and test != "randomization":
+        msg = f"primary: metric {primary!r} is one number of all lists: take test='randomization'"
+        raise ValueError(msg)
+
+
 # ------------------------------------------------------------------ one row per user → per pair
 
 
@@ -847,10 +930,9 @@ def _compared(
     correction: Correction | None,
     confidence: float,
     margins: Mapping[str, float],
+    primary: str | None,
     resampling: Resampling,
 ) -> pl.DataFrame:
-    from rankframe import _statistics as st
-
     if test == "mcnemar":
         check_hits(rows, values, "test='mcnemar'")
     joint = test in JOINT_TESTS
@@ -859,7 +941,7 @@ def _compared(
     if joint:
         tested = _test_jointly(paired.matrices, pairs, test, correction, confidence, resampling)
     else:
-        tested = _test_pairs(pairs, test, correction, confidence, resampling)
+        tested = _test_pairs(pairs, test, confidence, resampling)
     notes = [
         with_notes(note, pair, weighted=values.weights is not None)
         for note, pair in zip(tested.notes, pairs, strict=True)
@@ -869,6 +951,14 @@ def _compared(
     shown = [
         nan if pair.metric in geometric else _detectable(pair, test, confidence) for pair in pairs
     ]
+    metrics = [pair.metric for pair in pairs]
+
+    def adjust(p: Array) -> Array:
+        return _in_families(p, metrics, primary, correction)
+
+    adjusted = tested.adjusted if joint else adjust(tested.outcome.p)
+    # metrics of all lists, which also count, are not here yet
+    gate = primary if values.of_lists is None or test != "randomization" else None
     table = (
         pl.DataFrame([_numbers(pair) for pair in pairs])
         .select(
@@ -877,15 +967,16 @@ def _compared(
             pl.Series("ci_low", tested.outcome.low),
             pl.Series("ci_high", tested.outcome.high),
             pl.Series("p_value", tested.outcome.p),
-            pl.Series("p_adjusted", tested.adjusted),
+            pl.Series("p_adjusted", adjusted),
             *("effect_size", "wins", "ties", "losses"),
             pl.Series("detectable", shown, pl.Float64),
             pl.lit(None, pl.String).alias("verdict"),
-            pl.Series("p_equivalent", st.corrected(within.equivalent, correction)),
-            pl.Series("p_not_worse", st.corrected(within.not_worse, correction)),
+            pl.Series("p_equivalent", adjust(within.equivalent)),
+            pl.Series("p_not_worse", adjust(within.not_worse)),
             pl.Series("note", notes, pl.String),
         )
         .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
+        .pipe(_gated, values.by, gate)
         .with_columns(_verdict(confidence))
         .pipe(_with_ratios, values.requested, confidence)
     )
@@ -1099,14 +1190,14 @@ def _pair(matrix: Matrix, system: int, baseline: int, column: str | None) -> Pai
 def _test_pairs(
     pairs: Sequence[Pair],
     test: Test,
-    correction: Correction | None,
     confidence: float,
     resampling: Resampling,
 ) -> _Tested:
+    """Test each pair by itself; nothing is corrected yet."""
     from rankframe import _statistics as st
 
     if test == "mcnemar":
-        return _test_hits(pairs, correction, confidence)
+        return _test_hits(pairs, confidence)
 
     def reduce(sample: Sample, advance: st.Advance) -> Outcome:
         if test == "randomization":
@@ -1122,10 +1213,10 @@ def _test_pairs(
             note if pair.weights is None else note or _UNEVEN
             for note, pair in zip(notes, pairs, strict=True)
         ]
-    return _Tested(outcome, st.corrected(outcome.p, correction), notes)
+    return _Tested(outcome, outcome.p.copy(), notes)
 
 
-def _test_hits(pairs: Sequence[Pair], correction: Correction | None, confidence: float) -> _Tested:
+def _test_hits(pairs: Sequence[Pair], confidence: float) -> _Tested:
     import numpy as np
 
     from rankframe import _statistics as st
@@ -1139,7 +1230,7 @@ def _test_hits(pairs: Sequence[Pair], correction: Correction | None, confidence:
         elif len(hits):
             found = st.mcnemar(pair.of_system, pair.of_baseline, confidence)
             outcome.p[place], outcome.low[place], outcome.high[place] = found
-    return _Tested(outcome, st.corrected(outcome.p, correction), notes)
+    return _Tested(outcome, outcome.p.copy(), notes)
 
 
 _NO_HITS = "no test: users are in several segments, and the mean of their values is no hit"
@@ -1166,7 +1257,7 @@ def _test_jointly(
     times = resampling.times if test == "randomized_tukey" else 0
     with st.progress(times * len(matrices)) as advance:
         joint = {(matrix.segment, matrix.metric): of_matrix(matrix, advance) for matrix in matrices}
-    tested = _test_pairs(pairs, "t", None, confidence, st.Resampling(0, 0))
+    tested = _test_pairs(pairs, "t", confidence, st.Resampling(0, 0))
     for place, pair in enumerate(pairs):
         family, systems = joint[pair.segment, pair.metric], (pair.system, pair.baseline)
         tested.outcome.p[place] = family.p(systems)
