@@ -36,6 +36,7 @@ from rankframe._summarize import (
     check_hits,
     check_no_logarithms,
     check_numbers,
+    check_packages,
     check_sizes,
     check_total,
     given_back,
@@ -93,6 +94,8 @@ _OF_MEANS = ("t", "randomization", "bootstrap")
 _POWER = 0.8  # of the column ``detectable``
 _CHANGES = ("hits_change", "precision_change", "recall_change")
 _NOTHING = 1e-12  # what a change of 0 may be after rounding
+_CHANGED = ("__rankframe_precision", "__rankframe_recall")  # of each user
+_CONFIDENCE = 0.95  # of the readings
 _LEVELS = ("precision", "recall", "attainable_precision", "attainable_recall")
 _DIAGNOSIS = {
     **dict.fromkeys(("relevant_low", "relevant_high", "users"), pl.Int64),
@@ -684,16 +687,23 @@ def diagnose(
         One row per system, segment and bin, and a last one per system and segment for all users,
         whose bounds are null; with segments, also one per system whose segments are null: by…,
         ``relevant_low`` and ``relevant_high`` (least and greatest R), ``users``, the mean
-        ``hits_change``, ``precision_change`` and ``recall_change``, and their ``reading``: "better
-        overall", "worse overall", "unchanged", "better for users with few relevant items, worse for
-        users with many", or "better for users with many relevant items, worse for users with few".
-        Then the system's mean ``precision`` and ``recall``, and the best means that the users' R
+        ``hits_change``, ``precision_change`` and ``recall_change``, and their ``reading``. Then the
+        system's mean ``precision`` and ``recall``, and the best means that the users' R
         allow, ``attainable_precision`` and ``attainable_recall``.
+
+        ``reading`` says what the paired t test of both changes shows, p < 0.05 after Holm's
+        correction for the two: "better overall" or "worse overall", if both rise or fall; "better
+        for users with few relevant items, worse for users with many", if recall rises and precision
+        falls, and the reverse of it; "higher recall, no difference seen in precision" and its like,
+        if one is shown; "no difference seen"; "unchanged", if every user has as many hits as
+        before; "no test: …" with the reason. Each row is read by itself: of many bins, one of 20
+        shows a difference by chance.
 
         The row of all segments compares what ``evaluate`` reports: the mean of each system over its
         own users who have relevant items, while all other rows are of users whom both have. If the
-        two have different users, as with ``users="run"``, its ``reading`` names Simpson's
-        reversals: "better in each country, worse overall: the mix of users changed".
+        two have different users, as with ``users="run"``, the test is Welch's t, and ``reading``
+        names Simpson's reversals of the means, without a test: "better in each country, worse
+        overall: the mix of users changed".
 
     Raises
     ------
@@ -702,6 +712,9 @@ def diagnose(
     ValueError
         If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, an option is unknown
         or out of range, or ``weights`` are given, since bins have no weighted form.
+
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
@@ -727,8 +740,8 @@ def diagnose(
     │ 100          ┆ 1     ┆ -2.0        ┆ -0.2             ┆ -0.02         │
     │ null         ┆ 2     ┆ -0.5        ┆ -0.05            ┆ 0.015         │
     └──────────────┴───────┴─────────────┴──────────────────┴───────────────┘
-    >>> change["reading"].last()
-    'better for users with few relevant items, worse for users with many'
+    >>> change["reading"].last()  # two users show nothing
+    'no difference seen'
     """
     frame, by = as_frame(frame, by)
     k, bins = whole_number("k", k), whole_number("bins", bins)
@@ -744,6 +757,7 @@ def diagnose(
     groups = groups_by_systems(frame, truth, by, baseline)
     values = user_values(frame, metrics, truth, groups, read_options(options))
     check_systems("diagnose", values.by)
+    check_packages()
     schema = made_schema("diagnose", values, _DIAGNOSIS)
     reduce = partial(_diagnosed, values=values, k=k, baseline=baseline, bins=bins)
     diagnosis = values.rows.map_batches(reduce, schema=schema)
@@ -1457,6 +1471,8 @@ def _diagnosed(
     rows: pl.DataFrame, *, values: UserValues, k: int, baseline: object, bins: int
 ) -> pl.DataFrame:
     model, *segments = values.by
+    from rankframe._statistics import differences
+
     _systems(rows, model, baseline, segments)
     of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
     users = [*segments, values.user]
@@ -1470,26 +1486,40 @@ def _diagnosed(
     changes = (precision * k, precision, recall)
     means = [change.mean().alias(name) for change, name in zip(changes, _CHANGES, strict=True)]
     means += [pl.col(name).mean() for name in _LEVELS]
+    paired = paired.with_columns(
+        pl.Series(
+            changed, differences(paired[name].to_numpy(), paired[f"{name} before"].to_numpy())
+        )
+        for name, changed in zip(_LEVELS, _CHANGED, strict=False)
+    )
+    means += [pl.col(name) for name in _CHANGED]
     counted = [pl.len().cast(pl.Int64).alias("users"), *means]
     in_bins = paired.group_by(*values.by, place).agg(
         bounds[0].alias("relevant_low"), bounds[1].alias("relevant_high"), *counted
     )
     systems = rows.filter(~of_baseline).select(values.by).unique()
     overall = systems.join(paired.group_by(values.by).agg(counted), on=values.by, how="left")
-    table = pl.concat([in_bins, overall], how="diagonal_relaxed").with_columns(
-        pl.col("users").fill_null(0), reading=_reading()
+    table = pl.concat([in_bins, overall], how="diagonal_relaxed")
+    readings = [
+        None if users is None else _paired_reading([pl.Series(x).to_numpy() for x in changes])
+        for users, *changes in table.select("users", *_CHANGED).iter_rows()
+    ]
+    table = table.drop(_CHANGED).with_columns(
+        pl.col("users").fill_null(0), reading=pl.Series(readings, dtype=pl.String)
     )
     if segments:
-        whole = _of_all_segments(known, rows.select(model).unique(), values.by, baseline, k)
+        systems = rows.select(model).unique()
+        whole = _of_all_segments(known, systems, values, baseline, k)
         table = pl.concat([table, whole], how="diagonal_relaxed")
     table = table.sort(*values.by, "__rankframe_bin", nulls_last=True)
     return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
 
 
 def _of_all_segments(
-    known: pl.DataFrame, systems: pl.DataFrame, by: Sequence[str], baseline: object, k: int
+    known: pl.DataFrame, systems: pl.DataFrame, values: UserValues, baseline: object, k: int
 ) -> pl.DataFrame:
     """Compare the means of each system over its own users, and name Simpson's reversals."""
+    by = values.by
     model, *segments = by
     everywhere = systems.join(known.select(segments).unique(), how="cross")
     within = _changes_of_means(known, everywhere, by, baseline, k)
@@ -1502,10 +1532,38 @@ def _of_all_segments(
     )
     whole = _changes_of_means(known, systems, [model], baseline, k)
     whole = whole.join(of_each, on=model, how="left")
+    readings = [
+        _reading_of_all(known, values, system=system, baseline=baseline) for system in whole[model]
+    ]
     return whole.with_columns(
         pl.col("users").fill_null(0),
-        reading=pl.coalesce(_reversal(" and ".join(segments)), _reading()),
+        reading=pl.coalesce(
+            _reversal(" and ".join(segments)), pl.Series(readings, dtype=pl.String)
+        ),
     ).drop(of_each.columns[1:])
+
+
+def _reading_of_all(
+    known: pl.DataFrame, values: UserValues, *, system: object, baseline: object
+) -> str | None:
+    """Test a system over all segments: paired if it has the users of the baseline."""
+    from rankframe._statistics import differences
+
+    model, *segments = values.by
+    after, before = (
+        known.filter(pl.col(model) == pl.lit(name, dtype=known.schema[model]))
+        for name in (system, baseline)
+    )
+    paired = after.join(before, on=[*segments, values.user], suffix=" before")
+    names = _LEVELS[:2]
+    if len(paired) < max(len(after), len(before)):
+        return _unpaired_reading(
+            [before[name].to_numpy() for name in names], [after[name].to_numpy() for name in names]
+        )
+    changes = [
+        differences(paired[name].to_numpy(), paired[f"{name} before"].to_numpy()) for name in names
+    ]
+    return _paired_reading(changes, places_of_users(paired[values.user]))
 
 
 def _changes_of_means(
@@ -1555,24 +1613,66 @@ def _reversal(segments: str) -> pl.Expr:
     return pl.when(known).then(pl.concat_str(told, pl.lit(": the mix of users changed")))
 
 
-def _reading() -> pl.Expr:
-    """Read the signs of both changes: if they differ, users with few and with many items differ."""
+_READINGS = {
+    # signs of the changes of precision and recall that the tests show
+    (1, 1): "better overall",
+    (-1, -1): "worse overall",
+    (0, 0): "no difference seen",
+    (1, -1): "better for users with many relevant items, worse for users with few",
+    (-1, 1): "better for users with few relevant items, worse for users with many",
+    (1, 0): "higher precision, no difference seen in recall",
+    (-1, 0): "lower precision, no difference seen in recall",
+    (0, 1): "higher recall, no difference seen in precision",
+    (0, -1): "lower recall, no difference seen in precision",
+}
+
+
+def _paired_reading(changes: Sequence[Array], users: Places | None = None) -> str | None:
+    """Test the changes of precision and recall by the paired t, and read what is shown."""
+    import numpy as np
+
+    from rankframe import _statistics as st
+
+    if not len(changes[0]):
+        return None
+    weights = None
+    if users is not None:
+        changes, weights = st.of_users(users, changes, None)
+    if not any(change.any() for change in changes):
+        return "unchanged"
+    for change in changes:
+        if why := why_undefined(change):
+            return f"no test: {why}"
+    matrix = np.column_stack(changes)
+    columns = None if weights is None else np.column_stack([weights, weights])
+    p = st.t_test(st.Sample(matrix, columns), _CONFIDENCE).p
+    return _read(p, st.weighted_mean(matrix, columns))
+
+
+def _unpaired_reading(before: Sequence[Array], after: Sequence[Array]) -> str | None:
+    """Test by Welch's t where the users of both systems differ, and read what is shown."""
+    import numpy as np
+
+    from rankframe import _statistics as st
+
+    if not (len(before[0]) and len(after[0])):
+        return None
+    if min(len(before[0]), len(after[0])) < 2:
+        return "no test: one user"
+    p = [st.welch(one, other) for one, other in zip(after, before, strict=True)]
+    if np.isnan(p).any():
+        return "no test: the users of each system have the same value"
+    changes = [one.mean() - other.mean() for one, other in zip(after, before, strict=True)]
+    return _read(np.array(p), np.array(changes))
+
+
+def _read(p: Array, changes: Array) -> str:
+    """Read two p-values after Holm's correction, and the signs of the changes."""
+    from rankframe._statistics import corrected
+
+    shown = corrected(p, "holm") < 1 - _CONFIDENCE
     precision, recall = (
-        pl.when(pl.col(name).abs() > _NOTHING)
-        .then(pl.col(name).sign())
-        .otherwise(0.0 * pl.col(name))
-        # hits have the sign of precision, and do not look like rounding errors if k is large
-        for name in ("hits_change", "recall_change")
+        (change > 0) - (change < 0) if sure else 0
+        for change, sure in zip(changes.tolist(), shown, strict=True)
     )
-    return (
-        pl.when(precision > recall)
-        .then(pl.lit("better for users with many relevant items, worse for users with few"))
-        .when(precision < recall)
-        .then(pl.lit("better for users with few relevant items, worse for users with many"))
-        .when(precision > 0)
-        .then(pl.lit("better overall"))
-        .when(precision < 0)
-        .then(pl.lit("worse overall"))
-        .when(precision == 0)
-        .then(pl.lit("unchanged"))
-    )
+    return _READINGS[precision, recall]

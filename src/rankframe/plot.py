@@ -538,7 +538,8 @@ def compare(
         panels,
         _title(
             f"Differences on {_users(table['users'])}{_weighted_by(options)}",
-            f"{confidence * 100:.10g}% intervals, each for itself; p by {test}, {corrected}{decides}",
+            f"{confidence * 100:.10g}% intervals, each for itself; "
+            f"p by {test}, {corrected}{decides}",
         ),
         width=180,
         wide=480,
