@@ -280,7 +280,7 @@ def test_runs_are_compared(files, suffix):
     command = f"""compare {files}/first.{suffix} {files}/other.parquet {files}/third.csv
         {files}/truth.csv --user uid --item sku -m ndcg@10 -m map --baseline first
         --test randomization --correction none --confidence 0.9 --margin 0.4 --resamples 99 --seed 3
-        --users judged --out {out}"""
+        --primary map --users judged --out {out}"""
     assert main(command.split()) == 0
     third = pl.DataFrame({"uid": [3], "sku": [7], "rank": [1]})
     runs = {"first": first, "other": OTHER, "third": third}
@@ -294,6 +294,7 @@ def test_runs_are_compared(files, suffix):
         correction=None,
         confidence=0.9,
         margin=0.4,
+        primary="map",
         resamples=99,
         seed=3,
         users="judged",

@@ -530,9 +530,9 @@ def test_the_worked_example():
     got = run.rank.diagnose(10, truth=truth, baseline="old")
     assert got.columns == ["model", *DIAGNOSIS]
     expected = [
-        ("new", 20, 20, 1, 1.0, 0.1, 0.05, "better overall", 0.4, 0.2, 1.0, 0.5),
-        ("new", 100, 100, 1, -2.0, -0.2, -0.02, "worse overall", 0.3, 0.03, 1.0, 0.1),
-        ("new", None, None, 2, -0.5, -0.05, 0.015, FEW_GAIN, 0.35, 0.115, 1.0, 0.3),
+        ("new", 20, 20, 1, 1.0, 0.1, 0.05, "no test: one user", 0.4, 0.2, 1.0, 0.5),
+        ("new", 100, 100, 1, -2.0, -0.2, -0.02, "no test: one user", 0.3, 0.03, 1.0, 0.1),
+        ("new", None, None, 2, -0.5, -0.05, 0.015, "no difference seen", 0.35, 0.115, 1.0, 0.3),
     ]
     for row, wanted in zip(got.rows(), expected, strict=True):
         assert row == tuple(pytest.approx(x) if isinstance(x, float) else x for x in wanted)
@@ -546,15 +546,63 @@ def test_the_worked_example():
         ([0, 0], "unchanged"),
         ([-2, 1], FEW_GAIN),
         ([2, -1], MANY_GAIN),
-        ([1, -1], MANY_GAIN),  # as many hits as before, so precision stays and recall falls
-        ([-1, 1], FEW_GAIN),
-        ([5, -1], MANY_GAIN),  # 5/100 − 1/20 = 0: recall stays, precision rises
-        ([-5, 1], FEW_GAIN),
+        # as many hits as before, so precision stays
+        ([1, -1], "lower recall, no difference seen in precision"),
+        ([-1, 1], "higher recall, no difference seen in precision"),
+        # 5/100 − 1/20 = 0: recall stays
+        ([5, -1], "higher precision, no difference seen in recall"),
+        ([-5, 1], "lower precision, no difference seen in recall"),
     ],
 )
 def test_readings(change, reading):
-    run, truth = with_hits([100, 20], old=[5, 3], new=[5 + change[0], 3 + change[1]])
+    """60 users of each kind, of whom one has as many hits as before."""
+    sizes = [100] * 60 + [20] * 60
+    old = [5] * 60 + [3] * 60
+    new = [5 + change[0]] * 59 + [5, 3] + [3 + change[1]] * 59
+    run, truth = with_hits(sizes, old=old, new=new)
     assert run.rank.diagnose(10, truth=truth, baseline="old")["reading"][-1] == reading
+
+
+@pytest.mark.parametrize("change", [[1, 1], [-1, 0], [-2, 1], [2, -1]])
+def test_two_users_show_nothing(change):
+    run, truth = with_hits([100, 20], old=[5, 3], new=[5 + change[0], 3 + change[1]])
+    readings = run.rank.diagnose(10, truth=truth, baseline="old")["reading"].to_list()
+    alike = "no test: every user differs by the same amount"
+    assert readings[-1] == (alike if change == [1, 1] else "no difference seen")
+    assert readings[0] == ("no test: one user" if change[1] else "unchanged")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_readings_are_those_of_scipys_paired_t(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 40, 30).tolist()
+    hits = {
+        model: [int(rng.binomial(min(10, r), 0.4 + lift * seed / 60)) for r in sizes]
+        for model, lift in (("old", 0), ("new", 1))
+    }
+    gained = np.array(hits["new"]) - np.array(hits["old"])
+    p = {
+        "precision": stats.ttest_1samp(gained / 10, 0).pvalue,
+        "recall": stats.ttest_1samp(gained / np.array(sizes), 0).pvalue,
+    }
+    least = min(p, key=p.__getitem__)
+    shown = {name for name in p if p[least] < 0.025 and (name == least or p[name] < 0.05)}
+    expected = {0: "no difference seen", 2: "better overall"}.get(
+        len(shown), f"higher {least}, no difference seen in {({*p} - {least}).pop()}"
+    )
+    run, truth = with_hits(sizes, **hits)
+    assert run.rank.diagnose(10, truth=truth, baseline="old")["reading"][-1] == expected
+
+
+def test_a_difference_is_rarely_read_where_there_is_none():
+    rng, calls, wrong = np.random.default_rng(5), 100, 0
+    for _ in range(calls):
+        sizes = rng.integers(1, 40, 20).tolist()
+        hits = {m: [int(rng.binomial(min(10, r), 0.4)) for r in sizes] for m in ("old", "new")}
+        run, truth = with_hits(sizes, **hits)
+        got = run.rank.diagnose(10, truth=truth, baseline="old", bins=1)
+        wrong += got["reading"][-1] != "no difference seen"
+    assert wrong / calls <= 0.05 + 2.58 * (0.05 * 0.95 / calls) ** 0.5
 
 
 def test_diagnose_adds_up_to_evaluate():

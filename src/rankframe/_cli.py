@@ -195,6 +195,9 @@ def _parser() -> argparse.ArgumentParser:
         "--margin", type=_finite, metavar="X", help="a difference too small to matter, > 0"
     )
     pairs.add_argument(
+        "--primary", metavar="LABEL", help="the metric that decides; others count where it differs"
+    )
+    pairs.add_argument(
         "--resamples", type=int, metavar="N", default=10_000, help="number of resamples"
     )
     pairs.add_argument("--seed", type=int, metavar="N", default=0, help="of the resamples")
@@ -331,6 +334,7 @@ def _compare(given: argparse.Namespace) -> None:
         correction=None if given.correction == "none" else given.correction,
         confidence=given.confidence,
         margin=given.margin,
+        primary=given.primary,
         resamples=given.resamples,
         seed=given.seed,
         cluster=given.cluster,

@@ -36,6 +36,7 @@ from rankframe._summarize import (
     check_hits,
     check_no_logarithms,
     check_numbers,
+    check_packages,
     check_sizes,
     check_total,
     given_back,
@@ -95,6 +96,8 @@ _OF_MARGINS = ("t", "bootstrap")
 _POWER = 0.8  # of the column ``detectable``
 _CHANGES = ("hits_change", "precision_change", "recall_change")
 _NOTHING = 1e-12  # what a change of 0 may be after rounding
+_CHANGED = ("__rankframe_precision", "__rankframe_recall")  # of each user
+_CONFIDENCE = 0.95  # of the readings
 _LEVELS = ("precision", "recall", "attainable_precision", "attainable_recall")
 _DIAGNOSIS = {
     **dict.fromkeys(("relevant_low", "relevant_high", "users"), pl.Int64),
@@ -116,6 +119,7 @@ def compare(
     correction: Correction | None = "holm",
     confidence: float = 0.95,
     margin: Margin | None = None,
+    primary: str | None = None,
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
@@ -169,6 +173,11 @@ def compare(
         name has no margin. It bounds a difference of means, so that ``test`` must be ``"t"`` or
         ``"bootstrap"``. Where more than half of the users change by one amount, such as 0, and
         fewer than 20 change by another, it is not tested, and ``note`` says so.
+    primary
+        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. It is not
+        corrected for the other metrics, and these count only where it shows a difference: their
+        ``p_adjusted``, corrected without the primary metric, is at least that of the primary metric
+        for the same pair (and segment).
     resamples
         Number of sign patterns, permutations or bootstrap resamples; all metrics and systems share
         them.
@@ -216,7 +225,8 @@ def compare(
         ``p_equivalent`` and ``p_not_worse`` are one-sided, so that they decide as the interval of
         confidence 1 − 2α, and null without a margin. ``p_not_worse`` is also null for a metric of
         which neither direction is better, or an expression of your own. Within a pair there is no
-        correction, and ``correction`` adjusts each of the two over metrics and pairs.
+        correction, and ``correction`` adjusts each of the two over metrics and pairs; with
+        ``primary``, over the pairs of this metric and over all others, each for itself.
 
     Raises
     ------
@@ -230,7 +240,7 @@ def compare(
         mean, such as ``num_users``, ``weights`` or ``cluster`` are given to ``"wilcoxon"``,
         ``"mcnemar"`` or a test of all systems at once, a geometric mean to ``"mcnemar"``, or
         ``margin`` is not a number > 0, names a metric that is not compared, or meets a geometric
-        mean or a test that takes no margin.
+        mean or a test that takes no margin, or ``primary`` is not a metric that is tested.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -244,6 +254,11 @@ def compare(
     1987, for the two one-sided tests of equivalence. Values that differ only from the fourteenth
     digit on are equal. Wilcoxon leaves out users who tie, as in SciPy. Where ranks and means have
     opposite signs, the verdict of a test of ranks is "undecided".
+
+    With ``primary`` and one pair in one segment, the probability of any false difference, among all
+    metrics, is at most α (P. H. Westfall and A. Krishen, *J. Statistical Planning and Inference*
+    99, 2001). With more pairs this holds for the primary metric and for the others, each for
+    itself.
 
     With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
     flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
@@ -293,6 +308,7 @@ def compare(
         correction=correction,
         confidence=confidence,
         margin=margin,
+        primary=primary,
         resamples=resamples,
         seed=seed,
     )
@@ -315,6 +331,7 @@ def compare_values(
     correction: Correction | None = "holm",
     confidence: float = 0.95,
     margin: Margin | None = None,
+    primary: str | None = None,
     resamples: int = 10_000,
     seed: int = 0,
 ) -> FrameT:
@@ -338,7 +355,7 @@ def compare_values(
     cluster
         A column that says which users depend on each other, as in ``compare``: the same in the rows
         of all systems.
-    total, baseline, test, correction, confidence, margin, resamples, seed
+    total, baseline, test, correction, confidence, margin, primary, resamples, seed
         As in ``compare``.
 
     Returns
@@ -384,6 +401,7 @@ def compare_values(
         correction=correction,
         confidence=confidence,
         margin=margin,
+        primary=primary,
         resamples=resamples,
         seed=seed,
     )
@@ -435,6 +453,7 @@ def comparison_of(
     correction: Correction | None,
     confidence: float,
     margin: Margin | None,
+    primary: str | None,
     resamples: int,
     seed: int,
     total: bool = False,
@@ -462,6 +481,7 @@ def comparison_of(
     check_numbers(values)
     check_total(values, total=total, least=2)
     margins = _read_margins(margin, values, test)
+    _check_primary(primary, values, test)
     made = made_schema(verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON})
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_COMPARISON]
@@ -475,6 +495,7 @@ def comparison_of(
         correction=correction,
         confidence=confidence,
         margins=margins,
+        primary=primary,
         resampling=resampling,
     )
     comparison = values.rows.map_batches(
@@ -499,7 +520,13 @@ def comparison_of(
     both = pl.concat(tables).sort(*segments, asked, maintain_order=True)
     if test != "randomization":
         return both
-    correct = partial(_corrected_together, correction=correction, confidence=confidence)
+    correct = partial(
+        _corrected_together,
+        by=values.by,
+        correction=correction,
+        confidence=confidence,
+        primary=primary,
+    )
     return both.map_batches(correct, schema=schema)
 
 
@@ -567,14 +594,59 @@ def _difference(one: Swaps) -> float | None:
 
 
 def _corrected_together(
-    table: pl.DataFrame, *, correction: Correction | None, confidence: float
+    table: pl.DataFrame,
+    *,
+    by: Sequence[str],
+    correction: Correction | None,
+    confidence: float,
+    primary: str | None,
 ) -> pl.DataFrame:
     """Adjust the p-values of all comparisons of a call."""
+    p = table["p_value"].fill_null(nan).to_numpy()
+    adjusted = _in_families(p, table["metric"].to_list(), primary, correction)
+    table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
+    return table.pipe(_gated, by, primary).with_columns(_verdict(confidence))
+
+
+def _in_families(
+    p: Array, metrics: Sequence[str], primary: str | None, correction: Correction | None
+) -> Array:
+    """Adjust the p-values of the primary metric, and those of all others."""
+    import numpy as np
+
     from rankframe._statistics import corrected
 
-    p = table["p_value"].fill_null(float("nan")).to_numpy()
-    adjusted = pl.Series("p_adjusted", corrected(p, correction)).fill_nan(None)
-    return table.with_columns(adjusted).with_columns(_verdict(confidence))
+    adjusted = p.copy()
+    of_primary = np.array([metric == primary for metric in metrics], dtype=bool)
+    for family in (of_primary, ~of_primary):
+        adjusted[family] = corrected(p[family], correction)
+    return adjusted
+
+
+def _gated(table: pl.DataFrame, by: Sequence[str], primary: str | None) -> pl.DataFrame:
+    """Raise the adjusted p-values to that of the primary metric for the same pair."""
+    if primary is None:
+        return table
+    decides, adjusted = pl.col("metric") == primary, pl.col("p_adjusted")
+    gate = adjusted.filter(decides).first().over([*by, "baseline"])
+    closed = ~decides & adjusted.is_not_null() & gate.is_null()
+    said = (
+        pl.when(decides)
+        .then(pl.lit("primary metric: not corrected for the other metrics"))
+        .when(closed)
+        .then(pl.lit(f"no p_adjusted: the primary metric {primary} has none"))
+        .when(adjusted.is_not_null())
+        .then(pl.lit(f"secondary metric: p_adjusted is at least that of {primary}"))
+    )
+    return table.with_columns(
+        pl.when(~closed & adjusted.is_not_null())
+        .then(pl.max_horizontal(adjusted, pl.when(~decides).then(gate)))
+        .alias("p_adjusted"),
+        pl.when(said.is_null())
+        .then("note")
+        .otherwise(pl.concat_str("note", said, separator="; ", ignore_nulls=True))
+        .alias("note"),
+    )
 
 
 def diagnose(
@@ -618,16 +690,23 @@ def diagnose(
         One row per system, segment and bin, and a last one per system and segment for all users,
         whose bounds are null; with segments, also one per system whose segments are null: by…,
         ``relevant_low`` and ``relevant_high`` (least and greatest R), ``users``, the mean
-        ``hits_change``, ``precision_change`` and ``recall_change``, and their ``reading``: "better
-        overall", "worse overall", "unchanged", "better for users with few relevant items, worse for
-        users with many", or "better for users with many relevant items, worse for users with few".
-        Then the system's mean ``precision`` and ``recall``, and the best means that the users' R
+        ``hits_change``, ``precision_change`` and ``recall_change``, and their ``reading``. Then the
+        system's mean ``precision`` and ``recall``, and the best means that the users' R
         allow, ``attainable_precision`` and ``attainable_recall``.
+
+        ``reading`` says what the paired t test of both changes shows, p < 0.05 after Holm's
+        correction for the two: "better overall" or "worse overall", if both rise or fall; "better
+        for users with few relevant items, worse for users with many", if recall rises and precision
+        falls, and the reverse of it; "higher recall, no difference seen in precision" and its like,
+        if one is shown; "no difference seen"; "unchanged", if every user has as many hits as
+        before; "no test: …" with the reason. Each row is read by itself: of many bins, one of 20
+        shows a difference by chance.
 
         The row of all segments compares what ``evaluate`` reports: the mean of each system over its
         own users who have relevant items, while all other rows are of users whom both have. If the
-        two have different users, as with ``users="run"``, its ``reading`` names Simpson's
-        reversals: "better in each country, worse overall: the mix of users changed".
+        two have different users, as with ``users="run"``, the test is Welch's t, and ``reading``
+        names Simpson's reversals of the means, without a test: "better in each country, worse
+        overall: the mix of users changed".
 
     Raises
     ------
@@ -636,6 +715,9 @@ def diagnose(
     ValueError
         If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, an option is unknown
         or out of range, or ``weights`` are given, since bins have no weighted form.
+
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
@@ -661,8 +743,8 @@ def diagnose(
     │ 100          ┆ 1     ┆ -2.0        ┆ -0.2             ┆ -0.02         │
     │ null         ┆ 2     ┆ -0.5        ┆ -0.05            ┆ 0.015         │
     └──────────────┴───────┴─────────────┴──────────────────┴───────────────┘
-    >>> change["reading"].last()
-    'better for users with few relevant items, worse for users with many'
+    >>> change["reading"].last()  # two users show nothing
+    'no difference seen'
     """
     frame, by = as_frame(frame, by)
     k, bins = whole_number("k", k), whole_number("bins", bins)
@@ -678,6 +760,7 @@ def diagnose(
     groups = groups_by_systems(frame, truth, by, baseline)
     values = user_values(frame, metrics, truth, groups, read_options(options))
     check_systems("diagnose", values.by)
+    check_packages()
     schema = made_schema("diagnose", values, _DIAGNOSIS)
     reduce = partial(_diagnosed, values=values, k=k, baseline=baseline, bins=bins)
     diagnosis = values.rows.map_batches(reduce, schema=schema)
@@ -769,6 +852,20 @@ def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict
     return {name: float(value) for name, value in margins.items()}
 
 
+def _check_primary(primary: str | None, values: UserValues, test: Test) -> None:
+    """Check that the primary metric is compared and tested."""
+    if primary is None:
+        return
+    lists = [] if values.of_lists is None else [one.name for one in values.of_lists.requested]
+    names = [*(one.name for one in values.requested), *lists]
+    if primary not in names:
+        msg = f"primary names {primary!r}; the metrics are {', '.join(map(repr, names))}"
+        raise ValueError(msg)
+    if primary in lists and test != "randomization":
+        msg = f"primary: metric {primary!r} is one number of all lists: take test='randomization'"
+        raise ValueError(msg)
+
+
 # ------------------------------------------------------------------ one row per user → per pair
 
 
@@ -850,10 +947,9 @@ def _compared(
     correction: Correction | None,
     confidence: float,
     margins: Mapping[str, float],
+    primary: str | None,
     resampling: Resampling,
 ) -> pl.DataFrame:
-    from rankframe import _statistics as st
-
     if test == "mcnemar":
         check_hits(rows, values, "test='mcnemar'")
     joint = test in JOINT_TESTS
@@ -862,7 +958,7 @@ def _compared(
     if joint:
         tested = _test_jointly(paired.matrices, pairs, test, correction, confidence, resampling)
     else:
-        tested = _test_pairs(pairs, test, correction, confidence, resampling)
+        tested = _test_pairs(pairs, test, confidence, resampling)
     notes = [
         with_notes(note, pair, weighted=values.weights is not None)
         for note, pair in zip(tested.notes, pairs, strict=True)
@@ -874,6 +970,14 @@ def _compared(
     shown = [
         nan if pair.metric in geometric else _detectable(pair, test, confidence) for pair in pairs
     ]
+    metrics = [pair.metric for pair in pairs]
+
+    def adjust(p: Array) -> Array:
+        return _in_families(p, metrics, primary, correction)
+
+    adjusted = tested.adjusted if joint else adjust(tested.outcome.p)
+    # metrics of all lists, which also count, are not here yet
+    gate = primary if values.of_lists is None or test != "randomization" else None
     table = (
         pl.DataFrame([_numbers(pair) for pair in pairs])
         .select(
@@ -882,15 +986,16 @@ def _compared(
             pl.Series("ci_low", tested.outcome.low),
             pl.Series("ci_high", tested.outcome.high),
             pl.Series("p_value", tested.outcome.p),
-            pl.Series("p_adjusted", tested.adjusted),
+            pl.Series("p_adjusted", adjusted),
             *("effect_size", "wins", "ties", "losses"),
             pl.Series("detectable", shown, pl.Float64),
             pl.lit(None, pl.String).alias("verdict"),
-            pl.Series("p_equivalent", st.corrected(within.equivalent, correction)),
-            pl.Series("p_not_worse", st.corrected(within.not_worse, correction)),
+            pl.Series("p_equivalent", adjust(within.equivalent)),
+            pl.Series("p_not_worse", adjust(within.not_worse)),
             pl.Series("note", notes, pl.String),
         )
         .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
+        .pipe(_gated, values.by, gate)
         .with_columns(_verdict(confidence))
         .pipe(_with_ratios, values.requested, confidence)
     )
@@ -1104,14 +1209,14 @@ def _pair(matrix: Matrix, system: int, baseline: int, column: str | None) -> Pai
 def _test_pairs(
     pairs: Sequence[Pair],
     test: Test,
-    correction: Correction | None,
     confidence: float,
     resampling: Resampling,
 ) -> _Tested:
+    """Test each pair by itself; nothing is corrected yet."""
     from rankframe import _statistics as st
 
     if test == "mcnemar":
-        return _test_hits(pairs, correction, confidence)
+        return _test_hits(pairs, confidence)
 
     def reduce(sample: Sample, advance: st.Advance) -> Outcome:
         if test == "randomization":
@@ -1127,10 +1232,10 @@ def _test_pairs(
             note if pair.weights is None else note or _UNEVEN
             for note, pair in zip(notes, pairs, strict=True)
         ]
-    return _Tested(outcome, st.corrected(outcome.p, correction), notes)
+    return _Tested(outcome, outcome.p.copy(), notes)
 
 
-def _test_hits(pairs: Sequence[Pair], correction: Correction | None, confidence: float) -> _Tested:
+def _test_hits(pairs: Sequence[Pair], confidence: float) -> _Tested:
     import numpy as np
 
     from rankframe import _statistics as st
@@ -1144,7 +1249,7 @@ def _test_hits(pairs: Sequence[Pair], correction: Correction | None, confidence:
         elif len(hits):
             found = st.mcnemar(pair.of_system, pair.of_baseline, confidence)
             outcome.p[place], outcome.low[place], outcome.high[place] = found
-    return _Tested(outcome, st.corrected(outcome.p, correction), notes)
+    return _Tested(outcome, outcome.p.copy(), notes)
 
 
 _NO_HITS = "no test: users are in several segments, and the mean of their values is no hit"
@@ -1171,7 +1276,7 @@ def _test_jointly(
     times = resampling.times if test == "randomized_tukey" else 0
     with st.progress(times * len(matrices)) as advance:
         joint = {(matrix.segment, matrix.metric): of_matrix(matrix, advance) for matrix in matrices}
-    tested = _test_pairs(pairs, "t", None, confidence, st.Resampling(0, 0))
+    tested = _test_pairs(pairs, "t", confidence, st.Resampling(0, 0))
     for place, pair in enumerate(pairs):
         family, systems = joint[pair.segment, pair.metric], (pair.system, pair.baseline)
         tested.outcome.p[place] = family.p(systems)
@@ -1391,6 +1496,8 @@ def _diagnosed(
     rows: pl.DataFrame, *, values: UserValues, k: int, baseline: object, bins: int
 ) -> pl.DataFrame:
     model, *segments = values.by
+    from rankframe._statistics import differences
+
     _systems(rows, model, baseline, segments)
     of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
     users = [*segments, values.user]
@@ -1404,26 +1511,40 @@ def _diagnosed(
     changes = (precision * k, precision, recall)
     means = [change.mean().alias(name) for change, name in zip(changes, _CHANGES, strict=True)]
     means += [pl.col(name).mean() for name in _LEVELS]
+    paired = paired.with_columns(
+        pl.Series(
+            changed, differences(paired[name].to_numpy(), paired[f"{name} before"].to_numpy())
+        )
+        for name, changed in zip(_LEVELS, _CHANGED, strict=False)
+    )
+    means += [pl.col(name) for name in _CHANGED]
     counted = [pl.len().cast(pl.Int64).alias("users"), *means]
     in_bins = paired.group_by(*values.by, place).agg(
         bounds[0].alias("relevant_low"), bounds[1].alias("relevant_high"), *counted
     )
     systems = rows.filter(~of_baseline).select(values.by).unique()
     overall = systems.join(paired.group_by(values.by).agg(counted), on=values.by, how="left")
-    table = pl.concat([in_bins, overall], how="diagonal_relaxed").with_columns(
-        pl.col("users").fill_null(0), reading=_reading()
+    table = pl.concat([in_bins, overall], how="diagonal_relaxed")
+    readings = [
+        None if users is None else _paired_reading([pl.Series(x).to_numpy() for x in changes])
+        for users, *changes in table.select("users", *_CHANGED).iter_rows()
+    ]
+    table = table.drop(_CHANGED).with_columns(
+        pl.col("users").fill_null(0), reading=pl.Series(readings, dtype=pl.String)
     )
     if segments:
-        whole = _of_all_segments(known, rows.select(model).unique(), values.by, baseline, k)
+        systems = rows.select(model).unique()
+        whole = _of_all_segments(known, systems, values, baseline, k)
         table = pl.concat([table, whole], how="diagonal_relaxed")
     table = table.sort(*values.by, "__rankframe_bin", nulls_last=True)
     return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
 
 
 def _of_all_segments(
-    known: pl.DataFrame, systems: pl.DataFrame, by: Sequence[str], baseline: object, k: int
+    known: pl.DataFrame, systems: pl.DataFrame, values: UserValues, baseline: object, k: int
 ) -> pl.DataFrame:
     """Compare the means of each system over its own users, and name Simpson's reversals."""
+    by = values.by
     model, *segments = by
     everywhere = systems.join(known.select(segments).unique(), how="cross")
     within = _changes_of_means(known, everywhere, by, baseline, k)
@@ -1436,10 +1557,38 @@ def _of_all_segments(
     )
     whole = _changes_of_means(known, systems, [model], baseline, k)
     whole = whole.join(of_each, on=model, how="left")
+    readings = [
+        _reading_of_all(known, values, system=system, baseline=baseline) for system in whole[model]
+    ]
     return whole.with_columns(
         pl.col("users").fill_null(0),
-        reading=pl.coalesce(_reversal(" and ".join(segments)), _reading()),
+        reading=pl.coalesce(
+            _reversal(" and ".join(segments)), pl.Series(readings, dtype=pl.String)
+        ),
     ).drop(of_each.columns[1:])
+
+
+def _reading_of_all(
+    known: pl.DataFrame, values: UserValues, *, system: object, baseline: object
+) -> str | None:
+    """Test a system over all segments: paired if it has the users of the baseline."""
+    from rankframe._statistics import differences
+
+    model, *segments = values.by
+    after, before = (
+        known.filter(pl.col(model) == pl.lit(name, dtype=known.schema[model]))
+        for name in (system, baseline)
+    )
+    paired = after.join(before, on=[*segments, values.user], suffix=" before")
+    names = _LEVELS[:2]
+    if len(paired) < max(len(after), len(before)):
+        return _unpaired_reading(
+            [before[name].to_numpy() for name in names], [after[name].to_numpy() for name in names]
+        )
+    changes = [
+        differences(paired[name].to_numpy(), paired[f"{name} before"].to_numpy()) for name in names
+    ]
+    return _paired_reading(changes, places_of_users(paired[values.user]))
 
 
 def _changes_of_means(
@@ -1489,24 +1638,66 @@ def _reversal(segments: str) -> pl.Expr:
     return pl.when(known).then(pl.concat_str(told, pl.lit(": the mix of users changed")))
 
 
-def _reading() -> pl.Expr:
-    """Read the signs of both changes: if they differ, users with few and with many items differ."""
+_READINGS = {
+    # signs of the changes of precision and recall that the tests show
+    (1, 1): "better overall",
+    (-1, -1): "worse overall",
+    (0, 0): "no difference seen",
+    (1, -1): "better for users with many relevant items, worse for users with few",
+    (-1, 1): "better for users with few relevant items, worse for users with many",
+    (1, 0): "higher precision, no difference seen in recall",
+    (-1, 0): "lower precision, no difference seen in recall",
+    (0, 1): "higher recall, no difference seen in precision",
+    (0, -1): "lower recall, no difference seen in precision",
+}
+
+
+def _paired_reading(changes: Sequence[Array], users: Places | None = None) -> str | None:
+    """Test the changes of precision and recall by the paired t, and read what is shown."""
+    import numpy as np
+
+    from rankframe import _statistics as st
+
+    if not len(changes[0]):
+        return None
+    weights = None
+    if users is not None:
+        changes, weights = st.of_users(users, changes, None)
+    if not any(change.any() for change in changes):
+        return "unchanged"
+    for change in changes:
+        if why := why_undefined(change):
+            return f"no test: {why}"
+    matrix = np.column_stack(changes)
+    columns = None if weights is None else np.column_stack([weights, weights])
+    p = st.t_test(st.Sample(matrix, columns), _CONFIDENCE).p
+    return _read(p, st.weighted_mean(matrix, columns))
+
+
+def _unpaired_reading(before: Sequence[Array], after: Sequence[Array]) -> str | None:
+    """Test by Welch's t where the users of both systems differ, and read what is shown."""
+    import numpy as np
+
+    from rankframe import _statistics as st
+
+    if not (len(before[0]) and len(after[0])):
+        return None
+    if min(len(before[0]), len(after[0])) < 2:
+        return "no test: one user"
+    p = [st.welch(one, other) for one, other in zip(after, before, strict=True)]
+    if np.isnan(p).any():
+        return "no test: the users of each system have the same value"
+    changes = [one.mean() - other.mean() for one, other in zip(after, before, strict=True)]
+    return _read(np.array(p), np.array(changes))
+
+
+def _read(p: Array, changes: Array) -> str:
+    """Read two p-values after Holm's correction, and the signs of the changes."""
+    from rankframe._statistics import corrected
+
+    shown = corrected(p, "holm") < 1 - _CONFIDENCE
     precision, recall = (
-        pl.when(pl.col(name).abs() > _NOTHING)
-        .then(pl.col(name).sign())
-        .otherwise(0.0 * pl.col(name))
-        # hits have the sign of precision, and do not look like rounding errors if k is large
-        for name in ("hits_change", "recall_change")
+        (change > 0) - (change < 0) if sure else 0
+        for change, sure in zip(changes.tolist(), shown, strict=True)
     )
-    return (
-        pl.when(precision > recall)
-        .then(pl.lit("better for users with many relevant items, worse for users with few"))
-        .when(precision < recall)
-        .then(pl.lit("better for users with few relevant items, worse for users with many"))
-        .when(precision > 0)
-        .then(pl.lit("better overall"))
-        .when(precision < 0)
-        .then(pl.lit("worse overall"))
-        .when(precision == 0)
-        .then(pl.lit("unchanged"))
-    )
+    return _READINGS[precision, recall]

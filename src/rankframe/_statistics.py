@@ -197,6 +197,13 @@ def t_test(sample: Sample, confidence: float) -> Outcome:
     return outcome
 
 
+def welch(one: Array, other: Array) -> float:
+    """Welch's t of two samples that are independent; NaN without a variance."""
+    if not (differs(one[:, None]) | differs(other[:, None])).any():
+        return nan
+    return float(stats.ttest_ind(one, other, equal_var=False).pvalue)
+
+
 def _weighted_t(matrix: Array, weights: Array, confidence: float) -> tuple[Array, Array, Array]:
     """Student's t of the weighted mean, with one degree of freedom less than users."""
     freedom = len(matrix) - 1

@@ -418,6 +418,7 @@ def compare(
     correction: Correction | None = "holm",
     confidence: float = 0.95,
     margin: Margin | None = None,
+    primary: str | None = None,
     resamples: int = 10_000,
     seed: int = 0,
     cluster: str | None = None,
@@ -435,7 +436,7 @@ def compare(
         Labels or expressions, as in ``per_user``.
     truth
         The truth that judges the run.
-    by, baseline, test, correction, confidence, margin, resamples, seed, cluster
+    by, baseline, test, correction, confidence, margin, primary, resamples, seed, cluster
         As in ``rankframe.compare``.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
@@ -486,6 +487,7 @@ def compare(
         correction=correction,
         confidence=confidence,
         margin=margin,
+        primary=primary,
         resamples=resamples,
         seed=seed,
         cluster=cluster,
@@ -530,12 +532,14 @@ def compare(
     )
     zero = _zero().encode(x=alt.XDatum(0))
     corrected = "over all pairs" if test in JOINT_TESTS else correction or "not corrected"
+    decides = "" if primary is None else f", primary metric {primary}"
     return _in_panels(
         _layered(*([_band(title)] if margins else []), zero, bars, points, data=table),
         panels,
         _title(
             f"Differences on {_users(table['users'])}{_weighted_by(options)}",
-            f"{confidence * 100:.10g}% intervals, each for itself; p by {test}, {corrected}",
+            f"{confidence * 100:.10g}% intervals, each for itself; "
+            f"p by {test}, {corrected}{decides}",
         ),
         width=180,
         wide=480,

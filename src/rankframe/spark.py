@@ -600,6 +600,7 @@ def compare(
     correction: Correction | None = "holm",
     confidence: float = 0.95,
     margin: Margin | None = None,
+    primary: str | None = None,
     resamples: int = 10_000,
     seed: int = 0,
     partitions: int | None = None,
@@ -621,7 +622,7 @@ def compare(
         The column that identifies the systems, by default ``"model"``; further columns are
         segments. Of several columns, the one called ``model`` identifies the systems, else the
         first one.
-    total, baseline, test, correction, confidence, margin, resamples, seed
+    total, baseline, test, correction, confidence, margin, primary, resamples, seed
         As in ``rf.compare``.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
@@ -669,6 +670,7 @@ def compare(
         correction=correction,
         confidence=confidence,
         margin=margin,
+        primary=primary,
         resamples=resamples,
         seed=seed,
     )
