@@ -706,7 +706,7 @@ def diagnose(
         own users who have relevant items, while all other rows are of users whom both have. If the
         two have different users, as with ``users="run"``, the test is Welch's t, and ``reading``
         names Simpson's reversals of the means, without a test: "better in each country, worse
-        overall: the mix of users changed".
+        overall, each system over its own users: the mix changed".
 
     Raises
     ------
@@ -1614,6 +1614,9 @@ def _changes_of_means(
     )
 
 
+_MIX = ", each system over its own users: the mix changed"
+
+
 def _reversal(segments: str) -> pl.Expr:
     """Name changes that have one sign in each segment, and the other one overall."""
     texts: list[pl.Expr] = []
@@ -1635,7 +1638,7 @@ def _reversal(segments: str) -> pl.Expr:
         .otherwise(pl.concat_str(named, separator="; ", ignore_nulls=True))
     )
     known = precision.is_not_null() | recall.is_not_null()
-    return pl.when(known).then(pl.concat_str(told, pl.lit(": the mix of users changed")))
+    return pl.when(known).then(pl.concat_str(told, pl.lit(_MIX)))
 
 
 _READINGS = {
