@@ -154,6 +154,7 @@ def test_what_is_undefined_is_null():
     ]
 
 
+@pytest.mark.filterwarnings("ignore:In Polars 2.0, the default:DeprecationWarning")
 def test_lrap_and_mcc_are_those_of_scikit_learn():
     """scikit-learn 1.9.1, of one row for each list; a row without a hit counts as 1."""
     scores = [[0.9, 0.8, 0.7, 0.6, 0.5, 0.4], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [3, 1, 2, 6, 5, 4]]

@@ -116,6 +116,7 @@ def test_equal_weights_change_nothing():
         assert got.row(0) == pytest.approx(plain.row(0), rel=1e-14)
 
 
+@pytest.mark.filterwarnings("ignore:In Polars 2.0, the default:DeprecationWarning")
 def test_whole_weights_count_users_several_times():
     copies = TRUTH.select("user", copy=pl.int_ranges(pl.col("impressions"))).unique("user")
     copies = copies.explode("copy")

@@ -392,11 +392,7 @@ def _summarized(
         check_hits(rows, values, "method='wilson'")
     by, columns = values.by, _columns(total=total)
     if not values.requested:
-        return (
-            rows.clear()
-            .select(by)
-            .with_columns(pl.lit(None, dtype).alias(name) for name, dtype in columns.items())
-        )
+        return pl.DataFrame(schema={**{name: rows.schema[name] for name in by}, **columns})
     rows = rows.sort(*by, values.user)
     samples = _samples(rows, values, by, method, pooled=False)
     summary = _described(rows, values, by)
