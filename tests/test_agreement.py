@@ -218,7 +218,9 @@ def test_bad_frames_say_what_is_wrong():
         rf.agreement(means, by=[])
     with pytest.raises(TypeError, match="a metric of agreement is the name of a column, not Expr"):
         rf.agreement(means, rf.reciprocal_rank())
-    with pytest.raises(error, match="means, column 'model': 'm0' is there twice: name the columns"):
+    with pytest.raises(
+        error, match="means, column 'model': duplicate system 'm0': name the columns"
+    ):
         rf.agreement(pl.concat([means, means]))
     with pytest.raises(error, match="means, column 'model': null is no system: leave out the row"):
         rf.agreement(means.with_columns(model=pl.lit(None, pl.String)))

@@ -447,7 +447,7 @@ def test_what_is_no_comparison_has_no_letters():
         rf.letters(pairs.drop("p_adjusted"))
     with pytest.raises(rf.RankingDataError, match="no pair 'b', 'c': call compare without base"):
         rf.letters(pairs.head(2))
-    with pytest.raises(rf.RankingDataError, match="the pair 'b', 'a' is there twice: name the col"):
+    with pytest.raises(rf.RankingDataError, match="duplicate pair 'b', 'a': name the col"):
         rf.letters(pl.concat([pairs, pairs]))
     with pytest.raises(ValueError, match="letters needs the column that identifies the systems"):
         rf.letters(pairs, by=[])

@@ -82,7 +82,7 @@ def agreement(
     Raises
     ------
     RankingDataError
-        If a column is missing, is no number or has NaN, a system is there twice or is null, or both
+        If a column is missing, is not numeric or has NaN, a system is duplicate or null, or the two
         frames have different systems.
     ValueError
         If ``by`` is empty, or there are fewer than two metrics to compare.
@@ -208,7 +208,7 @@ def discriminative_power(
 
     Notes
     -----
-    It tells how sensitive a metric is, not whether it measures what matters. T. Sakai, *SIGIR*
+    It measures how sensitive a metric is, not whether it measures what matters. T. Sakai, *SIGIR*
     2006. Of 190 equal pairs, 9 or 10 are separated by chance if nothing is corrected.
 
     Examples
@@ -372,7 +372,7 @@ def _check_systems(rows: pl.DataFrame, model: str, segments: Sequence[str]) -> N
         if twice := own.filter(pl.struct(keys).is_duplicated()).select(keys).rows():
             system = ", ".join(map(repr, twice[0]))
             msg = (
-                f"{table}, column {model!r}: {system} is there twice: name the columns of the "
+                f"{table}, column {model!r}: duplicate system {system}: name the columns of the "
                 "segments in by="
             )
             raise RankingDataError(msg)

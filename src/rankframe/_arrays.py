@@ -189,7 +189,7 @@ def _check_like_first(
     users: Sequence[pl.Series],
     found: Sequence[_Best],
 ) -> None:
-    """Raise if a batch has not the width and the types of the first."""
+    """Raise if a batch differs from the first in width or types."""
     width, first = block.array.shape[1], len(plan.items)
     if width != first:
         msg = (

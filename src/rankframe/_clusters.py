@@ -110,12 +110,12 @@ def as_cluster(table: str, column: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def cluster_rules(table: str, column: str, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
-    """Give what errors say of a cluster, and the rows of which they say it."""
+    """Give each rule of a cluster: the text of its error, and the rows that break it."""
     yield f"null cluster: {_NULL_CURE}", as_cluster(table, column, dtype).is_null()
 
 
 def has_no_cluster(names: Sequence[str]) -> pl.Expr:
-    """Tell of each user whether a value is defined and the cluster is not."""
+    """Whether a user has a value and no cluster, per user."""
     defined = [pl.col(name).is_not_null() for name in names]
     return pl.any_horizontal(defined) & pl.col(CLUSTER).is_null()
 

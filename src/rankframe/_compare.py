@@ -425,7 +425,7 @@ def _systems_first(
         return groups
     opened = [to_polars(table, kind) for kind, table in tables]
     eager = [table for table in opened if isinstance(table, pl.DataFrame)]
-    if len(eager) < len(opened):  # ``_systems`` tells, once the values are read
+    if len(eager) < len(opened):  # ``_systems`` raises once the values are read
         return groups
     has = [name for name in groups if any(_has(table, name, baseline) for table in eager)]
     if len(has) > 1:

@@ -277,8 +277,8 @@ def letters(
         The column that identifies the systems, by default ``"model"``, and the columns of the
         segments, as in ``compare``.
     confidence
-        Two systems differ if their ``p_adjusted`` is below 1 − confidence. One that is null tells
-        nothing apart.
+        Two systems differ if their ``p_adjusted`` is below 1 − confidence. A null
+        separates no pair.
 
     Returns
     -------
@@ -521,8 +521,8 @@ def _separated(
         pair = min(places[one], places[other]), max(places[one], places[other])
         if pair in seen:
             msg = (
-                f"comparison, metric {metric!r}: the pair {one!r}, {other!r} is there twice: name "
-                "the columns of the segments in by="
+                f"comparison, metric {metric!r}: duplicate pair {one!r}, {other!r}: name the "
+                "columns of the segments in by="
             )
             raise RankingDataError(msg)
         seen[pair] = p

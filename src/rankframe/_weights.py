@@ -103,7 +103,7 @@ def check_weight(table: str, column: str, dtype: pl.DataType) -> None:
 
 
 def weight_rules(weight: pl.Expr, *, nullable: bool = False) -> Iterator[tuple[str, pl.Expr]]:
-    """Give what errors say of a weight, and the rows of which they say it."""
+    """Give each rule of a weight: the text of its error, and the rows that break it."""
     cure = "a weight is a finite number ≥ 0"
     if not nullable:
         yield f"null weight: {cure}", weight.is_null()
@@ -112,13 +112,13 @@ def weight_rules(weight: pl.Expr, *, nullable: bool = False) -> Iterator[tuple[s
 
 
 def is_unweighted(names: Sequence[str]) -> pl.Expr:
-    """Tell of each user whether a value is defined and the weight is not."""
+    """Whether a user has a value and no weight, per user."""
     defined = [pl.col(name).is_not_null() for name in names]
     return pl.any_horizontal(defined) & pl.col(WEIGHT).is_null()
 
 
 def has_no_weight(names: Sequence[str]) -> list[pl.Expr]:
-    """Tell of each metric whether it has values, and all of their weights are 0."""
+    """Whether a metric has values and all of their weights are 0, per metric."""
     known = [(name, pl.when(pl.col(name).is_not_null()).then(WEIGHT)) for name in names]
     return [(weight.max() == 0).fill_null(value=False).alias(name) for name, weight in known]
 
