@@ -1,6 +1,6 @@
 """Odd input and what comes of it: one list, for the tests and for the page in the docs.
 
-``python -m tests.bad_input`` writes the page, ``src/rankframe/INPUT.md``.
+``python -m tests.bad_input`` writes the page, ``notebooks/odd_input.md``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+
+PAGE = Path(__file__).parents[1] / "notebooks" / "odd_input.md"
 
 METRICS = ("precision@2", "recall@2", "ap", "ndcg@2", "rr")
 RUN = pl.DataFrame({"user": [1, 1, 1, 2, 2], "item": [10, 11, 12, 10, 13], "rank": [1, 2, 3, 1, 2]})
@@ -27,11 +29,12 @@ NDCG = (1 / LOG3) / (2 + 1 / LOG3)  # user 1: a 1 at rank 2, the ideal is 2, 1
 #: What RUN and TRUTH give: user 1 finds one of two at rank 2, user 2 the one at 1, user 3 none.
 PLAIN = [1 / 3, 1 / 2, (1 / 4 + 1) / 3, (NDCG + 1) / 3, 1 / 2]
 
-#: What is said of a duplicate in a run.
+#: The error for a duplicate in a run.
 AGAIN = (
-    "run, column 'item': duplicate (user, item): of several models, folds or days, name the column "
-    "in by=; else keep the best: run.sort('rank', nulls_last=True)"
-    ".unique(['user', 'item'], keep='first', maintain_order=True). "
+    "run, column 'item': duplicate (user, item): name a column of models, folds or days in by=; "
+    "otherwise keep the best: run.sort('rank', nulls_last=True)"
+    ".unique(['user', 'item'], keep='first', maintain_order=True), or sort_values and "
+    "drop_duplicates in pandas. "
 )
 
 Expected = list[float | None] | str
@@ -95,12 +98,12 @@ def cases() -> dict[str, list[Case]]:
                 "Offending row: user=101, item=10, rank=1",
             ),
             Case(
-                "no common item, the users are the same",
+                "no common item, the same users",
                 RUN.with_columns(pl.col("item") + 100),
                 TRUTH,
                 [0, 0, 0, 0, 0],
             ),
-            Case("a user of the run that the truth does not know", with_user_9(), TRUTH, PLAIN),
+            Case("a user of the run who is not in the truth", with_user_9(), TRUTH, PLAIN),
             Case(
                 "the same, and users='all': undefined for that user",
                 with_user_9(),
@@ -124,14 +127,14 @@ def cases() -> dict[str, list[Case]]:
         ],
         "Ids": [
             Case(
-                "item ids are integers here and text there",
+                "item ids are text in the run and integers in the truth",
                 RUN.with_columns(pl.col("item").cast(pl.String)),
                 TRUTH,
                 "column 'item': it is String in the run and Int64 in the truth: cast one; ids "
                 "must have the same type in both tables, or any two integer types",
             ),
             Case(
-                "user ids are floats here and integers there",
+                "user ids are floats in the run and integers in the truth",
                 RUN.with_columns(pl.col("user").cast(pl.Float64)),
                 TRUTH,
                 "column 'user': it is Float64 in the run and Int64 in the truth: cast one; ids "
@@ -139,7 +142,7 @@ def cases() -> dict[str, list[Case]]:
                 "integers into floats where one is missing)",
             ),
             Case(
-                "item ids are Int8 here and UInt64 there",
+                "item ids are Int8 in the run and UInt64 in the truth",
                 RUN.with_columns(pl.col("item").cast(pl.Int8)),
                 TRUTH.with_columns(pl.col("item").cast(pl.UInt64)),
                 PLAIN,
@@ -150,28 +153,28 @@ def cases() -> dict[str, list[Case]]:
             Case("item ids are bytes", *named("item", BYTES, pl.Binary), PLAIN),
             Case("item ids are datetimes", *named("item", DAYS), PLAIN),
             Case(
-                "item ids are datetimes in microseconds here and milliseconds there",
+                "item ids are datetimes in microseconds in one table and milliseconds in the other",
                 named("item", DAYS)[0],
                 named("item", DAYS)[1].with_columns(pl.col("item").cast(pl.Datetime("ms"))),
                 "column 'item': it is Datetime(time_unit='us', time_zone=None) in the run and "
                 "Datetime(time_unit='ms', time_zone=None) in the truth: cast one; ids must have "
                 "the same type in both tables, or any two integer types",
             ),
-            Case("user ids are floats on both sides", *cast("user", pl.Float64), PLAIN),
+            Case("user ids are floats in both tables", *cast("user", pl.Float64), PLAIN),
             Case(
-                "user ids are booleans on both sides",
+                "user ids are booleans in both tables",
                 RUN.with_columns(pl.col("user") == 1),
                 TRUTH.with_columns(pl.col("user") == 1).filter(pl.col("item") != 10),
                 [0.5, 0.5, 0.25, NDCG, 0.5],
             ),
             Case(
-                "item ids are categories, in another order on each side",
+                "item ids are categories, in a different order in each table",
                 RUN.with_columns(pl.col("item").cast(pl.String).cast(pl.Categorical)),
                 TRUTH[::-1].with_columns(pl.col("item").cast(pl.String).cast(pl.Categorical)),
                 PLAIN,
             ),
             Case(
-                "item ids are of other sets of categories",
+                "item ids are from different sets of categories",
                 categories(RUN, "shelf"),
                 categories(TRUTH, "shop"),
                 "column 'item': it is Categorical(Categories(name=\"shelf\", "
@@ -182,7 +185,7 @@ def cases() -> dict[str, list[Case]]:
                 in_pandas=PLAIN,
             ),
             Case(
-                "item ids are enums of other levels",
+                "item ids are enums with different levels",
                 RUN.with_columns(pl.col("item").cast(pl.String).cast(pl.Enum(LEVELS))),
                 TRUTH.with_columns(pl.col("item").cast(pl.String).cast(pl.Enum(LEVELS[::-1]))),
                 "column 'item': it is Enum(categories=['10', '11', '12', '13', '14']) in the run "
@@ -247,7 +250,7 @@ def cases() -> dict[str, list[Case]]:
                 ),
             ),
             Case(
-                "an infinite user on both sides: an id like any other",
+                "an infinite user in both tables: an id like any other",
                 put(RUN, "user", [INF, INF, INF, 2, 2]),
                 put(TRUTH, "user", [INF, INF, 2.0, 3]),
                 PLAIN,
@@ -255,7 +258,7 @@ def cases() -> dict[str, list[Case]]:
         ],
         "Ranks": [
             Case(
-                "ranks from 0",
+                "ranks that start at 0",
                 RUN.with_columns(pl.col("rank") - 1),
                 TRUTH,
                 "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
@@ -283,7 +286,7 @@ def cases() -> dict[str, list[Case]]:
                 "if yours start at 0. Offending row: user=1, item=11, rank=0.5",
             ),
             Case(
-                "ranks as floats that are whole",
+                "ranks as floats without a fraction",
                 RUN.with_columns(pl.col("rank") * 1.0),
                 TRUTH,
                 PLAIN,
@@ -318,24 +321,24 @@ def cases() -> dict[str, list[Case]]:
                 "run, column 'rank': it is null in every row",
             ),
             Case(
-                "two hits at one rank",
+                "two hits at the same rank",
                 put(RUN, "rank", [1, 2, 2, 1, 2]),
                 put(TRUTH, "item", [11, 12, 10, 10]),
-                "run, column 'rank': two items of one user have the same rank: of several models, "
-                "folds or days, name the column in by=; else make ranks without ties, as "
+                "run, column 'rank': two items of one user have the same rank: name a column of "
+                "models, folds or days in by=; otherwise make ranks without ties, as "
                 "rank('ordinal') does. Offending row: user=1, item=11, rank=2",
             ),
             Case(
-                "a hit and a miss at one rank, and a metric that reads judgments",
+                "a hit and a miss at the same rank, and a metric that reads judgments",
                 put(RUN, "rank", [2, 2, 1, 1, 2]),
                 TRUTH,
-                "run, column 'rank': two items of one user have the same rank: of several models, "
-                "folds or days, name the column in by=; else make ranks without ties, as "
+                "run, column 'rank': two items of one user have the same rank: name a column of "
+                "models, folds or days in by=; otherwise make ranks without ties, as "
                 "rank('ordinal') does. Offending row: user=1, item=10, rank=2",
                 ("bpref",),
             ),
             Case(
-                "two misses at one rank (`check` sees them)",
+                "two misses at the same rank (`check` reports them)",
                 put(RUN, "rank", [1, 2, 1, 1, 2]),
                 TRUTH,
                 PLAIN,
@@ -349,19 +352,19 @@ def cases() -> dict[str, list[Case]]:
                 ("precision@1000000000000", "recall@1000000000000", "ap"),
             ),
             Case(
-                "an item twice in a list, a hit",
+                "a duplicate item in a list, a hit",
                 put(RUN, "item", [10, 11, 11, 10, 13]),
                 TRUTH,
                 f"{AGAIN}Offending row: user=1, item=11, rank=2",
             ),
             Case(
-                "an item twice in a list, a miss (`check` sees it)",
+                "a duplicate item in a list, a miss (`check` reports it)",
                 put(RUN, "item", [9, 11, 9, 10, 13]),
                 TRUTH,
                 PLAIN,
             ),
             Case(
-                "an item twice in a list with scores, a miss",
+                "a duplicate item in a list with scores, a miss",
                 put(SCORED, "item", [9, 11, 9, 10, 13]),
                 TRUTH,
                 f"{AGAIN}Offending row: user=1, item=9, score=0.9".replace(
@@ -383,7 +386,7 @@ def cases() -> dict[str, list[Case]]:
                 TRUTH,
                 [1 / 3, 1 / 2, (1 / 4 + 1 / 2) / 3, (NDCG + 1 / LOG3) / 3, 1 / 3],
             ),
-            Case("scores as whole numbers", put(SCORED, "score", [9, 8, 7, 9, 8]), TRUTH, PLAIN),
+            Case("scores as integers", put(SCORED, "score", [9, 8, 7, 9, 8]), TRUTH, PLAIN),
             Case(
                 "a null score, and a NaN: not retrieved",
                 put(SCORED, "score", [0.9, 0.8, None, 0.9, NAN]),
@@ -420,21 +423,29 @@ def cases() -> dict[str, list[Case]]:
                 "score= beside a rank",
                 RUN.with_columns(points=1.0),
                 TRUTH,
-                "run, column 'rank': a rank beside score=: drop the rank, or call with_rank to "
-                "make it from the score",
+                "run, column 'rank': a rank in addition to score=: drop the rank, or call "
+                "with_rank to make it from the score",
                 options={"score": "points"},
             ),
         ],
         "Relevance": [
             Case("no relevance: 1 in every row", RUN, TRUTH.drop("relevance"), with_binary()),
             Case(
-                "ratings, and no relevance",
+                "ratings but no relevance",
                 RUN,
                 TRUTH.rename({"relevance": "rating"}),
-                "truth, column 'rating': ratings, and no relevance, so every rated item would be "
-                "relevant, also a disliked one: pass relevance='rating' and relevant_at= the "
-                "lowest rating of an item that is liked; if every row is a like, "
+                "truth, column 'rating': ratings but no relevance, so every rated item would be "
+                "relevant, even a disliked one: pass relevance='rating' and relevant_at= the "
+                "lowest rating of a liked item; if every rated item is liked, drop the column: "
                 "truth.drop('rating')",
+            ),
+            Case(
+                "grades under a name that is not recognized",
+                RUN,
+                TRUTH.rename({"relevance": "judgement"}),
+                "truth, column 'judgement': grades but no relevance, so every judged item would be "
+                "relevant, even one of grade 0: pass relevance='judgement'; if every judged item is "
+                "relevant, drop the column: truth.drop('judgement')",
             ),
             Case(
                 "relevance as booleans",
@@ -496,7 +507,7 @@ def cases() -> dict[str, list[Case]]:
                 RUN,
                 put(TRUTH, "relevance", [1, -2, 1, -1]),
                 [1 / 2, 1, (1 / 2 + 1) / 2, (1 / LOG3 + 1) / 2, 3 / 4],
-                remark="user 3 has no relevant item, and so no part in the mean",
+                remark="user 3 has no relevant item, so it is left out of the mean",
             ),
             Case(
                 "a grade of 10^15, linear gain",
@@ -516,16 +527,16 @@ def cases() -> dict[str, list[Case]]:
                 ("ndcg(gain=exponential)@2",),
             ),
             Case(
-                "a judgment twice, of a relevant item",
+                "a duplicate judgment of a relevant item",
                 RUN,
                 TRUTH[[0, 0, 1, 2, 3]],
-                "truth, column 'item': duplicate (user, item): of several events per item, such as "
-                "click and buy, name the column in by=, or keep the highest grade: "
+                "truth, column 'item': duplicate (user, item): if items have several events, such "
+                "as click and buy, name the column in by=, or keep the highest grade: "
                 "truth.group_by(['user', 'item']).agg(pl.max('relevance')). "
                 "Offending row: user=1, item=11, relevance=1",
             ),
             Case(
-                "a judgment twice, of grade 0 (`check` sees it)",
+                "a duplicate judgment of grade 0 (`check` reports it)",
                 RUN,
                 pl.concat(
                     [
@@ -535,7 +546,7 @@ def cases() -> dict[str, list[Case]]:
                 ),
                 PLAIN,
             ),
-            Case("one judged item a user, and it is first", RUN[3:], TRUTH[2:3], [0.5, 1, 1, 1, 1]),
+            Case("one judged item per user, ranked first", RUN[3:], TRUTH[2:3], [0.5, 1, 1, 1, 1]),
         ],
         "Columns and options": [
             Case(
@@ -553,20 +564,20 @@ def cases() -> dict[str, list[Case]]:
                 options={"user": "item"},
             ),
             Case(
-                "a column called as one of the vocabulary",
+                "a column with the name of one of the vocabulary",
                 RUN.with_columns(hits=1),
                 TRUTH,
                 "run, column 'hits': this name is reserved for the vocabulary of the metrics: rename "
                 "or drop the column",
             ),
             Case(
-                "a column that both tables have, and no metric reads",
+                "a column that both tables have, and that no metric reads",
                 RUN.with_columns(day=1),
                 TRUTH.with_columns(day=2),
                 PLAIN,
             ),
             Case(
-                "a column that both tables have, and a metric of one's own reads",
+                "a column that both tables have, and that your own metric reads",
                 RUN.with_columns(day=1),
                 TRUTH.with_columns(day=2),
                 "column 'day': both the run and the truth have it; name it in by=, or rename or drop "
@@ -574,7 +585,7 @@ def cases() -> dict[str, list[Case]]:
                 (pl.col("day").max().alias("last_day"),),
             ),
             Case(
-                "a column whose name begins like those of internal columns",
+                "a column whose name begins like an internal column",
                 RUN.with_columns(__rankframe_row=1),
                 TRUTH,
                 "run, column '__rankframe_row': names that begin with '__rankframe_' are reserved "
@@ -588,7 +599,7 @@ def cases() -> dict[str, list[Case]]:
                 "'rank'; name them with user=, item=",
             ),
             Case(
-                "common names: they are found",
+                "common names, which are found",
                 RUN.rename({"user": "query_id", "item": "doc_id", "rank": "position"}),
                 TRUTH.rename({"user": "query_id", "item": "doc_id", "relevance": "grade"}),
                 PLAIN,
@@ -598,10 +609,10 @@ def cases() -> dict[str, list[Case]]:
                 RUN.rename({"user": "user_id"}).with_columns(qid=1),
                 TRUTH.rename({"user": "user_id"}),
                 "run: no column 'user' for user; it has 'user_id', 'item', 'rank', 'qid'; name it "
-                "with user=; 'user_id' and 'qid' may be meant",
+                "with user=; perhaps 'user_id' or 'qid' is meant",
             ),
             Case(
-                "a role has another name in each table",
+                "a role has a different name in each table",
                 RUN.rename({"user": "user_id"}),
                 TRUTH,
                 "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; the truth has "
@@ -620,16 +631,16 @@ def cases() -> dict[str, list[Case]]:
                 RUN.with_columns(model=pl.Series(["a", "a", "a", "b", "b"])),
                 TRUTH,
                 "run, column 'model': no user is in two of its groups, and the truth has no such "
-                "column, so each user would be a miss in every other group; join the column to the "
-                "truth. Offending row: model='a', user=1, item=10, rank=1",
+                "column, so each user would count as a miss in every other group: join the column "
+                "to the truth. Offending row: model='a', user=1, item=10, rank=1",
                 options={"by": "model"},
             ),
             Case(
                 "by= names no column",
                 RUN,
                 TRUTH,
-                "run: no column 'model' for by; it has 'user', 'item', 'rank'; by=() takes all rows "
-                "as one group",
+                "run: no column 'model' for by; it has 'user', 'item', 'rank'; by=() treats all "
+                "rows as one group",
                 options={"by": "model"},
             ),
             Case(
@@ -682,11 +693,11 @@ def cases() -> dict[str, list[Case]]:
                 options={"weights": "w"},
             ),
             Case(
-                "weights= of the run, which misses a user",
+                "weights= from a run that lacks a user",
                 RUN.with_columns(w=1.0),
                 TRUTH,
-                "run, column 'w': a user who is averaged has no weight: join the weights to the "
-                "truth, or leave out who is not in the run by users='both'. Offending row: user=3",
+                "run, column 'w': a user in the mean has no weight: join the weights to the truth, "
+                "or leave out users missing from the run: users='both'. Offending row: user=3",
                 options={"weights": "w"},
             ),
             *[
@@ -705,7 +716,7 @@ def cases() -> dict[str, list[Case]]:
             ],
             Case("k = 10^12", RUN, TRUTH, [1 / 2], (f"recall@{10**12}",)),
             Case(
-                "one metric twice",
+                "a duplicate metric",
                 RUN,
                 TRUTH,
                 "two output columns are called 'ap': rename one with .alias(…)",
@@ -779,13 +790,15 @@ def pandas_cases() -> list[PandasCase]:
     repeated = run.set_axis([0, 0, 0, 1, 1], axis="index")
     return [
         PandasCase("a MultiIndex of user and item", run.set_index(["user", "item"]), PLAIN),
-        PandasCase("row labels that repeat", repeated, PLAIN),
-        PandasCase("types of Arrow", arrow, PLAIN),
+        PandasCase("duplicate row labels", repeated, PLAIN),
+        PandasCase("Arrow types", arrow, PLAIN),
         PandasCase("nullable types", run.convert_dtypes(), PLAIN),
         PandasCase("a sparse column", sparse, PLAIN),
-        PandasCase("whole numbers as objects", run.astype(object), PLAIN),
+        PandasCase("integers as objects", run.astype(object), PLAIN),
         PandasCase(
-            "two columns of one name", two_names, "run, column 'item': two columns have this name"
+            "two columns with the same name",
+            two_names,
+            "run, column 'item': two columns have this name",
         ),
         PandasCase(
             "a MultiIndex of columns",
@@ -798,7 +811,7 @@ def pandas_cases() -> list[PandasCase]:
         PandasCase(
             "items of mixed types",
             mixed,
-            "run, column 'item': it has no one type that polars knows",
+            "run, column 'item': its values have no common polars type",
         ),
         PandasCase("items are UUID objects", uuids(run), PLAIN, uuids(truth)),
     ]
@@ -806,16 +819,19 @@ def pandas_cases() -> list[PandasCase]:
 
 # ------------------------------------------------------------------ the page
 
-HEAD = """# What odd input gives
+HEAD = """# Results for odd input
 
-Made by `python -m tests.bad_input`, and checked line by line by the tests: with Polars, eager and lazy, on
-both engines, and with pandas.
+This page is generated by `python -m tests.bad_input`. The tests check each line with Polars (eager and lazy, on both
+engines) and with pandas.
+
+Each line changes one thing in two plain tables. In the run, user 1 has the items 10, 11 and 12 at ranks 1 to 3, and
+user 2 the items 10 and 13. In the truth, user 1 likes item 11 (grade 1) and item 14 (grade 2), and users 2 and 3 like
+item 10 (grade 1).
 
 Each call is `evaluate("precision@2", "recall@2", "ap", "ndcg@2", "rr", truth=…)` unless another metric is
-named. *The same* means: the numbers of the two tables without anything odd, 1/3, 1/2, 0.416667, 0.413271
-and 1/2. A text is that of the `RankingDataError` (or of the `ValueError`, where the call and not the data is
-wrong). A metric that counts rows or judgments, as `judged@2` and `bpref` do, raises for duplicates
-that these five leave to `check`.
+named. *The same* means the results for the plain tables: 1/3, 1/2, 0.416667, 0.413271 and 1/2. A message is that
+of the `RankingDataError`, or of the `ValueError` if the call is wrong and not the data. Metrics that count rows or
+judgments, such as `judged@2` and `bpref`, raise an error for duplicates that these five leave to `rf.check`.
 """
 
 
@@ -823,7 +839,7 @@ def page() -> str:
     """Write the page."""
     lines = [HEAD]
     for section, listed in cases().items():
-        lines += [f"## {section}", "", "| input | what comes out |", "| --- | --- |"]
+        lines += [f"## {section}", "", "| input | result |", "| --- | --- |"]
         for case in listed:
             told = _told(case.gives, case.metrics)
             if case.in_pandas is not None:
@@ -832,9 +848,12 @@ def page() -> str:
                 told += f" ({case.remark})"
             lines.append(f"| {case.name} | {told} |")
         lines.append("")
-    lines += ["## pandas", "", "| input | what comes out |", "| --- | --- |"]
+    lines += ["## pandas", "", "| input | result |", "| --- | --- |"]
     lines += [f"| {case.name} | {_told(case.gives, METRICS)} |" for case in pandas_cases()]
-    lines += ["", "A LazyFrame whose file has vanished: `FileNotFoundError`, which names the file."]
+    lines += [
+        "",
+        "A LazyFrame whose file no longer exists raises `FileNotFoundError`, which names the file.",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -850,6 +869,4 @@ def _told(gives: Expected, metrics: tuple[Any, ...]) -> str:
 
 
 if __name__ == "__main__":
-    import rankframe
-
-    Path(rankframe.__file__).with_name("INPUT.md").write_text(page())
+    PAGE.write_text(page())

@@ -194,7 +194,7 @@ def test_systems_without_a_value_are_left_out():
         ([0.3, 0.1 + 0.2], [0.1, 0.3], "every system has the same left"),
     ],
 )
-def test_too_little_to_order_is_told(left, right, note):
+def test_too_little_to_order_is_reported(left, right, note):
     got = one(left, right)
     assert (got["kendall_tau"], got["tau_ap"], got["note"]) == (None, None, note)
 
@@ -209,7 +209,7 @@ def test_bad_frames_say_what_is_wrong():
     with pytest.raises(error, match="means: no column 'ndcg'; it has"):
         rf.agreement(means, "ndcg", "rr")
     with pytest.raises(
-        error, match="means, column 'name': String is no number to order systems by"
+        error, match="means, column 'name': String is not numeric: cast it or leave it out"
     ):
         rf.agreement(means.with_columns(name=pl.lit("x")), "name", "rr")
     with pytest.raises(ValueError, match="agreement needs two metrics to compare, not only 'rr'"):
@@ -222,13 +222,15 @@ def test_bad_frames_say_what_is_wrong():
         error, match="means, column 'model': duplicate system 'm0': name the columns"
     ):
         rf.agreement(pl.concat([means, means]))
-    with pytest.raises(error, match="means, column 'model': null is no system: leave out the row"):
+    with pytest.raises(
+        error, match="means, column 'model': null is not a system: leave out the row"
+    ):
         rf.agreement(means.with_columns(model=pl.lit(None, pl.String)))
-    with pytest.raises(error, match="means, column 'model': 'm1' is not in other: filter both"):
+    with pytest.raises(error, match="means, column 'model': 'm1' is not in other: keep the same"):
         rf.agreement(means, other=means.head(1))
-    with pytest.raises(error, match="other, column 'model': 'm1' is not in means: filter both"):
+    with pytest.raises(error, match="other, column 'model': 'm1' is not in means: keep the same"):
         rf.agreement(means.head(1), other=means)
-    with pytest.raises(error, match="means, column 'ap': NaN is no value to order by"):
+    with pytest.raises(error, match="means, column 'ap': NaN found: replace it"):
         rf.agreement(means.with_columns(ap=pl.lit(float("nan"))))
     with pytest.raises(
         error, match="other, column 'model': Categorical.*, but String in means: cast"

@@ -125,7 +125,7 @@ def test_with_ties():
         tied.rank.per_user("recall@3", truth=TRUTH, bounds=True)
 
 
-def test_bad_calls_are_told():
+def test_bad_calls_are_reported():
     with pytest.raises(TypeError, match="bounds must be True or False"):
         A.rank.evaluate("ap", truth=TRUTH, bounds=1)
     with pytest.raises(TypeError, match="scenarios must be True or False"):

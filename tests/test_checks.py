@@ -41,13 +41,14 @@ def floats(table, column):
 
 
 AGAIN = (
-    "column 'item': duplicate (user, item): of several models, folds or days, name the column in "
-    "by=; else keep the best: {}.sort('rank', nulls_last=True)"
-    ".unique(['user', 'item'], keep='first', maintain_order=True)."
+    "column 'item': duplicate (user, item): name a column of models, folds or days in by=; "
+    "otherwise keep the best: {}.sort('rank', nulls_last=True)"
+    ".unique(['user', 'item'], keep='first', maintain_order=True), or sort_values and "
+    "drop_duplicates in pandas."
 )
 EVENTS = (
-    "truth, column 'item': duplicate (user, item): of several events per item, such as click and "
-    "buy, name the column in by=, or keep the highest grade: "
+    "truth, column 'item': duplicate (user, item): if items have several events, such as click "
+    "and buy, name the column in by=, or keep the highest grade: "
     "truth.group_by(['user', 'item']).agg(pl.max('relevance')). "
 )
 CASES = {
@@ -153,7 +154,7 @@ CASES = {
         add(TRUTH, user=1, item=1, relevance=1.0),
         {},
         "run, column 'rank': two items of one user have the same rank: "
-        "of several models, folds or days, name the column in by=; else make ranks without "
+        "name a column of models, folds or days in by=; otherwise make ranks without "
         "ties, as rank('ordinal') does. "
         "Offending row: user=1, item=1, rank=1",
         "always",
@@ -163,7 +164,7 @@ CASES = {
         None,
         {},
         "judged table, column 'rank': two items of one user have the same rank: "
-        "of several models, folds or days, name the column in by=; else make ranks without "
+        "name a column of models, folds or days in by=; otherwise make ranks without "
         "ties, as rank('ordinal') does. "
         "Offending row: user=1, item=1, rank=2.0, relevance=3.0",
         "always",
@@ -173,7 +174,7 @@ CASES = {
         TRUTH,
         {},
         "run, column 'rank': two items of one user have the same rank: "
-        "of several models, folds or days, name the column in by=; else make ranks without "
+        "name a column of models, folds or days in by=; otherwise make ranks without "
         "ties, as rank('ordinal') does. "
         "Offending row: user=1, item=2, rank=2",
         "check",
@@ -183,7 +184,7 @@ CASES = {
         TRUTH,
         {},
         "run, column 'rank': two items of one user have the same rank: "
-        "of several models, folds or days, name the column in by=; else make ranks without "
+        "name a column of models, folds or days in by=; otherwise make ranks without "
         "ties, as rank('ordinal') does. "
         "Offending row: user=1, item=1, rank=1",
         "check",
@@ -206,9 +207,10 @@ CASES = {
         {**add(RUN, user=1, item=2, rank=9), "model": ["a"] * 6},
         TRUTH,
         {"by": "model"},
-        "run, column 'item': duplicate (model, user, item): of several folds or days, name their "
-        "column in by= beside 'model'; else keep the best: run.sort('rank', nulls_last=True)"
-        ".unique(['model', 'user', 'item'], keep='first', maintain_order=True). "
+        "run, column 'item': duplicate (model, user, item): name a column of folds or days in "
+        "by= after 'model'; otherwise keep the best: run.sort('rank', nulls_last=True)"
+        ".unique(['model', 'user', 'item'], keep='first', maintain_order=True), or sort_values and "
+        "drop_duplicates in pandas. "
         "Offending row: model='a', user=1, item=2, rank=2",
         "always",
     ),
@@ -348,7 +350,7 @@ CASES = {
         TRUTH,
         {"by": "fold"},
         "run, column 'fold': no user is in two of its groups, and the truth has no such column, "
-        "so each user would be a miss in every other group; join the column to the truth. "
+        "so each user would count as a miss in every other group: join the column to the truth. "
         "Offending row: fold=1, user=1, item=1, rank=1",
         "always",
     ),
@@ -388,8 +390,8 @@ CASES = {
         RUN,
         TRUTH,
         {"by": "model"},
-        "run: no column 'model' for by; it has 'user', 'item', 'rank'; by=() takes all rows as one "
-        "group",
+        "run: no column 'model' for by; it has 'user', 'item', 'rank'; by=() treats all rows as "
+        "one group",
         "call",
     ),
     "a run with a relevance": (
@@ -404,8 +406,8 @@ CASES = {
         {**RUN, "points": SCORED["score"]},
         TRUTH,
         {"score": "points"},
-        "run, column 'rank': a rank beside score=: drop the rank, or call with_rank to make it "
-        "from the score",
+        "run, column 'rank': a rank in addition to score=: drop the rank, or call with_rank to "
+        "make it from the score",
         "call",
     ),
     "two roles": (
@@ -500,7 +502,7 @@ def collected(made):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES)
-def test_a_broken_rule_is_told_in_one_voice(case, kind):
+def test_a_broken_rule_has_the_same_error_everywhere(case, kind):
     table, truth, options, message, seen_by = CASES[case]
     made = frame(table, kind)
     judging = {} if truth is None else {"truth": frame(truth, kind)}
@@ -530,7 +532,7 @@ def test_a_broken_rule_is_told_in_one_voice(case, kind):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_lazy_call_tells_it_when_it_is_collected(case):
+def test_a_lazy_call_raises_it_when_it_is_collected(case):
     table, truth, options, message, seen_by = CASES[case]
     run = frame(table, "lazy")
     judging = {} if truth is None else {"truth": frame(truth, "lazy")}
@@ -547,7 +549,7 @@ def test_a_lazy_call_tells_it_when_it_is_collected(case):
 
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("case", [c for c, (*_, seen_by) in CASES.items() if seen_by == "always"])
-def test_judging_and_composing_tell_it_too(case, lazy):
+def test_judging_and_composing_raise_it_too(case, lazy):
     table, truth, options, message, _ = CASES[case]
     made = frame(table, "lazy" if lazy else "eager")
     keys = [options["by"], "user"] if options else ["user"]
@@ -558,7 +560,7 @@ def test_judging_and_composing_tell_it_too(case, lazy):
     assert str(error.value) == message
 
 
-def test_a_sink_tells_it_too(tmp_path):
+def test_a_sink_raises_it_too(tmp_path):
     table, truth, _, message, _ = CASES["rank 0, miss"]
     query = frame(table, "lazy").rank.per_user("ap", truth=frame(truth, "lazy"))
     with pytest.raises(rf.RankingDataError) as error:
@@ -579,7 +581,7 @@ def test_options_hide_nothing(case, option):
     ("metric", "options"),
     [("precision(divide_by=returned)@3", {}), ("f1", {}), ("ap", {"judged_only": True})],
 )
-def test_where_rows_are_counted_a_miss_that_is_there_twice_is_seen(metric, options):
+def test_where_rows_are_counted_a_duplicate_miss_is_reported(metric, options):
     table, truth, _, message, _ = CASES["a miss twice"]
     for kind in ("eager", "lazy"):
         with pytest.raises(rf.RankingDataError) as error:
@@ -587,7 +589,7 @@ def test_where_rows_are_counted_a_miss_that_is_there_twice_is_seen(metric, optio
         assert str(error.value) == message
 
 
-def test_check_gives_the_frame_back():
+def test_check_returns_the_frame():
     run, truth = pl.DataFrame(RUN), pl.DataFrame(TRUTH)
     assert run.rank.check(truth=truth) is run
     assert run.lazy().rank.check(truth=truth).collect().equals(run)
@@ -623,7 +625,9 @@ def test_categorical_against_text_in_pandas():
     with pytest.raises(rf.RankingDataError, match="it is Categorical in the run and String in"):
         run.ranking.evaluate("ap", truth=truth)
     mixed = pandas.DataFrame({**RUN, "item": [1, "2", 3, 1, 2]})
-    with pytest.raises(rf.RankingDataError, match="run, column 'item': it has no one type that"):
+    with pytest.raises(
+        rf.RankingDataError, match="run, column 'item': its values have no common polars"
+    ):
         mixed.ranking.evaluate("ap", truth=truth)
     twice = pandas.DataFrame([[1, 1, 1, 1]], columns=["user", "item", "rank", "rank"])
     with pytest.raises(rf.RankingDataError, match="run, column 'rank': two columns have this name"):
@@ -666,7 +670,7 @@ def test_whole_floats_are_ranks():
     ],
 )
 @pytest.mark.parametrize("verb", ["per_user", "evaluate"])
-def test_a_metric_that_is_no_number_is_told(metric, message, verb):
+def test_a_metric_that_is_not_a_number_is_reported(metric, message, verb):
     judged = pl.DataFrame(JUDGED)
     with pytest.raises(rf.RankingDataError) as error:
         getattr(judged.rank, verb)(metric)
@@ -676,7 +680,7 @@ def test_a_metric_that_is_no_number_is_told(metric, message, verb):
     assert str(error.value).startswith(message)
 
 
-def test_exponential_gains_that_overflow_are_told():
+def test_exponential_gains_that_overflow_are_reported():
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1025]})
     for metric in ("dcg(gain=exponential)", "ndcg(gain=exponential)"):
         with pytest.raises(rf.RankingDataError, match="it is not a finite number"):
@@ -698,7 +702,7 @@ def test_a_metric_that_reads_a_column_that_is_not_there():
         (
             {"users": "everyone"},
             ValueError,
-            "users must be one of 'truth', 'judged', 'both', 'run'",
+            "users must be one of 'truth', 'judged', 'both', 'served', 'run'",
         ),
         ({"undefined": "0"}, ValueError, "undefined must be None or a finite number, not '0'"),
         ({"undefined": nan}, ValueError, "undefined must be None or a finite number, not nan"),
@@ -715,13 +719,13 @@ def test_a_metric_that_reads_a_column_that_is_not_there():
         ({"usr": "uid"}, TypeError, "unknown argument 'usr'; the column roles are user, item"),
     ],
 )
-def test_bad_options_are_told_at_the_call(options, error, message):
+def test_bad_options_are_reported_at_the_call(options, error, message):
     with pytest.raises(error) as raised:
         pl.LazyFrame(JUDGED).rank.evaluate("ap", **options)
     assert str(raised.value).startswith(message)
 
 
-def test_what_is_no_frame_is_told():
+def test_what_is_not_a_frame_is_reported():
     with pytest.raises(TypeError, match="the judged table must be a polars DataFrame or LazyFrame"):
         rf.evaluate([1], "ap")
     with pytest.raises(TypeError, match="the truth must be a polars .*, not dict"):
@@ -895,7 +899,7 @@ def test_columns_that_both_tables_have_stop_nobody_who_does_not_read_them(lazy):
             refusing()
 
 
-def test_a_score_beside_the_rank_and_in_the_truth_is_no_clash():
+def test_a_score_beside_the_rank_and_in_the_truth_does_not_clash():
     run = pl.DataFrame({**RUN, "score": [0.5] * 5})
     truth = pl.DataFrame({**TRUTH, "score": [1] * 4})
     assert rf.evaluate(run, "ap", truth=truth).equals(

@@ -14,10 +14,10 @@ from test_statistics import FEW, TESTS, VALUE, compared, judged, one, sample
 
 import rankframe as rf
 
-COMPARISON = """metric model baseline users mean baseline_mean difference ci_low ci_high p_value
-    p_adjusted effect_size wins ties losses detectable verdict p_equivalent p_not_worse
-    note""".split()
-SUMMARY = "metric users undefined mean std ci_low ci_high min median max note".split()
+COMPARISON = """metric model baseline users num_missed baseline_num_missed mean baseline_mean
+    difference ci_low ci_high p_value p_adjusted effect_size wins ties losses detectable verdict
+    p_equivalent p_not_worse note""".split()
+SUMMARY = "metric users num_missed undefined mean std ci_low ci_high min median max note".split()
 DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change reading
     precision recall attainable_precision attainable_recall""".split()
 
@@ -60,7 +60,7 @@ def test_other_policies_pair_the_users_of_both():
     assert (got["wins"], got["ties"], got["losses"]) == (1, 0, 1)
 
 
-def test_an_undefined_metric_is_no_pair():
+def test_an_undefined_metric_is_not_a_pair():
     got = compared([1.0, None, 3.0], [2.0, 5.0, None], [3.0, 1.0, 1.0], correction=None)
     assert got.select("model", "baseline", "users", "mean", "baseline_mean").rows() == [
         ("m1", "m0", 1, 2.0, 1.0),
@@ -212,17 +212,19 @@ def test_a_segment_without_users_says_so():
     by = ["model", "day"]
     got = run.rank.compare("rr", truth=truth.drop("country"), by=by, correction="bh")
     assert got.select("day", "users", "note").rows() == [
-        (1, 5, None),
+        (1, 5, "2 of 5 users have no list of old; 2 of 5 users have no list of new"),
         (2, 0, "no user has a value in both"),
     ]
-    assert got.row(1)[5:13] == (None,) * 8
+    assert got.row(1)[5:15] == (0, 0, *(None,) * 8)
     got = run.rank.summarize("rr", truth=truth.drop("country"), by=by)
     assert (
         got.filter(day=2).select("users", "mean", "note").rows()
         == [(0, None, "no user has a value")] * 2
     )
     got = run.rank.diagnose(2, truth=truth.drop("country"), by=by, baseline="old")
-    assert got.filter(day=2).drop("model", "day").rows() == [(None, None, 0, *[None] * 8)]
+    assert got.filter(day=2).drop("model", "day").rows() == [
+        (None, None, 0, *[None] * 3, "no user has a value in both", *[None] * 4)
+    ]
 
 
 # ------------------------------------------------------------------ kinds of frames
@@ -284,7 +286,11 @@ def test_types_of_by_are_kept(verb):
             got = rf.compare(run, "rr", truth=TRUTH, by="model", baseline=values[0])
             assert got.select("model", "baseline").row(0) == (values[1], values[0])
             plain = rf.compare(RUN, "rr", truth=TRUTH, baseline="old")
-            assert got.drop("model", "baseline").equals(plain.drop("model", "baseline"))
+            named = ("model", "baseline", "note")
+            assert got.drop(named).equals(plain.drop(named))
+            assert got["note"].item() == plain["note"].item().replace(
+                "new", str(values[1])
+            ).replace("old", str(values[0]))
             bins = rf.diagnose(run, 2, truth=TRUTH, by="model", baseline=values[0])
             assert bins["model"].unique().to_list() == [values[1]]
 
@@ -314,7 +320,9 @@ def test_counts_are_averaged_and_geometric_means_kept():
     assert got.filter(metric="gmap")["mean"].to_list() == pytest.approx(geometric.to_list())
     assert got.filter(metric="gmap")["ci_low"].null_count() == 0
     counted = RUN.rank.summarize("num_users", truth=TRUTH, by="model")
-    assert set(counted["note"]) == {"no interval: not an arithmetic mean"}
+    assert set(counted["note"]) == {
+        "no interval: not an arithmetic mean; 2 of 5 users have no list"
+    }
     with pytest.raises(ValueError, match="'num_users' is a mean over users, not a value per user"):
         RUN.rank.compare("num_users", truth=TRUTH)
 
@@ -347,7 +355,7 @@ def test_a_seed_gives_the_same_numbers_in_every_process():
     # written down: the numbers are the same on every machine
     assert b"'b', 'a', 400," in printed[0]
     first, second = (line.split(b", ") for line in printed[0].splitlines()[:2])
-    assert (first[9], second[9]) == (b"0.109", b"0.118")
+    assert (first[11], second[11]) == (b"0.109", b"0.118")
 
 
 def test_another_seed_gives_other_numbers():
@@ -422,7 +430,7 @@ def test_rounding_makes_no_difference():
     assert got["p_value"] == 0.25
 
 
-def test_few_resamples_are_no_trouble():
+def test_few_resamples_work():
     old, new = sample(6, 30)
     got = one(old, new + 9, test="bootstrap", resamples=1)
     assert got["p_value"] in (0.5, 1)
@@ -501,6 +509,81 @@ def test_a_bar_after_two_seconds(monkeypatch, capsys):
         options, done = bars[-1]
         assert (options["delay"], options["total"], done) == (2, FEW, FEW)
     assert capsys.readouterr().err == ""
+
+
+def several(users=25, systems=3, metrics=("a", "b"), seed=8):
+    rng = np.random.default_rng(seed)
+    frames = [
+        pl.DataFrame({name: rng.random(users).round(1) for name in metrics}).with_columns(
+            model=pl.lit(f"m{place}"), user=pl.Series(range(users))
+        )
+        for place in range(systems)
+    ]
+    return pl.concat(frames)
+
+
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "randomization", "bootstrap", "sequential"])
+def test_pairs_that_are_tested_in_several_batches_have_the_same_numbers(monkeypatch, test):
+    from rankframe import _compare
+
+    table = several()
+    options = {"test": test, "resamples": FEW}
+    if test in ("t", "bootstrap"):
+        options |= {"margin": {"a": 0.1}, "primary": "a"}
+    together = rf.compare_values(table, "a", "b", **options)
+    for cells in ("_TESTED_CELLS", "_RESAMPLED_CELLS"):
+        monkeypatch.setattr(_compare, cells, 40)  # less than two pairs
+    alone = rf.compare_values(table, "a", "b", **options)
+    assert_frame_equal(alone, together, check_exact=False, rel_tol=1e-12)
+
+
+def test_one_bar_counts_the_resamples_of_all_pairs_and_margins(monkeypatch):
+    from rankframe import _compare
+    from rankframe import _statistics as st
+
+    done = []
+
+    class Bar(st.tqdm):
+        def update(self, n):
+            done.append((self.total, n))
+            return super().update(n)
+
+    monkeypatch.setattr(st, "tqdm", Bar)
+    monkeypatch.setattr(_compare, "_RESAMPLED_CELLS", 40)
+    rf.compare_values(several(), "a", "b", test="bootstrap", resamples=10, margin={"b": 0.1})
+    totals, steps = zip(*done, strict=True)
+    # 3 pairs of 2 metrics, and both sides of the margin of one
+    assert {*totals} == {sum(steps)} == {10 * (6 + 6)}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_the_bar_goes_to_the_terminals_stderr_and_nowhere_else():
+    import fcntl
+    import pty
+    import select
+    import struct
+    import termios
+
+    code = """
+import polars as pl
+import rankframe as rf
+from rankframe import _statistics as st
+st.PATIENCE, st._CELLS = 0, 2**10
+table = pl.DataFrame({"user": [*range(40)] * 2, "x": [i * 37 % 11 / 10 for i in range(80)]})
+table = table.with_columns(model=pl.Series(["a"] * 40 + ["b"] * 40))
+print(rf.compare_values(table, "x", test="bootstrap", resamples=20_000).height)
+"""
+    terminal, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))  # else 0 columns
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=end, check=True, timeout=120)
+    written, _, _ = select.select([terminal], [], [], 0)
+    shown = os.read(terminal, 100_000).decode() if written else ""
+    os.close(end)
+    os.close(terminal)
+    assert ended.stdout.split() == [b"1"]
+    assert "%|" in shown
+    assert "/20000" in shown
 
 
 # ------------------------------------------------------------------ recall and precision together
@@ -718,7 +801,7 @@ def test_a_large_value_of_one_user_leaves_the_others_as_they_are():
         assert got["difference"].item() == pytest.approx((b - a).mean(), rel=1e-9)
 
 
-def test_values_without_squares_are_told():
+def test_values_without_squares_are_reported():
     x = pl.col("relevance").max().cast(pl.Float64).alias("x") * 1e150
     for call in (rf.compare, rf.summarize):
         with pytest.raises(rf.RankingDataError, match="has no finite variance"):
@@ -734,6 +817,40 @@ def test_diagnose_needs_a_baseline():
 
 @pytest.mark.parametrize("option", ["bounds", "scenarios"])
 @pytest.mark.parametrize("verb", [rf.summarize, rf.compare])
-def test_statistics_take_no_bounds(verb, option):
+def test_statistics_do_not_take_bounds(verb, option):
     with pytest.raises(TypeError, match=f"unknown argument '{option}'"):
         verb(RUN, "rr", truth=TRUTH, by="model", **{option: True})
+
+
+def test_diagnose_returns_the_same_bits_in_each_call_and_order():
+    rng = np.random.default_rng(0)
+    run = pl.DataFrame(
+        [
+            (model, user, int(item), rank)
+            for model in "abc"
+            for user in range(60)
+            for rank, item in enumerate(rng.permutation(30)[:7], start=1)
+        ],
+        schema=["model", "user", "item", "rank"],
+        orient="row",
+    )
+    truth = pl.DataFrame(
+        [(user, int(item)) for user in range(60) for item in rng.permutation(30)[: 1 + user % 11]],
+        schema=["user", "item"],
+        orient="row",
+    ).with_columns(country=pl.col("user") % 3)
+    for by in ("model", ["model", "country"]):
+        first, *others = (
+            rf.diagnose(
+                run.sample(fraction=1, shuffle=True, seed=seed), 5, truth=truth, by=by, baseline="a"
+            )
+            for seed in range(5)
+        )
+        for other in others:
+            assert_frame_equal(other, first, check_exact=True)
+
+
+@pytest.mark.parametrize("primary", [rf.hit_at(1), 3])
+def test_a_primary_metric_is_named(primary):
+    with pytest.raises(TypeError, match="primary must be the name of a metric, such as"):
+        rf.compare(RUN, "rr", "hit@1", truth=TRUTH, primary=primary)

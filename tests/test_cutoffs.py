@@ -80,14 +80,14 @@ def test_several_cut_offs_under_ties_of_lists_and_in_bounds():
         ("ndgc@5,10", "unknown metric 'ndgc@5'; the nearest are 'ndcg@5'"),
     ],
 )
-def test_bad_cut_offs_are_told_one_by_one(label, message):
+def test_bad_cut_offs_are_reported_one_by_one(label, message):
     with pytest.raises(ValueError) as error:
         RUN.rank.evaluate(label, truth=TRUTH, by="model")
     assert str(error.value).startswith(message)
 
 
 def test_an_expression_has_one_cut_off():
-    text = "metric 'ndcg@5,10' has 2 cut-offs, and an expression has one: ask for 'ndcg@5' or 'ndcg"
+    text = "metric 'ndcg@5,10' has 2 cut-offs, but an expression has one: use 'ndcg@5' or 'ndcg"
     with pytest.raises(ValueError, match=text):
         rf.metric("ndcg@5,10")
 
@@ -100,7 +100,7 @@ def test_the_command_takes_several(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "ndcg@1 ┆ ndcg@3 ┆ map" in " ".join(shown.split())
     assert main(["metrics", "ndcg@1,3"]) == 0
-    assert "Normalised DCG" in capsys.readouterr().out
+    assert "Normalized DCG" in capsys.readouterr().out
 
 
 def test_metrics_are_unpacked():
@@ -208,7 +208,7 @@ assert got["mean"].to_list()[:2] == [0.0, 1.0], got
         (["ndcg"], {"bounds": True}, TypeError, "unknown argument 'bounds'"),
     ],
 )
-def test_bad_calls_are_told(names, options, error, message):
+def test_bad_calls_are_reported(names, options, error, message):
     run = RUN.with_columns(k=pl.lit(1))
     with pytest.raises(error, match=message):
         rf.at_k(run, *names, **{"k": [1], "truth": TRUTH, "by": "model", **options})

@@ -334,7 +334,7 @@ JUDGED = {**TRUTH, "rank": [1, 1]}
         ({**JUDGED, "item": [1, 2]}, "judged table, column 'rank': two items of one user"),
     ],
 )
-def test_what_breaks_a_rule_is_told(table, message, metric, lazy):
+def test_what_breaks_a_rule_is_reported(table, message, metric, lazy):
     frame, options = pl.LazyFrame(table) if lazy else pl.DataFrame(table, strict=False), {}
     if "rank" not in table:
         options = {"truth": frame}
@@ -348,7 +348,7 @@ def test_what_breaks_a_rule_is_told(table, message, metric, lazy):
     assert str(error.value).startswith(message)
 
 
-def test_a_role_that_is_not_there_is_told():
+def test_a_role_that_is_missing_is_reported():
     run = pl.DataFrame({"user": [1], "item": [1], "rank": [1]})
     with pytest.raises(rf.RankingDataError, match="truth: no column 'aspect' for subtopic"):
         run.rank.evaluate("ap", truth=pl.DataFrame(TRUTH), subtopic="aspect")
@@ -370,7 +370,7 @@ def test_a_role_that_is_not_there_is_told():
         (lambda: rf.precision_ia_at(None), "k must be an integer ≥ 1, not None"),
     ],
 )
-def test_a_parameter_out_of_range_is_told(make, message):
+def test_a_parameter_out_of_range_is_reported(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 

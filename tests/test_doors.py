@@ -108,6 +108,18 @@ def test_defaults_statistics_and_scenarios_know_it():
         rf.evaluate(RUN, "first_half@4", truth=TRUTH, bounds=True)
 
 
+def test_parts_and_meters_know_it():
+    labels = ["first_half@4", "mean_price@2", "geometric(metric=first_half)@4"]
+    pairs = [(RUN.filter(user=user), TRUTH.filter(user=user)) for user in (1, 2, 3)]
+    expected = rf.evaluate(RUN, *labels, truth=TRUTH)
+    meter = rf.Meter(*labels)
+    for run, truth in pairs:
+        meter.update(run, truth)
+    assert_frame_equal(meter.compute(), expected)
+    parts = [rf.parts.sums(run, *labels, truth=truth) for run, truth in pairs]
+    assert_frame_equal(rf.parts.combine(parts), expected)
+
+
 def test_charts_know_it():
     pytest.importorskip("altair")
     run = RUN.with_columns(model=pl.lit("a"))
@@ -151,7 +163,7 @@ def test_columns_are_derived_where_they_are_read(acme):
 
 
 def test_a_bad_parameter_of_a_column_is_an_error():
-    with pytest.raises(ValueError, match="column 'page.0.': '0' is no parameter of 'page'"):
+    with pytest.raises(ValueError, match="column 'page.0.': '0' is not a parameter of 'page'"):
         rf.per_user(RUN, pl.col("page(0)").max().alias("x"))
 
 
@@ -177,9 +189,9 @@ def test_columns_under_ties(acme):
     [
         ("ndcg", "'ndcg' is the name of a metric of rankframe"),
         ("map", "'map' is the name of a metric of rankframe, 'ap'"),
-        ("P_10", "no label"),
-        ("p@5", "no label"),
-        ("a(b)", "no label"),
+        ("P_10", "is not a label"),
+        ("p@5", "is not a label"),
+        ("a(b)", "is not a label"),
     ],
 )
 def test_names_that_are_taken_or_no_labels_are_refused(label, text):
@@ -218,8 +230,8 @@ def test_a_label_registered_again_is_replaced():
 @pytest.mark.parametrize(
     ("name", "options", "text"),
     [
-        ("hits", {}, "a role or the vocabulary has this name"),
-        ("a b", {}, "is one word"),
+        ("hits", {}, "a role or a column of the vocabulary has this name"),
+        ("a b", {}, "must be one word"),
         ("mine", {"scope": "all"}, "scope must be one of 'relevant', 'judged', 'listed'"),
         ("mine", {"reads": ["mine"]}, "column 'mine' reads itself"),
     ],

@@ -160,7 +160,7 @@ def test_pairs_at_the_ends_of_their_types_stay_apart():
         assert found.rows() == [(user, 1 / (number % len(ends) + 1))]
 
 
-def test_items_that_share_a_number_are_no_duplicates(monkeypatch):
+def test_items_that_share_a_number_are_not_duplicates(monkeypatch):
     """Every 64-bit id has a twin with the same number: they are looked at, and pass."""
     twins = [7, 7 - (1 << 63)]
     run = pl.DataFrame({"user": [1, 1], "item": [1, 2], "rank": [1, 2]})

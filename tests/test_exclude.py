@@ -256,7 +256,7 @@ def test_closing_gaps_keeps_the_index_of_pandas():
 
 @pytest.mark.parametrize("options", [{"score": "x"}, {"ties": "order"}, {"descending": False}])
 def test_close_gaps_reads_no_score(options):
-    with pytest.raises(ValueError, match="close_gaps=True\\) reads the rank, and no score: leave"):
+    with pytest.raises(ValueError, match="close_gaps=True\\) reads the rank, not a score: leave"):
         rf.with_rank(RUN.with_columns(x=1.0), close_gaps=True, **options)
 
 
@@ -300,7 +300,7 @@ BAD = {
     "no item": (SEEN.drop("item"), "exclude=: no column 'item' for item; it has 'user';"),
     "everything": (
         RUN.select("user", "item"),
-        "exclude=: every row of the run is in it, so nothing is left in the lists",
+        "exclude=: it has every row of the run, so no list has an item left",
     ),
 }
 

@@ -91,7 +91,7 @@ def test_letters_and_agreement_need_systems():
     with pytest.raises(ValueError, match="letters needs the column that identifies the systems"):
         rf.letters(pairs)
     means = rf.evaluate(RUN, "rr", "ap", truth=TRUTH, by="system")
-    with pytest.raises(ValueError, match="agreement needs the column that identifies the systems"):
+    with pytest.raises(ValueError, match="agreement takes a frame of evaluate, one row per system"):
         rf.agreement(means)
 
 
@@ -177,7 +177,7 @@ def test_a_baseline_in_two_columns_is_ambiguous(kind):
     assert got.lazy().collect()["baseline"].unique().item() == "pop"
 
 
-def test_a_baseline_that_nobody_is_called_is_told():
+def test_a_baseline_that_nobody_is_called_is_reported():
     with pytest.raises(ValueError, match="baseline must be one of 'knn', 'pop', not 'als'$"):
         rf.compare(RUN, "rr", truth=TRUTH, by=["system", "day"], baseline="als")
     with pytest.raises(TypeError, match="baseline must be the name of a system"):
@@ -360,7 +360,7 @@ def test_users_who_return_do_not_narrow_the_interval():
         assert row["note"] == "8 users in several groups, one observation each"
 
 
-def test_a_fold_without_a_value_is_no_group():
+def test_a_fold_without_a_value_is_not_a_group():
     table = folded([1.0, 3.0, None], folds=[0, 1, 2], users=[1, 2, 3])
     row = table.rank.summarize(VALUE, by="fold", total=True).row(-1, named=True)
     assert (row["groups"], row["groups_mean"], row["users"], row["undefined"]) == (2, 2.0, 3, 1)
@@ -378,7 +378,7 @@ def cross_validated():
 
 @pytest.mark.parametrize("name", ["fold", "Fold", "split"])
 @pytest.mark.parametrize("kind", ["eager", "lazy"])
-def test_a_truth_without_the_folds_of_returning_users_is_told(kind, name):
+def test_a_truth_without_the_folds_of_returning_users_is_reported(kind, name):
     run, truth = (frame.rename({"fold": name}) for frame in cross_validated())
     assert run.rank.evaluate("recall", truth=truth, by=name)["recall"].to_list() == [1.0, 1.0]
     message = (
@@ -404,7 +404,7 @@ def test_other_groups_of_returning_users_are_judged_by_one_truth():
     assert got["recall"].to_list() == [0.5]
 
 
-def test_users_in_one_fold_each_are_told_as_before():
+def test_users_in_one_fold_each_are_reported_as_before():
     run = pl.DataFrame({"fold": [1, 2], "user": [1, 2], "item": [7, 7], "rank": [1, 1]})
     with pytest.raises(rf.RankingDataError, match="no user is in two of its groups"):
         run.rank.evaluate("rr", truth=run.select("user", "item"), by="fold")

@@ -124,7 +124,7 @@ def test_a_long_mapping_may_fall_and_be_of_grade_0():
 
 
 @pytest.mark.parametrize("gain", ["1:7;2:3", "0:1;1:2;2:3"])
-def test_a_grade_that_a_mapping_does_not_know_is_told(gain):
+def test_a_grade_that_a_mapping_does_not_know_is_reported(gain):
     for label in (f"ndcg(gain={gain})@2", f"dcg(gain={gain})", f"cg(gain={gain})@1"):
         with pytest.raises(
             rf.RankingDataError, match="it is not a finite number for a user. The grades"
@@ -173,10 +173,12 @@ def test_ideal_ranks_of_a_gain_are_columns_of_the_vocabulary():
     got = judged.rank.per_user(of_zero.implode().alias("x"))["x"].item().to_list()
     assert got == [1, None, 3, 2, None]
     for name in ("ideal_rank(0:2;1:3)", "returned_ideal_rank(0:2;1:3)"):
-        with pytest.raises(ValueError, match="rows of grade 0 come only where 'judged' is read"):
+        with pytest.raises(
+            ValueError, match="rows of grade 0 are there only if the metric reads 'judged'"
+        ):
             ranks(name)
     for name in ("ideal_rank(-1:2;1:3)", "ideal_rank(1:x)", "gains(1:3;2:1)", "ideal_gains(0:1)"):
-        with pytest.raises(ValueError, match="is no parameter of"):
+        with pytest.raises(ValueError, match="is not a parameter of"):
             ranks(name)
 
 

@@ -115,7 +115,7 @@ def test_gmap_is_the_geometric_mean_of_ap():
 
 
 @pytest.mark.parametrize("label", ["gmap", "gm_map", "gmap(epsilon=0.1)@3"])
-def test_summarize_gives_the_interval_of_the_logarithms_back(label):
+def test_summarize_gives_the_interval_on_the_scale_of_the_metric(label):
     epsilon = {"gmap": 1e-5, "gm_map": 0.0}.get(label, 0.1)
     of_user = "ap@3" if "@" in label else "ap"
     got = RUN.rank.summarize(label, truth=TRUTH, by="model", confidence=0.9)
@@ -255,18 +255,18 @@ def test_it_has_no_value_per_user():
         ("geometric(metric=)@5", "metric must be the label of a metric without its cut-off"),
         ("geometric(metric=r_precision)@5", "r_precision takes no cut-off @k"),
         ("geometric(metric=precision)@0", "k must be an integer ≥ 1, not 0"),
-        ("geometric(metric=gmap)@5", "geometric: 'gmap@5' is a mean over users already"),
+        ("geometric(metric=gmap)@5", "geometric: 'gmap@5' is already a mean over users"),
         ("geometric(metric=utility)", "geometric: 'utility' may be below 0, and only values ≥ 0"),
         ("geometric(metric=ap(rel=2))@5", "'ap(rel=2)' has rel= inside"),
         ("geometric(metric=ap, epsilon=-1)", "epsilon must be a number ≥ 0, not -1.0"),
         ("geometric(metric=ap, of=2)", "unknown parameter 'of'; geometric takes metric, epsilon"),
         (
             "geometric(metric=coverage)@5",
-            "is of one number of all lists, and has no geometric mean",
+            "one number for all lists has no geometric mean",
         ),
     ],
 )
-def test_a_bad_geometric_mean_is_told(label, message):
+def test_a_bad_geometric_mean_is_reported(label, message):
     with pytest.raises(ValueError) as error:
         RUN.rank.evaluate(label, truth=TRUTH, by="model", items=TRUTH.select("item").unique())
     assert message in str(error.value)

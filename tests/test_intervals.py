@@ -140,7 +140,7 @@ def test_two_users_have_no_studentized_interval():
     assert got["note"].startswith("too few users for a sure interval: 2; no interval: ")
 
 
-def test_a_single_resample_is_no_trouble():
+def test_a_single_resample_works():
     got = summary(skewed(1, 30), "studentized", resamples=1)
     assert got["ci_low"] == got["ci_high"]
 
@@ -184,7 +184,7 @@ def test_wilson_takes_hits_of_a_metric_and_booleans():
     )
 
 
-def test_wilson_refuses_what_is_no_hit():
+def test_wilson_refuses_what_is_not_a_hit():
     with pytest.raises(
         rf.RankingDataError,
         match=r"metric 'x': a value is neither 0 nor 1, which method='wilson' needs: take another "
@@ -446,7 +446,7 @@ def test_mcnemar_of_a_metric_beside_a_correction():
     assert got["p_adjusted"].to_list() == pytest.approx([4 * 0.5**9, 2 * 0.5**6])
 
 
-def test_mcnemar_refuses_what_is_no_hit():
+def test_mcnemar_refuses_what_is_not_a_hit():
     with pytest.raises(
         rf.RankingDataError,
         match=r"metric 'x': a value is neither 0 nor 1, which test='mcnemar' needs: take another "

@@ -19,7 +19,7 @@ def test_the_list_holds_every_public_metric_function():
 
 
 @pytest.mark.parametrize("label", LABELS)
-def test_a_canonical_label_gives_its_expression_back(label):
+def test_a_canonical_label_returns_its_expression(label):
     assert same(rf.metric(label), EVERY_METRIC[label])
     assert rf.metric(label).meta.output_name() == label
 
@@ -156,14 +156,14 @@ def test_an_alias_differs_from_its_metric_only_in_its_name(alias, expr):
         ("gmap", "'gmap' is a mean over users, not a value per user"),
     ],
 )
-def test_a_bad_label_is_told(label, message):
+def test_a_bad_label_is_reported(label, message):
     with pytest.raises(ValueError) as error:
         rf.metric(label)
     assert str(error.value).startswith(message)
 
 
 @pytest.mark.parametrize("k", [0, -1, 2.5, "3", True, 2**63])
-def test_a_bad_cut_off_is_told_where_the_expression_is_made(k):
+def test_a_bad_cut_off_is_reported_where_the_expression_is_made(k):
     with pytest.raises(ValueError, match="k must be an integer ≥ 1, not"):
         rf.precision_at(k)
 
@@ -195,7 +195,7 @@ def test_a_bad_cut_off_is_told_where_the_expression_is_made(k):
         (lambda: rf.eleven_point_precision(levels=[1, 0, 1.0]), "has a duplicate: [1, 0, 1.0]"),
     ],
 )
-def test_a_bad_parameter_is_told_where_the_expression_is_made(make, message):
+def test_a_bad_parameter_is_reported_where_the_expression_is_made(make, message):
     with pytest.raises(ValueError) as error:
         make()
     assert message in str(error.value)
@@ -217,7 +217,7 @@ def test_a_mean_over_users_has_no_per_user_value(label):
             refused()
 
 
-def test_what_is_no_metric_is_told():
+def test_what_is_not_a_metric_is_reported():
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
     with pytest.raises(TypeError, match="a metric is a label or a polars expression, not list"):
         judged.rank.evaluate(["map"])
@@ -230,7 +230,7 @@ def test_what_is_no_metric_is_told():
 @pytest.mark.parametrize(
     "metrics", [("map", "map"), ("ap", rf.average_precision()), (pl.len().alias("users"),)]
 )
-def test_one_output_name_twice_is_told(metrics):
+def test_a_duplicate_output_name_is_reported(metrics):
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
     with pytest.raises(ValueError, match="two output columns are called"):
         judged.rank.evaluate(*metrics)
@@ -272,17 +272,17 @@ def test_defaults_may_be_for_metrics_with_a_cut_off():
     [
         (
             {"r_precision@k": {}},
-            "defaults of 'r_precision@k': name the metric alone, 'r_precision'",
+            "defaults of 'r_precision@k': name only the metric, 'r_precision'",
         ),
         ({"map@k": {}, "AP@k": {}}, "defaults of 'AP@k': duplicate entry for this metric"),
         ({"mapp": {}}, "unknown metric 'mapp'; the nearest are 'map'"),
         ({"ap": {"divide": "hits"}}, "defaults of 'ap': unknown parameter 'divide'"),
         ({"ap": {"k": 3}}, "defaults of 'ap': unknown parameter 'k'"),
-        ({"P_10": {}}, "defaults of 'P_10': name the metric alone, 'precision' or 'precision@k'"),
+        ({"P_10": {}}, "defaults of 'P_10': name only the metric, 'precision' or 'precision@k'"),
         ({"ap": {}, "map": {}}, "defaults of 'map': duplicate entry for this metric"),
     ],
 )
-def test_bad_defaults_are_told(defaults, message):
+def test_bad_defaults_are_reported(defaults, message):
     with pytest.raises(ValueError) as error:
         pl.DataFrame(JUDGED).rank.evaluate("ndcg", defaults=defaults)
     assert str(error.value).startswith(message)

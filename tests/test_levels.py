@@ -93,7 +93,7 @@ def test_ranx_takes_the_gain_of_lower_grades_as_well():
 
 @pytest.mark.parametrize("users", ["truth", "judged", "both", "run", "all"])
 @pytest.mark.parametrize("undefined", [None, 0.0])
-def test_whose_mean_it_is_does_not_change(users, undefined):
+def test_the_averaged_users_do_not_change(users, undefined):
     options = {**OPTIONS, "users": users, "undefined": undefined}
     got = rf.per_user(RUN, "ap(rel=2)", "rr(rel=3)", **options)
     two, three = (
@@ -176,17 +176,17 @@ def test_a_duplicate_is_found_at_the_level_too():
         ("ap(rel=1)@5-l2", "metric 'ap(rel=1)@5-l2': duplicate parameter 'rel'"),
         ("ap-l0", "metric 'ap-l0': rel must be a number > 0, not '0'"),
         ("ndgc(rel=2)@5", "unknown metric 'ndgc(rel=2)@5'; the nearest are 'ndcg@5'"),
-        ("coverage(rel=2)@5", "metric 'coverage(rel=2)@5' is one number of all lists and has no"),
+        ("coverage(rel=2)@5", "metric 'coverage(rel=2)@5' is one number for all lists and has no"),
     ],
 )
-def test_a_bad_level_is_told(label, message):
+def test_a_bad_level_is_reported(label, message):
     with pytest.raises(ValueError) as error:
         rf.evaluate(RUN, label, **OPTIONS, items=RUN.select("item").unique())
     assert str(error.value).startswith(message)
 
 
 def test_no_expression_holds_a_level():
-    text = "level of relevance of its own, .* ask for it by its label, or pass relevant_at=2"
+    text = "its own level of relevance, .* pass the label to the verb, or pass relevant_at=2"
     for label in ("ap(rel=2)", "ndcg@10-l2"):
         with pytest.raises(ValueError, match=text):
             rf.metric(label)
@@ -293,7 +293,7 @@ def test_the_nearest_names_are_sensible(label, nearest):
 
 @pytest.mark.parametrize(("label", "asked"), [("gauc", "auc"), ("GAUC@10", "auc@10")])
 def test_gauc_names_weights(label, asked):
-    text = f"metric '{label}' is the AUC weighted by user: ask for '{asked}' with weights="
+    text = f"metric '{label}' is the AUC weighted by user: use '{asked}' with weights="
     for call in (lambda: rf.metric(label), lambda: rf.evaluate(RUN, label, **OPTIONS)):
         with pytest.raises(ValueError, match=text):
             call()

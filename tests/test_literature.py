@@ -104,7 +104,7 @@ def test_metrics_equal_other_programs(shared, name, program, metrics, options, t
     assert worst["apart"].item() < tolerance, worst.row(0)
 
 
-def test_a_grade_above_the_scale_is_told():
+def test_a_grade_above_the_scale_is_reported():
     judged = pl.DataFrame({"user": 1, "item": [1, 2], "rank": [None, 1], "relevance": [5, 0]})
     for make in (rf.err_at, rf.nerr_at, rf.insq_at, rf.inst_at):
         metric = make(10, max_grade=4)
@@ -190,7 +190,7 @@ def test_elliots_lauc():
 
 
 @pytest.mark.parametrize("collection", [2, 3])
-def test_a_collection_too_small_is_told(collection):
+def test_a_collection_too_small_is_reported(collection):
     judged = pl.DataFrame(
         {"user": 1, "item": [1, 2, 3, 4], "rank": [1, 2, 3, 4], "relevance": [0, 0, 1, 1]}
     )
@@ -202,14 +202,14 @@ def test_a_collection_too_small_is_told(collection):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: rf.insq_at(goals=0.4), "goals must be a number from 0.5, not 0.4"),
-        (lambda: rf.inst_at(goals=0), "goals must be a number from 0.5, not 0.0"),
+        (lambda: rf.insq_at(goals=0.4), "goals must be a number ≥ 0.5, not 0.4"),
+        (lambda: rf.inst_at(goals=0), "goals must be a number ≥ 0.5, not 0.0"),
         (lambda: rf.ndcg_at(base=1), "base must be a number > 1, not 1.0"),
         (lambda: rf.dcg_at(base=0.5), "base must be a number > 1, not 0.5"),
         (lambda: rf.lauc_at(5, collection=0), "collection must be an integer ≥ 1, not 0"),
         (lambda: rf.metric("lauc@5"), "missing a required"),
     ],
 )
-def test_a_parameter_out_of_range_is_told(make, message):
+def test_a_parameter_out_of_range_is_reported(make, message):
     with pytest.raises(ValueError, match=message):
         make()

@@ -120,7 +120,15 @@ def test_a_margin_is_not_tested_where_hardly_any_user_changes():
         got = wide(old, new, margin=0.015, test=test)
         assert (got["p_equivalent"], got["p_not_worse"]) == (None, None)
         assert got["verdict"] == "undecided"
-        assert got["note"] == "margin not tested: only 1 of 200 users change by another amount"
+        assert got["note"] == (
+            "margin not tested: 199 of 200 users change by the same amount, 0; only 1 changes by "
+            "another amount"
+        )
+    few = wide(old, np.repeat([0.0, 1.0], [184, 16]), margin=0.1)
+    assert few["note"] == (
+        "margin not tested: 184 of 200 users change by the same amount, 0; only 16 change by "
+        "other amounts"
+    )
     many = np.repeat([1.0, 0.0], [20, 180])
     assert wide(old, many, margin=0.2)["p_equivalent"] is not None
     nothing = wide(old, old, margin=0.1)

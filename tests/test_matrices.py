@@ -1,4 +1,4 @@
-"""Ways in from matrices: from_scores and from_matrix, against the long table and with_rank."""
+"""Matrices to tables: from_scores and from_matrix, against the long table and with_rank."""
 
 import math
 import weakref
@@ -114,7 +114,7 @@ def test_whole_numbers_that_no_float_holds_keep_their_order():
             assert_frame_equal(got, oracle(given_scores, k, descending=descending))
 
 
-def test_scores_that_only_64_bits_tell_apart():
+def test_scores_that_only_64_bits_distinguish():
     scores = np.array([[1.0, 1.0 + 1e-12]])
     assert rf.from_scores(scores, k=1)["item"].to_list() == [1]
     assert rf.from_scores(scores[:, ::-1], k=1)["item"].to_list() == [0]
@@ -237,7 +237,7 @@ def batched(scores, size, users=None):
 
 
 @pytest.mark.parametrize("size", [1, 5, 23])
-def test_batches_give_what_the_whole_matrix_gives(size):
+def test_batches_return_what_the_whole_matrix_returns(size):
     scores = drawn("float32")
     assert_frame_equal(rf.from_scores(batched(scores, size), k=5), oracle(scores, 5))
     assert_frame_equal(rf.from_scores([*batched(scores, size)], k=5), oracle(scores, 5))
@@ -369,17 +369,17 @@ SEEN = pl.DataFrame({"user": [0], "item": [1]})
     [
         (
             lambda: rf.from_scores([[0.1, NAN]], user_ids=["u"], item_ids=["a", "b"], user="uid"),
-            "scores: NaN: give a candidate a finite score, and −inf to what is none, or pass "
-            "exclude=. Offending cell: uid='u', item='b', at row 0, column 1",
+            "scores: NaN: give candidates a finite score and other cells −inf, or pass exclude=. "
+            "Offending cell: uid='u', item='b', at row 0, column 1",
         ),
         (lambda: rf.from_scores([[0.1, NAN, 3]], k=1), "scores: NaN"),
         (lambda: rf.from_scores([[-INF, NAN, -INF]], k=2), "scores: NaN"),
         (lambda: rf.from_scores([[0.1, INF]], k=1), "scores: infinite score"),
         (lambda: rf.from_scores([[0.1, -INF]], descending=False), "scores: infinite score"),
-        (lambda: rf.from_scores([[0.1, NAN]], k=1, descending=False), "and inf to what is none"),
+        (lambda: rf.from_scores([[0.1, NAN]], k=1, descending=False), "and other cells inf"),
         (
             lambda: rf.from_scores([([4], [[1.0]]), ([5, 6], [[1.0], [NAN]])]),
-            "scores, batch 1: NaN: give a candidate a finite score, and −inf to what is none, or "
+            "scores, batch 1: NaN: give candidates a finite score and other cells −inf, or "
             "pass exclude=. Offending cell: user=6, item=0, at row 1, column 0",
         ),
         (lambda: rf.from_scores([[-INF]]), "scores: no cell is a candidate: each is −inf or excl"),
@@ -417,11 +417,14 @@ SEEN = pl.DataFrame({"user": [0], "item": [1]})
         ),
         (lambda: rf.from_scores(SCORES, user_ids=[0.5, NAN]), "user_ids: null or NaN id"),
         (lambda: rf.from_scores(SCORES, user_ids=[[1], [2]]), "cannot be an id: use text"),
-        (lambda: rf.from_scores(SCORES, user_ids=[1, "a"]), "user_ids: it has no one type"),
+        (
+            lambda: rf.from_scores(SCORES, user_ids=[1, "a"]),
+            "user_ids: its values have no common polars type",
+        ),
         (lambda: rf.from_scores(SCORES, user_ids=np.ones((2, 1))), "user_ids: it has 2 dimensions"),
         (
             lambda: rf.from_scores([([1, 2], SCORES), ([3, 1], SCORES)]),
-            "scores: a user is in several batches: give each one row. Offending user: 1",
+            "scores: a user is in several batches: keep one row. Offending user: 1",
         ),
         (
             lambda: rf.from_scores([([1, 1], SCORES)]),
@@ -550,7 +553,7 @@ def test_bad_data_gets_an_error(call, message):
             TypeError,
             "matrix: it must be a matrix, users × items, not",
         ),
-        (lambda: rf.from_scores(SEEN), TypeError, "scores: it is a table, polars DataFrame: of"),
+        (lambda: rf.from_scores(SEEN), TypeError, "scores: it is a table, polars DataFrame: for"),
         (lambda: rf.from_scores(SEEN.lazy()), TypeError, "it is a table, polars LazyFrame"),
         (lambda: rf.from_matrix(SEEN), TypeError, "matrix: it is a table"),
         (lambda: rf.from_scores(sparse.csr_array(SCORES)), TypeError, "scores: it is sparse"),
@@ -564,7 +567,7 @@ def test_bad_data_gets_an_error(call, message):
         (lambda: rf.from_scores(SCORES, user_ids=SEEN), TypeError, "not polars DataFrame"),
     ],
 )
-def test_a_slip_is_told(call, error, message):
+def test_a_slip_is_reported(call, error, message):
     with pytest.raises(error) as raised:
         call()
     assert type(raised.value) is error

@@ -1,4 +1,4 @@
-"""The common names of columns are found where there is no doubt."""
+"""The common names of columns are used where only one name fits."""
 
 import polars as pl
 import pytest
@@ -133,7 +133,7 @@ TWO = RUN.rename({"user": "user_id"}).with_columns(qid=pl.lit(1))
             TWO,
             TRUTH.rename({"user": "user_id"}),
             "run: no column 'user' for user; it has 'user_id', 'item', 'rank', 'qid'; name it with "
-            "user=; 'user_id' and 'qid' may be meant",
+            "user=; perhaps 'user_id' or 'qid' is meant",
         ),
         (
             RUN.rename({"user": "user_id"}),
@@ -158,20 +158,20 @@ TWO = RUN.rename({"user": "user_id"}).with_columns(qid=pl.lit(1))
             RUN.rename({"rank": "position"}).with_columns(prediction=1.0),
             TRUTH,
             "run: no column 'rank' for rank; it has 'user', 'item', 'position', 'prediction'; name "
-            "it with rank=, or name a score with score=, or call with_rank; 'position' and "
-            "'prediction' may be meant",
+            "it with rank=, or name a score with score=, or call with_rank; perhaps 'position' or "
+            "'prediction' is meant",
         ),
         (
             RUN,
             TRUTH.rename({"relevance": "grade"}).with_columns(label=1),
             "truth: no column 'relevance' for relevance; it has 'user', 'item', 'grade', 'label'; "
-            "name it with relevance=; 'grade' and 'label' may be meant",
+            "name it with relevance=; perhaps 'grade' or 'label' is meant",
         ),
         (
             RUN,
             TRUTH.with_columns(pl.col("relevance").cast(pl.String)).rename({"relevance": "label"}),
             "truth, column 'label': String cannot be a relevance: cast it to numbers or booleans, "
-            "or rename it if it is none",
+            "or rename it if it is not one",
         ),
     ],
 )
@@ -188,24 +188,36 @@ def test_a_run_with_a_label_is_not_taken_for_a_judged_table():
         rf.evaluate(run, "ap")
     assert str(raised.value) == (
         "judged table: no column 'relevance' for relevance; it has 'user', 'item', 'rank', "
-        "'label'; name it with relevance=; 'label' may be meant; a run needs its truth: pass "
-        "truth=, or call judge(run, truth)"
+        "'label'; name it with relevance=; perhaps 'label' is meant; a run needs its truth: "
+        "pass truth=, or call judge(run, truth)"
     )
     assert rf.evaluate(run, "ap", relevance="label")["ap"].item() == 1
     price = (pl.col("label").filter("listed").sum()).alias("labels")
     assert rf.per_user(run, price)["labels"].to_list() == [2, 1]
 
 
+@pytest.mark.parametrize("name", ["judgement", "Label", "relevance_score"])
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64, pl.Boolean])
+def test_grades_under_another_name_are_not_left_unread(name, dtype):
+    truth = TRUTH.select("user", "item", pl.lit(1).cast(dtype).alias(name))
+    with pytest.raises(rf.RankingDataError, match=f"^truth, column '{name}': grades but no rel"):
+        rf.evaluate(RUN, "ap", truth=truth)
+    liked = rf.evaluate(RUN, "ap", truth=truth.drop(name))
+    assert rf.evaluate(RUN, "ap", truth=truth, relevance=name).equals(liked)
+    text = truth.with_columns(pl.lit("good").alias(name))
+    assert rf.evaluate(RUN, "ap", truth=text).equals(liked)
+
+
 @pytest.mark.parametrize("name", ["rating", "stars"])
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64])
-def test_ratings_are_no_likes_unless_the_caller_says_so(name, dtype):
+def test_ratings_are_not_likes_by_default(name, dtype):
     truth = TRUTH.select("user", "item", pl.lit(1, dtype).alias(name))
     with pytest.raises(rf.RankingDataError) as raised:
         rf.evaluate(RUN, "ap", truth=truth)
     said = str(raised.value)
-    assert said.startswith(f"truth, column '{name}': ratings, and no relevance")
+    assert said.startswith(f"truth, column '{name}': ratings but no relevance")
     assert f"pass relevance='{name}' and relevant_at=" in said
-    assert said.endswith(f"if every row is a like, truth.drop('{name}')")
+    assert said.endswith(f"if every rated item is liked, drop the column: truth.drop('{name}')")
     liked = rf.evaluate(RUN, "ap", truth=truth.drop(name))
     assert rf.evaluate(RUN, "ap", truth=truth, relevance=name).equals(liked)
     text = truth.with_columns(pl.lit("good").alias(name))
@@ -222,7 +234,7 @@ def test_names_of_a_call_are_a_dict():
     assert got.rename({"uid": "user"}).equals(PLAIN)
 
 
-def test_the_plan_of_plain_names_is_not_asked_twice():
+def test_the_plan_of_common_names_is_remembered():
     run, truth = renamed("user_id", "item_id")
     judged = rf.judge(run.lazy(), truth.lazy())
     remembered = judged.rank.evaluate("ap").explain(engine="streaming")
@@ -271,4 +283,4 @@ def test_the_command_takes_no_ratings_for_likes(tmp_path, capsys, value, code):
     files = [tmp_path / "run.csv", tmp_path / "truth.csv"]
     said, got = printed(capsys, ["evaluate", *files, "-m", "ap"])
     assert got == code
-    assert ("truth, column 'rating': ratings, and no relevance" in said) == (code == 2)
+    assert ("truth, column 'rating': ratings but no relevance" in said) == (code == 2)

@@ -16,8 +16,9 @@ from rankframe._labels import METRICS
 from rankframe._namespace import RankFrame, RankPlot
 
 TABLE = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 1, 1]}
-VERBS = ["judge", "with_rank", "relevant", "from_lists", "check", "per_user", "evaluate"]
+VERBS = ["judge", "with_rank", "relevant", "from_lists", "check", "health", "per_user", "evaluate"]
 VERBS += [
+    "lists",
     "at_k",
     "summarize",
     "compare",
@@ -36,6 +37,9 @@ VERBS += [
     "letters",
     "agreement",
     "discriminative_power",
+    "report",
+    "table",
+    "gate",
 ]
 
 
@@ -158,7 +162,7 @@ def test_the_signature_of_a_metric_is_its_own_and_that_of_per_user(metric):
     assert sorted(map(str, got)) == sorted(map(str, [*own, *shared]))
     first, _, rest = inspect.getdoc(getattr(rf, metric)).partition("\n")
     documented = inspect.getdoc(getattr(RankFrame, metric))
-    assert documented.startswith(f"{first}\n\nAs a method it gives the frame of ``per_user``")
+    assert documented.startswith(f"{first}\n\nAs a method it returns the frame of ``per_user``")
     assert documented.endswith(rest)
 
 
@@ -180,7 +184,7 @@ def test_options_of_a_metric_and_of_per_user_go_together():
         run.rank.precision_at(5, devide_by="returned", truth=truth)
 
 
-def test_the_class_gives_the_namespace():
+def test_the_class_returns_the_namespace():
     assert pl.DataFrame.rank is RankFrame
     assert pl.LazyFrame.rank is RankFrame
 

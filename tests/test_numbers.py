@@ -215,7 +215,7 @@ GRADED = [
 @pytest.mark.parametrize(
     "name", ["cg(gain=exponential)", "dcg(gain=exponential)", "ndcg(gain=exponential)@10"]
 )
-def test_gains_that_overflow_are_told(name, grade, engine):
+def test_gains_that_overflow_are_reported(name, grade, engine):
     run = pl.LazyFrame({"user": [1, 2], "item": [7, 7], "rank": [1, 1]})
     truth = pl.LazyFrame({"user": [1, 2], "item": [7, 7], "relevance": [1, grade]})
     message = rf"it is not a finite number for a user. The grades present are 1, {grade}: give"

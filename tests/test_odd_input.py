@@ -63,7 +63,7 @@ def test_a_judged_plan_has_roles_like_any_judged_table():
 
 
 @pytest.mark.parametrize("grades", [[0, 0, 1], [1, 0, 1]])
-def test_judged_only_sees_items_that_are_judged_twice(grades):
+def test_judged_only_sees_items_that_are_judged_in_duplicate(grades):
     run = pl.DataFrame({"user": [1, 1], "item": [10, 11], "rank": [1, 2]})
     truth = pl.DataFrame({"user": [1, 1, 1], "item": [10, 10, 11], "relevance": grades})
     for frame in (run, run.lazy(), run.select("user", "item", score=-pl.col("rank"))):
@@ -123,7 +123,7 @@ def test_a_name_may_be_empty():
 
 
 @pytest.mark.parametrize("name", ["*", "^item$"])
-def test_names_that_are_patterns_are_told(name):
+def test_names_that_are_patterns_are_reported(name):
     run, truth = RUN.rename({"item": name}), TRUTH.rename({"item": name})
     with pytest.raises(rf.RankingDataError, match="polars reads this name as a pattern"):
         run.rank.evaluate("map", truth=truth, item=name)
@@ -193,7 +193,7 @@ def test_lists_may_be_arrays():
         (lambda: RUN.rank.from_lists(foo="x"), TypeError, "unknown argument 'foo'"),
         (lambda: RUN.rank.from_lists(score="no"), ValueError, "no column 'no' for score"),
         (lambda: RUN.rank.with_rank(descending="no"), TypeError, "must be True or False"),
-        (lambda: RUN.rank.evaluate("map", TRUTH), TypeError, "the truth is passed as truth="),
+        (lambda: RUN.rank.evaluate("map", TRUTH), TypeError, "pass the truth as truth="),
         (
             lambda: rf.metric("ndcg(gain=linear,gain=linear)"),
             ValueError,
@@ -207,7 +207,7 @@ def test_lists_may_be_arrays():
         ),
     ],
 )
-def test_a_slip_is_told(call, error, message):
+def test_a_slip_is_reported(call, error, message):
     with pytest.raises(error) as raised:
         call()
     assert message in str(raised.value)
@@ -346,7 +346,7 @@ def test_defaults_are_mappings(defaults):
 )
 def test_parameters_in_names_of_columns_are_checked(column):
     judged = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
-    with pytest.raises(ValueError, match="is no parameter of"):
+    with pytest.raises(ValueError, match="is not a parameter of"):
         judged.rank.per_user(pl.col(column).max().alias("v"))
 
 

@@ -349,6 +349,12 @@ class Listed:
     def num_retrieved(self):
         return self.n
 
+    def missed(self):
+        return float(self.n == 0)
+
+    def num_missed(self):
+        return int(self.n == 0)
+
     def num_relevant(self):
         return self.total
 
@@ -364,11 +370,12 @@ class Listed:
         return math.fsum(1 / rank for rank in self.hits if k is None or rank <= k)
 
 
-OF_ROWS = {"utility", "rbp_residual", "unjudged", "judged", "num_retrieved", "num_nonrelevant"}
+OF_ROWS = {"missed", "num_missed"}
+OF_ROWS |= {"utility", "rbp_residual", "unjudged", "judged", "num_retrieved", "num_nonrelevant"}
 OF_GAINS = {"g", "ndcg_rel", "err", "nerr", "num_relevant", "num_hits"}
 OF_GAINS |= {"gap", "insq", "inst", "compatibility"}
 OF_PAIRS = {"concordance", "kendall_tau_b"}  # which may have none
-SUMMED = {"num_retrieved", "num_relevant", "num_hits", "num_nonrelevant"}
+SUMMED = {"num_missed", "num_retrieved", "num_relevant", "num_hits", "num_nonrelevant"}
 
 
 def is_defined(name, grades, *, relevant_at=None, gain="binary", **_):
@@ -434,6 +441,8 @@ FUNCTIONS = {
     "rbp_residual": rf.rank_biased_residual,
     "unjudged": rf.unjudged_at,
     "judged": rf.judged_at,
+    "missed": rf.missed,
+    "num_missed": rf.num_missed,
     "num_retrieved": rf.num_retrieved,
     "num_relevant": rf.num_relevant,
     "num_hits": rf.num_hits,

@@ -138,7 +138,7 @@ def test_hits_are_those_at_or_above_the_rank(users, metrics, relevant_at):
             assert hits == (mine.filter(good).height if rank else None)
 
 
-def test_ndcg_of_grades_that_only_64_bits_tell_apart():
+def test_ndcg_of_grades_that_only_64_bits_distinguish():
     grades = [2.0**-30, 1.0, 1.0 + 2.0**-50]
     judged = pl.DataFrame(
         {"user": [1, 1, 1], "item": [1, 2, 3], "rank": [3, 2, 1], "relevance": grades}

@@ -165,7 +165,7 @@ def test_pandas():
         ({"user": [5, 5]}, {}, "run, column 'user': no user of the run is in the other run, which"),
     ],
 )
-def test_what_breaks_a_rule_is_told(run, other, message, lazy):
+def test_what_breaks_a_rule_is_reported(run, other, message, lazy):
     table = {"user": [1, 1], "item": [1, 2], "rank": [1, 2]}
     frames = [pl.DataFrame({**table, **change}) for change in (run, other)]
     one, two = (frame.lazy() if lazy else frame for frame in frames)
@@ -174,12 +174,12 @@ def test_what_breaks_a_rule_is_told(run, other, message, lazy):
     assert str(error.value).startswith(message)
 
 
-def test_what_the_call_forbids_is_told_at_once():
+def test_what_the_call_forbids_is_reported_at_once():
     run = run_of([1, 2])
     for p in (0, 1, "x", None):
         with pytest.raises(ValueError, match="p must be a number between 0 and 1"):
             rf.rbo(run, run, p=p)
-    with pytest.raises(ValueError, match="deeper than 1,000,000 ranks: take a smaller one"):
+    with pytest.raises(ValueError, match="deeper than 1,000,000 ranks: use a smaller"):
         rf.rbo(run, run, p=0.999999)
     with pytest.raises(ValueError, match="k must be an integer ≥ 1, not 0"):
         rf.rbo(run, run, k=0)

@@ -87,7 +87,7 @@ def test_a_part_with_a_common_user_proves_that_tables_meet(by):
     assert not is_proved(sums_of(*apart, **asked).collect())
 
 
-def test_means_of_what_is_no_number_of_ours():
+def test_means_of_what_is_not_a_number_of_ours():
     """Booleans, durations and unsigned counts have a mean, too; sums of 8 bits do not wrap."""
     metrics = [
         pl.col("relevance").max().ge(2).alias("high"),
@@ -162,7 +162,10 @@ def test_cut_offs_are_read_off_the_expression():
         (["precision@3", "bpref"], {}, None, False),
         (["map"], {"depth": 5}, 5, True),
         (["precision@3"], {"users": "judged"}, 3, False),
-        (["precision@3"], {"users": "run"}, None, False),
+        (["precision@3"], {"users": "run"}, 3, False),
+        (["precision@3", "missed", "num_missed"], {}, 3, True),
+        (["precision@3", "num_ret"], {}, None, False),
+        (["precision@3"], {"count_missed": True}, 3, True),
         (["precision@3"], {"judged_only": True}, None, False),
         (["precision@3"], {"by": "model"}, 3, True),
         (["precision@3"], {"by": "genre"}, None, False),
@@ -170,8 +173,9 @@ def test_cut_offs_are_read_off_the_expression():
     ],
 )
 def test_what_must_go_into_a_shuffle(metrics, options, depth, relevant):
-    by = options.pop("by", [])
+    by, count_missed = options.pop("by", []), options.pop("count_missed", False)
     settings = read_options(options)
+    settings = replace(settings, count_missed=count_missed)
     plan = plan_values(RUN, metrics, TRUTH, by, settings, per_user=True)
     needs = needs_of(plan, settings)
     assert (needs.depth, needs.relevant) == (depth, relevant)

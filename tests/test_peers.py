@@ -360,7 +360,7 @@ PRINTED = {
 
 
 @pytest.mark.parametrize("tool", PRINTED)
-def test_a_preset_gives_what_the_tool_prints(tool):
+def test_a_preset_returns_what_the_tool_prints(tool):
     printed = PRINTED[tool]
     labels = [label for label in printed if label != "users"]
     got = RUN.rank.evaluate(*labels, truth=TRUTH, **PRESETS[tool])

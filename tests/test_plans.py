@@ -322,7 +322,7 @@ def test_many_metrics_of_a_run_without_a_hit_take_no_more_passes_than_two(releva
 
 @pytest.mark.xfail(raises=pl.exceptions.PanicException, strict=True)
 def test_a_cached_result_is_collected():
-    """Polars 2.1 panics: once this passes, the known issue in the README has gone."""
+    """Polars 2.1 panics: once this passes, the known issue in notebooks/errors.md has gone."""
     grouped = RUN.group_by("user").agg(pl.col("rank").sum())
     assert grouped.join(grouped, on="user").cache().collect().height == 1
 

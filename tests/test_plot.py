@@ -12,6 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
+from rankframe import _chart_tables, _charts
 
 alt = pytest.importorskip("altair")
 vl_convert = pytest.importorskip("vl_convert")
@@ -71,6 +72,17 @@ def charts():
     yield "at_k of metrics", plot.at_k("ndcg", "recall", "map", ks=[1, 5, 10], truth=TRUTH)
     yield "at_k of segments", plot.at_k("rr", truth=PLACED, by=BOTH, interval=False)
     yield "at_k alone", alone.at_k("precision(divide_by=returned)", truth=TRUTH, by=())
+    yield "at_k together", plot.at_k("precision", "recall", truth=TRUTH, together=True)
+    pair = {"truth": TRUTH, "by": (), "together": True}
+    yield "at_k together alone", alone.at_k("precision", "recall", **pair)
+    many = MANY.rank.plot
+    yield "at_k of many", many.at_k("ndcg", truth=TRUTH)
+    yield "at_k of many and metrics", many.at_k("ndcg", "rr", ks=[1, 5, 9], truth=TRUTH)
+    yield "precision_recall of many", many.precision_recall(truth=TRUTH)
+    yield "users of many", many.users("ndcg@10", truth=TRUTH)
+    most = pl.concat([MANY, RUN.with_columns(pl.format("more {}", "model").alias("model"))])
+    yield "compare of many", most.rank.plot.compare("ndcg@10", "e@10", truth=TRUTH)
+    yield "compare of many with one", most.rank.plot.compare("rr", truth=TRUTH, baseline="more a")
     yield "at_k of one k", alone.at_k("hit", ks=[3], truth=TRUTH, by=())
     yield "precision_recall", plot.precision_recall(truth=TRUTH)
     yield "precision_recall of segments", plot.precision_recall(truth=PLACED, by=BOTH)
@@ -93,7 +105,6 @@ def charts():
     yield "shares of segments", plot.shares(of="genre", k=10, items=ITEMS, **truthful)
     yield "shares alone", alone.shares(of="genre", items=ITEMS, target=None, weight=0.5, by=())
     yield "trade_off", plot.trade_off("ndcg@10", "gini@10", truth=TRUTH, items=ITEMS)
-    many = MANY.rank.plot
     yield "trade_off of many", many.trade_off("rr", "coverage@3", truth=TRUTH, items=ITEMS)
     yield "trade_off of segments", plot.trade_off("ndcg@10", "recall@9", truth=PLACED, by=BOTH)
     yield "trade_off alone", alone.trade_off("ndcg@10", "rr", truth=TRUTH, by=())
@@ -142,7 +153,7 @@ def test_a_title_says_how_many_users_and_the_picture_holds_it(name):
     assert (many if "segments" in name else "40 users") in said
 
 
-def test_at_k_draws_what_evaluate_gives():
+def test_at_k_draws_what_evaluate_returns():
     data = CHARTS["at_k of metrics"].data
     expected = RUN.rank.evaluate("ndcg@5", "recall@5", "map@5", truth=TRUTH, by="model")
     got = data.filter(pl.col("k") == 5).pivot("panel", index="system", values="mean")
@@ -178,7 +189,7 @@ def test_the_spec_holds_the_table():
     assert rows == chart.data.to_dicts()
 
 
-def test_precision_recall_draws_what_evaluate_gives():
+def test_precision_recall_draws_what_evaluate_returns():
     curve, path = CHARTS["precision_recall"].hconcat
     one = path.data.filter(system="b", k=7).select("users", "recall", "precision")
     names = ["interpolated_precision(recall=0.3)", "recall@7", "precision@7"]
@@ -190,7 +201,7 @@ def test_precision_recall_draws_what_evaluate_gives():
 
 
 def test_contours_are_of_equal_f1():
-    drawn = CHARTS["precision_recall"].hconcat[1].layer[0].data
+    drawn = CHARTS["precision_recall"].hconcat[1].layer[1].data
     assert drawn["f1"].n_unique() >= 2
     recall, precision = drawn["recall"], drawn["precision"]
     f1 = 2 * recall * precision / (recall + precision)
@@ -205,7 +216,9 @@ def test_histograms_count_every_user_where_they_are(name, metric):
         mine = values.filter(pl.col("model") == (system or "a"))[metric]
         for low, high, users, share in bars.select("low", "high", "users", "share").rows():
             end = high + (1e-9 if high == data["high"].max() else -1e-12)
-            inside = [value for value in mine if low - 1e-12 <= value < end]
+            inside = [value for value in mine if low - 1e-12 <= value < end and value]
+            if low == high == 0:
+                inside = [value for value in mine if value == 0]
             assert users == len(inside) > 0
             assert share == pytest.approx(users / 40)
         assert bars["users"].sum() == len(mine) == 40
@@ -219,18 +232,20 @@ def test_values_on_the_bounds_of_bins_are_counted_above_them():
     judged = pl.concat([judged.drop_nulls("rank"), missing], how="diagonal_relaxed")
     bars = judged.rank.plot.users("precision@10", by=()).data
     # and the greatest of all below its own, so that no axis goes on to 1.1
-    assert bars["low"].to_list() == [*(n / 10 for n in range(10)), 0.95]
+    assert bars["low"].to_list() == [0, *(n / 10 for n in range(1, 10)), 0.95]
     assert bars["high"].max() == 1
+    assert bars["high"][0] == 0  # exactly 0 has a bar of its own
     assert bars["users"].to_list() == [1] * 11
 
 
 def test_counts_have_whole_bins():
     bars = CHARTS["users of segments"].data
     assert (bars["low"] == bars["low"].round()).all()
-    assert ((bars["high"] - bars["low"]) == 1).all()
+    assert ((bars["high"] - bars["low"]) == 1).any()
+    assert ((bars["high"] - bars["low"]) <= 1).all()
 
 
-def test_users_without_a_value_are_told():
+def test_users_without_a_value_are_reported():
     chart = rf.plot.users(RUN, "recall@5", truth=TRUTH, relevant_at=3)
     values = RUN.rank.per_user("recall@5", truth=TRUTH, by="model", relevant_at=3)
     gone = values["recall@5"].null_count()
@@ -311,8 +326,8 @@ def test_change_draws_each_user_and_what_diagnose_reads():
     assert bars["relevant_high"].to_list() == expected["relevant_high"].to_list()
     said = CHARTS["change"].title.subtitle
     readings = diagnosis.filter(pl.col("relevant_low").is_null())["reading"]
-    assert said[2::2] == readings.to_list()
-    assert [line.partition(":")[0] for line in said[1::2]] == ["b", "c"]
+    assert said[3::2] == readings.to_list()
+    assert [line.partition(":")[0] for line in said[2::2]] == ["b", "c"]
 
 
 @pytest.mark.parametrize("name", ["change", "change of segments"])
@@ -330,7 +345,7 @@ def test_no_change_is_outside_of_what_can_be_attained(name):
         assert math.isclose(top, min(reach, min(k, bound) / divisor))
 
 
-def test_heatmap_draws_what_evaluate_gives():
+def test_heatmap_draws_what_evaluate_returns():
     data = CHARTS["heatmap of segments"].data
     expected = RUN.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
     got = data.pivot("metric", index=["panel", "segment", "users"], values="mean")
@@ -377,7 +392,7 @@ def test_shares_by_hand():
 
 
 @pytest.mark.parametrize("target", ["uniform", "history", "truth", "candidates", None])
-def test_shares_draws_what_shares_gives(target):
+def test_shares_draws_what_shares_returns(target):
     history = TRUTH.select("user", "item")
     options = {"of": "genre", "k": 5, "weight": "log", "items": ITEMS, "history": history}
     options |= {"target": target, "truth": TRUTH}
@@ -395,7 +410,7 @@ def test_shares_draws_what_shares_gives(target):
     assert (means.diff().drop_nulls() <= 1e-12).all()
 
 
-def test_of_many_values_the_first_are_drawn_and_the_others_told():
+def test_of_many_values_the_first_are_drawn_and_the_others_counted():
     chart = CHARTS["shares of many"]
     data = chart.data
     assert data["value"].n_unique() == 20
@@ -407,8 +422,9 @@ def test_of_many_values_the_first_are_drawn_and_the_others_told():
     left = (1 - data.group_by("system").agg(pl.col("share").sum())["share"]) * 100
     told = f"the others have {left.min():.3g}% to {left.max():.3g}% of exposure"
     assert chart.title.subtitle == [
-        "40 users; weight of a place: 1/log2(rank + 1)",
-        f"20 of 27 values, those of the highest target; {told}",
+        "40 users; weight of a rank: 1/log2(rank + 1)",
+        "20 of 27 values, those with the highest target",
+        told,
         "ticks: target, the share in the catalogue",
     ]
 
@@ -431,7 +447,7 @@ def test_trade_off_draws_the_intervals_of_summarize():
     assert encoding["y"]["title"] == "gini@10 of all lists (lower is better)"
     assert encoding["color"]["legend"] is None  # every name is beside its point
     assert chart.title.text == "gini@10 against ndcg@10"
-    assert chart.title.subtitle == ["40 users; lines: 95% intervals, each for itself"]
+    assert chart.title.subtitle == ["40 users; lines: 95% intervals, not corrected"]
     picture = vl_convert.vegalite_to_svg(chart.to_json())
     for name in "abc":
         assert f">{name}</text>" in picture
@@ -440,12 +456,15 @@ def test_trade_off_draws_the_intervals_of_summarize():
 def test_trade_off_has_names_that_do_not_overlap_or_a_legend():
     chart = CHARTS["trade_off of many"]
     assert chart.data["place"].null_count() > 0
-    encoding = chart.to_dict()["layer"][2]["encoding"]
-    looks = zip(
-        encoding["color"]["scale"]["range"], encoding["shape"]["scale"]["range"], strict=True
-    )
-    assert len(set(looks)) == 12
+    encoding = chart.to_dict()["layer"][0]["encoding"]
     assert encoding["color"]["legend"]["title"] == "model"
+    best = chart.data.top_k(3, by="x")["system"].to_list()
+    assert encoding["color"]["scale"]["domain"][:3] == best
+    colors = [color["expr"] for color in encoding["color"]["scale"]["range"]]
+    assert len(set(colors[:3])) == 3
+    assert set(colors[3:]) == {_charts.ink(_charts.OTHERS).to_dict()["expr"]}
+    assert set(chart.data.drop_nulls("place")["system"]) <= set(best)
+    assert "the best 3 by rr" in " ".join(chart.title.subtitle)
     # two systems of the same lists are one point: one name is written
     twice = pl.concat([SMALL, SMALL.with_columns(model=pl.lit("two"))])
     drawn = twice.rank.plot.trade_off("filled@3", "coverage@2", items=FOUR)
@@ -463,7 +482,7 @@ def test_the_names_of_a_trade_off_do_not_overlap(name):
         picture,
     )
     drawn = {text: (side, float(x), float(y)) for side, x, y, text in found}  # twice: with its back
-    assert len(drawn) == CHARTS[name].data["place"].count() > 2
+    assert len(drawn) == CHARTS[name].data["place"].count() > 1
     spans = [
         (x if side == "start" else x - 6 * len(text), 6 * len(text), y)
         for text, (side, x, y) in drawn.items()
@@ -483,7 +502,7 @@ def test_trade_off_leaves_out_intervals_that_are_not_there():
 def test_lorenz_by_hand():
     chart = SMALL.rank.plot.lorenz(items=FOUR)
     gini = (-3 * 0 - 1 * 1 + 1 * 2 + 3 * 3) / (4 * 6)
-    assert chart.data.rows() == [
+    assert chart.data.drop("marked").rows() == [
         ("", "one", 0, 0, gini),
         ("", "one", 1 / 4, 0, gini),
         ("", "one", 2 / 4, 1 / 6, gini),
@@ -574,16 +593,14 @@ def test_the_names_beside_the_ranks_do_not_meet():
 def test_critical_difference_needs_ranks_that_vary():
     lists = RUN.filter(model="a")
     both = pl.concat([lists, lists.with_columns(model=pl.lit("y"))])
-    with pytest.raises(
-        rf.RankingDataError, match="'rr': there are no ranks to compare, since no us"
-    ):
+    with pytest.raises(rf.RankingDataError, match="'rr': no ranks to compare: no us"):
         both.rank.plot.critical_difference("rr", truth=TRUTH)
     with pytest.raises(ValueError, match="'num_rel' has no best system: neither higher nor lower"):
         RUN.rank.plot.critical_difference("num_rel", truth=TRUTH)
     many = pl.concat(
         lists.with_columns(model=pl.lit(f"m{n}"), item=(pl.col("item") + n) % 60) for n in range(41)
     )
-    with pytest.raises(ValueError, match="41 systems are too many for one chart; filter the frame"):
+    with pytest.raises(ValueError, match="41 systems are too many for one chart: filter the frame"):
         many.rank.plot.critical_difference("rr", truth=TRUTH)
 
 
@@ -720,7 +737,7 @@ WRONG = {
     "no number": (
         lambda: PLOT.users(pl.col("item").cast(pl.String).first().alias("x"), truth=TRUTH),
         ValueError,
-        "metric 'x' is String for each user; charts need numbers",
+        "metric 'x' is String for each user, which has no mean",
     ),
     "no value": (
         lambda: PLOT.users("rr", truth=TRUTH, relevant_at=9),
@@ -742,12 +759,12 @@ WRONG = {
     "no column": (
         lambda: RUN.drop("model").rank.plot.at_k("rr", truth=TRUTH, by="model"),
         rf.RankingDataError,
-        "no column 'model' for by; it has 'user', 'item', 'rank'; by=() takes all rows",
+        "no column 'model' for by; it has 'user', 'item', 'rank'; by=() treats all rows",
     ),
     "too many points": (
         lambda: PLOT.at_k("rr", ks=range(1, 1400), truth=TRUTH),
         ValueError,
-        "4,197 points are too many for one chart; ask for fewer cut-offs",
+        "4,197 points are too many for one chart: choose fewer cut-offs",
     ),
     "no genres": (
         lambda: PLOT.shares(of="genre"),
@@ -762,12 +779,12 @@ WRONG = {
     "nothing exposed": (
         lambda: PLOT.shares(of="genre", items=ITEMS, weight="hit", truth=MISSED),
         rf.RankingDataError,
-        "no list exposes a value of 'genre': there is no share to draw",
+        "no list exposes a value of 'genre': no share to draw",
     ),
     "nothing exposed of items": (
         lambda: PLOT.lorenz(items=ITEMS, weight="hit", truth=MISSED),
         rf.RankingDataError,
-        "no list exposes a value of 'item': there is no share to draw",
+        "no list exposes a value of 'item': no share to draw",
     ),
     "no catalogue": (lambda: PLOT.lorenz(), rf.RankingDataError, "pass items="),
     "such a target": (
@@ -783,14 +800,14 @@ WRONG = {
     "too many bars": (
         lambda: MANY.rank.plot.shares(of="genre", items=ITEMS),
         ValueError,
-        "column 'model' has 12 systems, but bars have only 8 different colors: filter the frame",
+        "column 'model': 12 systems, but bars have only 8 different colors: filter the frame",
     ),
     "too many segments": (
         lambda: RUN.with_columns(day=pl.col("user") % 20).rank.plot.lorenz(
             items=ITEMS, by=["model", "day"]
         ),
         ValueError,
-        "20 segments are too many for one chart; filter the frame",
+        "20 segments are too many for one chart: filter the frame",
     ),
     "no such role": (
         lambda: PLOT.lorenz(items=ITEMS, usrs="all"),
@@ -800,7 +817,7 @@ WRONG = {
     "no value of both": (
         lambda: PLOT.trade_off("rr", "ndcg@5", truth=TRUTH, relevant_at=9),
         rf.RankingDataError,
-        "no system has a value of both to draw",
+        "no system has a value of both",
     ),
     "one metric twice": (
         lambda: PLOT.trade_off("rr", "rr", truth=TRUTH),
@@ -817,33 +834,25 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_said(name):
+def test_what_is_wrong_is_reported(name):
     call, kind, words = WRONG[name]
     with pytest.raises(kind) as caught:
         call()
     assert words in str(caught.value)
 
 
-def test_more_systems_than_a_chart_tells_apart_are_refused():
+def test_more_systems_than_a_legend_holds_are_refused():
     many = pl.concat(
-        [RUN.filter(model="a").with_columns(model=pl.lit(f"m{n:02}")) for n in range(25)]
+        [RUN.filter(model="a").with_columns(model=pl.lit(f"m{n:02}")) for n in range(41)]
     )
-    with pytest.raises(
-        ValueError, match="column 'model' has 25 systems, but a chart has only 24 different lines"
-    ):
-        many.rank.plot.at_k("rr", ks=[1], truth=TRUTH)
-    chart = many.filter(pl.col("model") != "m24").rank.plot.at_k("rr", ks=[1], truth=TRUTH)
-    line = chart.to_dict()["layer"][1]["encoding"]
-    looks = zip(
-        line["color"]["scale"]["range"],
-        map(tuple, line["strokeDash"]["scale"]["range"]),
-        strict=True,
-    )
-    assert len(set(looks)) == 24
+    for draw in (many.rank.plot.at_k, many.rank.plot.trade_off):
+        names = ["rr"] if draw.__name__ == "at_k" else ["rr", "hit@3"]
+        with pytest.raises(ValueError, match="column 'model': 41 systems, but the legend of a c"):
+            draw(*names, truth=TRUTH)
 
 
 def test_without_altair_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("rankframe.plot.find_spec", lambda name: None)
+    monkeypatch.setattr("rankframe._charts.find_spec", lambda name: None)
     for name, args in {
         "at_k": ("rr",),
         "users": ("rr",),
@@ -884,14 +893,14 @@ def test_the_charts_of_two_hundred_thousand_users_are_small():
     assert change.data.filter(measure="recall@10")["count"].sum() == users
 
 
-def test_slips_are_told_in_a_sentence():
+def test_slips_are_reported_in_a_sentence():
     for name, value in {"bounds": True, "total": True, "usrs": "all"}.items():
         for draw, metric in [
             (rf.plot.users, "rr"),
             (rf.plot.heatmap, "rr"),
             (rf.plot.at_k, "ndcg"),
         ]:
-            with pytest.raises(TypeError, match=f"unknown argument '{name}'; charts take "):
+            with pytest.raises(TypeError, match=f"unknown argument '{name}'; charts accept "):
                 draw(RUN, metric, truth=TRUTH, **{name: value})
     with pytest.raises(TypeError, match=r"the cut-offs themselves, such as range\(1, 11\)"):
         rf.plot.at_k(RUN, "ndcg", ks=10, truth=TRUTH)
@@ -940,4 +949,553 @@ def test_cut_offs_are_named(ks, said):
 
 def test_p_of_tukey_is_not_said_to_be_corrected_again():
     chart = rf.plot.compare(RUN, "rr", truth=TRUTH, test="tukey")
-    assert chart.title.subtitle == ["95% intervals, each for itself; p by tukey, over all pairs"]
+    said = [
+        "40 users",
+        "95% intervals, simultaneous; Tukey's honest significant differences, p corrected",
+        "over all pairs",
+    ]
+    assert chart.title.subtitle == said
+
+
+# ------------------------------------------------------------------ what is seen
+
+
+WHITE, DARK = "#FFFFFF", "#333333"  # the grounds of Altair's default and dark themes
+
+
+def luminance(color):
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(color, ground):
+    """The contrast ratio of the Web Content Accessibility Guidelines."""
+    low, high = sorted([luminance(color), luminance(ground)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_by_hand():
+    assert contrast("#000000", WHITE) == pytest.approx(21)
+    assert contrast("#777777", WHITE) == pytest.approx(4.48, abs=0.01)
+
+
+def test_colors_of_data_are_seen_on_both_grounds():
+    shown = [*_charts.COLORS, *(pair for pair, _ in _charts.VERDICTS.values())]
+    for light, dark in [*shown, _charts.INK, _charts.GRAY, _charts.OTHERS, _charts.USERS]:
+        assert contrast(light, WHITE) >= 3
+        assert contrast(dark, DARK) >= 3
+
+
+def test_verdicts_have_other_colors_than_systems_and_a_shape_each():
+    systems = {color for pair in _charts.COLORS for color in pair}
+    looks = {verdict: look for verdict, look in _charts.VERDICTS.items() if verdict != "undecided"}
+    assert systems.isdisjoint(color for pair, _ in looks.values() for color in pair)
+    shapes = dict(_charts.VERDICTS.values())
+    assert len(set(shapes.values())) == len(shapes) == 5
+
+
+@pytest.mark.parametrize(("theme", "ground"), [("default", WHITE), ("dark", DARK)])
+@pytest.mark.parametrize("name", CHARTS)
+def test_what_is_drawn_is_seen_in_both_themes(name, theme, ground):
+    with alt.theme.enable(theme):
+        spec = CHARTS[name].to_dict()
+    picture = vl_convert.vegalite_to_svg(spec, theme=None if theme == "default" else theme)
+    number = 0 if theme == "default" else 1
+    quiet = {_charts.PALE[number], ground, "#ddd", "#888", "#333", "white", "#fff"}
+    quiet |= {"#808080", "gray"} if theme == "default" else set()
+    colors = set(re.findall(r'(?:fill|stroke)="(#[0-9A-Fa-f]{6})"', picture)) - quiet
+    assert colors
+    on_cells = {"#08519C", "#A63603"}  # the ends of scales have numbers on them
+    for color in colors - on_cells:
+        assert contrast(color, ground) >= 3, color
+    # only what belongs to the theme is plain black
+    drawn = re.findall(r'<(?:path|line)[^>]*aria-roledescription[^>]*stroke="black"', picture)
+    assert not drawn
+
+
+def test_colors_follow_a_ground_of_ones_own():
+    chart = CHARTS["at_k"]
+    for ground, place in [("#101418", 1), ("#FFF8E7", 0), ("transparent", 0)]:
+        picture = vl_convert.vegalite_to_svg(chart.properties(background=ground).to_dict())
+        assert _charts.COLORS[0][place] in picture
+        assert _charts.COLORS[0][1 - place] not in picture
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_there_is_one_minus_and_no_signed_zero(name):
+    picture = vl_convert.vegalite_to_svg(CHARTS[name].to_json())
+    words = re.findall(">([^<]+)</text>", picture)
+    assert words
+    for text in words:
+        assert not re.search(r"(^|[ (])-[0-9.]", text), text
+        assert text not in {"+0", "−0", "+0.0", "−0.0"}
+
+
+def test_systems_have_shapes_besides_colors():
+    for name, layer in {"at_k": 2, "lorenz": 2}.items():
+        points = CHARTS[name].to_dict()["layer"][layer]["encoding"]
+        assert len(set(points["shape"]["scale"]["range"])) == 3
+        assert points["shape"]["scale"]["domain"] == points["color"]["scale"]["domain"]
+
+
+def test_a_single_panel_is_as_wide_as_its_page():
+    for name in ("at_k", "compare", "shares", "at_k of many", "compare of many with one"):
+        spec = CHARTS[name].to_dict()
+        assert spec["width"] == "container"
+        # and where there is no page, its width is given
+        assert spec["config"]["view"]["continuousWidth"] == 720
+        assert 'width="720"' in vl_convert.vegalite_to_svg(spec)
+    assert CHARTS["at_k"].properties(width=300).to_dict()["width"] == 300
+    own = CHARTS["at_k"].configure_view(continuousWidth=410).to_dict()
+    assert own["config"]["view"]["continuousWidth"] == 410
+    beside = (CHARTS["at_k"] | CHARTS["shares"]).to_dict()
+    assert [one["width"] for one in beside["hconcat"]] == [480, 480]
+
+
+def test_lines_of_a_subtitle_are_short():
+    for chart in CHARTS.values():
+        assert max(map(len, chart.title.subtitle)) <= 84
+
+
+# ------------------------------------------------------------------ more than six systems
+
+
+def last_first():
+    means = MANY.rank.evaluate("ndcg@20", truth=TRUTH, by="model")
+    return means.sort("ndcg@20", descending=True)["model"].to_list()
+
+
+def test_of_many_systems_the_best_three_are_colored_and_named():
+    chart = CHARTS["at_k of many"]
+    order = last_first()
+    points, *_ = chart.to_dict()["layer"]
+    color, shape = points["encoding"]["color"], points["encoding"]["shape"]
+    assert color["scale"]["domain"] == order  # the legend goes by the last value
+    ranges = [one["expr"] for one in color["scale"]["range"]]
+    assert len(set(ranges[:3])) == 3
+    assert set(ranges[3:]) == {_charts.ink(_charts.OTHERS).to_dict()["expr"]}
+    assert len(set(shape["scale"]["range"][:3])) == 3
+    named = chart.data.drop_nulls("name")
+    assert sorted(named["name"]) == sorted(order[:3])
+    assert (named["name"] == named["system"]).all()
+    assert (named["k"] == 20).all()
+    for name in order[:3]:
+        assert vl_convert.vegalite_to_svg(chart.to_json()).count(f">{name}</text>") >= 2
+
+
+def test_where_less_is_better_the_least_are_the_best():
+    chart = MANY.rank.plot.at_k("e", ks=[10], truth=TRUTH)
+    means = MANY.rank.evaluate("e@10", truth=TRUTH, by="model").sort("e@10")
+    named = chart.data.drop_nulls("name").sort("mean")
+    assert set(named["name"]) == set(means["model"].head(3))
+
+
+def test_names_of_the_best_stand_apart_and_inside_of_the_frame():
+    for name in ("at_k of many", "at_k of many and metrics"):
+        data = CHARTS[name].data
+        for (panel,), rows in data.group_by("panel"):
+            span = rows["mean"].max() - rows["mean"].min()
+            places = rows["name_at"].drop_nulls().sort()
+            assert len(places) == 3, panel
+            assert places.diff().drop_nulls().min() >= 0.99 * 1.35 * 13 / 300 * span
+        line = CHARTS[name].to_dict()
+        line = line["layer"][1] if "layer" in line else line["spec"]["layer"][1]
+        first, end = line["encoding"]["x"]["scale"]["domain"]
+        last = data["k"].max()
+        assert end - last >= 0.25 * (end - first)
+        assert max(line["encoding"]["x"]["axis"]["values"]) == last
+
+
+def test_bands_of_many_are_drawn_under_the_pointer_only():
+    spec = CHARTS["at_k of many"].to_dict()
+    bands = [one for one in spec["layer"] if one["mark"]["type"] == "area"]
+    (band,) = bands
+    assert band["transform"][-1] == {"filter": {"param": "pointed", "empty": False}}
+    # explicit ends: bands that are not drawn have no extent
+    low, high = band["encoding"]["y"]["scale"]["domain"]
+    data = CHARTS["at_k of many"].data
+    assert low <= max(0, data["ci_low"].min())
+    assert high == 1 or high >= data["ci_high"].max()
+    params = {param["name"]: param for param in spec["params"]}
+    assert params["chosen"]["bind"] == "legend"
+    assert params["pointed"]["select"]["on"] == "pointerover"
+    assert all(param["views"] for param in params.values())
+    few = CHARTS["at_k"].to_dict()
+    assert "params" not in few
+    assert "filter" not in json.dumps(few["layer"][0])
+    assert "overlapping bands are not a test: see compare" in CHARTS["at_k"].title.subtitle
+    picture = vl_convert.vegalite_to_svg(CHARTS["at_k of many"].to_json())
+    assert 'aria-roledescription="area mark"' not in picture
+
+
+@pytest.mark.parametrize("name", ["at_k of many", "precision_recall of many", "lorenz of many"])
+def test_the_legend_of_many_selects(name):
+    spec = CHARTS[name].to_dict()
+    (chosen,) = [param for param in spec["params"] if param["name"] == "chosen"]
+    assert chosen["select"] == {"type": "point", "fields": ["system"]}
+    assert json.dumps(spec).count('"param": "chosen"') >= 2
+    assert any("click the legend to select" in line for line in CHARTS[name].title.subtitle)
+
+
+def test_the_same_call_gives_the_same_bytes():
+    again = MANY.rank.plot.at_k("ndcg", truth=TRUTH)
+    assert again.to_json() == CHARTS["at_k of many"].to_json()
+
+
+def test_the_best_path_is_named_and_the_ends_are_inside_of_the_frame():
+    for name in ("precision_recall", "precision_recall of many", "precision_recall alone"):
+        path = CHARTS[name].hconcat[1]
+        spec = path.to_dict()
+        frame = spec["layer"][1]["encoding"]
+        x_end, y_end = (frame[axis]["scale"]["domain"][1] for axis in "xy")
+        assert path.data["precision"].max() <= 0.9 * y_end or y_end == 1
+        texts = [
+            one for one in spec["layer"] if one["encoding"].get("text", {}).get("field") == "at"
+        ]
+        assert len(texts) == 4  # two, with their backs
+        ends = {}
+        for one in texts:
+            (label,) = re.findall(r"k=\d+", json.dumps(one["transform"]))
+            ends[label] = one["mark"]["align"]
+        assert set(ends) == {"k=1", "k=20"}
+        at = path.layer[4].data if path.data is alt.Undefined else path.data
+        for label, recall in at.drop_nulls("at").select("at", "recall").rows():
+            assert ends[label] == ("left" if recall < x_end / 2 else "right")
+    many = CHARTS["precision_recall of many"].hconcat[1].data
+    means = many.filter(k=20).with_columns(
+        f1=2 * pl.col("precision") * pl.col("recall") / (pl.col("precision") + pl.col("recall"))
+    )
+    assert set(many["name"].drop_nulls()) == set(means.top_k(3, by="f1")["system"])
+
+
+def test_metrics_together_share_an_axis_and_differ_in_dashes():
+    apart = RUN.rank.plot.at_k("precision", "recall", truth=TRUTH).data
+    chart = CHARTS["at_k together"]
+    got = chart.data.select(pl.col("metric").alias("panel"), pl.exclude("panel", "metric"))
+    assert_frame_equal(got, apart)
+    assert set(chart.data["panel"]) == {""}
+    line = chart.to_dict()["layer"][1]
+    assert line["encoding"]["strokeDash"]["scale"]["domain"] == ["precision@k", "recall@k"]
+    assert len({*map(tuple, line["encoding"]["strokeDash"]["scale"]["range"])}) == 2
+    assert line["encoding"]["color"]["field"] == "system"
+    alone = CHARTS["at_k together alone"].to_dict()["layer"][1]["encoding"]
+    assert alone["color"]["field"] == "metric"
+    with pytest.raises((TypeError, ValueError), match="together must be True or False"):
+        RUN.rank.plot.at_k("rr", truth=TRUTH, together="yes")
+
+
+# ------------------------------------------------------------------ strips and triangles
+
+
+def test_strips_describe_users_who_are_not_at_zero():
+    data = CHARTS["users of many"].data
+    values = MANY.rank.per_user("ndcg@10", truth=TRUTH, by="model")
+    order = values.group_by("model").agg(pl.col("ndcg@10").mean()).sort("ndcg@10", descending=True)
+    drawn = CHARTS["users of many"].to_dict()["spec"]["layer"][0]["encoding"]["y"]["sort"]
+    assert drawn == order["model"].to_list()
+    for row in data.rows(named=True):
+        mine = values.filter(model=row["system"])["ndcg@10"]
+        others = sorted(value for value in mine if value != 0)
+        assert row["zeros"] == pytest.approx(sum(value == 0 for value in mine) / len(mine))
+        assert row["users"] == len(mine) == 40
+        assert row["mean"] == pytest.approx(sum(mine) / 40)
+        names = {"low": 0.05, "lower quarter": 0.25, "median": 0.5, "upper quarter": 0.75}
+        for name, share in (names | {"high": 0.95}).items():
+            place = share * (len(others) - 1)
+            low = math.floor(place)
+            high = min(low + 1, len(others) - 1)
+            expected = others[low] + (place - low) * (others[high] - others[low])
+            assert row[name] == pytest.approx(expected)
+    assert data["zeros"].max() > 0
+
+
+def test_exactly_zero_has_a_bar_of_its_own():
+    wanted = pl.DataFrame({"user": [1, 2, 3, 4], "item": [1] * 4})
+    run = pl.DataFrame({"user": [1, 2, 3, 4], "item": [1, 1, 9, 9], "rank": [1, 25, 1, 1]})
+    data = run.rank.plot.users("rr", truth=wanted).data
+    rows = data.select("low", "high", "users", "share").rows()
+    assert rows == [(0, 0, 2, 0.5), (0, 0.05, 1, 0.25), (0.95, 1, 1, 0.25)]
+    assert "exactly 0" in run.rank.plot.users("rr", truth=wanted).title.subtitle[-1]
+    assert data["mean"].to_list() == [pytest.approx(1.04 / 4), None, None]
+    never = run.filter(pl.col("user") < 3).rank.plot.users("rr", truth=wanted, users="both")
+    assert "exactly 0" not in " ".join(never.title.subtitle)
+    assert len(never.to_dict()["spec"]["layer"]) == 2
+    nobody = run.filter(pl.col("user") > 2).rank.plot.users("rr", truth=wanted, users="both")
+    assert nobody.data.select("low", "high", "users").rows() == [(0, 0, 2)]
+
+
+def test_the_title_of_one_pair_names_the_pair_and_the_metric():
+    pair = RUN.filter(pl.col("model") != "c")
+    chart = pair.rank.plot.compare("rr", truth=TRUTH, baseline="a")
+    assert chart.title.text == "b − a: rr"
+    assert CHARTS["compare margins"].title.text == "Differences from a in ndcg@10, rr"
+
+
+@pytest.mark.parametrize(("metric", "falls"), [("ndcg@10", True), ("e@10", False)])
+def test_differences_are_sorted_the_best_first(metric, falls):
+    chart = MANY.rank.plot.compare(metric, truth=TRUTH, baseline="a number 0")
+    order = chart.to_dict()["layer"][1]["encoding"]["y"]["sort"]
+    found = dict(chart.data.select("system", "difference").rows())
+    assert len(order) == 11
+    assert [found[name] for name in order] == sorted(found.values(), reverse=falls)
+
+
+def test_more_than_twelve_systems_are_compared_in_a_triangle():
+    chart = CHARTS["compare of many"]
+    data = chart.data.filter(panel="ndcg@10")
+    systems = [*{*data["system"], *data["baseline"]}]
+    assert len(systems) == 15
+    pairs = {frozenset(pair) for pair in data.select("system", "baseline").rows()}
+    assert len(data) == len(pairs) == 15 * 14 / 2
+    order = chart.to_dict()["spec"]["layer"][0]["encoding"]["y"]["sort"]
+    assert all(
+        order.index(one) < order.index(other)
+        for one, other in data.select("system", "baseline").rows()
+    )
+    means = dict(
+        pl.concat([MANY, RUN.with_columns(pl.format("more {}", "model").alias("model"))])
+        .rank.evaluate("ndcg@10", "e@10", truth=TRUTH, by="model")
+        .select("model", "ndcg@10")
+        .rows()
+    )
+    assert [means[name] for name in order] == sorted(means.values(), reverse=True)
+    for row in chart.data.rows(named=True):
+        if row["panel"] == "ndcg@10":
+            expected = means[row["system"]] - means[row["baseline"]]
+            assert row["difference"] == pytest.approx(expected, abs=1e-12)
+            assert row["difference"] >= -1e-12
+        sure = row["p_adjusted"] is not None and row["p_adjusted"] < 0.05
+        assert (row["depth"] == "not below") == (not sure) == (row["verdict"] == "undecided")
+        if row["ci_low"] is not None:
+            assert row["ci_low"] <= row["difference"] <= row["ci_high"]
+        if sure:
+            better = (row["difference"] > 0) == (row["panel"] == "ndcg@10")
+            assert row["verdict"] == ("better" if better else "worse")
+    assert {"< 0.001", "not below"} <= set(chart.data["depth"])
+    assert CHARTS["compare of many with one"].data.height == 14  # a baseline has rows
+
+
+def test_a_triangle_turns_no_verdict_that_has_one_direction():
+    table = pl.DataFrame(
+        {
+            "panel": ["x"] * 2,
+            "system": ["b", "c"],
+            "baseline": ["a", "a"],
+            "verdict": ["not worse", "lower"],
+            "difference": [-0.1, 0.2],
+            "p_adjusted": [0.2, 0.004],
+            "p_not_worse": [0.01, None],
+        }
+    )
+    turned = _chart_tables.as_triangle(table, ["c", "a", "b"], 0.95)
+    assert turned.select("pair", "verdict", "difference", "p_not_worse", "depth").rows() == [
+        ("a − b", "undecided", 0.1, None, "not below"),
+        ("c − a", "lower", 0.2, None, "< 0.01"),
+    ]
+
+
+def test_a_change_that_no_test_shows_is_not_called_worse():
+    """Two systems whose means differ by chance alone."""
+    near = RUN.with_columns(
+        item=pl.when((pl.col("user") == 3) & (pl.col("rank") == 1)).then(999).otherwise("item")
+    )
+    both = pl.concat(
+        [RUN.filter(model="a"), near.filter(model="a").with_columns(model=pl.lit("b"))]
+    )
+    chart = both.rank.plot.change(10, truth=TRUTH, baseline="a")
+    assert chart.title.subtitle[-1] in {"no difference seen", "unchanged"}
+    assert "worse" not in " ".join(chart.title.subtitle)
+
+
+# ------------------------------------------------------------------ one run without a name
+
+
+ALONE = RUN.filter(model="a").drop("model")
+UNNAMED = {
+    "at_k": lambda run, by: rf.plot.at_k(run, "rr", truth=PLACED, **by),
+    "at_k together": lambda run, by: rf.plot.at_k(
+        run, "precision", "recall", truth=PLACED, together=True, **by
+    ),
+    "precision_recall": lambda run, by: rf.plot.precision_recall(run, truth=PLACED, **by),
+    "users": lambda run, by: rf.plot.users(run, "rr", truth=PLACED, **by),
+    "trade_off": lambda run, by: rf.plot.trade_off(run, "rr", "hit@3", truth=PLACED, **by),
+    "lorenz": lambda run, by: rf.plot.lorenz(run, items=ITEMS, truth=PLACED, **by),
+    "shares": lambda run, by: rf.plot.shares(run, of="genre", items=ITEMS, truth=PLACED, **by),
+}
+
+
+@pytest.mark.parametrize("by", [{}, {"by": ()}, {"by": "country"}, {"by": ["country"]}])
+@pytest.mark.parametrize("name", UNNAMED)
+def test_one_run_without_a_name_is_drawn(name, by):
+    chart = UNNAMED[name](ALONE, by)
+    assert vl_convert.vegalite_to_svg(chart.to_json()).startswith("<svg")
+    data = chart.hconcat[1].data if name == "precision_recall" else chart.data
+    assert set(data["system"]) == (set(COUNTRIES) if by.get("by") else {""})
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_a_dict_of_one_run_is_drawn_under_its_name(name):
+    chart = UNNAMED[name]({"mine": ALONE}, {})
+    data = chart.hconcat[1].data if name == "precision_recall" else chart.data
+    assert set(data["system"]) == {"mine"}
+
+
+def test_the_heatmap_of_one_run_without_a_name_has_its_segments():
+    chart = rf.plot.heatmap(ALONE, "rr", "num_hits", truth=PLACED, by="country")
+    assert chart.data["segment"].unique(maintain_order=True).to_list() == COUNTRIES
+    assert chart.title.text == "Means and sums by country"
+
+
+# ------------------------------------------------------------------ names, ranges, scales
+
+
+LONG = ["popularity-baseline-2024-11", "item-knn-k100-shrink50", "x" * 130]
+OF_LONG = RUN.with_columns(model=pl.col("model").replace_strict(["a", "b", "c"], LONG))
+FEWER = OF_LONG.filter((pl.col("model") == LONG[0]) | (pl.col("user") > 3))
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: FEWER.rank.plot.at_k("ndcg", truth=TRUTH),
+        lambda: FEWER.rank.plot.users("ndcg@10", truth=TRUTH),
+        lambda: FEWER.rank.plot.change(10, truth=TRUTH, baseline=LONG[2]),
+        lambda: FEWER.rank.plot.compare("ndcg@10", truth=TRUTH, baseline=LONG[2]),
+        lambda: FEWER.rank.plot.trade_off("ndcg@10", "recall@10", truth=TRUTH),
+    ],
+)
+def test_a_name_of_130_characters_fits(draw):
+    chart = draw()
+    title = chart.title.to_dict()
+    lines = title["text"] if isinstance(title["text"], list) else [title["text"]]
+    assert max(map(len, [*lines, *title["subtitle"]])) <= 84
+    picture = vl_convert.vegalite_to_svg(chart.to_json())
+    assert max(map(len, re.findall(">([^<]+)</text>", picture))) <= 84
+    assert float(picture.split('viewBox="0 0 ')[1].split()[0]) < 900
+
+
+def test_the_legend_of_a_narrow_chart_has_columns_that_fit():
+    short, long = _charts.legend_above(["a", "b", "c"]), _charts.legend_above(LONG)
+    assert (short["columns"], short["orient"]) == (3, "top")
+    assert (long["columns"], long["orient"]) == (1, "top")
+    assert _charts.legend_above([f"s{n}" for n in range(9)]) is True  # beside the chart
+    assert _charts.legend_above([f"{n}" * 20 for n in range(9)])["orient"] == "bottom"
+
+
+def test_the_panels_of_changes_share_one_title():
+    picture = vl_convert.vegalite_to_svg(CHARTS["change"].to_json())
+    assert picture.count(">change from a</text>") == 1
+
+
+def test_a_system_has_one_color_in_every_chart():
+    looks = {}
+    for name, layer in {"at_k": 2, "lorenz": 2, "trade_off": 2}.items():
+        points = CHARTS[name].to_dict()["layer"][layer]["encoding"]
+        looks[name] = [
+            (system, color["expr"], shape)
+            for system, color, shape in zip(
+                points["color"]["scale"]["domain"],
+                points["color"]["scale"]["range"],
+                points["shape"]["scale"]["range"],
+                strict=True,
+            )
+        ]
+    assert looks["at_k"] == looks["lorenz"] == looks["trade_off"]
+    users = CHARTS["users"].to_dict()["spec"]["layer"][0]["encoding"]["color"]["scale"]
+    colors = [(system, color) for system, color, _ in looks["at_k"]]
+    assert colors == [
+        (system, color["expr"])
+        for system, color in zip(users["domain"], users["range"], strict=True)
+    ]
+    one = _charts.color_of(["c"], ["model"], among=["a", "b", "c"])["color"].to_dict()
+    assert one["scale"]["range"][0]["expr"] == looks["at_k"][2][1]
+
+
+def test_the_dashes_of_many_systems_are_in_words():
+    chart = MANY.rank.plot.at_k("precision", "recall", truth=TRUTH, together=True)
+    assert "solid: precision@k; dashed: recall@k" in chart.title.subtitle
+    (line,) = [one for one in chart.to_dict()["layer"] if one["mark"]["type"] == "line"]
+    assert line["encoding"]["strokeDash"]["legend"] is None
+
+
+def test_no_axis_exceeds_the_range_of_a_metric():
+    perfect = TRUTH.select("user", "item").with_columns(
+        model=pl.lit("a"), rank=pl.int_range(1, pl.len() + 1).over("user")
+    )
+    items = TRUTH.select("item").unique()
+    with_worse = pl.concat([perfect, perfect.with_columns(pl.col("rank") + 1, model=pl.lit("b"))])
+    drawn = with_worse.rank.plot.at_k("recall", ks=[5, 30], truth=TRUTH).to_dict()
+    assert drawn["layer"][1]["encoding"]["y"]["scale"]["domain"][1] == 1
+    chart = with_worse.rank.plot.trade_off("rr", "coverage@30", truth=TRUTH, items=items)
+    assert set(chart.data["y"]) == {1}
+    encoding = chart.to_dict()["layer"][0]["encoding"]
+    assert encoding["y"]["scale"]["domain"] == [0.9, 1]
+    assert encoding["x"]["scale"]["domain"][1] == 1
+    counts = with_worse.rank.plot.trade_off(
+        "rr", "coverage(count=true)@30", truth=TRUTH, items=items
+    )
+    assert counts.to_dict()["layer"][0]["encoding"]["y"]["scale"]["domain"][1] > len(items)
+    assert _chart_tables.within((0, 1), pl.Series([0.5, 1.2])) == (0, math.inf)  # a wrong range
+    assert _chart_tables.round_ends(0.2, 0.97, (0, 1)) == (0.2, 1)
+    assert _chart_tables.round_ends(0.5, 0.5, (0, 1)) == pytest.approx((0.47, 0.53), abs=0.02)
+
+
+def test_names_of_the_best_do_not_exceed_the_range():
+    apart = _chart_tables._apart({"a": 1.0, "b": 0.99, "c": 0.98}, 0.1, 1.0)
+    assert apart == pytest.approx({"a": 1, "b": 0.9, "c": 0.8})
+
+
+def test_exact_zeros_have_the_scale_of_the_other_bars():
+    chart = CHARTS["users"]
+    zeros = chart.data.filter(pl.col("low") == pl.col("high"))
+    assert len(zeros) == 3
+    layers = chart.to_dict()["spec"]["layer"]
+    bar = next(one for one in layers if one["mark"]["type"] == "rect")
+    top = _charts.highest_bar(chart.data)
+    assert bar["transform"][-1]["calculate"] == f"min(datum.share, {top})"
+    assert bar["encoding"]["y"]["field"] == "level"
+    cut = pl.DataFrame({"low": [0.0, 0.5], "high": [0.0, 1.0], "share": [0.9, 0.1]})
+    assert _charts.highest_bar(cut) == pytest.approx(0.2)
+    assert _charts.is_cut(cut)
+    assert not _charts.is_cut(cut.with_columns(share=pl.Series([0.15, 0.1])))
+
+
+def test_a_bar_of_zeros_that_is_cut_says_so():
+    wanted = pl.DataFrame({"user": range(50), "item": [1] * 50})
+    run = wanted.select("user", item=pl.when(pl.col("user") > 44).then(1).otherwise(2))
+    run = run.with_columns(rank=pl.col("user").clip(45) - 44)
+    chart = run.rank.plot.users("rr", truth=wanted)
+    assert "with a gap: longer than the axis" in " ".join(chart.title.subtitle)
+    layers = chart.to_dict()["spec"]["layer"]
+    assert sum(one["mark"]["type"] == "rect" for one in layers) == 2
+    whole = CHARTS["users alone"]
+    assert "gap" not in " ".join(whole.title.subtitle)
+
+
+def test_the_heatmap_of_one_metric_is_one_grid():
+    chart = MANY.rank.plot.heatmap("rr", truth=PLACED, by=BOTH)
+    assert isinstance(chart, alt.LayerChart)
+    encoding = chart.to_dict()["layer"][0]["encoding"]
+    assert (encoding["y"]["field"], encoding["y"]["title"]) == ("panel", "model")
+    assert (encoding["x"]["field"], encoding["x"]["title"]) == ("segment", "country")
+    assert len(encoding["y"]["sort"]) == 12
+    assert encoding["x"]["sort"] == COUNTRIES
+    means = MANY.rank.evaluate("rr", truth=PLACED, by=BOTH)
+    got = chart.data.select(model="panel", country="segment", rr="mean")
+    assert_frame_equal(got, means.select("model", "country", "rr"), check_row_order=False)
+    turned = MANY.rank.plot.heatmap("rr", truth=PLACED, by=["country", "model"])
+    assert turned.to_dict()["layer"][0]["encoding"]["y"]["field"] == "segment"
+
+
+def test_dir_lists_the_charts():
+    assert dir(rf.plot) == sorted(rf.plot.__all__)
+    assert all(callable(getattr(rf.plot, name)) for name in rf.plot.__all__)
+    assert len(rf.plot.__all__) == 11
+
+
+def test_dust_is_0_in_a_reading():
+    assert _chart_tables.signed(-3e-17) == "0"
+    assert _chart_tables.signed(0.02) == "+0.02"

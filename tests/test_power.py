@@ -294,7 +294,7 @@ def test_what_is_undefined_is_null_and_the_note_says_why(systems, design, note):
 def test_a_share_of_nothing_and_a_difference_too_small():
     row = asked([0.0, 0.0, 0.0], [1.0, 2.0, 4.0], difference="1%").row(0, named=True)
     assert (row["target"], row["needed"]) == (0.0, None)
-    assert row["note"] == "a share of 0, the baseline's mean, is no difference"
+    assert row["note"] == "the baseline's mean is 0, so a share of it is not a difference"
     assert row["detectable"] > 0
     row = asked([0.0, 0.0, 0.0], [1.0, 2.0, 4.0], difference=1e-12).row(0, named=True)
     assert (row["needed"], row["note"]) == (None, "more than 10¹⁵ users are needed")
@@ -306,7 +306,7 @@ def test_a_share_of_nothing_and_a_difference_too_small():
         ({"power": 0}, "power must be a number between 0 and 1, not 0"),
         ({"power": 1.0}, "power must be a number between 0 and 1, not 1.0"),
         ({"power": "0.8"}, "power must be a number between 0 and 1, not '0.8'"),
-        ({"power": 0.04}, "power=0.04 must be above 1 − confidence = 0.05: a test finds a"),
+        ({"power": 0.04}, "power=0.04 must be above 1 − confidence = 0.05, the probability"),
         ({"confidence": 95}, "confidence must be a number between 0 and 1, not 95"),
         ({"difference": 0}, "difference of 'value' must be a finite number > 0, or a share of"),
         ({"difference": -0.1}, "difference of 'value' must be a finite number > 0.* not -0.1"),

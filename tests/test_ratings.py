@@ -162,7 +162,7 @@ def test_bad_options_are_refused(options, text):
 @pytest.mark.parametrize("metric", ["ndcg(gain=0:1;2:4;3:5)@5", rf.cg_at(gain={0: 2, 3: 5})])
 def test_a_gain_of_grade_0_is_refused(metric):
     with pytest.raises(
-        ValueError, match="gives grade 0 a gain, and gains_from='relevant_at' takes"
+        ValueError, match="gives grade 0 a gain, but gains_from='relevant_at', like"
     ):
         A.rank.evaluate(metric, truth=TRUTH, **FROM_2)
     mapped = A.rank.evaluate(

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from rankframe._cli import main
@@ -11,8 +12,8 @@ from rankframe._reference import reference_page
 from rankframe._vocabulary import COLUMNS
 from rankframe.presets import PRESETS
 
-PAGE = Path(__file__).parents[1] / "src" / "rankframe" / "metrics" / "README.md"
-MAKE = "rankframe metrics --markdown > src/rankframe/metrics/README.md"
+PAGE = Path(__file__).parents[1] / "notebooks" / "metrics.md"
+MAKE = "rankframe metrics --markdown > notebooks/metrics.md"
 
 
 def test_the_page_is_current():
@@ -43,10 +44,11 @@ def test_every_link_has_its_heading_and_every_metric_its_section():
 
 
 @pytest.mark.parametrize("entry", every_entry(), ids=lambda entry: entry.label)
-def test_a_section_tells_label_spellings_parameters_value_and_what_is_read(entry):
+def test_a_section_has_label_spellings_parameters_value_and_what_is_read(entry):
     name = entry.function.__name__
     section = reference_page().split(f"\n### {name}\n")[1].split("\n#")[0]
     assert f"**Label:** `{entry.plain}" in section
+    assert re.search(r"\n\*[A-Z][^*]+[.?]\*\n", section), "in_words"
     assert section.split("**Label:**")[1].split("\n")[0].count("`") == 2 * (1 + len(entry.aliases))
     if name in ("gm_map", "gm_bpref", "num_users"):  # means over users of trec_eval
         return
@@ -66,3 +68,31 @@ def test_vocabulary_and_presets_are_whole():
         for label, options in preset.get("defaults", {}).items():
             assert f"`{label.partition('@')[0]}(" in row
             assert all(f"{option}=" in row for option in options)
+
+
+@pytest.mark.parametrize(
+    ("name", "in_ties"),
+    [
+        ("gini_at", "the exact expectation without k, else an error"),
+        ("category_count_at", "an error"),
+        ("popularity_at", "the exact expectation"),
+    ],
+)
+def test_a_section_has_what_equal_scores_do(name, in_ties):
+    section = reference_page().split(f"\n### {name}\n")[1].split("\n#")[0]
+    assert f"\n- **Equal scores as blocks:** {in_ties}\n" in section
+    entry = next(entry for entry in every_entry() if entry.function.__name__ == name)
+    run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "score": 1.0})
+    tied = run.rank.with_rank(ties="expected")
+    tables = {
+        "items": pl.DataFrame({"item": ["a", "b"], "genre": [["x"], ["y"]]}),
+        "history": pl.DataFrame({"user": [1], "item": ["a"]}),
+    }
+    for label, cut in ((entry.plain, False), (f"{entry.plain}@1", True)):
+        if name == "category_count_at" and not cut:
+            continue
+        if in_ties == "an error" or (cut and "without k" in in_ties):
+            with pytest.raises(ValueError, match="no exact expectation under ties"):
+                tied.rank.evaluate(label, **tables)
+        else:
+            assert tied.rank.evaluate(label, **tables).height == 1

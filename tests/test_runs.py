@@ -33,6 +33,8 @@ VERBS = {
     "rbo": lambda f, **by: rf.rbo(f, POP, **by),
     "overlap": lambda f, **by: rf.overlap(f, POP, k=1, **by),
     "fuse": lambda f, **by: rf.fuse(f, **by),
+    "health": lambda f, **by: rf.health(f, truth=TRUTH, **by),
+    "lists": lambda f, **by: rf.lists(f, 1, truth=TRUTH, **by),
 }
 
 
@@ -73,7 +75,7 @@ def test_a_verb_takes_a_dict_as_the_table_of_its_runs(verb, kind):
     assert_frame_equal(eager(got), eager(expected), check_row_order=kind == "eager")
 
 
-def test_check_gives_the_table():
+def test_check_returns_the_table():
     assert rf.check(RUNS, truth=TRUTH).equals(rf.from_runs(RUNS))
     bad = {**RUNS, "knn": KNN.with_columns(rank=pl.lit(0))}
     with pytest.raises(rf.RankingDataError, match="Offending row: model='knn', user=1"):
@@ -157,7 +159,7 @@ MODEL = POP.with_columns(model=pl.lit("x"))
 @pytest.mark.parametrize(
     ("runs", "error", "message"),
     [
-        ({}, ValueError, "a dict of runs that has no run: name one or more, {name: run}"),
+        ({}, ValueError, "the dict of runs is empty: pass one run or more, {name: run}"),
         ({1: POP}, TypeError, "the names of runs must be text, not 1"),
         ({"a": MODEL}, rf.RankingDataError, "run 'a', column 'model': the names of the runs make"),
         ({"a": POP, "b": MODEL}, rf.RankingDataError, "run 'b', column 'model': the names"),

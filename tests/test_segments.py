@@ -240,9 +240,11 @@ def test_every_kind_of_frame():
     )
 
 
-def test_bad_segments_are_told():
+def test_bad_segments_are_reported():
     frame = table(some_changes(8))
-    with pytest.raises(ValueError, match=r"segments beside the systems.*by=\['model', 'country'\]"):
+    with pytest.raises(
+        ValueError, match=r"segments in addition to the systems.*by=\['model', 'country'\]"
+    ):
         frame.rank.compare_segments(VALUE)
     with pytest.raises(rf.RankingDataError, match="only one segment, country='a'"):
         frame.filter(country="a").rank.compare_segments(VALUE, by=BY)

@@ -126,7 +126,7 @@ COMPARE = {
     "test": st.sampled_from(
         [
             *("t", "wilcoxon", "randomization", "bootstrap", "mcnemar"),
-            *("tukey", "randomized_tukey", "x"),
+            *("sequential", "tukey", "randomized_tukey", "x"),
         ]
     ),
     "correction": st.sampled_from(["holm", "bonferroni", "bh", None, "x"]),
@@ -172,6 +172,15 @@ VERBS = {
     ),
     "check": lambda run, truth, judged, asked, by, two, data: (
         rf.check(run, truth=truth, by=by) if two else rf.check(judged, by=by)
+    ),
+    "health": lambda run, truth, judged, asked, by, two, data: (
+        rf.health(run, truth=truth, by=by) if two else rf.health(judged, by=by)
+    ),
+    "lists": lambda run, truth, judged, asked, by, two, data: rf.lists(
+        run if two else judged,
+        data.draw(st.sampled_from([1, 2, "1"])),
+        truth=truth if two else None,
+        by=by,
     ),
     "with_rank": lambda run, truth, judged, asked, by, two, data: rf.with_rank(
         run,

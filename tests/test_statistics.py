@@ -292,3 +292,50 @@ def test_undefined_p_values_are_no_comparisons():
     assert got["p_adjusted"].to_list() == got["p_value"].to_list()
     plain = compared(old, new, new + old, correction=None)
     assert plain["p_adjusted"].equals(plain["p_value"], check_names=False)
+
+
+# ------------------------------------------------------------------ values that differ by rounding
+
+
+def counts(seed, users):
+    """Whole numbers of two systems, with many ties, and the same numbers divided."""
+    rng = np.random.default_rng(seed)
+    frame = pl.DataFrame(
+        {
+            "model": ["old"] * users + ["new"] * users,
+            "user": [*range(users)] * 2,
+            "whole": rng.integers(0, 16, 2 * users),
+        }
+    )
+    return frame.with_columns((pl.col("whole") / part).alias(f"/{part}") for part in (3, 7, 10))
+
+
+@pytest.mark.parametrize("test", [*TESTS, "sequential"])
+def test_dividing_all_values_changes_no_p_value(test):
+    options = {"test": test, "correction": None, "resamples": FEW, "baseline": "old"}
+    for users in (9, 10, 40):
+        for seed in range(6):
+            frame = counts(seed, users)
+            values = [name for name in frame.columns if name not in ("model", "user")]
+            p = rf.compare_values(frame, *values, **options)["p_value"]
+            assert p.to_list() == pytest.approx([p[0]] * 4, abs=1e-12), (users, seed)
+
+
+def test_wilcoxon_ties_differences_that_rounding_separates():
+    old, new = np.array([0, 0, 1, 6, 5, 6, 6, 4, 2]), np.array([6, 4, 0, 5, 4, 0, 7, 7, 3])
+    expected = stats.wilcoxon(new - old).pvalue
+    assert one(old / 7, new / 7, test="wilcoxon")["p_value"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_wilcoxon_keeps_small_differences_beside_large_values():
+    old, new = np.array([1e9, 0, 0, 0, 0, 0]), np.array([1e9, 1e-7, 2e-7, 3e-7, 4e-7, -5e-7])
+    expected = stats.wilcoxon([0, 1, 2, 3, 4, -5]).pvalue
+    assert one(old, new, test="wilcoxon")["p_value"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_mean_of_0_is_no_evidence_for_the_bootstrap():
+    old, new = np.array([6, 0, 1, 1, 1, 6, 6, 4, 0]), np.array([0, 2, 3, 4, 3, 2, 1, 5, 5])
+    assert (new - old).sum() == 0
+    for part in (1, 3, 7, 10):
+        got = one(old / part, new / part, test="bootstrap", resamples=1_000)
+        assert got["p_value"] == 1.0

@@ -199,7 +199,7 @@ def test_a_seed_of_permutations_gives_the_same_numbers():
     assert first["p_adjusted"].to_list() == [0.985, 0.939, 0.985]
 
 
-def test_too_few_permutations_for_an_interval_are_told():
+def test_too_few_permutations_for_an_interval_are_reported():
     got = compared(*sample(27, 30, systems=3), test="randomized_tukey", resamples=10)
     assert got["ci_low"].null_count() == got["ci_high"].null_count() == 3
     assert set(got["note"]) == {"too few resamples for an interval"}
@@ -436,7 +436,7 @@ def test_letters_of_a_comparison_in_each_segment():
     assert_frame_equal(pl.from_pandas(as_pandas), got)
 
 
-def test_a_null_p_tells_nothing_apart():
+def test_a_null_p_separates_nothing():
     pairs = pairs_of("ab", []).with_columns(p_adjusted=pl.lit(None, pl.Float64))
     assert rf.letters(pairs)["letters"].to_list() == ["a", "a"]
 
@@ -514,7 +514,7 @@ def test_types_of_systems_and_segments_are_kept():
         (([0.1, 0.2], [0.2, 0.3], [0.4, 0.5]), "the systems differ by the same amounts for every"),
     ],
 )
-def test_too_little_to_go_by_is_told(systems, note):
+def test_too_little_to_go_by_is_reported(systems, note):
     table = judged(*systems)
     variance = rf.anova(table, VALUE)
     assert variance["note"].str.starts_with(note).all()
@@ -574,3 +574,29 @@ def test_a_missing_extra_says_what_to_install(monkeypatch):
     ):
         with pytest.raises(ImportError, match="pip install 'rankframe\\[stats\\]'"):
             call()
+
+
+def test_verbs_of_independent_users_take_no_clusters():
+    run = pl.DataFrame({"model": ["a", "b"], "user": 1, "item": 7, "rank": [1, 2], "shop": 1})
+    truth = pl.DataFrame({"user": [1], "item": [7]})
+    for verb in (rf.power, rf.best_systems, rf.anova):
+        name = verb.__name__
+        with pytest.raises(TypeError, match=f"{name} has no cluster=, since it takes users for"):
+            verb(run, "rr", truth=truth, cluster="shop")
+
+
+def test_frames_of_another_kind_are_named():
+    truth = pl.DataFrame({"user": [1], "item": [7]})
+    for frame in (truth, truth.with_columns(model=1)):
+        with pytest.raises(rf.RankingDataError, match="letters takes a frame of compare"):
+            rf.letters(frame)
+    with pytest.raises(ValueError, match="agreement takes a frame of evaluate, one row per system"):
+        rf.agreement(truth)
+
+
+def test_a_column_is_named_once_in_by():
+    run = pl.DataFrame({"model": ["a", "b"], "user": 1, "item": 7, "rank": [1, 2]})
+    truth = pl.DataFrame({"user": [1], "item": [7]})
+    for verb in (rf.evaluate, rf.compare, rf.per_user, rf.best_systems):
+        with pytest.raises(ValueError, match="by: column 'model' is named twice"):
+            verb(run, "rr", truth=truth, by=["model", "model"])

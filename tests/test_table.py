@@ -32,7 +32,7 @@ def test_judge_is_the_full_join_in_a_known_order():
     assert_frame_equal(lazy.collect(), judged, check_row_order=False)
 
 
-def test_judge_of_pandas_gives_pandas():
+def test_judge_of_pandas_returns_pandas():
     pandas = pytest.importorskip("pandas")
     import rankframe.pandas  # noqa: F401
 
@@ -219,7 +219,7 @@ def test_with_rank_of_pandas_keeps_the_index():
     assert list(got.columns) == ["minutes", "rank"]
 
 
-def test_unknown_ties_are_told():
+def test_unknown_ties_are_reported():
     run = pl.DataFrame({"user": 1, "item": [1], "score": [0.0]})
     with pytest.raises(
         ValueError, match="ties must be one of 'item', 'order', 'expected', not 'random'"
@@ -242,7 +242,7 @@ def test_a_run_with_a_score_is_ranked_on_the_way():
 # ------------------------------------------------------------------ relevant
 
 
-def test_relevant_gives_the_vocabulary():
+def test_relevant_returns_the_vocabulary():
     judged = pl.DataFrame(
         {
             "user": [1, 1, 1, 1, 1, 2],
@@ -328,7 +328,7 @@ def test_from_lists():
         ),
     ],
 )
-def test_bad_lists_are_told(table, message):
+def test_bad_lists_are_reported(table, message):
     for frame in (pl.DataFrame(table), pl.LazyFrame(table)):
         with pytest.raises(rf.RankingDataError) as error:
             frame.rank.from_lists().lazy().collect()
@@ -337,7 +337,7 @@ def test_bad_lists_are_told(table, message):
 
 def test_an_empty_list_is_named_and_its_cure_counts_the_user():
     lists = pl.DataFrame({"user": [1, 2, 3], "item": [["a", "b"], [], None]})
-    message = "frame of lists, column 'item': empty or null list: a long run has no row"
+    message = "frame of lists, column 'item': empty or null list, for which a long run has no row"
     for rows, user in ((lists, 2), (lists[[0, 2]], 3)):
         for frame in (rows, rows.lazy(), rows.to_pandas()):
             with pytest.raises(rf.RankingDataError) as error:
@@ -367,7 +367,7 @@ def test_an_empty_dict_is_an_empty_run():
         empty.rank.evaluate("ap", truth=TRUTH)
 
 
-def test_scores_that_only_64_bits_tell_apart():
+def test_scores_that_only_64_bits_distinguish():
     """The higher id is first among equals; 32-bit floats make these equal."""
     run = pl.DataFrame({"user": 1, "item": [1, 2], "score": [1 + 1e-12, 1.0]})
     truth = pl.DataFrame({"user": 1, "item": [1]})

@@ -2,7 +2,9 @@
 
 import itertools
 import random
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -10,7 +12,10 @@ from every_metric import CALLS, EVERY_METRIC, FEW
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
+from rankframe._labels import every_entry
 from rankframe.metrics._building_blocks import _harmonic
+
+PAGE = (Path(__file__).parents[1] / "notebooks" / "metrics.md").read_text()
 
 NO_FORM = {
     "alpha_dcg_at",
@@ -53,6 +58,18 @@ def has_form(label):
 WITH_FORM = [label for label in EVERY_METRIC if has_form(label)]
 FEW_WITH_FORM = [label for label in FEW if has_form(label)]
 WITHOUT = [label for label in EVERY_METRIC if not has_form(label)]
+
+
+@pytest.mark.parametrize("entry", every_entry(), ids=lambda entry: entry.label)
+def test_the_reference_says_which_metrics_have_a_form(entry):
+    name = entry.function.__name__
+    if name not in {function for function, _ in CALLS.values()}:  # means over users, and of lists
+        return
+    said = re.search(rf"\n### {name}\n.*?\*\*Equal scores as blocks:\*\* (.*?)\n", PAGE, re.DOTALL)[
+        1
+    ]
+    assert said.startswith("the exact expectation") == (name not in NO_FORM)
+    assert said.endswith("else an error") == (name in ("auc", "mean_hit_rank"))
 
 
 def assert_same(left, right):
@@ -213,7 +230,7 @@ def test_a_cut_through_a_block_refuses():
         ({"tied": ["3", "3", "3", "1"]}, "String cannot be the size of a block of ties"),
     ],
 )
-def test_blocks_that_do_not_fit_are_told(columns, text):
+def test_blocks_that_do_not_fit_are_reported(columns, text):
     run = TIED.with_columns(
         **{name: pl.Series(values, strict=False) for name, values in columns.items()}
     )

@@ -123,7 +123,7 @@ def test_an_empty_file_has_no_rows(tmp_path, packed):
         b"\xff Q0 d1 1 0.5 tag",
     ],
 )
-def test_a_bad_line_is_told_by_its_number(tmp_path, packed, line, engine, piece, monkeypatch):
+def test_a_bad_line_is_reported_by_its_number(tmp_path, packed, line, engine, piece, monkeypatch):
     if packed is zstd and not line.isascii():
         pytest.skip("polars unpacks zstd, and does not say in which line it fails")
     monkeypatch.setattr(_lines, "_PIECE", piece)
@@ -177,7 +177,7 @@ def test_a_head_of_a_scan_reads_no_further(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstd])
-def test_damaged_files_are_told(tmp_path, pack):
+def test_damaged_files_are_reported(tmp_path, pack):
     path = tmp_path / "a.run"
     whole = pack(b"".join(b"q%d Q0 d%d 1 0.5 tag\n" % (i * i % 997, i) for i in range(20_000)))
     assert len(whole) > 10_000
@@ -396,7 +396,7 @@ def test_a_file_object_may_give_what_it_likes(packed):
         assert trec.read_run(_Chunks(data[:cut], data[cut:])).rows() == ROWS
     assert trec.read_run(_Chunks(data, b"", b"another writer's")).rows() == ROWS
     with pytest.raises(
-        rf.RankingDataError, match="^<_Chunks>: it cannot be read to its end: it is"
+        rf.RankingDataError, match="^<_Chunks>: it cannot be read to the end: it is"
     ):
         trec.read_run(_Chunks(data[:9], None, data[9:]))  # a pipe that does not wait
 
@@ -636,7 +636,8 @@ def test_fields_without_a_role_are_text(tmp_path):
             "qrels",
             "query-id\tcorpus-id\tscore\n\nq1\td1\t0.5\n",
             {},
-            "line 3: it is not of the form 'query-id corpus-id score (an integer), divided by tabs'"
+            "line 3: it is not of the form 'query-id corpus-id score (an integer), separated by "
+            "tabs'"
             ": 'q1\\td1\\t0.5'",
         ),
         ("qrels", "query-id\tcorpus-id\tscore\nq1\td1\n", {}, "line 2: it is not of the form 'q"),
@@ -659,7 +660,7 @@ def test_fields_without_a_role_are_text(tmp_path):
         ),
     ],
 )
-def test_a_line_of_another_shape_is_told_by_its_number(tmp_path, read, text, keywords, message):
+def test_a_line_of_another_shape_is_reported_by_its_number(tmp_path, read, text, keywords, message):
     path = tmp_path / "a.tsv"
     path.write_text(text)
     with pytest.raises(rf.RankingDataError) as caught:
@@ -675,10 +676,18 @@ def test_a_line_of_another_shape_is_told_by_its_number(tmp_path, read, text, key
         (
             {"fields": ["user", "item"]},
             ValueError,
-            "fields must name the fields of a line, 'rank' ",
+            "fields must name the fields of a line, including 'rank' ",
         ),
-        ({"fields": ["user", "rank"]}, ValueError, "fields must name the fields of a line, 'item'"),
-        ({"fields": ["user", "item", "rank", "item"]}, ValueError, "fields has 'item' twice"),
+        (
+            {"fields": ["user", "rank"]},
+            ValueError,
+            "fields must name the fields of a line, including 'item'",
+        ),
+        (
+            {"fields": ["user", "item", "rank", "item"]},
+            ValueError,
+            "fields has a duplicate name, 'item'",
+        ),
         ({"user": "x", "item": "x"}, ValueError, "two roles name the same column, 'x'"),
         ({"user": "item"}, ValueError, "two roles name the same column, 'item'"),
         ({"relevance": "x"}, TypeError, "unknown argument 'relevance'; the column roles are user"),
@@ -899,7 +908,7 @@ def test_subtopics_come_back(tmp_path):
         pl.Series(["1", "1.00000000000000000001"]).cast(pl.Decimal(38, 20)),
     ],
 )
-def test_scores_that_floats_cannot_tell_apart(scores, tmp_path):
+def test_scores_that_floats_cannot_distinguish(scores, tmp_path):
     run = pl.DataFrame({"user": ["1", "1"], "item": ["b", "a"], "score": scores})
     with pytest.raises(
         rf.RankingDataError, match="different scores that are equal as 64-bit floats"

@@ -7,6 +7,7 @@ import polars as pl
 import rankframe as rf
 
 if TYPE_CHECKING:
+    import altair as alt
     import pandas as pd
 
 TABLE = {"user": [1, 1], "item": [1, 2], "rank": [1, 2], "relevance": [0, 1]}
@@ -42,6 +43,8 @@ def compared(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(rf.best_systems({"a": df, "b": df}, "ap", truth=df), pl.DataFrame)
     assert_type(rf.letters(rf.compare(df, "ap", test="randomized_tukey")), pl.DataFrame)
     assert_type(rf.agreement(lf, "ap", other=df), pl.LazyFrame)
+    assert_type(rf.gate(lf, "ap", baseline="old", margin={"ap": 0.01}, strict=True), pl.LazyFrame)
+    assert_type(rf.table({"a": lf}, "ap", truth=df, baseline="a", digits=2), rf.ResultsTable)
     assert_type(rf.discriminative_power(df, "ap", curve=True), pl.DataFrame)
 
 
@@ -52,12 +55,42 @@ def dicts_of_runs(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
     assert_type(rf.with_rank({"a": lf}, exclude=df, close_gaps=True), pl.LazyFrame)
 
 
+def parts(df: pl.DataFrame, lf: pl.LazyFrame, pdf: "pd.DataFrame") -> None:
+    facts = rf.parts.merge([rf.parts.facts(df, truth=lf, by="model"), rf.parts.facts(pdf)])
+    assert_type(rf.parts.sums(lf, "ap", truth=df, facts=facts, users="both"), pl.LazyFrame)
+    assert_type(rf.parts.merge([df, df]), pl.DataFrame)
+    assert_type(rf.parts.combine([pdf, pdf], total=True), "pd.DataFrame")
+    assert_type(rf.parts.combine(lf), pl.LazyFrame)
+    assert_type(rf.parts.values(df, rf.ndcg_at(10), cluster="c"), pl.DataFrame)
+    rf.Meter("ap", by="model", users="both").update(df, pdf)
+    assert_type(rf.as_dict(df, names="label"), dict[str, float])
+
+
 def pandas_frames(pdf: "pd.DataFrame", df: pl.DataFrame) -> None:
     assert_type(rf.judge(pdf, df), "pd.DataFrame")
     assert_type(rf.judge(df, pdf), pl.DataFrame)
 
 
+def charts(df: pl.DataFrame, lf: pl.LazyFrame) -> None:
+    assert_type(rf.plot.users(df, "ap"), alt.FacetChart)
+    assert_type(rf.plot.change(lf, 10, baseline="old"), alt.FacetChart)
+    assert_type(rf.plot.precision_recall({"a": df}, truth=df), alt.HConcatChart)
+    # one panel or several, which the data decide
+    assert_type(rf.plot.at_k(df, "ndcg", together=True), alt.LayerChart | alt.FacetChart)
+    assert_type(rf.plot.compare(df, "ap", baseline="old"), alt.LayerChart | alt.FacetChart)
+    assert_type(rf.plot.heatmap(df, "ap"), alt.LayerChart | alt.FacetChart)
+    assert_type(rf.plot.shares(df, of="genre"), alt.LayerChart | alt.FacetChart)
+    assert_type(rf.plot.trade_off(df, "ap", "rr"), alt.LayerChart | alt.FacetChart)
+    assert_type(rf.plot.lorenz(df), alt.LayerChart | alt.FacetChart)
+    assert_type(rf.plot.critical_difference(df, "ap"), alt.LayerChart | alt.FacetChart)
+    assert_type(rf.plot.agreement(df), alt.LayerChart | alt.FacetChart)
+    rf.plot.at_k(df, "ndcg").properties(width=300, title="nDCG").save("ndcg.svg")
+    assert_type(rf.plot.users(df, "ap").properties(title="AP"), alt.FacetChart)
+    rf.plot.precision_recall(df).properties(title="both").save("both.png")
+
+
 def refused(df: pl.DataFrame) -> None:
+    rf.plot.at_k(df, "ndcg", together="yes")  # type: ignore[arg-type]
     rf.evaluate(df, "ap", users="everyone")  # type: ignore[arg-type]
     rf.evaluate(df, 10)  # type: ignore[arg-type]
     rf.evaluate(df, "ap", usr="uid")  # type: ignore[call-arg]
@@ -71,6 +104,8 @@ def refused(df: pl.DataFrame) -> None:
     rf.compare(df, "ap", margin="1%")  # type: ignore[arg-type]
     rf.power(df, "ap", design="t")  # type: ignore[arg-type]
     rf.diagnose(df, 10)  # type: ignore[call-arg]
+    rf.parts.sums(df, "ap", usr="uid")  # type: ignore[call-arg]
+    rf.as_dict(df, names="snake")  # type: ignore[arg-type]
     df.pipe(rf.evaluate, 10)  # type: ignore[arg-type]
     # which is why the docs advise a call: mypy binds a pipe's keywords to no parameter of ours
     df.pipe(rf.evaluate, "ap", truth=df)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Whether metrics order systems alike, and how many pairs of systems each can tell apart."""
+"""Whether metrics order systems alike, and how many pairs of systems each metric separates."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def agreement(
     means
         A frame of ``evaluate``: one row per system, one column per metric.
     *metrics
-        The columns that are compared; by default all numbers but ``users``.
+        The columns to compare; by default all numeric columns except ``users``.
     other
         A second frame of ``evaluate``, with the same systems on other users or judgments; each
-        metric of ``means`` is compared with each of its metrics. By default the metrics of
+        metric of ``means`` is compared with each metric of ``other``. By default the metrics of
         ``means`` are compared with each other.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
@@ -72,18 +72,17 @@ def agreement(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment and ordered pair of columns: segments…, ``metric``, ``other``,
-        ``systems`` (with a value in both; the others are left out), ``kendall_tau`` (τ_b, for which
-        ties are no order), ``tau_ap`` and ``note``, which explains why a number is null.
-        ``tau_ap`` = 2/(n − 1)·Σ over all systems but the first of (those above it in the order of
-        ``metric`` that are rightly above it) / (all above it) − 1: ``other`` is the truth, and the
-        top of the order of ``metric`` counts most. It differs if both are exchanged, which is
-        another row.
+        ``systems`` (with a value in both; the others are left out), ``kendall_tau`` (τ_b, adjusted
+        for ties), ``tau_ap`` and ``note``, which explains why a number is null. ``tau_ap`` =
+        2/(n − 1)·Σ (systems correctly above it in the order of ``metric``) / (all systems above it)
+        − 1, summed over all systems but the first: ``other`` is the truth, and the top of the order
+        of ``metric`` counts most. It is not symmetric: the exchanged pair is another row.
 
     Raises
     ------
     RankingDataError
-        If a column is missing, is not numeric or has NaN, a system is duplicate or null, or the two
-        frames have different systems.
+        If a column is missing, is not numeric or has NaN, a system is duplicated or null, or the
+        two frames have different systems.
     ValueError
         If ``by`` is empty, or there are fewer than two metrics to compare.
     ImportError
@@ -92,10 +91,10 @@ def agreement(
     Notes
     -----
     A column whose name is the label of a metric for which lower is better is ordered from its
-    lowest value; all others from their highest. Values that differ only from the fourteenth digit
-    on tie. For systems that tie in ``metric``, ``tau_ap`` is the mean over all their orders; a pair
-    that ties in ``other`` is half right. E. Yilmaz, J. A. Aslam and S. Robertson, *SIGIR* 2008;
-    J. Urbano and M. Marrero, *ICTIR* 2017, whose τ_AP,a it is where only ``metric`` has ties.
+    lowest value; all others from their highest. Values that agree to 14 significant digits tie. For
+    systems that tie in ``metric``, ``tau_ap`` is the mean over all their orders; a pair that ties
+    in ``other`` counts as half correct. E. Yilmaz, J. A. Aslam and S. Robertson, *SIGIR* 2008;
+    J. Urbano and M. Marrero, *ICTIR* 2017: it equals their τ_AP,a if only ``metric`` has ties.
 
     Examples
     --------
@@ -121,6 +120,12 @@ def agreement(
     check_packages()
     left = to_lazy(means, "means")
     groups = systems_groups(by, left.collect_schema().names())
+    if by is None and not groups:
+        msg = (
+            "means: no column 'model'; agreement takes a frame of evaluate, one row per system: "
+            "name the column that identifies the systems in by="
+        )
+        raise ValueError(msg)
     check_systems("agreement", groups)
     names = _metrics_of(left, metrics, groups, "means")
     if other is None:
@@ -174,9 +179,9 @@ def discriminative_power(
         The column that identifies the systems, by default ``"model"``; further columns are
         segments, as in ``compare``.
     test
-        A test of ``compare``: those of a pair by itself are not corrected, as in the source; those
-        of all systems at once (``"tukey"``, ``"randomized_tukey"``, ``"friedman"``) are, over the
-        pairs of a metric.
+        A test of ``compare``: tests of a single pair are not corrected, as in the source; tests of
+        all systems at once (``"tukey"``, ``"randomized_tukey"``, ``"friedman"``) are corrected over
+        the pairs of a metric.
     confidence
         A pair is separated if p is below 1 − confidence.
     curve
@@ -185,13 +190,13 @@ def discriminative_power(
         As in ``compare``.
     **options
         All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles. ``weights`` raise: users count alike.
+        columns that play the roles. ``weights`` raise an error: users count equally.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment and metric: segments…, ``metric``, ``pairs``, ``separated``, ``share`` =
-        separated / pairs, and ``note``, which says how many pairs have no p-value; these are not
+        separated / pairs, and ``note``, which reports how many pairs have no p-value; these are not
         separated. With ``curve=True``, one row per pair: segments…, ``metric``, ``place`` (1 = the
         least ASL), the system (in a column named as in ``by``), ``baseline``, ``difference`` and
         ``asl``.
@@ -209,7 +214,7 @@ def discriminative_power(
     Notes
     -----
     It measures how sensitive a metric is, not whether it measures what matters. T. Sakai, *SIGIR*
-    2006. Of 190 equal pairs, 9 or 10 are separated by chance if nothing is corrected.
+    2006. Of 190 pairs without a difference, 9 or 10 are separated by chance without a correction.
 
     Examples
     --------
@@ -255,7 +260,7 @@ def discriminative_power(
 def _metrics_of(
     means: pl.LazyFrame, metrics: Sequence[object], groups: Sequence[str], table: str
 ) -> list[str]:
-    """Return the columns to compare, and check that all are there."""
+    """Return the columns to compare, and check that all are present."""
     types = means.collect_schema()
     asked = [name for name in metrics if isinstance(name, str)]
     if alien := [type(one).__name__ for one in metrics if not isinstance(one, str)]:
@@ -266,7 +271,7 @@ def _metrics_of(
             msg = f"{table}: no column {name!r}; it has {', '.join(map(repr, types))}"
             raise RankingDataError(msg)
         if name in asked and not types[name].is_numeric():
-            msg = f"{table}, column {name!r}: {types[name]} is no number to order systems by"
+            msg = f"{table}, column {name!r}: {types[name]} is not numeric: cast it or leave it out"
             raise RankingDataError(msg)
     for name in groups:
         if name in _AGREEMENT:
@@ -279,7 +284,7 @@ def _metrics_of(
 def _marked(
     means: pl.LazyFrame, groups: Sequence[str], names: Sequence[str], place: int, types: pl.Schema
 ) -> pl.LazyFrame:
-    """Name the columns of one of the two frames after its place."""
+    """Mark the columns of one of the two frames with its number."""
     own = means.collect_schema()
     for name in groups:
         if own[name] != types[name]:
@@ -362,12 +367,12 @@ def _lower_is_better(name: str) -> bool:
 
 
 def _check_systems(rows: pl.DataFrame, model: str, segments: Sequence[str]) -> None:
-    """Check that each frame has each system once, and both the same ones."""
+    """Check that each frame has each system once, and that both have the same systems."""
     tables = [rows.filter(pl.col(_PLACE) == place) for place in (0, 1)]
     keys = [*segments, model]
     for table, own, others in zip(("means", "other"), tables, tables[::-1], strict=True):
         if own[model].null_count():
-            msg = f"{table}, column {model!r}: null is no system: leave out the row of all users"
+            msg = f"{table}, column {model!r}: null is not a system: leave out the row of all users"
             raise RankingDataError(msg)
         if twice := own.filter(pl.struct(keys).is_duplicated()).select(keys).rows():
             system = ", ".join(map(repr, twice[0]))
@@ -379,13 +384,13 @@ def _check_systems(rows: pl.DataFrame, model: str, segments: Sequence[str]) -> N
         if alone := own.join(others, on=keys, how="anti", nulls_equal=True).select(keys).rows():
             absent = "other" if table == "means" else "means"
             system = ", ".join(map(repr, alone[0]))
-            msg = f"{table}, column {model!r}: {system} is not in {absent}: filter both alike"
+            msg = f"{table}, column {model!r}: {system} is not in {absent}: keep the same systems"
             raise RankingDataError(msg)
         floats = own.select(pl.selectors.float())
         for name in floats.columns:
             if floats[name].is_nan().any():
                 of_metric = name.removeprefix(_placed(0, "")).removeprefix(_placed(1, ""))
-                msg = f"{table}, column {of_metric!r}: NaN is no value to order by: make it null"
+                msg = f"{table}, column {of_metric!r}: NaN found: replace it with null"
                 raise RankingDataError(msg)
 
 

@@ -1,7 +1,7 @@
-"""Metrics of all lists together: coverage, Gini, personalization and what else is of nobody alone.
+"""Metrics of all lists together: coverage, Gini, personalization and others.
 
 They are reductions of shares (:mod:`rankframe._shares`), one number per group of ``by``. Their
-intervals come of leaving out groups of users, their tests of swapping whole lists.
+intervals come from leaving out groups of users, their tests from swapping whole lists.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from rankframe._shares import (
     kind_of,
     rows_of_shares,
     values_of,
+    with_counts,
+    with_shares,
+    with_targets,
 )
 from rankframe._table import JudgedTables
 from rankframe._vocabulary import Sources
@@ -35,11 +38,12 @@ if TYPE_CHECKING:
 _GROUPS = 200  # of users, in the jackknife
 _AT_A_TIME = 50  # groups that are left out in one frame
 _CELLS = 2**21  # values × swaps in one frame
+LISTS = "lists()"  # the column of shares that counts all lists
 _PART, _RIGHT = "__rankframe_part", "__rankframe_right"
 
 
 class OfLists(NamedTuple):
-    """What a call asks of all lists, and what that is made of."""
+    """The metrics of all lists that a call requests, and their input."""
 
     requested: list[RequestedMetric]
     asked: list[str]  # the names of all metrics of the call
@@ -48,7 +52,7 @@ class OfLists(NamedTuple):
     by: list[str]
 
     def values(self, by: Sequence[str]) -> pl.LazyFrame:
-        """Give one row per group of ``by``, or one row."""
+        """Return one row per group of ``by``, or one row."""
         frames = [
             _reduced(
                 rows_of_shares(self.sources, _names(some), kind, by=by, users=self.users), by, some
@@ -67,9 +71,17 @@ class OfLists(NamedTuple):
         return kinds
 
     def exposures(self, kind: Kind, *, per_list: bool = True) -> pl.LazyFrame:
-        """Give what each list by itself, or all of a group, give to each value."""
+        """Return the exposure of each value in each list, or in all lists of a group."""
         names = _names(self.kinds()[kind])
         return exposures(self.sources, names, kind, by=self.by, users=self.users, per_list=per_list)
+
+    def additive(self, kind: Kind, groups: pl.LazyFrame) -> pl.LazyFrame:
+        """Return sums over users, and the number of lists, per group of ``groups`` and value."""
+        names, by, users = [*_names(self.kinds()[kind]), LISTS], self.by, self.users
+        sums = exposures(self.sources, names, kind, by=by, users=users)
+        every = groups if by else None
+        rows = with_targets(sums, self.sources, names, kind, by=by, users=users, groups=every)
+        return with_counts(rows, names, self.sources, kind, by=by, users=users)
 
     def numbers_of(self, parts: Sequence[pl.DataFrame], by: Sequence[str]) -> pl.LazyFrame:
         """Reduce exposures that were added up in parts, as one row per group of ``by``."""
@@ -86,7 +98,7 @@ class OfLists(NamedTuple):
         return _side_by_side(frames, by)
 
     def catalogue(self, kind: Kind) -> pl.DataFrame | None:
-        """Give the values of each group; None where these differ, or only shown ones count."""
+        """Return the values of each group; None if these differ, or only shown ones count."""
         if kind.of == "shown":
             return None
         values = values_of(self.sources, kind.of, self.by)
@@ -117,13 +129,29 @@ class OfLists(NamedTuple):
         return _reduced(rows, [part, *self.by], some)
 
 
+def numbers_of_sums(
+    sums: pl.DataFrame, counts: pl.DataFrame, some: Sequence[RequestedMetric], by: Sequence[str]
+) -> pl.DataFrame:
+    """Reduce the sums of ``OfLists.additive`` to one row per group of ``by``.
+
+    ``sums`` has a row per group and value, ``counts`` one per group.
+    """
+    rows = with_shares(sums.lazy(), _names(some), by)
+    if by:  # a group without a list has no number
+        listed = counts.lazy().filter(pl.col(LISTS) > 0)
+        rows = rows.join(listed, on=by, nulls_equal=True)
+    else:
+        rows = rows.join(counts.lazy(), how="cross")
+    return _reduced(rows, by, some).collect()
+
+
 def of_all_lists(
     prepared: JudgedTables,
     requested: Sequence[RequestedMetric],
     settings: Settings,
     users: pl.LazyFrame | None,
 ) -> OfLists | None:
-    """Take the metrics of all lists out of a call; None where there are none."""
+    """Return the metrics of all lists of a call; None if there are none."""
     found = [one for one in requested if is_of_all(one)]
     if not found:
         return None
@@ -132,18 +160,18 @@ def of_all_lists(
 
 
 def is_of_all(metric: RequestedMetric) -> bool:
-    """Tell if a metric is one number of all lists."""
+    """Return whether a metric is one number of all lists."""
     kind = kind_of(metric)
     return kind is not None and kind.over == "all"
 
 
 def _check_parts(some: Sequence[RequestedMetric]) -> None:
-    """Check that parts can be added up: a target of users is no sum of exposures."""
+    """Check that parts can be added up: a target of users is not a sum of exposures."""
     for one in some:
         if is_of_targets(one):
             msg = (
-                f"metric {one.name!r} has a target of the users themselves, which Spark's parts do "
-                "not add up: take another target, or collect the run"
+                f"metric {one.name!r} has a target that depends on the users, which cannot be "
+                "added up over Spark's partitions: use another target, or collect the run"
             )
             raise ValueError(msg)
 
@@ -173,7 +201,7 @@ def _side_by_side(frames: Sequence[pl.LazyFrame], by: Sequence[str]) -> pl.LazyF
 
 
 def margins(of_lists: OfLists, confidence: float, seed: int) -> pl.LazyFrame:
-    """Give half of each metric's interval, by a jackknife over groups of users.
+    """Return half of each metric's interval, by a jackknife over groups of users.
 
     A bootstrap of users would draw some twice and others not at all, and so only lose items.
     """
@@ -208,7 +236,7 @@ def _margins(
     parts = lists.group_by(*by, _PART, VALUE, maintain_order=True).agg(pl.col(exposed).sum())
     whole = parts.group_by(*by, VALUE, maintain_order=True).agg(pl.col(exposed).sum())
     known = of_lists.catalogue(kind)
-    if known is not None:  # once here, which saves a join per slice
+    if known is not None:  # joined once here, which saves a join per slice
         every = whole.select(by).unique().join(known, how="cross") if by else known
         whole = every.join(whole, on=[*by, VALUE], how="left")
         whole = whole.with_columns(pl.col(exposed).fill_null(0.0))
@@ -221,7 +249,7 @@ def _margins(
         sums = left.select(*by, _PART, VALUE, *(value.clip(lower_bound=0) for value in rest))
         made = of_lists.resampled(kind, sums.lazy(), _PART, complete=known is not None)
         without.append(made.collect())
-    if not without:  # an empty run, of which the checks tell
+    if not without:  # an empty run, for which the checks raise
         schema = {**_group_schema(of_lists), "metric": pl.String(), "margin": pl.Float64()}
         return pl.DataFrame(schema=schema)
     rows = pl.concat(without).unpivot(
@@ -242,7 +270,7 @@ def _margins(
 
 
 def is_of_targets(metric: RequestedMetric) -> bool:
-    """Tell if a metric is measured against what changes with the users whose lists count."""
+    """Return whether the target of a metric depends on the users whose lists count."""
     ends = (";truth)", ";candidates)")
     return any(name.startswith("lists") or name.endswith(ends) for name in metric.reads)
 
@@ -269,7 +297,7 @@ def swapped(
     """Swap the whole lists of users between two systems, at random.
 
     ``lists`` has the exposures that each list of one segment gives. If the systems do not differ,
-    which of a user's two lists is whose means nothing, so any number made of lists can be tested.
+    swapping the two lists of a user changes nothing, so any number made of lists can be tested.
     """
     import numpy as np
     from scipy import sparse
@@ -303,7 +331,7 @@ def swapped(
         own.extend(np.bincount(where[0][side], weight[side], shape[0]) for side in sides)
 
     def reduced(flags: Array) -> Array:
-        """Give the metrics of both systems for each column of flags: who is swapped."""
+        """Return the metrics of both systems for each column of flags: who is swapped."""
         frames: list[pl.DataFrame] = []
         number = int(flags.shape[1])
         part = (pl.int_range(number * shape[0], eager=True) // shape[0]).alias(_PART)

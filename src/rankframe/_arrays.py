@@ -1,7 +1,7 @@
 """Matrices to long tables, on numpy arrays: the best cells of each row, or the cells with a grade.
 
-The rows come in slices that stay in the processor's cache, and several threads take them in turn:
-what is held beside the result is a block of the caller's and some slices.
+Several threads process the rows in slices that fit in the processor's cache. Besides the result,
+memory holds one block of the caller's and some slices.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _CELLS = 2**19  # of a slice
 _GROUPS = 2**9  # of columns, at least
-_CROWD = 4  # times k cells of a row are sorted; of more the best are picked first
+_CROWD = 4  # times k cells of a row are sorted; if there are more, the best are selected first
 _MOST_THREADS = 8  # each holds some slices
 _ROW, _COLUMN = "__rankframe_row", "__rankframe_column"
-_EXACT = 2**53  # floats have all integers up to here
+_EXACT = 2**53  # floats represent all integers up to here
 
 
 class Names(NamedTuple):
@@ -40,13 +40,13 @@ class Names(NamedTuple):
 class _Block(NamedTuple):
     """Some rows of the matrix."""
 
-    name: str  # what errors call it
+    name: str  # its name in errors
     array: Array
-    users: pl.Series | None  # as they came with the block
+    users: pl.Series | None  # as passed with the block
 
 
 class _Slice(NamedTuple):
-    """Rows of a block that are ranked at a time."""
+    """Rows of a block that are ranked together."""
 
     block: str
     first: int  # its first row in the block
@@ -56,9 +56,9 @@ class _Slice(NamedTuple):
 
 
 class _Excluded(NamedTuple):
-    """Cells that are no candidates, by rows of a matrix."""
+    """Cells that are not candidates, by rows of a matrix."""
 
-    shape: tuple[int, ...] | None  # None: of a table, which knows users by their ids
+    shape: tuple[int, ...] | None  # None for a table, which has ids of users
     users: pl.DataFrame | None  # of a table: the users of its rows
     cells_of: Callable[[Array], tuple[Array, Array]]  # place among the rows, and column
 
@@ -102,7 +102,7 @@ def ranked_cells(
     *,
     descending: bool,
 ) -> pl.DataFrame:
-    """Give user, item, score and rank of the k best cells of each row."""
+    """Return user, item, score and rank of the k best cells of each row."""
     known = None if user_ids is None else read_ids(user_ids, "user_ids")
     plan: _Plan | None = None
     users: list[pl.Series] = []
@@ -155,7 +155,7 @@ def _blocks(scores: object) -> Iterator[_Block]:
 
 
 def _has_batches(scores: object) -> bool:
-    """Whether these are batches: no array, and no nested list of numbers."""
+    """Whether these are batches: neither an array nor a nested list of numbers."""
     if is_frame(scores) or _is_array(scores) or isinstance(scores, str | bytes | Mapping):
         return False
     if _is_list(scores):
@@ -210,7 +210,7 @@ def _check_like_first(
 def _users_of(
     block: _Block, known: pl.Series | None, excluded: _Excluded | None
 ) -> tuple[pl.Series, Array | None]:
-    """Give the ids of a block's users and, where they have some, their rows in the whole matrix."""
+    """Return the ids of a block's users and, if they have any, their rows in the whole matrix."""
     height = len(block.array)
     shape = None if excluded is None else excluded.shape
     if known is not None and shape is not None and shape[0] != len(known):
@@ -271,7 +271,7 @@ def _table(
     user = pl.concat(users)
     if len(users) > 1 and user.n_unique() < len(user):
         twice = user.filter(user.is_duplicated())[0]
-        msg = f"scores: a user is in several batches: give each one row. Offending user: {twice!r}"
+        msg = f"scores: a user is in several batches: keep one row. Offending user: {twice!r}"
         raise RankingDataError(msg)
     counts = np.concatenate([best.counts for best in found])
     row, rank = _numbered(counts)
@@ -290,7 +290,7 @@ def _table(
 
 
 def _numbered(counts: Array) -> tuple[Array, Array]:
-    """Give, of rows with so many cells, each cell's row and its place in it."""
+    """Return each cell's row and its place in that row, from the number of cells per row."""
     row = np.repeat(np.arange(len(counts)), counts)
     starts = np.cumsum(counts) - counts
     return row, np.arange(len(row)) - np.repeat(starts, counts)
@@ -327,7 +327,7 @@ def _best_of_slice(part: _Slice, plan: _Plan) -> _Best:
 
 
 def _comparable(array: Array) -> Array:
-    """Give floats in the order of the scores."""
+    """Return floats in the order of the scores."""
     dtype = array.dtype
     if dtype.kind == "f":
         return np.ascontiguousarray(array, dtype=_type_of_result(array))
@@ -340,15 +340,15 @@ def _comparable(array: Array) -> Array:
 
 
 def _type_of_result(array: Array) -> np.dtype[Any]:
-    """Give the type of the scores: half precision becomes single."""
+    """Return the type of the scores: half precision becomes single."""
     return np.dtype(np.float32) if array.dtype == np.float16 else array.dtype
 
 
 def _tops(values: Array, k: int) -> Array:
-    """Give the greatest value of each of many groups of columns, if it pays.
+    """Return the greatest value of each of many groups of columns, if this saves time.
 
-    The k-th greatest of them is at most the k-th greatest value, and hardly less: of random scores,
-    1.15 k cells reach it. This takes a fifth of the time of a partition of the whole row.
+    The k-th greatest of them is at most the k-th greatest value, and rarely much less: with random
+    scores, 1.15 k cells reach it. This takes a fifth of the time of a partition of the whole row.
     """
     height, width = values.shape
     groups = max(4 * k, _GROUPS)
@@ -361,7 +361,7 @@ def _tops(values: Array, k: int) -> Array:
 
 
 def _cells(kept: Array) -> tuple[Array, Array]:
-    """Give the columns of the cells that are kept, row by row, and how many each row has."""
+    """Return the columns of the cells that are kept, row by row, and how many each row has."""
     width: int = kept.shape[1]
     flat = np.flatnonzero(kept)
     starts = np.arange(len(kept) + 1) * width
@@ -372,7 +372,7 @@ def _cells(kept: Array) -> tuple[Array, Array]:
 def _exactly(values: Array, bound: Array, k: int, ties: _Ties) -> Array:
     """Keep k cells of each row, which reach the bound: equal ones in the order of ties.
 
-    A row is mostly crowded by equal scores, such as zeros: then the bound is its k-th score.
+    Mostly equal scores, such as zeros, make too many cells: then the bound is the k-th score.
     """
     above = values > bound
     loose = np.flatnonzero(above.sum(axis=1) >= k)
@@ -418,7 +418,7 @@ def _unfit_cell(part: _Slice, values: Array, plan: _Plan) -> RankingDataError:
     row, column = (int(place[0]) for place in np.nonzero(np.isnan(values) | (values == np.inf)))
     found = "NaN" if np.isnan(values[row, column]) else "infinite score"
     none = "−inf" if plan.descending else "inf"
-    cure = f"give a candidate a finite score, and {none} to what is none, or pass exclude="
+    cure = f"give candidates a finite score and other cells {none}, or pass exclude="
     ids = part.users[row], plan.items[column]
     place = _place(*ids, part.first + row, column, plan.names)
     return RankingDataError(f"{part.block}: {found}: {cure}. Offending cell: {place}")
@@ -514,14 +514,14 @@ def _no_user_in_common(known: pl.DataFrame, users: pl.Series) -> RankingDataErro
 
 
 def _cells_of_rows(starts: Array, columns: Array, rows: Array) -> tuple[Array, Array]:
-    """Give the cells of rows of a compressed matrix."""
+    """Return the cells of rows of a compressed matrix."""
     counts = starts[rows + 1] - starts[rows]
     row, place = _numbered(counts)
     return row, columns[np.repeat(starts[rows], counts) + place]
 
 
 def _common_type(found: pl.DataType, own: pl.DataType, name: str, other: str) -> pl.DataType:
-    """Give the type to compare ids by: they are alike, or any two integers."""
+    """Return the type to compare ids by: they are alike, or any two integers."""
     if found == own:
         return found
     if found.is_integer() and own.is_integer():
@@ -538,7 +538,7 @@ def _common_type(found: pl.DataType, own: pl.DataType, name: str, other: str) ->
 
 
 def graded_cells(matrix: object, user_ids: object, item_ids: object, names: Names) -> pl.DataFrame:
-    """Give user, item and value of the cells that are not zero, or that a sparse matrix stores."""
+    """Return user, item and value of the nonzero cells, or of those that a sparse matrix stores."""
     shape, row, column, values = _graded(matrix)
     users = _of_rows(user_ids, shape[0])
     items = _of_columns(item_ids, shape[1], "matrix")
@@ -609,12 +609,12 @@ def read_matrix(values: object, name: str, role: str, *, flags: bool = False) ->
     """Read a matrix of numbers that NumPy or DLPack reads."""
     if is_frame(values):
         msg = (
-            f"{name}: it is a table, {kind(values)}: of users × items pass .to_numpy(); a long "
+            f"{name}: it is a table, {kind(values)}: for users × items pass .to_numpy(); a long "
             "table of user, item and number needs no conversion"
         )
         raise TypeError(msg)
     if _is_sparse(values):
-        msg = f"{name}: it is sparse, and a score that is not stored is none: pass .toarray()"
+        msg = f"{name}: it is sparse, so cells that are not stored have no score: pass .toarray()"
         raise TypeError(msg)
     if not (_is_list(values) or _is_array(values)):
         batches = " or batches, pairs of users and their block" if role == "a score" else ""
@@ -635,7 +635,7 @@ def _as_array(values: object, name: str) -> Array:
         raise TypeError(msg)
     given = cast("Any", values)
     if callable(getattr(given, "detach", None)) and callable(getattr(given, "cpu", None)):
-        given = given.detach().cpu()  # a tensor of PyTorch that is trained, or on another device
+        given = given.detach().cpu()  # a PyTorch tensor with gradients, or on another device
     dlpack = hasattr(given, "__dlpack__") and not hasattr(given, "__array__")
     try:
         return np.from_dlpack(given) if dlpack else np.asarray(given)
@@ -648,7 +648,7 @@ def _as_array(values: object, name: str) -> Array:
 
 
 def _raise_if_ragged(values: object, name: str) -> None:
-    """Name the row of a nested list that is not as long as the first."""
+    """Raise for the first row of a nested list that is not as long as row 0."""
     rows: Sequence[object] = values if _is_list(values) else ()
     lengths = [len(row) if isinstance(row, Sized) else 1 for row in rows]
     for row, length in enumerate(lengths):
@@ -716,7 +716,7 @@ def _as_ids(values: object, name: str) -> pl.Series:
     try:
         return pl.Series(given)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-        msg = f"{name}: it has no one type that polars knows: use text or integers"
+        msg = f"{name}: its values have no common polars type: use text or integers"
         raise RankingDataError(msg) from None
 
 

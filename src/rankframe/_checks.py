@@ -19,6 +19,7 @@ from rankframe._frames import Frame, column_names, to_polars
 from rankframe._labels import INNER
 from rankframe._names import (
     COMMON_NAMES,
+    GRADES,
     RATINGS,
     fitting,
     is_free,
@@ -27,13 +28,13 @@ from rankframe._names import (
     with_relevance,
     with_score,
 )
-from rankframe._options import Columns, group_names
+from rankframe._options import Columns, Users, group_names
 from rankframe._vocabulary import COLUMNS
 from rankframe.errors import RankingDataError
 
 
 class Totals(NamedTuple):
-    """Facts about all users that a part of the tables, some users with all their rows, needs."""
+    """Facts about all users that a part of the tables needs; it has all rows of its users."""
 
     top_grade: float | None
     groups: pl.DataFrame | None  # the groups of ``by`` that the truth lacks
@@ -54,8 +55,8 @@ class Table(NamedTuple):
     # columns of by that only the truth has; they are joined to the run by user
     truth_groups: Sequence[str] = ()
     subtopic: str | None = None
-    rows: pl.DataFrame | None = None  # of a table in memory, as it came
-    totals: Totals | None = None  # set for a part, which need not keep the rules on whole tables
+    rows: pl.DataFrame | None = None  # of a table in memory, as passed
+    totals: Totals | None = None  # set for a part, which may break rules on whole tables
 
     @property
     def keys(self) -> list[str]:
@@ -89,7 +90,7 @@ def read_tables(
     """Read ``[judged table]``, ``[run, truth]``, or with ``run_alone`` perhaps ``[run]``.
 
     ``reads`` names the columns that metrics read; None means that every column is returned.
-    ``reserved`` names those of the vocabulary that are reserved only where metrics read them.
+    ``reserved`` names the vocabulary columns that are reserved only if metrics read them.
     """
     kind = "judged table" if truth is None and not run_alone else "run"
     columns = with_ids(columns, by, {kind: frame, "truth": truth})
@@ -171,14 +172,24 @@ def _read_truth(
 
 
 def _refuse_ratings(table: Table, by: str | Sequence[str], columns: Columns) -> None:
-    """Raise if a truth without a relevance has ratings: each of its rows would be a like."""
-    for name in RATINGS:
-        if name in table.schema and table.schema[name].is_numeric() and is_free(name, columns, by):
+    """Raise if a truth has ratings or grades but no relevance: each row would be relevant."""
+    for name in (*RATINGS, *GRADES):
+        dtype = table.schema.get(name)
+        if dtype is None or not is_free(name, columns, by):
+            continue
+        if name in RATINGS and dtype.is_numeric():
             msg = (
-                f"truth, column {name!r}: ratings, and no relevance, so every rated item would be "
-                f"relevant, also a disliked one: pass relevance={name!r} and relevant_at= the "
-                f"lowest rating of an item that is liked; if every row is a like, "
+                f"truth, column {name!r}: ratings but no relevance, so every rated item would be "
+                f"relevant, even a disliked one: pass relevance={name!r} and relevant_at= the "
+                f"lowest rating of a liked item; if every rated item is liked, drop the column: "
                 f"truth.drop({name!r})"
+            )
+            raise RankingDataError(msg)
+        if name in GRADES and (dtype.is_numeric() or dtype == pl.Boolean):
+            msg = (
+                f"truth, column {name!r}: grades but no relevance, so every judged item would be "
+                f"relevant, even one of grade 0: pass relevance={name!r}; if every judged item is "
+                f"relevant, drop the column: truth.drop({name!r})"
             )
             raise RankingDataError(msg)
 
@@ -220,7 +231,7 @@ def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
 
 
 def read_ranked(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
-    """Read a run whose ranks are there, with or without a relevance."""
+    """Read a run that already has ranks, with or without a relevance."""
     columns = with_ids(columns, by, {"run": frame})
     table = _opened("run", frame, by, columns)
     columns = with_placing(columns, by, table.schema)
@@ -229,8 +240,8 @@ def read_ranked(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
     if rank not in table.schema:
         has = ", ".join(map(repr, table.schema.names()))
         msg = (
-            f"run: no column {rank!r} for rank; it has {has}; close_gaps=True reads a rank: name "
-            "it with rank=, or leave out close_gaps to make it from a score"
+            f"run: no column {rank!r} for rank; it has {has}; close_gaps=True reads the rank: name "
+            "it with rank=, or leave out close_gaps to make ranks from a score"
         )
         raise RankingDataError(msg)
     return _typed(table._replace(rank=rank), allow=("relevance",))
@@ -241,7 +252,7 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
     types: dict[str, pl.DataType] = {}
     for name in [name for name in [*right.keys, right.item] if name in left.schema]:
         in_left, in_right = left.schema[name], right.schema[name]
-        if pl.Null in (in_left, in_right):  # a column without a value, as in an empty frame, fits
+        if pl.Null in (in_left, in_right):  # a column of nulls fits any type
             types[name] = in_right if in_left == pl.Null else in_left
             continue
         integers = [dtype.is_integer() for dtype in (in_left, in_right)]
@@ -273,7 +284,7 @@ def _opened(kind: str, frame: Frame, by: str | Sequence[str], columns: Columns) 
 def bounds_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
     """Look up bounds of ids, ranks and grades in tables that are in memory.
 
-    The ids are those of the truth, and so is the number of ``rows``.
+    The ids and the number of ``rows`` are those of the truth.
     """
     bounds: dict[str, tuple[int, int]] = {}
     if truth.rows is not None:
@@ -330,7 +341,7 @@ def _rank_or_score(table: Table, columns: Columns) -> tuple[str | None, str | No
         return None, score
     if "score" in columns:
         msg = (
-            f"{table.name}, column {rank!r}: a rank beside score=: drop the rank, or call "
+            f"{table.name}, column {rank!r}: a rank in addition to score=: drop the rank, or call "
             "with_rank to make it from the score"
         )
         raise RankingDataError(msg)
@@ -353,7 +364,9 @@ def _raise_if_missing(
     others = [] if beside is None else column_names(beside, "frame")
     has = ", ".join(repr(column) for column in table.schema.names())
     absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
-    msg = f"{table.name}: no column {absent}; it has {has}"
+    msg = f"{table.name}: no column {absent}; it has {has or 'no columns'}"
+    if not has:
+        raise RankingDataError(msg)
     unknown = [role for role, name in missing if role != "by" and name not in others]
     apart = _named_apart(table, unknown, columns, others)
     unknown = [role for role in unknown if role not in apart]
@@ -363,9 +376,9 @@ def _raise_if_missing(
     if "rank" in unknown and "rank" not in columns:
         msg += ", or name a score with score=, or call with_rank"
     if "score" in unknown and columns.get("rank", "rank") in table.schema:
-        msg += ", or pass close_gaps=True to with_rank to read the rank that is there"
+        msg += ", or pass close_gaps=True to with_rank to read the existing rank"
     if meant := _meant(table, unknown, columns, others):
-        msg += f"; {' and '.join(map(repr, meant))} may be meant"
+        msg += f"; perhaps {' or '.join(map(repr, meant))} is meant"
     if "relevance" in unknown and table.name == "judged table":
         msg += "; a run needs its truth: pass truth=, or call judge(run, truth)"
     if shared := [name for role, name in missing if role in ("user", "item") and name in others]:
@@ -379,14 +392,14 @@ def _raise_if_missing(
             f"the same in both tables: rename one"
         )
     if any(role == "by" for role, _ in missing):
-        msg += "; by=() takes all rows as one group"
+        msg += "; by=() treats all rows as one group"
     raise RankingDataError(msg)
 
 
 def _named_apart(
     table: Table, roles: Sequence[str], columns: Columns, others: Sequence[str]
 ) -> dict[str, tuple[str, str]]:
-    """Name the ids for which this table has one common name, and the other table another."""
+    """Find the ids that have one common name in this table and another in the other one."""
     found: dict[str, tuple[str, str]] = {}
     for role in ("user", "item"):
         if role in roles:
@@ -400,7 +413,7 @@ def _named_apart(
 def _meant(
     table: Table, unknown: Sequence[str], columns: Columns, others: Sequence[str]
 ) -> list[str]:
-    """Name the columns of which one may play a role that is missing."""
+    """Find the columns that may play a missing role."""
     names = dict.fromkeys(table.schema)
     of_both = names | dict.fromkeys(others)
     roles = {"user": of_both, "item": of_both, "rank": names, "score": names, "relevance": names}
@@ -453,8 +466,8 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
                 table.score: "a score: cast it to numbers",
             }
             relevance = "a relevance: cast it to numbers or booleans"
-            if name in COMMON_NAMES["relevance"]:  # perhaps it was not named by the caller
-                relevance += ", or rename it if it is none"
+            if name in COMMON_NAMES["relevance"]:  # the caller may not have named it
+                relevance += ", or rename it if it is not one"
             raise _wrong_type(table, name, roles.get(name, relevance))
     return table
 
@@ -467,7 +480,7 @@ def has_relevance(frame: Frame, columns: Columns) -> bool:
 
 
 def _unreserved(tables: list[Table], reserved: Collection[str]) -> list[Table]:
-    """Check that no column has the name of one of the vocabulary that a metric reads."""
+    """Check that no column has the name of a vocabulary column that a metric reads."""
     for name in sorted(reserved):
         for table in tables:
             if name in table.schema:
@@ -487,7 +500,7 @@ def _wrong_type(table: Table, name: str, role: str) -> RankingDataError:
 
 
 def common_integer(left: pl.DataType, right: pl.DataType) -> pl.DataType:
-    """Return the integer type that holds the values of two."""
+    """Return the integer type that holds the values of both."""
     wide = {pl.UInt64(), pl.Int128(), pl.UInt128()} & {left, right}
     if not wide:
         return pl.Int64()
@@ -570,7 +583,7 @@ def _row_rules(table: Table) -> Iterator[_Rule]:
     if table.rank is not None:
         given, rank = pl.col(table.rank), as_rank(table.rank)
         broken = given.is_not_null() & (rank.is_null() | (rank != given) | (rank < 1))
-        if table.schema[table.rank] in _FIT_IN_64_BITS:  # three passes fewer
+        if table.schema[table.rank] in _FIT_IN_64_BITS:  # saves three passes
             broken = given < 1
         text = "a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours start at 0"
         yield _Rule(table.rank, text, broken)
@@ -634,7 +647,7 @@ _CURE_OF_BLOCKS = "make rank and 'tied' with with_rank(ties='expected')"
 
 
 def missing_kinds(table: Table, name: str) -> list[tuple[str, pl.Expr]]:
-    """Return how a value can be missing, and on which rows it is."""
+    """Return each way a value can be missing, with its rows."""
     kinds = [("null", pl.col(name).is_null())]
     if table.schema[name].is_float():
         kinds.append(("NaN", pl.col(name).is_nan()))
@@ -644,28 +657,29 @@ def missing_kinds(table: Table, name: str) -> list[tuple[str, pl.Expr]]:
 def _cure_of_duplicates(table: Table) -> str:
     if table.name == "truth":
         return (
-            "of several events per item, such as click and buy, name the column in by=, or keep "
+            "if items have several events, such as click and buy, name the column in by=, or keep "
             f"the highest grade: truth.group_by({table.row}).agg(pl.max({table.relevance!r}))"
             if table.relevance is not None
-            else f"keep one: truth.unique({table.row})"
+            else f"keep one: truth.unique({table.row}), or drop_duplicates({table.row}) in pandas"
         )
     name = "judged" if table.name == "judged table" else "run"
     best = f"{table.rank!r}" if table.rank is not None else f"{table.score!r}, descending=True"
     cure = (
         f"keep the best: {name}.sort({best}, nulls_last=True)"
-        f".unique({table.row}, keep='first', maintain_order=True)"
+        f".unique({table.row}, keep='first', maintain_order=True), or sort_values and "
+        "drop_duplicates in pandas"
     )
     return f"{_of_several(table)}{cure}"
 
 
 def _of_several(table: Table) -> str:
-    """Say that rows of several lists need their column in ``by``."""
+    """Return the advice to name the column of several lists in ``by``."""
     if not table.by:
-        return "of several models, folds or days, name the column in by=; else "
-    return f"of several folds or days, name their column in by= beside {table.by[-1]!r}; else "
+        return "name a column of models, folds or days in by=; otherwise "
+    return f"name a column of folds or days in by= after {table.by[-1]!r}; otherwise "
 
 
-def raise_first_broken(tables: Sequence[Table]) -> None:
+def raise_first_broken(tables: Sequence[Table], users: Users = "truth") -> None:
     """Read every row of the tables, and raise for the first rule that is broken."""
     for table in tables:
         if table.totals is None:
@@ -678,11 +692,11 @@ def raise_first_broken(tables: Sequence[Table]) -> None:
             row = table.frame.filter(rule.broken).select(role_columns(table)).head(1).collect()
             raise broken_row(table, rule.column, rule.text, row)
     if len(tables) == 2 and tables[0].totals is None:
-        raise_if_apart(*tables)
+        raise_if_apart(*tables, users=users)
 
 
 def proves_global_rules(tables: Sequence[Table]) -> bool:
-    """Whether a part proves by itself that the whole tables keep their rules."""
+    """Whether one part alone proves that the whole tables keep their rules."""
     try:
         for table in tables:
             raise_if_empty(table)
@@ -713,20 +727,25 @@ def role_columns(table: Table) -> list[str]:
 
 
 def raise_if_empty(table: Table) -> None:
-    """Raise if a table has no row, or a run no rank."""
+    """Raise if a table has no rows, or a run no ranks."""
     if table.frame.head(1).collect().is_empty():
         msg = f"{table.name}: it is empty"
         raise RankingDataError(msg)
-    if table.name != "truth" and _retrieved(table).head(1).collect().is_empty():
+    if table.name != "truth" and retrieved(table).head(1).collect().is_empty():
         msg = f"{table.name}, column {_placing(table)!r}: it is null in every row"
         raise RankingDataError(msg)
 
 
-def raise_if_apart(run: Table, truth: Table) -> None:
-    """Raise if users cannot match: their ids differ, or the groups split the users."""
+def counts_misses(users: Users | None) -> bool:
+    """Whether a policy counts users without a list."""
+    return users not in ("both", "served", "run")
+
+
+def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
+    """Raise if users cannot match: their ids differ, or the groups split those who count."""
     user = pl.col(run.user).cast(same_types(run, truth)[run.user])
     lacking = [name for name in run.by if name not in truth.by]
-    users_of_run = _retrieved(run).select(user, *lacking).unique()
+    users_of_run = retrieved(run).select(user, *lacking).unique()
     users_of_truth = truth.frame.select(user)
     if users_of_run.join(users_of_truth, on=run.user, how="semi").head(1).collect().is_empty():
         example = users_of_truth.head(1).collect().item()
@@ -739,9 +758,11 @@ def raise_if_apart(run: Table, truth: Table) -> None:
         number = all_groups.select(pl.col(name).n_unique()).collect().item()
         per_user = users_of_run.group_by(run.user).agg(pl.col(name).n_unique())
         if number > 1 and per_user.select(pl.col(name).max()).collect().item() == 1:
+            if not counts_misses(users):
+                continue
             text = (
                 f"no user is in two of its groups, and the {truth.name} has no such column, so "
-                "each user would be a miss in every other group; "
+                "each user would count as a miss in every other group: "
                 f"join the column to the {truth.name}"
             )
             raise broken_row(run, name, text, _first_row(run))
@@ -750,12 +771,12 @@ def raise_if_apart(run: Table, truth: Table) -> None:
 
 
 def is_fold(name: str) -> bool:
-    """Whether a column is called as the folds of cross-validation are, each with its own truth."""
+    """Whether a column has a name of cross-validation folds, each with its own truth."""
     return name.lower() in ("fold", "fold_id", "cv_fold", "split")
 
 
 def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDataError:
-    """Make the error of folds that one truth would judge."""
+    """Make the error for folds that share one truth."""
     text = (
         f"users are in several folds, and the {truth.name} has no such column, so each fold would "
         "be judged by the whole truth, and what a user likes in other folds would count as missed: "
@@ -768,14 +789,14 @@ def raise_if_no_item_meets(run: Table, truth: Table) -> None:
     """Raise if no item matches, as ids of chunks do not match ids of documents."""
     item = pl.col(run.item).cast(same_types(run, truth)[run.item])
     items_of_truth = truth.frame.select(item)
-    items_of_run = _retrieved(run).select(item)
+    items_of_run = retrieved(run).select(item)
     if items_of_run.join(items_of_truth, on=run.item, how="semi").head(1).collect().is_empty():
         example = items_of_truth.head(1).collect().item()
         text = f"no item of the {run.name} is in the {truth.name}, which has items like {example!r}"
         raise broken_row(run, run.item, text, _first_row(run))
 
 
-def _retrieved(table: Table) -> pl.LazyFrame:
+def retrieved(table: Table) -> pl.LazyFrame:
     """Keep the rows that are in a list."""
     return table.frame.filter(_is_retrieved(table))
 
@@ -792,7 +813,7 @@ def _placing(table: Table) -> str:
 
 
 def _first_row(table: Table) -> pl.DataFrame:
-    return _retrieved(table).select(role_columns(table)).head(1).collect()
+    return retrieved(table).select(role_columns(table)).head(1).collect()
 
 
 # ------------------------------------------------------------------ flags in every plan
@@ -826,9 +847,9 @@ def guarded_row(
     raise_violation: Callable[[], None],
     schema: Mapping[str, pl.DataType],
 ) -> pl.LazyFrame:
-    """Guard a result of one row, which has a flag of its own beside the columns of ``schema``.
+    """Guard a result of one row, which has its own flag in addition to the columns of ``schema``.
 
-    So what it is made from is read once; to read it twice costs as much as a small table.
+    Its input is then read once; reading it twice would cost as much as a small table.
     """
     types = dict(schema)
     raised = pl.concat(flags).select(pl.col("suspect").any(), pl.col("surplus").sum())
@@ -851,7 +872,7 @@ def guarded_row(
 
 
 def flag(frame: pl.LazyFrame, suspect: pl.Expr, surplus: pl.Expr | None = None) -> pl.LazyFrame:
-    """Make a flag: whether a rule may be broken, and a part of a sum that is 0 if none is."""
+    """Make a flag: whether a rule may be broken, and a term of a sum that is 0 if none is."""
     part = pl.lit(0) if surplus is None else surplus
     return frame.select(suspect=suspect, surplus=part.cast(pl.Int64))
 
@@ -859,7 +880,7 @@ def flag(frame: pl.LazyFrame, suspect: pl.Expr, surplus: pl.Expr | None = None) 
 def table_flag(table: Table, *, count: bool = False) -> pl.LazyFrame:
     """Flag rows that break a rule by themselves, and emptiness.
 
-    ``count`` takes the number of rows of grade > 0 off the sum, to which the join adds its own.
+    ``count`` subtracts the number of rows of grade > 0 from the sum; the join adds its own number.
     """
     broken = [rule.broken.any() for rule in _row_rules(table)]
     if table.totals is None:
@@ -882,17 +903,17 @@ def _positive(table: Table) -> pl.Expr:
 def table_rules_flag(table: Table) -> pl.LazyFrame:
     """Flag rules that rows break together, over every row.
 
-    Blocks of ties need it, and so do rows of subtopics: once a table has one row per item, no other
-    flag can see what was wrong with them.
+    Blocks of ties and rows of subtopics need it: once a table has one row per item, no other flag
+    can detect what was wrong.
     """
     broken = [rule.broken.any() for rule in _table_rules(table)]
     return flag(table.frame, pl.any_horizontal(broken))
 
 
 def lists_flag(table: Table, in_order: pl.LazyFrame | None = None) -> pl.LazyFrame:
-    """Flag duplicate items of a list, and items of one rank, over every row.
+    """Flag duplicate items of a list, and items that share a rank, over every row.
 
-    ``in_order`` has the same rows, user by user: a quarter of the time of shuffled ones.
+    ``in_order`` has the same rows, user by user, which takes a quarter of the time.
     """
     # 10 M rows: 0.2 s in order of users, 0.7 s shuffled; grouped by item too, 1.3 and 0.6 s
     if in_order is not None:

@@ -1,6 +1,6 @@
 """Clusters of users: a column of the truth or the run that says whose values depend on each other.
 
-``compare("rr", cluster="customer")`` takes the sessions of one customer for one observation.
+``compare("rr", cluster="customer")`` treats the sessions of one customer as one observation.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rankframe._weights import table_with
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
-    from rankframe._statistics import Places, Sample
+    from rankframe._statistics import Sample
 
 CLUSTER = f"{INNER}cluster"
 
-#: Fewer have intervals that are too short, those of the bootstrap above all.
+#: With fewer clusters, intervals are too short, most of all those of the bootstrap.
 FEW_CLUSTERS = 10
 
 _SEVERAL = "several clusters of one user: give each user the same cluster in all rows"
@@ -32,7 +32,7 @@ class Clusters(NamedTuple):
 
     column: str
     table: str  # what errors call it
-    on: list[str]  # the user and, of a truth that has them, the groups
+    on: list[str]  # the user, and the groups if the truth has them
     given: pl.LazyFrame  # the rows of the table
     nullable: bool  # whether rows may lack it: those of a judged table come from two tables
 
@@ -56,7 +56,7 @@ class Clusters(NamedTuple):
         self._raise_at(several.filter(pl.col(CLUSTER) != pl.col("first")).drop("first"), _SEVERAL)
 
     def raise_if_any(self, lacking: pl.LazyFrame) -> None:
-        """Raise if there is a user who has a value, and lacks a cluster."""
+        """Raise if a user with a value has no cluster."""
         row = lacking.sort(pl.all()).head(1).collect()
         if not row.is_empty():
             msg = (
@@ -66,7 +66,7 @@ class Clusters(NamedTuple):
             raise RankingDataError(msg)
 
     def _named(self) -> pl.LazyFrame:
-        """Give each user with each cluster once."""
+        """Return each pair of user and cluster once."""
         return self.given.drop_nulls(CLUSTER).unique()
 
     def _lacks(self) -> pl.Expr:
@@ -80,11 +80,11 @@ class Clusters(NamedTuple):
             raise RankingDataError(msg)
 
 
-_NULL_CURE = "fill it in; a user who depends on nobody is a cluster alone"
+_NULL_CURE = "fill it in; a user who depends on no other user is a cluster of one"
 
 _CURES = {
-    "run": "join the clusters to the truth, or leave out who is not in the run by users='both'",
-    "truth": "only the truth has clusters: take users='truth', or join the clusters to the run",
+    "run": "join the clusters to the truth, or leave out users missing from the run: users='both'",
+    "truth": "only the truth has clusters: use users='truth', or join the clusters to the run",
     "judged table": "fill in the column for every user",
 }
 
@@ -110,12 +110,12 @@ def as_cluster(table: str, column: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def cluster_rules(table: str, column: str, dtype: pl.DataType) -> Iterator[tuple[str, pl.Expr]]:
-    """Give each rule of a cluster: the text of its error, and the rows that break it."""
+    """Yield each rule of a cluster: the text of its error, and the rows that break it."""
     yield f"null cluster: {_NULL_CURE}", as_cluster(table, column, dtype).is_null()
 
 
 def has_no_cluster(names: Sequence[str]) -> pl.Expr:
-    """Whether a user has a value and no cluster, per user."""
+    """Whether a user has a value but no cluster, per user."""
     defined = [pl.col(name).is_not_null() for name in names]
     return pl.any_horizontal(defined) & pl.col(CLUSTER).is_null()
 
@@ -124,20 +124,20 @@ def has_no_cluster(names: Sequence[str]) -> pl.Expr:
 
 
 def check_clusters(rows: pl.DataFrame, column: str, names: Sequence[str]) -> None:
-    """Check that users with values are in two clusters or more."""
+    """Check that users with values are in at least two clusters."""
     defined = [pl.col(name).is_not_null() for name in names]
     found = rows.filter(pl.any_horizontal(defined))[CLUSTER].drop_nulls().unique()
     if len(found) == 1:
         msg = (
             f"column {column!r}: only one cluster, {found.item()!r}: clusters are the "
-            "observations, of which an interval needs two; leave out cluster=, or name the column "
-            "that says which users belong together"
+            "observations, and an interval needs two: leave out cluster=, or name the column that "
+            "groups users"
         )
         raise RankingDataError(msg)
 
 
 def check_one_cluster(rows: pl.DataFrame, keys: Sequence[str], column: str) -> None:
-    """Check that a user is in one cluster, whatever the system or the segment."""
+    """Check that a user is in the same cluster for all systems and segments."""
     named = rows.select(*keys, CLUSTER).drop_nulls().unique().sort(pl.all())
     twice = named.filter(pl.struct(keys).is_duplicated()).rename({CLUSTER: column})
     if not twice.is_empty():
@@ -146,11 +146,9 @@ def check_one_cluster(rows: pl.DataFrame, keys: Sequence[str], column: str) -> N
         raise RankingDataError(msg)
 
 
-def notes_of_clusters(sample: Sample, clusters: Places) -> list[str]:
-    """Write how many clusters a sample of users has, and why it has no interval."""
-    from rankframe._statistics import of_clusters
-
-    values, _ = of_clusters(clusters, sample)
+def notes_of_clusters(sample: Sample, merged: Sample) -> list[str]:
+    """Write into how many clusters users were merged, and why there is no interval."""
+    values = merged.values
     if len(values) < 2:
         return ["one cluster"] if len(sample.values) > 1 else []
     few = ", too few for a sure interval" if len(values) < FEW_CLUSTERS else ""

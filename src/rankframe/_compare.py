@@ -1,4 +1,4 @@
-"""One row per user → one row per pair of systems: what a difference means, and who gained.
+"""One row per user → one row per pair of systems: what a difference means, and which users gained.
 
 The rows are collected once, and SciPy computes the statistics.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from math import inf, isfinite, nan
+from math import inf, isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
@@ -15,9 +15,10 @@ import polars as pl
 from rankframe._all_lists import OfLists, Swaps, is_of_targets, swapped
 from rankframe._checks import format_row
 from rankframe._clusters import CLUSTER, check_clusters, check_one_cluster, notes_of_clusters
-from rankframe._evaluate import UserValues, user_values
+from rankframe._evaluate import MISSED, UserValues, user_values
 from rankframe._frames import Frame, FrameT, column_names, to_caller_type, to_polars
 from rankframe._labels import Metric, RequestedMetric, entry_of, not_per_user
+from rankframe._names import in_words
 from rankframe._options import (
     INPUTS,
     MODEL,
@@ -42,9 +43,11 @@ from rankframe._summarize import (
     given_back,
     in_logarithms,
     made_schema,
+    notes_of_missed,
     notes_of_users,
     places_of_users,
 )
+from rankframe._sums import order_free_mean
 from rankframe._values import TABLE, ready_values
 from rankframe._weights import WEIGHT, raise_no_weight
 from rankframe.errors import RankingDataError
@@ -57,7 +60,7 @@ from rankframe.metrics.core import (
 from rankframe.metrics.trec import num_relevant
 
 if TYPE_CHECKING:
-    from rankframe._statistics import Array, Outcome, Places, Resampling, Sample
+    from rankframe._statistics import Advance, Array, Bits, Outcome, Places, Resampling, Sample
 
 Test: TypeAlias = Literal[
     "t",
@@ -65,6 +68,7 @@ Test: TypeAlias = Literal[
     "randomization",
     "bootstrap",
     "mcnemar",
+    "sequential",
     "tukey",
     "randomized_tukey",
     "friedman",
@@ -75,12 +79,12 @@ Margin: TypeAlias = float | Mapping[str, float]
 #: Tests of all systems at once, which have their own correction.
 JOINT_TESTS = ("tukey", "randomized_tukey", "friedman")
 
-_UNWEIGHTED = ("wilcoxon", "mcnemar", *JOINT_TESTS)
+_UNWEIGHTED = ("wilcoxon", "mcnemar", "sequential", *JOINT_TESTS)
 _CLUSTERED = ("t", "randomization", "bootstrap")
-_SIMULTANEOUS = ("tukey", "randomized_tukey")  # their intervals cover all differences at once
+SIMULTANEOUS = ("tukey", "randomized_tukey")  # their intervals cover all differences at once
 
 _COMPARISON = {
-    "users": pl.Int64,
+    **dict.fromkeys(("users", "num_missed", "baseline_num_missed"), pl.Int64),
     **dict.fromkeys(("mean", "baseline_mean", "difference", "ci_low", "ci_high"), pl.Float64),
     **dict.fromkeys(("p_value", "p_adjusted", "effect_size"), pl.Float64),
     **dict.fromkeys(("wins", "ties", "losses"), pl.Int64),
@@ -93,10 +97,24 @@ _COMPARISON = {
 _OF_MEANS = ("t", "randomization", "bootstrap")
 #: Tests that take a margin: flipped signs test symmetry about it, not the mean.
 _OF_MARGINS = ("t", "bootstrap")
+#: Why there is no interval though the differences are known.
+NOBODY_DIFFERS = "no user differs"
+_NO_PAIR = "no user has a value in both"
+ALL_DIFFER_ALIKE = "every user differs by the same amount"
+ONE_USER = "one user"
+_RESAMPLING = ("randomization", "bootstrap")
+_SIGN = "__rankframe_sign"  # of the effect that a test of ranks finds
+#: Number of differences tested at a time; they share each resample.
+_TESTED_CELLS, _RESAMPLED_CELLS = 2**20, 2**24
 _POWER = 0.8  # of the column ``detectable``
 _CHANGES = ("hits_change", "precision_change", "recall_change")
+#: How the readings of users without a list begin.
+NO_LIST = "no list"
 _NOTHING = 1e-12  # what a change of 0 may be after rounding
 _CHANGED = ("__rankframe_precision", "__rankframe_recall")  # of each user
+_BIN = "__rankframe_bin"
+#: The users without a list of the system, of the baseline, of both.
+_WITHOUT = ("__rankframe_none", "__rankframe_none_before", "__rankframe_neither")
 _CONFIDENCE = 0.95  # of the readings
 _LEVELS = ("precision", "recall", "attainable_precision", "attainable_recall")
 _DIAGNOSIS = {
@@ -126,7 +144,7 @@ def compare(
     **options: Unpack[Options],
 ) -> FrameT:
     """
-    Compare systems on the users that they share: differences, intervals and tests.
+    Compare systems on the users they share: differences, intervals and tests.
 
     Parameters
     ----------
@@ -140,52 +158,54 @@ def compare(
     by
         The column that identifies the systems, by default ``"model"``; further columns are
         segments, and the systems are compared in each: ``by=["model", "country"]``. Of several
-        columns, the one called ``model`` identifies the systems, else the one that has the
-        ``baseline`` (of a LazyFrame, whose values are not read at the call, the first one), else
-        the first one.
+        columns, the one called ``model`` identifies the systems, else the one that contains the
+        ``baseline``, else the first one. The values of a LazyFrame are not read at the call, so
+        without a column ``model``, the first column of ``by`` identifies the systems.
     total
-        Add the comparison over all segments, such as folds, whose columns are null: one test of
-        the differences within segments.
+        Add the comparison over all segments, such as folds, with null in the segment columns: one
+        test of the differences within segments.
     baseline
         The system that the others are compared with; by default every pair is compared, each system
         with those before it in sorted order (of an Enum, in the order of its categories).
     test
         ``"t"``: paired t; ``"wilcoxon"``: signed ranks; ``"randomization"``: signs of the
-        differences flipped, p = (b + 1)/(n + 1), exact if there are no more patterns than
-        ``resamples``; ``"bootstrap"``: the t statistic of shifted resamples; ``"mcnemar"``: for
-        values that are all 0 or 1, such as hits, McNemar's exact test. For many systems at once, on
-        the users that all share: ``"tukey"``: honest significant differences;
+        differences flipped, p = (b + 1)/(n + 1) where b of n patterns are at least as extreme as
+        the data, exact if there are at most ``resamples`` patterns; ``"bootstrap"``: the t
+        statistic of shifted resamples; ``"mcnemar"``: for values that are all 0 or 1, such as hits,
+        McNemar's exact test; ``"sequential"``: for experiments that are inspected every day while
+        users arrive, a p-value and an interval that are valid at every look (see Notes). For many
+        systems at once, on the users shared by all: ``"tukey"``: honest significant differences;
         ``"randomized_tukey"``: each user's values permuted over the systems, and every difference
         compared with the range of the means, exact as above; ``"friedman"``: Friedman's test,
-        reported in ``note``, and Nemenyi's comparison. No test is chosen by the values: choose it
-        before you see them.
+        reported in ``note``, and Nemenyi's comparison. Choose the test before you see the values:
+        none is chosen from them.
     correction
-        For the number of comparisons in this call: ``"holm"``, ``"bonferroni"``, ``"bh"``
-        (Benjamini and Hochberg), or None; a comparison without a p-value does not count.
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
+        ``"bh"`` (Benjamini and Hochberg), or None; a comparison without a p-value does not count.
         ``"tukey"``, ``"randomized_tukey"`` and ``"friedman"`` have their own correction, over all
         pairs for one metric in one segment. Rows of ``total`` count as comparisons.
     confidence
-        The probability that an interval, by itself, covers the true difference; for ``"tukey"``
-        and ``"randomized_tukey"``, that all intervals of a metric do.
+        The probability that a single interval covers the true difference; for ``"tukey"`` and
+        ``"randomized_tukey"``, that all intervals of a metric cover.
     margin
         A difference too small to matter, > 0, on the scale of the metric: one number for all
-        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; a metric that it does not
-        name has no margin. It bounds a difference of means, so that ``test`` must be ``"t"`` or
-        ``"bootstrap"``. Where more than half of the users change by one amount, such as 0, and
-        fewer than 20 change by another, it is not tested, and ``note`` says so.
+        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
+        mapping have no margin. It bounds a difference of means, so ``test`` must be ``"t"`` or
+        ``"bootstrap"``. If more than half of the users change by the same amount, such as 0, and
+        fewer than 20 change by other amounts, the margin is not tested, and ``note`` reports this.
     primary
-        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. It is not
-        corrected for the other metrics, and these count only where it shows a difference: their
-        ``p_adjusted``, corrected without the primary metric, is at least that of the primary metric
-        for the same pair (and segment).
+        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
+        p-value is not corrected for the other metrics. The other metrics count only where the
+        primary metric shows a difference: their ``p_adjusted``, corrected without the primary
+        metric, is at least that of the primary metric for the same pair (and segment).
     resamples
         Number of sign patterns, permutations or bootstrap resamples; all metrics and systems share
         them.
     seed
-        Seed of the resamples; one seed produces the same numbers everywhere.
+        Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
-        A column of the truth or the run, such as the customer of a session or query: the users of
-        one cluster depend on each other, and clusters are the observations. For ``"t"``,
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations. Only for ``"t"``,
         ``"randomization"`` and ``"bootstrap"``.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
@@ -196,37 +216,43 @@ def compare(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
         as in ``by``), ``baseline``, ``users`` (for whom both values are defined; the other columns
-        describe these users), ``mean``, ``baseline_mean``, ``difference``, its interval ``ci_low``
-        to ``ci_high`` (BCa for ``"bootstrap"``, Newcombe's for ``"mcnemar"``, simultaneous for
-        ``"tukey"`` and ``"randomized_tukey"``, else Student's), ``p_value``, ``p_adjusted``,
-        ``effect_size`` (Cohen's d of paired data: mean / standard deviation of the differences),
-        ``wins``, ``ties``, ``losses`` (users whose value is higher, equal, lower), ``detectable``,
-        ``verdict``, ``p_equivalent``, ``p_not_worse`` and ``note``, which explains why a number is
-        null. With ``weights``, users of weight 0 are left out, means, interval, p-value and effect
-        size are weighted, and ``note`` has the effective number of users. With ``cluster``,
-        ``note`` has the number of clusters.
+        describe these users), ``num_missed`` and ``baseline_num_missed`` (how many of them have no
+        list of the system, and of the baseline), ``mean``, ``baseline_mean``, ``difference``, its
+        interval ``ci_low`` to ``ci_high`` (BCa for ``"bootstrap"``, Newcombe's for ``"mcnemar"``,
+        simultaneous for ``"tukey"`` and ``"randomized_tukey"``, a confidence sequence for
+        ``"sequential"``, else Student's), ``p_value``, ``p_adjusted``, ``effect_size`` (Cohen's d
+        of paired data: mean / standard deviation of the differences), ``wins``, ``ties``,
+        ``losses`` (users whose value is higher, equal, lower), ``detectable``, ``verdict``,
+        ``p_equivalent``, ``p_not_worse`` and ``note``, which explains why a number is null, and
+        names each system that has no list for 5% of the users or more. With ``weights``, users of
+        weight 0 are left out, means, interval, p-value and effect size are weighted, and ``note``
+        reports the effective number of users. With ``cluster``, ``note`` reports the number of
+        clusters. The frame is wide: to print it, select columns, such as
+        ``.select("model", "metric", "difference", "verdict")``, or call ``table``.
 
         Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
-        has the ratio of the two, (mean + ε) / (baseline_mean + ε), and its interval; ``ci_low`` and
-        ``ci_high`` are what these ratios make of the baseline: (baseline_mean + ε) · (ratio − 1).
+        reports the ratio (mean + ε) / (baseline_mean + ε) and its interval; ``ci_low`` and
+        ``ci_high`` apply the ends of that interval to the baseline: (baseline_mean + ε) · (ratio −
+        1).
 
-        ``detectable`` is the smallest true difference that so many users show with power 0.8: a
-        difference of this size is found 8 times in 10, a smaller one less often. It is that of the
-        paired t at this confidence, without correction (see ``power``), and null for
-        ``"wilcoxon"``, ``"mcnemar"``, tests of all systems at once and geometric means. With
-        ``weights`` or ``cluster``, it is that of the weighted mean or the clusters.
+        ``detectable`` is the smallest true difference that this number of users detects with power
+        0.8: a difference of this size is found 8 times in 10, a smaller one less often. It is
+        computed for the paired t test at this confidence, without correction (see ``power``), and
+        is null for ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"``, tests of all systems at once
+        and geometric means. With ``weights`` or ``cluster``, it is computed for the weighted mean
+        or the clusters.
 
         ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
-        difference is within ± margin (``p_equivalent`` < α); "higher" or "lower"
-        (``p_adjusted`` < α); "not worse", if it is not worse by the margin
-        (``p_not_worse`` < α); "undecided". It is null where there is no test. Higher and lower are
-        the values; which is worse is declared by the metric: a higher value, where lower is better.
+        difference is within ± margin (``p_equivalent`` < α); "higher" or "lower" (``p_adjusted`` <
+        α); "not worse", if it is not worse by the margin (``p_not_worse`` < α); "undecided". It is
+        null where there is no test. "higher" and "lower" refer to the values; the metric declares
+        which of them is worse.
 
-        ``p_equivalent`` and ``p_not_worse`` are one-sided, so that they decide as the interval of
-        confidence 1 − 2α, and null without a margin. ``p_not_worse`` is also null for a metric of
-        which neither direction is better, or an expression of your own. Within a pair there is no
-        correction, and ``correction`` adjusts each of the two over metrics and pairs; with
-        ``primary``, over the pairs of this metric and over all others, each for itself.
+        ``p_equivalent`` and ``p_not_worse`` are one-sided, so they decide like an interval of
+        confidence 1 − 2α; they are null without a margin. ``p_not_worse`` is also null for a metric
+        without a better direction, and for an expression of your own. The two are not corrected for
+        each other; ``correction`` adjusts each of them over metrics and pairs, and with
+        ``primary``, separately over the pairs of that metric and over all others.
 
     Raises
     ------
@@ -236,44 +262,57 @@ def compare(
         no cluster or several.
     ValueError
         If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
-        system or is in two columns of ``by``, a metric is neither a value per user nor a geometric
-        mean, such as ``num_users``, ``weights`` or ``cluster`` are given to ``"wilcoxon"``,
-        ``"mcnemar"`` or a test of all systems at once, a geometric mean to ``"mcnemar"``, or
-        ``margin`` is not a number > 0, names a metric that is not compared, or meets a geometric
-        mean or a test that takes no margin, or ``primary`` is not a metric that is tested.
+        system or is in two columns of ``by``, a metric such as ``num_users`` is neither a value per
+        user nor a geometric mean, ``weights`` or ``cluster`` are combined with ``"wilcoxon"``,
+        ``"mcnemar"``, ``"sequential"`` or a test of all systems at once, a geometric mean is
+        combined with ``"mcnemar"``, ``margin`` is not a number > 0, names a metric that is not
+        compared, or is combined with a geometric mean or a test that takes no margin, or
+        ``primary`` is not a tested metric.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
-    With ``users="truth"``, a user who is missing from a run scores 0. M. D. Smucker, J. Allan and
-    B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar, *JMLR* 7,
-    2006, for Friedman and Nemenyi, here with the variance of tied ranks; R. G. Newcombe,
+    With ``users="truth"``, a user missing from a run scores 0, so a difference may come from
+    missing lists. With ``users="both"``, each pair is compared on the users whom both systems
+    serve; with ``users="served"``, all pairs on the users whom every system serves. M. D. Smucker,
+    J. Allan and B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar,
+    *JMLR* 7, 2006, for Friedman and Nemenyi, here with the variance of tied ranks; R. G. Newcombe,
     *Statistics in Medicine* 17, 1998, pp. 2635–2650, method 10, for hits; B. Carterette, *ACM TOIS*
     30(1), 2012, for the randomized Tukey test; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15,
-    1987, for the two one-sided tests of equivalence. Values that differ only from the fourteenth
-    digit on are equal. Wilcoxon leaves out users who tie, as in SciPy. Where ranks and means have
-    opposite signs, the verdict of a test of ranks is "undecided".
+    1987, for the two one-sided tests of equivalence. Values that agree to 14 significant digits are
+    equal. Wilcoxon leaves out users with a difference of 0, as in SciPy. If ranks and means have
+    opposite signs, the verdict of a rank test is "undecided".
 
     With ``primary`` and one pair in one segment, the probability of any false difference, among all
     metrics, is at most α (P. H. Westfall and A. Krishen, *J. Statistical Planning and Inference*
-    99, 2001). With more pairs this holds for the primary metric and for the others, each for
-    itself.
+    99, 2001). With more pairs, this holds separately for the primary metric and for the others.
+
+    ``"sequential"`` is a mixture sequential probability ratio test of the mean: under equal means,
+    the probability that p < α at any look is at most α. This is exact for normal differences, and
+    asymptotic for others. It mixes the t tests of effects δ ~ N(0, ρ²), in standard deviations of
+    the differences, ρ = 0.1; so the interval is tightest near 900 users, where it is 1.55 times as
+    wide as Student's, and fewer than 27 users have no interval at confidence 0.95. Each look must
+    include all users of earlier looks, with unchanged values; new users must arrive in an order
+    that does not depend on the values. Then the least p of all looks and the intersection of all
+    intervals are valid, too. H. Robbins, *Annals of Mathematical Statistics* 41, 1970; R. Johari,
+    L. Pekelis and D. J. Walsh, *KDD* 2017; I. Waudby-Smith et al., *Annals of Statistics* 52, 2024;
+    H. Wang and A. Ramdas, *Sequential Analysis* 44, 2025, for the unknown variance.
 
     With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
     flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
     is one observation: the mean of the user's differences, whose weight is their number, or the sum
-    of their weights. So the difference is that of ``evaluate(total=True)`` where both systems are
-    defined, and users who return are not taken for several users. If their numbers differ, a test
-    without a weighted form is null.
+    of their weights. So the difference equals that of ``evaluate(total=True)`` where both systems
+    are defined, and a returning user does not count as several users. If users are in different
+    numbers of segments, a test without a weighted form is null.
 
-    With clusters, means, ``users``, ``effect_size``, wins, ties and losses stay those of users. The
-    standard error is robust to dependence within G clusters (CR1): SE² = G/(G − 1) · Σ u² / (Σ w)²,
-    where u is the sum Σ w(d − d̄) of a cluster, and t has G − 1 degrees of freedom; the bootstrap
-    draws whole clusters, and ``"randomization"`` flips all differences of a cluster together.
-    A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated with 20 clusters of 1
-    to 9 users, correlated by 0.3, intervals of 95% cover 94% (t) and 92% (BCa); fewer clusters, or
-    one that has most of the users, make them shorter.
+    With clusters, means, ``users``, ``effect_size``, wins, ties and losses still refer to users.
+    The standard error is robust to dependence within G clusters (CR1): SE² = G/(G − 1) · Σ u² / (Σ
+    w)², where u is the sum Σ w(d − d̄) of a cluster, and t has G − 1 degrees of freedom; the
+    bootstrap draws whole clusters, and ``"randomization"`` flips all differences of a cluster
+    together. A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated with 20
+    clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t) and 92% (BCa); with
+    fewer clusters, or one with most of the users, they are too short.
 
     Examples
     --------
@@ -298,7 +337,7 @@ def compare(
             metrics,
             truth,
             groups,
-            read_options(options, cluster=cluster),
+            read_options(options, cluster=cluster, count_missed=True),
             per_user=False,
             all_lists=True,
         ),
@@ -336,13 +375,13 @@ def compare_values(
     seed: int = 0,
 ) -> FrameT:
     """
-    Compare systems by ready values of users, such as RMSE or watch time, as ``compare`` does.
+    Compare systems by precomputed values per user, such as RMSE, as ``compare`` does metrics.
 
     Parameters
     ----------
     frame
-        One row per system and user (and segment): any numbers, from wherever they come, such as
-        what ``per_user`` returned, joined with a table of users.
+        One row per system and user (and segment): any numbers from any source, such as the result
+        of ``per_user`` joined with a table of users.
     *columns
         The columns of values, numbers or booleans; null is undefined.
     by
@@ -351,18 +390,19 @@ def compare_values(
     user
         The column of the user.
     weights
-        A column, ≥ 0, that says how much each user counts: the same in the rows of all systems.
+        A column of weights ≥ 0: how much each user counts, the same in the rows of all systems.
     cluster
-        A column that says which users depend on each other, as in ``compare``: the same in the rows
-        of all systems.
+        A column that names the cluster of each user, as in ``compare``: the same in the rows of all
+        systems.
     total, baseline, test, correction, confidence, margin, primary, resamples, seed
         As in ``compare``.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        The frame of ``compare``; ``metric`` has the names of the columns. Users who have values of
-        both systems are paired; who lacks a row for one of them is left out.
+        The frame of ``compare``; ``metric`` contains the column names. Users with values of both
+        systems are paired; a user without a row for one of them is left out. ``num_missed`` and
+        ``baseline_num_missed`` are null: values do not show which users have a list.
 
     Raises
     ------
@@ -411,7 +451,7 @@ def compare_values(
 def groups_by_systems(
     frame: Frame, truth: Frame | None, by: str | Sequence[str] | None, baseline: object
 ) -> list[str]:
-    """Read ``by=`` with the column of the systems first: called model, or with the baseline."""
+    """Read ``by=``, and put the column of the systems first: called model, or with the baseline."""
     tables = [("judged table", frame)] if truth is None else [("run", frame), ("truth", truth)]
     return _systems_first(by, tables, baseline)
 
@@ -563,6 +603,8 @@ def _compared_lists(
                         model: pair[0],
                         "baseline": pair[1],
                         "users": one.users,
+                        "num_missed": 0,  # users without one of the two lists are left out
+                        "baseline_num_missed": 0,
                         "mean": one.system,
                         "baseline_mean": one.baseline,
                         "difference": _difference(one),
@@ -678,7 +720,7 @@ def diagnose(
     baseline
         The system that the others are compared with.
     bins
-        The greatest number of bins. Users of equal R, the number of their relevant items, are in
+        The greatest number of bins. Users with the same R, their number of relevant items, are in
         the same bin.
     **options
         All other keywords of ``per_user``: ``users``, ``relevant_at``…, and the columns that play
@@ -687,23 +729,28 @@ def diagnose(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per system, segment and bin, and a last one per system and segment for all users,
-        whose bounds are null; with segments, also one per system whose segments are null: by…,
-        ``relevant_low`` and ``relevant_high`` (least and greatest R), ``users``, the mean
-        ``hits_change``, ``precision_change`` and ``recall_change``, and their ``reading``. Then the
-        system's mean ``precision`` and ``recall``, and the best means that the users' R
+        One row per system, segment and bin of the users with a list of both systems; one row for
+        the users without a list of one or both, if there are any; and a last row per system and
+        segment for all users, with null bounds; with segments, also one row per system with null
+        segments: by…, ``relevant_low`` and ``relevant_high`` (least and greatest R), ``users``, the
+        mean ``hits_change``, ``precision_change`` and ``recall_change``, and their ``reading``.
+        Then the system's mean ``precision`` and ``recall``, and the best means that the users' R
         allow, ``attainable_precision`` and ``attainable_recall``.
 
-        ``reading`` says what the paired t test of both changes shows, p < 0.05 after Holm's
+        ``reading`` reports what the paired t tests of both changes show, p < 0.05 after Holm's
         correction for the two: "better overall" or "worse overall", if both rise or fall; "better
         for users with few relevant items, worse for users with many", if recall rises and precision
-        falls, and the reverse of it; "higher recall, no difference seen in precision" and its like,
-        if one is shown; "no difference seen"; "unchanged", if every user has as many hits as
-        before; "no test: …" with the reason. Each row is read by itself: of many bins, one of 20
-        shows a difference by chance.
+        falls, and the reverse; "higher recall, no difference seen in precision" and similar
+        readings, if one change is shown; "no difference seen"; "unchanged", if every user has as
+        many hits as before; "no test: …" with the reason. Each row is tested on its own: about 1
+        bin in 20 shows a difference by chance alone. For users without a list it is "no list of
+        knn: 192 users"; if these are at least 5%, the reading of all users names them, too: "worse
+        overall; 192 of 301 users have no list of knn". It also counts users whom only one of the
+        two systems has, as with ``users="run"``: "unchanged; 38 of 40 users of knn are left out".
+        Without a common user it is "no user has a value in both".
 
         The row of all segments compares what ``evaluate`` reports: the mean of each system over its
-        own users who have relevant items, while all other rows are of users whom both have. If the
+        own users with relevant items, while all other rows describe users of both systems. If the
         two have different users, as with ``users="run"``, the test is Welch's t, and ``reading``
         names Simpson's reversals of the means, without a test: "better in each country, worse
         overall, each system over its own users: the mix changed".
@@ -715,15 +762,14 @@ def diagnose(
     ValueError
         If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, an option is unknown
         or out of range, or ``weights`` are given, since bins have no weighted form.
-
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
     For one user recall@k and precision@k rise and fall together, since both count the same hits.
-    Their means can move in opposite directions: mean recall gives more weight to users with few
-    relevant items, mean precision to those with many.
+    Their means can move in opposite directions: mean recall weights users with few relevant items
+    more, mean precision those with many.
 
     Examples
     --------
@@ -758,11 +804,12 @@ def diagnose(
         msg = "diagnose describes users in bins, which have no weighted form: leave out weights="
         raise ValueError(msg)
     groups = groups_by_systems(frame, truth, by, baseline)
-    values = user_values(frame, metrics, truth, groups, read_options(options))
+    settings = read_options(options, count_missed=True)
+    values = user_values(frame, metrics, truth, groups, settings)
     check_systems("diagnose", values.by)
     check_packages()
     schema = made_schema("diagnose", values, _DIAGNOSIS)
-    reduce = partial(_diagnosed, values=values, k=k, baseline=baseline, bins=bins)
+    reduce = partial(diagnosed, values=values, k=k, baseline=baseline, bins=bins)
     diagnosis = values.rows.map_batches(reduce, schema=schema)
     return to_caller_type(
         diagnosis, like=frame, beside=(truth, *(options.get(name) for name in INPUTS))
@@ -777,7 +824,7 @@ def _check_means(values: UserValues) -> None:
 
 
 def _check_logarithms(rows: pl.DataFrame, values: UserValues) -> None:
-    """Check that no value is 0 whose logarithm is to be compared."""
+    """Check that no value is 0 if its logarithm is compared."""
     for one in values.requested:
         if one.over_users.epsilon is None:
             continue
@@ -798,6 +845,16 @@ def check_systems(verb: str, by: Sequence[str]) -> None:
         raise ValueError(msg)
 
 
+def check_independent(verb: str, options: Options) -> None:
+    """Check that a verb that takes users for independent has no clusters."""
+    if "cluster" in options:
+        msg = (
+            f"{verb} has no cluster=, since it takes users for independent: compare and summarize "
+            "take it"
+        )
+        raise TypeError(msg)
+
+
 def check_unweighted(verb: str, options: Options) -> None:
     """Check that a verb without a weighted form has no weights."""
     if options.get("weights") is not None:
@@ -806,7 +863,7 @@ def check_unweighted(verb: str, options: Options) -> None:
 
 
 def of_metrics(option: str, given: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Spread an option over the metrics: one value for all, or a mapping that names them."""
+    """Return the option of each metric: one value for all, or a mapping that names them."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -856,6 +913,10 @@ def _check_primary(primary: str | None, values: UserValues, test: Test) -> None:
     """Check that the primary metric is compared and tested."""
     if primary is None:
         return
+    if not isinstance(cast("object", primary), str):
+        kind = type(primary).__name__
+        msg = f"primary must be the name of a metric, such as 'ndcg@10', not a value of type {kind}"
+        raise TypeError(msg)
     lists = [] if values.of_lists is None else [one.name for one in values.of_lists.requested]
     names = [*(one.name for one in values.requested), *lists]
     if primary not in names:
@@ -876,12 +937,22 @@ class Matrix(NamedTuple):
     metric: str
     values: Array
     weights: Array | None = None
-    users: Places | None = None  # of all segments together: whose row it is
+    users: Places | None = None  # of all segments together: the user of each row
     clusters: Places | None = None
+    missed: Array | None = None  # 1 where the system has no list for the user, else 0
+
+
+class Place(NamedTuple):
+    """Which systems are compared, by which metric, in which segment."""
+
+    segment: int
+    metric: str
+    system: int
+    baseline: int
 
 
 class Pair(NamedTuple):
-    """A system and its baseline on the users that they share."""
+    """A system and its baseline on the users they share."""
 
     segment: int
     metric: str
@@ -892,49 +963,59 @@ class Pair(NamedTuple):
     difference: Array
     weights: Array | None
     returning: int  # rows beyond one per user, which were merged
-    clusters: Places | None = None
+    clusters: Places | None
+    sample: Sample  # the differences of independent observations: users or clusters
+    undefined: str | None  # why the differences have no test
+    missed: tuple[int, int] | None = None  # users without a list of the system, of the baseline
 
     @property
-    def users(self) -> Sample:
-        """The differences as a sample of users."""
-        from rankframe._statistics import Sample
-
-        return Sample(self.difference, self.weights)
-
-    @property
-    def sample(self) -> Sample:
-        """The differences as a sample of what is independent: users or clusters."""
-        from rankframe._statistics import of_clusters
-
-        return self.users if self.clusters is None else of_clusters(self.clusters, self.users)
+    def place(self) -> Place:
+        """Name the pair, without its values."""
+        return Place(self.segment, self.metric, self.system, self.baseline)
 
 
 class Paired(NamedTuple):
-    """Who is compared with whom."""
+    """The segments, systems and metrics that are compared."""
 
     segments: pl.DataFrame  # one row per segment; with a total, the last one is null
     systems: pl.Series
     matrices: list[Matrix]
     pairs: list[Pair]
 
-    def named(self, model: str) -> list[pl.Series]:
+    def named(self, model: str, of: Sequence[Pair] | Sequence[Place]) -> list[pl.Series]:
         """Return the columns that name the segment, the metric and the systems of each pair."""
-        systems = [self.systems.gather([pair.system for pair in self.pairs]).alias(model)]
-        systems += [self.systems.gather([pair.baseline for pair in self.pairs]).alias("baseline")]
-        return [*self.keys(self.pairs), *systems]
+        systems = [self.systems.gather([pair.system for pair in of]).alias(model)]
+        systems += [self.systems.gather([pair.baseline for pair in of]).alias("baseline")]
+        return [*self.keys(of), *systems]
 
-    def keys(self, of: Sequence[Pair] | Sequence[Matrix]) -> list[pl.Series]:
+    def keys(self, of: Sequence[Pair] | Sequence[Place] | Sequence[Matrix]) -> list[pl.Series]:
         """Return the columns that name the segment and the metric."""
         segments = [column.gather([one.segment for one in of]) for column in self.segments]
         return [*segments, pl.Series("metric", [one.metric for one in of])]
 
 
 class _Tested(NamedTuple):
-    """Numbers and a note per pair."""
+    """Numbers and a note per pair; and the direction that a test of ranks finds."""
 
     outcome: Outcome
     adjusted: Array
     notes: list[str | None]
+    signs: list[float | None]
+
+
+class _Asked(NamedTuple):
+    """How pairs are tested."""
+
+    test: Test
+    correction: Correction | None
+    confidence: float
+    margins: Mapping[str, float]
+    directions: Mapping[str, bool | None]
+    resampling: Resampling
+    advance: Advance
+    geometric: Collection[str]
+    weighted: bool
+    systems: pl.Series
 
 
 def _compared(
@@ -950,58 +1031,114 @@ def _compared(
     primary: str | None,
     resampling: Resampling,
 ) -> pl.DataFrame:
+    from rankframe import _statistics as st
+
     if test == "mcnemar":
         check_hits(rows, values, "test='mcnemar'")
     joint = test in JOINT_TESTS
-    paired = paired_users(rows, values, baseline, complete=joint, total=total)
-    pairs = paired.pairs
-    if joint:
-        tested = _test_jointly(paired.matrices, pairs, test, correction, confidence, resampling)
-    else:
-        tested = _test_pairs(pairs, test, confidence, resampling)
-    notes = [
-        with_notes(note, pair, weighted=values.weights is not None)
-        for note, pair in zip(tested.notes, pairs, strict=True)
-    ]
-    within = _test_margins(pairs, margins, directions_of(values.requested), test, resampling)
-    few = [_few_differ(pair) if pair.metric in margins else None for pair in pairs]
-    notes = ["; ".join(filter(None, both)) or None for both in zip(notes, few, strict=True)]
-    geometric = {one.name for one in values.requested if one.over_users.epsilon is not None}
-    shown = [
-        nan if pair.metric in geometric else _detectable(pair, test, confidence) for pair in pairs
-    ]
-    metrics = [pair.metric for pair in pairs]
+    paired, matrices = _opened(rows, values, baseline, complete=joint, total=total)
+    systems = _pairs_of_places(paired.systems.to_list(), baseline)
+    number = len(values.requested) * max(1, len(paired.segments))
+    per_matrix = 1 if test == "randomized_tukey" else len(systems)
+    bounded = 2 * len(margins) / len(values.requested)
+    with st.progress(round(resampling.times * number * per_matrix * (1 + bounded))) as advance:
+        asked = _Asked(
+            test,
+            correction,
+            confidence,
+            margins,
+            directions_of(values.requested),
+            resampling,
+            advance,
+            {one.name for one in values.requested if one.over_users.epsilon is not None},
+            values.weights is not None,
+            paired.systems,
+        )
+        tested = _jointly if joint else _in_batches
+        places: list[Place] = []
+        numbers: list[dict[str, Any]] = []
+        for pairs, found in tested(matrices, systems, values.weights, asked):
+            places += [pair.place for pair in pairs]
+            numbers += _numbers_of(pairs, found, asked)
+    table = pl.DataFrame(numbers, schema={**_COMPARISON, _SIGN: pl.Float64}).with_columns(
+        pl.lit(None, pl.String).alias("verdict")
+    )
+    metrics = [place.metric for place in places]
 
-    def adjust(p: Array) -> Array:
-        return _in_families(p, metrics, primary, correction)
+    def adjusted(name: str) -> pl.Series:
+        return pl.Series(name, _in_families(table[name].to_numpy(), metrics, primary, correction))
 
-    adjusted = tested.adjusted if joint else adjust(tested.outcome.p)
     # metrics of all lists, which also count, are not here yet
     gate = primary if values.of_lists is None or test != "randomization" else None
+    table = table.with_columns(
+        adjusted("p_equivalent"),
+        adjusted("p_not_worse"),
+        table["p_adjusted"] if joint else adjusted("p_adjusted"),
+    )
     table = (
-        pl.DataFrame([_numbers(pair) for pair in pairs])
-        .select(
-            *paired.named(values.by[0]),
-            *("users", "mean", "baseline_mean", "difference"),
-            pl.Series("ci_low", tested.outcome.low),
-            pl.Series("ci_high", tested.outcome.high),
-            pl.Series("p_value", tested.outcome.p),
-            pl.Series("p_adjusted", adjusted),
-            *("effect_size", "wins", "ties", "losses"),
-            pl.Series("detectable", shown, pl.Float64),
-            pl.lit(None, pl.String).alias("verdict"),
-            pl.Series("p_equivalent", adjust(within.equivalent)),
-            pl.Series("p_not_worse", adjust(within.not_worse)),
-            pl.Series("note", notes, pl.String),
-        )
+        table.select(*paired.named(values.by[0], places), *_COMPARISON, _SIGN)
         .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
         .pipe(_gated, values.by, gate)
         .with_columns(_verdict(confidence))
         .pipe(_with_ratios, values.requested, confidence)
     )
-    if test not in ("wilcoxon", "friedman"):
-        return table
-    return _unless_contrary(table, _signs_of_ranks(paired, test))
+    if test in ("wilcoxon", "friedman"):
+        table = _unless_contrary(table)
+    return table.drop(_SIGN)
+
+
+def _in_batches(
+    matrices: Iterator[Matrix],
+    systems: Sequence[tuple[int, int]],
+    column: str | None,
+    asked: _Asked,
+) -> Iterator[tuple[list[Pair], _Tested]]:
+    """Test each pair on its own, as many at a time as memory has room for."""
+    room = _RESAMPLED_CELLS if asked.test in _RESAMPLING else _TESTED_CELLS
+    batch: list[Pair] = []
+    cells = 0
+    for matrix in matrices:
+        for pair in _pairs_of(matrix, systems, column):
+            cells += len(pair.difference)
+            if batch and cells > room:
+                yield batch, _test_pairs(batch, asked)
+                batch, cells = [], len(pair.difference)
+            batch.append(pair)
+    if batch:
+        yield batch, _test_pairs(batch, asked)
+
+
+def _jointly(
+    matrices: Iterator[Matrix],
+    systems: Sequence[tuple[int, int]],
+    column: str | None,
+    asked: _Asked,
+) -> Iterator[tuple[list[Pair], _Tested]]:
+    """Test all systems of a metric at once."""
+    for matrix in matrices:
+        pairs = list(_pairs_of(matrix, systems, column))
+        yield pairs, _test_jointly(matrix, pairs, asked)
+
+
+def _numbers_of(pairs: Sequence[Pair], tested: _Tested, asked: _Asked) -> Iterator[dict[str, Any]]:
+    """Describe each pair, with the numbers of its test."""
+    few = [_few_differ(pair) if pair.metric in asked.margins else None for pair in pairs]
+    within = _test_margins(pairs, few, asked)
+    for place, pair in enumerate(pairs):
+        note = with_notes(tested.notes[place], pair, weighted=asked.weighted)
+        lacking = notes_of_lists(pair, asked.systems)
+        yield {
+            **_numbers(pair),
+            "ci_low": tested.outcome.low[place],
+            "ci_high": tested.outcome.high[place],
+            "p_value": tested.outcome.p[place],
+            "p_adjusted": tested.adjusted[place],
+            "detectable": nan if pair.metric in asked.geometric else _detectable(pair, asked),
+            "p_equivalent": within.equivalent[place],
+            "p_not_worse": within.not_worse[place],
+            "note": "; ".join(filter(None, (note, *lacking, few[place]))) or None,
+            _SIGN: tested.signs[place],
+        }
 
 
 def paired_users(
@@ -1009,12 +1146,11 @@ def paired_users(
 ) -> Paired:
     """Pair the users of two systems; ``complete`` drops users for whom a system is undefined."""
     shared = shared_users(rows, values, baseline, complete=complete, total=total)
-    places = _pairs_of_places(shared.systems.to_list(), baseline)
-    return shared._replace(
-        pairs=[
-            _pair(matrix, *pair, values.weights) for matrix in shared.matrices for pair in places
-        ]
-    )
+    systems = _pairs_of_places(shared.systems.to_list(), baseline)
+    pairs = [
+        pair for matrix in shared.matrices for pair in _pairs_of(matrix, systems, values.weights)
+    ]
+    return shared._replace(pairs=pairs)
 
 
 def shared_users(
@@ -1026,6 +1162,14 @@ def shared_users(
     total: bool = False,
 ) -> Paired:
     """Prepare the values of all systems, without pairs; ``complete`` as in ``paired_users``."""
+    shared, matrices = _opened(rows, values, baseline, complete=complete, total=total)
+    return shared._replace(matrices=list(matrices))
+
+
+def _opened(
+    rows: pl.DataFrame, values: UserValues, baseline: object, *, complete: bool, total: bool
+) -> tuple[Paired, Iterator[Matrix]]:
+    """Find the systems and the segments, and return the matrices one after the other."""
     check_sizes(rows, values)
     if values.cluster is not None:
         check_clusters(rows, values.cluster, [one.name for one in values.requested])
@@ -1033,17 +1177,17 @@ def shared_users(
     _check_logarithms(rows, values)
     model, *segments = values.by
     systems = _systems(rows, model, baseline, segments)
-    matrices = list(_matrices(rows, values, systems, complete=complete, total=total))
+    matrices = _matrices(rows, values, systems, complete=complete, total=total)
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
     if total:
         of_segments = pl.concat([of_segments, of_segments.clear(1)])
-    return Paired(of_segments, systems, matrices, [])
+    return Paired(of_segments, systems, [], []), matrices
 
 
 def _with_ratios(
     table: pl.DataFrame, requested: Sequence[RequestedMetric], confidence: float
 ) -> pl.DataFrame:
-    """Give what was computed of logarithms back on the scale of the metric, and note the ratio."""
+    """Transform results for logarithms back to the scale of the metric, and note the ratio."""
     names = [one.name for one in requested if one.over_users.epsilon is not None]
     if not names:
         return table
@@ -1101,12 +1245,15 @@ def _systems(
 
 
 def _pairs_of_places(systems: list[object], baseline: object) -> list[tuple[int, int]]:
-    """Pair the places of the systems: with the baseline, or each with those before it."""
+    """Return the pairs of systems by place: with the baseline, or each with those before it."""
     places = range(len(systems))
     if baseline is None:
         return [(place, other) for other in places for place in places[other + 1 :]]
     of_baseline = systems.index(baseline)
     return [(place, of_baseline) for place in places if place != of_baseline]
+
+
+_PLACED = ("__rankframe_at", "__rankframe_row", "__rankframe_column")
 
 
 def _matrices(
@@ -1127,23 +1274,32 @@ def _matrices(
         pooled = segment == len(groups)
         keys = [*segments, values.user] if pooled else [values.user]
         users = _users_of(group, keys, values)
-        placed = group.join(users.with_row_index("__rankframe_row"), on=keys)
-        placed = placed.join(columns, on=model)
-        cube = np.full((len(users), len(systems), len(names)), np.nan)
-        where = placed["__rankframe_row"].to_numpy(), placed["__rankframe_column"].to_numpy()
-        cube[where] = placed.select(pl.col(names).cast(pl.Float64)).to_numpy()
+        placed = (
+            group.select(*keys, model)
+            .with_row_index("__rankframe_at")
+            .join(users.with_row_index("__rankframe_row"), on=keys)
+            .join(columns, on=model)
+        )
+        at, row, column = (placed[name].to_numpy() for name in _PLACED)
+        missed = None
+        if MISSED in group.columns:
+            of_lists = np.zeros((len(systems), len(users)))
+            of_lists[column, row] = group[MISSED].cast(pl.Float64).to_numpy()[at]
+            missed = of_lists.T
         weights = None if values.weights is None else users[WEIGHT].to_numpy()
         whose = places_of_users(users[values.user]) if pooled else None
         clusters = None if values.cluster is None else places_of_users(users[CLUSTER])
         if values.cluster is not None and pooled:
             check_one_cluster(users, [values.user], values.cluster)
-        for place, name in enumerate(names):
-            matrix = Matrix(segment, name, cube[:, :, place], weights, whose, clusters)
+        for name in names:
+            of_systems = np.full((len(systems), len(users)), np.nan)
+            of_systems[column, row] = group[name].cast(pl.Float64).to_numpy()[at]
+            matrix = Matrix(segment, name, of_systems.T, weights, whose, clusters, missed)
             yield _complete(matrix) if complete else matrix
 
 
 def _users_of(group: pl.DataFrame, keys: Sequence[str], values: UserValues) -> pl.DataFrame:
-    """Give each user of a segment once, with the weight and the cluster."""
+    """Return each user of a segment once, with the weight and the cluster."""
     group = group.drop_nulls(values.user)
     if values.cluster is not None:
         check_one_cluster(group, keys, values.cluster)
@@ -1166,55 +1322,92 @@ def _complete(matrix: Matrix) -> Matrix:
 
     keep = ~np.isnan(matrix.values).any(axis=1)
     users = None if matrix.users is None else matrix.users[keep]
-    return matrix._replace(values=matrix.values[keep], users=users)
+    missed = None if matrix.missed is None else matrix.missed[keep]
+    return matrix._replace(
+        values=np.ascontiguousarray(matrix.values[keep]), users=users, missed=missed
+    )
 
 
-def _pair(matrix: Matrix, system: int, baseline: int, column: str | None) -> Pair:
-    """Pair two systems; ``column`` is the name of the weights."""
+class _Column(NamedTuple):
+    """The values of a system, where they are defined, and the places of their last digits."""
+
+    values: Array
+    known: Bits
+    scales: Places
+
+
+def _pairs_of(
+    matrix: Matrix, systems: Sequence[tuple[int, int]], column: str | None
+) -> Iterator[Pair]:
+    """Pair systems; ``column`` is the name of the weights."""
     import numpy as np
 
+    from rankframe._statistics import scales_of
+
+    columns = [
+        _Column(values, ~np.isnan(values), scales_of(values))
+        for values in np.ascontiguousarray(matrix.values.T)
+    ]
+    for system, baseline in systems:
+        place = Place(matrix.segment, matrix.metric, system, baseline)
+        yield _pair(matrix, place, columns[system], columns[baseline], column)
+
+
+def _pair(matrix: Matrix, place: Place, one: _Column, other: _Column, column: str | None) -> Pair:
     from rankframe._statistics import differences, of_merged, of_users, rounded, shares
 
-    weights, clusters = matrix.weights, matrix.clusters
-    of_system, of_baseline = matrix.values[:, system], matrix.values[:, baseline]
-    counts = ~np.isnan(of_system - of_baseline)
+    weights, clusters, users = matrix.weights, matrix.clusters, matrix.users
+    counts = one.known & other.known
     if column is not None and weights is not None:
         if counts.any() and not (counts & (weights > 0)).any():
             raise_no_weight(column, matrix.metric)
         counts &= weights > 0
-        weights = shares(weights[counts])
-    of_system, of_baseline = of_system[counts], of_baseline[counts]
-    change = differences(of_system, of_baseline)
+    kept = slice(None) if counts.all() else counts
+    if column is not None and weights is not None:
+        weights = shares(weights[kept])
+    of_system, of_baseline = one.values[kept], other.values[kept]
+    change = differences(of_system, of_baseline, (one.scales[kept], other.scales[kept]))
     number = len(change)
-    clusters = None if clusters is None else clusters[counts]
-    if matrix.users is not None and number:
-        merged, weights = of_users(matrix.users[counts], [of_system, of_baseline, change], weights)
-        of_system, of_baseline, change = merged
+    clusters = None if clusters is None else clusters[kept]
+    lists = [] if matrix.missed is None else [matrix.missed[kept, at] for at in place[2:]]
+    if users is not None and number:
+        columns = [of_system, of_baseline, change, *lists]
+        merged, weights = of_users(users[kept], columns, weights)
+        of_system, of_baseline, change, *lists = merged
         change = change if len(change) == number else rounded(change)
-        clusters = of_merged(matrix.users[counts], clusters)
+        clusters = of_merged(users[kept], clusters)
     return Pair(
-        segment=matrix.segment,
-        metric=matrix.metric,
-        system=system,
-        baseline=baseline,
+        *place,
         of_system=of_system,
         of_baseline=of_baseline,
         difference=change,
         weights=weights,
         returning=number - len(change),
         clusters=clusters,
+        sample=sample_of(change, weights, clusters),
+        undefined=why_undefined(change),
+        missed=_without_lists(*lists) if lists else None,
     )
 
 
-def _test_pairs(
-    pairs: Sequence[Pair],
-    test: Test,
-    confidence: float,
-    resampling: Resampling,
-) -> _Tested:
-    """Test each pair by itself; nothing is corrected yet."""
+def _without_lists(system: Array, baseline: Array) -> tuple[int, int]:
+    """Count the users who have no list, in none of their segments."""
+    return int((system > 1 - _NOTHING).sum()), int((baseline > 1 - _NOTHING).sum())
+
+
+def sample_of(difference: Array, weights: Array | None, clusters: Places | None) -> Sample:
+    """Take the differences as a sample of independent observations: users or clusters."""
+    from rankframe._statistics import Sample, of_clusters
+
+    sample = Sample(difference, weights)
+    return sample if clusters is None else of_clusters(clusters, sample)
+
+
+def _test_pairs(pairs: Sequence[Pair], asked: _Asked) -> _Tested:
+    """Test each pair on its own; nothing is corrected yet."""
     from rankframe import _statistics as st
 
+    test, confidence, resampling = asked.test, asked.confidence, asked.resampling
     if test == "mcnemar":
         return _test_hits(pairs, confidence)
 
@@ -1223,16 +1416,40 @@ def _test_pairs(
             return st.randomization(sample, confidence, resampling, advance)
         if test == "bootstrap":
             return st.bootstrap(sample, confidence, resampling, advance)
+        if test == "sequential":
+            return st.sequential(sample, confidence)
         return (st.wilcoxon if test == "wilcoxon" else st.t_test)(sample, confidence)
 
-    outcome = st.in_matrices([pair.sample for pair in pairs], reduce, resampling.times)
-    notes = [why_undefined(pair.difference) for pair in pairs]
     if test == "wilcoxon":
+        pairs = [_with_ties(pair) for pair in pairs]
+    outcome = st.in_matrices([pair.sample for pair in pairs], reduce, asked.advance)
+    notes: list[str | None] = [pair.undefined for pair in pairs]
+    signs: list[float | None] = [None] * len(pairs)
+    if test in _UNWEIGHTED:
         notes = [
             note if pair.weights is None else note or _UNEVEN
             for note, pair in zip(notes, pairs, strict=True)
         ]
-    return _Tested(outcome, outcome.p.copy(), notes)
+    if test == "sequential":
+        lows = outcome.low.tolist()
+        notes = [note or _note_of_looks(low) for note, low in zip(notes, lows, strict=True)]
+    if test == "wilcoxon":
+        signs = [st.signed_ranks(pair.difference) for pair in pairs]
+    return _Tested(outcome, outcome.p.copy(), notes, signs)
+
+
+def _with_ties(pair: Pair) -> Pair:
+    """Make differences equal that differ only by rounding: their ranks tie."""
+    from rankframe._statistics import scales_of, tied
+
+    change = tied(pair.difference, (scales_of(pair.of_system), scales_of(pair.of_baseline)))
+    return pair._replace(difference=change, sample=pair.sample._replace(values=change))
+
+
+def _note_of_looks(low: float) -> str:
+    """Explain a sequential test, and why it has no interval."""
+    valid = "always valid: look as often as you like"
+    return f"{valid}; too few users for an interval" if isnan(low) else valid
 
 
 def _test_hits(pairs: Sequence[Pair], confidence: float) -> _Tested:
@@ -1241,7 +1458,7 @@ def _test_hits(pairs: Sequence[Pair], confidence: float) -> _Tested:
     from rankframe import _statistics as st
 
     outcome = st.Outcome(*(np.full(len(pairs), nan) for _ in st.Outcome._fields))
-    notes = [why_undefined(pair.difference) for pair in pairs]
+    notes = [pair.undefined for pair in pairs]
     for place, pair in enumerate(pairs):
         hits = np.concatenate([pair.of_system, pair.of_baseline])
         if pair.weights is not None or not st.are_hits(hits):
@@ -1249,45 +1466,38 @@ def _test_hits(pairs: Sequence[Pair], confidence: float) -> _Tested:
         elif len(hits):
             found = st.mcnemar(pair.of_system, pair.of_baseline, confidence)
             outcome.p[place], outcome.low[place], outcome.high[place] = found
-    return _Tested(outcome, outcome.p.copy(), notes)
+    return _Tested(outcome, outcome.p.copy(), notes, [None] * len(pairs))
 
 
 _NO_HITS = "no test: users are in several segments, and the mean of their values is no hit"
 
 
-def _test_jointly(
-    matrices: Sequence[Matrix],
-    pairs: Sequence[Pair],
-    test: Test,
-    correction: Correction | None,
-    confidence: float,
-    resampling: Resampling,
-) -> _Tested:
+def _test_jointly(matrix: Matrix, pairs: Sequence[Pair], asked: _Asked) -> _Tested:
     from rankframe import _statistics as st
 
-    def of_matrix(matrix: Matrix, advance: st.Advance) -> st.Joint | st.Permuted:
-        values = _per_observation(matrix)
-        if values is None:
-            return st.no_joint(matrix.values.shape[1], _UNEVEN)
-        if test == "randomized_tukey":
-            return st.randomized_tukey(values, confidence, resampling, advance)
-        return st.tukey(values, confidence) if test == "tukey" else st.friedman(values)
-
-    times = resampling.times if test == "randomized_tukey" else 0
-    with st.progress(times * len(matrices)) as advance:
-        joint = {(matrix.segment, matrix.metric): of_matrix(matrix, advance) for matrix in matrices}
-    tested = _test_pairs(pairs, "t", confidence, st.Resampling(0, 0))
+    test, confidence = asked.test, asked.confidence
+    values = _per_observation(matrix)
+    family: st.Joint | st.Permuted
+    if values is None:
+        family = st.no_joint(matrix.values.shape[1], _UNEVEN)
+    elif test == "randomized_tukey":
+        family = st.randomized_tukey(values, confidence, asked.resampling, asked.advance)
+    else:
+        family = st.tukey(values, confidence) if test == "tukey" else st.friedman(values)
+    tested = _test_pairs(pairs, asked._replace(test="t"))
     for place, pair in enumerate(pairs):
-        family, systems = joint[pair.segment, pair.metric], (pair.system, pair.baseline)
+        systems = pair.system, pair.baseline
         tested.outcome.p[place] = family.p(systems)
-        alone = correction is None
+        alone = asked.correction is None
         tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
-        if test in _SIMULTANEOUS and len(pair.difference):
+        if test in SIMULTANEOUS and len(pair.difference):
             margin = family.margin if isfinite(family.margin) else nan
             tested.outcome.low[place] = pair.difference.mean() - margin
             tested.outcome.high[place] = pair.difference.mean() + margin
         notes = [note for note in (family.note, tested.notes[place]) if note]
         tested.notes[place] = "; ".join(notes) or None
+        if test == "friedman" and isinstance(family, st.Joint):
+            tested.signs[place] = float(family.centers[pair.system] - family.centers[pair.baseline])
     return tested
 
 
@@ -1308,39 +1518,58 @@ def _per_observation(matrix: Matrix) -> Array | None:
 
 
 def with_notes(note: str | None, pair: Pair, *, weighted: bool) -> str | None:
-    """Add to what explains a null of how many users the numbers are made."""
+    """Add to a note how many users the numbers describe."""
+    from rankframe._statistics import Sample
+
     weights = pair.weights if weighted else None
     more = notes_of_users(pair.difference, weights, pair.returning)
     if pair.clusters is not None:
-        more += notes_of_clusters(pair.users, pair.clusters)
+        more += notes_of_clusters(Sample(pair.difference, pair.weights), pair.sample)
     return "; ".join([*([note] if note else []), *more]) or None
+
+
+def notes_of_lists(pair: Pair, systems: pl.Series) -> list[str]:
+    """Write how many of the users have no list of the system, and of the baseline."""
+    if pair.missed is None:
+        return []
+    users, names = len(pair.difference), (systems[pair.system], systems[pair.baseline])
+    return [
+        note
+        for missed, name in zip(pair.missed, names, strict=True)
+        for note in notes_of_missed(missed, users, name)
+    ]
 
 
 def why_undefined(difference: Array) -> str | None:
     """Return why a number is undefined."""
     if len(difference) < 2:
-        return "one user" if len(difference) else "no user has a value in both"
-    if not difference.any():
-        return "no user differs"
-    return None if difference.min() < difference.max() else "every user differs by the same amount"
+        return ONE_USER if len(difference) else _NO_PAIR
+    low, high = difference.min(), difference.max()
+    if low == high == 0:
+        return NOBODY_DIFFERS
+    return None if low < high else ALL_DIFFER_ALIKE
 
 
-def _numbers(pair: Pair) -> dict[str, float]:
+def _numbers(pair: Pair) -> dict[str, float | None]:
     """Describe a pair without a test."""
     from rankframe._statistics import deviation, weighted_mean
 
     change, weights = pair.difference, pair.weights
-    has_users, varied = len(change) > 0, why_undefined(change) is None
+    has_users, varied = len(change) > 0, pair.undefined is None
+    wins, losses = int((change > 0).sum()), int((change < 0).sum())
     difference = float(weighted_mean(change, weights)) if has_users else nan
+    missed, of_baseline = pair.missed or (None, None)
     return {
         "users": len(change),
+        "num_missed": missed,
+        "baseline_num_missed": of_baseline,
         "mean": float(weighted_mean(pair.of_system, weights)) if has_users else nan,
         "baseline_mean": float(weighted_mean(pair.of_baseline, weights)) if has_users else nan,
         "difference": difference,
         "effect_size": difference / float(deviation(change, weights)) if varied else nan,
-        "wins": (change > 0).sum(),
-        "ties": (change == 0).sum(),
-        "losses": (change < 0).sum(),
+        "wins": wins,
+        "ties": len(change) - wins - losses,
+        "losses": losses,
     }
 
 
@@ -1354,21 +1583,17 @@ class _Within(NamedTuple):
     not_worse: Array
 
 
-def _test_margins(
-    pairs: Sequence[Pair],
-    margins: Mapping[str, float],
-    directions: Mapping[str, bool | None],
-    test: Test,
-    resampling: Resampling,
-) -> _Within:
+def _test_margins(pairs: Sequence[Pair], untested: Sequence[str | None], asked: _Asked) -> _Within:
     """Test whether differences are above −margin, and whether they are below margin."""
     import numpy as np
 
     from rankframe import _statistics as st
 
+    margins = asked.margins
+
     def reduce(sample: Sample, advance: st.Advance) -> Outcome:
-        if test == "bootstrap":
-            return st.bootstrap(sample, 0.95, resampling, advance, one_sided=True)
+        if asked.test == "bootstrap":
+            return st.bootstrap(sample, 0.95, asked.resampling, advance, one_sided=True)
         outcome = st.t_test(sample, 0.95)
         values, weights = sample
         sums = (values if weights is None else weights * values).sum(axis=0)
@@ -1378,17 +1603,17 @@ def _test_margins(
     places = [
         place
         for place, pair in enumerate(pairs)
-        if pair.metric in margins and _few_differ(pair) is None
+        if pair.metric in margins and untested[place] is None
     ]
     if not places:
         return within
     known = [(pairs[place].sample, margins[pairs[place].metric]) for place in places]
     shifted = [sample._replace(values=sample.values + margin) for sample, margin in known]
     shifted += [sample._replace(values=margin - sample.values) for sample, margin in known]
-    above, below = np.split(st.in_matrices(shifted, reduce, resampling.times).p, 2)
+    above, below = np.split(st.in_matrices(shifted, reduce, asked.advance).p, 2)
     within.equivalent[places] = np.maximum(above, below)
     for place, over, under in zip(places, above, below, strict=True):
-        higher_is_better = directions[pairs[place].metric]
+        higher_is_better = asked.directions[pairs[place].metric]
         if higher_is_better is not None:
             within.not_worse[place] = over if higher_is_better else under
     return within
@@ -1397,7 +1622,7 @@ def _test_margins(
 def _few_differ(pair: Pair) -> str | None:
     """Return why a margin cannot be tested: nearly all users change by one amount, such as 0.
 
-    Their differences have hardly a spread, whatever the rare ones would be.
+    Their differences have almost no spread, whatever the rare ones are.
     """
     import numpy as np
 
@@ -1406,28 +1631,33 @@ def _few_differ(pair: Pair) -> str | None:
     values = pair.sample.values
     if why_undefined(values) is not None:
         return None
-    alike = np.unique(values, return_counts=True)[1].max()
+    amounts, counts = np.unique(values, return_counts=True)
+    alike = counts.max()
     others = len(values) - alike
     if 2 * alike <= len(values) or others >= FEW_USERS:
         return None
     unit = "users" if pair.clusters is None else "clusters"
-    return f"margin not tested: only {others} of {len(values)} {unit} change by another amount"
+    rest = "1 changes by another amount" if others == 1 else f"{others} change by other amounts"
+    return (
+        f"margin not tested: {alike} of {len(values)} {unit} change by the same amount, "
+        f"{amounts[counts.argmax()] + 0.0:.3g}; only {rest}"
+    )
 
 
 def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None]:
-    """Name for each metric whether higher is better; None where neither is, or nobody said."""
+    """Return for each metric whether higher is better; None if neither is, or if undeclared."""
     entries = {one.name: entry_of(one.expr) for one in requested}
     return {name: entry.higher_is_better if entry else None for name, entry in entries.items()}
 
 
-def _detectable(pair: Pair, test: Test, confidence: float) -> float:
-    """Return the smallest true difference that the users or clusters of a pair show."""
+def _detectable(pair: Pair, asked: _Asked) -> float:
+    """Return the smallest true difference that the users or clusters of a pair detect."""
     from rankframe import _statistics as st
 
     values, weights = pair.sample
-    if test not in _OF_MEANS or why_undefined(values) is not None:
+    if asked.test not in _OF_MEANS or why_undefined(values) is not None:
         return nan
-    number, design = len(values), st.Design(confidence, _POWER)
+    number, design = len(values), st.Design(asked.confidence, _POWER)
     if weights is not None:
         return st.detectable_at(float(st.standard_error(values, weights)), number, design)
     return st.detectable(float(values.std(ddof=1)), number, design)
@@ -1452,30 +1682,9 @@ def _verdict(confidence: float) -> pl.Expr:
     )
 
 
-def _signs_of_ranks(paired: Paired, test: Test) -> pl.Series:
-    """Return the direction that a test of ranks finds."""
-    from rankframe import _statistics as st
-
-    if test == "wilcoxon":
-        return pl.Series([st.signed_ranks(pair.difference) for pair in paired.pairs]).sign()
-    merged = {(one.segment, one.metric): _per_observation(one) for one in paired.matrices}
-    none = st.no_joint(len(paired.systems)).centers
-    ranks = {
-        key: none if values is None else st.friedman(values).centers
-        for key, values in merged.items()
-    }
-    found = [
-        float(of_systems[pair.system] - of_systems[pair.baseline])
-        for pair in paired.pairs
-        for of_systems in (ranks[pair.segment, pair.metric],)
-    ]
-    return pl.Series(found).sign()
-
-
-def _unless_contrary(table: pl.DataFrame, signs: pl.Series) -> pl.DataFrame:
-    """Take back a verdict of ranks that the means contradict, and say so."""
-    ranks = pl.lit(signs)
-    contrary = (pl.col("difference").sign() * ranks < 0).fill_null(value=False)
+def _unless_contrary(table: pl.DataFrame) -> pl.DataFrame:
+    """Remove a verdict of ranks that the means contradict, and note it."""
+    contrary = (pl.col("difference").sign() * pl.col(_SIGN).sign() < 0).fill_null(value=False)
     said = pl.lit("the ranks and the means have opposite signs")
     return table.with_columns(
         pl.when(contrary & pl.col("verdict").is_in(["higher", "lower"]))
@@ -1492,7 +1701,7 @@ def _unless_contrary(table: pl.DataFrame, signs: pl.Series) -> pl.DataFrame:
 # ------------------------------------------------------------------ one row per user → per bin
 
 
-def _diagnosed(
+def diagnosed(
     rows: pl.DataFrame, *, values: UserValues, k: int, baseline: object, bins: int
 ) -> pl.DataFrame:
     model, *segments = values.by
@@ -1501,16 +1710,20 @@ def _diagnosed(
     _systems(rows, model, baseline, segments)
     of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
     users = [*segments, values.user]
-    known = rows.filter(pl.col("total") > 0)
+    known = rows.filter(pl.col("total") > 0).sort(*values.by, values.user)
     before = known.filter(of_baseline).drop(model)
-    paired = known.filter(~of_baseline).join(before, on=users, suffix=" before")
+    paired = known.filter(~of_baseline).join(
+        before, on=users, suffix=" before", maintain_order="left"
+    )
     smaller = pl.col("total before").rank("min").cast(pl.Int64) - 1
-    place = (smaller * bins // pl.len()).over(values.by).alias("__rankframe_bin")
+    place = (smaller * bins // pl.len()).over(values.by).alias(_BIN)
     bounds = pl.col("total before").min(), pl.col("total before").max()
     precision, recall = (pl.col(name) - pl.col(f"{name} before") for name in _LEVELS[:2])
     changes = (precision * k, precision, recall)
-    means = [change.mean().alias(name) for change, name in zip(changes, _CHANGES, strict=True)]
-    means += [pl.col(name).mean() for name in _LEVELS]
+    means = [
+        order_free_mean(change).alias(name) for change, name in zip(changes, _CHANGES, strict=True)
+    ]
+    means += [order_free_mean(pl.col(name)).alias(name) for name in _LEVELS]
     paired = paired.with_columns(
         pl.Series(
             changed, differences(paired[name].to_numpy(), paired[f"{name} before"].to_numpy())
@@ -1519,25 +1732,87 @@ def _diagnosed(
     )
     means += [pl.col(name) for name in _CHANGED]
     counted = [pl.len().cast(pl.Int64).alias("users"), *means]
-    in_bins = paired.group_by(*values.by, place).agg(
-        bounds[0].alias("relevant_low"), bounds[1].alias("relevant_high"), *counted
-    )
-    systems = rows.filter(~of_baseline).select(values.by).unique()
-    overall = systems.join(paired.group_by(values.by).agg(counted), on=values.by, how="left")
-    table = pl.concat([in_bins, overall], how="diagonal_relaxed")
-    readings = [
-        None if users is None else _paired_reading([pl.Series(x).to_numpy() for x in changes])
-        for users, *changes in table.select("users", *_CHANGED).iter_rows()
+    described = [bounds[0].alias("relevant_low"), bounds[1].alias("relevant_high"), *counted]
+    misses = pl.col(MISSED), pl.col(f"{MISSED} before")
+    without = [
+        sum_.sum().cast(pl.Int64).alias(name)
+        for name, sum_ in zip(_WITHOUT, (*misses, misses[0] & misses[1]), strict=True)
     ]
-    table = table.drop(_CHANGED).with_columns(
+    unserved = pl.any_horizontal(misses)
+    in_bins = paired.filter(~unserved).group_by(*values.by, place).agg(described)
+    lacking = paired.filter(unserved).group_by(values.by).agg(*described, *without)
+    lacking = lacking.with_columns(pl.lit(bins, pl.Int64).alias(_BIN))
+    systems = rows.filter(~of_baseline).select(values.by).unique()
+    of_all = paired.group_by(values.by).agg(*counted, *without)
+    overall = systems.join(of_all, on=values.by, how="left")
+    table = pl.concat([in_bins, lacking, overall], how="diagonal_relaxed")
+    own = {tuple(key): users for *key, users in known.group_by(values.by).len().iter_rows()}
+    readings = [
+        _reading_of_row(row, row[model], baseline, missing=row[_BIN] == bins)
+        if row[_BIN] is not None
+        else _reading_of_users(row, values.by, baseline, own)
+        for row in table.iter_rows(named=True)
+    ]
+    table = table.drop(_CHANGED, _WITHOUT).with_columns(
         pl.col("users").fill_null(0), reading=pl.Series(readings, dtype=pl.String)
     )
     if segments:
         systems = rows.select(model).unique()
         whole = _of_all_segments(known, systems, values, baseline, k)
         table = pl.concat([table, whole], how="diagonal_relaxed")
-    table = table.sort(*values.by, "__rankframe_bin", nulls_last=True)
+    table = table.sort(*values.by, _BIN, nulls_last=True)
     return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
+
+
+def _reading_of_row(
+    row: Mapping[str, Any], system: object, baseline: object, *, missing: bool
+) -> str | None:
+    """Read a bin, the users without a list, or all users."""
+    users, without = row["users"], [row[name] or 0 for name in _WITHOUT]
+    if users is None:
+        return _NO_PAIR
+    if missing:
+        return _reading_of_missed(without, system, baseline)
+    read = _paired_reading([pl.Series(row[name]).to_numpy() for name in _CHANGED])
+    notes = [
+        note
+        for missed, name in zip(without, (system, baseline), strict=False)
+        for note in notes_of_missed(missed, users, name)
+    ]
+    return "; ".join(filter(None, [read, *notes])) or None
+
+
+def _reading_of_users(
+    row: Mapping[str, Any],
+    by: Sequence[str],
+    baseline: object,
+    own: Mapping[tuple[object, ...], int],
+) -> str | None:
+    """Read all users of a system, and count those whom only one of the two has."""
+    model, *segments = by
+    notes = [_reading_of_row(row, row[model], baseline, missing=False)]
+    for system in (row[model], baseline):
+        users = own.get((system, *(row[name] for name in segments)), 0)
+        alone = users - (row["users"] or 0)
+        if alone:
+            verb = "is" if alone == 1 else "are"
+            notes.append(f"{alone:,} of {users:,} users of {in_words(system)} {verb} left out")
+    return "; ".join(filter(None, notes)) or None
+
+
+def _reading_of_missed(without: Sequence[int], system: object, baseline: object) -> str:
+    """Write which list is missing: the system's, the baseline's, or both."""
+    of_system, of_baseline, both = without
+    counts = [
+        (in_words(system), of_system - both),
+        (in_words(baseline), of_baseline - both),
+        ("either", both),
+    ]
+    return "; ".join(
+        f"{NO_LIST} of {name}: {count:,} user{'s' * (count != 1)}"
+        for name, count in counts
+        if count
+    )
 
 
 def _of_all_segments(
@@ -1560,12 +1835,28 @@ def _of_all_segments(
     readings = [
         _reading_of_all(known, values, system=system, baseline=baseline) for system in whole[model]
     ]
+    notes = [_note_of_all(known, values, system, baseline) for system in whole[model]]
+    read = pl.coalesce(_reversal(" and ".join(segments)), pl.Series(readings, dtype=pl.String))
+    told = pl.Series(notes, dtype=pl.String)
     return whole.with_columns(
         pl.col("users").fill_null(0),
-        reading=pl.coalesce(
-            _reversal(" and ".join(segments)), pl.Series(readings, dtype=pl.String)
+        reading=pl.when(read.is_not_null()).then(
+            pl.concat_str(read, told, separator="; ", ignore_nulls=True)
         ),
     ).drop(of_each.columns[1:])
+
+
+def _note_of_all(
+    known: pl.DataFrame, values: UserValues, system: object, baseline: object
+) -> str | None:
+    """Write how many users of all segments have no list of a system, and of the baseline."""
+    model = values.by[0]
+    notes: list[str] = []
+    for name in (system, baseline):
+        own = known.filter(pl.col(model) == pl.lit(name, dtype=known.schema[model]))
+        users = own.group_by(values.user).agg(pl.col(MISSED).all())
+        notes += notes_of_missed(int(users[MISSED].sum()), users.height, name)
+    return "; ".join(notes) or None
 
 
 def _reading_of_all(
@@ -1579,7 +1870,9 @@ def _reading_of_all(
         known.filter(pl.col(model) == pl.lit(name, dtype=known.schema[model]))
         for name in (system, baseline)
     )
-    paired = after.join(before, on=[*segments, values.user], suffix=" before")
+    paired = after.join(
+        before, on=[*segments, values.user], suffix=" before", maintain_order="left"
+    )
     names = _LEVELS[:2]
     if len(paired) < max(len(after), len(before)):
         return _unpaired_reading(
@@ -1594,10 +1887,11 @@ def _reading_of_all(
 def _changes_of_means(
     known: pl.DataFrame, groups: pl.DataFrame, by: Sequence[str], baseline: object, k: int
 ) -> pl.DataFrame:
-    """Subtract the means of the baseline, each of the users that the system has."""
+    """Subtract the means of the baseline, each over its own users."""
     model, *segments = by
     means = known.group_by(by).agg(
-        pl.len().cast(pl.Int64).alias("users"), *(pl.col(name).mean() for name in _LEVELS)
+        pl.len().cast(pl.Int64).alias("users"),
+        *(order_free_mean(pl.col(name)).alias(name) for name in _LEVELS),
     )
     of_baseline = pl.col(model) == pl.lit(baseline, dtype=known.schema[model])
     means = groups.join(means, on=by, how="left")
@@ -1656,13 +1950,13 @@ _READINGS = {
 
 
 def _paired_reading(changes: Sequence[Array], users: Places | None = None) -> str | None:
-    """Test the changes of precision and recall by the paired t, and read what is shown."""
+    """Test the changes of precision and recall by the paired t, and return the reading."""
     import numpy as np
 
     from rankframe import _statistics as st
 
     if not len(changes[0]):
-        return None
+        return _NO_PAIR
     weights = None
     if users is not None:
         changes, weights = st.of_users(users, changes, None)
@@ -1678,13 +1972,13 @@ def _paired_reading(changes: Sequence[Array], users: Places | None = None) -> st
 
 
 def _unpaired_reading(before: Sequence[Array], after: Sequence[Array]) -> str | None:
-    """Test by Welch's t where the users of both systems differ, and read what is shown."""
+    """Test by Welch's t where the users of the systems differ, and return the reading."""
     import numpy as np
 
     from rankframe import _statistics as st
 
     if not (len(before[0]) and len(after[0])):
-        return None
+        return "no test: a system has no user"
     if min(len(before[0]), len(after[0])) < 2:
         return "no test: one user"
     p = [st.welch(one, other) for one, other in zip(after, before, strict=True)]

@@ -66,7 +66,7 @@ def at_k(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per group, metric and cut-off, in this order: by…, ``metric`` (without its cut-off),
-        ``k``, ``users`` (whose values make the mean), ``mean``, ``ci_low`` and ``ci_high``. Counts
+        ``k``, ``users`` (who have a value), ``mean``, ``ci_low`` and ``ci_high``. Counts
         such as ``num_hits`` are averaged.
 
     Raises
@@ -123,11 +123,12 @@ def means_of(values: UserValues, *, interval: bool, confidence: float) -> pl.Laz
         else description_of(values)
     )
     counted = pl.col("users") - pl.col("undefined").fill_null(0)  # null: a number of all lists
-    return summary.select(*values.by, "metric", counted, "mean", "ci_low", "ci_high")
+    missed = pl.col("users").alias("selected"), pl.col("num_missed")
+    return summary.select(*values.by, "metric", counted, *missed, "mean", "ci_low", "ci_high")
 
 
 def cutoffs(name: str, ks: Iterable[int]) -> list[int]:
-    """Read cut-offs, in order and without duplicates; ``name`` is the keyword's."""
+    """Read cut-offs, in order and without duplicates; ``name`` is the keyword."""
     given = cast("object", ks)
     if isinstance(given, int):
         such_as = f"range(1, {given + 1}) or [{given}]"

@@ -17,7 +17,7 @@ from rankframe.errors import RankingDataError
 Array: TypeAlias = npt.NDArray[Any]
 
 _CELLS = 2**16  # of the running sums of vectors at a time: they stay in the processor's cache
-_FEW = 64  # values that a column each is made of
+_FEW = 64  # values for which one column each is made
 
 
 def pairs_above(first: pl.Series) -> pl.Series:
@@ -36,7 +36,7 @@ def distances_above(
         return pl.Series(total, dtype=pl.Float64)
     values, counts = _codes(items[of])
     number = int(values.max(initial=0)) + 1
-    if distance == "hamming" and number <= _FEW:  # of whole numbers: nothing is rounded
+    if distance == "hamming" and number <= _FEW:  # integers are not rounded
         flags = np.zeros((len(counts), number))
         flags[np.repeat(np.arange(len(counts)), counts), values] = 1
         return pl.Series(_of_vectors(flags, rows, begins, "euclidean2"), dtype=pl.Float64)
@@ -99,7 +99,7 @@ def _of_vectors(vectors: Array, rows: Array, begins: Array, distance: str) -> Ar
 
 
 def _unit(vectors: Array) -> Array:
-    """Bring vectors to length 1; those of zeros stay."""
+    """Scale vectors to length 1; zero vectors stay."""
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
     scaled = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
     length = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
@@ -114,7 +114,7 @@ def _sum_above(values: Array, begins: Array) -> Array:
     _, exponent = np.frexp(values.max(initial=1.0))
     bits = min(50, 62 - int(lengths.max(initial=1)).bit_length()) - int(exponent)
     units = np.round(np.ldexp(values, bits)).astype(np.int64)
-    above = np.cumsum(units) - units  # integers wrap, and their differences come out right
+    above = np.cumsum(units) - units  # integers wrap, but their differences are right
     return np.ldexp((above - np.repeat(above[starts], lengths)).astype(np.float64), -bits)
 
 

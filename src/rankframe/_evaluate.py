@@ -1,6 +1,6 @@
-"""The verbs: one value a user, and the mean over users.
+"""The verbs: one value per user, and the mean over users.
 
-``relevant rows → expressions → numbers``: the second half of the prepared.
+``relevant rows → expressions → numbers``: the second half of the pipeline.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import polars as pl
 
@@ -41,7 +41,7 @@ from rankframe._labels import (
     in_ties,
     parse_metrics,
 )
-from rankframe._options import Columns, Defaults, GainsFrom, Settings, Users, check_flag
+from rankframe._options import MODEL, Columns, Defaults, GainsFrom, Settings, Users, check_flag
 from rankframe._rank_order import SHARES_RANK
 from rankframe._runs import as_frame
 from rankframe._shares import (
@@ -62,7 +62,14 @@ from rankframe._table import (
     table_flags,
     with_inputs,
 )
-from rankframe._vocabulary import COLUMNS, Reading, Scope, reading_of, rows_of_scope
+from rankframe._vocabulary import (
+    COLUMNS,
+    Reading,
+    Scope,
+    reading_of,
+    rows_of_scope,
+    users_with_lists,
+)
 from rankframe._weights import (
     WEIGHT,
     Weights,
@@ -75,6 +82,10 @@ from rankframe.errors import RankingDataError
 from rankframe.metrics._gains import has_gain_of_zero
 
 _HAS_LIST = f"{INNER}has_list"
+_SYSTEMS, _NUMBER = f"{INNER}systems", f"{INNER}number"
+
+#: Whether the run has no list for the user.
+MISSED = f"{INNER}missed"
 
 
 def per_user(
@@ -106,75 +117,80 @@ def per_user(
     ----------
     frame
         A judged table, with ``truth`` a run, or a run alone for metrics of lists alone. A run with
-        a score and no rank is ranked on the way, by ``with_rank``'s defaults. Or a dict of these
-        by name, as ``from_runs`` takes it.
+        a score and no rank is ranked by the defaults of ``with_rank``. Or a dict of these by name,
+        as ``from_runs`` takes it.
     *metrics
         Labels such as ``"ndcg@10"`` (``"ndcg@5,10"`` is a metric for each cut-off), metric
         functions' expressions such as ``rf.ndcg_at(10)``, or any aliased expression of your own on
-        the vocabulary and your columns. It reduces the user's rows of grade > 0, retrieved or not;
-        one that reads ``judged`` all rows of the truth, and one that reads ``listed`` the whole
-        list, for which a run alone is enough.
+        the vocabulary and your columns. Your expression reduces the user's rows of grade > 0,
+        retrieved or not. If it reads ``judged``, it reduces all rows of the truth; if it reads
+        ``listed``, the whole list, for which a run alone is enough.
     truth
         The truth that judges the run.
     by
         Columns that split the run into separate lists, such as model, fold or day.
     users
-        Whose rows come out: ``"truth"``, every user with an item of grade > 0 (one whom the run
-        misses has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run
-        and one in the truth; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where
-        there is no truth.
+        Which users are returned: ``"truth"``, every user with an item of grade > 0 (a user missing
+        from the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in
+        the run and one in the truth; ``"served"``, with a row in the truth and one in the run for
+        every system of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where
+        there is no truth. The systems of ``"served"`` are those of the column ``model``, or else of
+        the first column of ``by``, within each group of the other columns; without ``by``,
+        ``"served"`` is ``"both"``. For these two, ``exclude``, ``depth`` and ``judged_only`` must
+        leave something of the list.
     undefined
-        What stands where a metric (a number or a boolean) is undefined, for example for a user
-        without a relevant item, or of a metric of the list for a user without one. By default null,
-        which means leave out.
+        The value where a metric (a number or a boolean) is undefined, for example for a user
+        without a relevant item or, if the metric reads the list, without a list. By default null,
+        which a mean leaves out.
     relevant_at
         The grade from which an item is relevant to the binary measures; > 0. By default every
         grade > 0 is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own.
     gains_from
         ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
-        metric, nor in its ideal list. Users with such grades alone stay, as with ``relevant_at``.
-        By default every grade > 0 has a gain.
+        metric, nor in its ideal list. Users with only such grades stay, as with ``relevant_at``. By
+        default every grade > 0 has a gain.
     judged_only
-        Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
+        Drop unjudged items and those of negative grade from the lists, and close the ranks
+        (trec_eval ``-J``).
     depth
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
     bounds
-        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that judgments
-        of the unjudged items of the list (and of those of negative grade) can give, whichever of
-        them are judged, with any grade up to the highest of the truth; null where the metric is.
-        With ``depth``, what is below it is not of the list.
-        Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have bounds; a metric without a
-        proven form raises.
+        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
+        can have if any items of the list that are unjudged (or have a negative grade) are judged,
+        with any grade up to the highest of the truth; null where the metric is null. With
+        ``depth``, items below it are not part of the list. Precision, recall, F, hit, RR, DCG, RBP,
+        ERR and counts have bounds; a metric without proven bounds raises an error.
     scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``, for any metric but those of diversity: its
-        value if all of these items are judged not relevant, and if all have the highest grade of
-        the truth; null where one of the two is undefined. Other judgments may give values outside.
+        Add ``<metric>_if_none`` and ``<metric>_if_all``, for any metric except those of diversity:
+        its value if all items that ``bounds`` varies are judged not relevant, and if all have the
+        highest grade of the truth; null where one of the two is undefined. Other judgments may lead
+        to values outside this range.
     defaults
-        Parameters for metrics asked for by label that leave them open, for example
-        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
+        Parameters for labels that leave them out, for example
+        ``{"map": {"divide_by": "attainable"}}``, by any name of the metric.
     single_precision
-        Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
+        Round scores to 32-bit floats before ranking, which ties some of them (trec_eval 9).
     items
         The catalogue, one row per item: what exists, shown or not, with any columns, such as genres
-        (a list of text), a provider or a vector (a list of numbers). One row per item and value
-        of a column ``category`` is read as well.
+        (a list of text), a provider or a vector (a list of numbers). A table with one row per item
+        and value of a column ``category`` works as well.
     history
-        What users did before, one row per user and item: popularity, novelty and profiles.
+        Past interactions, one row per user and item: for popularity, novelty and profiles.
     other
         Another run, for ``unexpectedness``.
     exclude
-        Rows that leave the lists, one per user and item, such as what users had before; with a
-        column of ``by`` only in that group. Ranks close up, before ``depth`` and ``judged_only``.
-        Rows that are in no list are ignored. The truth stays as it is, so an excluded item that it
-        holds is a miss.
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. Ranks close up, before ``depth`` and ``judged_only``. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, where they are not called so.
+        play these roles, if they have other names.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        by…, user and one column a metric (with ``bounds`` three), sorted by by… and user.
+        by…, user and one column per metric (three with ``bounds``), sorted by by… and user.
 
     Raises
     ------
@@ -200,7 +216,7 @@ def per_user(
     └──────┴─────────────┴─────┘
     """
     if "weights" in columns:
-        msg = "weights= are of means, and per_user gives one value per user: use evaluate"
+        msg = "weights= applies to means, and per_user returns one value per user: use evaluate"
         raise TypeError(msg)
     frame, by = as_frame(frame, by)
     settings = Settings(
@@ -257,91 +273,99 @@ def evaluate(
     ----------
     frame
         A judged table, with ``truth`` a run, or a run alone for metrics of lists alone. A run with
-        a score and no rank is ranked on the way, by ``with_rank``'s defaults. Or a dict of these
-        by name, as ``from_runs`` takes it.
+        a score and no rank is ranked by the defaults of ``with_rank``. Or a dict of these by name,
+        as ``from_runs`` takes it.
     *metrics
         Labels such as ``"ndcg@10"`` (``"ndcg@5,10"`` is a metric for each cut-off) or ``"gmap"``,
         metric functions' expressions such as ``rf.ndcg_at(10)``, or any aliased expression of your
-        own on the vocabulary and your columns. It reduces the user's rows of grade > 0, retrieved
-        or not; one that reads ``judged`` all rows of the truth, and one that reads ``listed`` the
-        whole list, for which a run alone is enough.
+        own on the vocabulary and your columns. Your expression reduces the user's rows of
+        grade > 0, retrieved or not. If it reads ``judged``, it reduces all rows of the truth; if it
+        reads ``listed``, the whole list, for which a run alone is enough.
     truth
         The truth that judges the run.
     by
-        Columns that split the run into separate lists, such as model, fold or day; one row each. If
-        one is called ``fold`` or ``split``, the truth must have it as well. A call costs some
-        milliseconds before it reads a row: many small tables put together, with a column for
-        ``by``, take one call in place of a loop.
+        Columns that split the run into separate lists, such as model, fold or day; the result has
+        one row per group. If one is called ``fold`` or ``split``, the truth must have it as well.
+        Each call takes a few milliseconds before it reads a row, so stack many small tables, with a
+        column for ``by``, and evaluate them in one call instead of a loop.
     total
-        Add the row of all users, whose column ``by`` is null. Of several columns the first stays:
-        ``by=["model", "country"]`` adds a row for each model, whose country is null.
+        Add a row for all users, in which the column ``by`` is null. With several columns the first
+        one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
     users
-        Whose mean: ``"truth"``, every user with an item of grade > 0 (one whom the run misses
-        has 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and one
-        in the truth; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is
-        no truth. A run of one batch of users takes ``"both"`` if the truth has all users: else the
-        users of other batches are misses.
+        Which users are averaged: ``"truth"``, every user with an item of grade > 0 (a user missing
+        from the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in
+        the run and one in the truth; ``"served"``, with a row in the truth and one in the run for
+        every system of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where
+        there is no truth. With ``"both"``, each system has a mean over its own users; with
+        ``"served"``, all systems have means over the same users. The systems are those of the
+        column ``model``, or else of the first column of ``by``, within each group of the other
+        columns; without ``by``, ``"served"`` is ``"both"``. For these two, ``exclude``, ``depth``
+        and ``judged_only`` must leave something of the list. If the run has one batch of users and
+        the truth has all users, pass ``"both"``: otherwise the users of other batches count as
+        misses.
     undefined
-        What stands where a metric (a number or a boolean) is undefined, for example for a user
+        The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item. By default null, which the mean leaves out.
     weights
-        A column of the truth or the run, ≥ 0, that says how much each user counts: the mean is
-        Σ weight·value / Σ weight. It has one value per user (or, of a truth with columns of ``by``,
-        per user and group), and every user who is averaged needs one. By default all count alike.
+        The column of the truth or the run with the weight of each user, ≥ 0: the mean is Σ
+        weight·value / Σ weight. It has one value per user (or, if the truth has columns of ``by``,
+        per user and group), and every averaged user needs one. By default all users have the same
+        weight.
     relevant_at
-        The grade from which an item is relevant to the binary measures; > 0. By default every
-        grade > 0 is. It never changes whose mean it is. A label with ``rel=``, such as
+        The grade from which an item is relevant to the binary measures; > 0. By default every grade
+        > 0 is. It never changes which users are averaged. A label with ``rel=``, such as
         ``"ap(rel=2)"``, has its own.
     gains_from
         ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
-        metric, nor in its ideal list. Users with such grades alone stay, as with ``relevant_at``.
-        By default every grade > 0 has a gain.
+        metric, nor in its ideal list. Users with only such grades stay, as with ``relevant_at``. By
+        default every grade > 0 has a gain.
     judged_only
-        Drop unjudged items from the lists and close the ranks (trec_eval ``-J``).
+        Drop unjudged items and those of negative grade from the lists, and close the ranks
+        (trec_eval ``-J``).
     depth
         Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
     bounds
-        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that judgments
-        of the unjudged items of the list (and of those of negative grade) can give, whichever of
-        them are judged, with any grade up to the highest of the truth; null where the metric is.
-        With ``depth``, what is below it is not of the list.
-        Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have bounds; a metric without a
-        proven form raises.
+        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
+        can have if any items of the list that are unjudged (or have a negative grade) are judged,
+        with any grade up to the highest of the truth; null where the metric is null. With
+        ``depth``, items below it are not part of the list. Precision, recall, F, hit, RR, DCG, RBP,
+        ERR and counts have bounds; a metric without proven bounds raises an error.
     scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``, for any metric but those of diversity: its
-        value if all of these items are judged not relevant, and if all have the highest grade of
-        the truth; null where one of the two is undefined. Other judgments may give values outside.
+        Add ``<metric>_if_none`` and ``<metric>_if_all``, for any metric except those of diversity:
+        its value if all items that ``bounds`` varies are judged not relevant, and if all have the
+        highest grade of the truth; null where one of the two is undefined. Other judgments may lead
+        to values outside this range.
     count_users
-        Add ``<metric>_users``: how many users have a value of the metric, which is less than
-        ``users`` where it is undefined for some. A number of all lists has no such column.
+        Add ``<metric>_users``: the number of users with a value of the metric, which is less than
+        ``users`` if it is undefined for some. A metric of all lists has no such column.
     defaults
-        Parameters for metrics asked for by label that leave them open, for example
-        ``{"map": {"divide_by": "attainable"}}``; by any name of the metric.
+        Parameters for labels that leave them out, for example
+        ``{"map": {"divide_by": "attainable"}}``, by any name of the metric.
     single_precision
-        Make ranks from scores as 32-bit floats, which ties some of them (trec_eval 9).
+        Round scores to 32-bit floats before ranking, which ties some of them (trec_eval 9).
     items
         The catalogue, one row per item: what exists, shown or not, with any columns, such as genres
-        (a list of text), a provider or a vector (a list of numbers). One row per item and value
-        of a column ``category`` is read as well.
+        (a list of text), a provider or a vector (a list of numbers). A table with one row per item
+        and value of a column ``category`` works as well.
     history
-        What users did before, one row per user and item: popularity, novelty and profiles.
+        Past interactions, one row per user and item: for popularity, novelty and profiles.
     other
         Another run, for ``unexpectedness``.
     exclude
-        Rows that leave the lists, one per user and item, such as what users had before; with a
-        column of ``by`` only in that group. Ranks close up, before ``depth`` and ``judged_only``.
-        Rows that are in no list are ignored. The truth stays as it is, so an excluded item that it
-        holds is a miss.
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. Ranks close up, before ``depth`` and ``judged_only``. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
-        play these roles, where they are not called so.
+        play these roles, if they have other names.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        by…, ``users`` (Int64, how many the policy selects) and one column a metric (with ``bounds``
-        three, with ``count_users`` one more); one row, or one for each group, sorted, totals last.
-        A group that the truth knows nothing of has 0 users and nulls.
+        by…, ``users`` (Int64, the number of users that ``users=`` selects) and one column per
+        metric (three with ``bounds``, one more with ``count_users``); one row, or one per group,
+        sorted, totals last. A group that the truth does not cover has 0 users and nulls.
 
     Raises
     ------
@@ -349,8 +373,8 @@ def evaluate(
         If a table breaks a rule (see ``check``), a metric is not a finite number, or ``weights``
         are missing, negative, differ within a user or are all 0.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, or ``weights`` are given
-        to a metric that is not a mean over users, such as ``num_hits``.
+        If a metric, a parameter or an option is unknown or out of range, or ``weights`` is passed
+        with a metric that is not a mean over users, such as ``num_hits``.
 
     Examples
     --------
@@ -395,7 +419,7 @@ def evaluate(
 
 
 class OnePass(NamedTuple):
-    """The values beside what is watched, for a result that is made of them alone."""
+    """The values and their flags in one frame, for a result that is made of these alone."""
 
     lists: pl.LazyFrame
     suspect: pl.Expr
@@ -404,7 +428,7 @@ class OnePass(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The values of every user, what to watch while they are computed, and how to tell."""
+    """The values of every user, the flags of their rules, and the function that raises."""
 
     prepared: JudgedTables
     requested: list[RequestedMetric]  # those with a value per user
@@ -414,9 +438,10 @@ class Plan(NamedTuple):
     raise_violation: Callable[[], None]
     of_lists: OfLists | None = None  # those that are one number of all lists
     one_pass: OnePass | None = None
-    weights: str | None = None  # the column that says how much each user counts
-    cluster: str | None = None  # the column that says which users depend on each other
+    weights: str | None = None  # the column of the users' weights
+    cluster: str | None = None  # the column of clusters: users who depend on each other
     counted: frozenset[str] = frozenset()  # the metrics whose users are counted
+    marks_missed: bool = False  # whether ``MISSED`` is among the values
 
     @property
     def asked(self) -> list[str]:
@@ -444,7 +469,7 @@ class Plan(NamedTuple):
         return self.prepared.tables[0].keys
 
     def guarded(self) -> pl.LazyFrame:
-        """Give the values, checked when the plan runs."""
+        """Return the values, checked when the plan runs."""
         return guarded(self.values, self.flags, self.raise_violation, self.types)
 
 
@@ -459,9 +484,9 @@ def plan_values(
     all_lists: bool = False,
     totals: Totals | None = None,
 ) -> Plan:
-    """Plan the values of every user; ``per_user=False`` takes geometric means, too.
+    """Plan the values of every user; ``per_user=False`` accepts geometric means, too.
 
-    ``all_lists`` takes metrics of all lists where geometric means are refused.
+    ``all_lists`` accepts metrics of all lists even if geometric means are refused.
     """
     requested = parse_metrics(metrics, per_user=per_user, defaults=settings.defaults)
     given = settings.given
@@ -484,6 +509,8 @@ def plan_values(
     prepared = with_inputs(prepared, settings)
     segments = segments_of_truth(frame, prepared)
     _check_users(settings.users, prepared, segments, judged_only=settings.judged_only)
+    if settings.users == "served":
+        _check_systems(prepared, segments)
     _check_means(requested, settings)
     for one in requested:
         _check_scope(one, prepared)
@@ -497,7 +524,7 @@ def plan_values(
     of_lists = None
     if any(is_of_all(one) for one in requested):
         policy = users_policy(settings, prepared)
-        whose = None if policy == "run" else _selected(prepared, policy)
+        whose = None if policy == "run" else _selected(prepared, policy, settings)
         of_lists = of_all_lists(prepared, requested, settings, whose)
     plan = _plan(prepared, requested, settings)._replace(of_lists=of_lists)
     if of_lists is not None:
@@ -506,7 +533,9 @@ def plan_values(
         plan = _with_worlds(plan, extremes, settings)
     if settings.weights is not None:
         plan = _weighted(plan, settings.weights)
-    return plan if settings.cluster is None else _clustered(plan, settings.cluster)
+    if settings.cluster is not None:
+        plan = _clustered(plan, settings.cluster)
+    return _with_missed(plan, settings) if settings.count_missed else plan
 
 
 def plan_means(
@@ -534,13 +563,13 @@ def plan_means(
     _check_numeric(plan)
     if plan.weights is not None:
         _check_weighted_means(plan)
-        if totals is None:  # of a part, the others may have the weight
+        if totals is None:  # another part may have the weight
             plan = _with_weight_watched(plan, plan.weights)
     return plan
 
 
 def _with_counts(plan: Plan, metrics: Sequence[Metric], settings: Settings) -> Plan:
-    """Count the users of each metric that is asked for; numbers of all lists have none."""
+    """Count the users of each requested metric; metrics of all lists have none."""
     asked = parse_metrics(metrics, per_user=False, defaults=settings.defaults)
     names = {one.name for one in asked}
     counted = [one for one in plan.requested if one.name in names]
@@ -552,7 +581,7 @@ def _with_counts(plan: Plan, metrics: Sequence[Metric], settings: Settings) -> P
 def means_of_groups(
     plan: Plan, by: Sequence[str], names: Sequence[str] | None = None
 ) -> pl.LazyFrame:
-    """Give users and metrics of each group of ``by``: means, and numbers of all lists."""
+    """Return users and metrics of each group of ``by``: means, and metrics of all lists."""
     result = over_users(plan, [mean for mean, _ in _means(plan).values()], by)
     if plan.counted:
         result = result.with_columns(pl.col([*map(users_of, plan.counted)]).fill_null(0))
@@ -573,7 +602,7 @@ def users_of(name: str) -> str:
 
 
 def _checked_means(plan: Plan, *, total: bool) -> pl.LazyFrame:
-    """Give the means of all groups, checked when the plan runs."""
+    """Return the means of all groups, checked when the plan runs."""
     types = types_of_means(plan)
     if plan.one_pass is not None and types is not None and not plan.by:
         return _means_in_one_pass(plan, plan.one_pass, types)
@@ -588,7 +617,7 @@ def _checked_means(plan: Plan, *, total: bool) -> pl.LazyFrame:
 def _means_in_one_pass(
     plan: Plan, one_pass: OnePass, types: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
-    """Give the means over all users, where the lists are a flag on the way."""
+    """Return the means over all users, with the flags made in the same pass."""
     means = [mean for mean, _ in _means(plan).values()]
     users = pl.len().cast(pl.Int64).alias("users")
     flags = one_pass.suspect.alias("suspect"), one_pass.surplus.alias("surplus")
@@ -604,7 +633,7 @@ def _raise_violation(plan: Plan, result: pl.LazyFrame) -> None:
 
 
 def types_of_means(plan: Plan) -> dict[str, pl.DataType] | None:
-    """Give the types of what ``means_of_groups`` gives; None where these must be looked up."""
+    """Return the types of ``means_of_groups``; None if they must be looked up."""
     if plan.of_lists is not None:
         return None
     types: dict[str, pl.DataType] = {name: plan.prepared.types[name] for name in plan.by}
@@ -613,7 +642,7 @@ def types_of_means(plan: Plan) -> dict[str, pl.DataType] | None:
 
 
 def _means(plan: Plan) -> dict[str, tuple[pl.Expr, pl.DataType]]:
-    """Give each column of means: how it is made, and its type."""
+    """Return each column of means: how it is made, and its type."""
     made: dict[str, tuple[pl.Expr, pl.DataType]] = {}
     for one in plan.requested:
         made[one.name] = _mean(
@@ -629,11 +658,11 @@ def counted_users(name: str) -> pl.Expr:
     return pl.col(name).count().cast(pl.Int64).alias(users_of(name))
 
 
-@functools.lru_cache(maxsize=4096)  # of five metrics: 0.5 of 4 ms
+@functools.lru_cache(maxsize=4096)  # saves 0.5 of 4 ms with five metrics
 def _mean(
     name: str, over_users: Aggregate, dtype: pl.DataType, *, weighted: bool
 ) -> tuple[pl.Expr, pl.DataType]:
-    """Give the mean over users of a metric, and its type."""
+    """Return the mean over users of a metric, and its type."""
     mean: Callable[[pl.Expr], pl.Expr]
     mean = order_free_mean if dtype == pl.Float64 else pl.Expr.mean
     mean = by_weight if weighted else mean
@@ -648,12 +677,12 @@ def by_weight(values: pl.Expr) -> pl.Expr:
 
 
 def over_users(plan: Plan, aggregates: Sequence[pl.Expr], by: Sequence[str]) -> pl.LazyFrame:
-    """Reduce the values of users to one row a group, or to one."""
+    """Reduce the values of users to one row per group, or to one."""
     aggregates = [pl.len().cast(pl.Int64).alias("users"), *aggregates]
     if not by:
         return plan.values.select(aggregates)
     reduced = plan.values.group_by(by).agg(aggregates)
-    joined = _groups(plan.prepared, by).join(reduced, on=by, how="left")
+    joined = groups_of(plan.prepared, by).join(reduced, on=by, how="left")
     return joined.with_columns(pl.col("users").fill_null(0))
 
 
@@ -663,7 +692,7 @@ def total_by(by: Sequence[str]) -> Sequence[str]:
 
 
 class UserValues(NamedTuple):
-    """One row a user; a group without users has one row of nulls."""
+    """One row per user; a group without users has one row of nulls."""
 
     requested: list[RequestedMetric]
     by: list[str]
@@ -671,8 +700,8 @@ class UserValues(NamedTuple):
     rows: pl.LazyFrame
     of_lists: OfLists | None = None
     numbers: pl.LazyFrame | None = None  # of all lists, with users, one row per group
-    weights: str | None = None  # the column that says how much each user counts
-    cluster: str | None = None  # the column that says which users depend on each other
+    weights: str | None = None  # the column of the users' weights
+    cluster: str | None = None  # the column of clusters: users who depend on each other
 
 
 def user_values(
@@ -685,17 +714,17 @@ def user_values(
     per_user: bool = True,
     all_lists: bool = False,
 ) -> UserValues:
-    """Give what statistics are made of; ``per_user=False`` takes geometric means, too."""
+    """Return the input of the statistics; ``per_user=False`` accepts geometric means, too."""
     plan = plan_values(frame, metrics, truth, by, settings, per_user=per_user, all_lists=all_lists)
     return in_groups(plan)
 
 
 def in_groups(plan: Plan) -> UserValues:
-    """Give the values of all users, and each group a row."""
+    """Return the values of all users, with at least one row per group."""
     _check_numeric(plan)
     rows = plan.values
     if plan.by:
-        rows = _groups(plan.prepared, plan.by).join(rows, on=plan.by, how="left")
+        rows = groups_of(plan.prepared, plan.by).join(rows, on=plan.by, how="left")
     *_, user = plan.keys
     checked = guarded(rows, plan.flags, plan.raise_violation)
     if plan.of_lists is None:
@@ -704,17 +733,38 @@ def in_groups(plan: Plan) -> UserValues:
         )
     alone = plan._replace(requested=[])
     numbers = means_of_groups(alone, plan.by, [one.name for one in plan.of_lists.requested])
+    if plan.marks_missed:
+        missed = over_users(plan, [number_missed()], plan.by).drop("users")
+        on: dict[str, Any] = {"on": plan.by, "how": "left"} if plan.by else {"how": "cross"}
+        numbers = numbers.join(missed, **on).with_columns(pl.col("num_missed").fill_null(0))
     return UserValues(plan.requested, plan.by, user, checked, plan.of_lists, numbers)
+
+
+# ------------------------------------------------------------------ users without a list
+
+
+def _with_missed(plan: Plan, settings: Settings) -> Plan:
+    """Mark the users for whom the run has no list."""
+    lists = users_with_lists(plan.prepared.sources(settings))
+    lists = lists.with_columns(pl.lit(value=False).alias(MISSED))
+    values = plan.values.join(lists, on=plan.keys, how="left")
+    values = values.with_columns(pl.col(MISSED).fill_null(value=True))
+    return plan._replace(values=values, one_pass=None, marks_missed=True)
+
+
+def number_missed() -> pl.Expr:
+    """Count the users without a list."""
+    return pl.col(MISSED).sum().cast(pl.Int64).alias("num_missed")
 
 
 # ------------------------------------------------------------------ weights
 
 
 def _weighted(plan: Plan, column: str) -> Plan:
-    """Give each user a weight, and watch that all who are averaged have one."""
+    """Add the weight of each user, and flag averaged users without one."""
     if plan.of_lists is not None:
         name = plan.of_lists.requested[0].name
-        msg = f"metric {name!r}: weights= weigh users, and it is one number of all lists"
+        msg = f"metric {name!r} is one number for all lists, and weights= is for means over users"
         raise ValueError(msg)
     weights = weights_of(plan.prepared, column)
     values = plan.values.join(weights.rows, on=weights.on, how="left")
@@ -737,10 +787,10 @@ def _raise_weights(plan: Plan, weights: Weights, lacking: pl.LazyFrame) -> None:
 
 
 def _clustered(plan: Plan, column: str) -> Plan:
-    """Give each user a cluster, and watch that all who have a value have one."""
+    """Add the cluster of each user, and flag users with a value but no cluster."""
     if plan.of_lists is not None:
         name = plan.of_lists.requested[0].name
-        msg = f"metric {name!r}: cluster= is of users, and it is one number of all lists"
+        msg = f"metric {name!r} is one number for all lists, and cluster= is for means over users"
         raise ValueError(msg)
     clusters = clusters_of(plan.prepared, column)
     values = plan.values.join(clusters.rows, on=clusters.on, how="left")
@@ -766,8 +816,8 @@ def _check_weighted_means(plan: Plan) -> None:
     for one in plan.requested:
         if one.over_users.aggregate == "sum":
             msg = (
-                f"metric {one.name!r}: it is a sum over users, which has no weighted form: ask for "
-                "it without weights="
+                f"metric {one.name!r}: it is a sum over users, which has no weighted form: leave "
+                "out weights="
             )
             raise ValueError(msg)
         if plan.types[one.name] == pl.Duration:
@@ -776,7 +826,7 @@ def _check_weighted_means(plan: Plan) -> None:
 
 
 def _with_weight_watched(plan: Plan, column: str) -> Plan:
-    """Watch that of the users averaged in each group one has a weight above 0."""
+    """Flag groups in which no averaged user has a weight above 0."""
     names = [one.name for one in plan.requested]
     zero = has_no_weight(names)
     by = plan.by
@@ -818,7 +868,7 @@ _NONE, _ALL = _World(inside=False, below=False), _World(inside=True, below=True)
 
 
 def _worlds_of(requested: RequestedMetric, *, tied: bool) -> tuple[_World, _World]:
-    """Name the judgments that make a metric least and greatest, in either order."""
+    """Return the judgments that make a metric least and greatest, in either order."""
     kind, k = extremes_of(requested.expr)
     if kind == "none or all":
         return _NONE, _ALL
@@ -834,7 +884,7 @@ def _worlds_of(requested: RequestedMetric, *, tied: bool) -> tuple[_World, _Worl
 
 
 def _with_worlds(plan: Plan, extremes: Sequence[tuple[_World, _World]], settings: Settings) -> Plan:
-    """Add what metrics are under other judgments of the unjudged items."""
+    """Add the values of metrics under other judgments of the unjudged items."""
     keys, prepared = plan.keys, plan.prepared
     columns: list[pl.Expr] = []
     requested: list[RequestedMetric] = []
@@ -882,7 +932,7 @@ def _in_world(world: _World, requested: RequestedMetric) -> str:
 
 
 def _judged_in(world: _World, prepared: JudgedTables, depth: int | None) -> JudgedTables:
-    """Give the unjudged items of the lists the highest grade, or 0."""
+    """Set the grade of unjudged items of the lists to the highest one, or to 0."""
     grade, rank = pl.col("relevance"), pl.col("rank")
     listed = rank.is_not_null() if depth is None else (rank <= depth)
     unjudged = listed & ~(grade >= 0).fill_null(value=False)
@@ -909,7 +959,7 @@ class _Reduction(NamedTuple):
 
     rows: pl.LazyFrame
     types: dict[str, pl.DataType]
-    lists: pl.LazyFrame  # the same, with what is watched
+    lists: pl.LazyFrame  # the same, with the columns that flags read
     suspect: pl.Expr
     surplus: pl.Expr
     counted: bool = False  # whether the surplus counts the relevant rows
@@ -932,16 +982,16 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     flags += input_flags(prepared, reading.names)
     if settings.judged_only or reading.counts_judged:
         flags += [lists_flag(each) for each in prepared.tables]
-    elif reading.counts_listed:  # these count rows that no relevant row shows
+    elif reading.counts_listed:  # these metrics count rows that are not relevant
         flags.append(lists_flag(prepared.tables[0]))
     if cut is not None:
         flags.append(flag(cut, pl.len() > 0))
 
     frames = [each.rows for each in reductions]
     users = users_policy(settings, prepared)
-    own = "truth" if prepared.has_truth else "run"  # whose rows the first reduction has
+    own = "truth" if prepared.has_truth else "run"  # the table of the first reduction
     all_there = users == own and frames and _has_all_users(by_rows)
-    values, *others = frames if all_there else [_selected(prepared, users), *frames]
+    values, *others = frames if all_there else [_selected(prepared, users, settings), *frames]
     for other in others:
         values = values.join(other, on=keys, how="left")
     one_pass = None
@@ -955,7 +1005,7 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     values = values.select(names)
 
     def raise_violation() -> None:
-        raise_first_broken(prepared.tables)
+        raise_first_broken(prepared.tables, users)
         raise_broken_input(prepared, reading.names)
         if cut is not None:
             _raise_cut(cut, settings.depth)
@@ -968,7 +1018,7 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
 
 
 def users_policy(settings: Settings, prepared: JudgedTables) -> Users:
-    """Return whose mean it is."""
+    """Return which users are averaged."""
     return settings.users or ("truth" if prepared.has_truth else "run")
 
 
@@ -1023,7 +1073,7 @@ def _reduced(
     *,
     first: bool,
 ) -> _Reduction:
-    """Reduce the rows of one scope, and watch the relevant ones on the way.
+    """Reduce the rows of one scope, and check the relevant ones in the same pass.
 
     Only the ``first`` counts the relevant rows, for the sum over all flags.
     """
@@ -1044,7 +1094,7 @@ def _reduced(
     if scope == "relevant":
         position = pl.col("block" if prepared.tied else "rank")
         shared = shares_rank(tied=prepared.tied)
-        if ordered:  # to count distinct ranks takes 1 M users × 10 a tenth longer
+        if ordered:  # for 1 M users × 10, counting distinct ranks would take a tenth longer
             shared = pl.col(SHARES_RANK).any()
         watched = check_aggregates(table.item, hit=position, shared=shared, count=count)
         lists = rows.group_by(keys).agg(*reduced, *watched)
@@ -1072,7 +1122,7 @@ def _types_of(
     *,
     tied: bool,
 ) -> dict[str, pl.DataType]:
-    """Look up the types of what metrics give: the one look-up of a call."""
+    """Look up the types of the metrics; this is the only look-up of a call."""
     try:
         schema = reduced.collect_schema()
     except pl.exceptions.ColumnNotFoundError:
@@ -1087,7 +1137,7 @@ def _filled(
     requested: Sequence[RequestedMetric],
     undefined: float,
 ) -> tuple[pl.LazyFrame, dict[str, pl.DataType]]:
-    """Put ``undefined`` in the place of nulls."""
+    """Replace nulls with ``undefined``."""
     numbers = [one.name for one in requested if types[one.name].is_numeric()]
     flags_of_users = [one.name for one in requested if types[one.name] == pl.Boolean]
     values = values.with_columns(pl.col(flags_of_users).cast(pl.Float64))
@@ -1096,7 +1146,7 @@ def _filled(
 
 
 def _cut_blocks(prepared: JudgedTables, depth: int | None) -> pl.LazyFrame | None:
-    """Give the items whose block of ties a cut at ``depth`` would tear."""
+    """Return the items whose block of ties a cut at ``depth`` would split."""
     if depth is None or not prepared.tied:
         return None
     last = pl.col("rank") + pl.col("tied") - 1
@@ -1113,8 +1163,8 @@ def _raise_cut(torn: pl.LazyFrame, depth: int | None) -> None:
         raise RankingDataError(msg)
 
 
-def _groups(prepared: JudgedTables, names: Sequence[str]) -> pl.LazyFrame:
-    """Give each group of the run or the truth once."""
+def groups_of(prepared: JudgedTables, names: Sequence[str]) -> pl.LazyFrame:
+    """Return each group of the run or the truth once."""
     if prepared.groups is not None and not {*names} & {*prepared.tables[1].by}:
         return prepared.groups.select(names).unique()
     return pl.concat([prepared.run.select(names), prepared.truth.select(names)]).unique()
@@ -1124,7 +1174,7 @@ def _check_users(
     users: Users | None, prepared: JudgedTables, segments: Sequence[str], *, judged_only: bool
 ) -> None:
     """Check that there is a truth to take users from, and that every user can be in a segment."""
-    if not prepared.has_truth and users in ("truth", "judged", "both"):
+    if not prepared.has_truth and users in ("truth", "judged", "both", "served"):
         msg = f"users={users!r} selects users of the truth, but there is no truth: pass truth="
         raise ValueError(msg)
     if not prepared.has_truth and judged_only:
@@ -1138,8 +1188,66 @@ def _check_users(
         raise ValueError(msg)
 
 
+def _check_systems(prepared: JudgedTables, segments: Sequence[str]) -> None:
+    """Check that a column of ``by`` can identify the systems that serve a user."""
+    system = _system_of(prepared.tables[0].by)
+    if system in segments:
+        msg = (
+            f"users='served' selects users whom every system serves, but only the truth has the "
+            f"column {system!r} of by=: name the column of the systems first, or pass users='both'"
+        )
+        raise ValueError(msg)
+
+
+def check_served_in_parts(prepared: JudgedTables) -> None:
+    """Check that a part of the users shows all systems."""
+    system = _system_of(prepared.tables[0].by)
+    if system is not None and not _are_known(system, prepared):
+        name = prepared.tables[-1].name
+        msg = (
+            f"users='served': the {name} has the column of the systems, {system!r}, so a part of "
+            "its rows may not show all systems: pass a run and a truth without it, or collect "
+            "the tables"
+        )
+        raise ValueError(msg)
+
+
+def _system_of(by: Sequence[str]) -> str | None:
+    """Name the column that identifies the systems, as ``compare`` does."""
+    return MODEL if MODEL in by else by[0] if by else None
+
+
+def _are_known(system: str, prepared: JudgedTables) -> bool:
+    """Whether the systems are known apart from the rows of the users."""
+    return prepared.groups is not None and system not in prepared.tables[1].by
+
+
+def _lists(prepared: JudgedTables, settings: Settings) -> pl.LazyFrame:
+    """Return each user of whose list something is left, in each group."""
+    if settings.depth is None and not settings.judged_only:
+        return prepared.run.select(prepared.tables[0].keys).unique()
+    return users_with_lists(prepared.sources(settings))
+
+
+def _served(prepared: JudgedTables, lists: pl.LazyFrame) -> pl.LazyFrame:
+    """Return each user who has a list in every system, within the groups of the other columns."""
+    keys, by = prepared.tables[0].keys, prepared.tables[0].by
+    system = _system_of(by)
+    if system is None:
+        return lists
+    known = prepared.groups if _are_known(system, prepared) else groups_of(prepared, by)
+    assert known is not None
+    others = [name for name in known.collect_schema() if name != system]
+    number = pl.col(system).n_unique().alias(_SYSTEMS)
+    systems = known.group_by(others).agg(number) if others else known.select(number)
+    own = [name for name in keys if name != system]
+    counted = lists.group_by(own).agg(pl.len().alias(_NUMBER))
+    on: dict[str, Any] = {"on": others} if others else {"how": "cross"}
+    return counted.join(systems, **on).filter(pl.col(_NUMBER) == pl.col(_SYSTEMS)).select(own)
+
+
 def _check_scope(one: RequestedMetric, prepared: JudgedTables) -> None:
-    """Check that a metric reduces rows of one kind, and that they are those that it means."""
+    """Check that a metric reduces rows of one kind, and that these are the intended ones."""
     reading = _reading(one, prepared)
     _check_tables(one, reading, prepared)
     if prepared.has_subtopics and reading.mixes_subtopics:
@@ -1155,9 +1263,9 @@ def _check_scope(one: RequestedMetric, prepared: JudgedTables) -> None:
     for name in reading.outside:
         if name in run.schema and name not in known and not reading.names_its_rows:
             msg = (
-                f"metric {one.name!r} reads the column {name!r} of the {run.name}, and does not "
-                "name its rows. Filter by pl.col('listed') to reduce the whole list, by "
-                "pl.col('relevant') for the relevant items alone, or by pl.col('judged'): "
+                f"metric {one.name!r} reads the column {name!r} of the {run.name}, but does not "
+                "say which rows. Filter by pl.col('listed') to reduce the whole list, by "
+                "pl.col('relevant') for only the relevant items, or by pl.col('judged'): "
                 f"pl.col({name!r}).filter(pl.col('listed') & (pl.col('rank') <= 10)).mean()"
             )
             raise ValueError(msg)
@@ -1192,7 +1300,7 @@ def _check_outside(name: str, metric: str, prepared: JudgedTables) -> None:
 
 
 def _check_tables(one: RequestedMetric, reading: Reading, prepared: JudgedTables) -> None:
-    """Check that the tables are there from which the columns of a metric come."""
+    """Check that the tables from which the columns of a metric come are passed."""
     for name in reading.outside:
         _check_outside(name, one.name, prepared)
     kind = kind_of(one)
@@ -1208,8 +1316,8 @@ def _check_tables(one: RequestedMetric, reading: Reading, prepared: JudgedTables
     others = [n for n, c in reading.columns.items() if c.scope != "shares"]
     if others or reading.outside:
         msg = (
-            f"metric {one.name!r} reads columns of shares beside {(others or reading.outside)[0]!r}"
-            ", a column of rows: split it into two metrics"
+            f"metric {one.name!r} reads columns of shares and {(others or reading.outside)[0]!r}, "
+            "a column of rows: split it into two metrics"
         )
         raise ValueError(msg)
 
@@ -1230,18 +1338,18 @@ def _check_truth(frame: Frame, requested: Sequence[RequestedMetric], settings: S
 
 
 def _check_means(requested: Sequence[RequestedMetric], settings: Settings) -> None:
-    """Check that geometric means are of values ≥ 0 of users, and levels of relevance theirs."""
+    """Check that geometric means and levels of relevance are of metrics that can have them."""
     undefined = settings.undefined
     if undefined is not None and undefined < 0 and not all(one.per_user for one in requested):
         msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
         raise ValueError(msg)
     for one in requested:
         if is_of_all(one) and not one.per_user:
-            msg = f"metric {one.name!r} is of one number of all lists, and has no geometric mean"
+            msg = f"metric {one.name!r}: one number for all lists has no geometric mean"
             raise ValueError(msg)
         if is_of_all(one) and one.relevant_at is not None:
             msg = (
-                f"metric {one.name!r} is one number of all lists and has no level of its own: pass "
+                f"metric {one.name!r} is one number for all lists and has no rel= of its own: pass "
                 f"relevant_at={as_text(one.relevant_at)}"
             )
             raise ValueError(msg)
@@ -1252,25 +1360,27 @@ def _check_no_gain_of_zero(one: RequestedMetric) -> None:
     gain = gain_asked(one.expr)
     if gain is not None and has_gain_of_zero(gain):
         msg = (
-            f"metric {one.name!r} gives grade 0 a gain, and gains_from='relevant_at' takes lower "
-            "grades for 0, as -l2 behind a label does: leave out one of the two"
+            f"metric {one.name!r} gives grade 0 a gain, but gains_from='relevant_at', like -l2 "
+            "after a label, counts lower grades as 0: leave out one of the two"
         )
         raise ValueError(msg)
 
 
 def _check_of_lists(of_lists: OfLists, settings: Settings, *, refused: bool) -> None:
-    """Check that one number of all lists is what the call can give."""
+    """Check that the call can return one number for all lists."""
     name = of_lists.requested[0].name
     if refused:
         msg = f"{name} is one number for all users: use evaluate"
         raise ValueError(msg)
     if settings.bounds or settings.scenarios:
-        msg = f"metric {name!r} has no bounds and no scenarios, since it is made of all lists"
+        msg = (
+            f"metric {name!r} has no bounds and no scenarios, since it is one number for all lists"
+        )
         raise ValueError(msg)
 
 
-def _selected(prepared: JudgedTables, users: Users) -> pl.LazyFrame:
-    """Give the users whose mean it is."""
+def _selected(prepared: JudgedTables, users: Users, settings: Settings) -> pl.LazyFrame:
+    """Return the users who are averaged."""
     keys = prepared.tables[0].keys
     in_run, in_truth = prepared.run.select(keys).unique(), prepared.truth.select(keys).unique()
     if users == "truth":
@@ -1280,7 +1390,10 @@ def _selected(prepared: JudgedTables, users: Users) -> pl.LazyFrame:
     if users == "run":
         return in_run
     if users == "both":
-        return in_truth.join(in_run, on=keys, how="semi")
+        return in_truth.join(_lists(prepared, settings), on=keys, how="semi")
+    if users == "served":
+        served = _served(prepared, _lists(prepared, settings))
+        return in_truth.join(served, on=served.collect_schema().names(), how="semi")
     return pl.concat([in_run, in_truth]).unique()
 
 
@@ -1322,13 +1435,13 @@ def _check_numeric(plan: Plan) -> None:
 
 
 def _infinite(types: Mapping[str, pl.DataType], keys: Sequence[str]) -> list[pl.Expr]:
-    """Tell of each metric whether its sum is NaN or infinite, and with it every mean."""
+    """Return for each metric whether its sum, and so its mean, is NaN or infinite."""
     floats = [name for name, dtype in types.items() if dtype.is_float() and name not in keys]
     return [(~pl.col(name).sum().is_finite()).alias(name) for name in floats]
 
 
 def raise_infinite_mean(result: pl.LazyFrame, groups: Sequence[str]) -> None:
-    """Raise if finite values of users make a mean that is not."""
+    """Raise if a mean of finite values is not finite."""
     found = result.select(_infinite(result.collect_schema(), groups)).collect()
     for name in found.columns:
         if found[name].item():
@@ -1336,7 +1449,7 @@ def raise_infinite_mean(result: pl.LazyFrame, groups: Sequence[str]) -> None:
             raise RankingDataError(msg)
 
 
-#: What to do where a metric of this label is not finite.
+#: The cure for a metric of this label that is not finite.
 _CURES = {
     "snips_": "the column of propensity= must be a number > 0 in each row of a relevant item",
     "corrected(": "a list holds at most sampled + 1 items, so make sampled= the number of others",

@@ -1,6 +1,6 @@
-"""What a file of a run or a truth holds, by its first bytes and lines.
+"""The format of a file of a run or a truth, recognized by its first bytes and lines.
 
-A format is chosen by content, and only where the content leaves one choice.
+A format is chosen by content, and only if the content fits no other.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import IO, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
-#: What a file is for: TREC has no form of a table beside run and truth.
+#: The role of a file; TREC has no format for other tables than run and truth.
 Kind: TypeAlias = Literal["run", "truth", "table"]
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-#: How a file is compressed, by the end of its name.
+#: Compression by file suffix.
 PACKINGS: dict[str, Literal["gzip", "zstd"]] = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 #: The columns of BEIR's truth files by the roles that they play.
 BEIR = {"user": "query-id", "item": "corpus-id", "relevance": "score"}
@@ -41,8 +41,8 @@ _GRADE = re.compile(r"[+-]?[0-9]{1,3}")  # a longer number may be a time or an i
 class Stream:
     """A reader of an open file that can look at its next bytes without opening it again.
 
-    A pipe returns what its writer has written so far. So ``read`` repeats until it has the size
-    that it is asked for: otherwise a compressed file is missed, or pieces are small.
+    A pipe returns what its writer has written so far. So ``read`` repeats until it has the
+    requested size: otherwise a compressed file could be overlooked, or pieces could be small.
     """
 
     def __init__(self, file: IO[bytes], name: str, path: Path | None = None) -> None:
@@ -91,12 +91,12 @@ class Line(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """The fields between white space."""
+        """The fields, split at whitespace."""
         return split(self.text, None)
 
 
 class Header(NamedTuple):
-    """A line that names the columns, which the separator divides: white space if it is None."""
+    """A line with the names of the columns; the separator None means whitespace."""
 
     number: int
     names: list[str]
@@ -106,20 +106,20 @@ class Header(NamedTuple):
 class Fit(NamedTuple):
     """A format that the first lines fit.
 
-    ``fields`` are names for the columns, as an example, of a format without a header.
+    ``fields`` are example names for the columns of a format without a header.
     """
 
     form: str
     meaning: str
     fields: str = ""
-    by_suffix: bool = True  # whether the name of the file may decide for it
+    by_suffix: bool = True  # whether the suffix of the file may select it
 
 
 # ------------------------------------------------------------------ the start of a file
 
 
 def binary_format(stream: Stream) -> str | None:
-    """Return the format of a file that is no text."""
+    """Return the format of a file that is not text."""
     start = stream.peek(max(map(len, _BINARY)))
     return next((form for magic, form in _BINARY.items() if start.startswith(magic)), None)
 
@@ -134,7 +134,7 @@ def first_lines(stream: Stream) -> list[Line]:
 
 
 def _head(stream: Stream) -> bytes:
-    """Return the first bytes of text; none where it cannot be decompressed."""
+    """Return the first bytes of text; none if it cannot be decompressed."""
     start = stream.peek(_HEAD)
     if start.startswith(GZIP):
         return b"".join(_unpacked(start))
@@ -202,7 +202,7 @@ def has_graded_pairs(lines: Sequence[Line]) -> bool:
 
 
 def is_of_other_kind(lines: Sequence[Line], kind: Kind) -> bool:
-    """Whether a file for a run certainly has TREC qrels, or the other way round."""
+    """Whether a file passed as a run certainly holds TREC qrels, or the reverse."""
     if not lines or kind == "table":
         return False
     return is_trec(lines[0].words, "truth" if kind == "run" else "run") and _is_certain(lines)
@@ -218,7 +218,7 @@ def _is_certain(lines: Sequence[Line]) -> bool:
 
 
 def text_fits(lines: Sequence[Line], kind: Kind, names: Collection[str]) -> list[Fit]:
-    """Find the formats that the first lines of a text file fit; ``names`` are in its header."""
+    """Find the formats that the first lines fit; a header has ``names``."""
     if not lines:
         return []
     first = lines[0]

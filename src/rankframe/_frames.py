@@ -1,4 +1,4 @@
-"""The doors: any frame in as a LazyFrame, the same kind of frame out."""
+"""Turn any frame into a LazyFrame, and a result into the caller's kind of frame."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ FrameT = TypeVar("FrameT", bound="pl.DataFrame | pl.LazyFrame | pd.DataFrame")
 
 
 def to_lazy(frame: Frame, table: str, *, also: str = "") -> pl.LazyFrame:
-    """Turn the caller's frame into a LazyFrame; ``table`` is what errors call it."""
+    """Turn the caller's frame into a LazyFrame; ``table`` is its name in errors."""
     return to_polars(frame, table, also=also).lazy()
 
 
@@ -41,7 +41,7 @@ def to_polars(frame: Frame, table: str, *, also: str = "") -> pl.DataFrame | pl.
 
 
 def column_names(frame: Frame, table: str) -> list[str]:
-    """Name the columns that a frame has as a LazyFrame, without the work of turning it into one."""
+    """Return the columns that a frame has as a LazyFrame, without turning it into one."""
     if isinstance(frame, pl.DataFrame):
         return frame.columns
     if _is_pandas(frame):
@@ -57,10 +57,10 @@ def to_caller_type(
     sort: Sequence[str] = (),
     made: Sequence[str] = (),
 ) -> FrameT:
-    """Give the result as the kind of frame that came in, an eager one sorted by ``sort``.
+    """Return the result as the caller's kind of frame, an eager one sorted by ``sort``.
 
-    ``beside`` has the other frames of the call. Where the rows are those that came in and only the
-    columns ``made`` are new, a pandas frame keeps its index and the types of its columns.
+    ``beside`` has the other frames of the call. If the rows are the caller's and only the columns
+    ``made`` are new, a pandas frame keeps its index and the types of its columns.
     """
     if isinstance(like, pl.LazyFrame):
         return cast("FrameT", result)
@@ -76,7 +76,7 @@ def to_caller_type(
 
 
 def _engine(frames: "Iterable[Frame | None]") -> Literal["auto", "in-memory"]:
-    """Choose what runs the plan of an eager call: the choice of the caller, if there is one."""
+    """Choose the engine of an eager call: the caller's choice, if there is one."""
     chosen = os.environ.get("POLARS_ENGINE_AFFINITY", "auto") != "auto"
     rows = 0
     for frame in frames:
@@ -92,7 +92,7 @@ def is_frame(value: object) -> bool:
 
 
 def kind(frame: object) -> str:
-    """Name the type of what is no frame that we take, with its package."""
+    """Return the name of an unsupported type, with its package."""
     package = type(frame).__module__.partition(".")[0]
     name = type(frame).__name__
     if package == "pyspark":
@@ -124,7 +124,7 @@ def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
                 pl.from_pandas(named[[label]])
             except Exception as error:  # noqa: BLE001  (whatever pandas or pyarrow says of it)
                 why = str(error).partition("\n")[0]
-                msg = f"{table}, column {label!r}: it has no one type that polars knows ({why})"
+                msg = f"{table}, column {label!r}: its values have no common polars type ({why})"
                 raise RankingDataError(msg) from None
         raise
     # pandas has no type for "no value at all", and calls it object or float
@@ -135,7 +135,7 @@ def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
 
 
 def _narrowed(frame: pl.DataFrame) -> pl.DataFrame:
-    """Bring 128-bit integers, the common type of Int64 and UInt64, to one that pandas has."""
+    """Cast 128-bit integers, the common type of Int64 and UInt64, to a type that pandas has."""
     for name, dtype in frame.schema.items():
         if isinstance(dtype, pl.Int128 | pl.UInt128):
             least = frame[name].min()

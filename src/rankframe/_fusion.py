@@ -1,4 +1,4 @@
-"""One run made of several: reciprocal ranks, Borda counts, sums of scores."""
+"""Fuse several runs into one: reciprocal ranks, Borda counts, sums of scores."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Norm: TypeAlias = Literal["min_max", "zmuv", "sum", "rank"]
 
 _rank, _value = pl.col("rank"), pl.col("__rankframe_value")
 _weight = pl.col("__rankframe_weight")
-_FLOOR = 1e-9  # of what a norm divides by
+_FLOOR = 1e-9  # the smallest divisor of a norm
 
 
 def fuse(
@@ -58,7 +58,7 @@ def fuse(
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
-    Fuse several runs into one: the sum over runs of what each gives to an item of a user.
+    Fuse several runs into one: score each item of a user by its ranks or scores in all runs.
 
     Parameters
     ----------
@@ -66,24 +66,24 @@ def fuse(
         One row per item of each list, with the column that names the system: user, item, and rank
         (1 = first) or score; or a dict of runs by name, as ``from_runs`` takes it.
     method
-        Of ranks: ``"rrf"`` = Σ 1/(smoothing + rank), reciprocal rank fusion; ``"isr"`` = m·Σ
+        From ranks: ``"rrf"`` = Σ 1/(smoothing + rank), reciprocal rank fusion; ``"isr"`` = m·Σ
         1/rank², m = the runs that have the item; ``"rbc"`` = Σ (1 − φ)·φ^(rank − 1); ``"borda"`` =
-        Σ of the items of the user that stand below, those that a run lacks sharing the last places.
-        Of scores: ``"comb_sum"``, ``"comb_mnz"`` = m·Σ, ``"comb_max"``, ``"comb_min"``,
+        Σ of the number of the user's items below, where items that a run lacks share its last
+        places. From scores: ``"comb_sum"``, ``"comb_mnz"`` = m·Σ, ``"comb_max"``, ``"comb_min"``,
         ``"comb_med"`` and ``"comb_anz"`` = the mean.
     by
         The column that names the systems; further columns, such as fold or day, are groups that
-        are fused by themselves.
+        are fused separately.
     smoothing
         The constant of ``"rrf"``; ≥ 0.
     phi
         φ of ``"rbc"``, between 0 and 1.
     weights
-        What each system counts: a mapping from all systems to numbers ≥ 0. It multiplies the
-        (normed) scores, or what a rank gives.
+        The weight of each system: a mapping from all systems to numbers ≥ 0. It multiplies the
+        (normalized) scores, or the term of a rank.
     norm
-        How the scores of each list are brought to one scale: ``"min_max"`` to [0, 1]; ``"zmuv"``
-        to mean 0 and standard deviation 1; ``"sum"``: less the least, divided by their sum; or
+        How the scores of each list are normalized: ``"min_max"`` to [0, 1]; ``"zmuv"`` to mean 0
+        and standard deviation 1; ``"sum"``: minus the minimum, then divided by their sum; or
         ``"rank"`` = 1 − (rank − 1)/n, which needs no score.
     **columns
         ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
@@ -98,7 +98,7 @@ def fuse(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or a method reads scores that are not there.
+        If a table breaks a rule (see ``check``), or a method reads scores that the run lacks.
     ValueError
         If an option is unknown or out of range, or ``weights`` lacks a system.
 
@@ -149,11 +149,11 @@ def fuse(
         raise_first_broken([table])
         lacking = rows.filter(_weight.is_null()).select(system).head(1).collect()
         if not lacking.is_empty():
-            msg = f"weights lacks the system {lacking.item()!r}: give it one, or 0"
+            msg = f"weights: no weight for the system {lacking.item()!r}: add one, or 0"
             raise ValueError(msg)
         systems = rows.select(pl.col(system).cast(pl.String).unique()).collect().to_series()
         if unknown := [name for name in weights or () if str(name) not in systems]:
-            msg = f"weights names {unknown[0]!r}, which is no system of column {system!r}"
+            msg = f"weights names {unknown[0]!r}, which is not a system of column {system!r}"
             raise ValueError(msg)
         row = rows.filter(bad).select(*table.keys, table.item, *scores).head(1).collect()
         if not row.is_empty():
@@ -170,7 +170,7 @@ def fuse(
 
 
 def _of_list(table: Table, method: Method, norm: Norm | None, score: str) -> pl.Expr:
-    """Give what an item has in a list, on the scale that is asked for."""
+    """Return the value of an item in its list, on the requested scale."""
     if norm == "rank":
         return 1 - (_rank - 1) / pl.len().over(table.keys)
     if not method.startswith("comb"):
@@ -204,7 +204,7 @@ def _fused(
     phi: float,
     table: Table,
 ) -> pl.LazyFrame:
-    """Reduce the rows of each item of a user to its score."""
+    """Reduce the rows of each (user, item) to one score."""
     if method == "borda":
         return _borda(rows, keys, table)
     number, value = pl.len().cast(pl.Float64), _value * _weight
@@ -223,7 +223,7 @@ def _fused(
 
 
 def _borda(rows: pl.LazyFrame, keys: Sequence[str], table: Table) -> pl.LazyFrame:
-    """Count the items below; what a list lacks shares the points of its last places."""
+    """Count the items below; items that a list lacks share the points of its last places."""
     of_user, item = list(keys[:-1]), keys[-1]
     every, points = pl.col("__rankframe_every"), pl.col("__rankframe_points")
     items = rows.group_by(of_user).agg(
@@ -253,11 +253,11 @@ def _tie(table: Table) -> pl.Expr:
 
 
 def _check(table: Table, method: Method, norm: Norm | None, score: str) -> None:
-    """Check what a method reads, and the names that it makes."""
+    """Check the columns that a method reads, and the names that it adds."""
     if _reads_scores(method, norm) and score not in table.schema:
         msg = (
             f"run: no column {score!r} for score: {method} adds up scores; name it with score=, "
-            "take norm='rank', or fuse ranks, for example by 'rrf'"
+            "use norm='rank', or fuse ranks, for example with 'rrf'"
         )
         raise RankingDataError(msg)
     if _reads_scores(method, norm) and not table.schema[score].is_numeric():

@@ -1,4 +1,4 @@
-"""The tables beside run and truth: the catalogue, what users did before, another run, exclusions.
+"""The tables besides run and truth: the catalogue, the history, another run, exclusions.
 
 ``items=``, ``history=``, ``other=`` and ``exclude=`` are read and checked here. The columns that
 come from them are in :mod:`rankframe._list_columns`, the shares of the catalogue in
@@ -30,9 +30,9 @@ from rankframe.errors import RankingDataError
 
 INPUT_MEANINGS = {
     "items": "the catalogue, one row per item",
-    "history": "the table of what users did before (user, item)",
+    "history": "the table of past interactions (user, item)",
     "other": "another run (user, item, rank or score)",
-    "exclude": "the table of what leaves the lists (user, item)",
+    "exclude": "the table of rows to remove from the lists (user, item)",
 }
 #: The long form of a catalogue has one row per item and value of this column.
 LONG = "category"
@@ -42,7 +42,7 @@ _FIRST = 10_000
 
 
 class Inputs(NamedTuple):
-    """The tables that a call passes beside run and truth."""
+    """The tables that a call passes besides run and truth."""
 
     items: Table | None = None
     history: Table | None = None
@@ -50,7 +50,7 @@ class Inputs(NamedTuple):
     exclude: Table | None = None
 
     def given(self) -> dict[str, Table]:
-        """List the tables that are there."""
+        """List the tables that are passed."""
         return {name: table for name, table in self._asdict().items() if table is not None}
 
 
@@ -84,9 +84,9 @@ def common_types(inputs: Inputs, schema: pl.Schema) -> dict[str, pl.DataType]:
 
 
 def as_input(table: Table, frame: pl.LazyFrame, types: dict[str, pl.DataType]) -> Input:
-    """Give the rows that columns are derived from, with ids of these types."""
+    """Return the rows that columns are derived from, with ids of these types."""
     schema = table.schema
-    if table.name != "items=":  # the caller's other columns would meet those that are derived
+    if table.name != "items=":  # the caller's other columns would clash with derived ones
         frame = frame.select(
             *table.keys, table.item, *(["rank"] if table.name == "other run" else [])
         )
@@ -156,7 +156,7 @@ def inputs_flags(
     if beside.other is not None:
         flags += [table_flag(beside.other), lists_flag(beside.other)]
     for name, column in [] if run.totals is not None else _meetings(inputs, run):
-        # the first rows nearly always meet; where they do not, all are looked through
+        # the first rows nearly always match; if they do not, all are read
         first = inputs[name].frame.select(column).head(_FIRST)
         met = lists.join(first, on=column, how="semi")
         flags.append(flag(met, pl.len() == 0))
@@ -221,7 +221,7 @@ def _meetings(inputs: Mapping[str, Input], run: Table) -> list[tuple[str, str]]:
 
 
 def _rules(table: Table, reads: Collection[str]) -> Iterator[_Rule]:
-    """Give the rules that a table must keep, for metrics that read these columns."""
+    """Return the rules that a table must keep, for metrics that read these columns."""
     frame = table.frame
     for name in dict.fromkeys([*table.keys, table.item]):
         for missing, broken in missing_kinds(table, name):
@@ -230,22 +230,22 @@ def _rules(table: Table, reads: Collection[str]) -> Iterator[_Rule]:
     if table.name == "items=":
         row = [*table.keys, *([LONG] if _is_long(table) else [])]
         text = (
-            f"duplicate ({', '.join(row)}): keep one row per item; several values of an item make "
-            f"a list, or one row each in a column {LONG!r}"
+            f"duplicate ({', '.join(row)}): keep one row per item; put several values of an item "
+            f"into a list, or one per row into a column {LONG!r}"
         )
         once = pl.struct(row).is_duplicated()
         yield _Rule(table.item, text, once, flag(frame, pl.struct(row).n_unique() < pl.len()))
         others = [name for name in table.schema.names() if name not in row]
         if _is_long(table) and others:
             varied = (pl.struct(others).n_unique() > 1).over(table.keys)
-            text = f"an item whose rows differ in more than {LONG!r}: make them equal"
+            text = f"rows of one item that differ in more than {LONG!r}: make them equal"
             yield _Rule(table.item, text, varied, flag(frame, varied.any()))
     if table.name == "history=" and {"popularity", "history_users"} <= {*reads}:
-        # two counts per user, since to look for equal rows takes several times as long
+        # two counts per user, since looking for equal rows takes several times as long
         counts = frame.group_by(table.keys).agg(suspect=pl.col(table.item).n_unique() < pl.len())
         text = (
-            "a user has an item twice, so its popularity is no number of users: keep one row per "
-            "user and item, or divide by the rows of the history (out_of=rows)"
+            "duplicate (user, item), so popularity is not a number of users: keep one row per user "
+            "and item, or divide by the rows of the history (out_of=rows)"
         )
         twice = pl.struct([*table.keys, table.item]).is_duplicated()
         yield _Rule(table.item, text, twice, flag(counts, pl.col("suspect").any()))

@@ -1,8 +1,8 @@
 """Labels and expressions: ``"ndcg(gain=exponential)@10"`` ↔ ``ndcg_at(10, gain="exponential")``.
 
-``labelled`` turns a function of :mod:`rankframe.metrics` into a metric: it checks the
-parameters against the annotations, and names the expression with its canonical label.
-``parse_metric`` reads what a caller asked for, a label or an expression.
+``labelled`` turns a function of :mod:`rankframe.metrics` into a metric: it checks the parameters
+against the annotations, and names the expression with its canonical label. ``parse_metric`` reads a
+requested metric, a label or an expression.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ Levels: TypeAlias = Annotated[Sequence[float], "from 0 to 1"]
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]
 Signed: TypeAlias = Annotated[float, "of any sign"]
-#: The name of a column of the caller's.
+#: The name of one of the caller's columns.
 ColumnName: TypeAlias = Annotated[str, "the name of a column"]
 OptionalColumn: TypeAlias = Annotated[str | None, "the name of a column"]
 #: A metric's label without its cut-off, in the label of a mean over users.
@@ -44,11 +44,12 @@ Weight: TypeAlias = Annotated[
     Literal["none", "log", "clipped", "hit"] | float, "or a number p between 0 and 1"
 ]
 #: Which judgments of the unjudged items make a metric least and greatest: none or all of them are
-#: relevant; or those below k alone, and those above alone. It must not fall as more of the list's
-#: items (down to k) are relevant: then 0 for a user without one, ``undefined=0``, is least as well.
+#: relevant; or those below k alone, and those above alone. The metric must not fall as more of the
+#: list's items (down to k) are relevant; then ``undefined=0`` is the least value for a user without
+#: one.
 Extremes: TypeAlias = Literal["none or all", "above or below k"]
 
-#: What the names of columns that come and go inside begin with.
+#: The prefix of the names of internal columns.
 INNER = "__rankframe_"
 
 _TIE_MODE = contextvars.ContextVar("_TIE_MODE", default=False)
@@ -67,7 +68,7 @@ class Aggregate(NamedTuple):
     transform: Callable[[pl.Expr], pl.Expr] = _as_it_is
     inverse: Callable[[pl.Expr], pl.Expr] = _as_it_is
     aggregate: Literal["mean", "sum"] = "mean"
-    #: of a geometric mean, what is added before the logarithm; None: it is none
+    #: what a geometric mean adds before the logarithm; None for other means
     epsilon: float | None = None
 
     def __call__(
@@ -87,7 +88,7 @@ class Mean(NamedTuple):
 
     metric: pl.Expr
     over_users: Aggregate
-    label: str | None = None  # of the metric, if that is asked for by label
+    label: str | None = None  # of the metric, if it is requested by label
 
 
 def geometric_mean_of(name: str, k: int | None, epsilon: float) -> Mean:
@@ -96,7 +97,7 @@ def geometric_mean_of(name: str, k: int | None, epsilon: float) -> Mean:
     found = _found(label)
     if found.levels:
         msg = (
-            f"geometric: {name!r} has rel= inside, but it stands beside metric=, as in "
+            f"geometric: {name!r} has rel= inside: pass it next to metric=, as in "
             "geometric(metric=ap, rel=2)"
         )
         raise ValueError(msg)
@@ -109,22 +110,27 @@ def geometric_mean_of(name: str, k: int | None, epsilon: float) -> Mean:
         return (value.cast(pl.Float64) + epsilon).log()
 
     def inverse(mean: pl.Expr) -> pl.Expr:
-        return (mean.exp() - epsilon).clip(0)  # of zeros the difference can round below
+        return off_logarithm(mean, epsilon)
 
     over_users = Aggregate(transform=logarithm, inverse=inverse, epsilon=epsilon)
     return Mean(metric, over_users, label)
 
 
+def off_logarithm(mean: pl.Expr, epsilon: float) -> pl.Expr:
+    """Return a mean of logarithms of x + ε on the scale of x."""
+    return (mean.exp() - epsilon).clip(0)  # for zeros, rounding can make it negative
+
+
 def _value_of_user(label: str, found: "_Found", defaults: Defaults) -> pl.Expr:
-    """Make the metric whose geometric mean is asked for."""
+    """Make the metric whose geometric mean is requested."""
     made = _made(label, found, defaults)
     if isinstance(made, pl.Expr):
         if not found.entry.registered:
             return made
-        # a range that others declare may be wrong: the checks find NaN
+        # a range declared outside rankframe may be wrong: the checks find NaN
         checked = pl.when(made < 0).then(float("nan")).otherwise(made)
         return checked.alias(made.meta.output_name())
-    msg = f"geometric: {label!r} is a mean over users already: name a metric per user"
+    msg = f"geometric: {label!r} is already a mean over users: name a metric with a value per user"
     raise ValueError(msg)
 
 
@@ -136,16 +142,16 @@ class RequestedMetric(NamedTuple):
     over_users: Aggregate
     per_user: bool
     reads: frozenset[str]  # the columns that the expression names
-    relevant_at: float | None = None  # for this label alone; None: as the call says
+    relevant_at: float | None = None  # for this label alone; None: that of the call
     gains_from_there: bool = False  # whether grades below that count as 0 to this label
 
     def made_of(self, expr: pl.Expr) -> "RequestedMetric":
-        """Give the same column by another expression."""
+        """Return the same column with another expression."""
         return self._replace(expr=expr, reads=frozenset(expr.meta.root_names()))
 
 
 class Entry(NamedTuple):
-    """All that is declared of a metric: its names, its range and direction, its bounds."""
+    """Everything declared about a metric: its names, its range and direction, its bounds."""
 
     function: Callable[..., Any]
     label: str
@@ -157,14 +163,17 @@ class Entry(NamedTuple):
     higher_is_better: bool | None = True  # None: neither is
     cut: Literal["rank", "misses"] = "rank"  # what its k counts
     registered: bool = False
+    in_words: str = ""  # the question that it answers, for a reader who knows no metrics
 
+
+_NO_GEOMETRIC_MEAN = "a geometric mean has no exact expectation under ties"
 
 METRICS: dict[str, MetricFunction] = {}
 _ENTRIES: dict[str, Entry] = {}
 _ALIASES: dict[str, Alias] = {}
 
 
-@functools.cache  # of 50 labels: 4 of 12 ms
+@functools.cache  # saves 4 of 12 ms with 50 labels
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function, eval_str=True)
 
@@ -179,7 +188,7 @@ def labelled(
     """Make a function a metric called ``label`` (``plain`` when every option has its default).
 
     ``aliases`` maps other spellings to labels; ``{}`` stands for a number in both, ``{*}`` for
-    anything. What else is declared of it are the fields of ``Entry``.
+    anything. The other parameters are fields of ``Entry``.
     """
 
     def decorate(function: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
@@ -205,7 +214,7 @@ def register_metric(
     in_ties: Callable[..., pl.Expr] | None = None,
 ) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
     """
-    Make a function a metric, asked for by its label and as a method, in charts and the command.
+    Make a function a metric, which labels, methods, charts and the command line know.
 
     Parameters
     ----------
@@ -220,15 +229,15 @@ def register_metric(
         False where lower values are better; None where neither is.
     in_ties
         A function of the same parameters, for tables in which equal scores stand as blocks: the
-        exact expectation over all orders of each block, on ``block``, ``tied``, ``hits_above``
-        and the other columns of blocks. Without it, a metric that reads ranks raises there.
+        exact expectation over all orders of each block, on ``block``, ``tied``, ``hits_above`` and
+        the other columns of blocks. Without it, a metric that reads ranks raises an error there.
 
     Returns
     -------
     Callable
-        A decorator for the function that gives the metric as an expression on the vocabulary. Its
-        parameters are checked against their annotations: ``k`` is the cut-off, ``int`` an integer
-        ≥ 1, ``float`` a number ≥ 0, ``Literal`` a choice, ``rankframe.typing.Gain`` a gain.
+        A decorator for the function that returns the metric as an expression on the vocabulary. Its
+        parameters are checked against their annotations: ``k`` is the cut-off, ``int`` an integer ≥
+        1, ``float`` a number ≥ 0, ``Literal`` a choice, ``rankframe.typing.Gain`` a gain.
 
     Raises
     ------
@@ -239,7 +248,7 @@ def register_metric(
 
     Notes
     -----
-    To register a label again replaces it, as when a cell of a notebook runs twice.
+    Registering a label again replaces it, as when a cell of a notebook runs twice.
 
     Examples
     --------
@@ -323,14 +332,14 @@ def metric(label: str) -> pl.Expr:
     Returns
     -------
     Expr
-        The metric function's expression, named as it was asked for.
+        The metric function's expression, named as it was requested.
 
     Raises
     ------
     ValueError
-        If the label is unknown (the message names the nearest ones), if a parameter is
-        bad, or if no expression of one user's rows is what the label names: several cut-offs
-        (``ndcg@5,10``), a mean over users (``gmap``) or a level of relevance (``ap(rel=2)``).
+        If the label is unknown (the message names the nearest ones), if a parameter is bad, or if
+        the label does not name one expression on a user's rows: several cut-offs (``ndcg@5,10``), a
+        mean over users (``gmap``) or a level of relevance (``ap(rel=2)``).
 
     Examples
     --------
@@ -341,7 +350,7 @@ def metric(label: str) -> pl.Expr:
     """
     if len(labels := _at_each_cut(label)) > 1:
         msg = (
-            f"metric {label!r} has {len(labels)} cut-offs, and an expression has one: ask for "
+            f"metric {label!r} has {len(labels)} cut-offs, but an expression has one: use "
             f"{_one_of(labels[:2])}"
         )
         raise ValueError(msg)
@@ -351,8 +360,8 @@ def metric(label: str) -> pl.Expr:
     if requested.relevant_at is not None:
         level = as_text(requested.relevant_at)
         msg = (
-            f"metric {label!r} has a level of relevance of its own, which no expression holds: "
-            f"ask for it by its label, or pass relevant_at={level}"
+            f"metric {label!r} has its own level of relevance, which no expression can hold: "
+            f"pass the label to the verb, or pass relevant_at={level}"
         )
         raise ValueError(msg)
     return requested.expr
@@ -365,7 +374,7 @@ def parse_metric(wanted: object, defaults: Defaults | None = None) -> RequestedM
     if isinstance(wanted, str):
         return _by_label(wanted, defaults) if defaults else _by_label_alone(wanted)
     kind = type(wanted).__name__
-    hint = "; the truth is passed as truth=" if kind in ("DataFrame", "LazyFrame") else ""
+    hint = "; pass the truth as truth=" if kind in ("DataFrame", "LazyFrame") else ""
     if isinstance(wanted, list | tuple | set | frozenset):
         hint = ": unpack it with *, as in evaluate(*metrics)"
     msg = f"a metric is a label or a polars expression, not {kind}{hint}"
@@ -416,7 +425,7 @@ def made_with(
     kwargs: Mapping[str, Any],
     defaults: Defaults | None,
 ) -> pl.Expr:
-    """Call a metric function, with ``defaults`` for what is not given, as labels take them."""
+    """Call a metric function, with ``defaults`` for what is not passed, as labels take them."""
     plain = function(*args, **kwargs)
     given = _signature(function).bind(*args, **kwargs).arguments
     entry = next(one for one in every_entry() if one.function is function)
@@ -437,12 +446,24 @@ def in_ties(
 
 
 def in_tie_mode() -> bool:
-    """Tell a word of a formula that the metric is made for a table with ties."""
+    """Return whether the metric is being made for a table with ties."""
     return _TIE_MODE.get()
 
 
+def columns_in_ties(function: Callable[..., Any], **options: object) -> frozenset[str]:
+    """Name the columns that a metric reads where equal scores stand as blocks."""
+    plain = function(**options)
+    with _tie_mode():
+        made = function(**options)
+    if isinstance(made, pl.Expr):
+        return frozenset(made.meta.root_names())
+    if not made.metric.meta.eq(plain.metric):
+        raise ValueError(_NO_GEOMETRIC_MEAN)
+    return frozenset(plain.metric.meta.root_names())
+
+
 def check_names(requested: Sequence[RequestedMetric], taken: Sequence[str]) -> None:
-    """Check that each output name, and each name in ``taken``, is there only once."""
+    """Check that each output name, and each name in ``taken``, occurs only once."""
     seen = set(taken)
     for one in requested:
         if one.name.startswith(INNER):
@@ -458,23 +479,23 @@ def check_names(requested: Sequence[RequestedMetric], taken: Sequence[str]) -> N
 
 
 def every_label() -> dict[str, Callable[..., Any]]:
-    """Give each label as it is written without options, with its function."""
+    """Return each label as it is written without options, with its function."""
     return {entry.plain: entry.function for entry in _ENTRIES.values()}
 
 
 def entry_of(metric: pl.Expr) -> Entry | None:
     """Find what is declared of a metric's expression, renamed or not, also under ties."""
-    label = _label_of(metric)
+    label = label_of(metric)
     if label is None:
         with _tie_mode():
-            label = _label_of(metric)
+            label = label_of(metric)
     found = None if label is None else _find(label)
     return found.entry if found else None
 
 
 def cut_off(metric: pl.Expr) -> int | None:
     """Return the rank at which a metric of ours is cut off; it may read the whole list as well."""
-    label = _label_of(metric)
+    label = label_of(metric)
     found = None if label is None else _find(label)
     if not found or not found.parts["k"] or found.entry.cut != "rank":
         return None
@@ -482,8 +503,8 @@ def cut_off(metric: pl.Expr) -> int | None:
 
 
 def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
-    """Give the judgments that bound a metric of ours, None if none are proven, and its cut-off."""
-    label = _label_of(metric)
+    """Return the judgments that bound a metric, None if none are proven, and its cut-off."""
+    label = label_of(metric)
     found = None if label is None else _find(label)
     if label is None or found is None:
         return None, None
@@ -494,8 +515,8 @@ def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
 
 
 def gain_asked(metric: pl.Expr) -> Gain | None:
-    """Give the gain that a metric of ours takes, or None."""
-    label = _label_of(metric)
+    """Return the gain that a metric of ours takes, or None."""
+    label = label_of(metric)
     found = None if label is None else _find(label)
     if label is None or found is None:
         return None
@@ -506,7 +527,7 @@ def gain_asked(metric: pl.Expr) -> Gain | None:
 
 
 def every_entry() -> list[Entry]:
-    """Give each metric once, in the order of its family."""
+    """Return each metric once, in the order of its family."""
     return list(dict.fromkeys(_ENTRIES.values()))
 
 
@@ -523,13 +544,13 @@ def restore_metrics(entries: Sequence[Entry]) -> None:
 
 
 def function_of(label: str) -> Callable[..., Any]:
-    """Give the function that a label calls."""
+    """Return the function that a label calls."""
     return _found(label).entry.function
 
 
 # ------------------------------------------------------------------ reading labels
 
-#: What stands in parentheses; it may hold the label of another metric with its own.
+#: The text in parentheses; it may hold the label of another metric with its own parentheses.
 _INSIDE = r"\((?P<options>(?:[^()]|\([^()]*\))*)\)"
 _LABEL = re.compile(rf"(?P<name>[^@()]+?)\s*(?:{_INSIDE})?\s*(?:@\s*(?P<k>.+))?")
 _SEVERAL_CUTS = re.compile(r"(?P<head>.+)@(?P<cuts>[^@()]*,[^@()]*?)(?P<level>-l[\d.]+)?")
@@ -541,8 +562,8 @@ class _Found(NamedTuple):
 
     entry: Entry
     parts: re.Match[str]
-    levels: tuple[str, ...]  # the grades from which an item is relevant to it: none, or one
-    as_ranx: bool  # whether it says so by ``-l2``, which takes the gain of lower grades as well
+    levels: tuple[str, ...]  # the grade from which an item is relevant to it, if any
+    as_ranx: bool  # whether the level is written ``-l2``: lower grades then have no gain
 
 
 def _one_by_one(metrics: Sequence[Metric]) -> list[Metric]:
@@ -626,7 +647,7 @@ def _read_options(label: str, found: _Found) -> dict[str, Any]:
 
 
 def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill what a label leaves open; with a cut-off, what is for ``ap@k`` goes before ``ap``."""
+    """Fill in what a label leaves out; with a cut-off, ``ap@k`` takes precedence over ``ap``."""
     names = [entry.label, *([f"{entry.label}@k"] if "k" in options else [])]
     filled: dict[str, Any] = {}
     for given in (*(defaults.get(name, {}) for name in names), options):
@@ -635,8 +656,8 @@ def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any])
 
 
 def _expected(requested: RequestedMetric, wanted: Metric, defaults: Defaults) -> RequestedMetric:
-    """Make the metric again, with words that read blocks of ties instead of ranks."""
-    label = wanted if isinstance(wanted, str) else _label_of(wanted)
+    """Make the metric again, from building blocks that read blocks of ties instead of ranks."""
+    label = wanted if isinstance(wanted, str) else label_of(wanted)
     if label is None:
         return requested
     with _tie_mode():
@@ -645,12 +666,12 @@ def _expected(requested: RequestedMetric, wanted: Metric, defaults: Defaults) ->
         return requested.made_of(made.alias(requested.name))
     if made.metric.alias(requested.name).meta.eq(requested.expr):
         return requested
-    msg = f"metric {requested.name!r}: a geometric mean has no exact expectation under ties"
+    msg = f"metric {requested.name!r}: {_NO_GEOMETRIC_MEAN}"
     raise ValueError(msg)
 
 
-def _label_of(expr: pl.Expr) -> str | None:
-    """Give the label of a metric function's expression, renamed or not."""
+def label_of(expr: pl.Expr) -> str | None:
+    """Return the label of a metric function's expression, renamed or not."""
     while True:
         name = expr.meta.output_name()
         found = _find(name)
@@ -676,9 +697,9 @@ def _tie_mode() -> Generator[None, None, None]:
 
 
 def _aggregate(expr: pl.Expr) -> Aggregate:
-    """Give the mean over users, or the sum if the expression is one of our counts, renamed or not.
+    """Return the mean over users, or the sum if the expression is a count of rankframe's.
 
-    The expression decides, not its name: an expression of a user's own may be called like a label.
+    The expression decides, not its name: a user's own expression may have the name of a label.
     """
     found = (_find(name) for name in _names_of(expr))
     if not any(one is not None and one.entry.over_users != MEAN for one in found):
@@ -688,7 +709,7 @@ def _aggregate(expr: pl.Expr) -> Aggregate:
 
 
 def _names_of(expr: pl.Expr) -> Generator[str, None, None]:
-    """Give the name of an expression, and those that it had before."""
+    """Yield the name of an expression, and its earlier names."""
     while True:
         yield expr.meta.output_name()
         inner = expr.meta.pop()
@@ -708,7 +729,7 @@ def _read_defaults(defaults: Defaults) -> Defaults:
         names = [entry.label, *([f"{entry.label}@k"] if "k" in parameters else [])]
         named = entry.label if parts["k"] is None else f"{entry.label}@{parts['k']}"
         if named not in names or parts["options"] is not None or found.levels:
-            msg += f"name the metric alone, {_one_of(names)}"
+            msg += f"name only the metric, {_one_of(names)}"
             raise ValueError(msg)
         if unknown := set(options) - (parameters - {"k"}):
             msg += f"unknown parameter {min(unknown)!r}"
@@ -778,7 +799,7 @@ def _unaliased(label: str) -> str:
     target = _ALIASES.get(head[0].strip().lower()) if head else None
     if head and isinstance(target, str):
         rest = label[head.end() :]
-        if target.endswith(")") and rest.startswith("("):  # options beside those of the alias
+        if target.endswith(")") and rest.startswith("("):  # more options than those of the alias
             return f"{target[:-1]}, {rest[1:]}"
         return target + rest
     for alias, target in _ALIASES.items():
@@ -845,15 +866,15 @@ def check_gain(gain: Gain, *, any_order: bool = False) -> None:
     _check_option("gain", gain, AnyGain if any_order else Gain)
 
 
-#: Names that are no metric of ours: what to ask for instead.
+#: Names without a metric: what to request instead.
 _ELSEWHERE = {
-    "gauc": "the AUC weighted by user: ask for {} with weights=, the column of the weights, as in "
+    "gauc": "the AUC weighted by user: use {} with weights=, the column of the weights, as in "
     "evaluate({}, weights='impressions')",
 }
 
 
 def _unknown(label: str) -> str:
-    """Say that a label is unknown, with the nearest ones that can be read."""
+    """Return the error for an unknown label, with the nearest known ones."""
     spoken = _SPOKEN_CUT.fullmatch(label.strip())
     head, _, k = label.partition("@") if spoken is None else (spoken["name"], "", spoken["k"])
     if instead := _ELSEWHERE.get(head.partition("(")[0].strip().lower()):
@@ -889,7 +910,7 @@ def _one_of(names: Sequence[str]) -> str:
 
 
 def not_per_user(requested: RequestedMetric) -> str:
-    """Say that a mean over users is asked for where values of users are taken."""
+    """Return the error for a mean over users where values per user are needed."""
     begin = f"{requested.name!r} is a mean over users, not a value per user: "
     if requested.over_users.epsilon is None:
         return f"{begin}use evaluate or summarize"
@@ -914,7 +935,7 @@ def _register(entry: Entry) -> Entry:
 
 
 def _forget(entry: Entry) -> None:
-    """Take back what was registered under a label."""
+    """Remove a registered metric."""
     for name in [name for name, known in _ENTRIES.items() if known is entry]:
         del _ENTRIES[name]
     for alias, _ in entry.aliases:
@@ -923,18 +944,18 @@ def _forget(entry: Entry) -> None:
     _by_label_alone.cache_clear()
 
 
-_METHODS: set[str] = set()  # names that the namespace has beside metrics
+_METHODS: set[str] = set()  # names in the namespace that are not metrics
 
 
 def reserve_methods(names: Sequence[str]) -> None:
-    """Keep names of the namespace from being those of metrics."""
+    """Reserve names of the namespace, so that no metric can have them."""
     _METHODS.update(names)
 
 
 def _check_free(name: str, label: str) -> None:
     """Check that a name can be read as a label, and names no other metric."""
     if not re.fullmatch(r"[a-z][a-z0-9_.-]*(\{\}[a-z0-9_.-]*)*", name) or name.startswith(INNER):
-        msg = f"{name!r} is no label: lower-case letters, digits, '_', '-' and '.' make one"
+        msg = f"{name!r} is not a label: use lower-case letters, digits, '_', '-' and '.'"
         raise ValueError(msg)
     if name in _METHODS:
         msg = f"{name!r} is a method of df.rank: choose another name"
@@ -959,7 +980,7 @@ def _check_alias(alias: str, target: object, label: str) -> None:
 
 
 def _one_expression(name: str, made: object) -> pl.Expr:
-    """Check what a function of others returns."""
+    """Check what a registered function returns."""
     if not isinstance(made, pl.Expr):
         msg = f"{name} must return a polars expression, not {type(made).__name__}"
         raise TypeError(msg)
@@ -995,7 +1016,7 @@ def _check_annotations(function: Callable[..., Any]) -> None:
             )
             raise TypeError(msg)
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            msg = f"{function.__name__}: {name} must be a parameter that is passed by name"
+            msg = f"{function.__name__}: {name} must be a parameter that can be passed by name"
             raise TypeError(msg)
         if name in (*Options.__annotations__, "by", "truth", "bounds", "scenarios"):
             msg = f"{function.__name__}: {name} is a keyword of per_user: rename the parameter"
@@ -1096,7 +1117,7 @@ def _number(name: str, value: Any, *, least: float) -> float:
 def _check_gain(name: str, gains: Mapping[Any, Any], *, any_order: bool) -> dict[float, float]:
     """Sort a mapping of grades to gains ≥ 0 by grade.
 
-    Unless ``any_order``, gains do not fall as the grade rises, and none is of a grade ≤ 0.
+    Unless ``any_order``, gains must not fall as the grade rises, and no grade ≤ 0 has one.
     """
     if not gains or not all(is_number(x) for pair in gains.items() for x in pair):
         msg = f"{name} must map grades to gains, both numbers, not {gains!r}"
@@ -1140,7 +1161,7 @@ def _check_metric_name(name: str, value: object) -> str:
 
 
 def check_weight(name: str, value: object) -> str | float:
-    """Check what a place is worth."""
+    """Check the weight of a position."""
     if isinstance(value, str) and value in _WEIGHTS:
         return value
     if not is_number(value) or not 0 < value < 1:
@@ -1151,7 +1172,7 @@ def check_weight(name: str, value: object) -> str | float:
 
 
 def _check_levels(name: str, value: object) -> tuple[float, ...]:
-    """Sort recall levels; each is from 0 to 1 and there only once."""
+    """Sort recall levels; each is from 0 to 1 and occurs only once."""
     given = cast("Sequence[object]", value) if isinstance(value, Sequence) else ()
     levels = [float(level) for level in given if is_number(level) and 0 <= level <= 1]
     if not levels or len(levels) < len(given):
@@ -1170,5 +1191,5 @@ def _output_name(expr: pl.Expr) -> str:
     try:
         return expr.meta.output_name()
     except pl.exceptions.PolarsError:
-        msg = f"a metric needs a name, give it one with .alias(…): {expr}"
+        msg = f"a metric needs a name: add .alias(…) to {expr}"
         raise ValueError(msg) from None

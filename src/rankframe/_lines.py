@@ -41,14 +41,14 @@ from rankframe.errors import RankingDataError
 Target: TypeAlias = str | os.PathLike[str]
 Source: TypeAlias = Target | IO[bytes]
 
-# Whitespace is what C's isspace accepts, as in trec_eval: a no-break space is part of an id.
+# White space is what C's isspace accepts, as in trec_eval: a no-break space is part of an id.
 _GAP = r"[ \t\n\r\f\v]"
 #: Patterns of an id in TREC files.
 WORD, USER = r"[^ \t\n\r\f\v]+", r"[^ \t\n\r\f\v#\x{feff}][^ \t\n\r\f\v]*"
 _SKIPPED = rf"^{_GAP}*(?:#.*)?$"
 
 _PIECE = 1 << 22
-#: Names of columns that no field has.
+#: Reserved names of columns: no field has them.
 _NUMBER, _LINE, _FIELDS = "__rankframe_number", "__rankframe_line", "__rankframe_fields"
 _TYPES: dict[str, pl.DataType] = {
     "rank": pl.Int64(),
@@ -60,10 +60,10 @@ _ROLES = {
     "truth": ("user", "item", "relevance", "subtopic"),
 }
 
-#: Polars 1 makes a ComputeError of whatever a source raises.
+#: Polars 1 turns any error of a source into a ComputeError.
 _SOURCES_MAY_RAISE = not pl.__version__.startswith("1.")
 
-#: Gives the batches of a scan: the columns, the filter, the number of rows and of rows at once.
+#: Returns the batches of a scan for columns, a filter, a number of rows and a batch size.
 _Batches: TypeAlias = Callable[
     [list[str] | None, pl.Expr | None, int | None, int | None], Iterator[pl.DataFrame]
 ]
@@ -72,7 +72,7 @@ _Lines: TypeAlias = bytes | io.BytesIO | Path
 
 
 class Form(NamedTuple):
-    """A kind of line: its description, its pattern, and the columns that the pattern captures."""
+    """A kind of line: its description, its pattern, and the columns captured by the pattern."""
 
     description: str
     pattern: str
@@ -127,9 +127,9 @@ def scan_text(
     """
     Scan the lines of a run or a truth.
 
-    ``fields`` names the fields of a file without a header, and ``columns`` those that play the
-    roles. ``separator`` is what divides the fields: white space if it is None; if it is empty, the
-    first line shows it.
+    ``fields`` are the names of the fields in a file without a header, and ``columns`` those that
+    play the roles. ``separator`` is the text between fields: None means white space; if it is
+    empty, it is detected from the first line.
     """
     check_columns(columns, _ROLES[kind])
     needed = [columns.get(role, role) for role in dict.fromkeys(("user", "item", *columns))]
@@ -171,7 +171,7 @@ def _form_without_header(name: str, lines: Sequence[Line], kind: Kind, *, subtop
 def _form_by_header(
     name: str, lines: Sequence[Line], kind: Kind, columns: Mapping[str, str]
 ) -> Form | None:
-    """Read the first line as a header if it is one, which it must be if ``columns`` are named."""
+    """Read the first line as a header if it is one, as it must be if ``columns`` are named."""
     if not lines or (not columns and is_trec(lines[0].words, kind)):
         return None
     for known in ({}, BEIR) if kind == "truth" else ({},):
@@ -186,7 +186,7 @@ def _form_by_header(
 
 
 def _missing(names: Sequence[str], kind: Kind, columns: Mapping[str, str]) -> str:
-    """Name the columns that a file needs and lacks."""
+    """List the columns that a file needs and lacks."""
     needed = [columns.get(role, role) for role in dict.fromkeys(("user", "item", *columns))]
     missing = [repr(name) for name in needed if name not in names]
     if kind == "run" and not {"rank", "score"} & {*names, *columns}:
@@ -201,15 +201,15 @@ def _check_fields(fields: object, kind: Kind, columns: Mapping[str, str]) -> Non
         msg = f"fields must be a list of the names of all fields, not {fields!r}"
         raise TypeError(msg)
     if missing := _missing(texts, kind, columns):
-        msg = f"fields must name the fields of a line, {missing} among them, not {fields!r}"
+        msg = f"fields must name the fields of a line, including {missing}, not {fields!r}"
         raise ValueError(msg)
     if twice := [name for name in _roles(kind, columns) if texts.count(name) > 1]:
-        msg = f"fields has {twice[0]!r} twice"
+        msg = f"fields has a duplicate name, {twice[0]!r}"
         raise ValueError(msg)
 
 
 def _separator(name: str, lines: Sequence[Line], fields: Sequence[str]) -> str | None:
-    """Find what divides the first line into the fields that are named."""
+    """Find the separator that divides the first line into the named fields."""
     for line in lines[:1]:
         for separator in ("\t", ",", None):
             if len(split(line.text, separator)) == len(fields):
@@ -242,7 +242,7 @@ def _form_of_header(header: Header, kind: Kind, columns: Mapping[str, str]) -> F
         pattern = rf"^{_GAP}*{f'{_GAP}+'.join(parts)}{_GAP}*$"
     else:
         pattern = rf"^{header.separator.join(parts)}\r?$"
-    of_tabs = ", divided by tabs" if header.separator == "\t" else ""
+    of_tabs = ", separated by tabs" if header.separator == "\t" else ""
     return Form(
         ("," if header.separator == "," else " ").join(words) + of_tabs,
         pattern,
@@ -267,7 +267,7 @@ def _field(separator: str | None, role: str | None, *, is_first: bool, is_kept: 
 
 
 def can_be_scanned(path: Path) -> bool:
-    """Whether a file can be read several times; raise if it does not exist."""
+    """Return whether a file can be read several times; raise if it does not exist."""
     if path.as_posix().startswith(("/dev/stdin", "/dev/fd/")):
         return False  # the descriptor may refer to another file when a plan runs
     return stat.S_ISREG(path.stat().st_mode)
@@ -307,7 +307,7 @@ def _scan(source: Source | Stream, form_of: Callable[[Stream], Form]) -> pl.Lazy
 
 
 def _raised_in_the_next_step(batches: _Batches, schema: Mapping[str, pl.DataType]) -> pl.LazyFrame:
-    """Scan with a column that is null but for a row that stands for an error, which is raised."""
+    """Scan with a column that is null except in a row that marks an error; then raise the error."""
     column, errors = "__rankframe_error", list[Exception]()
     marked = {**schema, column: pl.Int64()}
 
@@ -339,7 +339,7 @@ def _read_at_once(stream: Stream, form_of: Callable[[Stream], Form]) -> pl.LazyF
 
 
 def _binary(source: object) -> IO[bytes]:
-    """Check that a source is a file object to read bytes from."""
+    """Check that a source is a file object that returns bytes."""
     wanted = "source must be a path or a file object open in binary mode"
     if not callable(getattr(source, "read", None)):
         msg = f"{wanted}, not {kind_of(source)}"
@@ -374,13 +374,13 @@ def _rows(stream: Stream, form: Form) -> Iterator[pl.DataFrame]:
 
 @contextlib.contextmanager
 def _errors_named(name: str) -> Generator[None]:
-    """Name the file in errors that do not come from the system."""
+    """Name the file in errors that are not the operating system's."""
     try:
         yield
     except (EOFError, OSError, zlib.error, pl.exceptions.PolarsError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # an error of the system: the file is gone, or a disk is broken
-        msg = f"{name}: it cannot be read to its end: {error}"
+            raise  # an error of the operating system, such as a missing file or a broken disk
+        msg = f"{name}: it cannot be read to the end: {error}"
         raise RankingDataError(msg) from None
 
 
@@ -388,11 +388,11 @@ def _pieces(stream: Stream) -> Iterator[tuple[_Lines, int]]:
     """
     Cut a file at line ends; yield each piece with the number of its first line.
 
-    Polars cannot stop within an endless line, so it reads pieces. Each piece begins with the
-    preceding line end, so polars cannot mistake text for a compressed file.
+    Polars cannot stop within an endless line, so it parses pieces. Each piece begins with the
+    preceding line end, so Polars cannot mistake text for a compressed file.
     """
     start = stream.peek(len(ZSTD))
-    if start == ZSTD:  # the standard library decompresses it only from Python 3.14 on
+    if start == ZSTD:  # the standard library decompresses it only since Python 3.14
         yield stream.path or io.BytesIO(stream.read_all()), 1
         return
     compressed = start.startswith(GZIP)

@@ -1,7 +1,7 @@
-"""The columns of lists: what the history, the catalogue and another run know of a listed item.
+"""The columns of lists: what the history, the catalogue and another run know about a listed item.
 
-They are records of the vocabulary as those of :mod:`rankframe._vocabulary`, and stand here since
-each is derived from a table beside run and truth.
+They are records of the vocabulary like those of :mod:`rankframe._vocabulary`; each is derived from
+a table besides run and truth.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _of_catalogue(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> 
 
 
 def catalogue(inputs: Mapping[str, Input]) -> Input:
-    """Give the table that knows which items exist."""
+    """Return the table that defines which items exist."""
     return inputs["items"] if "items" in inputs else inputs["history"]
 
 
@@ -131,7 +131,7 @@ def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     """Look for the pairs of user and item in the history."""
     history, pair = rows.sources.inputs["history"], [rows.keys[-1], rows.sources.item]
     pair = [*history.by, *pair]
-    # only what is listed is brought down to one row per pair: the whole history takes much longer
+    # only listed pairs are made unique: the whole history would take much longer
     had = history.frame.select(pair).join(rows.unjoined.select(pair), on=pair, how="semi").unique()
     had = had.with_columns(pl.lit(value=True).alias(name) for name in names)
     joined = frame.join(had, on=pair, how="left")
@@ -140,7 +140,7 @@ def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
 
 @joined_column(
     "other_rank",
-    "Rank of the item in the user's list of the other run; null where that lacks it",
+    "Rank of the item in the user's list of the other run; null where that run lacks it",
     **{**_OF_HISTORY, "source": "other"},
 )
 def _of_other(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
@@ -180,7 +180,7 @@ def _of_pair(text: str) -> None:
 @joined_column(
     "pairs_above",
     "Number of items above whose values are known: pairs_above(genre); null where the item's own "
-    "are not",
+    "values are not",
     parameter=_of_pair,
     **_OF_PAIRS,
 )
@@ -226,7 +226,7 @@ def _with_distances(
     place, row = "__rankframe_place", "__rankframe_row"
     known = values.with_row_index(place).collect()
     listed = frame.with_row_index(row).filter("listed").select(row, *keys, *item_keys[-1:], "rank")
-    # most runs are in order, which takes a twentieth of the time of a sort to see
+    # most runs are in order; checking this takes a twentieth of the time of a sort
     places = known.select(*item_keys, place)
     listed = listed.join(places, on=item_keys, maintain_order="left")
     if not _in_order(listed, [*keys, "rank"]):
@@ -246,7 +246,7 @@ def _with_distances(
 
 
 def _in_order(rows: pl.DataFrame, columns: Sequence[str]) -> bool:
-    """Tell if rows are sorted by these columns; with a null, they are not said to be."""
+    """Return whether rows are sorted by these columns; with a null, return False."""
     if rows.select(pl.any_horizontal(pl.col(columns).has_nulls())).item():
         return False
     rises = pl.lit(value=True)
@@ -269,7 +269,7 @@ def _check_distance(dtype: pl.DataType, of: str, distance: str) -> None:
     wrong = {"hamming": of_numbers, "euclidean2": not of_numbers}
     if wrong.get(distance):
         kind, other = ("vectors", "euclidean2") if of_numbers else ("sets", "hamming")
-        msg = f"of={of}: distance={distance} is not one of {kind}: take cosine or {other}"
+        msg = f"of={of}: distance={distance} is not one of {kind}: use cosine or {other}"
         raise ValueError(msg)
     if find_spec("numpy") is None:
         msg = "distances need numpy: pip install 'rankframe[stats]'"
@@ -282,7 +282,7 @@ def _check_distance(dtype: pl.DataType, of: str, distance: str) -> None:
 def with_numbers(
     frame: pl.LazyFrame, table: pl.LazyFrame, by: Sequence[str], numbers: Sequence[pl.Expr]
 ) -> pl.LazyFrame:
-    """Put numbers of a whole table, or of its groups, on every row."""
+    """Add numbers of a whole table, or of its groups, to every row."""
     if not by:
         return frame.join(table.select(numbers), how="cross")
     return frame.join(table.group_by(by).agg(numbers), on=by, how="left")

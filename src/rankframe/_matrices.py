@@ -1,4 +1,4 @@
-"""Ways in from matrices: scores to a run, grades to a truth.
+"""Matrices to tables: scores to a run, grades to a truth.
 
 NumPy comes with the caller's array, and is imported by the call.
 """
@@ -75,10 +75,10 @@ def from_scores(
     item_ids
         The ids of the columns. By default column positions.
     exclude
-        Cells that are no candidates, such as items that a user has seen; their scores are not
-        read. A Boolean matrix with one row per user; a matrix of scipy.sparse, all that it stores
-        but False; or a table with the columns user and item, whose ids are those of the result.
-        Rows of the table that match no cell are ignored.
+        Cells that are not candidates, such as items that a user has seen; their scores are not
+        read. A Boolean matrix with one row per user; a matrix of scipy.sparse, which excludes all
+        cells that it stores except False; or a table with the columns user and item, whose ids are
+        those of the result. Rows of the table that match no cell are ignored.
     descending
         True if the highest score is the best; False for distances, where inf takes the place of
         −inf.
@@ -88,16 +88,16 @@ def from_scores(
     Returns
     -------
     DataFrame
-        user, item, score (as in the matrix; Float32 of half precision) and ``rank`` (Int64, 1 =
+        user, item, score (as in the matrix; Float32 for half precision) and ``rank`` (Int64, 1 =
         best), in the order of the users and of their lists. Equal scores are ordered by item id,
         descending, as by ``with_rank``. Positions are Int64. A user without a candidate has no row.
 
     Raises
     ------
     RankingDataError
-        If a candidate's score is NaN or infinite, no cell is a candidate, the matrix has not two
-        dimensions or no numbers, an id is null or a duplicate, a user is in several batches,
-        or lengths or types do not fit.
+        If a candidate's score is NaN or infinite, no cell is a candidate, the matrix does not have
+        two dimensions or has no numbers, an id is null or a duplicate, a user is in several
+        batches, or lengths or types do not fit.
     ValueError
         If ``k`` is not an integer ≥ 1, or two columns have one name.
     TypeError
@@ -105,12 +105,12 @@ def from_scores(
 
     Notes
     -----
-    The long table of all cells is never made. Beside the result, memory holds one block: of a
+    The long table of all cells is never made. Besides the result, memory holds one block: for a
     large array on disk, pass batches or a memory map.
 
-    Evaluate the batches of one model together, as one run. A single batch that is evaluated against
-    the truth of all users has the users of other batches as misses, so ten batches have a
-    tenth of the number each; ``users="both"`` leaves these users out.
+    Evaluate the batches of one model together, as one run. If a single batch is evaluated against
+    the truth of all users, the users of other batches count as misses, so with ten batches each
+    value is about a tenth of the right one; ``users="both"`` leaves these users out.
 
     Examples
     --------
@@ -153,9 +153,9 @@ def from_matrix(
     Parameters
     ----------
     matrix
-        A dense matrix, whose cells that are not 0 are judgments; or a matrix or an array of
-        scipy.sparse, whose stored cells are, zeros among them. Cells that it stores several times
-        are added up, as SciPy does.
+        A dense matrix, whose nonzero cells are judgments; or a matrix or an array of scipy.sparse,
+        whose stored cells are judgments, including zeros. Cells that it stores several times are
+        added up, as in SciPy.
     user_ids
         The ids of the rows, a sequence, an array or a Series. By default row positions.
     item_ids
@@ -166,14 +166,14 @@ def from_matrix(
     Returns
     -------
     DataFrame
-        user, item and relevance, row by row of the matrix. Integers and floats stay what they are,
-        but for half precision, which is Float32; True is 1 (Int64). Positions are Int64.
+        user, item and relevance, row by row of the matrix. Integers and floats keep their type, but
+        half precision becomes Float32; True becomes 1 (Int64). Positions are Int64.
 
     Raises
     ------
     RankingDataError
-        If a grade is NaN or infinite, no cell has a grade, the matrix has not two dimensions or
-        no numbers, an id is null or a duplicate, or lengths do not fit.
+        If a grade is NaN or infinite, no cell has a grade, the matrix does not have two dimensions
+        or has no numbers, an id is null or a duplicate, or lengths do not fit.
     ValueError
         If two columns have one name.
     TypeError

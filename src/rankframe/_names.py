@@ -1,4 +1,4 @@
-"""The common names of columns, found where the plain ones are absent and there is no doubt.
+"""Common names of columns, used if the plain ones are absent and only one name fits.
 
 What is found here is used as if the caller had named it: ``user="user_id"``.
 """
@@ -19,16 +19,30 @@ COMMON_NAMES: Mapping[str, tuple[str, ...]] = {
     "score": ("prediction",),
     "relevance": ("rel", "grade", "label"),
 }
-#: Names that are no relevance unless the caller says so: every rating would be a like.
+#: Names that are relevance only if the caller says so: every rating would count as relevant.
 RATINGS = ("rating", "ratings", "stars", "Rating", "Ratings", "Stars")
-#: All names that are looked at without being named.
-SEARCHED = frozenset((*RATINGS, *(name for names in COMMON_NAMES.values() for name in names)))
+#: Other such names: every judgment would count as relevant.
+GRADES = (
+    *("judgment", "judgement", "judgments", "judgements", "grades", "labels", "gain", "gains"),
+    *("Relevance", "Rel", "Grade", "Label", "Judgment", "Judgement", "Gain"),
+    *("relevance_label", "relevance_grade", "relevance_score", "rel_label", "rel_grade"),
+)
+#: All names that are recognized without a keyword.
+SEARCHED = frozenset(
+    (*RATINGS, *GRADES, *(name for names in COMMON_NAMES.values() for name in names))
+)
+
+
+def in_words(name: object) -> str:
+    """Write a name in a sentence: in quotes if it is empty or has signs that do not show."""
+    text = str(name)
+    return text if text and text.isprintable() and text == text.strip() else repr(name)
 
 
 def fitting(
     role: str, columns: Columns, by: str | Sequence[str], names: Collection[str]
 ) -> list[str]:
-    """Name the columns that may play a role; none if its keyword or its plain name is there."""
+    """Return the columns that may play a role; none if its keyword or its plain name is used."""
     if role in columns or role in names:
         return []
     return [name for name in COMMON_NAMES[role] if name in names and is_free(name, columns, by)]

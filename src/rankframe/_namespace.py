@@ -16,11 +16,16 @@ from rankframe._cutoffs import at_k
 from rankframe._evaluate import evaluate, per_user
 from rankframe._frames import Frame, FrameT
 from rankframe._fusion import fuse
+from rankframe._gate import gate
+from rankframe._health import health
 from rankframe._labels import METRICS, made_with, reserve_methods
 from rankframe._overlap import overlap, rbo
 from rankframe._power import power
+from rankframe._report import report
+from rankframe._results import table
 from rankframe._rows import check, listed, shares
 from rankframe._segments import compare_segments
+from rankframe._side_by_side import lists
 from rankframe._summarize import summarize, summarize_values
 from rankframe._systems import anova, best_systems, letters
 from rankframe._table import from_lists, judge, relevant, with_rank
@@ -43,14 +48,15 @@ class RankFrame(Generic[FrameT]):
     """
     Ranking metrics of a frame: ``df.rank`` in polars, ``pdf.ranking`` in pandas.
 
-    The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``per_user``,
-    ``evaluate``, ``at_k``, ``summarize``, ``compare``, ``compare_segments``, ``diagnose``,
-    ``power``, ``summarize_values``, ``compare_values``, ``overlap``, ``rbo``, ``fuse``,
-    ``listed``, ``shares``, ``anova``, ``best_systems``, ``letters``, ``agreement`` and
-    ``discriminative_power`` take the frame as their first argument. Each metric function, such as
-    ``precision_at``, gives the per-user frame of that one metric, and takes the keywords of
-    ``per_user`` beside its own. Type checkers cannot see namespaces: typed code calls the
-    functions, ``rf.evaluate(df, …)``.
+    The verbs ``judge``, ``with_rank``, ``relevant``, ``from_lists``, ``check``, ``health``,
+    ``lists``, ``per_user``, ``evaluate``, ``at_k``, ``summarize``, ``compare``,
+    ``compare_segments``, ``diagnose``, ``power``, ``summarize_values``, ``compare_values``,
+    ``overlap``, ``rbo``, ``fuse``, ``listed``, ``shares``, ``anova``, ``best_systems``,
+    ``letters``, ``agreement``, ``discriminative_power``, ``table``, ``gate`` and ``report`` take
+    the frame as their first argument. Each metric function, such as ``precision_at``, returns the
+    per-user frame of that one metric, and takes the keywords of ``per_user`` in addition to its
+    own. Type checkers cannot see namespaces: typed code calls the functions,
+    ``rf.evaluate(df, …)``.
     """
 
     def __init__(self, frame: FrameT) -> None:
@@ -95,8 +101,8 @@ class RankPlot:
 class _Namespace:
     """Builds the namespace at each access.
 
-    The official descriptor keeps it on the frame, a reference cycle: frames that were dropped
-    would wait for the garbage collector.
+    The official descriptor stores it on the frame. This reference cycle would keep dropped frames
+    in memory until the garbage collector runs.
     """
 
     def __init__(self, namespace: type[RankFrame[Any]]) -> None:
@@ -131,12 +137,12 @@ def _verb(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _METHOD = """\
-As a method it gives the frame of ``per_user``: by…, user and this metric. It takes the keywords of
-``per_user`` beside those of the function, which follow."""
+As a method it returns the frame of ``per_user``: by…, user and this metric. It takes the keywords
+of ``per_user`` in addition to those of the function, which follow."""
 
 
 def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
-    """``df.rank.precision_at(10, …)`` is ``per_user(df, precision_at(10), …)``, presets heard."""
+    """``df.rank.precision_at(10, …)`` is ``per_user(df, precision_at(10), …)``, with presets."""
     own = inspect.signature(function).parameters
     verb = inspect.signature(per_user)
     shared = [p for p in verb.parameters.values() if p.name not in ("frame", "metrics")]
@@ -154,7 +160,7 @@ def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
 
 
 class _Method:
-    """The method of a metric, made when it is first asked for: all of them take 10 ms."""
+    """The method of a metric, made at its first use: making all of them takes 10 ms."""
 
     def __init__(self, name: str, function: Callable[..., pl.Expr]) -> None:
         self._name, self._function = name, function
@@ -167,7 +173,9 @@ class _Method:
 def _signed(
     method: Callable[..., Any], parameters: list[inspect.Parameter], returns: Any
 ) -> Callable[..., Any]:
-    self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    first = parameters[0].kind if parameters else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    kind = min(inspect.Parameter.POSITIONAL_OR_KEYWORD, first)
+    self = inspect.Parameter("self", kind)
     signature = inspect.Signature([self, *parameters], return_annotation=returns)
     method.__signature__ = signature  # type: ignore[attr-defined]
     method.__qualname__ = f"RankFrame.{method.__name__}"
@@ -180,6 +188,8 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     relevant,
     from_lists,
     check,
+    health,
+    lists,
     per_user,
     evaluate,
     at_k,
@@ -200,6 +210,9 @@ _VERBS: tuple[Callable[..., Any], ...] = (
     letters,
     agreement,
     discriminative_power,
+    report,
+    table,
+    gate,
 )
 
 

@@ -1,6 +1,6 @@
-"""What a caller may say besides tables and metrics: the columns' roles and the conventions.
+"""The options of a call: the columns' roles and the conventions.
 
-Options are read and checked at the door, and carried whole, as one frozen value, from there.
+Options are read and checked once, at the start of a call, and passed on as one frozen value.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, cast, get_args
 
 from rankframe._frames import Frame
 
-#: The tables beside run and truth: the catalogue, what users did before, another run, and the rows
-#: that leave the lists.
+#: The tables besides run and truth: the catalogue, past interactions, another run, and the rows to
+#: remove from the lists.
 InputName: TypeAlias = Literal["items", "history", "other", "exclude"]
 INPUTS: tuple[InputName, ...] = get_args(InputName)
 
-Users: TypeAlias = Literal["truth", "judged", "both", "run", "all"]
+Users: TypeAlias = Literal["truth", "judged", "both", "served", "run", "all"]
 GainsFrom: TypeAlias = Literal["relevant_at"]
 Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 class Columns(TypedDict, total=False):
-    """The columns that play the roles, where they are not called like the roles."""
+    """The columns that play the roles, if they have other names."""
 
     user: str
     item: str
@@ -36,7 +36,7 @@ class Columns(TypedDict, total=False):
 
 
 class Options(Columns, total=False):
-    """The keywords of ``evaluate`` that verbs built on it hand through."""
+    """The keywords of ``evaluate`` that verbs built on it pass on."""
 
     users: Users | None
     undefined: float | None
@@ -53,7 +53,7 @@ class Options(Columns, total=False):
     exclude: Frame | None
 
 
-#: The column that identifies the systems, unless the caller says another.
+#: The column that identifies the systems, unless the caller names another.
 MODEL = "model"
 
 ROLES = tuple(Columns.__annotations__)
@@ -74,6 +74,7 @@ class Settings:
     bounds: bool = False
     scenarios: bool = False
     count_users: bool = False
+    count_missed: bool = False
     defaults: Defaults | None = None
     single_precision: bool = False
     items: Frame | None = None
@@ -84,12 +85,12 @@ class Settings:
 
     @property
     def given(self) -> frozenset[str]:
-        """The tables beside run and truth that the call passes."""
+        """The tables besides run and truth that the call passes."""
         return frozenset(name for name in INPUTS if getattr(self, name) is not None)
 
     @property
     def of_users(self) -> list[str]:
-        """The columns that say something of users, beside the metrics."""
+        """The columns that describe users, in addition to the metrics."""
         return [name for name in (self.weights, self.cluster) if name is not None]
 
     @property
@@ -98,9 +99,16 @@ class Settings:
         return None if self.gains_from is None else self.relevant_at
 
     def __post_init__(self) -> None:
-        """Check each option by itself, and what excludes each other."""
+        """Check each option by itself, and options that exclude each other."""
         check_columns(self.columns)
-        for name in ("judged_only", "bounds", "scenarios", "count_users", "single_precision"):
+        for name in (
+            "judged_only",
+            "bounds",
+            "scenarios",
+            "count_users",
+            "count_missed",
+            "single_precision",
+        ):
             check_flag(name, getattr(self, name))
         if self.users is not None:
             check_choice("users", self.users, get_args(Users))
@@ -121,9 +129,7 @@ class Settings:
         if self.depth is not None:
             object.__setattr__(self, "depth", whole_number("depth", self.depth))
         if self.bounds and self.judged_only:
-            msg = (
-                "bounds=True: judged_only=True drops the unjudged items, so ask for one of the two"
-            )
+            msg = "bounds=True: judged_only=True drops the unjudged items: leave out one of the two"
             raise ValueError(msg)
         if self.bounds and self.undefined:
             msg = (
@@ -133,15 +139,19 @@ class Settings:
             raise ValueError(msg)
 
 
-def read_options(options: Mapping[str, Any], *, cluster: str | None = None) -> Settings:
-    """Read the keywords of a verb that takes no bounds; ``cluster`` is one of the statistics."""
+def read_options(
+    options: Mapping[str, Any], *, cluster: str | None = None, count_missed: bool = False
+) -> Settings:
+    """Read the keywords of a verb that takes no bounds; the statistics set the others."""
     if alien := {"bounds", "scenarios"} & {*options}:
         msg = f"unknown argument {min(alien)!r}; per_user and evaluate take it"
         raise TypeError(msg)
     own = Options.__annotations__.keys() - Columns.__annotations__.keys()
     columns = {name: value for name, value in options.items() if name not in own}
     given = {name: value for name, value in options.items() if name in own}
-    return Settings(**given, cluster=cluster, columns=cast("Columns", columns))
+    return Settings(
+        **given, cluster=cluster, count_missed=count_missed, columns=cast("Columns", columns)
+    )
 
 
 def check_columns(columns: Mapping[str, object], roles: Sequence[str] = ROLES) -> None:
@@ -162,13 +172,16 @@ def group_names(by: object) -> list[str]:
     if len(names) < len(given):
         msg = f"by must be the name of a column, or a list of names, not {by!r}"
         raise TypeError(msg)
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        msg = f"by: column {twice[0]!r} is named twice: name it once"
+        raise ValueError(msg)
     return names
 
 
 def systems_groups(by: object, names: Collection[str]) -> list[str]:
-    """Read ``by=`` of a verb about systems; None is the column model, where there is one.
+    """Read ``by=`` of a verb about systems; None means the column model, if there is one.
 
-    A column called model comes first, wherever it stands: it identifies the systems.
+    A column called model always comes first: it identifies the systems.
     """
     if by is None:
         return [MODEL] if MODEL in names else []
@@ -224,7 +237,7 @@ def whole_number(name: str, value: Any, *, least: int = 1) -> int:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Tell if a value is a real number: neither boolean nor NaN."""
+    """Return whether a value is a real number: neither boolean nor NaN."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
     try:

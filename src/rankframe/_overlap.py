@@ -69,16 +69,16 @@ def rbo(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per user of either run, sorted: by…, user, ``rbo``, extrapolated to infinite lists;
-        ``rbo_min``, the least value that any continuation of the lists can give; and
+        ``rbo_min``, the least value that any continuation of the lists can yield; and
         ``rbo_residual``, the most that a continuation can add to it. All are in [0, 1]. For a user
-        whom one run misses, they are null, 0 and 1.
+        missing from one run, they are null, 0 and 1.
 
     Raises
     ------
     RankingDataError
         If a table breaks a rule; see ``check``.
     ValueError
-        If p is not between 0 and 1, or k not an integer ≥ 1.
+        If p is not between 0 and 1, or k is not an integer ≥ 1.
 
     Notes
     -----
@@ -146,8 +146,8 @@ def overlap(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per user of either run, sorted: by…, user, ``overlap@k`` = common / k and
-        ``jaccard@k`` = common / items of either (Float64 in [0, 1]). For a user whom one run
-        misses, both are 0.
+        ``jaccard@k`` = common / items of either (Float64 in [0, 1]). For a user missing from
+        one run, both are 0.
 
     Raises
     ------
@@ -234,7 +234,7 @@ def _lists(tables: Sequence[Table], k: int | None) -> tuple[pl.LazyFrame, pl.Laz
 def _ends(
     lists: pl.LazyFrame, other_lists: pl.LazyFrame, keys: Sequence[str], item: str
 ) -> pl.LazyFrame:
-    """Depths of the shorter and the longer list of each user, and what ``any_violation`` reads."""
+    """Depths of the shorter and longer list of each user, and columns for ``any_violation``."""
     ends_of_run, ends_of_other = (
         side.group_by(keys).agg(
             pl.col("rank").max().alias("__rankframe_end"),
@@ -259,7 +259,7 @@ def _ends(
 
 
 def _common(lists: pl.LazyFrame, other_lists: pl.LazyFrame, row: Sequence[str]) -> pl.LazyFrame:
-    """Return the items of both lists, with the ``place`` from which on both have it."""
+    """Return the items of both lists, with ``place``: the first depth at which both have it."""
     common = lists.join(other_lists, on=row)
     return common.with_columns(__rankframe_place=pl.max_horizontal("rank", "rank_right"))
 
@@ -267,7 +267,7 @@ def _common(lists: pl.LazyFrame, other_lists: pl.LazyFrame, row: Sequence[str]) 
 def _values(
     common: pl.LazyFrame, ends: pl.LazyFrame, keys: Sequence[str], p: float
 ) -> pl.LazyFrame:
-    """A common item counts at all depths from its place on: Σ p^(d − 1)/d, a tail."""
+    """A common item counts at every depth from its place on: Σ p^(d − 1)/d, a tail."""
     tails = overlap_tails(p)
     names = ("short", "long", "full", "overlap", "overlap_short", "tails", "place", "tail")
     short, long, full, overlap, overlap_short, summed, place, tail = (

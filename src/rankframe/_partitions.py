@@ -7,12 +7,19 @@ partition by itself, with the plans and checks of one machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
-from rankframe._checks import Totals, guarded, proves_global_rules
+from rankframe._checks import (
+    Table,
+    Totals,
+    guarded,
+    proves_global_rules,
+    retrieved,
+    same_types,
+)
 from rankframe._evaluate import (
     Plan,
     UserValues,
@@ -31,6 +38,8 @@ from rankframe._labels import (
     Metric,
     RequestedMetric,
     cut_off,
+    metric,
+    off_logarithm,
     registered_metrics,
     restore_metrics,
 )
@@ -39,12 +48,14 @@ from rankframe._table import guarded_judged, plan_ranks, prepare_tables, with_in
 from rankframe._vocabulary import COLUMNS, Column, reading_of, restore_columns
 from rankframe._weights import WEIGHT, raise_no_weight
 
-_PROVED, _SUM, _COUNT = "__rankframe_proved", "__rankframe_sum", "__rankframe_count"
-_KNOWN = "__rankframe_known"  # the number of users with a value, where the count is of weights
+SUM, COUNT = "__rankframe_sum", "__rankframe_count"
+KNOWN = "__rankframe_known"  # the number of users with a value, if the count is of weights
+_PROVED = "__rankframe_proved"
+_OF_LISTS = ("missed", "num_missed")
 
 
 class Registered(NamedTuple):
-    """The metrics and columns that others have registered, for a process that has not."""
+    """The registered metrics and columns, for a process that lacks them."""
 
     metrics: list[Entry]
     columns: list[Column]
@@ -63,13 +74,14 @@ def restore(known: Registered) -> None:
 
 
 class Needs(NamedTuple):
-    """What matters to the metrics that are asked for."""
+    """What the requested metrics need."""
 
     columns: set[str]  # those that they read
     top_grade: bool
     depth: int | None = None  # of the run: only ranks down to it; None: all
     relevant: bool = False  # of the truth: only grades > 0
     judged: bool = False  # of the run: only items that the truth has
+    lists: bool = False  # beside these rows, one of each list: it shows that there is a list
 
 
 def judged_of(
@@ -115,7 +127,7 @@ def rows_of(
     by: str | Sequence[str],
     settings: Settings,
 ) -> pl.LazyFrame:
-    """Compute what statistics are made of, for some users; ``gathered`` puts it together."""
+    """Compute the input of the statistics, for some users; ``gathered`` puts it together."""
     plan = plan_values(frame, metrics, truth, by, settings, per_user=False, totals=totals)
     return in_groups(plan).rows
 
@@ -141,16 +153,19 @@ def sums_of(
 ) -> pl.LazyFrame:
     """Add up the metrics of some users, for ``means_of`` to add up all."""
     plan = plan_means(frame, metrics, truth, by, settings, totals=totals)
-    types = plan.types
+    proved = pl.lit(proves_global_rules(plan.prepared.tables)).alias(_PROVED)
+    return summed(plan).with_columns(proved)
+
+
+def summed(plan: Plan) -> pl.LazyFrame:
+    """Add up the values of users, one row per group."""
     sums = [
         column
         for place, one in enumerate(plan.requested)
-        for column in _summed(one, place, types[one.name], weighted=plan.weights is not None)
+        for column in _summed(one, place, plan.types[one.name], weighted=plan.weights is not None)
     ]
     sums += [counted_users(name) for name in sorted(plan.counted)]
-    proved = pl.lit(proves_global_rules(plan.prepared.tables)).alias(_PROVED)
-    added = over_users(plan, sums, plan.by).with_columns(proved)
-    return guarded(added, plan.flags, plan.raise_violation)
+    return guarded(over_users(plan, sums, plan.by), plan.flags, plan.raise_violation)
 
 
 def exposures_of(
@@ -163,10 +178,47 @@ def exposures_of(
     settings: Settings,
     place: int,
 ) -> pl.LazyFrame:
-    """Add up what the lists of some users give to values, for metrics of all lists."""
+    """Add up the exposures in the lists of some users, for metrics of all lists."""
     plan = plan_means(frame, metrics, truth, by, settings, totals=totals)
     assert plan.of_lists is not None
     return plan.of_lists.exposures(list(plan.of_lists.kinds())[place], per_list=False)
+
+
+class AskedMean(NamedTuple):
+    """A requested mean over users, and its type."""
+
+    name: str
+    aggregate: Literal["mean", "sum"]
+    epsilon: float | None  # of a geometric mean
+    dtype: pl.DataType
+
+
+class Asked(NamedTuple):
+    """What is requested from the sums of all parts."""
+
+    by: list[str]
+    means: list[AskedMean]
+    columns: list[str]  # in the order of the call
+    counted: list[str]  # the metrics whose users are counted
+    weights: str | None
+    undefined: float | None
+
+
+#: Returns the metrics of all lists, one row per group of some columns of ``by``.
+Numbers: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
+
+
+def asked_of(plan: Plan) -> Asked:
+    """Read from a plan what the sums of parts are for."""
+    mean = pl.Expr.mean if plan.weights is None else by_weight
+    means = [one.over_users(pl.col(one.name), mean).alias(one.name) for one in plan.requested]
+    types = over_users(plan, means, plan.by).collect_schema()
+    asked = [
+        AskedMean(one.name, one.over_users.aggregate, one.over_users.epsilon, types[one.name])
+        for one in plan.requested
+    ]
+    undefined = None if plan.of_lists is None else plan.of_lists.sources.settings.undefined
+    return Asked(plan.by, asked, plan.columns, sorted(plan.counted), plan.weights, undefined)
 
 
 def means_of(
@@ -176,80 +228,165 @@ def means_of(
     *,
     total: bool = False,
 ) -> pl.DataFrame:
-    """Give the means over all users, from the sums of each part; ``plan`` has what is asked."""
-    mean = pl.Expr.mean if plan.weights is None else by_weight
-    means = [one.over_users(pl.col(one.name), mean).alias(one.name) for one in plan.requested]
-    types = over_users(plan, means, plan.by).collect_schema()
-    if plan.weights is not None:
-        _check_weights(parts, plan, plan.weights)
-    columns = [_added(one, place, types[one.name]) for place, one in enumerate(plan.requested)]
-    counts = [pl.col(users_of(name)).sum() for name in sorted(plan.counted)]
+    """Return the means over all users, from the sums of each part; ``plan`` has what is asked."""
+    of_lists = plan.of_lists
+    if of_lists is None:
+        return means_of_sums(parts, asked_of(plan), total=total)
+
+    def numbers(by: Sequence[str]) -> pl.DataFrame:
+        return of_lists.numbers_of(exposures, by).collect()
+
+    return means_of_sums(parts, asked_of(plan), numbers, total=total)
+
+
+def means_of_sums(
+    parts: pl.DataFrame, asked: Asked, numbers: Numbers | None = None, *, total: bool = False
+) -> pl.DataFrame:
+    """Return the means over all users, from the sums of each part."""
+    if asked.weights is not None:
+        _check_weights(parts, asked, asked.weights)
+    columns = [_added(one, place) for place, one in enumerate(asked.means)]
+    counts = [pl.col(users_of(name)).sum() for name in asked.counted]
     columns = [pl.col("users").sum(), *columns, *counts]
-    result = _with_numbers(_over(parts, columns, plan.by), plan, exposures, plan.by)
+    result = _with_numbers(_over(parts, columns, asked.by), asked, numbers, asked.by)
     if total:
-        by = total_by(plan.by)
-        whole = _with_numbers(_over(parts, columns, by), plan, exposures, by)
+        by = total_by(asked.by)
+        whole = _with_numbers(_over(parts, columns, by), asked, numbers, by)
         result = pl.concat([result, whole], how="diagonal")
-    result = result.select(*plan.by, "users", *plan.columns)
-    raise_infinite_mean(result.lazy(), plan.by)
-    return result.sort(plan.by, nulls_last=True) if plan.by else result
+    result = result.select(*asked.by, "users", *asked.columns)
+    raise_infinite_mean(result.lazy(), asked.by)
+    return result.sort(asked.by, nulls_last=True) if asked.by else result
 
 
 def _with_numbers(
-    result: pl.DataFrame, plan: Plan, exposures: Sequence[pl.DataFrame], by: Sequence[str]
+    result: pl.DataFrame, asked: Asked, numbers: Numbers | None, by: Sequence[str]
 ) -> pl.DataFrame:
-    """Add the numbers of all lists, from the exposures of each part."""
-    if plan.of_lists is None:
+    """Add the numbers of all lists."""
+    if numbers is None:
         return result
-    numbers = plan.of_lists.numbers_of(exposures, by).collect()
-    result = result.join(numbers, on=by, how="left") if by else result.join(numbers, how="cross")
-    return result.select(*by, "users", *plan.columns)
+    made = numbers(by)
+    result = result.join(made, on=by, how="left") if by else result.join(made, how="cross")
+    if asked.undefined is not None:
+        names = [name for name in made.columns if name not in by]
+        result = result.with_columns(pl.col(names).fill_null(asked.undefined))
+    return result.select(*by, "users", *asked.columns)
+
+
+def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
+    """Count what proves, added up over all parts, that the whole tables keep their rules.
+
+    ``run`` and ``truth`` are rows, ``users`` those of either, ``shared`` those of both, and
+    ``several: name`` those who are in several groups of a column that the truth lacks.
+    """
+    run, *others = tables
+    user = pl.col(run.user)
+    if not others:
+        lists = retrieved(run)
+        users = (run.frame if run.relevance is not None else lists).select(user.n_unique())
+        return _counts({"run": lists.select(pl.len()), "users": users})
+    (truth,) = others
+    lacking = lacking_of(tables)
+    user = user.cast(same_types(run, truth)[run.user])
+    lists = retrieved(run).select(user, *lacking).unique()
+    of_run, of_truth = lists.select(run.user).unique(), truth.frame.select(user).unique()
+    counts = {
+        "run": retrieved(run).select(pl.len()),
+        "truth": truth.frame.select(pl.len()),
+        "users": pl.concat([of_run, of_truth]).unique().select(pl.len()),
+        "shared": of_run.join(of_truth, on=run.user, how="semi").select(pl.len()),
+    }
+    for name in lacking:
+        several = lists.group_by(run.user).agg(pl.col(name).n_unique() > 1)
+        counts[f"several: {name}"] = several.select(pl.col(name).sum())
+    return _counts(counts)
+
+
+def lacking_of(tables: Sequence[Table]) -> list[str]:
+    """Name the columns of ``by`` that the truth lacks: it judges each of their groups."""
+    return [name for name in tables[0].by if name not in tables[-1].by]
+
+
+def top_grade_of(tables: Sequence[Table]) -> pl.LazyFrame:
+    """Return the highest grade as the one row of a frame."""
+    table = tables[-1]
+    if table.relevance is None:
+        return pl.LazyFrame({"grade": [1 if table.name == "truth" else None]})
+    grade = pl.col(table.relevance).max()
+    dtype = table.schema[table.relevance]
+    if dtype == pl.Boolean:
+        grade = grade.cast(pl.Int8)
+    return table.frame.select(
+        (grade.cast(pl.Float64) if dtype.is_decimal() else grade).alias("grade")
+    )
+
+
+def _counts(counts: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
+    columns = ["number"]
+    return pl.concat(
+        [
+            count.rename(lambda _: columns[0]).select(
+                pl.lit(of).alias("of"), pl.col("number").cast(pl.Float64)
+            )
+            for of, count in counts.items()
+        ]
+    )
 
 
 def is_proved(parts: pl.DataFrame) -> bool:
-    """Tell if one of the parts shows that all tables keep the rules on whole tables."""
+    """Return whether one of the parts proves that all tables keep the rules on whole tables."""
     return bool(parts[_PROVED].any())
 
 
 def needs_of(plan: Plan, settings: Settings) -> Needs:
-    """Name what must go into a shuffle: without the rest nothing comes out differently."""
+    """Return what must go into a shuffle; the rest changes no result."""
     prepared, tables = plan.prepared, plan.prepared.tables
     requested = [*plan.requested, *(plan.of_lists.requested if plan.of_lists else ())]
     reads = (name for one in requested for name in one.reads)
     reading = reading_of(reads, given=settings.given)
     other_judgments = settings.bounds or settings.scenarios
     needs = Needs(set(reading.names), top_grade=other_judgments or reading.top_grade)
-    if settings.weights is not None:  # a row that changes no value may be all that has the weight
+    if (
+        settings.weights is not None
+    ):  # a row that changes no value may be the only one with the weight
         needs.columns.add(settings.weights)
         return needs
     if other_judgments or prepared.tied or tables[0].rank is None or not prepared.has_truth:
         return needs
     if settings.given or plan.of_lists is not None:
         return needs
-    if tables[-1].by:  # a group may have no other rows, and yet it is there
+    if tables[-1].by:  # a group may have no other rows, but it is in the result
         return needs
     users = settings.users or "truth"
+    more = [one for one in requested if not _asks_for_a_list(one)]
+    reading = reading_of({name for one in more for name in one.reads}, given=settings.given)
+    lists = plan.marks_missed or len(more) < len(requested) or users not in ("truth", "judged")
     all_count = settings.judged_only or reading.counts_judged
     relevant = users == "truth" and not all_count and reading.scope != "listed"
     if len(tables) == 1:
-        return needs._replace(relevant=relevant and not reading.counts_listed)
+        relevant = relevant and not reading.counts_listed
+        return needs._replace(relevant=relevant, lists=lists and relevant)
     depth = settings.depth
-    if depth is None and not (settings.judged_only or reading.depends_on_below):
-        cuts = [cut_off(one.expr) for one in plan.requested]
+    if depth is None and more and not (settings.judged_only or reading.depends_on_below):
+        cuts = [cut_off(one.expr) for one in more]
         depth = max((k for k in cuts if k), default=None) if all(cuts) else None
-    if users not in ("truth", "judged"):  # a list without a hit counts too
-        return needs._replace(relevant=relevant)
     judged = not (all_count or reading.counts_listed)
-    return needs._replace(depth=depth, relevant=relevant, judged=judged)
+    thinned = depth is not None or judged
+    return needs._replace(depth=depth, relevant=relevant, judged=judged, lists=lists and thinned)
 
 
-def _check_weights(parts: pl.DataFrame, plan: Plan, column: str) -> None:
+def _asks_for_a_list(one: RequestedMetric) -> bool:
+    """Whether of the run a metric reads only who has a list."""
+    expr = one.expr.meta.undo_aliases()
+    return any(expr.meta.eq(metric(label).meta.undo_aliases()) for label in _OF_LISTS)
+
+
+def _check_weights(parts: pl.DataFrame, asked: Asked, column: str) -> None:
     """Check that of the users averaged in each group one has a weight above 0."""
-    for place, one in enumerate(plan.requested):
-        known, weight = pl.col(f"{_KNOWN}{place}").sum(), pl.col(f"{_COUNT}{place}").sum()
-        zero = _over(parts, [((known > 0) & (weight == 0)).alias(_KNOWN)], plan.by).filter(_KNOWN)
+    for place, one in enumerate(asked.means):
+        known, weight = pl.col(f"{KNOWN}{place}").sum(), pl.col(f"{COUNT}{place}").sum()
+        zero = _over(parts, [((known > 0) & (weight == 0)).alias(KNOWN)], asked.by).filter(KNOWN)
         if not zero.is_empty():
-            row = zero.select(plan.by).sort(plan.by).head(1) if plan.by else None
+            row = zero.select(asked.by).sort(asked.by).head(1) if asked.by else None
             raise_no_weight(column, one.name, row)
 
 
@@ -260,25 +397,27 @@ def _summed(
     if weighted:
         weight = pl.when(each.is_not_null()).then(WEIGHT)
         return [
-            (each.cast(pl.Float64) * weight).sum().alias(f"{_SUM}{place}"),
-            weight.sum().alias(f"{_COUNT}{place}"),
-            each.count().cast(pl.Int64).alias(f"{_KNOWN}{place}"),
+            (each.cast(pl.Float64) * weight).sum().alias(f"{SUM}{place}"),
+            weight.sum().alias(f"{COUNT}{place}"),
+            each.count().cast(pl.Int64).alias(f"{KNOWN}{place}"),
         ]
     total = each.cast(pl.Int64) if isinstance(dtype, pl.Duration) else each
     total = total if one.over_users.aggregate == "sum" else total.cast(pl.Float64)
-    # a sum counts as one even of no user, as where there are no groups it is 0
+    # a sum over no users has a count of 1, since without groups it is 0
     count = pl.lit(1) if one.over_users.aggregate == "sum" else each.count()
-    return [total.sum().alias(f"{_SUM}{place}"), count.cast(pl.Int64).alias(f"{_COUNT}{place}")]
+    return [total.sum().alias(f"{SUM}{place}"), count.cast(pl.Int64).alias(f"{COUNT}{place}")]
 
 
 def _over(parts: pl.DataFrame, columns: Sequence[pl.Expr], by: Sequence[str]) -> pl.DataFrame:
     return parts.group_by(by).agg(columns) if by else parts.select(columns)
 
 
-def _added(one: RequestedMetric, place: int, dtype: pl.DataType) -> pl.Expr:
-    total, count = pl.col(f"{_SUM}{place}").sum(), pl.col(f"{_COUNT}{place}").sum()
-    there = total if one.over_users.aggregate == "sum" else total / count
-    value = one.over_users.inverse(pl.when(count > 0).then(there))
-    if isinstance(dtype, pl.Duration):
+def _added(one: AskedMean, place: int) -> pl.Expr:
+    total, count = pl.col(f"{SUM}{place}").sum(), pl.col(f"{COUNT}{place}").sum()
+    there = total if one.aggregate == "sum" else total / count
+    value: pl.Expr = pl.when(count > 0).then(there)
+    if one.epsilon is not None:
+        value = off_logarithm(value, one.epsilon)
+    if isinstance(one.dtype, pl.Duration):
         value = value.cast(pl.Int64)
-    return value.cast(dtype).alias(one.name)
+    return value.cast(one.dtype).alias(one.name)

@@ -1,4 +1,4 @@
-"""One row per user → one row per pair: which difference users show, and how many it takes."""
+"""One row per user → one row per pair: the detectable difference, and the users it needs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import polars as pl
 from rankframe._compare import (
     Matrix,
     Pair,
+    check_independent,
     check_systems,
     groups_by_systems,
     of_metrics,
     paired_users,
     shared_users,
-    why_undefined,
 )
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type
@@ -62,7 +62,7 @@ def power(
     **options: Unpack[Options],
 ) -> FrameT:
     """
-    Report which true difference so many users show, and how many users a difference needs.
+    Report which true difference these users can detect, and how many users a difference needs.
 
     Parameters
     ----------
@@ -82,10 +82,10 @@ def power(
     power
         The probability of finding a true difference, above 1 − ``confidence``.
     confidence
-        One less α, the probability that a two-sided test finds a difference where there is none.
-        It is not corrected for the number of comparisons.
+        1 − α, where α is the probability that a two-sided test finds a difference where there is
+        none. It is not corrected for the number of comparisons.
     difference
-        The difference to be found, > 0: on the scale of the metric (``0.01``), or relative to the
+        The difference to detect, > 0: on the scale of the metric (``0.01``), or relative to the
         mean of the baseline (``"1%"``); one for all metrics, or a mapping such as
         ``{"ndcg@10": "1%"}``.
     design
@@ -93,11 +93,11 @@ def power(
         n − 1 degrees of freedom at δ·√n/σ, σ the standard deviation of the users' differences.
         ``"anova"``: one-way analysis of variance of all m systems, where the best and the worst
         differ by δ: the noncentral F(m − 1, m·(n − 1)) at λ = n·δ²/(2σ²), σ² the mean variance
-        within a system. It is for users who differ from system to system; where all systems serve
-        the same users, pairs need fewer.
+        within a system. It is for systems with different users; if all systems serve the same
+        users, pairs need fewer.
     **options
         All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles. ``weights`` raise: users are planned to count alike.
+        columns that play the roles. ``weights`` raise an error: users count equally.
 
     Returns
     -------
@@ -105,11 +105,11 @@ def power(
         One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
         as in ``by``), ``baseline``, ``users`` (for whom both values are defined),
         ``baseline_mean``, ``deviation`` (σ), ``detectable`` (the smallest true difference that
-        these users show with this power), ``target`` (the difference to be found, on the scale of
-        the metric), ``needed`` (the least number of users who show it with this power) and
-        ``note``, which explains why a number is null. For ``"anova"`` one row per segment and
-        metric, with the number of ``systems`` in the place of the system and ``baseline``;
-        ``users`` are those for whom every system is defined.
+        these users detect with this power), ``target`` (the difference to detect, on the scale of
+        the metric), ``needed`` (the least number of users that detect it with this power) and
+        ``note``, which explains why a number is null. For ``"anova"``, one row per segment and
+        metric, with the number of ``systems`` instead of the system and ``baseline``; ``users`` are
+        those for whom every system is defined.
 
     Raises
     ------
@@ -118,16 +118,16 @@ def power(
         fewer than two systems.
     ValueError
         If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
-        system, a metric is not a value per user, ``difference`` names a metric that is not asked
-        for, or is relative where ``"anova"`` has no ``baseline``.
+        system, a metric is not a value per user, or ``difference`` names a metric that is not
+        requested or is relative without a ``baseline`` for ``"anova"``.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
-    σ is an estimate, so that both numbers are estimates: the fewer users, the rougher. Plan with
-    runs like those to come. J. Cohen, *Statistical Power Analysis*, 1988; T. Sakai, *Information
-    Retrieval Journal* 19, 2016, for the design by analysis of variance.
+    σ is an estimate, so ``detectable`` and ``needed`` are, too: with few users, they are rough.
+    Plan with runs that resemble the future ones. J. Cohen, *Statistical Power Analysis*, 1988;
+    T. Sakai, *Information Retrieval Journal* 19, 2016, for the design by analysis of variance.
 
     Examples
     --------
@@ -146,8 +146,9 @@ def power(
     └───────┴───────────┴────────────┴────────┴────────┘
     """
     frame, by = as_frame(frame, by)
+    check_independent("power", options)
     if options.get("weights") is not None:
-        msg = "power plans a test of users who count alike: leave out weights="
+        msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)
     groups = groups_by_systems(frame, truth, by, baseline)
     planned = _planned(
@@ -164,7 +165,7 @@ def power(
 
 
 class _Wanted(NamedTuple):
-    """A difference to be found."""
+    """A difference to detect."""
 
     size: float
     relative: bool
@@ -214,8 +215,8 @@ def _check_power(power: object, confidence: float) -> None:
         raise ValueError(msg)
     if power <= 1 - confidence:
         msg = (
-            f"power={power!r} must be above 1 − confidence = {1 - confidence:.3g}: a test finds a "
-            "difference this often where there is none"
+            f"power={power!r} must be above 1 − confidence = {1 - confidence:.3g}, the probability "
+            "that a test finds a difference where there is none"
         )
         raise ValueError(msg)
 
@@ -255,7 +256,9 @@ def _of_pairs(
     paired = paired_users(rows, values, baseline, complete=False)
     design = Design(confidence, power)
     numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
-    return pl.DataFrame(numbers, schema=_MADE).select(*paired.named(values.by[0]), *_MADE)
+    return pl.DataFrame(numbers, schema=_MADE).select(
+        *paired.named(values.by[0], paired.pairs), *_MADE
+    )
 
 
 def _of_systems(
@@ -284,7 +287,7 @@ def _of_systems(
 
 def _numbers_of_pair(pair: Pair, wanted: _Wanted | None, design: Design) -> dict[str, Any]:
     change = pair.difference
-    note = why_undefined(change)
+    note = pair.undefined
     deviation = float(change.std(ddof=1)) if note is None else 0.0 if len(change) > 1 else nan
     mean = float(pair.of_baseline.mean()) if len(change) else nan
     return _numbers(len(change), mean, deviation, note, wanted, design)
@@ -315,14 +318,14 @@ def _numbers(
     wanted: _Wanted | None,
     design: Design,
 ) -> dict[str, Any]:
-    """Report what these users show, and how many users the difference needs."""
+    """Return the detectable difference, and the number of users that the target needs."""
     from rankframe._statistics import detectable, needed_users
 
     target, needed = nan, None
     if wanted is not None:
         target = wanted.size * abs(mean) if wanted.relative else wanted.size
     if note is None and target == 0:
-        note = "a share of 0, the baseline's mean, is no difference"
+        note = "the baseline's mean is 0, so a share of it is not a difference"
     elif note is None and isfinite(target):
         needed = needed_users(target, deviation, design)
         if needed is None:

@@ -1,8 +1,8 @@
-"""Joins and the order inside lists by packed numbers: what is done for speed sits here.
+"""Joins and the order inside lists by packed numbers: the code written for speed.
 
 User and item make one number to join on, list and place one to sort by; positions are differences
-of row numbers. With 128 bits these are exact for 64-bit ids whatever their values. Where bounds of
-the values are known, as in a table in memory, they are as exact with 64 bits: 0.7 of the time.
+of row numbers. With 128 bits these are exact for 64-bit ids whatever their values. If bounds of the
+values are known, as in a table in memory, 64 bits are as exact, in 0.7 of the time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _START, _BLOCK = "__rankframe_start", "__rankframe_block"
 _PACKED = "__rankframe_packed"
 _NEW, _ALONE = "__rankframe_new", "__rankframe_alone"
 #: whether the item above has the same rank, or neither is in the list and their numbers are equal,
-#: in what :func:`in_rank_order` gives; duplicates always have, other items rarely do
+#: in the result of :func:`in_rank_order`; this is true for all duplicates, and rarely for others
 SHARES_RANK = "__rankframe_shares_rank"
 _HALF = 1 << 64  # the list makes the upper half of a packed number, the order in it the lower
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
@@ -41,9 +41,9 @@ def in_rank_order(
 ) -> pl.LazyFrame:
     """Sort the lists by rank, null last; add ``ideal_place`` and ``ideal_relevance``.
 
-    Items that were not retrieved follow by a number of their id, whatever the order of the input,
-    so that duplicates are neighbors. With ``alone``, no column is kept beside keys, rank and
-    relevance where that is faster.
+    Items that were not retrieved follow by a number of their id, in any order of the input, so that
+    duplicates are neighbors. With ``alone``, only keys, rank and relevance are kept if that is
+    faster.
     """
     # 1 M users × 10, grouping included: 1.06 of the CPU time of a bare join, with windows 1.58
     ordered = _by_bounds(rows, keys, item, types, bounds, alone=alone)
@@ -68,7 +68,7 @@ def _by_bounds(
     *,
     alone: bool,
 ) -> pl.LazyFrame | None:
-    """Sort by list and place in 64 bits, or give None where they may not fit."""
+    """Sort by list and place in 64 bits, or return None if they may not fit."""
     *groups, user = keys
     if not {user, item, "rank"} <= bounds.keys() or bounds[item][0] < 0:
         return None
@@ -78,11 +78,11 @@ def _by_bounds(
         return None
     place = (pl.col("rank") - 1).fill_null(pl.col(item).cast(pl.Int64) + half)
     code = (pl.col(user).cast(pl.Int64) - first) * (2 * half)
-    least, most = bounds.get("relevance", (0, _LAST))  # where they are not known: too many
+    least, most = bounds.get("relevance", (0, _LAST))  # unknown bounds do not fit
     grades = 1 << (most - least + 1).bit_length()
     if groups or not alone or (last - first + 1) * 2 * half * grades > _LAST:
         return _ordered(rows, keys, types, place, code)
-    # numbers alone are sorted in half the time of rows, and all is in them
+    # sorting only numbers takes half the time of rows, and they hold everything
     grade = pl.col("relevance").cast(pl.Int64) - least
     packed = rows.select(((code + place) * grades + grade).alias(_PACKED)).sort(_PACKED)
     number = pl.col(_PACKED) // grades
@@ -97,7 +97,7 @@ def _by_bounds(
 
 
 def _ideal(bounds: Bounds) -> pl.Expr:
-    """Give the grades of each list, best first: a sort of numbers leaves it in its place."""
+    """Return the grades of each list, best first: sorted numbers keep each list in place."""
     if {"rows", "relevance"} <= bounds.keys():
         size = max(bounds["relevance"][1], 0) + 1
         if (bounds["rows"][1] + 1) * size <= _LAST:
@@ -113,7 +113,7 @@ def _ideal(bounds: Bounds) -> pl.Expr:
 
 
 def in_score_order(user: pl.Series, item: pl.Series, score: pl.Series) -> bool:
-    """Tell if lists stand user by user, each by score, and of equal scores by item, descending."""
+    """Return whether lists are in order: by user, then score and item, both descending."""
     few = 1_000
     if len(user) > few and not in_score_order(user[:few], item[:few], score[:few]):
         return False
@@ -121,14 +121,14 @@ def in_score_order(user: pl.Series, item: pl.Series, score: pl.Series) -> bool:
     same = user[below] == user[above]
     falls = (user[below] > user[above]) | (same & (score[below] < score[above]))
     rest = (~falls).arg_true()
-    if len(rest) > len(user) / 4:  # to sort them takes no longer than to look further
+    if len(rest) > len(user) / 4:  # sorting takes no longer than looking further
         return False
     tied = same.gather(rest) & (score[below].gather(rest) == score[above].gather(rest))
     return (tied & (item[below].gather(rest) <= item[above].gather(rest))).all()
 
 
 def with_ranks_in_order(rows: pl.LazyFrame, user: str) -> pl.LazyFrame:
-    """Add ``rank`` to lists that stand in order."""
+    """Add ``rank`` to lists that are in order."""
     placed = _with_starts(rows, [user])
     return placed.with_columns(rank=_position).drop(_ROW, _START)
 
@@ -141,9 +141,9 @@ def ranked_by_score(
     bounds: Bounds,
     score: pl.Expr,
 ) -> pl.LazyFrame | None:
-    """Give user, item and rank by score, of equal scores by item, descending, in rank order.
+    """Return user, item and rank by score, for equal scores by item, descending, in rank order.
 
-    None where list, score and item may not fit in 128 bits. All scores must be there.
+    Return None if list, score and item may not fit in 128 bits. No score may be null.
     """
     if not {user, item} <= bounds.keys():
         return None
@@ -151,7 +151,7 @@ def ranked_by_score(
     width = (most - least).bit_length()
     if (last - first).bit_length() + 64 + width > 126:
         return None
-    # numbers alone are sorted in half the time of rows, no ties are left, and all is in them
+    # sorting only numbers takes half the time of rows; they have no ties and hold everything
     place = (-_number(score.cast(pl.Float64))).cast(pl.Int128) + (1 << 63)
     code = (pl.col(user).cast(pl.Int128) - first) * _HALF + place
     packed = code * (1 << width) + (most - pl.col(item).cast(pl.Int64))
@@ -178,9 +178,9 @@ def with_positions(
     number = (-_number(score.cast(pl.Float64))).fill_null(_LAST)
     ordered = _ordered(rows, keys, types, number)
     new = (_row == pl.col(_START)) | pl.col(_KEY).ne_missing(pl.col(_KEY).shift(1))
-    # only rows whose numbers are equal need to be told apart by the exact rule
+    # only rows whose numbers are equal need the exact rule
     alone = new & new.shift(-1, fill_value=True)
-    # cached, or it is sorted twice: its readers need different columns
+    # cached, else it is sorted twice, since its readers need different columns
     ordered = ordered.with_columns(new.alias(_NEW), alone.alias(_ALONE)).cache()
     exact = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
         _BLOCK, order_by=[score, tie], descending=True, nulls_last=True
@@ -194,9 +194,9 @@ def with_positions(
 def pair_codes(
     user: str, item: str, types: Mapping[str, pl.DataType], bounds: Bounds
 ) -> tuple[pl.Expr, pl.Expr] | None:
-    """Give one number for each pair of integer ids in the lists, and in the truth.
+    """Return one number for each pair of integer ids in the lists, and in the truth.
 
-    None where one of the ids is no integer of at most 64 bits.
+    Return None if one of the ids is not an integer of at most 64 bits.
     """
     # of a join on both columns, which are row-encoded for it: 0.85 of the time, with 64 bits 0.65
     if not (types[user].is_integer() and types[item].is_integer()):
@@ -246,27 +246,27 @@ def _with_starts(ordered: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
 
 
 def _first(new: pl.Expr) -> pl.Expr:
-    """Give the number of the last row that was new."""
+    """Return the number of the last row that was new."""
     return pl.when(new).then(_row).otherwise(0).cum_max()
 
 
 def _number(value: pl.Expr) -> pl.Expr:
-    """Give whole numbers in the order of the floats; 0.0 and -0.0 are one."""
+    """Return whole numbers in the order of the floats; 0.0 and -0.0 are one."""
     bits = value.reinterpret(dtype=pl.Int64)
     return pl.when(bits < 0).then(-(1 << 63) - bits).otherwise(bits)
 
 
 def _number_of_item(item: str, dtype: pl.DataType) -> pl.Expr:
-    """Give a number ≥ 0 for each item, the same for equal ones and rarely for others."""
+    """Return a number ≥ 0 for each item, the same for equal ones and rarely for others."""
     if dtype.is_integer() and (code := _code(item, dtype)) is not None:
         return code.cast(pl.Int64) & _LAST
-    categories = isinstance(dtype, pl.Categorical | pl.Enum)  # their numbers tell when they came
+    categories = isinstance(dtype, pl.Categorical | pl.Enum)  # numbered as they appear
     value = pl.col(item).cast(pl.String) if categories else pl.col(item)
     return (value.hash() // 2).cast(pl.Int64)
 
 
 def _code(user: str, dtype: pl.DataType) -> pl.Expr | None:
-    """Give a signed 64-bit number for each user, or None where the type has none."""
+    """Return a signed 64-bit number for each user, or None where the type has none."""
     if dtype == pl.String:
         return pl.col(user).cast(pl.Categorical).to_physical()
     if isinstance(dtype, pl.Categorical | pl.Enum) or dtype.is_temporal():

@@ -3,9 +3,11 @@
 import inspect
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
-from typing import Any, Literal, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from rankframe._labels import (
     Alias,
@@ -16,29 +18,46 @@ from rankframe._labels import (
     MetricName,
     Weight,
     as_text,
+    columns_in_ties,
     every_entry,
 )
+from rankframe._shares import check_shares_in_ties
 from rankframe._vocabulary import COLUMNS
 from rankframe.presets import PRESETS, Preset
 
 _INTRODUCTION = """\
 # Metrics
 
-This page is made from the docstrings, by `rankframe metrics --markdown`.
+This page is generated from the docstrings by `rankframe metrics --markdown`.
 
-A metric is one reduction over the rows of one user: the items of grade > 0, retrieved or not. It
-is asked for by its label, `name(param=value)@k`, or as the expression that its function gives. R is
-the number of the user's relevant items, n the length of the list, hits the relevant items at or
-above a rank, hits@k those among the first k. Null means undefined, and is left out of means.
+A metric reduces the rows of one user to a number. Most metrics read the items of grade > 0,
+retrieved or not. You request a metric by its label, `name(param=value)@k`, or as the expression
+that its function returns.
+
+- A *grade* is the `relevance` of an item in the truth. An item is *relevant* if its grade is > 0,
+  or at least `relevant_at`. A *gain* is the value of a grade.
+- R is the number of relevant items of the user, and n the length of the list. *hits* is the number
+  of relevant items at or above a rank, and hits@k their number among the first k.
+- *Null* means undefined, and is left out of means.
+- *Equal scores as blocks* is what the metric does after `with_rank(ties="expected")`: it computes
+  its mean over [all orders of equal scores](conventions.md#equal-scores), or raises an error. Some
+  options, such as weights of places, raise an error too.
+- *Reads* names columns of the [vocabulary](#vocabulary), and the tables
+  [beside the run](beyond_accuracy.md#tables-beside-the-run): `items=`, `history=` and `other=`.
+- Sources are in the [bibliography](bibliography.md).
 
 [All metrics](#all-metrics) · [Vocabulary](#vocabulary) · [Presets](#presets)
 """
+_WIDTH = 80
 _VOCABULARY = """\
-The columns that metrics are written on, and those of your own may be: `rf.relevant(judged)` gives
-them. Each is derived only where an expression reads it.
+The columns that metrics read, including [your own](your_own.md). `rf.relevant(judged)` returns
+them. Each is derived only if an expression reads it.
 """
 _PRESETS = """\
 The conventions of other tools, as keywords: `rf.evaluate(run, "map@10", truth=truth, **rf.REPLAY)`.
+*Mean over* is the value of [`users=`](conventions.md#which-users-count), and *undefined is* that of
+`undefined=`. *Metrics that differ* are computed with these options; those with `@k` only where they
+have a cut-off. *32-bit* scores have less precision, so more of them are equal.
 """
 
 
@@ -55,7 +74,7 @@ def reference_page() -> str:
     words = [(f"`{name}`", meaning) for name, (_, meaning, *_) in COLUMNS.items()]
     parts += ["## Vocabulary\n", _VOCABULARY, _table(("column", "meaning"), words)]
     presets = [_preset_row(name, preset) for name, preset in PRESETS.items()]
-    heads = ("preset", "whose mean", "undefined is", "metrics that differ", "scores")
+    heads = ("preset", "mean over", "undefined is", "metrics that differ", "scores")
     parts += ["## Presets\n", _PRESETS, _table(heads, presets)]
     return "\n".join(parts)
 
@@ -73,6 +92,7 @@ def _section(entry: Entry) -> str:
     sections = _sections(entry)
     spellings = ", ".join(f"`{_spelling(*alias)}`" for alias in entry.aliases)
     lines = [f"### {name}\n", f"{sections['']}\n"]
+    lines += [f"*{entry.in_words}*\n"] if entry.in_words else []
     lines += [f"- **Label:** `{_label(entry)}`" + (f", also {spellings}" if spellings else "")]
     if "Parameters" in sections:
         lines.append(f"- **Call:** `{name}{_call(entry)}`")
@@ -80,6 +100,7 @@ def _section(entry: Entry) -> str:
     if "Returns" in sections:
         lines += [f"- **Value:** {text}" for _, text in _items(sections["Returns"])]
     lines.append(f"- **Range:** {_range(entry)}")
+    lines.append(f"- **Equal scores as blocks:** {_in_ties(entry)}")
     if "Notes" in sections:
         lines += ["", _joined(sections["Notes"])]
     lines += ["", _reads(entry)]
@@ -95,7 +116,31 @@ def _range(entry: Entry) -> str:
     return f"{opened}{', '.join(ends)}{closed}{better[entry.higher_is_better]}"
 
 
-#: What is given for a parameter that has no default.
+def _in_ties(entry: Entry) -> str:
+    """Whether there is an expectation over orders of equal scores, with or without a cut-off."""
+    parameters = inspect.signature(entry.function).parameters
+    if any(parameter.annotation == MetricName for parameter in parameters.values()):
+        return "an error"
+    needed = {p.name: _SAMPLES.get(p.name, 1) for p in parameters.values() if p.default is p.empty}
+    cuts: list[Any] = [{**needed, "k": 10}] if "k" in parameters else []
+    cuts += [{**needed, "k": None}] if "k" in parameters and "k" not in needed else []
+    known = [_is_known_in_ties(entry, options) for options in cuts or [needed]]
+    if len({*known}) == 2:
+        return f"the exact expectation {'with' if known[0] else 'without'} k, else an error"
+    return "the exact expectation" if known[0] else "an error"
+
+
+def _is_known_in_ties(entry: Entry, options: Mapping[str, object]) -> bool:
+    try:
+        names = columns_in_ties(entry.function, **options)
+        check_shares_in_ties(entry.plain, names)
+    except ValueError:
+        return False
+    columns = (COLUMNS.get(name.partition("(")[0]) for name in names)
+    return all(column is None or column.in_ties != "ranks" for column in columns)
+
+
+#: Values for parameters without a default.
 _SAMPLES: Mapping[str, object] = {
     "k": 10,
     "recall": 0.5,
@@ -106,7 +151,7 @@ _SAMPLES: Mapping[str, object] = {
 
 
 def _reads(entry: Entry) -> str:
-    """Name the columns that the expression reads, and those that it may with other options."""
+    """Name the columns that the expression reads, and those that other options add."""
     parameters = inspect.signature(entry.function).parameters.values()
     if any(parameter.annotation == MetricName for parameter in parameters):
         return "Reads what `metric` reads."
@@ -153,7 +198,7 @@ def _names(columns: Collection[str]) -> str:
 
 
 def _sections(entry: Entry) -> dict[str, str]:
-    """Split a numpydoc docstring at its headings; what comes before them is called ''."""
+    """Split a numpydoc docstring at its headings; the text before them has the key ''."""
     text = (inspect.getdoc(entry.function) or "").replace("``", "`")
     pieces = re.split(r"^(\w+)\n-{3,}\n", text, flags=re.MULTILINE)
     headed = dict(zip(pieces[1::2], pieces[2::2], strict=True))
@@ -183,7 +228,7 @@ def _title(module: str) -> str:
 
 
 def _label(entry: Entry) -> str:
-    """The label without options, with what must be given."""
+    """The label with its required parameters only."""
     parameters = inspect.signature(entry.function).parameters
     needed = [p.name for p in parameters.values() if p.default is p.empty and p.name != "k"]
     given = f"({', '.join(f'{name}=…' for name in needed)})" if needed else ""
@@ -194,6 +239,38 @@ def _call(entry: Entry) -> str:
     signature = inspect.signature(entry.function)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     return str(signature.replace(parameters=bare, return_annotation=signature.empty))
+
+
+def signature_of(function: Callable[..., Any]) -> str:
+    """Write the call of a function with its types, in lines of at most 80 characters."""
+    signature = inspect.signature(function)
+    parts: list[str] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        parts.append(f"{parameter.name}: {_type_in_words(parameter.annotation)}{default}")
+    name = getattr(function, "__name__", "")
+    line = f"{name}({', '.join(parts)})"
+    if len(line) <= _WIDTH:
+        return line
+    lines = [textwrap.fill(f"    {part},", _WIDTH, subsequent_indent=" " * 8) for part in parts]
+    return "\n".join([f"{name}(", *lines, ")"])
+
+
+def _type_in_words(annotation: Any) -> str:
+    """Write a type without its modules and the remarks of ``Annotated``."""
+    origin, inside = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _type_in_words(inside[0])
+    if origin is Literal:
+        return " | ".join(map(repr, inside))
+    if origin in (Union, UnionType):
+        return " | ".join(map(_type_in_words, inside))
+    if annotation is NoneType:
+        return "None"
+    name = getattr(origin or annotation, "__name__", str(annotation))
+    return f"{name}[{', '.join(map(_type_in_words, inside))}]" if inside else name
 
 
 def _spelling(alias: str, target: Alias) -> str:

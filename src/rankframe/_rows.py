@@ -64,12 +64,12 @@ def listed(
         by name, as ``from_runs`` takes it.
     *metrics
         Metrics that you will compute from the rows, such as ``"novelty@10"``: the columns that they
-        read are derived, and those of ``items`` ride along.
+        read are derived or joined from ``items``.
     truth
-        The truth, where a metric reads ``relevant``; its rows that were not retrieved are there
-        then, with ``listed`` false.
+        The truth, if a metric reads ``relevant``; the result then includes its rows that were not
+        retrieved, with ``listed`` false.
     items, history, other, exclude
-        The catalogue, what users did before, another run, and what leaves the lists, as in
+        The catalogue, past interactions, another run, and rows to remove from the lists, as in
         ``per_user``.
     by
         Columns that split the run into separate lists.
@@ -102,7 +102,7 @@ def listed(
     read = {"listed", "rank", *(name for one in requested for name in one.reads)}
     reading = reading_of(read, given=settings.given)
     if reading.scope == "shares":
-        msg = "listed gives rows of lists; one of these metrics reads shares: call shares"
+        msg = "listed returns rows of lists, but one of these metrics reads shares: call shares"
         raise ValueError(msg)
     prepared = _prepared(run, truth, by, settings, reading.names, alone=reading.lists_alone)
     for name in reading.outside:
@@ -133,7 +133,7 @@ def shares(
     **columns: Unpack[Columns],
 ) -> FrameT:
     """
-    Return how the exposure that lists give is shared by items, genres or providers.
+    Return how the exposure in lists is divided among items, genres or providers.
 
     Parameters
     ----------
@@ -141,20 +141,20 @@ def shares(
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
         by name, as ``from_runs`` takes it.
     of
-        A column of ``items`` whose values share the exposure, an item of several giving each an
-        equal part; ``"item"``; or ``"shown"``, the items that are shown at all. May be left out
-        where ``items`` has one column of lists.
+        A column of ``items`` whose values divide the exposure; an item with several values counts
+        in equal parts for each; ``"item"``; or ``"shown"``, the items that are shown at all. May be
+        left out where ``items`` has one column of lists.
     over
         ``"all"`` lists of a group together, or each ``"user"``'s.
     k
         Cut-off; None means the whole list.
     weight
-        What a place is worth: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+        The weight of a position: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     target
-        What a share should be: that in the ``"catalogue"``, ``"uniform"``, in the ``"history"``, in
-        the relevant items of the ``"truth"``, among ``"candidates"`` (the catalogue less what each
-        user had), or None.
+        What a share should be: the share in the ``"catalogue"``, ``"uniform"``, the share in the
+        ``"history"``, in the relevant items of the ``"truth"``, among ``"candidates"`` (the
+        catalogue without each user's past items), or None.
     truth, items, history
         The tables that are measured against, as in ``evaluate``.
     exclude
@@ -216,7 +216,7 @@ def shares(
     names = dict(zip(made, ("exposure", "share", "target"), strict=False))
     taken = {value, *names.values()} & {*keys} or {value} & {*names.values()}
     if taken:
-        msg = f"column {min(taken)!r}: shares makes a column of this name: rename it"
+        msg = f"column {min(taken)!r}: shares makes a column with this name: rename it"
         raise RankingDataError(msg)
     kept = rows.select(*keys, pl.col(VALUE).alias(value), *made).rename(names)
     if not isinstance(run, pl.LazyFrame):
@@ -249,7 +249,7 @@ def check(
     truth
         The truth (user, item and, unless it is 1 in every row, relevance).
     items, history, other, exclude
-        The catalogue, what users did before, another run, and what leaves the lists, as in
+        The catalogue, past interactions, another run, and rows to remove from the lists, as in
         ``per_user``; with one of them a run needs no truth.
     by
         Columns that split the run into separate lists.
@@ -260,15 +260,16 @@ def check(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        The frame itself, of a dict the table that ``from_runs`` makes; for a LazyFrame, one that
+        The frame itself; for a dict, the table that ``from_runs`` makes; for a LazyFrame, one that
         runs the check when it is collected.
 
     Raises
     ------
     RankingDataError
         At the first broken rule. Rules of the run come first, then those of the truth, then those
-        of both: they share a user, and an item. Then those of ``items``, which must have every item
-        of the run, of ``history``, which has no row twice, of ``other`` and of ``exclude``.
+        of both: they share a user, and an item. Then follow those of ``items``, which must have
+        every item of the run, of ``history``, which must have no duplicates, of ``other`` and of
+        ``exclude``.
 
     Notes
     -----
@@ -286,7 +287,7 @@ def check(
     Traceback (most recent call last):
         ...
     rankframe.errors.RankingDataError: run, column 'rank': two items of one user have the same \
-rank: of several models, folds or days, name the column in by=; else make ranks without ties, as \
+rank: name a column of models, folds or days in by=; otherwise make ranks without ties, as \
 rank('ordinal') does. Offending row: user=1, item=7, rank=1
     """
     frame, by = as_frame(frame, by)

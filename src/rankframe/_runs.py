@@ -13,7 +13,7 @@ from rankframe._frames import Frame, FrameT, kind, to_caller_type, to_polars
 from rankframe._options import group_names
 from rankframe.errors import RankingDataError
 
-#: The column that names the runs of a dict in the place of a frame.
+#: The column that names the runs of a dict.
 MODEL = "model"
 
 ByT = TypeVar("ByT", str | Sequence[str], str | Sequence[str] | None)
@@ -40,8 +40,7 @@ def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
     ------
     RankingDataError
         If a run is empty or has the column ``by`` already, a column is not in all runs, or its
-        types differ.
-        Two integer types, or two float types, get their common one.
+        types differ. Two integer types, or two float types, get their common type.
     TypeError
         If the runs are not a dict of frames, their names are not text, or the frames are not of one
         kind.
@@ -62,6 +61,11 @@ def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
     >>> rf.from_runs({"pop": pop, "knn": knn}).rows()
     [('pop', 1, 'a', 1), ('pop', 2, 'a', 1), ('knn', 1, 'b', 1), ('knn', 2, 'a', 1)]
     """
+    return _stacked(runs, by, whole=True)
+
+
+def _stacked(runs: Mapping[str, FrameT], by: str = MODEL, *, whole: bool) -> FrameT:
+    """Stack runs; of a part of the users, one may be empty."""
     check_runs(runs, by)
     opened = {name: to_polars(frame, f"run {name!r}") for name, frame in runs.items()}
     first, *others = runs
@@ -79,6 +83,8 @@ def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
         for name, frame in opened.items()
     ]
     stacked = pl.concat([frame.lazy() for frame in frames])
+    if not whole:
+        return to_caller_type(stacked, like=runs[first])
     flags = [flag(frame.lazy(), pl.len() == 0) for frame in opened.values()]
     checked = guarded(stacked, flags, partial(_raise_if_empty, opened))
     return to_caller_type(checked, like=runs[first])
@@ -94,11 +100,16 @@ def _raise_if_empty(runs: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> None:
             raise RankingDataError(msg)
 
 
-def as_frame(frame: FrameT | Mapping[str, FrameT], by: ByT) -> tuple[FrameT, ByT]:
-    """Make one frame of a dict of runs, and let ``by`` name its column; leave a frame as it is."""
+def as_frame(
+    frame: FrameT | Mapping[str, FrameT], by: ByT, *, whole: bool = True
+) -> tuple[FrameT, ByT]:
+    """Make one frame of a dict of runs, and let ``by`` name its column; leave a frame as it is.
+
+    Of a part of the users, not the ``whole``, a run may be empty.
+    """
     if not isinstance(frame, Mapping):
         return frame, by
-    return from_runs(frame), cast("ByT", with_model(by))
+    return _stacked(frame, whole=whole), cast("ByT", with_model(by))
 
 
 def with_model(by: str | Sequence[str] | None) -> list[str]:
@@ -117,7 +128,7 @@ def check_runs(runs: object, by: object = MODEL) -> None:
         raise TypeError(msg)
     named = cast("Mapping[object, object]", runs)
     if not named:
-        msg = "a dict of runs that has no run: name one or more, {name: run}"
+        msg = "the dict of runs is empty: pass one run or more, {name: run}"
         raise ValueError(msg)
     for name in named:
         if not isinstance(name, str):
@@ -149,7 +160,7 @@ def common_types_of_runs(
                 )
                 raise RankingDataError(msg)
         for name, dtype in types.items():
-            common = _common_type(dtype, schema[name])
+            common = common_type(dtype, schema[name])
             if common is None:
                 msg = (
                     f"column {name!r}: it is {dtype} in run {first!r} and {schema[name]} in run "
@@ -161,7 +172,7 @@ def common_types_of_runs(
     return types
 
 
-def _common_type(left: pl.DataType, right: pl.DataType) -> pl.DataType | None:
+def common_type(left: pl.DataType, right: pl.DataType) -> pl.DataType | None:
     if left == right or right == pl.Null:
         return left
     if left == pl.Null:

@@ -1,4 +1,4 @@
-"""Whether the difference of two systems is different between segments, such as countries."""
+"""Whether the difference of two systems varies between segments, such as countries."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rankframe._compare import (
     check_systems,
     groups_by_systems,
     paired_users,
+    sample_of,
     with_notes,
 )
 from rankframe._evaluate import UserValues, user_values
@@ -54,7 +55,7 @@ def compare_segments(
     **options: Unpack[Options],
 ) -> FrameT:
     """
-    Test if the difference of two systems differs between segments: Welch's F, and who stands out.
+    Test whether the difference of two systems varies between segments (Welch's F), and in which.
 
     Parameters
     ----------
@@ -72,13 +73,14 @@ def compare_segments(
         The system that the others are compared with; by default every pair is compared, as in
         ``compare``.
     correction
-        ``"holm"``, ``"bonferroni"``, ``"bh"`` or None: for the number of segments, within a metric
-        and pair; and the F tests for the number of metrics and pairs.
+        ``"holm"``, ``"bonferroni"``, ``"bh"`` or None: tests of segments are corrected for the
+        number of segments, within a metric and pair, and F tests for the number of metrics and
+        pairs.
     confidence
-        The probability that the interval of a contrast, by itself, covers the true one.
+        The probability that a single interval covers the true contrast.
     cluster
-        A column of the truth or the run that says which users depend on each other, as in
-        ``compare``; each cluster is in one segment.
+        A column of the truth or the run that names the cluster of each user, as in ``compare``;
+        each cluster is in one segment.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
         that play the roles.
@@ -87,15 +89,15 @@ def compare_segments(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and pair, and a last one per metric and pair for all segments,
-        whose columns are null: segments…, ``metric``, the system (in a column named as in ``by``),
+        with null segments: segments…, ``metric``, the system (in a column named as in ``by``),
         ``baseline``, ``users``, ``difference`` (their mean difference), ``rest_users`` and
         ``rest_difference`` (of the users of all other segments), ``contrast`` (difference −
         rest_difference), its interval ``ci_low`` to ``ci_high``, ``f``, ``p_value``, ``p_adjusted``
         and ``note``, which explains why a number is null.
 
-        ``p_value`` asks in the row of all segments if any of the differences differ (``f`` is
-        Welch's F), and in that of a segment if it differs from the rest (Welch's t). Read that of
-        all segments first: without it, one of many segments stands out by chance.
+        In the row of all segments, ``p_value`` tests whether any of the differences differ (``f``
+        is Welch's F); in the row of a segment, whether it differs from the rest (Welch's t). Read
+        the row of all segments first: one of many segments stands out by chance.
 
     Raises
     ------
@@ -104,17 +106,17 @@ def compare_segments(
         than two systems or segments, or a user or a cluster is in several segments.
     ValueError
         If a metric, a parameter or an option is unknown or out of range, ``by`` has no segments, or
-        a metric is not a value per user, such as ``gmap``.
+        a metric such as ``gmap`` is not a value per user.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
-    B. L. Welch, *Biometrika* 38, 1951, of the users' differences, whose variance may differ between
-    segments. Segments of one user, or in which every user differs by the same amount, have no
-    variance, and F leaves them out. With weights or clusters, the squared errors are those of
-    ``compare``, and the degrees of freedom are users or clusters − 1. Of two segments, both
-    contrasts are one test, which is not corrected.
+    B. L. Welch, *Biometrika* 38, 1951, applied to the users' differences, whose variance may vary
+    between segments. Segments with one user, or in which every user differs by the same amount,
+    have no variance, and F leaves them out. With weights or clusters, the squared errors are those
+    of ``compare``, and the degrees of freedom are users or clusters − 1. With two segments, both
+    contrasts are the same test, which is not corrected.
 
     Examples
     --------
@@ -144,8 +146,8 @@ def compare_segments(
     check_systems("compare_segments", values.by)
     if len(values.by) < 2:
         msg = (
-            "compare_segments needs segments beside the systems: name their columns, "
-            f"by={[*values.by, 'country']!r}"
+            "compare_segments needs segments in addition to the systems: name their columns, such "
+            f"as by={[*values.by, 'country']!r}"
         )
         raise ValueError(msg)
     check_numbers(values)
@@ -181,14 +183,14 @@ def _compared_segments(
     return (
         pl.DataFrame(rows_of_pairs, schema=_MADE)
         .with_columns(pl.selectors.float().fill_nan(None))
-        .select(*paired.named(values.by[0]), *_MADE)
+        .select(*paired.named(values.by[0], paired.pairs), *_MADE)
     )
 
 
 def _rows_of_pairs(
     paired: Paired, correction: Correction | None, confidence: float, *, weighted: bool
 ) -> list[dict[str, Any]]:
-    """Make the row of each segment, metric and pair, and of all segments together."""
+    """Make one row per segment, metric and pair, and one for all segments together."""
     import numpy as np
 
     from rankframe._statistics import corrected
@@ -213,7 +215,7 @@ def _rows_of_pairs(
 
 
 def _same_pairs(pairs: Sequence[Pair]) -> list[list[int]]:
-    """Give the places of each metric and pair of systems, in the order of segments."""
+    """Return the indices of each metric and pair of systems, in the order of segments."""
     places: dict[tuple[str, int, int], list[int]] = {}
     for place, pair in enumerate(pairs):
         places.setdefault((pair.metric, pair.system, pair.baseline), []).append(place)
@@ -221,7 +223,7 @@ def _same_pairs(pairs: Sequence[Pair]) -> list[list[int]]:
 
 
 def _rows(pairs: Sequence[Pair], confidence: float, *, weighted: bool) -> list[dict[str, Any]]:
-    """Describe and test one pair: its segments, and all of them."""
+    """Describe and test one pair: in each segment, and in all of them."""
     import numpy as np
 
     from rankframe._statistics import contrast, estimate, heterogeneity
@@ -233,7 +235,7 @@ def _rows(pairs: Sequence[Pair], confidence: float, *, weighted: bool) -> list[d
     made: list[dict[str, Any]] = []
     for pair, end in zip(of_segments, ends, strict=True):
         inside = np.zeros(number, np.bool_)
-        inside[end - len(pair.difference) : end] = True  # users of a segment stand together
+        inside[end - len(pair.difference) : end] = True  # users of a segment are adjacent
         own, rest = (estimate(_sample_at(whole, which)) for which in (inside, ~inside))
         found = contrast(own, rest, confidence)
         estimates.append(own)
@@ -264,11 +266,11 @@ def _rows(pairs: Sequence[Pair], confidence: float, *, weighted: bool) -> list[d
 def _sample_at(whole: Pair, which: Bits) -> Sample:
     """Take the sample of some users of a pair."""
     weights, clusters = whole.weights, whole.clusters
-    return whole._replace(
-        difference=whole.difference[which],
-        weights=None if weights is None else weights[which],
-        clusters=None if clusters is None else clusters[which],
-    ).sample
+    return sample_of(
+        whole.difference[which],
+        None if weights is None else weights[which],
+        None if clusters is None else clusters[which],
+    )
 
 
 def _reason(pair: Pair, own: Estimate, rest: Estimate) -> str | None:
@@ -289,7 +291,7 @@ def _reason(pair: Pair, own: Estimate, rest: Estimate) -> str | None:
 
 
 def _reason_of_all(estimates: Sequence[Estimate]) -> str | None:
-    """Return which segments are not in the test of all."""
+    """Return which segments are not in the overall test."""
     left_out = sum(not one.variance > 0 for one in estimates)
     if len(estimates) - left_out < 2:
         return "no test: fewer than two segments have a variance"

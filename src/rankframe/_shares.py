@@ -1,7 +1,7 @@
-"""Shares: one row per item, genre or provider, with the exposure that lists give it.
+"""Shares: one row per item, genre or provider, with its exposure in the lists.
 
 A metric of shares reads ``exposure(of;over;weight;k)``, ``share(…)`` and ``target(of;over;what)``.
-``over`` says whose lists are one distribution: those of ``all`` users of a group, or each user's.
+``over`` defines one distribution: the lists of ``all`` users of a group, or the list of each user.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rankframe.metrics._building_blocks import weight_of_place
 
 Over: TypeAlias = Literal["all", "user"]
 Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "candidates"]
-#: what a place is worth, beside numbers p: p^(rank − 1)
+#: the weight of a rank, in addition to numbers p: p^(rank − 1)
 WEIGHTS = ("none", "log", "clipped", "hit", "norm", "inverse")
 
 VALUE, _PART = "__rankframe_value", "__rankframe_part"
@@ -30,14 +30,14 @@ _rank = pl.col("rank")
 
 
 class Kind(NamedTuple):
-    """What the rows of shares are: values of ``of``, over all lists or each user's."""
+    """The rows of shares: values of ``of``, over all lists or per user."""
 
     of: str
     over: Over
 
 
 class _Asked(NamedTuple):
-    """A column of shares, taken apart."""
+    """The parsed name of a column of shares."""
 
     name: str
     word: str
@@ -83,7 +83,7 @@ _OF_SHARES: dict[str, Any] = {
 }
 given_column(
     "exposure",
-    "Σ of the weight of the places at which the value stands, 0 where it stands nowhere: "
+    "Σ of the weights of the ranks at which the value is listed, 0 if it is not listed: "
     "exposure(genre;all;log;10)",
     parameter=_exposure,
     **_OF_SHARES,
@@ -105,18 +105,18 @@ given_column(
 )
 given_column(
     "lists",
-    "Number of lists that hold an item; down to 10: lists(10)",
+    "Number of lists that contain an item; with cut-off 10: lists(10)",
     parameter=_cut,
     **_OF_SHARES,
 )
 
 
 def kind_of(metric: RequestedMetric) -> Kind | None:
-    """Find out which shares a metric reduces; None where it reduces other rows."""
+    """Return which shares a metric reduces; None if it reduces other rows."""
     kinds = _kinds(metric.reads)
     if len(kinds) > 1:
         named = " and ".join(sorted(f"{kind.of} over {kind.over}" for kind in kinds))
-        msg = f"metric {metric.name!r} reads shares of {named}: split it into a metric for each"
+        msg = f"metric {metric.name!r} reads shares of {named}: split it into one metric for each"
         raise ValueError(msg)
     return next(iter(kinds), None)
 
@@ -134,9 +134,9 @@ def rows_of_shares(
     by: Sequence[str],
     users: pl.LazyFrame | None,
 ) -> pl.LazyFrame:
-    """Give the rows that metrics of shares reduce: ``by``, perhaps the user, and the value.
+    """Return the rows that metrics of shares reduce: ``by``, possibly the user, and the value.
 
-    Only lists of ``users`` count, where these are given.
+    If ``users`` are given, only their lists count.
     """
     sums = exposures(sources, names, kind, by=by, users=users)
     return completed(sums, sources, names, kind, by=by, users=users)
@@ -151,7 +151,7 @@ def exposures(
     users: pl.LazyFrame | None,
     per_list: bool = False,
 ) -> pl.LazyFrame:
-    """Add up what the lists give to each value; ``per_list`` for each user by itself."""
+    """Sum the exposure of each value over the lists, or with ``per_list`` per user."""
     keys = sources.keys if per_list or kind.over == "user" else list(by)
     asked = [one for one in _asked(names) if one.word in ("exposure", "share")]
     weights = {_exposure_name(one): one for one in asked} or {
@@ -181,13 +181,40 @@ def completed(
     groups: pl.LazyFrame | None = None,
     complete: bool = False,
 ) -> pl.LazyFrame:
-    """Add to exposures the values that no list shows, targets, shares and numbers.
+    """Add to exposures the values that are in no list, targets, shares and counts.
 
-    ``parts`` name further columns of the exposures that split them, as resamples do; ``groups``
-    are then all that there are. ``complete`` exposures have the values that no list shows.
+    ``parts`` are further columns that split the exposures, as resamples do; ``groups`` then lists
+    all groups. ``complete`` exposures already have the values that are in no list.
     """
     names = sorted(names)
-    asked = list(_asked(names))
+    keys = [*parts, *(sources.keys if kind.over == "user" else by)]
+    rows = with_targets(
+        sums,
+        sources,
+        names,
+        kind,
+        by=by,
+        users=users,
+        parts=parts,
+        groups=groups,
+        complete=complete,
+    )
+    return with_counts(with_shares(rows, names, keys), names, sources, kind, by=by, users=users)
+
+
+def with_targets(
+    sums: pl.LazyFrame,
+    sources: Sources,
+    names: Iterable[str],
+    kind: Kind,
+    *,
+    by: Sequence[str],
+    users: pl.LazyFrame | None,
+    parts: Sequence[str] = (),
+    groups: pl.LazyFrame | None = None,
+    complete: bool = False,
+) -> pl.LazyFrame:
+    """Add to exposures the values that are in no list, and targets, which are still counts."""
     keys = [*parts, *(sources.keys if kind.over == "user" else by)]
     rows = sums
     if kind.over == "all" and kind.of != "shown" and not complete:
@@ -198,7 +225,7 @@ def completed(
             shared = [name for name in by if name in known.collect_schema()]
             known = _beside(groups, known, shared)
         rows = known.join(rows, on=[*keys, VALUE], how="left")
-    for one in asked:
+    for one in _asked(names):
         if one.word == "target":
             wanted = _wanted(one, sources, kind, by=by, users=users)
             on = [name for name in [*keys, VALUE] if name in wanted.collect_schema()]
@@ -210,16 +237,20 @@ def completed(
                 wanted = _beside(lists, wanted, shared)
                 rows = rows.join(wanted, on=[*keys, VALUE], how="full", coalesce=True)
     columns = [name for name in rows.collect_schema() if name.startswith(("exposure(", "target("))]
-    rows = rows.with_columns(pl.col(columns).fill_null(0.0))
+    return rows.with_columns(pl.col(columns).fill_null(0.0))
+
+
+def with_shares(rows: pl.LazyFrame, names: Iterable[str], keys: Sequence[str]) -> pl.LazyFrame:
+    """Add shares to exposures, and divide targets by their sum."""
+    asked = list(_asked(names))
     shares = {one.name: pl.col(_exposure_name(one)) for one in asked if one.word == "share"} | {
         one.name: pl.col(one.name) for one in asked if one.word == "target"
     }
-    rows = rows.with_columns(_normed(value, keys).alias(name) for name, value in shares.items())
-    return _with_counts(rows, names, sources, kind, by=by, users=users)
+    return rows.with_columns(_normed(value, keys).alias(name) for name, value in shares.items())
 
 
 def values_of(sources: Sources, of: str, by: Sequence[str]) -> pl.LazyFrame:
-    """Give each value of the catalogue once, in groups where the catalogue has them."""
+    """Return each value of the catalogue once, per group if the catalogue has groups."""
     items = _catalogue(sources, of)
     groups = [name for name in items.by if name in by]
     if of in ("item", "shown"):
@@ -230,24 +261,24 @@ def values_of(sources: Sources, of: str, by: Sequence[str]) -> pl.LazyFrame:
 
 
 def check_shares_in_ties(metric: str, names: Iterable[str]) -> None:
-    """Check that exposures are certain: a cut or a weight of places may fall into a block."""
+    """Check that exposures are certain: ties may span a cut-off or ranks of different weight."""
     for one in _asked(names):
         if one.word != "target" and (one.k is not None or one.weight not in ("none", "hit")):
             msg = (
                 f"metric {metric!r} has no exact expectation under ties: it reads {one.name!r}, "
-                "and a cut or a weight of places may fall into a block (column 'tied'). Rank with "
+                "whose cut-off or weights may split a block of ties (column 'tied'). Rank with "
                 "ties='item'"
             )
             raise ValueError(msg)
 
 
 def public_name(of: str, inputs: Mapping[str, Input], item: str) -> str:
-    """Name the column of values for people."""
+    """Return the name of the column of values in the caller's tables."""
     return item if of in ("item", "shown") else column_of_values(inputs["items"], item, of)
 
 
 def share_columns(kind: Kind, weight: str, k: int | None, target: Target | None) -> list[str]:
-    """Name the columns of exposure, share and, if there is one, target."""
+    """Return the names of the columns of exposure, share and, if there is one, target."""
     parameters = f"{kind.of};{kind.over};{weight};{k or ''}"
     made = [f"exposure({parameters})", f"share({parameters})"]
     return made if target is None else [*made, f"target({kind.of};{kind.over};{target})"]
@@ -256,12 +287,12 @@ def share_columns(kind: Kind, weight: str, k: int | None, target: Target | None)
 def check_shares(
     whose: str, kind: Kind, names: Iterable[str], inputs: Mapping[str, Input], item: str
 ) -> None:
-    """Check that the tables and the column are there whose shares are measured."""
+    """Check that the tables and the column whose shares are measured are present."""
     if lacking := _missing_tables(kind, names, inputs):
         passed = " or ".join(f"{t}=, {INPUT_MEANINGS[t]}" for t in lacking.split(" or "))
         msg = f"{whose} reads shares of {kind.of or 'a column of items='}: pass {passed}"
         if "history" in lacking and kind.of == "item":
-            msg += "; or measure what is shown alone, of=shown"
+            msg += "; or measure only items that are shown, of=shown"
         raise RankingDataError(msg)
     if kind.of in ("item", "shown"):
         return
@@ -269,7 +300,7 @@ def check_shares(
     dtype = inputs["items"].schema[of]
     inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype
     if not isinstance(inner, pl.DataType) or inner.is_nested() or inner.is_float():
-        msg = f"of={of}: {dtype} has no shares: items= needs text, or a list of text"
+        msg = f"of={of}: the column is {dtype}, but shares need text, or a list of text: cast it"
         raise RankingDataError(msg)
 
 
@@ -277,7 +308,7 @@ def check_shares(
 
 
 def _listed(sources: Sources, asked: Iterable[_Asked], users: pl.LazyFrame | None) -> pl.LazyFrame:
-    """Give the rows of the lists, no deeper than any cut-off."""
+    """Return the rows of the lists, no deeper than the greatest cut-off."""
     asked = list(asked)
     names = {"listed", "rank", *(["relevant"] if any(a.weight == "hit" for a in asked) else [])}
     rows = _lists(sources, users, names)
@@ -302,14 +333,14 @@ def _lists(
 
 
 def _sum_of(one: _Asked, part: pl.Expr, *, whole: bool) -> pl.Expr:
-    """Add up what the places give to a value."""
-    if whole and one.weight == "none":  # to count takes half the time
+    """Sum the weights of the ranks of a value."""
+    if whole and one.weight == "none":  # counting takes half the time
         return _down_to(one.k).sum().cast(pl.Float64) if one.k else pl.len().cast(pl.Float64)
     return (_weight(one) * part).filter(_down_to(one.k)).sum()
 
 
 def _weight(one: _Asked) -> pl.Expr:
-    """What a place is worth."""
+    """Return the weight of a rank."""
     if one.weight in ("norm", "inverse"):  # 1/√n and 1/n, n = length of the list
         return 1 / pl.col(_length(one)).pow(0.5 if one.weight == "norm" else 1)
     return weight_of_place(one.weight)
@@ -324,14 +355,14 @@ def _length(one: _Asked) -> str:
 
 
 def _split(rows: pl.LazyFrame, sources: Sources, of: str) -> pl.LazyFrame:
-    """Give a row per value of an item, each with an equal part of it; unknown ones are left out."""
+    """Return one row per value of an item, each with an equal part; unknown items are left out."""
     has = rows.collect_schema()
     keys = [name for name in _catalogue(sources, of).by if name in has]
     return rows.join(_parts(sources, of), on=[*keys, sources.item])
 
 
 def _parts(sources: Sources, of: str) -> pl.LazyFrame:
-    """Give the values of each item, and what part of it each has."""
+    """Return the values of each item, and the part of each value."""
     items, of = sources.inputs["items"], _of(sources, of)
     keys = [*items.by, sources.item]
     known = items.frame.select(*keys, pl.col(of).alias(VALUE)).drop_nulls(VALUE)
@@ -350,7 +381,7 @@ def _of(sources: Sources, of: str) -> str:
 
 
 def _catalogue(sources: Sources, of: str) -> Input:
-    """Give the table that knows what could be shown."""
+    """Return the table of what could be shown."""
     if of not in ("item", "shown"):
         return sources.inputs["items"]
     return catalogue(sources.inputs)
@@ -362,7 +393,7 @@ def _catalogue(sources: Sources, of: str) -> Input:
 def _wanted(
     one: _Asked, sources: Sources, kind: Kind, *, by: Sequence[str], users: pl.LazyFrame | None
 ) -> pl.LazyFrame:
-    """Count what the shares are measured against."""
+    """Count the targets of the shares."""
     what, item = one.weight, sources.item
     user = sources.keys[-1]
     per_user = [user] if kind.over == "user" else []
@@ -412,17 +443,17 @@ def _counted(
 
 
 def _beside(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> pl.LazyFrame:
-    """Join on what both have, or each row with each."""
+    """Join on the common columns, or without any, join each row with each."""
     return left.join(right, on=on) if on else left.join(right, how="cross")
 
 
 def _normed(value: pl.Expr, keys: Sequence[str]) -> pl.Expr:
-    """Divide by the sum; null where that is 0."""
+    """Divide by the sum; null if that is 0."""
     total = value.sum().over(keys) if keys else value.sum()
     return pl.when(total > 0).then(value / total)
 
 
-def _with_counts(
+def with_counts(
     rows: pl.LazyFrame,
     names: Iterable[str],
     sources: Sources,
@@ -431,7 +462,7 @@ def _with_counts(
     by: Sequence[str],
     users: pl.LazyFrame | None,
 ) -> pl.LazyFrame:
-    """Add the number of values, and of lists."""
+    """Add the number of values and of lists."""
     for name in names:
         word, _, text = name.removesuffix(")").partition("(")
         if word == "values":
@@ -465,7 +496,7 @@ def _exposure_name(one: _Asked) -> str:
 
 
 def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input]) -> str | None:
-    """Name the table that shares need and that is not there."""
+    """Return the name of a table that shares need and that is missing."""
     names = list(names)
     whats = {one.weight for one in _asked(names) if one.word == "target"}
     if kind.of not in ("item", "shown") and "items" not in inputs:
@@ -483,7 +514,7 @@ def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input
 
 
 def needs_truth(names: Iterable[str]) -> bool:
-    """Whether shares read the truth."""
+    """Return whether shares read the truth."""
     return any(
         one.weight == "hit" if one.word != "target" else one.weight in ("truth", "judged")
         for one in _asked(names)

@@ -1,6 +1,6 @@
-"""The statistics, on numpy arrays. SciPy has the distributions; resampling is matrix algebra.
+"""The statistics, on numpy arrays. Distributions are SciPy's; resampling is matrix algebra.
 
-A verb imports this module only when it needs it: numpy, SciPy and tqdm are the extra ``stats``.
+Callers import this module only when they need it: numpy, SciPy and tqdm are the extra ``stats``.
 Undefined values are NaN here, and null in the frames.
 """
 
@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
     p: Array
     low: Array
     high: Array
-    dropped: Array  # the number of resamples without spread, where these do not count
+    dropped: Array  # the number of resamples left out because they have no spread
 
 
 class Joint(NamedTuple):
@@ -45,7 +45,7 @@ class Joint(NamedTuple):
     centers: Array  # the mean values, or the mean ranks, of the systems
 
     def p(self, pair: tuple[int, int]) -> float:
-        """The p-value of a pair by itself."""
+        """The p-value of a single pair."""
         distance = self.distance[pair] / np.sqrt(2)
         return float(2 * stats.t.sf(distance, self.freedom))  # pyright: ignore
 
@@ -64,7 +64,7 @@ class Permuted(NamedTuple):
     note: str | None
 
     def p(self, pair: tuple[int, int]) -> float:
-        """The p-value of a pair by itself."""
+        """The p-value of a single pair."""
         return float(self.alone[pair])
 
     def adjusted(self, pair: tuple[int, int]) -> float:
@@ -83,7 +83,7 @@ class Variance(NamedTuple):
 
 
 class Lead(NamedTuple):
-    """How far each system is ahead of the best of the others, and its constrained interval."""
+    """Each system's lead over the best of the others, and its constrained interval."""
 
     difference: Array
     low: Array
@@ -102,78 +102,113 @@ class Resampling(NamedTuple):
 #: The progress bar appears when resampling takes longer than this, in seconds.
 PATIENCE = 2.0
 
-#: Sums that differ by less than this share of Σ|d| may differ only in the order of summation.
+#: Sums that differ by less than this share of Σ|d| may differ only by summation order.
 _ROUNDING = 1e-10
 
 _CELLS = 2**22  # of the random matrix that is in memory at a time
 
-#: A resample whose error is a smaller share of its shift has no spread, but for rounding.
+#: If the error of a resample is a smaller share of its shift, its spread is only rounding.
 _SPREAD = 1e-5
 
-#: An interval of fewer users may not cover as often as it says.
+#: With fewer users, an interval may cover less often than its confidence.
 FEW_USERS = 20
 
-#: Too few users to show in their values how skewed these are.
+#: With fewer users, the skewness cannot be estimated.
 _FEWEST_USERS = 5
 
-#: From this number of users on, Student's t may do: if the skewness is at most √users / 10.
+#: With at least this many users, Student's t is used if the skewness is at most √users / 10.
 _MANY_USERS = 200
 
 
 class Sample(NamedTuple):
-    """One value per user, and how much each of them counts; no weights: all count alike."""
+    """One value per user, and the weight of each; without weights, all users count equally."""
 
     values: Array
     weights: Array | None = None  # all > 0
 
 
-def differences(system: Array, baseline: Array) -> Array:
-    """Subtract, and remove the rounding errors of sums, so that ties are exactly 0."""
-    return rounded(system - baseline, np.maximum(np.abs(system), np.abs(baseline)))
+#: The unit of the last of 14 digits, by its power of ten; −300 comes first.
+_UNITS = 10.0 ** np.arange(-300.0, 301.0)
+
+
+def differences(
+    system: Array, baseline: Array, scales: tuple[Places, Places] | None = None
+) -> Array:
+    """Subtract, and remove rounding errors of sums, so that ties are exactly 0.
+
+    ``scales`` are the scales of both arrays, if they are known.
+    """
+    scale = np.maximum(*(scales or (scales_of(system), scales_of(baseline))))
+    unit = _UNITS[scale]
+    return np.asarray(np.round((system - baseline) / unit) * unit, np.float64)
+
+
+def scales_of(values: Array) -> Places:
+    """Find the last of 14 significant digits: its index in the table of units; for 0 the first."""
+    size = np.abs(values)
+    digits = np.floor(np.log10(np.where(size > 0, size, 1e-300)))
+    return np.asarray(np.clip(digits - 13, -300, 300) + 300, np.int64)
 
 
 def rounded(values: Array, sizes: Array | None = None) -> Array:
     """Round to 14 significant digits, so that values differing only by summation order are equal.
 
-    ``sizes`` are the numbers whose digits count; by default the values.
+    ``sizes`` are the numbers whose digits are counted; by default the values.
     """
-    size = np.abs(values if sizes is None else sizes)
-    digits = np.floor(np.log10(size, where=size > 0, out=np.zeros_like(size)))
-    unit = 10.0 ** np.clip(digits - 13, -300, 300)
+    size = values if sizes is None else sizes
+    unit = _UNITS[scales_of(np.where(size == 0, 1.0, size))]
     return np.asarray(np.round(values / unit) * unit, np.float64)
 
 
+def tied(change: Array, scales: tuple[Places, Places]) -> Array:
+    """Give differences of one size exactly one size, so that their ranks tie.
+
+    Sizes are equal if they differ by the rounding of ``differences``, which grows with the values.
+    """
+    sizes, unit = np.abs(change), _UNITS[np.maximum(*scales)]
+    order = np.argsort(sizes, kind="stable")
+    ordered, unit = sizes[order], 1.5 * unit[order]
+    apart = np.diff(ordered) > np.maximum(unit[1:], unit[:-1])
+    first = np.concatenate([[True], apart | (ordered[:-1] == 0)])[: len(ordered)]
+    equal = np.empty_like(sizes)
+    equal[order] = ordered[first][np.cumsum(first) - 1]
+    return np.asarray(np.copysign(equal, change), np.float64)
+
+
 def differs(matrix: Array) -> Bits:
-    """Whether each column has a variance."""
+    """Return whether each column has a variance."""
     low, high = matrix.min(axis=0, initial=np.inf), matrix.max(axis=0, initial=-np.inf)
     return np.asarray(low < high, np.bool_)
 
 
 def in_matrices(
-    samples: Sequence[Sample], reduce: Callable[[Sample, Advance], Outcome], times: int
+    samples: Sequence[Sample], reduce: Callable[[Sample, Advance], Outcome], advance: Advance
 ) -> Outcome:
     """Reduce samples of one length as columns of one matrix, so that they share each resample.
 
-    A progress bar appears if this takes long.
+    Each resample of each sample advances by one.
     """
     outcome = Outcome(*(np.full(len(samples), np.nan) for _ in Outcome._fields))
     alike: dict[tuple[int, bool], list[int]] = {}
     for place, (values, weights) in enumerate(samples):
         alike.setdefault((len(values), weights is None), []).append(place)
-    with tqdm(total=times * len(alike), delay=PATIENCE, leave=False, disable=None) as bar:
-        for places in alike.values():
-            values = np.column_stack([samples[place].values for place in places])
-            given = [w for w in (samples[place].weights for place in places) if w is not None]
-            weights = np.column_stack(given) if given else None
-            part = reduce(Sample(values, weights), bar.update)
-            for into, values in zip(outcome, part, strict=True):
-                into[places] = values
+    for places in alike.values():
+        values = np.column_stack([samples[place].values for place in places])
+        given = [w for w in (samples[place].weights for place in places) if w is not None]
+        weights = np.column_stack(given) if given else None
+        part = reduce(Sample(values, weights), _times(advance, len(places)))
+        for into, values in zip(outcome, part, strict=True):
+            into[places] = values
     return outcome
+
+
+def _times(advance: Advance, number: int) -> Advance:
+    return lambda resamples: advance(resamples * number)
 
 
 @contextmanager
 def progress(total: int) -> Generator[Advance]:
-    """Show how far resampling is, if it takes long."""
+    """Show a progress bar if resampling takes long."""
     with tqdm(total=total, delay=PATIENCE, leave=False, disable=None) as bar:
         yield bar.update
 
@@ -205,7 +240,7 @@ def welch(one: Array, other: Array) -> float:
 
 
 def _weighted_t(matrix: Array, weights: Array, confidence: float) -> tuple[Array, Array, Array]:
-    """Student's t of the weighted mean, with one degree of freedom less than users."""
+    """Student's t of the weighted mean, with one degree of freedom fewer than users."""
     freedom = len(matrix) - 1
     mean, error = weighted_mean(matrix, weights), standard_error(matrix, weights)
     p = 2 * stats.t.sf(np.abs(mean) / error, freedom)  # pyright: ignore
@@ -221,7 +256,7 @@ def weighted_mean(values: Array, weights: Array | None) -> Array:
 
 
 def standard_error(values: Array, weights: Array) -> Array:
-    """SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)², the error of a weighted mean of users drawn."""
+    """SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)², of the weighted mean of a sample of users."""
     users, centered = len(values), values - weighted_mean(values, weights)
     spread = ((weights * centered) ** 2).sum(axis=0) / weights.sum(axis=0) ** 2
     return np.asarray(np.sqrt(users / (users - 1) * spread), np.float64)
@@ -238,12 +273,11 @@ def deviation(values: Array, weights: Array | None) -> Array:
 def of_users(
     users: Places, columns: Sequence[Array], weights: Array | None
 ) -> tuple[list[Array], Array | None]:
-    """Give one value per user: the mean of a user's rows, who counts as much as these together.
+    """Return one value per user: the mean of the user's rows, with the sum of their weights.
 
-    So the mean over users is the mean over rows, and its error does not take the rows of one user
-    for several users.
+    So the mean over users is the mean over rows, and its standard error counts each user once.
     """
-    _, place = np.unique(users, return_inverse=True)
+    place = _numbered(users)
     each = np.ones(len(users)) if weights is None else weights
     sizes = np.bincount(place, each)
     if len(sizes) == len(users):
@@ -254,17 +288,27 @@ def of_users(
 
 
 def of_merged(users: Places, clusters: Places | None) -> Places | None:
-    """Give the clusters of what ``of_users`` makes of rows: a user is in one."""
-    first = np.unique(users, return_index=True)[1]
-    return clusters if clusters is None or len(first) == len(users) else clusters[first]
+    """Return the cluster of each user that ``of_users`` returns; each user is in one cluster."""
+    if clusters is None:
+        return None
+    place = _numbered(users)
+    merged = np.empty(place.max(initial=-1) + 1, clusters.dtype)
+    merged[place] = clusters
+    return clusters if len(merged) == len(users) else merged
+
+
+def _numbered(users: Places) -> Places:
+    """Number the distinct values 0, 1, 2…, in sorted order."""
+    there = np.bincount(users) > 0
+    return users if there.all() else np.asarray(np.cumsum(there) - 1, np.int64)[users]
 
 
 def of_clusters(clusters: Places, sample: Sample) -> Sample:
-    """Give one value per cluster: the mean of its users, which counts as much as they together.
+    """Return one value per cluster: the mean of its users, with the sum of their weights.
 
-    So the mean stays, and the weighted tests are those of clusters: SE² is that of CR1,
+    So the mean is unchanged, and the weighted tests become tests of clusters: SE² is that of CR1,
     G/(G − 1) · Σ (Σ w(x − x̄) of a cluster)² / (Σ w)², with G − 1 degrees of freedom; a resample
-    draws clusters; a sign is that of all differences of a cluster.
+    draws clusters; one sign applies to all differences of a cluster.
     """
     values, weights = sample
     (means, sizes), merged = of_users(clusters, [values, np.abs(values)], weights)
@@ -272,17 +316,17 @@ def of_clusters(clusters: Places, sample: Sample) -> Sample:
 
 
 def shares(weights: Array) -> Array:
-    """Divide weights by the greatest, so that their squares are numbers; only ratios count."""
+    """Divide weights by the greatest, so that their squares are finite; only ratios matter."""
     return weights / weights.max() if len(weights) else weights
 
 
 def effective_size(weights: Array) -> float:
-    """(Σ w)² / Σ w², the number of users of one weight whose mean is as certain."""
+    """(Σ w)² / Σ w², the number of equally weighted users whose mean would be as precise."""
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def wilcoxon(sample: Sample, confidence: float) -> Outcome:
-    """Wilcoxon's signed ranks, which have no weighted form; the interval is that of the mean."""
+    """Wilcoxon's signed ranks, without a weighted form; the interval is that of the mean."""
     outcome = t_test(sample, confidence)
     if sample.weights is not None:
         outcome.p[:] = np.nan
@@ -293,12 +337,43 @@ def wilcoxon(sample: Sample, confidence: float) -> Outcome:
     return outcome
 
 
+#: Standard deviation of the effects that the mixture expects: the interval is tightest near 900
+#: users.
+_EXPECTED_EFFECT = 0.1
+
+
+def sequential(sample: Sample, confidence: float) -> Outcome:
+    """Robbins' normal mixture of t tests: valid at every look; it has no weighted form.
+
+    With δ ~ N(0, ρ²) for the effect, c = 1 + nρ² and x = t²/(n − 1), the ratio of the likelihoods
+    is c^(−½) · ((1 + x)/(1 + x/c))^(n/2), and p is its inverse. The interval contains all means
+    that are not rejected: x < (K − 1)/(1 − K/c) with K = (c/α²)^(1/n).
+    """
+    outcome = _undefined(sample.values)
+    varied = differs(sample.values)
+    if sample.weights is not None or not varied.any():
+        return outcome
+    values = sample.values[:, varied]
+    users, mean = len(values), values.mean(axis=0)
+    error = values.std(axis=0, ddof=1) / np.sqrt(users)
+    grown = 1 + users * _EXPECTED_EFFECT**2
+    x = (mean / error) ** 2 / (users - 1)
+    ratio = users / 2 * (np.log1p(x) - np.log1p(x / grown)) - np.log(grown) / 2
+    outcome.p[varied] = np.exp(np.minimum(-ratio, 0))
+    reach = (np.log(grown) - 2 * np.log1p(-confidence)) / users
+    if reach < np.log(grown):  # otherwise no mean is rejected
+        farthest = np.expm1(reach) / -np.expm1(reach - np.log(grown))
+        margin = error * np.sqrt((users - 1) * farthest)
+        outcome.low[varied], outcome.high[varied] = mean - margin, mean + margin
+    return outcome
+
+
 def randomization(
     sample: Sample, confidence: float, resampling: Resampling, advance: Advance
 ) -> Outcome:
-    """Fisher's randomization: the share of sign patterns whose sum is as far from 0, or further.
+    """Fisher's randomization: the share of sign patterns whose sum is at least as far from 0.
 
-    Σ w does not change with the signs, so that the sum Σ w·d stands for the weighted mean.
+    Σ w does not change with the signs, so the sum Σ w·d replaces the weighted mean.
     """
     outcome = t_test(sample, confidence)
     matrix = sample.values if sample.weights is None else sample.values * sample.weights
@@ -328,8 +403,8 @@ def bootstrap(
 ) -> Outcome:
     """Resample users with replacement: BCa or percentile interval, and the p-value of Sakai's test.
 
-    The test asks how often the t statistic of a resample, shifted to the mean 0, is as far from 0,
-    or ``one_sided``, as far above 0. Users are drawn alike, and weighed then.
+    The p-value is the share of resamples, shifted to the mean 0, whose t statistic is as far from
+    0, or if ``one_sided``, as far above 0. Users are drawn with equal probability, then weighted.
     """
     matrix, weights = sample
     outcome = _undefined(matrix)
@@ -341,7 +416,8 @@ def bootstrap(
     mean, centered, own, shifts, errors = _resampled(values, weights, resampling, advance)
     # |shift| / error ≥ |mean| / its error, without the division: a resample may have no variance
     reached, far = (shifts, mean) if one_sided else (np.abs(shifts), np.abs(mean))
-    as_far = reached * own >= (far - np.abs(mean) * _ROUNDING) * errors
+    size = weighted_mean(np.abs(values), weights)
+    as_far = reached * own >= (far - size * _ROUNDING) * errors
     outcome.p[varied] = (as_far.sum(axis=0) + 1) / (resampling.times + 1)
     tail = (1 - confidence) / 2
     influences = centered if weights is None else _influences(centered, weights)
@@ -359,8 +435,8 @@ def studentized(
 ) -> Outcome:
     """Bootstrap-t: the interval of the mean by the t statistics of resamples, without a p-value.
 
-    Resamples without spread have no t; they do not count. If they are more than a tail of the
-    interval, there is none.
+    Resamples without spread have no t and are left out. If their share exceeds one tail of the
+    interval, there is no interval.
     """
     matrix, weights = sample
     outcome = _undefined(matrix)
@@ -379,7 +455,7 @@ def studentized(
         if dropped < len(shift) and dropped <= tail * len(shift):
             t = np.quantile(shift[spread] / error[spread], [1 - tail, tail])
             below, above = t * own[0, column]
-            # ten digits: the division multiplies the differences of matrix products
+            # ten digits: the division amplifies the rounding differences of matrix products
             margins = rounded(np.array([below, above]), np.array(1e4 * max(abs(below), abs(above))))
             outcome.low[place], outcome.high[place] = rounded(mean[column] - margins)
     return outcome
@@ -388,36 +464,52 @@ def studentized(
 def _resampled(
     values: Array, weights: Array | None, resampling: Resampling, advance: Advance
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Give the mean, the distances from it, its error, and each resample's shift and error."""
+    """Return the mean, the distances from it, its error, and each resample's shift and error."""
     mean = weighted_mean(values, weights)
     centered = values - mean
-    blocks = [
-        _shifts(counts, centered, weights) for counts in _counts(len(values), resampling, advance)
-    ]
+    moments = _moments(centered, weights)
+    blocks = [_shifts(counts, moments) for counts in _counts(len(values), resampling, advance)]
     shifts, errors = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    _, own = _shifts(np.ones((1, len(values))), centered, weights)
+    _, own = _shifts(np.ones((1, len(values))), moments)
     return mean, centered, own, shifts, errors
 
 
-def _shifts(counts: Array, centered: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Give how far the mean of each resample is from that of all, and its standard error.
+class _Moments(NamedTuple):
+    """The terms that resamples sum: distances from the mean and their squares, times weights."""
 
-    The weights have the mean 1. A factor that all errors share is left out.
-    """
+    first: Array
+    second: Array
+    weights: tuple[Array, Array, Array] | None = None  # w, w² and w² · distance
+
+
+def _moments(centered: Array, weights: Array | None) -> _Moments:
+    """Compute the terms; the weights have the mean 1."""
     if weights is None:
-        shifts = counts @ centered / len(centered)
-        squares = counts @ centered**2 / len(centered)
+        return _Moments(centered, centered**2)
+    squares = weights**2
+    products = squares * centered
+    return _Moments(weights * centered, products * centered, (weights, squares, products))
+
+
+def _shifts(counts: Array, moments: _Moments) -> tuple[Array, Array]:
+    """Return each resample's mean minus that of all users, and its standard error.
+
+    A factor common to all errors is left out.
+    """
+    if moments.weights is None:
+        shifts = counts @ moments.first / len(moments.first)
+        squares = counts @ moments.second / len(moments.first)
         return shifts, np.sqrt(np.maximum(squares - shifts**2, 0))
+    weights, of_weights, products = moments.weights
     total = counts @ weights
-    shifts = counts @ (weights * centered) / total
-    products = weights**2 * centered
-    squares = counts @ (products * centered)
-    squares += shifts * (shifts * (counts @ weights**2) - 2 * (counts @ products))
+    shifts = counts @ moments.first / total
+    squares = counts @ moments.second
+    squares += shifts * (shifts * (counts @ of_weights) - 2 * (counts @ products))
     return shifts, np.sqrt(np.maximum(squares, 0)) / total
 
 
 def _influences(centered: Array, weights: Array) -> Array:
-    """Give n times how far the mean moves if a user is left out: SciPy's jackknife."""
+    """Return n times the change of the mean if a user is left out: SciPy's jackknife."""
     without = -weights * centered / (weights.sum(axis=0) - weights)
     return np.asarray(len(centered) * (without.mean(axis=0) - without), np.float64)
 
@@ -439,7 +531,7 @@ def _signs(users: int, resampling: Resampling, advance: Advance) -> Iterator[Arr
     source = np.random.PCG64(resampling.seed)
     words = -(-users // 64)
     for rows in _block_sizes(users, resampling.times):
-        # the raw bits: these are the same on every machine and in every version of numpy
+        # raw bits are the same on every machine and in every version of numpy
         drawn = source.random_raw(rows * words).astype("<u8").view(np.uint8).reshape(rows, -1)
         bits = np.unpackbits(drawn, axis=1, count=users, bitorder="little")
         yield bits.astype(np.float64) * 2 - 1
@@ -447,7 +539,7 @@ def _signs(users: int, resampling: Resampling, advance: Advance) -> Iterator[Arr
 
 
 def _counts(users: int, resampling: Resampling, advance: Advance) -> Iterator[Array]:
-    """Draw blocks of rows with the number of times that each user is in a resample.
+    """Draw blocks of rows: how many times each user is in a resample.
 
     The draws are those of ``scipy.stats.bootstrap(…, rng=seed)``.
     """
@@ -466,10 +558,10 @@ def _block_sizes(users: int, times: int) -> Iterator[int]:
 
 
 def _bca_tails(tail: float, shifts: Array, centered: Array) -> Array:
-    """Correct the tails for bias and acceleration (Efron 1987), which for a mean is skewness."""
+    """Correct the tails for bias and for acceleration, here the skewness (Efron 1987)."""
     slack = _ROUNDING * np.abs(centered).mean()
     below = ((shifts < -slack).mean() + (shifts <= slack).mean()) / 2
-    least = 0.5 / len(shifts)  # few resamples may all fall on one side
+    least = 0.5 / len(shifts)  # all of a few resamples may be on one side
     below = min(max(below, least), 1 - least)
     acceleration = (centered**3).sum() / (6 * (centered**2).sum() ** 1.5)
     normal = NormalDist()
@@ -486,7 +578,7 @@ def _bca_tails(tail: float, shifts: Array, centered: Array) -> Array:
 
 
 def above_zero(p: Array, sums: Array) -> Array:
-    """Make two-sided p-values one-sided, of a symmetric statistic: is the sum above 0."""
+    """Return one-sided p-values, that the sum is above 0, from those of a symmetric statistic."""
     return np.asarray(np.where(sums > 0, p / 2, 1 - p / 2), np.float64)
 
 
@@ -498,18 +590,18 @@ def signed_ranks(column: Array) -> float:
 
 # ------------------------------------------------------------------ power
 
-#: From this distance on, only the estimate of the variance is uncertain, within 1e-9 of power.
+#: Beyond this distance, only the estimate of the variance is uncertain, within 1e-9 of power.
 _FAR = 1e5
 
 _MOST_USERS = 10**15
 
 
 class Design(NamedTuple):
-    """What a test is asked for: the paired t, whose square is F, or F among systems (Sakai 2016).
+    """The planned test: the paired t, whose square is F, or F among systems (Sakai 2016).
 
-    The distance of two means, √λ, is counted in their standard errors. For a pair these are σ/√n,
-    and σ is the deviation of the differences. For the best and the worst of m systems these are
-    σ·√(2/n), and σ² is the variance within a system.
+    The distance of two means, √λ, is in units of their standard error. For a pair this is σ/√n,
+    where σ is the deviation of the differences. For the best and the worst of m systems it is
+    σ·√(2/n), where σ² is the variance within a system.
     """
 
     confidence: float
@@ -528,27 +620,27 @@ class Design(NamedTuple):
 
 
 def detectable(deviation: float, users: int, design: Design) -> float:
-    """Return the smallest true difference that is found with this power; NaN if there is none."""
+    """Return the smallest true difference detected with this power; NaN if there is none."""
     return nan if users < 2 else detectable_at(design.error(deviation, users), users, design)
 
 
 def detectable_at(error: float, users: int, design: Design) -> float:
-    """Return the same of means with this standard error."""
+    """Return the same for means with this standard error."""
     if users < 2 or not error > 0 or design.power <= 1 - design.confidence:
         return nan
     return least_distance(users, design) * error
 
 
 def needed_users(difference: float, deviation: float, design: Design) -> int | None:
-    """Return the least number of users with whom the difference is found with this power.
+    """Return the least number of users that detect the difference with this power.
 
-    None: it is more than 10¹⁵.
+    None means more than 10¹⁵.
     """
 
     def power_with(users: int) -> float:
         return power_of(difference / design.error(deviation, users), users, design)
 
-    # the distance that is needed hardly changes with the number of users
+    # the required distance hardly changes with the number of users
     ratio = least_distance(1000, design) * design.error(deviation, 1) / difference
     if ratio * ratio > _MOST_USERS:
         return None
@@ -563,13 +655,13 @@ def needed_users(difference: float, deviation: float, design: Design) -> int | N
 
 @cache
 def least_distance(users: int, design: Design) -> float:
-    """Return the distance that is found with this power: more users need a little less."""
+    """Return the distance detected with this power; it decreases slightly with more users."""
 
     def surplus(distance: float) -> float:
         return power_of(distance, users, design) - design.power
 
     low, high = 0.0, 1.0
-    if 100 < users < 10**7:  # a narrow start: each pair of systems may have other users
+    if 100 < users < 10**7:  # a narrow start: each pair of systems may have different users
         low, high = least_distance(10**9, design), least_distance(100, design)
     while surplus(high) < 0:
         high *= 2
@@ -577,7 +669,7 @@ def least_distance(users: int, design: Design) -> float:
 
 
 def power_of(distance: float, users: int, design: Design) -> float:
-    """Return the chance that a distance is found."""
+    """Return the probability that a distance is detected."""
     limit, (between, within) = _limit(users, design), design.freedom(users)
     if distance > _FAR:
         ratio = distance / sqrt(between * limit)
@@ -587,7 +679,7 @@ def power_of(distance: float, users: int, design: Design) -> float:
 
 @cache
 def _limit(users: int, design: Design) -> float:
-    """Return the F that equal systems exceed by chance this seldom."""
+    """Return the critical value of F."""
     return float(stats.f.isf(1 - design.confidence, *design.freedom(users)))
 
 
@@ -595,12 +687,12 @@ def _limit(users: int, design: Design) -> float:
 
 
 def are_hits(values: Array) -> bool:
-    """Whether every value is 0 or 1."""
+    """Return whether every value is 0 or 1."""
     return bool(((values == 0) | (values == 1)).all())
 
 
 def wilson(sample: Sample, confidence: float) -> Outcome:
-    """Wilson's interval of a share of users; it has no weighted form."""
+    """Wilson's interval of a share of users, without a weighted form."""
     outcome = _undefined(sample.values)
     if len(sample.values):
         shares_of_hits = sample.values.mean(axis=0)
@@ -621,7 +713,7 @@ def _score_interval(share: Array, users: int, confidence: float) -> tuple[Array,
 def mcnemar(system: Array, baseline: Array, confidence: float) -> tuple[float, float, float]:
     """McNemar's exact test of paired hits, and Newcombe's interval of their difference.
 
-    The test is a binomial one of the users who differ.
+    It is a binomial test of the users whose values differ.
     """
     users, gained = len(system), int((system > baseline).sum())
     lost = int((system < baseline).sum())
@@ -655,7 +747,7 @@ def _newcombe(
 
 
 def chosen_method(sample: Sample, unit: str = "users", *, may_be_hits: bool) -> tuple[str, str]:
-    """Choose the method of an interval of the mean of users or clusters, and give the reason."""
+    """Choose the method of an interval of the mean of users or clusters; also return a reason."""
     values, users = sample.values, len(sample.values)
     if may_be_hits and sample.weights is None and are_hits(values):
         return "wilson", "Wilson's interval, every value is 0 or 1"
@@ -669,7 +761,7 @@ def chosen_method(sample: Sample, unit: str = "users", *, may_be_hits: bool) -> 
 
 
 def _skewness(sample: Sample) -> float:
-    """Give the skewness of what each user adds to the mean; 0 if all add alike."""
+    """Return the skewness of the users' contributions to the mean; 0 if all are equal."""
     values, weights = sample
     added = values - weighted_mean(values, weights)
     if weights is not None:
@@ -679,9 +771,9 @@ def _skewness(sample: Sample) -> float:
 
 
 def telling_users(sample: Sample) -> tuple[float, bool]:
-    """Give the number of users, effective ones if they have weights.
+    """Return the number of users, or with weights the effective number.
 
-    If every fourth user or more have one value, they are left out, and the second one is True.
+    If a quarter of the users or more share one value, they are left out, and the flag is True.
     """
     values, weights = sample
     different, counts = np.unique(values, return_counts=True)
@@ -725,10 +817,10 @@ def residuals(matrix: Array) -> Array:
 def randomized_tukey(
     matrix: Array, confidence: float, resampling: Resampling, advance: Advance
 ) -> Permuted:
-    """Permute each user's values over the columns: how often is the range of their means as far.
+    """Permute each user's values over the columns, and count how often the range is as wide.
 
-    A pair by itself is compared with its own distance in the same permutations. All permutations
-    are made if they are no more than the resamples.
+    The uncorrected p-value of a pair uses its own distance in the same permutations. All
+    permutations are used if there are at most ``resamples``.
     """
     users, systems = matrix.shape
     if not users:
@@ -747,7 +839,7 @@ def randomized_tukey(
         ranges = np.concatenate([ranges, np.ptp(block, axis=1)])
     ranges.sort()
     among = len(ranges) - np.asarray(np.searchsorted(ranges, least), np.float64)
-    own = 0 if exact else 1  # the table as it is counts as one of the permutations
+    own = 0 if exact else 1  # the observed table counts as one of the permutations
     reached = ceil(confidence * (len(ranges) + own) - 1e-9)
     margin = float(ranges[reached - 1]) / users if reached <= len(ranges) else inf
     few = "too few resamples for an interval" if margin == inf else None
@@ -782,7 +874,7 @@ def _orders(users: int, systems: int, resampling: Resampling, advance: Advance) 
     places = np.arange(systems, dtype=np.uint64)
     low = np.uint64(2 ** (systems - 1).bit_length() - 1)
     for rows in _block_sizes(users * systems, resampling.times):
-        # the raw bits are the same on every machine; their last ones carry the place
+        # raw bits are the same on every machine; the last ones carry the place
         keys = source.random_raw(rows * users * systems).reshape(rows, users, systems)
         keys = np.sort((keys & ~low) | places, axis=2)
         yield (keys & low).astype(np.intp)
@@ -790,7 +882,7 @@ def _orders(users: int, systems: int, resampling: Resampling, advance: Advance) 
 
 
 def two_way(matrix: Array) -> Variance:
-    """Analyse the variance of the columns, the users being blocks, without replication."""
+    """Analyze the variance of the columns, with users as blocks, without replication."""
     users, systems = matrix.shape
     if not users:
         return Variance(*(np.full(3, np.nan) for _ in Variance._fields))
@@ -829,7 +921,7 @@ def lead(matrix: Array, confidence: float) -> Lead:
 def lead_by_bootstrap(
     matrix: Array, confidence: float, resampling: Resampling, advance: Advance
 ) -> Lead:
-    """Compare with the best by resampling users, whatever the variance of each difference."""
+    """Compare with the best by resampling users; the differences may have unequal variances."""
     users, systems = matrix.shape
     if users < 2 or not residuals(matrix).any():
         return _no_lead(matrix)
@@ -858,9 +950,9 @@ def _ahead(means: Array) -> Array:
 
 
 def _constrained(means: Array, width: Array, p: Array, confidence: float) -> Lead:
-    """Make the intervals of Edwards and Hsu: one that excludes a system from the best ends at 0.
+    """Make the intervals of Edwards and Hsu: an interval that excludes a system ends at 0.
 
-    ``width`` is what the others exceed a system by, by chance, if it is the best.
+    ``width`` is how far the others exceed the best system by chance.
     """
     ahead = _ahead(means)
     excluded = (p <= 1 - confidence) & (ahead < 0)
@@ -882,9 +974,9 @@ def _no_lead(matrix: Array) -> Lead:
 
 
 def dunnett(distance: float, others: int, freedom: float) -> float:
-    """The chance that one of several means, compared with one of equal ones, is as far above it.
+    """Dunnett's one-sided p-value: equal means, one of the others at least this far above one mean.
 
-    It is one-sided, with a correlation of ½: the integral over the common mean and the deviation.
+    The correlation is ½, and the integral is over the common mean and the deviation.
     """
     common = np.linspace(-9, 9, 91)
     weight = np.exp(-(common**2) / 2)
@@ -909,7 +1001,7 @@ def _dunnett_critical(confidence: float, others: int, freedom: float) -> float:
 
 
 def mean_ranks(matrix: Array, confidence: float) -> tuple[Array, float, str | None]:
-    """Rank the columns for each user, 1 the greatest; and Nemenyi's critical difference."""
+    """Rank the columns per user, 1 for the greatest; return Nemenyi's critical difference, too."""
     users, systems = matrix.shape
     if not users:
         return np.full_like(matrix.sum(axis=0), nan), nan, None
@@ -924,7 +1016,7 @@ def mean_ranks(matrix: Array, confidence: float) -> tuple[Array, float, str | No
 def friedman(matrix: Array) -> Joint:
     """Nemenyi's comparison of the mean ranks of the columns, after Friedman's test.
 
-    Ties shrink the variance of the ranks, as they do in Friedman's statistic.
+    Ties reduce the variance of the ranks, as in Friedman's statistic.
     """
     users, systems = matrix.shape
     if users < 2:
@@ -943,13 +1035,13 @@ def friedman(matrix: Array) -> Joint:
 
 
 def no_joint(systems: int, note: str | None = None) -> Joint:
-    """Say that there is nothing to test."""
+    """Return a result without a test."""
     return Joint(np.full((systems, systems), np.nan), 1, np.nan, note, np.zeros(systems))
 
 
 @cache
 def critical(confidence: float, systems: int, freedom: float) -> float:
-    """The range that the means of equal systems exceed by chance this seldom."""
+    """Return the critical value of the studentized range."""
     return float(stats.studentized_range.ppf(confidence, systems, freedom))
 
 
@@ -957,7 +1049,7 @@ def critical(confidence: float, systems: int, freedom: float) -> float:
 
 
 class Estimate(NamedTuple):
-    """A mean, its squared standard error and the degrees of freedom of this."""
+    """A mean, its squared standard error and its degrees of freedom."""
 
     mean: float
     variance: float
@@ -965,7 +1057,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(sample: Sample) -> Estimate:
-    """Estimate the mean; without two values, the variance is NaN, and without a spread 0."""
+    """Estimate the mean; the variance is NaN for fewer than two values, and 0 without spread."""
     values, weights = sample
     number = len(values)
     if not number:
@@ -1019,7 +1111,7 @@ class Contrast(NamedTuple):
 def contrast(one: Estimate, other: Estimate, confidence: float) -> Contrast:
     """Welch's t of two independent means."""
     difference, variance = one.mean - other.mean, one.variance + other.variance
-    if not (one.variance > 0 and other.variance > 0):  # few users that agree by chance
+    if not (one.variance > 0 and other.variance > 0):  # a few users may agree by chance
         return Contrast(difference, np.nan, np.nan, np.nan)
     parts = [part.variance**2 / part.freedom for part in (one, other)]
     freedom, error = variance**2 / sum(parts), variance**0.5
@@ -1032,7 +1124,7 @@ def contrast(one: Estimate, other: Estimate, confidence: float) -> Contrast:
 
 
 def corrected(p: Array, correction: str | None) -> Array:
-    """Adjust p-values for their number; NaN does not count as one."""
+    """Adjust p-values for their number; NaN is not counted."""
     adjusted = p.copy()
     given = p[~np.isnan(p)]
     number = len(given)
@@ -1052,17 +1144,17 @@ def corrected(p: Array, correction: str | None) -> Array:
 
 
 def kendall_tau(one: Array, other: Array) -> float:
-    """Kendall's τ_b; NaN where an order is all one tie."""
+    """Kendall's τ_b; NaN if all systems of an order tie."""
     if len(one) < 2 or not (differs(one[:, None]) & differs(other[:, None])).all():
         return nan
     return float(stats.kendalltau(one, other).statistic)
 
 
 def tau_ap(values: Array, truth: Array) -> float:
-    """AP correlation: twice the mean share of those above a system that are rightly there, − 1.
+    """AP correlation: 2 · (mean share of systems correctly placed above a system) − 1.
 
     It is the mean over all orders of systems that tie in ``values``; a pair that ties in ``truth``
-    is half right. NaN where an order is all one tie.
+    counts as half correct. NaN if all systems of an order tie.
     """
     number = len(values)
     if number < 2 or not (differs(values[:, None]) & differs(truth[:, None])).all():
@@ -1075,7 +1167,7 @@ def tau_ap(values: Array, truth: Array) -> float:
         first, tied = int(above.sum()), int(beside.sum())
         sure = right[above, place].sum()
         share = right[beside, place].mean() if tied else 0.0
-        for ahead in range(tied + 1):  # of those that tie
+        for ahead in range(tied + 1):  # of the systems that tie
             if first + ahead:
                 total += (sure + ahead * share) / (first + ahead) / (tied + 1)
     return 2 * total / (number - 1) - 1

@@ -1,4 +1,4 @@
-"""One row per user → one row per metric: mean, spread and an interval of the mean."""
+"""One row per user → one row per metric: mean, spread and a confidence interval."""
 
 from __future__ import annotations
 
@@ -13,9 +13,17 @@ import polars as pl
 from rankframe._all_lists import OfLists, is_of_targets, margins
 from rankframe._checks import format_row
 from rankframe._clusters import CLUSTER, check_clusters, check_one_cluster, notes_of_clusters
-from rankframe._evaluate import UserValues, by_weight, total_by, user_values
+from rankframe._evaluate import (
+    MISSED,
+    UserValues,
+    by_weight,
+    number_missed,
+    total_by,
+    user_values,
+)
 from rankframe._frames import Frame, FrameT, to_caller_type
 from rankframe._labels import Metric, RequestedMetric, entry_of
+from rankframe._names import in_words
 from rankframe._options import (
     INPUTS,
     Options,
@@ -39,13 +47,14 @@ _MOST_RESAMPLES = 10_000_000  # their shifts are held in memory
 
 _SUMMARY = {
     "metric": pl.String,
-    **dict.fromkeys(("users", "undefined"), pl.Int64),
+    **dict.fromkeys(("users", "num_missed", "undefined"), pl.Int64),
     **dict.fromkeys(("mean", "std", "ci_low", "ci_high", "min", "median", "max"), pl.Float64),
     "note": pl.String,
 }
 #: Columns of a row of totals: one vote per group.
 _VOTES = {"groups": pl.Int64, "groups_mean": pl.Float64, "groups_std": pl.Float64}
 _ORDER = "__rankframe_order"
+_WORTH_A_NOTE = 0.05  # the share of users without a list that a note and a chart name
 
 
 def summarize(
@@ -63,7 +72,7 @@ def summarize(
     **options: Unpack[Options],
 ) -> FrameT:
     """
-    Describe metrics over users: mean, spread and an interval of the mean.
+    Summarize metrics over users: mean, spread and a confidence interval of the mean.
 
     Parameters
     ----------
@@ -77,25 +86,25 @@ def summarize(
     by
         Columns that split the run into separate lists, such as model, fold or day.
     total
-        Add the row of all groups, whose column ``by`` is null, as in ``evaluate``, and the columns
-        ``groups``, ``groups_mean`` and ``groups_std``: for ``by=["model", "fold"]`` the number of
-        folds with a value, and the mean and the standard deviation of their means.
+        Add a row over all groups, whose ``by`` columns are null, as in ``evaluate``, and the
+        columns ``groups``, ``groups_mean`` and ``groups_std``: for ``by=["model", "fold"]`` the
+        number of folds with a value, and the mean and standard deviation of the fold means.
     confidence
         The probability that the interval covers the true mean.
     method
         ``"t"``: Student's interval; ``"bootstrap"``: BCa, which corrects for bias and skewness;
         ``"percentile"``: the plain bootstrap; ``"studentized"``: the bootstrap of the t statistic,
-        which covers best for few users of skewed values; ``"wilson"``: Wilson's interval of a hit
-        rate, for values that are all 0 or 1. ``"auto"`` takes ``"wilson"`` where it can, ``"t"``
-        for fewer than 5 users, and for at least 200 users if the skewness of their values is at
-        most √users / 10, else ``"studentized"``; ``note`` reports which.
+        which has the best coverage for few users with skewed values; ``"wilson"``: Wilson's
+        interval of a hit rate, for values that are all 0 or 1. ``"auto"`` uses ``"wilson"`` where
+        it applies, ``"t"`` for fewer than 5 users, and for at least 200 users if the skewness of
+        their values is at most √users / 10, else ``"studentized"``; ``note`` reports the choice.
     resamples
         Number of bootstrap resamples.
     seed
-        Seed of the bootstrap; one seed produces the same numbers everywhere.
+        Seed of the bootstrap; the same seed produces the same numbers on every machine.
     cluster
-        A column of the truth or the run, such as the customer of a session or query: the users of
-        one cluster depend on each other, and the interval is that of clusters.
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and the interval takes clusters as the observations.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
         that play the roles.
@@ -103,21 +112,22 @@ def summarize(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        One row per group and metric: by…, ``metric``, ``users`` (the number that the policy
-        selects), ``undefined`` (the number of those whose value is null; the columns that follow
-        leave them out), ``mean``, ``std``, ``ci_low``, ``ci_high``, ``min``, ``median``, ``max``
-        and ``note``, which explains why a number is null. Counts such as ``num_hits`` are averaged.
-        With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
-        effective number of users. With ``cluster``, it has the number of clusters.
-        With ``"studentized"`` and ``"auto"``, ``note`` reports resamples that have no spread, so
-        that they have no t and do not count (the interval is null if their share is above
-        (1 − confidence) / 2), and fewer than 20 users, or fewer than 20 with another value than one
-        that every fourth user has, such as 0: the interval may cover less often than it says. With
-        ``cluster``, these numbers are those of clusters and their means, by which ``"auto"``
-        chooses, and it takes no ``"wilson"``.
-        For a geometric mean such as ``gmap@10``, ``mean`` is that mean, its interval is one of the
-        mean of ln(x + ε), given back on the scale of the metric (of few users it may end above the
-        metric's greatest value), and the other columns describe the users' values x.
+        One row per group and metric: by…, ``metric``, ``users`` (the number that ``users=``
+        selects), ``num_missed`` (how many of these have no list, so that most metrics are 0 for
+        them), ``undefined`` (the number of those whose value is null; the following columns leave
+        them out), ``mean``, ``std``, ``ci_low``, ``ci_high``, ``min``, ``median``, ``max`` and
+        ``note``, which explains why a number is null, and reports how many users have no list if
+        they are at least 5%. Counts such as ``num_hits`` are averaged. With ``weights``, ``mean``,
+        ``std`` and the interval are weighted, and ``note`` has the effective number of users. With
+        ``cluster``, it has the number of clusters. With ``"studentized"`` and ``"auto"``, ``note``
+        reports resamples without spread: these have no t statistic and are ignored (the interval is
+        null if their share is above (1 − confidence) / 2). It also reports fewer than 20 users, or,
+        if a quarter of the users or more share one value such as 0, fewer than 20 users with other
+        values: the interval may then cover less often than stated. With ``cluster``, these counts
+        are of clusters and their means; ``"auto"`` chooses by them, and never chooses ``"wilson"``.
+        For a geometric mean such as ``gmap@10``, ``mean`` is that mean, and its interval is that of
+        the mean of ln(x + ε), transformed back to the scale of the metric (for few users it may end
+        above the metric's greatest value); the other columns describe the users' values x.
 
     Raises
     ------
@@ -126,8 +136,8 @@ def summarize(
         ``"wilson"`` neither 0 nor 1, there is only one cluster, or a user has no cluster or
         several.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, or ``weights``,
-        ``cluster`` or a geometric mean meet ``"wilson"``.
+        If a metric, a parameter or an option is unknown or out of range, or ``"wilson"`` is
+        combined with ``weights``, ``cluster`` or a geometric mean.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -137,15 +147,15 @@ def summarize(
     studentized bootstrap; E. B. Wilson, *JASA* 22, 1927. If all values are 0, or all are 1,
     ``"auto"`` takes ``"wilson"`` only for booleans and for metrics that range from 0 to 1.
 
-    With weights w, SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)² of the n users of weight > 0, and t has
-    n − 1 degrees of freedom; the bootstrap draws users alike and weighs them then; the effective
-    number of users is (Σ w)² / Σ w² (L. Kish, *Survey Sampling*, 1965). In a row of totals a user
-    who is in several groups is one observation: the mean of the user's values, whose weight is
-    their number, or the sum of their weights.
+    With weights w, SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)² over the n users of weight > 0, and t
+    has n − 1 degrees of freedom; the bootstrap draws users with equal probability, then weights
+    them; the effective number of users is (Σ w)² / Σ w² (L. Kish, *Survey Sampling*, 1965). In a
+    row of totals a user who is in several groups is one observation: the mean of the user's values,
+    whose weight is their number, or the sum of their weights.
 
     With G clusters, SE² = G/(G − 1) · Σ u² / (Σ w)² (CR1), where u is the sum Σ w(x − x̄) of a
     cluster, and t has G − 1 degrees of freedom; the bootstrap draws whole clusters. A. C. Cameron
-    and D. L. Miller, *J. Human Resources* 50, 2015; see ``compare`` for how often they cover.
+    and D. L. Miller, *J. Human Resources* 50, 2015; see ``compare`` for their coverage.
 
     Examples
     --------
@@ -167,7 +177,7 @@ def summarize(
         metrics,
         truth,
         by,
-        read_options(options, cluster=cluster),
+        read_options(options, cluster=cluster, count_missed=True),
         per_user=False,
         all_lists=True,
     )
@@ -199,13 +209,13 @@ def summarize_values(
     seed: int = 0,
 ) -> FrameT:
     """
-    Describe ready values of users, such as RMSE or watch time, as ``summarize`` does metrics.
+    Summarize precomputed values per user, such as RMSE, as ``summarize`` does metrics.
 
     Parameters
     ----------
     frame
-        One row per user, or per group and user: any numbers, from wherever they come, such as what
-        ``per_user`` returned, joined with a table of users.
+        One row per user, or per group and user: any numbers from any source, such as the result of
+        ``per_user`` joined with a table of users.
     *columns
         The columns of values, numbers or booleans; null is undefined.
     by
@@ -213,16 +223,17 @@ def summarize_values(
     user
         The column of the user.
     weights
-        A column, ≥ 0, that says how much each row counts.
+        A column of weights ≥ 0: how much each row counts.
     cluster
-        A column that says which users depend on each other, as in ``summarize``.
+        A column that names the cluster of each user, as in ``summarize``.
     total, confidence, method, resamples, seed
         As in ``summarize``.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        The frame of ``summarize``; ``metric`` has the names of the columns.
+        The frame of ``summarize``; ``metric`` contains the column names. ``num_missed`` is null:
+        values do not show which users have a list.
 
     Raises
     ------
@@ -339,8 +350,9 @@ def _of_all_lists(
     assert numbers is not None
     names = [one.name for one in of_lists.requested]
     numbers = numbers.with_columns(pl.col(names).cast(pl.Float64))
+    counts = [name for name in ("users", "num_missed") if name in numbers.collect_schema()]
     rows = numbers.unpivot(
-        on=names, index=[*values.by, "users"], variable_name="metric", value_name="mean"
+        on=names, index=[*values.by, *counts], variable_name="metric", value_name="mean"
     )
     if method in ("t", "auto"):
         spread = margins(of_lists, confidence, seed)
@@ -354,6 +366,9 @@ def _of_all_lists(
     known = pl.col("metric").is_in(fixed)
     mean, margin = pl.col("mean"), pl.when(known).then("margin")
     noted = pl.when(known).then(pl.lit(note)).otherwise(pl.lit(_NO_INTERVAL))
+    if "num_missed" in counts:
+        told = pl.struct("num_missed", "users").map_elements(_note_of_row, return_dtype=pl.String)
+        noted = pl.concat_str(noted, told, separator="; ", ignore_nulls=True)
     rows = rows.with_columns(ci_low=mean - margin, ci_high=mean + margin, note=noted)
     missing = [name for name in schema if name not in rows.collect_schema()]
     nulls = {name: pl.lit(None, schema[name]) for name in missing}
@@ -361,7 +376,7 @@ def _of_all_lists(
 
 
 def _columns(*, total: bool) -> dict[str, Any]:
-    """Name what a summary has beside the columns of ``by``."""
+    """Name the columns of a summary besides those of ``by``."""
     if not total:
         return dict(_SUMMARY)
     columns = {name: dtype for name, dtype in _SUMMARY.items() if name != "note"}
@@ -369,7 +384,7 @@ def _columns(*, total: bool) -> dict[str, Any]:
 
 
 class _Sampled(NamedTuple):
-    """The values of a metric in a group, the method of its interval, and what is to be noted."""
+    """The values of a metric in a group, the method of its interval, and its notes."""
 
     sample: Sample
     method: Method
@@ -427,12 +442,14 @@ def _intervals(samples: Sequence[_Sampled], confidence: float, resampling: Resam
 
     outcome = st.Outcome(*(np.full(len(samples), np.nan) for _ in st.Outcome._fields))
     methods: list[Method] = [one.method for one in samples]
-    for method in dict.fromkeys(methods):
-        places = [place for place, one in enumerate(samples) if one.method == method]
-        reduce = partial(_interval, method=method, confidence=confidence, resampling=resampling)
-        part = st.in_matrices([samples[place].sample for place in places], reduce, resampling.times)
-        for into, found in zip(outcome, part, strict=True):
-            into[places] = found
+    resampled = sum(method not in ("t", "wilson") for method in methods)
+    with st.progress(resampling.times * resampled) as advance:
+        for method in dict.fromkeys(methods):
+            places = [place for place, one in enumerate(samples) if one.method == method]
+            reduce = partial(_interval, method=method, confidence=confidence, resampling=resampling)
+            part = st.in_matrices([samples[place].sample for place in places], reduce, advance)
+            for into, found in zip(outcome, part, strict=True):
+                into[places] = found
     return outcome
 
 
@@ -470,6 +487,7 @@ def _samples(
         unit = "users" if clusters is None else "clusters"
         users = places_of_users(group[values.user]) if pooled else None
         weights = None if values.weights is None else group[WEIGHT].to_numpy()
+        lacking = _notes_of_group(group, values.user)
         for metric in values.requested:
             column = _column(group, metric)
             of_users, returning, of_group = _sample(column, weights, users, clusters)
@@ -487,11 +505,11 @@ def _samples(
             elif method in ("studentized", "auto"):
                 reasons += _notes_of_few(sample, of_sample, unit)
             weights_of_notes = None if values.weights is None else of_users.weights
-            counted = notes_of_users(of_users.values, weights_of_notes, returning)
+            counted = notes_of_users(of_users.values, weights_of_notes, returning) + lacking
             if not _has_interval(metric, sample, of_sample):
                 sample = sample._replace(values=column[:0], weights=None)
             elif of_group is not None:
-                counted += notes_of_clusters(of_users, of_group)
+                counted += notes_of_clusters(of_users, sample)
             samples.append(_Sampled(sample, of_sample, [*why, *counted, *reasons]))
     return samples
 
@@ -499,7 +517,7 @@ def _samples(
 def _method_of(
     sample: Sample, metric: RequestedMetric, method: Method, unit: str, *, boolean: bool
 ) -> tuple[Method, list[str]]:
-    """Give the method of an interval, and for "auto" the reason."""
+    """Return the method of an interval, and for "auto" the reason."""
     from rankframe._statistics import chosen_method
 
     if method != "auto":
@@ -512,7 +530,7 @@ def _method_of(
 
 
 def _may_be_hits(sample: Sample, metric: RequestedMetric, *, boolean: bool) -> bool:
-    """Whether nothing but 0 and 1 is to be expected, if the values are 0 and 1."""
+    """Whether a metric whose values here are 0 and 1 can have no other value."""
     if boolean or not metric.per_user:
         return boolean
     if entry := entry_of(metric.expr):
@@ -521,7 +539,7 @@ def _may_be_hits(sample: Sample, metric: RequestedMetric, *, boolean: bool) -> b
 
 
 def _notes_of_few(sample: Sample, method: Method, unit: str) -> list[str]:
-    """Note that an interval may cover less often than it says."""
+    """Note that an interval may cover less often than stated."""
     from rankframe._statistics import FEW_USERS, telling_users
 
     if method == "wilson":
@@ -565,11 +583,13 @@ def _sample(
 
 
 def _described(rows: pl.DataFrame, values: UserValues, by: Sequence[str]) -> pl.DataFrame:
-    """Describe each metric in each group, but for its interval."""
+    """Describe each metric in each group, except for its interval."""
     weighted = values.weights is not None
     tables: list[pl.DataFrame] = []
+    missed = number_missed() if MISSED in rows.columns else pl.lit(None, pl.Int64)
     for place, metric in enumerate(values.requested):
         columns = [*_numbers(metric, values.user, weighted=weighted), pl.lit(place).alias(_ORDER)]
+        columns.append(missed.alias("num_missed"))
         tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
     if not tables:
         return pl.DataFrame(schema=made_schema("summarize", values, _SUMMARY))
@@ -577,7 +597,7 @@ def _described(rows: pl.DataFrame, values: UserValues, by: Sequence[str]) -> pl.
 
 
 def _votes(summary: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Describe the means of groups, each of which counts alike."""
+    """Describe the means of groups, each of which counts equally."""
     mean = pl.col("mean")
     return summary.group_by(*by, _ORDER).agg(
         mean.count().cast(pl.Int64).alias("groups"),
@@ -607,7 +627,7 @@ def _numbers(metric: RequestedMetric, user: str, *, weighted: bool) -> list[pl.E
 
 
 def _column(group: pl.DataFrame, metric: RequestedMetric) -> Array:
-    """Give the numbers whose mean is taken: values of users, or of a geometric mean logarithms."""
+    """Return the numbers to average: values of users, or their logarithms for a geometric mean."""
     from rankframe._statistics import rounded
 
     if metric.over_users.epsilon is not None:
@@ -650,7 +670,7 @@ def _why_no_interval(metric: RequestedMetric) -> str:
     return "not an arithmetic mean"
 
 
-# ------------------------------------------------------------------ what compare needs, too
+# ------------------------------------------------------------------ shared with compare
 
 
 def places_of_users(users: pl.Series) -> Places:
@@ -677,6 +697,25 @@ def notes_of_users(values: Array, weights: Array | None, returning: int) -> list
     return notes
 
 
+def _notes_of_group(group: pl.DataFrame, user: str) -> list[str]:
+    if MISSED not in group.columns:
+        return []
+    return notes_of_missed(int(group[MISSED].sum()), group[user].count())
+
+
+def _note_of_row(row: Mapping[str, int]) -> str | None:
+    return "".join(notes_of_missed(row["num_missed"], row["users"])) or None
+
+
+def notes_of_missed(missed: int, users: int, system: object = None) -> list[str]:
+    """Write how many users have no list of ``system``, if they are many."""
+    if not users or missed < _WORTH_A_NOTE * users:
+        return []
+    verb = "has" if missed == 1 else "have"
+    whose = "" if system is None else f" of {in_words(system)}"
+    return [f"{missed:,} of {users:,} users {verb} no list{whose}"]
+
+
 def _check_some_weight(sample: Sample, column: Array, weights: str, metric: str) -> None:
     import numpy as np
 
@@ -690,7 +729,7 @@ def _check_some_weight(sample: Sample, column: Array, weights: str, metric: str)
 def in_logarithms(rows: pl.DataFrame, requested: Sequence[RequestedMetric]) -> pl.DataFrame:
     """Take the logarithms of values whose geometric mean is asked for.
 
-    They are rounded to 13 decimals: a value of 14 digits gives no more.
+    They are rounded to 13 decimals: a value of 14 digits supports no more.
     """
     return rows.with_columns(
         one.over_users.transform(pl.col(one.name).cast(pl.Float64)).round(13)
@@ -700,7 +739,7 @@ def in_logarithms(rows: pl.DataFrame, requested: Sequence[RequestedMetric]) -> p
 
 
 def given_back(column: str, requested: Sequence[RequestedMetric]) -> pl.Expr:
-    """Give a mean of logarithms back on the scale of its metric."""
+    """Transform a mean of logarithms back to the scale of its metric."""
     value = pl.col(column)
     for one in requested:
         if one.over_users.epsilon is not None:
@@ -726,7 +765,7 @@ def made_schema(verb: str, values: UserValues, made: dict[str, Any]) -> dict[str
 
 
 def check_total(values: UserValues, *, total: bool, least: int) -> None:
-    """Check that there are groups to be put together, and metrics of which that is known."""
+    """Check that there are groups to combine, and that every metric can be combined."""
     check_flag("total", total)
     if not total:
         return
@@ -768,7 +807,7 @@ def check_hits(rows: pl.DataFrame, values: UserValues, option: str) -> None:
 
 
 def _check_plain(values: UserValues) -> None:
-    """Check that users count alike and are independent."""
+    """Check that users count equally and are independent."""
     if values.weights is not None:
         msg = (
             "method='wilson' has no weighted form: take 't', 'bootstrap', 'percentile', "
@@ -819,7 +858,7 @@ def asked_resampling(resamples: object, seed: object) -> Resampling:
 
 
 def check_packages() -> None:
-    """Check that what statistics need is installed."""
+    """Check that the packages of the statistics are installed."""
     if missing := [name for name in ("numpy", "scipy", "tqdm") if find_spec(name) is None]:
         msg = f"statistics need {' and '.join(missing)}: pip install 'rankframe[stats]'"
         raise ImportError(msg)

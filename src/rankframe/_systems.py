@@ -1,6 +1,6 @@
-"""Many systems at once: the analysis of variance, those that may be the best, letters for tables.
+"""Many systems at once: analysis of variance, the systems that may be best, letters for tables.
 
-The users are blocks: every system has a value for each of them.
+The users are blocks: every system has a value for each user.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
 
 import polars as pl
 
-from rankframe._compare import check_systems, check_unweighted, groups_by_systems, shared_users
+from rankframe._compare import (
+    check_independent,
+    check_systems,
+    check_unweighted,
+    groups_by_systems,
+    shared_users,
+)
 from rankframe._evaluate import UserValues, user_values
 from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
 from rankframe._labels import Metric, entry_of, parse_metrics
@@ -39,7 +45,7 @@ if TYPE_CHECKING:
 BestMethod: TypeAlias = Literal["mcb", "bootstrap"]
 
 _Columns: TypeAlias = Mapping[str, Sequence[Any]]
-#: What describes a metric's matrix, one column of which may have the places of systems.
+#: A function that describes a metric's matrix; one of its columns may be the indices of systems.
 _Describe: TypeAlias = "Callable[[str, Array], _Columns]"
 
 _SYSTEM = "__rankframe_system"
@@ -76,7 +82,7 @@ def anova(
     **options: Unpack[Options],
 ) -> FrameT:
     """
-    Two-way analysis of variance: value = mean + effect of the system + effect of the user + rest.
+    Two-way analysis of variance: value = mean + system effect + user effect + residual.
 
     Parameters
     ----------
@@ -93,7 +99,7 @@ def anova(
         one called ``model`` identifies the systems, else the first one.
     **options
         All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles. ``weights`` raise: users count alike.
+        columns that play the roles. ``weights`` raise an error: users count equally.
 
     Returns
     -------
@@ -101,7 +107,7 @@ def anova(
         Three rows per segment and metric, whose ``source`` is "system", "user" or "residual":
         segments…, ``metric``, ``source``, ``users`` (for whom every system has a value; the others
         are left out), ``sum_of_squares``, ``freedom`` (degrees of freedom), ``mean_square`` (their
-        ratio), ``f`` (mean square / that of the residual), ``p_value`` and ``note``, which explains
+        ratio), ``f`` (mean square / residual mean square), ``p_value`` and ``note``, which explains
         why a number is null.
 
     Raises
@@ -110,16 +116,16 @@ def anova(
         If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
         fewer than two systems.
     ValueError
-        If a metric or an option is unknown or out of range, a metric is not a value per user, such
-        as the geometric mean ``gmap``, or ``weights`` are given.
+        If a metric or an option is unknown or out of range, a metric such as the geometric mean
+        ``gmap`` is not a value per user, or ``weights`` are given.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
-    There is one value per system and user (no replication), so an interaction of both is part of
-    the residual. T. Sakai, *Laboratory Experiments in Information Retrieval*, Springer, 2018. Which
-    systems differ is a question for ``compare(test="tukey")``.
+    There is one value per system and user (no replication), so the interaction of the two is part
+    of the residual. T. Sakai, *Laboratory Experiments in Information Retrieval*, Springer, 2018. To
+    find out which systems differ, call ``compare(test="tukey")``.
 
     Examples
     --------
@@ -160,7 +166,7 @@ def best_systems(
     **options: Unpack[Options],
 ) -> FrameT:
     """
-    Find the systems that cannot be told from the best: each mean − the best of the other means.
+    Find the systems that may be the best, by each mean − the best of the other means.
 
     Parameters
     ----------
@@ -177,19 +183,19 @@ def best_systems(
         segments, each with a best of its own: ``by=["model", "country"]``. Of several columns, the
         one called ``model`` identifies the systems, else the first one.
     method
-        ``"mcb"``: Hsu's multiple comparisons with the best, by one residual variance of all
+        ``"mcb"``: Hsu's multiple comparisons with the best, with one residual variance for all
         systems, as in ``anova``; ``"bootstrap"``: users are resampled, and each system is compared
-        with the greatest lead that chance gives the others, whatever the variances.
+        with the greatest lead that the others have by chance; variances may differ.
     confidence
-        The probability that the best system is among those with ``may_be_best``, and that all
-        intervals of a metric cover.
+        The probability that ``may_be_best`` is true for the best system, and that all intervals of
+        a metric cover.
     resamples
         Number of bootstrap resamples; all metrics share them.
     seed
-        Seed of the bootstrap; one seed produces the same numbers everywhere.
+        Seed of the bootstrap; the same seed produces the same numbers on every machine.
     **options
         All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles. ``weights`` raise: users count alike.
+        columns that play the roles. ``weights`` raise an error: users count equally.
 
     Returns
     -------
@@ -197,7 +203,7 @@ def best_systems(
         One row per segment, metric and system, best mean first: segments…, ``metric``, the system
         (in a column named as in ``by``), ``users`` (for whom every system has a value; the others
         are left out), ``mean``, ``difference`` = mean − the best mean of the other systems, its
-        interval ``ci_low`` to ``ci_high`` (constrained: 0 is in it, or is its end),
+        interval ``ci_low`` to ``ci_high`` (constrained: it contains 0 or ends at 0),
         ``p_value`` of the hypothesis that no system is better, ``may_be_best`` (False if another
         system is better, with this confidence) and ``note``, which explains why a number is null.
 
@@ -207,9 +213,9 @@ def best_systems(
         If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
         fewer than two systems.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, a metric has no best,
-        since neither higher nor lower is better, or is not a value per user, such as the geometric
-        mean ``gmap``, or ``weights`` are given.
+        If a metric, a parameter or an option is unknown or out of range, a metric has no better
+        direction or is not a value per user, such as the geometric mean ``gmap``, or ``weights``
+        are given.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -217,7 +223,7 @@ def best_systems(
     -----
     J. C. Hsu, *Multiple Comparisons*, 1996; D. G. Edwards and J. C. Hsu, *JASA* 78, 1983, for the
     intervals. The p-values are those of Dunnett's one-sided test against the system as a control.
-    If ``ci_low`` is 0, no other system may be the best.
+    If ``ci_low`` is 0, only this system may be the best.
 
     Examples
     --------
@@ -267,32 +273,32 @@ def letters(
     confidence: float = 0.95,
 ) -> FrameT:
     """
-    Write letters for a table of means: two systems share a letter where they cannot be told apart.
+    Assign letters for a table of means: systems that share a letter do not differ significantly.
 
     Parameters
     ----------
     comparison
-        A frame of ``compare`` with every pair of systems, that is without ``baseline=``.
+        A frame of ``compare`` with every pair of systems, made without ``baseline=``.
     by
         The column that identifies the systems, by default ``"model"``, and the columns of the
         segments, as in ``compare``.
     confidence
-        Two systems differ if their ``p_adjusted`` is below 1 − confidence. A null
-        separates no pair.
+        Two systems differ if their ``p_adjusted`` is below 1 − confidence. A pair with null does
+        not differ.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and system, greatest mean first: segments…, ``metric``, the
-        system (in a column named as in ``by``), ``mean`` (where its pairs are of different users,
-        the average of their means) and ``letters``, such as "ab": each letter is a group of systems
-        of which no two differ and to which no other can be added; "a" goes with the greatest mean.
-        After z come A to Z, and then these again with a dot before them.
+        system (in a column named as in ``by``), ``mean`` (the average over its pairs, which may
+        have different users) and ``letters``, such as "ab": each letter is a group of systems of
+        which no two differ and to which no other can be added; "a" contains the greatest mean.
+        After z come A to Z, and then the same letters with a dot before them.
 
     Raises
     ------
     RankingDataError
-        If the frame lacks a column of ``compare`` or a pair, or has a pair twice.
+        If the frame lacks a column of ``compare`` or a pair, or has a duplicate pair.
     ValueError
         If the confidence is not between 0 and 1, or ``by`` is empty.
 
@@ -318,13 +324,17 @@ def letters(
     check_confidence(confidence)
     lazy = to_lazy(comparison, "comparison")
     types = lazy.collect_schema()
+    for name in ("metric", "baseline", *_PAIR):
+        if name not in types:
+            msg = f"comparison: no column {name!r}; letters takes a frame of compare"
+            raise RankingDataError(msg)
     groups = systems_groups(by, types.names())
     check_systems("letters", groups)
     model, *segments = groups
     needed = (*segments, "metric", model, "baseline", *_PAIR)
     for name in needed:
         if name not in types:
-            msg = f"comparison: no column {name!r}; letters reads a frame of compare"
+            msg = f"comparison: no column {name!r}; letters takes a frame of compare"
             raise RankingDataError(msg)
     texts = {"mean": pl.Float64, "letters": pl.String}
     schema: dict[str, Any] = {name: types[name] for name in (*segments, "metric", model)} | texts
@@ -341,7 +351,7 @@ def mean_ranks(
     confidence: float,
     **options: Unpack[Options],
 ) -> pl.LazyFrame:
-    """Rank the systems for each user, the best first, and plan the means of their ranks."""
+    """Rank the systems for each user, best first, and plan the means of their ranks."""
     check_confidence(confidence)
     values = _opened("critical_difference", frame, metrics, truth, by, options)
     lowest = _lowest_is_best(metrics)
@@ -376,6 +386,7 @@ def _opened(
 ) -> UserValues:
     check_packages()
     check_unweighted(verb, options)
+    check_independent(verb, options)
     groups = groups_by_systems(frame, truth, by, None)
     check_systems(verb, groups)
     values = user_values(frame, metrics, truth, groups, read_options(options))
@@ -391,7 +402,7 @@ def _of_matrices(
     *,
     system: bool = False,
 ) -> pl.LazyFrame:
-    """Plan the description of each segment and metric, with a row for each system if asked."""
+    """Plan the description of each segment and metric, with one row per system if requested."""
     model, *segments = values.by
     types = made_schema(verb, values, {"metric": pl.String, **made})
     order = [*segments, "metric", *([model] if system else []), *made]
@@ -494,7 +505,7 @@ def _lettered(
 
 
 def _of_family(family: pl.DataFrame, model: str, confidence: float) -> pl.DataFrame:
-    """Write the letters of one metric in one segment."""
+    """Assign the letters of one metric in one segment."""
     named = pl.col(model), pl.col("baseline").alias(model)
     means = pl.col("mean"), pl.col("baseline_mean").alias("mean")
     sides = pl.concat(family.select(name, mean) for name, mean in zip(named, means, strict=True))
@@ -513,7 +524,7 @@ def _of_family(family: pl.DataFrame, model: str, confidence: float) -> pl.DataFr
 def _separated(
     family: pl.DataFrame, model: str, names: Sequence[object], confidence: float
 ) -> list[tuple[int, int]]:
-    """Return the pairs of places that differ, and check that every pair is there once."""
+    """Return the pairs of systems that differ, and check that every pair is present once."""
     metric = family["metric"][0]
     places = {name: place for place, name in enumerate(names)}
     seen: dict[tuple[int, int], float | None] = {}

@@ -62,7 +62,7 @@ Ties: TypeAlias = Literal["item", "order", "expected"]
 
 _INDEX, _PAIR = "__rankframe_index", "__rankframe_pair"
 _EMPTY_LIST = (
-    "column {0!r}: empty or null list: a long run has no row for it; drop it with "
+    "column {0!r}: empty or null list, for which a long run has no row: drop it with "
     ".filter(pl.col({0!r}).list.len() > 0). users='truth' and 'judged' still count its user as a "
     "miss, 'run' and 'both' leave the user out"
 )
@@ -82,15 +82,15 @@ class JudgedTables(NamedTuple):
     judged: pl.LazyFrame
     items: pl.LazyFrame
     ranked_truth: pl.LazyFrame
-    bounds: Bounds  # of the rows of the truth, as far as they are known
+    bounds: Bounds  # of the rows of the truth, if known
     beside: Inputs = Inputs()
-    inputs: Mapping[str, Input] = {}  # the rows of these, with ids of common types
-    whole: pl.LazyFrame | None = None  # the run before ``exclude=`` took rows off it
-    # keys and ranks of the run, where to read them by themselves is better than to hold the run
+    inputs: Mapping[str, Input] = {}  # their rows, with ids of common types
+    whole: pl.LazyFrame | None = None  # the run before ``exclude=`` removed rows
+    # keys and ranks of the run, if reading them separately is better than holding the run
     lists: pl.LazyFrame | None = None
     groups: pl.LazyFrame | None = None  # those of the run that the truth lacks
-    in_order: pl.LazyFrame | None = None  # the run, where it was ranked into rank order
-    changed: bool = False  # whether judgments are other than those of the truth
+    in_order: pl.LazyFrame | None = None  # the run, if ranking left it in rank order
+    changed: bool = False  # whether judgments differ from those of the truth
 
     @property
     def has_subtopics(self) -> bool:
@@ -104,7 +104,7 @@ class JudgedTables(NamedTuple):
 
     @property
     def counts_show_duplicates(self) -> bool:
-        """Whether an item twice in a list makes more rows than the truth has."""
+        """Whether a duplicate item in a list makes more rows than the truth has."""
         return len(self.tables) == 2 and not (self.has_subtopics or self.changed)
 
     @property
@@ -114,7 +114,7 @@ class JudgedTables(NamedTuple):
 
     @property
     def whole_run(self) -> pl.LazyFrame:
-        """The lists as they came, with what ``exclude=`` takes off them."""
+        """The lists as passed, with the rows that ``exclude=`` removes."""
         return self.run if self.whole is None else self.whole
 
     def sources(self, settings: Settings) -> Sources:
@@ -141,10 +141,13 @@ class JudgedTables(NamedTuple):
     def top_grade(self) -> pl.Expr:
         """The highest grade of the whole truth."""
         totals = self.tables[0].totals
-        return pl.col("relevance").max() if totals is None else pl.lit(totals.top_grade)
+        if totals is None:
+            return pl.col("relevance").max()
+        # a part without judgments has no grade: an untyped null is not a number
+        return pl.lit(totals.top_grade, None if totals.top_grade is not None else pl.Float64)
 
     def of_lists(self) -> frozenset[str]:
-        """Return the columns beside the vocabulary that only the lists have, as far as known."""
+        """Return the columns outside the vocabulary that only the lists have, if known."""
         if not self.has_truth:
             return frozenset(self.tables[0].schema)
         run, *truth = self.tables
@@ -172,15 +175,15 @@ def judge(
         One row per judged item: user, item, relevance. Without a relevance column every row
         has relevance 1. With a column ``subtopic``, one row per subtopic of an item.
     exclude
-        Rows that leave the lists, one per user and item, such as what users had before; with a
-        column of ``by`` only in that group. Ranks close up. The truth stays as it is.
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. Ranks close up. The truth stays as it is.
     by
-        Columns that split the run into separate lists, such as model, fold or day. A truth that
-        has the column is joined on it too. A truth that lacks it judges every group, so a user
-        whom a model misses counts as a miss of that model; of several folds (a column ``fold`` or
-        ``split``) this would be wrong, and is an error. A column that only the truth has, such
-        as the user's country, puts each list into the groups that the truth has for its user; lists
-        of users who are not in the truth are left out.
+        Columns that split the run into separate lists, such as model, fold or day. A truth that has
+        the column is joined on it too. A truth that lacks it judges every group, so a user whom a
+        model misses counts as a miss of that model; for folds (a column ``fold`` or ``split``) this
+        would be wrong and raises an error. A column that only the truth has, such as the user's
+        country, puts each list into the groups that the truth has for its user; lists of users who
+        are not in the truth are left out.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.
@@ -257,12 +260,12 @@ def with_rank(
         size, and metrics are exact expectations over all orders of the block (McSherry and Najork,
         *ECIR* 2008); metrics without a closed form raise an error.
     exclude
-        Rows to drop before ranks are made, one per user and item, such as what users had before;
-        with a column of ``by`` only in that group. Rows that the run lacks are ignored.
+        Rows to drop before ranks are made, one per user and item, such as past interactions. A
+        column of ``by`` limits a row to its group. Rows that the run lacks are ignored.
     close_gaps
-        Read the rank, not the score, and number the items of each list from 1 in its order: after
-        rows were dropped from a ranked run, and together with ``exclude``. Blocks of ties stay
-        blocks.
+        Read the rank, not the score, and number the items of each list from 1 in the same order.
+        Use it after rows were dropped from a ranked run, or together with ``exclude``. Blocks of
+        ties stay blocks.
     **columns
         ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
         have other names.
@@ -280,7 +283,7 @@ def with_rank(
         If an id is null, a score is infinite, or a list has a duplicate item; with ``close_gaps``,
         if a rank is not an integer ≥ 1, or two items have the same.
     ValueError
-        If ``ties`` is unknown, or ``close_gaps`` stands beside an option that reads the score.
+        If ``ties`` is unknown, or ``close_gaps`` is combined with an option that reads the score.
 
     Examples
     --------
@@ -328,9 +331,9 @@ def relevant(
         A judged table: user, item, rank (or score), relevance; made by ``judge``, or your own. Or
         a dict of these by name, as ``from_runs`` takes it.
     *metrics
-        Metrics that you will compute from the rows. Columns that they read are derived beside those
-        below, such as ``retrieved``, which takes a pass over all rows. With a metric that reads
-        ``judged``, all rows of the truth are returned, and with one that reads ``listed`` all
+        Metrics that you will compute from the rows. Columns that they read are derived in addition
+        to those below, such as ``retrieved``, which takes a pass over all rows. With a metric that
+        reads ``judged``, all rows of the truth are returned, and with one that reads ``listed`` all
         rows of the lists.
     by
         Columns that split the table into separate lists.
@@ -486,10 +489,10 @@ def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
                 raise RankingDataError(msg)
         return rows
 
-    # before explode fails on uneven lists, or makes a row of nulls of an empty one
+    # check before explode, which fails on uneven lists, and makes a row of nulls of an empty one
     lazy = lazy.map_batches(checked, schema=dict(schema), streamable=True)
     ranks = pl.int_ranges(1, size.cast(pl.Int64) + 1).alias("rank")
-    # no list is empty here; what is said of them is what Polars 1 warns about where it is not said
+    # no list is empty here, but Polars 1 warns unless the call sets both options
     long = lazy.with_columns(ranks).explode(*lists, "rank", empty_as_null=False, keep_nulls=True)
     return to_caller_type(long, like=frame)
 
@@ -532,7 +535,7 @@ def from_dict(
     rows = [(user, item, score) for user, items in scores.items() for item, score in items.items()]
     columns_of_rows: list[list[Any]] = [[row[place] for row in rows] for place in range(3)]
     given_scores = columns_of_rows[2]
-    if {type(value) for value in given_scores} == {int, float}:  # some scores are whole
+    if {type(value) for value in given_scores} == {int, float}:  # some scores are integers
         columns_of_rows[2] = [
             float(value) if float(value) == value else value for value in given_scores
         ]
@@ -568,9 +571,9 @@ def prepare_tables(
 ) -> JudgedTables:
     """Normalize the columns of a run and its truth, of a judged table, or of a run alone.
 
-    With ``ranks_alone``, the run may lose its rows without a score and what ``reads`` lacks.
+    With ``ranks_alone``, the run may lose rows without a score and columns that ``reads`` lacks.
     """
-    if truth is None and (prepared := _remembered(frame, by, columns)):
+    if truth is None and totals is None and (prepared := _remembered(frame, by, columns)):
         return prepared
     tables = read_tables(
         frame, truth, by, columns, reads=reads, reserved=reserved, run_alone=run_alone
@@ -607,7 +610,7 @@ def prepare_tables(
         in_order = _ranked_alone(of_run, types, single_precision=single_precision)
     run = run.filter(pl.col("rank").is_not_null()) if in_order is None else in_order
     if of_run.rank is not None and not (of_run.tied or of_run.truth_groups):
-        # read by itself: otherwise the whole run waits in memory until the join begins
+        # read separately: otherwise the whole run waits in memory until the join begins
         narrow = of_run._replace(frame=of_run.frame.select(*of_run.keys, of_run.rank))
         known = {name: of_run.schema[name] for name in of_run.keys}
         lists = _with_types(normalize_columns(narrow), known, types)
@@ -684,7 +687,7 @@ def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
 
 
 def _without_excluded(prepared: JudgedTables) -> JudgedTables:
-    """Take the rows of ``exclude=`` off the lists, and close the ranks; the truth stays."""
+    """Remove the rows of ``exclude=`` from the lists, and close the ranks; the truth stays."""
     table, *truth = prepared.tables
     kept = _not_excluded(prepared.run, table, prepared.inputs, prepared.types)
     run = with_closed_ranks(kept, table.keys, tied=prepared.tied)
@@ -707,7 +710,7 @@ def _without_excluded(prepared: JudgedTables) -> JudgedTables:
 def _lists_without(
     exclude: Frame | None, table: Table, rows: pl.LazyFrame, columns: Columns
 ) -> JudgedTables:
-    """Take the rows of ``exclude=`` off those of a run whose ranks are not made yet."""
+    """Remove the rows of ``exclude=`` from a run whose ranks are not made yet."""
     beside = read_inputs(Settings(exclude=exclude, columns=columns), table)
     types = common_types(beside, table.schema)
     inputs = {name: as_input(one, one.frame, types) for name, one in beside.given().items()}
@@ -731,7 +734,7 @@ def _not_excluded(
 def _with_ranks_of(
     run: pl.LazyFrame, judged: pl.LazyFrame, table: Table, *, tied: bool
 ) -> pl.LazyFrame:
-    """Give the rows of a judged table the ranks of the run, null where it lacks them."""
+    """Set the ranks of a judged table to those of the run, null where it lacks them."""
     row, placed = [*table.keys, table.item], ["rank", *(["tied"] if tied else [])]
     ranked = judged.drop(placed).join(run.select(*row, *placed), on=row, how="left")
     return ranked.filter(pl.col("rank").is_not_null() | pl.col("relevance").is_not_null())
@@ -764,14 +767,14 @@ def raise_broken_input(prepared: JudgedTables, reads: Collection[str] = ()) -> N
         return
     if prepared.run.head(1).collect().is_empty():
         msg = (
-            "exclude=: every row of the run is in it, so nothing is left in the lists: pass what "
-            "shall not be shown, such as the interactions of the training set"
+            "exclude=: it has every row of the run, so no list has an item left: pass only items "
+            "that must not be shown, such as the interactions of the training set"
         )
         raise RankingDataError(msg)
 
 
 def _type_of_relevance(table: Table) -> pl.DataType:
-    """Give the type to which ``normalize_columns`` brings the relevance."""
+    """Return the type of the relevance that ``normalize_columns`` makes."""
     if table.relevance is None:
         return pl.Int64()
     dtype = table.schema[table.relevance]
@@ -783,7 +786,7 @@ def _type_of_relevance(table: Table) -> pl.DataType:
 def _with_types(
     frame: pl.LazyFrame, schema: Mapping[str, pl.DataType], types: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
-    """Bring ids and groups to the types that they have in both tables."""
+    """Cast ids and groups to their common types."""
     differ = {name: dtype for name, dtype in types.items() if schema.get(name, dtype) != dtype}
     return frame.with_columns(pl.col(name).cast(dtype) for name, dtype in differ.items())
 
@@ -795,7 +798,7 @@ def _ranked_truth(
     types: Mapping[str, pl.DataType],
     bounds: Bounds,
 ) -> pl.LazyFrame:
-    """Give the items of the truth their ranks: what every metric of relevant items begins with."""
+    """Add the ranks to the items of the truth: the first step of every metric of relevant items."""
     keys = [*table.keys, table.item]
     pairs = pair_codes(table.user, table.item, types, bounds)
     if pairs is None:
@@ -811,7 +814,7 @@ def _ranked_truth(
 
 def _joined(run: pl.LazyFrame, judgments: pl.LazyFrame, table: Table) -> pl.LazyFrame:
     keys = [*table.keys, table.item]
-    # otherwise polars held a run of 300 M rows in memory, instead of the truth of 30 M
+    # otherwise polars holds the run (300 M rows) in memory, instead of the truth (30 M)
     judged = run.join(judgments, on=keys, how="full", coalesce=True, build_side="force_right")
     return judged.select(*keys, "rank", "relevance", pl.exclude(*keys, "rank", "relevance"))
 
@@ -832,7 +835,7 @@ def guarded_judged(prepared: JudgedTables) -> pl.LazyFrame:
 
 
 def _raise_broken(prepared: JudgedTables) -> Callable[[], None]:
-    """Give what raises for the first rule that a table breaks."""
+    """Return a callback that raises for the first rule that a table breaks."""
 
     def raise_broken() -> None:
         raise_first_broken(prepared.tables)
@@ -844,7 +847,7 @@ def _raise_broken(prepared: JudgedTables) -> Callable[[], None]:
 def table_flags(prepared: JudgedTables, *, count: bool = False) -> list[pl.LazyFrame]:
     """Flags over every row of both tables; with ``count`` they count the relevant rows."""
     run, *truth = prepared.tables
-    once = count and bool(truth) and truth[0].by == run.by  # else, each group has all of them
+    once = count and bool(truth) and truth[0].by == run.by  # otherwise, each group has all of them
     flags = [table_flag(run), *(table_flag(each, count=once) for each in truth)]
     if count and not once:
         flags.append(_positive_of_groups(prepared, truth[0]))
@@ -857,7 +860,7 @@ def table_flags(prepared: JudgedTables, *, count: bool = False) -> list[pl.LazyF
 
 
 def _positive_of_groups(prepared: JudgedTables, truth: Table) -> pl.LazyFrame:
-    """Take the relevant rows off the sum: each group that the truth lacks has all of them."""
+    """Subtract the relevant rows from the sum: each group that the truth lacks has all of them."""
     if prepared.groups is None:
         positive = (pl.col("relevance") > 0).sum().cast(pl.Int64)
         return flag(prepared.truth, pl.lit(value=False), -positive)
@@ -888,7 +891,7 @@ def plan_ranks(
     close_gaps: bool,
     totals: Totals | None = None,
 ) -> pl.LazyFrame:
-    """Plan ``with_rank``; with ``totals``, of some of the users."""
+    """Plan ``with_rank``; with ``totals``, for a part of the users."""
     check_flag("descending", descending)
     check_flag("close_gaps", close_gaps)
     if ties not in get_args(Ties):
@@ -896,7 +899,7 @@ def plan_ranks(
         raise ValueError(msg)
     if close_gaps and (not descending or ties != "item" or "score" in columns):
         msg = (
-            "with_rank(close_gaps=True) reads the rank, and no score: leave out score=, "
+            "with_rank(close_gaps=True) reads the rank, not a score: leave out score=, "
             "descending= and ties="
         )
         raise ValueError(msg)
@@ -978,9 +981,9 @@ def _ranked(
 def _ranked_alone(
     run: Table, types: Mapping[str, pl.DataType], *, single_precision: bool
 ) -> pl.LazyFrame | None:
-    """Rank lists in memory of which nothing else is read; None where this may not be exact.
+    """Rank lists in memory that nothing else reads; return None if this may not be exact.
 
-    Where they are in order already, this is seen in a twentieth of the time of a sort.
+    Detecting that they are already in order takes a twentieth of the time of a sort.
     """
     if run.score is None or run.rows is None or run.by:
         return None
@@ -1020,6 +1023,9 @@ def segments_of_truth(frame: Frame, prepared: JudgedTables) -> list[str]:
     """Return the columns of ``by`` that only the truth had; lists of other users are left out."""
     table = prepared.tables[0]
     known: Sequence[str] = getattr(frame, "_rankframe_segments", ())
+    remembered: JudgedTables | None = getattr(frame, "_rankframe_prepared", None)
+    if remembered is not None:
+        known = remembered.tables[0].truth_groups
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
         known = frame.attrs.get("rankframe_segments", ())
     return [*table.truth_groups, *(name for name in table.by if name in known)]

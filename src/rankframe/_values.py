@@ -1,4 +1,4 @@
-"""Ready values of users, from wherever they come: read and checked for the statistics."""
+"""Ready values of users, from any source: read and checked for the statistics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rankframe._options import Columns, check_cluster, check_weights, group_name
 from rankframe._weights import WEIGHT, check_weight, weight_rules
 from rankframe.errors import RankingDataError
 
-#: What errors call the caller's table.
+#: The name of the caller's table in errors.
 TABLE = "table of values"
 
 
@@ -38,7 +38,7 @@ def ready_values(
     weights: str | None,
     cluster: str | None,
 ) -> UserValues:
-    """Give what statistics are made of, from columns that have it."""
+    """Return the input of the statistics, from columns of ready values."""
     check_weights(weights)
     check_cluster(cluster)
     groups, lazy = group_names(by), to_lazy(frame, TABLE)
@@ -80,7 +80,7 @@ def _check_columns(
     taken: list[str] = []
     for name in (*keys, *columns):
         if not isinstance(name, str):
-            msg = f"a column of values is named by text, not {name!r}"
+            msg = f"the name of a column of values must be text, not {name!r}"
             raise TypeError(msg)
         if name in taken:
             msg = f"column {name!r} is named twice: each column has one role"
@@ -88,7 +88,7 @@ def _check_columns(
         taken.append(name)
     for option, name in of_users.items():
         if name in taken[: len(keys)]:
-            msg = f"{option}={name!r}: this column has another role"
+            msg = f"{option}={name!r}: this column has another role: name a different one"
             raise ValueError(msg)
     missing = [
         name for name in (*taken, *of_users.values()) if name is not None and name not in schema
@@ -109,7 +109,7 @@ def _check_columns(
             raise RankingDataError(msg)
     for name in taken[len(keys) :]:
         if not (schema[name].is_numeric() or isinstance(schema[name], pl.Boolean | pl.Null)):
-            msg = f"{TABLE}, column {name!r}: {schema[name]} is no number: cast it"
+            msg = f"{TABLE}, column {name!r}: {schema[name]} is not a number: cast it"
             raise RankingDataError(msg)
     weights = of_users["weights"]
     if weights is not None:
@@ -126,7 +126,7 @@ def _rules(
         if schema[name].is_float():
             yield _Rule(name, f"NaN {role}: {cure}", pl.col(name).is_nan())
     row = ", ".join(keys)
-    text = f"duplicate ({row}): a user has one row in each group; name their columns in by="
+    text = f"duplicate ({row}): keep one row per user, or name the columns of groups in by="
     yield _Rule(keys[-1], text, pl.struct(keys).is_duplicated())
     for name in columns:
         if schema[name].is_float():

@@ -27,11 +27,11 @@ from rankframe.metrics._gains import (
     usefulness,
 )
 
-#: The rows that a metric reduces. Each of the first three holds the one before; shares are those of
-#: the values of an attribute in what is listed.
+#: The rows that a metric reduces. Each of the first three contains the one before; shares are those
+#: of an attribute's values in the lists.
 Scope: TypeAlias = Literal["relevant", "judged", "listed", "subtopic", "shares"]
-#: Where equal scores stand as blocks: a column is there as well, is there in ranks only, or is
-#: there in blocks only.
+#: Whether a column exists both with ranks and with blocks of equal scores, or with only one of
+#: them.
 InTies: TypeAlias = Literal["both", "ranks", "blocks"]
 
 _WIDTHS: Mapping[Scope, int] = {
@@ -42,7 +42,7 @@ _WIDTHS: Mapping[Scope, int] = {
     "shares": 3,
 }
 
-#: What the names of the columns of shares begin with.
+#: The prefixes of the names of the columns of shares.
 _WORDS_OF_SHARES = ("exposure(", "share(", "target(", "values(", "lists(")
 
 _rank = pl.col("rank")
@@ -52,12 +52,12 @@ _is_judged = _relevance >= 0
 _is_graded = _relevance > 0
 _is_listed = _rank.is_not_null()
 
-#: whether the grade was > 0, before those below the line of gains were taken for 0
+#: whether the grade was > 0 before grades below ``gains_from`` became 0
 _WAS_GRADED = f"{INNER}was_graded"
 
 
 class Input(NamedTuple):
-    """A table beside run and truth: its rows, and the columns of ``by`` that it has."""
+    """A table besides run and truth: its rows, and the columns of ``by`` that it has."""
 
     frame: pl.LazyFrame
     schema: pl.Schema
@@ -68,10 +68,10 @@ class Sources(NamedTuple):
     """What the columns are derived from: plain frames and their keys."""
 
     items: pl.LazyFrame  # one row per item of the lists and the truth
-    ranked_truth: pl.LazyFrame  # the same without the items that nobody judged
-    judgments: pl.LazyFrame  # the same, or where items have subtopics, one row for each of these
+    ranked_truth: pl.LazyFrame  # the same without unjudged items
+    judgments: pl.LazyFrame  # the same, or one row per subtopic of an item
     ranked: pl.LazyFrame  # the rows of the lists alone
-    lists: pl.LazyFrame  # the same with no more than keys and rank
+    lists: pl.LazyFrame  # the same with only keys and rank
     keys: list[str]
     item: str
     types: Mapping[str, pl.DataType]  # of the keys, the item and the relevance
@@ -79,34 +79,34 @@ class Sources(NamedTuple):
     tied: bool
     has_subtopics: bool
     top_grade: pl.Expr
-    of_lists: frozenset[str]  # the caller's columns that the lists alone have
+    of_lists: frozenset[str]  # the caller's columns that only the lists have
     settings: Settings
     inputs: Mapping[str, Input]  # by the name of the keyword: items, history, other
 
 
 class Rows(NamedTuple):
-    """The rows on which columns are derived, and what their derivation may ask."""
+    """The rows on which columns are derived, and what their derivation may need."""
 
     sources: Sources
     ranked: pl.LazyFrame  # the lists, cut and condensed
-    lists: pl.LazyFrame  # the same with no more than keys and rank
+    lists: pl.LazyFrame  # the same with only keys and rank
     scope: Scope
     unjoined: pl.LazyFrame  # the rows before the joins of a step: a plan joined with itself doubles
-    alone: bool = False  # whether nothing is read of the tables but keys, rank and relevance
+    alone: bool = False  # whether only keys, rank and relevance are read
 
     @property
     def keys(self) -> list[str]:
-        """What makes a list: the groups and the user."""
+        """The columns that identify a list: the groups and the user."""
         return self.sources.keys
 
     @property
     def block(self) -> list[str]:
-        """What makes a block of ties."""
+        """The columns that identify a block of ties."""
         return [*self.sources.keys, "rank"]
 
     @property
     def aspect(self) -> list[str]:
-        """What makes a subtopic: without rows for subtopics, all items are of one."""
+        """The columns that identify a subtopic; without subtopics, all items are of one."""
         return [*self.keys, "subtopic"] if self.scope == "subtopic" else self.keys
 
 
@@ -117,25 +117,25 @@ Join: TypeAlias = Callable[[pl.LazyFrame, Rows, Mapping[str, str]], pl.LazyFrame
 
 
 class Column(NamedTuple):
-    """A column of the vocabulary: all that is known of it."""
+    """A column of the vocabulary, and everything known about it."""
 
     name: str
     meaning: str
     scope: Scope = "relevant"  # of a metric that reads it
-    derived_over: Scope = "relevant"  # the rows that it is derived from, where these are more
+    derived_over: Scope = "relevant"  # the rows that it is derived from, if wider
     reads: tuple[str, ...] = ()  # what it is derived from; ``*`` stands for the same parameter
     in_ties: InTies = "ranks"
-    down_to_rank: bool = False  # an item's value is the same whatever the list holds below it
-    in_order: bool = False  # its derivation takes the rows in rank order
-    beside_subtopics: bool = False  # it has a meaning for a row of a subtopic
-    of_lists: bool = False  # it is known of a list without a truth
-    of_all_rows: bool = False  # it is derived on whatever rows there are, not on relevant ones
+    down_to_rank: bool = False  # an item's value does not depend on items below it
+    in_order: bool = False  # its derivation needs the rows in rank order
+    beside_subtopics: bool = False  # it is defined for a row of a subtopic
+    of_lists: bool = False  # it is known without a truth
+    of_all_rows: bool = False  # it is derived on all rows, not on relevant ones
     parameter: Callable[[str], object] | None = None  # checks the text of the parameter
     default: str = ""
     derive: Derive | None = None
     join: Join | None = None
-    registered: bool = False  # by others: the name is reserved only where a metric reads it
-    source: str = ""  # the table beside run and truth that it comes from; reserved where that is
+    registered: bool = False  # by a user: the name is reserved only if a metric reads it
+    source: str = ""  # its table besides run and truth; reserved if that is passed
 
     @property
     def always_reserved(self) -> bool:
@@ -147,7 +147,7 @@ COLUMNS: dict[str, Column] = {}
 
 
 def given_column(name: str, meaning: str, **known: Any) -> None:
-    """Declare a column that is there before any is derived."""
+    """Declare a column that exists before any is derived."""
     COLUMNS[name] = Column(name, meaning, **known)
 
 
@@ -178,9 +178,9 @@ def _described(function: Callable[..., Any]) -> tuple[str, str]:
 
 
 class Reading(NamedTuple):
-    """What metrics read: their needs, asked in one place."""
+    """What metrics read: their needs, found in one place."""
 
-    names: frozenset[str]  # what the expressions name, and what columns of others read of tables
+    names: frozenset[str]  # what expressions name, and what registered columns read
     columns: dict[str, Column]  # those of the vocabulary, and what these are derived from
     scope: Scope
 
@@ -205,7 +205,7 @@ class Reading(NamedTuple):
 
     @property
     def mixes_subtopics(self) -> bool:
-        """Whether subtopics stand beside what is counted by items."""
+        """Whether columns of subtopics are mixed with columns counted by item."""
         named = [self.columns[name] for name in self.names if name in self.columns]
         return any(known.scope == "subtopic" for known in named) and not all(
             known.beside_subtopics or known.scope == "subtopic" for known in named
@@ -213,22 +213,22 @@ class Reading(NamedTuple):
 
     @property
     def counts_judged(self) -> bool:
-        """Whether judged items count that are not relevant."""
+        """Whether judged items that are not relevant count."""
         return self._derives_from("judged")
 
     @property
     def counts_listed(self) -> bool:
-        """Whether items of the list count that nobody judged."""
+        """Whether unjudged items of the list count."""
         return self._derives_from("listed") or self._derives_from("shares")
 
     @property
     def depends_on_below(self) -> bool:
-        """Whether what is read of an item may hang on what the list holds below it."""
+        """Whether what is read of an item may depend on the items below it."""
         return bool(self.outside) or any(not self.columns[name].down_to_rank for name in self.names)
 
     @property
     def in_order(self) -> bool:
-        """Whether the rows are brought into rank order anyway."""
+        """Whether the rows are sorted by rank anyway."""
         return any(known.in_order for known in self.columns.values())
 
     @property
@@ -243,9 +243,9 @@ class Reading(NamedTuple):
 def reading_of(
     names: Iterable[str], *, has_subtopics: bool = False, given: Collection[str] = ()
 ) -> Reading:
-    """Read what metrics need that name these columns.
+    """Return what metrics that name these columns need.
 
-    ``given`` names the tables beside run and truth: without its table, a column is the caller's.
+    ``given`` names the tables besides run and truth; without its table, a column is the caller's.
     """
     return _reading(frozenset(names), has_subtopics, frozenset(given))
 
@@ -278,11 +278,11 @@ def is_given(column: Column, given: Collection[str]) -> bool:
 
 
 def rows_of_scope(sources: Sources, reading: Reading, *, alone: bool = False) -> pl.LazyFrame:
-    """Give the rows that metrics reduce, with the columns that they read.
+    """Return the rows that metrics reduce, with the columns that they read.
 
-    With ``alone``, the caller reads no column beside those.
+    With ``alone``, the caller reads no other column.
 
-    Rows and joins that nobody reads are left out here: the optimizer cannot know them to be unread.
+    Unread rows and joins are left out here: the optimizer cannot know that they are unread.
     """
     for name, known in reading.columns.items():
         _check_parameter(name, known)
@@ -306,6 +306,15 @@ def rows_of_scope(sources: Sources, reading: Reading, *, alone: bool = False) ->
     return frame.rename({"rank": "block"}) if sources.tied else frame
 
 
+def users_with_lists(sources: Sources) -> pl.LazyFrame:
+    """Return each user with a nonempty list once, with the groups."""
+    settings = sources.settings
+    listed = _is_listed if settings.depth is None else _rank <= settings.depth
+    if settings.judged_only:
+        return sources.items.filter(listed & _is_judged).select(sources.keys).unique()
+    return sources.lists.filter(listed).select(sources.keys).unique()
+
+
 def register_column(
     name: str,
     meaning: str,
@@ -322,36 +331,37 @@ def register_column(
     Parameters
     ----------
     name
-        What the column is called. A table with a column of this name is refused only where a
-        metric of the call reads it.
+        The name of the column. A table that already has it raises an error only if a metric of the
+        call reads it.
     meaning
         What it holds, in one line, for the reference.
     scope
         The rows that a metric that reads it reduces: ``"relevant"``, the items of grade > 0;
         ``"judged"``, all rows of the truth; or ``"listed"``, the whole list.
     reads
-        Columns that it is derived from beside those that its expression names.
+        Columns that it is derived from, in addition to those that its expression names.
     parameter
-        Where the column takes one, as ``gap_above(2)``: a function that raises ValueError if the
-        text between the parentheses is none.
+        If the column takes a parameter, as in ``gap_above(2)``: a function that raises ValueError
+        if the text in parentheses is not valid.
     default
-        The text of the parameter where it is left out.
+        The text of the parameter if it is left out.
     in_ties
-        Whether it can be derived where equal scores stand as blocks, and ``rank`` is the first
-        position of the item's block.
+        Whether it can be derived if equal scores form blocks, where ``rank`` is the first position
+        of the item's block.
 
     Returns
     -------
     Callable
-        A decorator for the function that gives the column as an expression: of the columns that
-        make a list (by… and user), and of the text of the parameter if there is one. Its rows are
-        those of the widest scope that the metric names: ask for ``relevant`` where other rows
-        would change it. Beside ``listed``, it is null on rows outside its own scope.
+        A decorator for the function that returns the column as an expression. The function takes
+        the columns that identify a list (by… and user), and the text of the parameter if there is
+        one. The expression sees the rows of the widest scope that the metric reads: filter by
+        ``relevant`` if other rows would change it. In a metric that reads ``listed``, the column is
+        null on rows outside its own scope.
 
     Raises
     ------
     ValueError
-        If the name is taken or cannot be a column's, or the column reads itself.
+        If the name is taken or cannot be the name of a column, or the column reads itself.
 
     Examples
     --------
@@ -367,10 +377,10 @@ def register_column(
     2.0
     """
     if not name.isidentifier():
-        msg = f"column {name!r}: the name of a column is one word, like gap_above"
+        msg = f"column {name!r}: the name of a column must be one word, like gap_above"
         raise ValueError(msg)
     if name in ROLES or (name in COLUMNS and not COLUMNS[name].registered):
-        msg = f"column {name!r}: a role or the vocabulary has this name; choose another"
+        msg = f"column {name!r}: a role or a column of the vocabulary has this name: choose another"
         raise ValueError(msg)
     if scope not in ("relevant", "judged", "listed"):
         msg = f"scope must be one of 'relevant', 'judged', 'listed', not {scope!r}"
@@ -411,8 +421,8 @@ def restore_columns(columns: Iterable[Column]) -> None:
 def _named_in(
     function: Callable[..., pl.Expr], parameter: Callable[[str], object] | None, default: str
 ) -> list[str]:
-    """Name the columns that the expression of a registered column reads, but its keys."""
-    if parameter is not None and not default:  # nothing is known that it takes
+    """Return the columns that the expression of a registered column reads, except its keys."""
+    if parameter is not None and not default:  # no valid text is known
         return []
     key = "__rankframe_key"
     made = cast("object", function([key]) if parameter is None else function([key], default))
@@ -452,9 +462,9 @@ def relevant(rows: Rows) -> pl.Expr:
 
 @column(reads=("relevant", "ideal_place"), in_order=True, down_to_rank=True)
 def hits(rows: Rows) -> pl.Expr:
-    """Relevant items at or above this rank; null where rank is."""
+    """Relevant items at or above this rank; null without a rank."""
     if rows.sources.settings.relevant_at is None and rows.scope != "judged":
-        # the running count of rows that are all relevant is their number, at half the price
+        # if all rows are relevant, their number is the running count, at half the cost
         return pl.when(_is_listed).then("ideal_place")
     return _running(_relevant.cast(pl.Int64), rows.keys)
 
@@ -493,26 +503,27 @@ def returned_ideal_rank(rows: Rows, gain: str) -> pl.Expr:
 
 given_column(
     "ideal_place",
-    "Number of the row among the user's in rank order, as a place of the ideal list",
+    "Number of the row among the user's rows in rank order, as a position in the ideal list",
     in_ties="both",
     down_to_rank=True,
     in_order=True,
 )
 given_column(
     "ideal_relevance",
-    "The grade at that place of the ideal list; 0 where that has ended",
+    "The grade at that position of the ideal list; 0 past its end",
     in_ties="both",
     down_to_rank=True,
     in_order=True,
 )
 
 
-# The two discounts are made once for all metrics and cut-offs of a call; in a sum, once for each.
+# Both discounts are made once for all metrics and cut-offs of a call; inside a sum, they would be
+# made once per metric.
 
 
 @column(beside_subtopics=True, of_lists=True, of_all_rows=True, down_to_rank=True)
 def rank_discount(_rows: Rows) -> pl.Expr:
-    """1 / log2(rank + 1); null where rank is."""
+    """1 / log2(rank + 1); null without a rank."""
     return discount(_rank)
 
 
@@ -561,7 +572,7 @@ def listed(_rows: Rows) -> pl.Expr:
 
 @column(derived_over="judged", down_to_rank=True)
 def judged_hits(rows: Rows) -> pl.Expr:
-    """Judged items at or above this rank; null where rank is."""
+    """Judged items at or above this rank; null without a rank."""
     return _running(_is_judged.cast(pl.Int64), rows.keys)
 
 
@@ -581,7 +592,7 @@ def nonrelevant(rows: Rows) -> pl.Expr:
 
 @column(scope="judged", in_ties="both")
 def lower_graded(rows: Rows) -> pl.Expr:
-    """Judged items of the list that have a lower grade than this one; null where rank is; a metric
+    """Judged items of the list that have a lower grade than this one; null without a rank; a metric
     that reads it reduces all rows of the truth.
     """
     grades = pl.when(_is_listed & _is_judged).then(_relevance)
@@ -590,7 +601,7 @@ def lower_graded(rows: Rows) -> pl.Expr:
 
 @joined_column(scope="judged", in_ties="both")
 def lower_graded_below(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
-    """Those of a lower grade that stand below this one; with ties, one in its block is one half."""
+    """Judged items of lower grade below this one; with ties, one in its block counts one half."""
     counted = _lower_below(rows.unjoined, rows.keys, rows.sources.item, tied=rows.sources.tied)
     return frame.join(counted, on=[*rows.keys, rows.sources.item], how="left")
 
@@ -601,38 +612,38 @@ def _gain(text: str) -> None:
 
 @column(reads=("relevant",), parameter=_gain, default="linear", down_to_rank=True)
 def gains(rows: Rows, gain: str) -> pl.Expr:
-    """Cumulated gain at this rank; null where rank is; of another gain: gains(exponential)."""
+    """Cumulated gain at this rank; null without a rank; of another gain: gains(exponential)."""
     return _running(gain_of(gain_from(gain)), rows.keys)
 
 
 @column(down_to_rank=True)
 def discounted_gains(rows: Rows) -> pl.Expr:
-    """Discounted cumulated gain at this rank; null where rank is."""
+    """Discounted cumulated gain at this rank; null without a rank."""
     return _running(gain_of("linear") * discount(_rank), rows.keys)
 
 
 @joined_column(
     "level_weight",
-    "Σ 1/IDCG(p) over the ends p ≥ rank of the grades in the ideal list.",
+    "Σ 1/IDCG(p) over the ends p ≥ rank of the grades in the ideal list",
     reads=("relevant", "ideal_rank", "graded"),
     down_to_rank=True,
 )
 @joined_column(
     "ideal_discounted_gains",
-    "Discounted cumulated gain of the ideal list, as deep as this rank.",
+    "Discounted cumulated gain of the ideal list, down to this rank",
     reads=("relevant", "ideal_rank", "graded"),
     down_to_rank=True,
 )
 @joined_column(
     "ideal_gains",
-    "The same of the ideal list, as deep as this rank: ideal_gains(exponential).",
+    "The same of the ideal list, down to this rank: ideal_gains(exponential)",
     reads=("relevant", "ideal_rank", "graded"),
     parameter=_gain,
     default="linear",
     down_to_rank=True,
 )
 def _ideal_columns(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
-    """Look up at each rank how far the ideal list has come; below its end, its end."""
+    """Look up the sums of the ideal list at each rank; past its end, the final ones."""
     depth = pl.when(_is_listed).then(pl.min_horizontal("rank", "graded"))
     joined = frame.with_columns(depth.alias("__rankframe_depth")).join(
         _ideal(rows.unjoined, rows.keys, names),
@@ -666,7 +677,7 @@ def _top(text: str) -> None:
 
 @column(parameter=_top, default="top", down_to_rank=True)
 def survival(rows: Rows, top: str) -> pl.Expr:
-    """ERR's chance to come down to this rank; for a highest grade of 4: survival(4)."""
+    """ERR's probability of reaching this rank; for a highest grade of 4: survival(4)."""
     return _product_above(1 - stop_chance(top), rows.keys, "rank")
 
 
@@ -713,7 +724,7 @@ def overlap_tails(p: float) -> pl.LazyFrame:
     """Σ p^(d − 1)/d over all depths d from a ``place`` on, as far down as it is more than 0."""
     deepest = ceil(log(1e-18) / log(p)) + 1
     if deepest > 1_000_000:
-        msg = f"p={p} reads deeper than 1,000,000 ranks: take a smaller one"
+        msg = f"p={p} reads deeper than 1,000,000 ranks: use a smaller p"
         raise ValueError(msg)
     place = pl.int_range(1, deepest + 1)
     tail = (pl.lit(p).pow(place - 1) / place).cum_sum(reverse=True)
@@ -728,7 +739,7 @@ def with_tail(rows: pl.LazyFrame, tails: pl.LazyFrame, place: str, name: str) ->
 
 @joined_column(
     "ideal_weight",
-    "The same of the ideal list alone: ideal_weight(0.9).",
+    "The same of the ideal list alone: ideal_weight(0.9)",
     reads=("retrieved", "graded"),
     parameter=_persistence,
     default="0.95",
@@ -736,7 +747,7 @@ def with_tail(rows: pl.LazyFrame, tails: pl.LazyFrame, place: str, name: str) ->
 @joined_column(
     "common_weight",
     "Σ p^(d − 1)/d over the depths d at which this list and the ideal list both hold the item, "
-    "equal grades in the order of this list; for p = 0.9: common_weight(0.9).",
+    "equal grades in the order of this list; for p = 0.9: common_weight(0.9)",
     reads=("retrieved", "graded"),
     parameter=_persistence,
     default="0.95",
@@ -764,7 +775,7 @@ def _overlap_columns(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) 
 
 given_column(
     "subtopic",
-    "The subtopic of the row, where the truth has a row for each of an item",
+    "The subtopic of the row, if the truth has one row per subtopic of an item",
     scope="subtopic",
     in_ties="ranks",
     beside_subtopics=True,
@@ -781,7 +792,7 @@ def subtopics(rows: Rows) -> pl.Expr:
 
 @column(scope="subtopic", reads=("relevant",))
 def subtopic_hits(rows: Rows) -> pl.Expr:
-    """Relevant items of the subtopic at or above this rank; null where rank is."""
+    """Relevant items of the subtopic at or above this rank; null without a rank."""
     return _running(_relevant.cast(pl.Int64), rows.aspect)
 
 
@@ -801,7 +812,7 @@ def _alpha_and_depth(text: str) -> None:
     scope="subtopic", reads=("relevant", "ideal_rank"), parameter=_alpha_and_depth, default="0.5"
 )
 def diverse_rank(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
-    """Position in alpha-nDCG's greedy ideal list; of another alpha and at most 20 deep:
+    """Position in alpha-nDCG's greedy ideal list; for another alpha, down to rank 20:
     diverse_rank(0.7;20).
     """
     if rows.scope != "subtopic":  # any order is ideal
@@ -819,13 +830,13 @@ def diverse_rank(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> p
     default="0.5",
 )
 def diverse_hits(rows: Rows, text: str) -> pl.Expr:
-    """Items of the subtopic at or above in that list: diverse_hits(0.7;20)."""
+    """Items of the subtopic at or above this one in that list: diverse_hits(0.7;20)."""
     return _running(_relevant.cast(pl.Int64), rows.aspect, f"diverse_rank({text})")
 
 
 @column(of_all_rows=True, in_ties="blocks", of_lists=True)
 def tied(_rows: Rows) -> pl.Expr:
-    """Size of the item's block of equal scores; it stands beside a rank."""
+    """Size of the item's block of equal scores, in a table with rank."""
     return pl.when(_is_listed).then("tied")
 
 
@@ -901,13 +912,13 @@ def shared_above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> p
 
 @joined_column(
     "level_weight_along",
-    "With ties: level_weight at each position of the block, as a list.",
+    "With ties: level_weight at each position of the block, as a list",
     reads=("relevant", "tied", "ideal_rank", "graded"),
     in_ties="blocks",
 )
 @joined_column(
     "ideal_gains_along",
-    "With ties: ideal_gains at each position of the block, as a list.",
+    "With ties: ideal_gains at each position of the block, as a list",
     reads=("relevant", "tied", "ideal_rank", "graded"),
     parameter=_gain,
     default="linear",
@@ -928,8 +939,8 @@ def _cut_and_base(text: str) -> None:
 
 @joined_column(reads=("tied", "graded"), parameter=_cut_and_base, in_ties="blocks")
 def discounts(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
-    """With ties: Σ 1/log2(i + 1) over the block's positions; to 10: discounts(10), with base 2:
-    discounts(;2).
+    """With ties: Σ 1/log2(i + 1) over the block's positions; down to rank 10: discounts(10), with
+    base 2: discounts(;2).
     """
     blocks = _blocks(rows)
     for name, text in names.items():
@@ -938,7 +949,7 @@ def discounts(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     return frame
 
 
-#: What ``relevant`` gives unasked.
+#: The columns that ``relevant`` always returns.
 BASIC = (
     *("rank", "relevance", "relevant", "hits", "total"),
     *("ideal_rank", "ideal_place", "ideal_relevance"),
@@ -950,7 +961,7 @@ BASIC = (
 
 
 def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) -> pl.LazyFrame:
-    """Give the relevant or judged rows, or those of subtopics, with their columns."""
+    """Return the relevant or judged rows, or those of subtopics, with their columns."""
     if rows.scope == "subtopic":
         items = _split(rows.sources, items)
     over_judged = {n: c for n, c in columns.items() if "judged" in (c.scope, c.derived_over)}
@@ -977,9 +988,9 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
 def _list_rows(
     items: pl.LazyFrame, rows: Rows, reading: Reading, columns: Mapping[str, Column]
 ) -> pl.LazyFrame:
-    """Give the rows of the list, and where the truth is read, its rows that were not retrieved.
+    """Return the rows of the list, and if the truth is read, its rows that were not retrieved.
 
-    What is counted down a rank is derived on the relevant or judged rows, and null on the others.
+    Running counts are derived on the relevant or judged rows, and null on the others.
     """
     sources = rows.sources
     of_lists = sources.of_lists.union(sources.keys, [sources.item], _of_items(sources, reading))
@@ -1004,7 +1015,7 @@ def _list_rows(
 
 
 def _from_least_gain(frame: pl.LazyFrame, sources: Sources) -> pl.LazyFrame:
-    """Take grades for 0 that are below the first one with a gain."""
+    """Set grades below the first one with a gain to 0."""
     least = sources.settings.least_gain
     if least is None:
         return frame
@@ -1013,7 +1024,7 @@ def _from_least_gain(frame: pl.LazyFrame, sources: Sources) -> pl.LazyFrame:
 
 
 def _with_grade_0(bounds: Bounds) -> Bounds:
-    """Give the bounds of grades of which some are taken for 0."""
+    """Return the bounds of grades, some of which become 0."""
     if "relevance" not in bounds:
         return bounds
     least, most = bounds["relevance"]
@@ -1027,7 +1038,7 @@ def _of_items(sources: Sources, reading: Reading) -> list[str]:
 
 
 def _with_columns_of_items(frame: pl.LazyFrame, sources: Sources, reading: Reading) -> pl.LazyFrame:
-    """Let the columns of the catalogue that metrics read ride along."""
+    """Join the columns of the catalogue that metrics read."""
     names = [n for n in _of_items(sources, reading) if n not in (*sources.keys, sources.item)]
     if not names:
         return frame
@@ -1040,13 +1051,13 @@ def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]
     todo = {n: c for n, c in columns.items() if c.derive is not None or c.join is not None}
     while todo:
         ready = [n for n, c in todo.items() if todo.keys().isdisjoint(_reads(n, c))]
-        ready.sort()  # one order from call to call
+        ready.sort()  # the same order in every call
         if not ready:
             msg = f"the columns {', '.join(map(repr, sorted(todo)))} are derived from each other"
             raise ValueError(msg)
         if derived := [name for name in ready if todo[name].derive]:
             frame = frame.with_columns(_expression(name, rows).alias(name) for name in derived)
-            ready = derived  # joins come after all that needs none
+            ready = derived  # joins come after the columns that need none
         joins: dict[Join, dict[str, str]] = {}
         for name in ready:
             if (join := todo.pop(name).join) is not None:
@@ -1088,7 +1099,7 @@ def _check_parameter(name: str, known: Column) -> None:
         except ValueError:
             good = False
     if not good:
-        msg = f"column {name!r}: {text!r} is no parameter of {known.name!r}, {known.meaning}"
+        msg = f"column {name!r}: {text!r} is not a parameter of {known.name!r}, {known.meaning}"
         raise ValueError(msg)
 
 
@@ -1099,14 +1110,14 @@ def _check_gains_of_zero(reading: Reading) -> None:
     for name, known in reading.columns.items():
         if known.parameter is _any_order_gain and has_gain_of_zero(gain_from(_text(name, known))):
             msg = (
-                f"column {name!r} gives grade 0 a gain, but the rows of grade 0 come only "
-                "where 'judged' is read: let the metric read that, too"
+                f"column {name!r} gives grade 0 a gain, but the rows of grade 0 are there "
+                "only if the metric reads 'judged': let it read that, too"
             )
             raise ValueError(msg)
 
 
 def _split(sources: Sources, items: pl.LazyFrame) -> pl.LazyFrame:
-    """Give a row for each subtopic of an item, at the item's rank."""
+    """Return one row per subtopic of an item, at the item's rank."""
     item = [*sources.keys, sources.item]
     subtopics = sources.judgments.filter(_relevance.is_not_null()).drop("rank")
     return subtopics.join(items.select(*item, "rank"), on=item, how="left")
@@ -1120,7 +1131,7 @@ def _cut(frame: pl.LazyFrame, depth: int | None) -> pl.LazyFrame:
 
 
 def _condensed(items: pl.LazyFrame, keys: Sequence[str], *, tied: bool) -> pl.LazyFrame:
-    """Take the unjudged items and those of negative grade off the lists, and close the ranks."""
+    """Remove the unjudged items and those of negative grade from the lists, and close the ranks."""
     kept = items.filter(_relevance.is_not_null())
     kept = kept.with_columns(pl.when(_is_judged).then("rank").alias("rank"))
     # "min", not "ordinal": two items at one rank must stay so, for the checks to see them
@@ -1138,7 +1149,7 @@ def _with_above(frame: pl.LazyFrame, value: pl.Expr, rows: Rows, name: str) -> p
 
 
 def _blocks(rows: Rows) -> pl.LazyFrame:
-    """Give each block of ties once."""
+    """Return each block of ties once."""
     return rows.unjoined.filter(_is_listed).select(*rows.block, "tied", "graded").unique()
 
 
@@ -1169,9 +1180,9 @@ def _discounts(parameter: str) -> pl.Expr:
 def _with_shared(
     frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str], number: pl.Expr
 ) -> pl.LazyFrame:
-    """Two items share the gain of the lower grade: what each level adds that both reach.
+    """Two items share the gain of the lower grade: the sum of the steps that both reach.
 
-    ``number`` counts the others that reach a level: it is taken over the items that do.
+    ``number`` counts the other items that reach a level, over the items that reach it.
     """
     grade, others = "__rankframe_grade", "__rankframe_others"
     gains = {name: gain_of(gain_from(gain)) for name, gain in names.items()}
@@ -1199,7 +1210,7 @@ def _with_shared(
 
 
 def _ideal(frame: pl.LazyFrame, keys: Sequence[str], names: Mapping[str, str]) -> pl.LazyFrame:
-    """Give the ideal list, one row for each position, with what is cumulated down to it."""
+    """Return the ideal list, one row for each position, with what is cumulated down to it."""
 
     def down(value: pl.Expr, *, reverse: bool = False) -> pl.Expr:
         return value.cum_sum(reverse=reverse).over(keys, order_by="ideal_rank")
@@ -1231,8 +1242,8 @@ def _greedy_ideals(
 ) -> pl.LazyFrame:
     """Order the items of each user by what they add to those above, for each alpha and depth.
 
-    This is the one thing that is no expression: what an item adds hangs on all that were taken
-    before it. It is made only where a metric reads it.
+    This is the only column that is not an expression: what an item adds depends on all items taken
+    before it. It is made only if a metric reads it.
     """
     subtopics = relevant.select(*keys, item, "subtopic")
     schema = subtopics.collect_schema()
@@ -1259,14 +1270,14 @@ def _greedy_ideals(
 def _greedy_ideal(
     left: pl.DataFrame, keys: list[str], item: str, alpha: float, depth: int
 ) -> pl.DataFrame:
-    """Take the next item of all users in one pass; of equals the higher one, as in ndeval."""
+    """Take the next item of all users in one pass; of equal ones the higher one, as in ndeval."""
     tie = pl.col(item)
     if isinstance(left.schema[item], pl.Categorical | pl.Enum):
         tie = tie.cast(pl.String)
     taken = [left.select(*keys, item, place=pl.lit(0, pl.Int64)).clear()]
     left = left.with_columns(gain=1.0)
     while not left.is_empty() and len(taken) <= depth:
-        # sums of equal gains in another order round apart
+        # summation order changes the last bits of equal sums
         adds = left.group_by(*keys, item).agg(pl.col("gain").sum().round(12))
         best = adds.sort("gain", tie, descending=True).unique(
             keys, keep="first", maintain_order=True
@@ -1283,14 +1294,14 @@ def _greedy_ideal(
 
 
 def _lower_below(frame: pl.LazyFrame, keys: list[str], item: str, *, tied: bool) -> pl.LazyFrame:
-    """Count below each judged item of the lists those of a lower grade, whatever grades there are.
+    """Count the items of lower grade below each judged item of the lists, for any grades.
 
     Two grades differ first in one binary digit of their places among the user's grades. So each row
-    stands once for each digit, and counts the pairs that this digit decides.
+    appears once per digit, and counts the pairs that this digit decides.
     """
     place, digits, power, count = (f"{INNER}{x}" for x in ("place", "digits", "power", "count"))
     number = _count(_relevance.rank("dense").over(keys)) - 1
-    # where a logarithm rounds up, there is a digit more that decides nothing
+    # if a logarithm rounds up, one more digit decides nothing
     most = (pl.col(place).max().over(keys) + 1).log(2).floor().cast(pl.Int64) + 1
     by_digit = (
         frame.filter(_is_listed & _is_judged)

@@ -24,7 +24,7 @@ class Weights(NamedTuple):
 
     column: str
     table: str  # what errors call it
-    on: list[str]  # the user and, of a truth that has them, the groups
+    on: list[str]  # the user, and the groups if the truth has them
     given: pl.LazyFrame  # the rows of the table
     nullable: bool  # whether rows may lack it: those of a judged table come from two tables
 
@@ -52,11 +52,11 @@ class Weights(NamedTuple):
         self._raise_at(several.filter(pl.col(WEIGHT) != pl.col(_LEAST)).drop(_LEAST), text)
 
     def raise_if_any(self, lacking: pl.LazyFrame) -> None:
-        """Raise if there is a user who is averaged, and lacks a weight."""
+        """Raise if a user in the mean has no weight."""
         row = lacking.sort(pl.all()).head(1).collect()
         if not row.is_empty():
             msg = (
-                f"{self.table}, column {self.column!r}: a user who is averaged has no weight: "
+                f"{self.table}, column {self.column!r}: a user in the mean has no weight: "
                 f"{_CURES[self.table]}. Offending row: {format_row(row)}"
             )
             raise RankingDataError(msg)
@@ -77,8 +77,8 @@ class Weights(NamedTuple):
 
 
 _CURES = {
-    "run": "join the weights to the truth, or leave out who is not in the run by users='both'",
-    "truth": "only the truth has weights: take users='truth', or join the weights to the run",
+    "run": "join the weights to the truth, or leave out users missing from the run: users='both'",
+    "truth": "only the truth has weights: use users='truth', or join the weights to the run",
     "judged table": "fill in the column for every user",
 }
 
@@ -103,7 +103,7 @@ def check_weight(table: str, column: str, dtype: pl.DataType) -> None:
 
 
 def weight_rules(weight: pl.Expr, *, nullable: bool = False) -> Iterator[tuple[str, pl.Expr]]:
-    """Give each rule of a weight: the text of its error, and the rows that break it."""
+    """Yield each rule of a weight: the text of its error, and the rows that break it."""
     cure = "a weight is a finite number ≥ 0"
     if not nullable:
         yield f"null weight: {cure}", weight.is_null()
@@ -112,13 +112,13 @@ def weight_rules(weight: pl.Expr, *, nullable: bool = False) -> Iterator[tuple[s
 
 
 def is_unweighted(names: Sequence[str]) -> pl.Expr:
-    """Whether a user has a value and no weight, per user."""
+    """Whether a user has a value but no weight, per user."""
     defined = [pl.col(name).is_not_null() for name in names]
     return pl.any_horizontal(defined) & pl.col(WEIGHT).is_null()
 
 
 def has_no_weight(names: Sequence[str]) -> list[pl.Expr]:
-    """Whether a metric has values and all of their weights are 0, per metric."""
+    """Whether a metric has values, but all of their weights are 0, per metric."""
     known = [(name, pl.when(pl.col(name).is_not_null()).then(WEIGHT)) for name in names]
     return [(weight.max() == 0).fill_null(value=False).alias(name) for name, weight in known]
 

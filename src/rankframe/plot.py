@@ -1,27 +1,98 @@
-"""Charts: the frame that a verb returns, drawn with Altair.
+"""Charts: the frame that a function returns, drawn with Altair.
 
 Each function returns the chart and does not show it. Users are counted or binned before they are
-drawn, so charts are small whatever the number of users. The first chart imports Altair.
+drawn, so charts are small for any number of users. Colors follow the background of the theme. The
+first chart imports Altair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.util import find_spec
-from math import ceil, floor, log, log10
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import polars as pl
 
 from rankframe._agreement import agreement as agreement_of
-from rankframe._all_lists import is_of_all
+from rankframe._chart_tables import (
+    BEST,
+    GAP,
+    MOST_VALUES,
+    SIDES,
+    as_text,
+    as_triangle,
+    averaged,
+    averages_of,
+    axis_titles,
+    best_first,
+    both_ways,
+    check_exposed,
+    check_panels,
+    check_rows,
+    check_values,
+    computed,
+    counted_lists,
+    directions,
+    first_values,
+    gini_texts,
+    greatest,
+    groups_of,
+    left_over,
+    limits_of,
+    lists_to,
+    lorenz_points,
+    mean_of,
+    missed_lines,
+    missed_of_pairs,
+    named,
+    number_of,
+    one_line,
+    padded,
+    pair_order,
+    panel_of,
+    ranked,
+    system_count,
+    system_order,
+    text_of,
+    texts,
+    user_count,
+    verdicts,
+    weight_text,
+    weighted_by,
+    with_places,
+)
+from rankframe._charts import (
+    COLORS,
+    GRAY,
+    PALE,
+    are_many,
+    axis_of,
+    change_axis,
+    check_call,
+    color_of,
+    halo,
+    head_room,
+    in_panels,
+    ink,
+    layered,
+    margin_band,
+    of_many,
+    pair_cells,
+    path_chart,
+    points_of_many,
+    ranked_layers,
+    selections,
+    shape_of,
+    title_of,
+    tooltip_of,
+    verdict_look,
+    zero_line,
+)
 from rankframe._compare import (
-    JOINT_TESTS,
+    SIMULTANEOUS,
     Correction,
     Margin,
     Test,
     diagnose,
-    directions_of,
     groups_by_systems,
     of_metrics,
 )
@@ -29,78 +100,69 @@ from rankframe._compare import compare as compare_systems
 from rankframe._cutoffs import cutoffs as read_cutoffs
 from rankframe._cutoffs import labels_at, means_of
 from rankframe._evaluate import evaluate, per_user, user_values
-from rankframe._frames import Frame, column_names, to_lazy
+from rankframe._frames import Frame, to_lazy
 from rankframe._labels import Metric, parse_metrics
-from rankframe._names import with_ids
 from rankframe._options import (
     Columns,
     Options,
     check_choice,
     check_columns,
+    check_flag,
     group_names,
     read_options,
     systems_groups,
     whole_number,
 )
-from rankframe._rows import listed
+from rankframe._pictures import (
+    at_k_picture,
+    change_picture,
+    check_lines,
+    selectable,
+    users_picture,
+)
+from rankframe._results import tested_in_words
 from rankframe._rows import shares as shares_of
 from rankframe._runs import as_frame
 from rankframe._shares import Target
 from rankframe._summarize import summarize
 from rankframe._systems import mean_ranks
 from rankframe.errors import RankingDataError
-from rankframe.metrics.core import precision_at, recall_at
+from rankframe.metrics.core import num_missed, precision_at, recall_at
 from rankframe.metrics.trec import num_relevant
 
 if TYPE_CHECKING:
     import altair as alt
-    from altair.typing import ChartType
 
-# Okabe and Ito: distinct under every common form of color blindness
-_BLUE, _VERMILION, _GREEN, _PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-_SKY = "#56B4E9"
-_COLORS = (_BLUE, _VERMILION, _GREEN, _PURPLE, "#E69F00", _SKY, "#B8A800", "#000000")
-_DASHES = ([1, 0], [6, 3], [2, 2])
-_SHAPES = ("circle", "square", "triangle-up")
-_GRAY, _PALE = "#767676", "#E4E4E4"
-_MOST_ROWS = 4_000  # of a chart's data: less than a megabyte, and below Altair's limit
-_AXES = ("recall", "precision")
-_MOST_RANKED = 40  # systems whose names fit beside one axis
+__all__ = [
+    "agreement",
+    "at_k",
+    "change",
+    "compare",
+    "critical_difference",
+    "heatmap",
+    "lorenz",
+    "precision_recall",
+    "shares",
+    "trade_off",
+    "users",
+]
+
+_MOST_PAIRED = 12  # systems for which each pair has its own row
+_MOST_SEGMENTS = 40  # rows of a readable heatmap
 _COEFFICIENTS = {"kendall_tau": "Kendall's τ", "tau_ap": "τ_AP"}
 _READINGS = {
-    "kendall_tau": "pairs of systems in the same order less pairs in the other, ties apart",
-    "tau_ap": "row: the order that is judged; column: the truth",
+    "kendall_tau": "pairs of systems in the same order minus pairs in opposite order, without ties",
+    "tau_ap": "row: the evaluated order; column: the truth",
 }
-_MOST_SEGMENTS = 40  # rows of a heatmap that can be read
-_MOST_PANELS = 12  # rows of panels
-_MOST_VALUES = 20  # of a column whose shares are drawn; the others are added up
-_GAP = 5  # pixels between a point and its name
-_MOST_CROSSED = 2  # lines behind a name that can still be read
-#: where a name may be: to the right of its point, and above it
-_SIDES = {
-    "right above": (True, True),
-    "left above": (False, True),
-    "right below": (True, False),
-    "left below": (False, False),
-}
+_FULL, _OPPOSED = ("#08519C", "#2B7BC4"), ("#A63603", "#C25A14")  # the ends of scales
 _TARGETS: dict[str, str] = {
     "catalogue": "the share in the catalogue",
     "uniform": "equal shares",
     "history": "the share in the history",
     "truth": "the share in the relevant items",
     "judged": "the share in the judged items",
-    "candidates": "the share in the catalogue less what each user had",
+    "candidates": "the share in the catalogue without each user's history",
 }
-_WEIGHTS: dict[str | float, str] = {
-    "log": "1/log2(rank + 1)",
-    "clipped": "1/log2(max(rank, 2))",
-    "hit": "1 if relevant",
-    "norm": "1/√n, n items in the list",
-    "inverse": "1/n, n items in the list",
-}
-
-#: left, low, right and high ends of a rectangle
-_Box: TypeAlias = tuple[float, float, float, float]
 
 
 def at_k(
@@ -112,8 +174,9 @@ def at_k(
     by: str | Sequence[str] | None = None,
     interval: bool = True,
     confidence: float = 0.95,
+    together: bool = False,
     **options: Unpack[Options],
-) -> ChartType:
+) -> alt.LayerChart | alt.FacetChart:
     """
     Draw the mean of metrics at each cut-off, with its interval.
 
@@ -136,6 +199,8 @@ def at_k(
         Draw the interval of the mean (Student's) as a band.
     confidence
         The probability that the interval covers the true mean.
+    together
+        Draw all metrics on one axis, each with its own dashes: precision and recall over k.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
         that play the roles.
@@ -143,15 +208,19 @@ def at_k(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One panel per metric and segment. The drawn numbers are in ``chart.data``: ``panel``,
-        ``system``, ``k``, ``users``, ``mean``, ``ci_low``, ``ci_high``, as in ``rf.at_k``.
+        One panel per metric and segment; a single panel is as wide as the page. The drawn numbers
+        are in ``chart.data``: ``panel``, ``system``, ``k``, ``users``, ``mean``, ``ci_low``,
+        ``ci_high``, as in ``rf.at_k``, with ``together`` also ``metric``. If there are more than
+        six systems, only the best three at the last cut-off are colored and named (``name``,
+        ``name_at``); click the legend to select systems, hover over one to show its band.
 
     Raises
     ------
     RankingDataError
         If a table breaks a rule (see ``check``).
     ValueError
-        If a name has a cut-off already or takes none, or a parameter is unknown or out of range.
+        If a name already has a cut-off or cannot have one, a parameter is unknown or out of range,
+        or there are more than 40 systems.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
@@ -164,49 +233,29 @@ def at_k(
     [0.5, 1.0]
     """
     frame, by = as_frame(frame, by)
-    _check_call(options)
-    import altair as alt
-
+    check_call(options)
+    check_flag("together", together)
     cutoffs = read_cutoffs("ks", ks)
     labels = labels_at(names, cutoffs)
-    groups = _groups(frame, truth, by)
+    groups = groups_of(frame, truth, by)
     values = user_values(
         to_lazy(frame, "judged table" if truth is None else "run"),
         labels["label"].to_list(),
         truth,
         groups,
-        read_options(options),
+        read_options(options, count_missed=True),
         per_user=False,
         all_lists=True,
     )
     means = means_of(values, interval=interval, confidence=confidence).collect()
-    numbers = ("users", "mean", "ci_low", "ci_high")
-    table = means.select(*_named(means, groups), pl.col("metric").alias("label"), *numbers)
-    table = table.join(labels, on="label", how="left", maintain_order="left")
-    table = table.with_columns(name=pl.format("{}@k", "metric"))
-    table = table.select(_panel("name"), "system", "k", *numbers)
-    _check_values(table["mean"], ", ".join(map(str, names)))
-    _check_rows(table, "points", "fewer cut-offs")
-    panels = _texts(table["panel"])
-    axis_title = f"mean {panels[0]}" if len(panels) == 1 else "mean"
-    base = alt.Chart().encode(
-        x=_cutoff_axis(cutoffs),
-        **_color(table, groups),
-        tooltip=_tooltip(table),
+    return at_k_picture(
+        means,
+        labels,
+        groups,
+        options,
+        confidence=confidence if interval else None,
+        together=together,
     )
-    line = base.mark_line(point={"size": 25} if len(cutoffs) <= 30 else False).encode(
-        y=alt.Y("mean:Q", title=axis_title, scale=alt.Scale(zero=False)),
-        strokeDash=_dash(table, groups),
-    )
-    area = base.mark_area(opacity=0.15) if len(cutoffs) > 1 else base.mark_rule()
-    band = area.encode(y=alt.Y("ci_low:Q", title=axis_title), y2="ci_high:Q")
-    layers = _layered(*([band] if interval else []), line, data=table)
-    mean = f"{_mean(options)} over {_users(table['users'])}"
-    title = _title(
-        f"{', '.join(f'{name}@k' for name in names)} at k = {_as_text(cutoffs)}",
-        f"{mean}, with {confidence * 100:.10g}% intervals" if interval else mean,
-    )
-    return _in_panels(layers, panels, title, width=280, wide=520, height=300)
 
 
 def precision_recall(
@@ -217,7 +266,7 @@ def precision_recall(
     truth: Frame | None = None,
     by: str | Sequence[str] | None = None,
     **options: Unpack[Options],
-) -> ChartType:
+) -> alt.HConcatChart:
     """
     Draw precision against recall: the interpolated curve, and the path over k.
 
@@ -241,7 +290,10 @@ def precision_recall(
     -------
     altair.HConcatChart
         On the left, the mean ``interpolated_precision`` of the whole lists at recall 0, 0.1, … 1;
-        on the right, the mean precision@k over the mean recall@k, on contours of equal F1.
+        on the right, the mean precision@k against the mean recall@k, on contours of equal F1. If
+        there are more than six systems, only the best three by F1 at the last cut-off are colored
+        and named; click the legend to select systems. ``at_k("precision", "recall",
+        together=True)`` draws both over k.
 
     Raises
     ------
@@ -261,19 +313,20 @@ def precision_recall(
     [(1, 0.5, 0.5), (2, 1.0, 0.5)]
     """
     frame, by = as_frame(frame, by)
-    _check_call(options)
+    check_call(options)
     import altair as alt
 
     cutoffs, levels = read_cutoffs("ks", ks), [step / 10 for step in range(11)]
-    groups = _groups(frame, truth, by)
+    groups = groups_of(frame, truth, by)
     curves = {f"interpolated_precision(recall={level})": level for level in levels}
     measures = {"recall": recall_at, "precision": precision_at}
     metrics: list[Metric] = [*curves]
     metrics += [
         metric(k).alias(f"{name}@{k}") for name, metric in measures.items() for k in cutoffs
     ]
-    means = _computed(evaluate, frame, *metrics, truth=truth, by=groups, **options)
-    shared = _text(means, groups).alias("system"), pl.col("users")
+    metrics.append(num_missed())
+    means = computed(evaluate, frame, *metrics, truth=truth, by=groups, **options)
+    shared = text_of(means, groups).alias("system"), pl.col("users")
     curve = pl.concat(
         means.select(*shared, pl.lit(level).alias("recall"), pl.col(name).alias("precision"))
         for name, level in curves.items()
@@ -286,23 +339,39 @@ def precision_recall(
         )
         for k in cutoffs
     )
-    _check_values(path["precision"], "precision@k")
-    _check_rows(path, "points", "fewer cut-offs")
-    colors = _color(path, groups)
-    lines = alt.Chart(curve, title="Interpolated, whole lists", width=270, height=270)
+    check_values(path["precision"], "precision@k")
+    check_rows(path, "points", "fewer cut-offs")
+    last = path.filter(k=cutoffs[-1])
+    f1 = 2 * pl.col("precision") * pl.col("recall") / (pl.col("precision") + pl.col("recall"))
+    systems = best_first(last.with_columns(f1=f1.fill_nan(0)), "f1", higher_is_better=True)
+    check_lines(systems, groups)
+    many = are_many(systems)
+    chosen, _ = selections()
+    look = of_many(systems, chosen) if many else {}
+    faint = points_of_many(systems, chosen) if many else {}
     from_0_to_1 = alt.Scale(domain=[0, 1])
-    left = lines.mark_line(point={"size": 25}).encode(
-        x=alt.X("recall:Q", title="recall", scale=from_0_to_1),
-        y=alt.Y("precision:Q", title="mean interpolated precision", scale=from_0_to_1),
-        **colors,
-        strokeDash=_dash(path, groups),
-        tooltip=_tooltip(curve),
+    lines = alt.Chart().encode(
+        x=alt.X("recall:Q", title="recall", scale=from_0_to_1, axis=axis_of()),
+        y=alt.Y(
+            "precision:Q", title="mean interpolated precision", scale=from_0_to_1, axis=axis_of()
+        ),
+        **color_of(systems, groups),
+        tooltip=tooltip_of(curve),
     )
-    title = _title(
-        f"Precision and recall, at k = {_as_text(cutoffs)} and interpolated",
-        f"{_mean(options)} over {_users(means['users'])}; gray: equal F1 of the two means",
-    )
-    return alt.hconcat(left, _path(path, colors, groups), title=title)
+    points = lines.mark_point(filled=True, opacity=1, size=30)
+    points = points.encode(**shape_of(systems, groups), **faint)
+    points = points.add_params(chosen) if many else points
+    drawn = [points, lines.mark_line().encode(**look), head_room()]
+    left = layered(*drawn, data=curve, width=270, height=270, title="Interpolated, whole lists")
+    subtitle = [
+        f"{mean_of(options)} over {user_count(means['users'])}; gray: equal F1 of the two means"
+    ]
+    if many:
+        subtitle += [selectable(f"F1 at k = {cutoffs[-1]}", interval=False)]
+    subtitle += missed_lines(means.select(*named(means, groups), "users", "num_missed"))
+    title = title_of(f"Precision and recall, at k = {as_text(cutoffs)} and interpolated", *subtitle)
+    right = path_chart(path, systems, groups, chosen if many else None)
+    return alt.hconcat(left, right, title=title)
 
 
 def users(
@@ -314,9 +383,9 @@ def users(
     by: str | Sequence[str] | None = None,
     bins: int = 20,
     **options: Unpack[Options],
-) -> ChartType:
+) -> alt.FacetChart:
     """
-    Draw how a metric is distributed over users, system by system.
+    Draw the distribution of a metric over users, per system.
 
     Parameters
     ----------
@@ -340,10 +409,15 @@ def users(
     Returns
     -------
     altair.FacetChart
-        One histogram per system and segment, with the mean as a line. The drawn numbers are in
-        ``chart.data``: ``system``, ``segment``, ``low`` ≤ value < ``high`` (the last bin also
-        includes its upper end), ``users``, their ``share``, and the ``mean`` in the first row of
-        each histogram.
+        One histogram per system and segment, with the mean as a line, and a separate box for the
+        share of users whose value is exactly 0. The drawn numbers are in ``chart.data``:
+        ``system``, ``segment``, ``low`` ≤ value < ``high`` (the last bin also includes its upper
+        end; ``low`` = ``high`` = 0 is exactly 0, which the other bins exclude), ``users``, their
+        ``share``, and the ``mean`` in the first row of each histogram. With six systems or more,
+        one row per system, best mean first, with quantiles of the users who are not exactly 0:
+        ``system``, ``segment``, ``users``, ``zeros`` (the share of users at exactly 0), ``low``
+        (5%), ``lower quarter``, ``median``, ``upper quarter``, ``high`` (95%) and the ``mean`` of
+        all users.
 
     Raises
     ------
@@ -363,48 +437,18 @@ def users(
     [(0.5, 0.55, 1), (0.95, 1.0, 1)]
     """
     frame, by = as_frame(frame, by)
-    _check_call(options)
-    import altair as alt
+    check_call(options)
 
     bins = whole_number("bins", bins)
     if options.pop("weights", None) is not None:
-        msg = "the chart of users draws each user alike: leave out weights="
+        msg = "weights= given to the chart of users, which counts users equally: leave it out"
         raise ValueError(msg)
-    groups = _groups(frame, truth, by)
-    values = _computed(per_user, frame, metric, truth=truth, by=groups, **options)
-    name = values.columns[-1]
-    values = values.select(*_named(values, groups), _number(values, name).alias("value"))
-    defined = values.drop_nulls("value")
-    _check_values(defined["value"], name)
-    table = _histograms(defined, bins)
-    _check_rows(table, "bars", "fewer bins")
-    axis_title = f"{_line(name)} of a user"
-    axis = alt.Axis(labelFlush=False, labelOverlap=True)
-    x = alt.X("low:Q", bin="binned", title=axis_title, axis=axis)
-    y = alt.Y("share:Q", title="share of users", axis=alt.Axis(format="%", tickCount=3))
-    tooltip = _tooltip(table.drop("mean"))
-    bars = (
-        alt.Chart()
-        .mark_bar()
-        .encode(x=x, x2="high:Q", y=y, tooltip=tooltip, **_color(table, groups, legend=False))
-    )
-    line = alt.Chart().mark_rule(strokeWidth=2).encode(x=alt.X("mean:Q", title=axis_title))
-    line = line.encode(tooltip=[alt.Tooltip("mean:Q", format=".4~f")])
-    segments = _texts(table["segment"])
-    counts = table.group_by("system", "segment").agg(pl.col("users").sum())["users"]
-    width = max(90, 600 // len(segments))
-    undefined = len(values) - len(defined)
-    left_out = f"; {undefined:,} without a value left out" if undefined else ""
-    layers = _layered(bars, line.transform_filter("isValid(datum.mean)"), data=table)
-    chart: ChartType = layers.properties(width=width, height=80).facet(
-        row=_facet("system", _texts(table["system"])),
-        column=_facet("segment", segments),
-        title=_title(
-            f"{_line(name)}, user by user", f"{_users(counts)} in each panel; line: mean{left_out}"
-        ),
-        spacing=14,
-    )
-    return chart
+    groups = groups_of(frame, truth, by)
+    kind = "judged table" if truth is None else "run"
+    settings = read_options(options, count_missed=True)
+    values = user_values(to_lazy(frame, kind), [metric], truth, groups, settings).rows.collect()
+    (higher,) = directions([metric]).values()
+    return users_picture(values, groups, higher_is_better=higher, bins=bins)
 
 
 def compare(
@@ -423,7 +467,7 @@ def compare(
     seed: int = 0,
     cluster: str | None = None,
     **options: Unpack[Options],
-) -> ChartType:
+) -> alt.LayerChart | alt.FacetChart:
     """
     Draw the differences of systems with their intervals.
 
@@ -445,12 +489,15 @@ def compare(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One panel per metric and segment, one row per pair. Its color is the verdict of
-        ``rankframe.compare``, where higher and lower are better or worse if the metric has a better
-        direction. Each interval stands by itself, so one may be clear of 0 whose pair is undecided.
-        A gray band has the differences within ± ``margin``. ``chart.data`` has what is drawn:
-        ``panel``, ``system``, ``pair``, ``verdict``, the ``margin`` if there is one, and the
-        numbers of ``rankframe.compare``.
+        One panel per metric and segment, one row per pair, sorted by gain in the first panel,
+        greatest first. Color and shape are the verdict of ``rankframe.compare``, with "better" and
+        "worse" instead of "higher" and "lower" if the metric has a better direction. Except for
+        Tukey's tests, intervals are not corrected, so the interval of an undecided pair may exclude
+        0. A gray band shows the differences within ± ``margin``. The drawn numbers are in
+        ``chart.data``: ``panel``, ``system``, ``pair``, ``verdict``, the ``margin`` if there is
+        one, and the numbers of ``rankframe.compare``. Without a baseline, more than 12 systems are
+        drawn as one cell per pair: the row is the system that is better in the first panel,
+        ``baseline`` the column, and ``depth`` the grade of ``p_adjusted``.
 
     Raises
     ------
@@ -472,11 +519,11 @@ def compare(
     [('new − old', 'undecided')]
     """
     frame, by = as_frame(frame, by)
-    _check_call(options)
+    check_call(options)
     import altair as alt
 
     groups = groups_by_systems(frame, truth, by, baseline)
-    compared = _computed(
+    compared = computed(
         compare_systems,
         frame,
         *metrics,
@@ -493,57 +540,96 @@ def compare(
         cluster=cluster,
         **options,
     )
-    directions = _directions(metrics)
-    margins = of_metrics("margin", margin, [*directions])
+    found = directions(metrics)
+    margins = of_metrics("margin", margin, [*found])
     bound = pl.lit(None, pl.Float64)
     for name, value in margins.items():
         bound = pl.when(metric=name).then(pl.lit(value, pl.Float64)).otherwise(bound)
     unasked = () if margins else ("margin", "p_equivalent", "p_not_worse")
-    systems = _text(compared, groups[:1]), _text(compared, ["baseline"])
+    systems = text_of(compared, groups[:1]), text_of(compared, ["baseline"])
     table = compared.select(
-        *_named(compared, groups),
+        *named(compared, groups),
         pl.format("{} − {}", *systems).alias("pair"),
-        _verdict(directions).alias("verdict"),
+        verdicts(found).alias("verdict"),
         bound.alias("margin"),
+        text_of(compared, ["baseline"]).alias("baseline"),
         pl.exclude(*groups, "baseline", "verdict"),
-    ).select(_panel("metric"), pl.exclude("segment", "metric", *unasked))
-    _check_values(table["difference"], ", ".join(_texts(table["panel"])[:3]))
-    _check_rows(table, "pairs", "a baseline")
-    panels = _texts(table["panel"])
-    title = "difference" + (f" in {panels[0]}" if len(panels) == 1 else "")
+    ).select(panel_of("metric"), pl.exclude("segment", "metric", *unasked))
+    check_values(table["difference"], ", ".join(texts(table["panel"])[:3]))
+    check_rows(table, "pairs", "a baseline")
+    panels, names = texts(table["panel"]), list(found)
+    higher = found[names[0]]
+    look = verdict_look(found, margins, f"p < {1 - confidence:.2g}")
+    what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
+    decides = "" if primary is None else f", primary metric {primary}"
+    alone = "simultaneous" if test in SIMULTANEOUS else "not corrected"
+    tested = f"{tested_in_words(test, correction, compared)}{decides}"
+    missed = missed_lines(missed_of_pairs(compared, groups))
+    counted = f"{user_count(table['users'])}{weighted_by(options)}"
+    compared_systems = texts(pl.concat([table["system"], table["baseline"]]))
+    if baseline is None and len(compared_systems) > _MOST_PAIRED:
+        order = system_order(table, higher_is_better=higher)
+        table = as_triangle(table, order, confidence)
+        return in_panels(
+            pair_cells(table, order, look, confidence),
+            table,
+            title_of(
+                f"Differences of {len(compared_systems)} systems in {what}",
+                f"{counted}; row − column, best first; darker cells: smaller p",
+                tested,
+                *missed,
+            ),
+            width=19 * len(order),
+            wide=22 * len(order),
+            height=(22 if len(panels) == 1 else 19) * len(order),
+            columns=1 if len(order) > 16 else 2,
+            resolve="x",
+        )
+    order = pair_order(table, higher_is_better=higher)
+    pairs = table.select("pair", "system", "baseline").unique("pair", maintain_order=True)
+    row, title = "pair", f"Differences of systems in {what}"
+    if len(pairs) == 1:
+        title = f"{order[0]}: {what}"
+    elif baseline is not None:
+        row, title = "system", f"Differences from {one_line(baseline)} in {what}"
+        system_of = dict(pairs.select("pair", "system").rows())
+        order = [system_of[pair] for pair in order]
+    axis_title = "difference" + (f" in {panels[0]}" if len(panels) == 1 else "")
+    two_lines = row == "pair" and max(map(len, order)) > 30
+    axis: dict[str, Any] = {"labelLimit": 240}
+    if two_lines:
+        axis["labelExpr"] = "split(replace(datum.label, ' − ', '\\n− '), '\\n')"
+    if len(pairs) == 1:
+        axis |= {"labels": False, "ticks": False}
+    table = table.drop("baseline")
     base = alt.Chart().encode(
-        y=alt.Y("pair:N", title=None, sort=_texts(table["pair"]), axis=alt.Axis(labelLimit=260)),
-        color=alt.Color(
-            "verdict:N",
-            legend=alt.Legend(title=f"p < {1 - confidence:.2g}", padding=8),
-            scale=_verdict_scale(directions, margins),
-        ),
-        tooltip=_tooltip(table.drop("panel", "pair", "verdict", "system")),
+        y=alt.Y(f"{row}:N", title=None, sort=order, axis=axis_of(**axis)),
+        tooltip=tooltip_of(table.drop("panel", "verdict", "system")),
+        color=look["color"],
     )
     bars = base.mark_rule(strokeWidth=2).transform_filter("isValid(datum.ci_low)")
-    bars = bars.encode(x=alt.X("ci_low:Q", title=title), x2="ci_high:Q")
-    points = base.mark_point(filled=True, opacity=1, size=70).encode(
+    bars = bars.encode(x=alt.X("ci_low:Q", title=axis_title), x2="ci_high:Q")
+    points = base.mark_point(filled=True, opacity=1, size=80).encode(
         x=alt.X(
             "difference:Q",
-            title=title,
-            axis=alt.Axis(format="+.3~g", tickCount=4, labelOverlap=True),
+            title=axis_title,
+            axis=change_axis(format="+.3~g", tickCount=4, labelOverlap=True),
             scale=alt.Scale(padding=10),
-        )
+        ),
+        shape=look["shape"],
     )
-    zero = _zero().encode(x=alt.XDatum(0))
-    corrected = "over all pairs" if test in JOINT_TESTS else correction or "not corrected"
-    decides = "" if primary is None else f", primary metric {primary}"
-    return _in_panels(
-        _layered(*([_band(title)] if margins else []), zero, bars, points, data=table),
-        panels,
-        _title(
-            f"Differences on {_users(table['users'])}{_weighted_by(options)}",
-            f"{confidence * 100:.10g}% intervals, each for itself; "
-            f"p by {test}, {corrected}{decides}",
+    zero = zero_line().encode(x=alt.XDatum(0))
+    return in_panels(
+        [*([margin_band(axis_title)] if margins else []), zero, bars, points],
+        table,
+        title_of(
+            title,
+            counted,
+            f"{confidence * 100:.10g}% intervals, {alone}; {tested}",
+            *missed,
         ),
         width=180,
-        wide=480,
-        height=24 * table["pair"].n_unique(),
+        height=(34 if two_lines else 24) * max(2, len(order)),
         columns=2 if len(panels) == 4 else 3,
         resolve="x",
     )
@@ -559,7 +645,7 @@ def change(
     baseline: object,
     bins: int = 8,
     **options: Unpack[Options],
-) -> ChartType:
+) -> alt.FacetChart:
     """
     Draw each user's change of precision@k and recall@k against R, and the range that R allows.
 
@@ -590,14 +676,14 @@ def change(
         of precision@k = change of hits / k, and that of recall@k = change of hits / R. Circles are
         users of similar R and change, the gray area is the range that k and R allow, and bars are
         the means of ``diagnose``, whose reading is in the subtitle. The drawn numbers are in
-        ``chart.data``; in rows with a ``count``, ``relevant`` and ``change`` are means over that
+        ``chart.data``; in rows with a ``count``, ``relevant`` and ``change`` are means over this
         number of users.
 
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), there are fewer than two systems, or no user is
-        shared.
+        If a table breaks a rule (see ``check``), there are fewer than two systems, or the systems
+        share no user.
     ValueError
         If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, or an option is
         unknown or out of range.
@@ -621,28 +707,16 @@ def change(
      ('recall@10', 20.0, 0.05, 1), ('recall@10', 100.0, -0.02, 1)]
     """
     frame, by = as_frame(frame, by)
-    _check_call(options)
+    check_call(options)
     k = whole_number("k", k)
     groups = groups_by_systems(frame, truth, by, baseline)
-    means = _computed(
+    means = computed(
         diagnose, frame, k, truth=truth, by=groups, baseline=baseline, bins=bins, **options
     )
-    if len(groups) > 1:  # the rows of all segments have no panel
-        means = means.drop_nulls(groups)
-    means = means.select(*_named(means, groups), pl.exclude(groups))
     metrics = [num_relevant().alias("relevant"), precision_at(k).alias("precision")]
     metrics += [recall_at(k).alias("recall")]
-    values = _computed(per_user, frame, *metrics, truth=truth, by=groups, **options)
-    pairs = _changes(values, groups, baseline)
-    if pairs.is_empty():
-        msg = f"column {groups[0]!r}: no system shares a user with {baseline!r}"
-        raise RankingDataError(msg)
-    panels = pairs.select("system", "segment").n_unique()
-    if panels > _MOST_PANELS:
-        msg = f"{panels} systems and segments are too many for one chart; filter the frame"
-        raise ValueError(msg)
-    deepest = min(k, options.get("depth") or k)
-    return _change_chart(_cells(pairs, k), means, k, deepest, _line(baseline))
+    values = computed(per_user, frame, *metrics, truth=truth, by=groups, **options)
+    return change_picture(values, means, groups, k, baseline, options)
 
 
 def heatmap(
@@ -652,7 +726,7 @@ def heatmap(
     truth: Frame | None = None,
     by: str | Sequence[str] | None = None,
     **options: Unpack[Options],
-) -> ChartType:
+) -> alt.LayerChart | alt.FacetChart:
     """
     Draw the mean of metrics in each segment.
 
@@ -666,9 +740,10 @@ def heatmap(
     truth
         The truth that judges the run.
     by
-        The columns of the segments, by default ``model``. With several columns, the last one makes
-        the rows and the others make panels: ``by=["model", "country"]`` has one panel per model and
-        one row per country.
+        The columns of the segments, by default ``model``. With several columns and several metrics,
+        the last column defines the rows and the others the panels: ``by=["model", "country"]`` has
+        one panel per model and one row per country. With one metric, it is one grid: models by
+        countries, the more numerous ones in rows.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
         that play the roles.
@@ -676,7 +751,8 @@ def heatmap(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One row per segment, one column per metric. The color is the mean as a share of the metric's
+        One row per segment, one column per metric, or for one metric and several columns a grid of
+        their values. The color is the mean as a share of the metric's
         greatest mean, since metrics differ in scale. The drawn numbers are in ``chart.data``:
         ``panel``, ``segment``, ``users``, ``metric``, ``mean``, ``share``. If there are more than
         40 segments, those with the most users are drawn.
@@ -699,20 +775,20 @@ def heatmap(
     [('DE', 'rr', 0.5), ('FR', 'rr', 1.0)]
     """
     frame, by = as_frame(frame, by)
-    _check_call(options)
+    check_call(options)
     import altair as alt
 
-    groups = _groups(frame, truth, None) if by is None else group_names(by)
+    groups = groups_of(frame, truth, None) if by is None else group_names(by)
     if not groups:
-        msg = "a heatmap needs segments: name their columns in by="
+        msg = "by= is empty, but a heatmap needs segments: name their columns in by="
         raise ValueError(msg)
-    means = _computed(evaluate, frame, *metrics, truth=truth, by=groups, **options)
+    means = computed(evaluate, frame, *metrics, truth=truth, by=groups, **options)
     names = means.columns[len(groups) + 1 :]
     wide = means.select(
-        _text(means, groups[:-1]).alias("panel"),
-        _text(means, groups[-1:]).alias("segment"),
+        text_of(means, groups[:-1]).alias("panel"),
+        text_of(means, groups[-1:]).alias("segment"),
         "users",
-        pl.struct(_number(means, name).alias(name) for name in names).alias("means"),
+        pl.struct(number_of(means, name).alias(name) for name in names).alias("means"),
     )
     segments = wide.group_by("segment", maintain_order=True).agg(pl.col("users").max())
     drawn = segments.top_k(_MOST_SEGMENTS, by="users")
@@ -733,45 +809,62 @@ def heatmap(
         share=pl.when(greatest > 0).then(pl.col("mean") / greatest),
         text=pl.when(whole).then(count).otherwise(digits),
     )
-    _check_values(table["mean"], ", ".join(names))
-    _check_rows(table, "cells", "fewer metrics")
-    panels = _texts(table["panel"])
-    slant = 0 if max(map(len, names)) <= 13 else -30
+    check_values(table["mean"], ", ".join(names))
+    check_rows(table, "cells", "fewer metrics")
+    panels, in_rows = texts(table["panel"]), [*texts(segments["segment"])]
+    is_grid = len(panels) > 1 and len(names) == 1
+    row, column, in_columns = "segment", "metric", names
+    row_title, column_title = one_line(groups[-1]), None
+    if is_grid:
+        in_rows = [name for name in in_rows if name in {*table["segment"]}]
+        column, in_columns, column_title = "panel", panels, ", ".join(map(one_line, groups[:-1]))
+        if len(panels) >= len(in_rows):
+            row, column, in_rows, in_columns = column, row, in_columns, in_rows
+            row_title, column_title = column_title, row_title
+    slant = 0 if max(map(len, in_columns)) <= 13 else -30
+    if is_grid:
+        slant = 0 if max(map(len, in_columns)) <= 8 else -40
     base = alt.Chart().encode(
         x=alt.X(
-            "metric:N", title=None, sort=names, axis=alt.Axis(labelAngle=slant, labelLimit=260)
+            f"{column}:N",
+            title=column_title,
+            sort=in_columns,
+            axis=alt.Axis(labelAngle=slant, labelLimit=180 if is_grid else 260),
         ),
         y=alt.Y(
-            "segment:N",
-            title=groups[-1],
-            sort=_texts(segments["segment"]),
-            axis=alt.Axis(titlePadding=12),
+            f"{row}:N",
+            title=row_title if is_grid or len(panels) == 1 else None,
+            sort=in_rows,
+            axis=alt.Axis(titlePadding=12, labelLimit=260),
         ),
-        tooltip=_tooltip(table.drop("text")),
+        tooltip=tooltip_of(table.drop("text")),
     )
     color = alt.Color(
         "share:Q",
         title=["share of the", "metric's", "greatest"],
-        scale=alt.Scale(scheme="blues", domain=[0, 1]),
+        scale=alt.Scale(range=[ink(PALE), ink(_FULL)], domain=[0, 1]),
         legend=alt.Legend(format="%", padding=8),
     )
-    ink = alt.when("datum.share > 0.6").then(alt.value("white")).otherwise(alt.value("black"))
-    text = base.mark_text().encode(text="text:N", color=ink)
+    strong = alt.when("datum.share > 0.6").then(alt.value("white")).otherwise(alt.value(ink()))
+    text = base.mark_text().encode(text="text:N", color=strong)
+    of_metric = f" of {one_line(names[0])}" if is_grid else ""
     selection = (
         f"{len(drawn)} of {len(segments):,} segments, those with the most users: "
         if len(segments) > _MOST_SEGMENTS
         else ""
     )
-    return _in_panels(
-        _layered(base.mark_rect().encode(color=color), text, data=table),
-        panels,
-        _title(
-            f"Means by {', '.join(groups)}{_weighted_by(options)}",
-            f"{selection}up to {_users(table['users'].top_k(1))} in each",
+    return in_panels(
+        [base.mark_rect().encode(color=color), text],
+        table,
+        title_of(
+            f"{averages_of(metrics)}{of_metric} by {', '.join(map(one_line, groups))}"
+            f"{weighted_by(options)}",
+            f"{selection}up to {user_count(table['users'].top_k(1))} in each",
         ),
         width=78 * len(names),
-        wide=96 * len(names),
-        height=24 * len(drawn),
+        wide=(56 if is_grid else 96) * len(in_columns),
+        height=24 * len(in_rows),
+        joined=is_grid,
     )
 
 
@@ -789,9 +882,9 @@ def shares(
     exclude: Frame | None = None,
     by: str | Sequence[str] | None = None,
     **columns: Unpack[Columns],
-) -> ChartType:
+) -> alt.LayerChart | alt.FacetChart:
     """
-    Draw how the exposure that lists give is shared by genres, providers or items.
+    Draw how the exposure in lists is shared among genres, providers or items.
 
     Parameters
     ----------
@@ -799,7 +892,7 @@ def shares(
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
         by name, as ``from_runs`` takes it.
     of, k, weight, target, truth, items, history, exclude
-        As in ``rankframe.shares``; the lists of a system count together.
+        As in ``rankframe.shares``; all lists of a system count together.
     by
         The column that identifies the systems, which have different colors: by default ``model``,
         or ``()``, a single system, if there is no such column. Further columns are segments, each
@@ -813,7 +906,7 @@ def shares(
     altair.LayerChart or altair.FacetChart
         One bar per value and system, with a tick at the target. Values are sorted by target, or
         without one by share, highest first. If there are more than 20, the first 20 are drawn, and
-        the subtitle tells the share of the others. The drawn numbers are in ``chart.data``:
+        the subtitle reports the share of the others. The drawn numbers are in ``chart.data``:
         ``panel``, ``value``, ``system``, ``share``, ``target``.
 
     Raises
@@ -836,10 +929,10 @@ def shares(
     """
     run, by = as_frame(run, by)
     check_columns(columns)
-    _check_call({})
+    check_call({})
     import altair as alt
 
-    groups = _groups(run, run, by)
+    groups = groups_of(run, run, by)
     lists = to_lazy(run, "run")
     found = shares_of(
         lists,
@@ -860,21 +953,21 @@ def shares(
         lacking = [pl.lit(None, pl.Float64).alias("target")]
     rows = found.sort(groups).with_columns(*lacking)
     rows = rows.select(
-        *_named(rows, groups), _text(rows, [name]).alias("value"), "share", "target"
+        *named(rows, groups), text_of(rows, [name]).alias("value"), "share", "target"
     ).select(pl.col("segment").alias("panel"), "value", "system", "share", "target")
-    _check_exposed(rows["share"], name)
-    table, number = _first_values(rows)
-    most = len(_COLORS)
+    check_exposed(rows["share"], name)
+    table, number = first_values(rows)
+    most = len(COLORS)
     if (found_systems := table["system"].n_unique()) > most:
         msg = (
-            f"column {groups[0]!r} has {found_systems} systems, but bars have only {most} "
-            "different colors: filter the frame"
+            f"column {groups[0]!r}: {found_systems} systems, but bars have only {most} different "
+            "colors: filter the frame"
         )
         raise ValueError(msg)
-    _check_rows(table, "bars", "fewer segments")
-    panels, systems = _texts(table["panel"]), _texts(table["system"])
-    _check_panels(panels)
-    values = _texts(table["value"])
+    check_rows(table, "bars", "fewer segments")
+    panels, systems = texts(table["panel"]), texts(table["system"])
+    check_panels(panels)
+    values = texts(table["value"])
     end = float(table.select(pl.max_horizontal(pl.col("share", "target").max())).item())
     x_title, scale = "share of exposure", alt.Scale(domain=[0, end * 1.03], nice=False)
     offset: dict[str, Any] = {}
@@ -883,34 +976,34 @@ def shares(
     base = alt.Chart().encode(
         y=alt.Y(
             "value:N",
-            title=_line(name),
+            title=one_line(name),
             sort=values,
             axis=alt.Axis(labelLimit=120, titlePadding=10),
             scale=alt.Scale(paddingInner=0.3, paddingOuter=0.15),
         ),
-        tooltip=_tooltip(table.drop("panel")),
+        tooltip=tooltip_of(table.drop("panel")),
         **offset,
     )
-    axis = alt.Axis(format="~%", tickCount=5)
+    axis = axis_of(format="~%", tickCount=5)
     bars = base.mark_bar().encode(
-        x=alt.X("share:Q", title=x_title, scale=scale, axis=axis), **_color(table, groups)
+        x=alt.X("share:Q", title=x_title, scale=scale, axis=axis),
+        **color_of(systems, groups, distinct=True),
     )
     thick = min(11.0, 48 / len(systems))
-    ticks = base.mark_tick(color="black", thickness=2, size=thick, opacity=1)
+    ticks = base.mark_tick(color=ink(), thickness=2, size=thick, opacity=1)
     ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
-    lines = [_counted_lists(lists, groups, truth, exclude, columns) + _weighted(weight)]
-    if number > _MOST_VALUES:
+    lines = [counted_lists(lists, groups, truth, exclude, columns) + weight_text(weight)]
+    if number > MOST_VALUES:
         what = "share" if target is None else "target"
-        first = f"{_MOST_VALUES} of {number:,} values, those of the highest {what}"
-        lines.append(f"{first}; the others have {_left_over(table)} of exposure")
+        first = f"{MOST_VALUES} of {number:,} values, those with the highest {what}"
+        lines += [first, f"the others have {left_over(table)} of exposure"]
     if target is not None:
         lines.append(f"ticks: target, {_TARGETS[target]}")
-    return _in_panels(
-        _layered(bars, ticks, data=table),
-        panels,
-        _title(f"Exposure of each {_line(name)} in {_lists_to(k)}", *lines),
+    return in_panels(
+        [bars, ticks],
+        table,
+        title_of(f"Exposure of each {one_line(name)} in {lists_to(k)}", *lines),
         width=210,
-        wide=460,
         height=len(values) * (thick * len(systems) + 10),
         resolve="x",
     )
@@ -926,7 +1019,7 @@ def trade_off(
     by: str | Sequence[str] | None = None,
     confidence: float = 0.95,
     **options: Unpack[Options],
-) -> ChartType:
+) -> alt.LayerChart | alt.FacetChart:
     """
     Draw one metric against another, one point per system, with intervals both ways.
 
@@ -936,7 +1029,7 @@ def trade_off(
         A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
         takes it.
     x, y
-        Labels or expressions, as in ``summarize``; also metrics of all lists such as
+        Labels or expressions, as in ``summarize``; also metrics of all lists together, such as
         ``"coverage@10"``.
     truth
         The truth that judges the run.
@@ -946,7 +1039,7 @@ def trade_off(
         segments, each with its own panel; of several, one called ``model`` identifies the systems,
         else the first.
     confidence
-        The probability that each interval by itself covers the true value.
+        The probability that a single interval covers the true value.
     **options
         All other keywords of ``per_user``: ``users``, ``items``, ``history``, ``relevant_at``…, and
         the columns that play the roles.
@@ -955,9 +1048,10 @@ def trade_off(
     -------
     altair.LayerChart or altair.FacetChart
         One point per system, with the intervals of ``summarize``. A legend is added if points are
-        so near each other that not all names can be written. The drawn numbers are in
-        ``chart.data``: ``panel``, ``system``, ``users``, ``x``, ``x_low``, ``x_high``, ``y``,
-        ``y_low``, ``y_high``, and ``place``, the side of the point where the name is.
+        too close together to write all names. If there are more than six systems, only the best
+        three by ``x`` are colored and named; click the legend to select systems. The drawn numbers
+        are in ``chart.data``: ``panel``, ``system``, ``users``, ``x``, ``x_low``, ``x_high``,
+        ``y``, ``y_low``, ``y_high``, and ``place``, the side of the point where the name is.
 
     Raises
     ------
@@ -978,27 +1072,37 @@ def trade_off(
     [(0.75, 0.5)]
     """
     frame, by = as_frame(frame, by)
-    _check_call(options)
+    check_call(options)
     import altair as alt
 
-    groups = _groups(frame, truth, by)
+    groups = groups_of(frame, truth, by)
     metrics = (x, y)
     names = [one.name for one in parse_metrics(metrics, per_user=False)]
-    summary = _computed(
+    summary = computed(
         summarize, frame, *metrics, truth=truth, by=groups, confidence=confidence, **options
     )
-    table = _both_ways(summary, groups, names)
+    table = both_ways(summary, groups, names)
     if table.is_empty():
-        msg = f"metrics {names[0]!r} and {names[1]!r}: no system has a value of both to draw"
+        msg = f"metrics {names[0]!r} and {names[1]!r}: no system has a value of both"
         raise RankingDataError(msg)
-    _check_rows(table, "points", "fewer segments")
-    panels = _texts(table["panel"])
-    _check_panels(panels)
+    check_rows(table, "points", "fewer segments")
+    panels = texts(table["panel"])
+    check_panels(panels)
     width, height = (460, 340) if len(panels) == 1 else (280, 230)
-    domains = {axis: _padded(table, axis) for axis in "xy"}
-    table = _with_places(table, domains, width, height)
+    limits = limits_of(metrics)
+    domains = {
+        axis: padded(table, axis, limits[name]) for axis, name in zip("xy", names, strict=True)
+    }
+    higher = directions([x])[names[0]]
+    systems = best_first(table, "x", higher_is_better=higher)
+    check_lines(systems, groups)
+    many = are_many(systems)
+    table = with_places(table, domains, width, height, systems[:BEST] if many else None)
     all_named = not groups or table["place"].null_count() == 0
-    titles = _axis_titles(metrics)
+    among = systems if many else texts(summary.select(*named(summary, groups))["system"])
+    look: dict[str, Any] = {"legend": not all_named, "among": among}
+    chosen, _ = selections()
+    titles = axis_titles(metrics)
     axes: dict[str, Any] = {
         axis: {
             "title": title,
@@ -1006,16 +1110,24 @@ def trade_off(
         }
         for axis, title in zip("xy", titles, strict=True)
     }
-    quiet = alt.Axis(tickCount=5, format=".3~g")
+    quiet = axis_of(tickCount=5, format=".3~g")
     across, up = (
         alt.X("x:Q", **axes["x"], axis=quiet),
         alt.Y("y:Q", **axes["y"], axis=quiet),
     )
     base = alt.Chart().encode(
-        **_color(table, groups, legend=not all_named, strokes=False),
-        tooltip=_tooltip(table.drop("panel", "place")),
+        **color_of(systems, groups, **look),
+        tooltip=tooltip_of(table.drop("panel", "place")),
     )
-    bars = base.mark_rule(strokeWidth=1.5, opacity=0.6)
+    bars = base.mark_rule(strokeWidth=1.5, opacity=0.6, clip=True)
+    points = base.mark_point(filled=True, opacity=1, size=70)
+    points = points.encode(x=across, y=up, **shape_of(systems, groups, **look))
+    if many:
+        back = {name: place for place, name in enumerate(reversed(systems))}
+        table = table.sort(pl.col("system").replace_strict(back), maintain_order=True)
+        bars = base.mark_rule(strokeWidth=1.5, clip=True)
+        bars = bars.encode(opacity=alt.when(chosen).then(alt.value(0.6)).otherwise(alt.value(0.1)))
+        points = points.encode(**points_of_many(systems, chosen)).add_params(chosen)
     layers = [
         bars.transform_filter("isValid(datum.x_low)").encode(
             x=alt.X("x_low:Q", **axes["x"]), x2="x_high:Q", y=up
@@ -1023,30 +1135,29 @@ def trade_off(
         bars.transform_filter("isValid(datum.y_low)").encode(
             x=across, y=alt.Y("y_low:Q", **axes["y"]), y2="y_high:Q"
         ),
-        base.mark_point(filled=True, opacity=1, size=70).encode(
-            x=across, y=up, **_shape(table, groups, legend=not all_named)
-        ),
     ]
-    for place in _texts(table["place"].drop_nulls()):
-        right, above = _SIDES[place]
+    layers.insert(0 if many else 2, points)
+    for place in texts(table["place"].drop_nulls()):
+        right, above = SIDES[place]
         side: dict[str, Any] = {
             "align": "left" if right else "right",
             "baseline": "bottom" if above else "top",
-            "dx": _GAP if right else -_GAP,
-            "dy": -_GAP if above else _GAP,
+            "dx": GAP if right else -GAP,
+            "dy": -GAP if above else GAP,
         }
-        behind: dict[str, Any] = {"stroke": "white", "strokeWidth": 3, "opacity": 0.8}
-        for look in (behind, {}):
+        for look in (halo(), {}):
             text = base.mark_text(fontSize=11, fontWeight="bold", **side, **look)
             text = text.transform_filter(f"datum.place === '{place}'")
             layers.append(text.encode(x=across, y=up, text="system:N"))
-    return _in_panels(
-        _layered(*layers, data=table),
-        panels,
-        _title(
-            f"{_line(names[1])} against {_line(names[0])}",
-            f"{_users(table['users'])}{_weighted_by(options)}; lines: {confidence * 100:.10g}% "
-            "intervals, each for itself",
+    return in_panels(
+        layers,
+        table,
+        title_of(
+            f"{one_line(names[1])} against {one_line(names[0])}",
+            f"{user_count(table['users'])}{weighted_by(options)}; lines: {confidence * 100:.10g}% "
+            "intervals, not corrected",
+            *([selectable(names[0], interval=False)] if many else []),
+            *missed_lines(summary.select(*named(summary, groups), "users", "num_missed")),
         ),
         width=width,
         wide=width,
@@ -1067,7 +1178,7 @@ def lorenz(
     exclude: Frame | None = None,
     by: str | Sequence[str] | None = None,
     **columns: Unpack[Columns],
-) -> ChartType:
+) -> alt.LayerChart | alt.FacetChart:
     """
     Draw the Lorenz curve of exposure: how unevenly lists show the items of the catalogue.
 
@@ -1077,8 +1188,8 @@ def lorenz(
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
         by name, as ``from_runs`` takes it.
     of, k, weight, truth, items, history, exclude
-        As in ``rankframe.shares``; the lists of a system count together. ``of="shown"`` leaves out
-        the items that are never shown.
+        As in ``rankframe.shares``; all lists of a system count together. ``of="shown"`` leaves out
+        items that are never shown.
     by
         The column that identifies the systems, which have different colors: by default ``model``,
         or ``()``, a single system, if there is no such column. Further columns are segments, each
@@ -1090,12 +1201,14 @@ def lorenz(
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One line per system: with items sorted by exposure, lowest first and never shown ones
-        included, the share of exposure that each share of the items has together. The diagonal is
-        even exposure; the Gini coefficient is twice the area between it and the line. The drawn
-        numbers are in ``chart.data``: ``panel``, ``system``, ``values`` (the share of items),
-        ``exposure`` (their share of exposure) and ``gini``. A line of many items is drawn through
-        at most about 200 of its points.
+        One line per system: items are sorted by exposure, lowest first, including those never
+        shown, and the line is their cumulative share of exposure. The diagonal is even exposure;
+        the Gini coefficient is twice the area between it and the line. The drawn numbers are in
+        ``chart.data``: ``panel``, ``system``, ``values`` (the share of items), ``exposure`` (their
+        share of exposure), ``gini``, and ``marked``, true where the line has the shape of its
+        system. A line of many items is drawn through at most about 200 points. If there are more
+        than six systems, only the three most even ones are colored; click the legend to select
+        systems.
 
     Raises
     ------
@@ -1116,10 +1229,10 @@ def lorenz(
     """
     run, by = as_frame(run, by)
     check_columns(columns)
-    _check_call({})
+    check_call({})
     import altair as alt
 
-    groups = _groups(run, run, by)
+    groups = groups_of(run, run, by)
     lists = to_lazy(run, "run")
     found = shares_of(
         lists,
@@ -1138,18 +1251,23 @@ def lorenz(
     if of == "shown":  # as gini does
         found = found.filter(pl.col("exposure") > 0)
     rows = found.sort(*groups, "exposure")
-    rows = rows.select(*_named(rows, groups), "exposure", "share").select(
+    rows = rows.select(*named(rows, groups), "exposure", "share").select(
         pl.col("segment").alias("panel"), pl.exclude("segment")
     )
-    _check_exposed(rows["share"], name)
-    table = _lorenz_points(rows)
-    _check_rows(table, "points", "fewer segments")
-    panels = _texts(table["panel"])
-    _check_panels(panels)
-    what = "items shown at all" if of == "shown" else f"values of {_line(name)}"
+    check_exposed(rows["share"], name)
+    table = lorenz_points(rows)
+    check_rows(table, "points", "fewer segments")
+    panels = texts(table["panel"])
+    check_panels(panels)
+    what = "items shown at all" if of == "shown" else f"values of {one_line(name)}"
     if of == "item":
         what = "items"
-    percent, from_0_to_1 = alt.Axis(format="~%", tickCount=5), alt.Scale(domain=[0, 1])
+    percent, from_0_to_1 = axis_of(format="~%", tickCount=5), alt.Scale(domain=[0, 1])
+    systems = best_first(table, "gini", higher_is_better=False)
+    check_lines(systems, groups)
+    many = are_many(systems)
+    among = systems if many else texts(rows["system"])
+    chosen, _ = selections()
     axes: dict[str, Any] = {
         "x": alt.X(
             "values:Q",
@@ -1160,26 +1278,34 @@ def lorenz(
         "y": alt.Y("exposure:Q", title="share of exposure", scale=from_0_to_1, axis=percent),
     }
     ends = alt.InlineData([{"values": 0, "exposure": 0}, {"values": 1, "exposure": 1}])
-    even = alt.Chart(ends).mark_line(color=_GRAY, strokeDash=[4, 3], strokeWidth=1).encode(**axes)
-    line = (
-        alt.Chart()
-        .mark_line()
-        .encode(
-            **axes,
-            **_color(table, groups),
-            strokeDash=_dash(table, groups),
-            order="values:Q",
-            tooltip=_tooltip(table.drop("panel")),
-        )
+    even = alt.Chart(ends).mark_line(color=ink(GRAY), strokeDash=[4, 3], strokeWidth=1)
+    even = even.encode(**axes)
+    base = alt.Chart().encode(
+        **axes,
+        **color_of(systems, groups, among=among),
+        order="values:Q",
+        tooltip=tooltip_of(table.drop("panel")),
     )
+    # a shape at each fifth of the exposure distinguishes lines without color
+    points = base.mark_point(filled=True, opacity=1, size=30).transform_filter("datum.marked")
+    points = points.encode(**shape_of(systems, groups, among=among))
+    line = base.mark_line()
+    if many:
+        look = of_many(systems, chosen)
+        points = points.encode(**points_of_many(systems, chosen)).add_params(chosen)
+        line = line.encode(**look)
+    fifth = (pl.col("exposure") * 5).floor()
+    is_new = (fifth != fifth.shift(1).over("panel", "system")).fill_null(value=False)
+    table = table.with_columns(marked=is_new & (pl.col("exposure") < 1))
+    layers = [points, even, line] if many else [even, line, points]
     curves = table.group_by("panel", "system", maintain_order=True).agg(pl.col("gini").first())
-    return _in_panels(
-        _layered(even, line, data=table),
-        panels,
-        _title(
-            f"Lorenz curve of exposure in {_lists_to(k)}",
-            _counted_lists(lists, groups, truth, exclude, columns) + _weighted(weight),
-            *_ginis(curves),
+    return in_panels(
+        layers,
+        table,
+        title_of(
+            f"Lorenz curve of exposure in {lists_to(k)}",
+            counted_lists(lists, groups, truth, exclude, columns) + weight_text(weight),
+            *gini_texts(curves, systems),
             "dashed: even exposure, Gini 0",
         ),
         width=260,
@@ -1196,9 +1322,9 @@ def critical_difference(
     by: str | Sequence[str] | None = None,
     confidence: float = 0.95,
     **options: Unpack[Options],
-) -> ChartType:
+) -> alt.LayerChart | alt.FacetChart:
     """
-    Draw the mean ranks of systems, with a bar under those that Nemenyi's test does not separate.
+    Draw the mean ranks of systems, with bars under systems that Nemenyi's test does not separate.
 
     Parameters
     ----------
@@ -1206,26 +1332,26 @@ def critical_difference(
         A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
         takes it.
     *metrics
-        Labels or expressions, as in ``per_user``. Rank 1 is the best system of a user: the lowest
-        where lower is better, and the highest for an expression of your own.
+        Labels or expressions, as in ``per_user``. Rank 1 is the best system for a user: the lowest
+        value if lower is better, and the highest for an expression of your own.
     truth
         The truth that judges the run.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
         segments, each with its own panel.
     confidence
-        Systems are separated if their mean ranks differ by more than the critical difference of
-        this confidence, over all pairs of a metric.
+        Systems are separated if their mean ranks differ by more than the critical difference at
+        this confidence, for all pairs of a metric.
     **options
         All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles. ``weights`` raise: ranks have no weighted form.
+        columns that play the roles. ``weights`` raise an error: ranks have no weighted form.
 
     Returns
     -------
     altair.LayerChart or altair.FacetChart
         One panel per metric and segment. The drawn numbers are in ``chart.data``: ``panel``,
-        ``part``, ``system``, ``users``, ``low``, ``high``, and the places of text. If ``part`` is
-        "system", ``low`` and ``high`` are its mean rank; for a "group" of systems that are not
+        ``part``, ``system``, ``users``, ``low``, ``high``, and the positions of text. If ``part``
+        is "system", ``low`` and ``high`` are its mean rank; for a "group" of systems that are not
         separated, the least and the greatest mean rank; for the "scale", ``high`` − ``low`` is the
         critical difference.
 
@@ -1235,9 +1361,9 @@ def critical_difference(
         If a table breaks a rule (see ``check``), there are fewer than two systems, or the ranks of
         systems do not vary.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, a metric has no best or
-        is not a value per user, such as the geometric mean ``gmap``, ``weights`` are given, or
-        there are more than 40 systems.
+        If a metric, a parameter or an option is unknown or out of range, a metric has no better
+        direction or is not a value per user, such as the geometric mean ``gmap``, ``weights`` are
+        given, or there are more than 40 systems.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
@@ -1257,31 +1383,34 @@ def critical_difference(
      ('group', 'new, old', 1.167, 1.833), ('scale', None, 1.0, 1.924)]
     """
     frame, by = as_frame(frame, by)
-    _check_call(options)
+    check_call(options)
+    import altair as alt
+
     groups = groups_by_systems(frame, truth, by, None)
-    ranks = _computed(
+    ranks = computed(
         mean_ranks, frame, *metrics, truth=truth, by=groups, confidence=confidence, **options
     )
-    ranks = ranks.select(*_named(ranks, groups), pl.exclude(groups)).select(
-        _panel("metric"), pl.exclude("segment", "metric")
+    ranks = ranks.select(*named(ranks, groups), pl.exclude(groups)).select(
+        panel_of("metric"), pl.exclude("segment", "metric")
     )
-    panels = _texts(ranks["panel"])
-    _check_panels(panels)
-    table = pl.concat(map(_ranked, ranks.partition_by("panel", maintain_order=True)))
+    panels = texts(ranks["panel"])
+    check_panels(panels)
+    table = pl.concat(map(ranked, ranks.partition_by("panel", maintain_order=True)))
     systems = ranks["system"].n_unique()
-    notes = _texts(ranks["note"].drop_nulls()) if len(panels) == 1 else []
-    return _in_panels(
-        _ranked_layers(table, systems),
-        panels,
-        _title(
-            f"Mean ranks of {systems} systems on {_users(ranks['users'])}",
-            f"a bar joins those that Nemenyi's test does not separate at {confidence * 100:.10g}%",
+    notes = texts(ranks["note"].drop_nulls()) if len(panels) == 1 else []
+    return in_panels(
+        ranked_layers(table, systems),
+        table,
+        title_of(
+            f"Mean ranks of {systems} systems on {user_count(ranks['users'])}",
+            f"bars: systems not separated by Nemenyi's test at {confidence * 100:.10g}% confidence",
             *notes,
         ),
-        width=380,
-        wide=380,
-        height=20 * (_greatest(table, "row") + 0.5),
+        width=370,
+        wide=370,
+        height=20 * (greatest(table, "row") + 0.5),
         columns=1,
+        view=alt.ViewBackground(stroke=None),
     )
 
 
@@ -1292,9 +1421,9 @@ def agreement(
     other: Frame | None = None,
     by: str | Sequence[str] | None = None,
     coefficient: Literal["kendall_tau", "tau_ap"] = "kendall_tau",
-) -> ChartType:
+) -> alt.LayerChart | alt.FacetChart:
     """
-    Draw how well the orders in which metrics put systems agree, as a matrix.
+    Draw a matrix of agreement between the orders in which metrics put systems.
 
     Parameters
     ----------
@@ -1329,48 +1458,45 @@ def agreement(
     >>> drawn.select("metric", "other", pl.col("kendall_tau").round(3)).rows()
     [('rr', 'ap', 0.333), ('ap', 'rr', 0.333)]
     """
-    _check_call({})
+    check_call({})
     check_choice("coefficient", coefficient, list(_COEFFICIENTS))
     import altair as alt
 
     lazy = to_lazy(means, "means")
     groups = systems_groups(by, lazy.collect_schema().names())
     found = agreement_of(lazy, *metrics, other=other, by=by).collect()
-    segment = _text(found, groups[1:]).alias("panel")
+    segment = text_of(found, groups[1:]).alias("panel")
     table = found.select(segment, "metric", "other", "systems", coefficient)
-    _check_values(table[coefficient], ", ".join(_texts(table["metric"])[:3]))
-    _check_rows(table, "cells", "fewer metrics")
-    panels = _texts(table["panel"])
-    _check_panels(panels)
-    rows, columns = _texts(table["metric"]), _texts(table["other"])
+    check_values(table[coefficient], ", ".join(texts(table["metric"])[:3]))
+    check_rows(table, "cells", "fewer metrics")
+    panels = texts(table["panel"])
+    check_panels(panels)
+    rows, columns = texts(table["metric"]), texts(table["other"])
     if other is None:
         columns = rows
     slant = 0 if max(map(len, columns)) <= 8 else -30
     base = alt.Chart().encode(
         x=alt.X("other:N", title=None, sort=columns, axis=alt.Axis(labelAngle=slant)),
         y=alt.Y("metric:N", title=None, sort=rows, axis=alt.Axis(labelLimit=180)),
-        tooltip=_tooltip(table.drop("panel")),
+        tooltip=tooltip_of(table.drop("panel")),
     )
     color = alt.Color(
         f"{coefficient}:Q",
         title=_COEFFICIENTS[coefficient],
-        scale=alt.Scale(scheme="blueorange", domain=[-1, 1], reverse=True),
+        scale=alt.Scale(range=[ink(_OPPOSED), ink(PALE), ink(_FULL)], domain=[-1, 0, 1]),
         legend=alt.Legend(padding=8),
     )
-    ink = alt.when(f"abs(datum.{coefficient}) > 0.7").then(alt.value("white"))
+    strong = alt.when(f"abs(datum.{coefficient}) > 0.6").then(alt.value("white"))
     text = base.mark_text().encode(
-        text=alt.Text(f"{coefficient}:Q", format=".2f"), color=ink.otherwise(alt.value("black"))
+        text=alt.Text(f"{coefficient}:Q", format=".2f"), color=strong.otherwise(alt.value(ink()))
     )
     known = f"isValid(datum.{coefficient})"
-    layers = _layered(
-        base.mark_rect().encode(color=color), text.transform_filter(known), data=table
-    )
-    return _in_panels(
-        layers,
-        panels,
-        _title(
-            f"Agreement of metrics on the order of {_systems(table['systems'])}",
-            *_averaged(lazy),
+    return in_panels(
+        [base.mark_rect().encode(color=color), text.transform_filter(known)],
+        table,
+        title_of(
+            f"Agreement of metrics on the order of {system_count(table['systems'])}",
+            *averaged(lazy),
             _READINGS[coefficient],
         ),
         width=max(54 * len(columns), 120),
@@ -1379,830 +1505,5 @@ def agreement(
     )
 
 
-# ------------------------------------------------------------------ tables to draw
-
-
-def _groups(frame: Frame, truth: Frame | None, by: str | Sequence[str] | None) -> list[str]:
-    """Read ``by=``, with the column of the systems first."""
-    return systems_groups(by, column_names(frame, "judged table" if truth is None else "run"))
-
-
-def _computed(
-    verb: Callable[..., pl.LazyFrame], frame: Frame, *args: Any, **options: Any
-) -> pl.DataFrame:
-    """Compute the numbers of a verb, for any kind of frame."""
-    kind = "run" if options["truth"] is not None else "judged table"
-    return verb(to_lazy(frame, kind), *args, **options).collect()
-
-
-def _named(table: pl.DataFrame, groups: Sequence[str]) -> list[pl.Expr]:
-    """Name the first column of ``by`` system, and all others together segment."""
-    return [_text(table, groups[:1]).alias("system"), _text(table, groups[1:]).alias("segment")]
-
-
-def _text(table: pl.DataFrame, groups: Sequence[str]) -> pl.Expr:
-    columns = [
-        pl.col(name).dt.to_string("polars")
-        if table.schema[name] == pl.Duration
-        else pl.col(name).cast(pl.String)
-        for name in groups
-    ]
-    return pl.concat_str(columns, separator=" · ") if columns else pl.lit("")
-
-
-def _panel(name: str) -> pl.Expr:
-    """Name a panel after its metric and its segment."""
-    alone = pl.col("segment") == ""
-    both = pl.format("{} · {}", name, "segment")
-    return pl.when(alone).then(pl.col(name)).otherwise(both).alias("panel")
-
-
-def _texts(column: pl.Series) -> list[str]:
-    return column.unique(maintain_order=True).to_list()
-
-
-def _as_text(cutoffs: Sequence[int]) -> str:
-    """Write cut-offs for a title: a range or a long list by its ends, others one by one."""
-    first, last = cutoffs[0], cutoffs[-1]
-    if 2 < len(cutoffs) == last - first + 1 or len(cutoffs) > 8:
-        return f"{first} to {last}"
-    return ", ".join(map(str, cutoffs))
-
-
-def _directions(metrics: Sequence[Metric]) -> dict[str, bool | None]:
-    return directions_of(parse_metrics(metrics, per_user=False))
-
-
-def _verdict(directions: Mapping[str, bool | None]) -> pl.Expr:
-    """Call higher and lower values better or worse, where the metric has a better direction."""
-    verdict = pl.col("verdict").fill_null("undecided")
-    for name, higher_is_better in directions.items():
-        if higher_is_better is not None:
-            ends = ("better", "worse") if higher_is_better else ("worse", "better")
-            judged = pl.col("verdict").replace(["higher", "lower"], ends)
-            verdict = pl.when(metric=name).then(judged.fill_null("undecided")).otherwise(verdict)
-    return verdict
-
-
-def _band(title: str) -> alt.Chart:
-    """Draw the differences within the margin, once per panel."""
-    import altair as alt
-
-    low = alt.datum.margin * -1
-    band: alt.Chart = alt.Chart().mark_rect(color=_PALE).transform_calculate(low=low)
-    return band.transform_filter("isValid(datum.margin)").encode(
-        x=alt.X("min(low):Q", title=title), x2="max(margin):Q"
-    )
-
-
-def _verdict_scale(
-    directions: Mapping[str, bool | None], margins: Mapping[str, float]
-) -> alt.Scale:
-    import altair as alt
-
-    pairs: list[tuple[str, str]] = []
-    if any(known is not None for known in directions.values()):
-        pairs.append(("better", "worse"))
-    if None in directions.values():
-        pairs.append(("higher", "lower"))
-    within = {"not worse": _SKY, "equivalent": _GREEN} if margins else {}
-    domain = [*(good for good, _ in pairs), *within, "undecided", *(bad for _, bad in pairs)]
-    colors = [*(_BLUE for _ in pairs), *within.values(), _GRAY, *(_VERMILION for _ in pairs)]
-    return alt.Scale(domain=domain, range=colors)
-
-
-def _number(values: pl.DataFrame, name: str) -> pl.Expr:
-    dtype = values.schema[name]
-    if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Null)):
-        msg = f"metric {name!r} is {dtype} for each user; charts need numbers"
-        raise ValueError(msg)
-    return pl.col(name).cast(pl.Float64)
-
-
-def _histograms(values: pl.DataFrame, bins: int) -> pl.DataFrame:
-    """Count users in bins with round bounds; the mean is in the first row of each histogram."""
-    least, greatest = _bounds(values["value"])
-    step = _round_step((greatest - least) / bins if greatest > least else 0.05)
-    digits = max(0, -floor(log10(step)))
-    # a value on a bound, up to rounding, belongs to the bin above; the greatest to the bin below
-    place = (pl.col("value") / step + 1e-9).floor()
-    last = ceil(greatest / step - 1e-9) - 1
-    place = (place.clip(upper_bound=last) if greatest > least else place).alias("place")
-    first = pl.col("place") == pl.col("place").min()
-    counted = [
-        values.group_by("system", "segment", place)
-        .agg(pl.len().alias("users"))
-        .sort("place")
-        .select(
-            *("system", "segment"),
-            (pl.col("place") * step).round(digits).alias("low"),
-            ((pl.col("place") + 1) * step).round(digits).alias("high"),
-            "users",
-            (pl.col("users") / len(values)).alias("share"),
-            pl.when(first).then(values["value"].mean()).alias("mean"),
-        )
-        for values in values.partition_by("system", "segment", maintain_order=True)
-    ]
-    return pl.concat(counted)
-
-
-def _bounds(values: pl.Series) -> tuple[float, float]:
-    """Return the least and the greatest of numbers."""
-    ends = values.to_frame("value").select(low=pl.min("value"), high=pl.max("value"))
-    return ends.cast(pl.Float64).row(0)
-
-
-def _round_step(least: float) -> float:
-    """Return the least 1, 2 or 5 times a power of ten that is not below ``least``."""
-    power = 10.0 ** floor(log10(least))
-    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * (1 - 1e-9))
-
-
-def _changes(values: pl.DataFrame, groups: Sequence[str], baseline: object) -> pl.DataFrame:
-    """Pair each user with the baseline, as ``diagnose`` does."""
-    model, *segments = groups
-    user = values.columns[len(groups)]
-    defined = values.filter(pl.col("relevant") > 0)
-    of_baseline = pl.col(model) == pl.lit(baseline, dtype=values.schema[model])
-    before = defined.filter(of_baseline).drop(model, "relevant")
-    paired = defined.remove(of_baseline).join(before, on=[*segments, user], suffix=" before")
-    return paired.select(
-        *_named(paired, groups),
-        "relevant",
-        *(pl.col(name) - pl.col(f"{name} before") for name in ("precision", "recall")),
-    )
-
-
-def _cells(pairs: pl.DataFrame, k: int) -> pl.DataFrame:
-    """Average users of similar R and similar change, one row per such cell."""
-    groups = pairs.select("system", "segment").n_unique()
-    bins = max(6, min(40, int((_MOST_ROWS / 3 / groups) ** 0.5)))
-    hits = (pl.col("precision") * k).round()
-    relevant_bin = _binned(pairs, pl.col("relevant").log(), bins).alias("relevant bin")
-    hits_bin = _binned(pairs, hits, bins).alias("hits bin")
-    return (
-        pairs.group_by("system", "segment", relevant_bin, hits_bin, maintain_order=True)
-        .agg(pl.col("relevant", "precision", "recall").mean(), pl.len().alias("count"))
-        .sort("relevant bin", "hits bin", maintain_order=True)
-        .drop("relevant bin", "hits bin")
-    )
-
-
-def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
-    """Return the bin of a value, or the value if there are few different ones."""
-    values = rows.select(value).to_series()
-    if values.n_unique() <= bins:
-        return value
-    least, greatest = _bounds(values)
-    return ((value - least) / (greatest - least) * bins).floor().clip(0, bins - 1)
-
-
-def _first_values(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Sort values by target, keep the first ones, and count all."""
-    order = rows.group_by("value", maintain_order=True).agg(
-        pl.col("target", "share").mean().round(9)
-    )
-    down, number = [True, True, False], len(order)
-    order = order.sort("target", "share", "value", descending=down, nulls_last=True)
-    order = order.select("value").head(_MOST_VALUES)
-    return order.join(rows, on="value", maintain_order="left_right").select(rows.columns), number
-
-
-def _left_over(table: pl.DataFrame) -> str:
-    """Write the share of exposure that values leave to others, or the range of it."""
-    lines = table.drop_nulls("share").group_by("panel", "system")
-    least, greatest = _bounds(1 - lines.agg(pl.col("share").sum())["share"])
-    texts = [f"{100 * max(0.0, end):.3g}%" for end in (least, greatest)]
-    return " to ".join(dict.fromkeys(texts))
-
-
-def _both_ways(summary: pl.DataFrame, groups: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
-    """Put the numbers of two metrics side by side, one row per system that has both."""
-    ends = {"mean": "", "ci_low": "_low", "ci_high": "_high"}
-    rows = summary.select(
-        *_named(summary, groups), "metric", "users", *(pl.col(end) for end in ends)
-    ).select(pl.col("segment").alias("panel"), pl.exclude("segment"))
-    keys = ["panel", "system", "users"]
-    x, y = (
-        rows.filter(metric=name).select(
-            *keys, *(pl.col(end).alias(axis + suffix) for end, suffix in ends.items())
-        )
-        for axis, name in zip("xy", names, strict=True)
-    )
-    shared = ["panel", "system"]
-    both = x.join(y.drop("users"), on=shared, nulls_equal=True, maintain_order="left")
-    return both.drop_nulls(["x", "y"])
-
-
-def _padded(table: pl.DataFrame, axis: str) -> tuple[float, float]:
-    """Return the bounds of an axis, with room beside the outermost intervals."""
-    columns = pl.concat([table[axis], table[f"{axis}_low"], table[f"{axis}_high"]])
-    least, greatest = _bounds(columns)
-    room = 0.08 * (greatest - least) or 0.1 * abs(least) or 0.1
-    return least - room, greatest + room
-
-
-def _with_places(
-    table: pl.DataFrame, domains: Mapping[str, tuple[float, float]], width: int, height: int
-) -> pl.DataFrame:
-    """Choose the side of each point where its name is clear of other names, points and lines."""
-    places: list[str | None] = []
-    for rows in table.partition_by("panel", maintain_order=True):
-        pixels: dict[str, list[Any]] = {
-            name: [
-                None if value is None else (value - domains[name[0]][0]) / span * size
-                for value in rows[name]
-            ]
-            for axis, size in (("x", width), ("y", height))
-            for span in [domains[axis][1] - domains[axis][0]]
-            for name in (axis, f"{axis}_low", f"{axis}_high")
-        }
-        points = list(zip(pixels["x"], pixels["y"], strict=True))
-        dots = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
-        lines: list[_Box] = []
-        for (x, y), x0, x1, y0, y1 in zip(
-            points,
-            *(pixels[f"{axis}_{end}"] for axis in "xy" for end in ("low", "high")),
-            strict=True,
-        ):
-            lines += [(x0, y - 1, x1, y + 1)] if x0 is not None and x1 is not None else []
-            lines += [(x - 1, y0, x + 1, y1)] if y0 is not None and y1 is not None else []
-        taken: list[_Box] = []
-        for system, (x, y) in zip(rows["system"], points, strict=True):
-            boxes = {
-                place: _label_box(system, x, y, right=right, above=above)
-                for place, (right, above) in _SIDES.items()
-            }
-            crossed = {
-                place: sum(_overlap(box, line) for line in lines)
-                for place, box in boxes.items()
-                if box[0] >= 0
-                and box[2] <= width
-                and box[1] >= 0
-                and box[3] <= height
-                and not any(_overlap(box, other) for other in [*taken, *dots])
-            }
-            free = {place: number for place, number in crossed.items() if number <= _MOST_CROSSED}
-            best = min(free, key=lambda place: free[place]) if free else None
-            taken += [boxes[best]] if best else []
-            places.append(best)
-    return table.with_columns(pl.Series("place", places, pl.String))
-
-
-def _label_box(text: str, x: float, y: float, *, right: bool, above: bool) -> _Box:
-    """Return the pixels that a name beside a point covers: left, low, right, high."""
-    length, high = 7.2 * len(text), 13.0
-    left = x + _GAP if right else x - _GAP - length
-    low = y + _GAP if above else y - _GAP - high
-    return left, low, left + length, low + high
-
-
-def _overlap(one: _Box, other: _Box) -> bool:
-    across = one[0] < other[2] and other[0] < one[2]
-    return across and one[1] < other[3] and other[1] < one[3]
-
-
-def _lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add up exposure over values, least exposed first, and keep enough points of each line."""
-    keys = ["panel", "system"]
-    exposed = rows.filter(pl.col("share").is_not_null())
-    lines = exposed.select(keys).n_unique()
-    steps = max(10, min(100, _MOST_ROWS // (2 * lines) - 2))
-    curves: list[pl.DataFrame] = []
-    for line in exposed.partition_by(keys, maintain_order=True):
-        number, total = len(line), float(line["exposure"].sum())
-        place = 2 * pl.int_range(1, number + 1, dtype=pl.Int64) - number - 1
-        gini = float(line.select((place * pl.col("exposure")).sum()).item()) / (number * total)
-        points = line.select(
-            values=pl.int_range(1, number + 1) / number,
-            exposure=pl.col("exposure").cum_sum() / total,
-        )
-        start = pl.DataFrame({"values": [0.0], "exposure": [0.0]})
-        points = pl.concat([start, points])
-        bend = (pl.col("exposure") == 0) & (pl.col("exposure").shift(-1) > 0)
-        last = pl.int_range(pl.len()) == pl.len() - 1
-        spread = [
-            (pl.col(name) * steps + 1e-9).floor().is_first_distinct()
-            for name in ("values", "exposure")
-        ]
-        # of those never shown, two points make the line
-        kept = (pl.any_horizontal(spread) & (pl.col("exposure") > 0)) | bend | last
-        first = pl.int_range(pl.len()) == 0
-        points = points.filter(kept | first).with_columns(
-            exposure=pl.when(pl.col("values") == 1).then(1.0).otherwise("exposure"), gini=gini
-        )
-        ends = line.select(keys).head(1)
-        curves.append(ends.join(points, how="cross"))
-    return pl.concat(curves)
-
-
-def _ginis(curves: pl.DataFrame) -> list[str]:
-    """Write the Gini coefficients of a few lines, or the least and the greatest of many."""
-    if len(curves) <= 4 and curves["panel"].n_unique() == 1:
-        texts = [f"{_line(row['system'])} {row['gini']:.3f}".strip() for row in curves.to_dicts()]
-        return [f"Gini: {', '.join(texts)}"]
-    least, greatest = _bounds(curves["gini"])
-    return [f"Gini: {least:.3f} to {greatest:.3f}"]
-
-
-def _counted_lists(
-    lists: pl.LazyFrame,
-    groups: Sequence[str],
-    truth: Frame | None,
-    exclude: Frame | None,
-    columns: Columns,
-) -> str:
-    """Write how many users have a list."""
-    ids = with_ids(columns, groups, {"run": lists, "truth": truth})
-    user = pl.col(ids.get("user", "user")).n_unique().alias("__rankframe_users")
-    rows = listed(lists, truth=truth, exclude=exclude, by=groups, **columns).filter("listed")
-    counts = (rows.group_by(groups).agg(user) if groups else rows.select(user)).collect()
-    return _users(counts["__rankframe_users"])
-
-
-def _lists_to(k: int | None) -> str:
-    return "the whole lists" if k is None else f"the first {k} items" if k > 1 else "the first item"
-
-
-def _weighted(weight: str | float) -> str:
-    if weight == "none":
-        return ""
-    return f"; weight of a place: {_WEIGHTS.get(weight, f'{weight}^(rank − 1)')}"
-
-
-def _axis_titles(metrics: Sequence[Metric]) -> list[str]:
-    """Name metrics, whether they are means, and which direction is better."""
-    directions = _directions(metrics)
-    titles: list[str] = []
-    for one in parse_metrics(metrics, per_user=False):
-        title = _line(one.name)
-        title = f"{title} of all lists" if is_of_all(one) else f"mean {title}"
-        better = {True: " (higher is better)", False: " (lower is better)", None: ""}
-        titles.append(title + better[directions[one.name]])
-    return titles
-
-
-# ------------------------------------------------------------------ parts of charts
-
-
-def _change_table(
-    cells: pl.DataFrame,
-    means: pl.DataFrame,
-    k: int,
-    deepest: int,
-    domain: Sequence[float],
-    reach: float,
-) -> pl.DataFrame:
-    """Stack the cells of users, the means of bins and the range that R allows, for both metrics."""
-    panel = _panel("system")
-    panels = cells.select(panel).unique(maintain_order=True)
-    parts: list[pl.DataFrame] = []
-    for name in _AXES[::-1]:
-        measure = pl.lit(f"{name}@{k}").alias("measure")
-        change, mean = pl.col(name).alias("change"), pl.col(f"{name}_change").alias("mean")
-        parts += [
-            cells.select(panel, measure, "relevant", change, "count"),
-            means.select(panel, measure, "relevant_low", "relevant_high", "users", mean),
-            panels.select("panel", measure).join(
-                _attainable(name, k, deepest, domain, reach), how="cross"
-            ),
-        ]
-    return pl.concat(parts, how="diagonal")
-
-
-def _change_chart(
-    cells: pl.DataFrame, means: pl.DataFrame, k: int, deepest: int, baseline: str
-) -> ChartType:
-    """Draw cells of users and means of bins on the range that k and R allow."""
-    import altair as alt
-
-    in_bins = means.drop_nulls("relevant_low")
-    overall = means.filter(pl.col("relevant_low").is_null() & (pl.col("users") > 0))
-    reach = min(1.0, 1.15 * (_greatest(cells, *_AXES) or 1 / k))
-    domain = _bounds(in_bins["relevant_low"])[0] / 1.2, _bounds(in_bins["relevant_high"])[1] * 1.2
-    table = _change_table(cells, in_bins, k, deepest, domain, reach)
-    panels = _texts(table["panel"])
-    _check_rows(table, "points", "fewer segments")
-
-    y = alt.Scale(domain=[-reach, reach], nice=False)
-    x = alt.Scale(type="log", domain=list(domain), nice=False)
-    x_title, y_title = "R, relevant items of a user", f"change from {baseline}"
-    area = alt.Chart().mark_area(color=_PALE, opacity=0.7).transform_filter("isValid(datum.top)")
-    area = area.encode(
-        x=alt.X("bound:Q", title=x_title, scale=x),
-        y=alt.Y("top:Q", title=y_title, scale=y),
-        y2="bottom:Q",
-    )
-    circles = alt.Chart().mark_circle(color=_BLUE, opacity=0.45)
-    circles = circles.transform_filter("isValid(datum.count)").encode(
-        x=alt.X("relevant:Q", title=x_title, axis=alt.Axis(format="d", tickCount=5, grid=False)),
-        y=alt.Y(
-            "change:Q", title=y_title, axis=alt.Axis(format="+.2~f", tickCount=7, titlePadding=8)
-        ),
-        size=alt.Size("count:Q", title="users", scale=alt.Scale(range=[12, 400], zero=False)),
-        tooltip=_tooltip(table.select("relevant", "change", "count")),
-    )
-    # a bar that covers a single R would have no length
-    bars = alt.Chart().mark_bar(color=_VERMILION, height=4, cornerRadius=2)
-    bars = bars.transform_filter("isValid(datum.mean)").transform_calculate(
-        begin="datum.relevant_low / 1.1", end="datum.relevant_high * 1.1"
-    )
-    bars = bars.encode(
-        x=alt.X("begin:Q", title=x_title),
-        x2="end:Q",
-        y=alt.Y("mean:Q", title=y_title),
-        tooltip=_tooltip(table.select("relevant_low", "relevant_high", "users", "mean")),
-    )
-    layers = _layered(area, _zero().encode(y=alt.YDatum(0)), circles, bars, data=table)
-    circled = f"{_users(overall['users'])} in {len(cells):,} circles, by similar R and change"
-    chart: ChartType = layers.properties(width=270, height=210).facet(
-        row=_facet("panel", panels),
-        column=_facet("measure", _texts(table["measure"])),
-        title=_title(
-            f"Change from {baseline} among the first {k} items, user by user",
-            f"{circled}; bars: means; gray: what k and R allow",
-            *_readings(overall, k),
-        ),
-    )
-    return chart
-
-
-def _attainable(
-    name: str, k: int, deepest: int, domain: Sequence[float], reach: float
-) -> pl.DataFrame:
-    """Return the greatest change of a metric at each R, within the depth and the chart."""
-    low, high = map(log10, domain)
-    steps = [10 ** (low + (high - low) * step / 40) for step in range(41)]
-    relevant = pl.Series(
-        "bound", sorted([*steps, *([deepest] if domain[0] < deepest < domain[1] else [])])
-    )
-    share = pl.min_horizontal(pl.lit(deepest), "bound") / (
-        k if name == "precision" else pl.col("bound")
-    )
-    top = pl.min_horizontal(share, pl.lit(reach))
-    return relevant.cast(pl.Float64).to_frame().with_columns(top=top, bottom=-top)
-
-
-def _greatest(table: pl.DataFrame, *names: str) -> float:
-    return float(table.select(pl.max_horizontal(pl.col(*names).abs().max())).item())
-
-
-def _readings(overall: pl.DataFrame, k: int) -> list[str]:
-    """Write the readings of ``diagnose``, two lines per system."""
-    lines: list[str] = []
-    for row in overall.with_columns(_panel("system")).iter_rows(named=True):
-        changes = f"precision@{k} {row['precision_change']:+.3g}, recall@{k} "
-        lines += [f"{row['panel']}: {changes}{row['recall_change']:+.3g}:", row["reading"]]
-    return lines
-
-
-def _path(table: pl.DataFrame, colors: dict[str, Any], groups: Sequence[str]) -> Any:
-    """Draw the path of both means over k, on contours of equal F1."""
-    import altair as alt
-
-    x_end, y_end = (min(1.0, 1.1 * (_greatest(table, name) or 0.1)) for name in _AXES)
-    scales = [alt.Scale(domain=[0, end], nice=False) for end in (x_end, y_end)]
-    x, y = (
-        alt.X(
-            "recall:Q",
-            title="mean recall@k",
-            scale=scales[0],
-            axis=alt.Axis(grid=False, tickCount=5),
-        ),
-        alt.Y("precision:Q", title="mean precision@k", scale=scales[1], axis=alt.Axis(grid=False)),
-    )
-    contours = alt.Chart(_contours(x_end, y_end))
-    lines = contours.mark_line(color=_PALE, strokeWidth=1.5).encode(
-        x=x, y=y, detail="f1:N", order="recall:Q"
-    )
-    label = alt.Text("label:N")
-    marks = contours.mark_text(align="right", baseline="bottom", dx=-3, dy=-2, color=_GRAY)
-    marks = marks.transform_filter("isValid(datum.label)").encode(x=x, y=y, text=label)
-    base = alt.Chart().encode(x=x, y=y, **colors)
-    path = base.mark_line(point={"size": 25}).encode(
-        order="k:Q", strokeDash=_dash(table, groups), tooltip=_tooltip(table)
-    )
-    ends = base.mark_text(align="left", dx=6, dy=-8, fontSize=10).encode(text="at:N")
-    # only one system's ends are labeled: labels of near ends would overlap
-    longest = table.sort("recall")["system"].last()
-    at = pl.col("k").is_in([table["k"].min(), table["k"].max()]) & (pl.col("system") == longest)
-    labeled = table.with_columns(at=pl.when(at).then(pl.format("k={}", "k")))
-    ends = ends.transform_filter("isValid(datum.at)")
-    title = "Path over k"
-    layers = [lines, marks, path, ends]
-    return _layered(*layers, data=labeled, width=270, height=270, title=title)
-
-
-def _contours(x_end: float, y_end: float) -> pl.DataFrame:
-    """Return points of equal F1 = f: (recall − f/2)·(precision − f/2) = f²/4."""
-    best = 2 * x_end * y_end / (x_end + y_end)
-    step = _round_step(best / 6)
-    curves: list[pl.DataFrame] = []
-    for place in range(1, int(best / step - 1e-9) + 1):
-        half = place * step / 2
-        begin, end = log(half**2 / (y_end - half)), log(x_end - half)
-        along = pl.Series([begin + (end - begin) * part / 30 for part in range(31)]).exp()
-        curve = pl.DataFrame({"recall": along + half, "precision": half**2 / along + half})
-        last = pl.int_range(pl.len()) == pl.len() - 1
-        label = pl.when(last).then(pl.lit(f"F1 {2 * half:.3g}")).alias("label")
-        curves.append(curve.with_columns(pl.lit(2 * half).alias("f1"), label))
-    return pl.concat(curves)
-
-
-def _cutoff_axis(cutoffs: Sequence[int]) -> alt.X:
-    import altair as alt
-
-    domain = [cutoffs[0], cutoffs[-1]]
-    axis = alt.Axis(format="d", tickMinStep=1, grid=False)
-    return alt.X("k:Q", title="k", axis=axis, scale=alt.Scale(domain=domain, nice=False, padding=8))
-
-
-def _color(
-    table: pl.DataFrame, groups: Sequence[str], *, legend: bool = True, strokes: bool = True
-) -> dict[str, Any]:
-    """Assign each system a color, in the order of the table."""
-    import altair as alt
-
-    systems = _texts(table["system"])
-    if len(systems) > len(_COLORS) * len(_DASHES):
-        msg = (
-            f"column {groups[0]!r} has {len(systems)} systems, but a chart has only "
-            f"{len(_COLORS) * len(_DASHES)} different lines: filter the frame"
-        )
-        raise ValueError(msg)
-    if not groups:
-        return {"color": alt.value(_BLUE)}
-    colors = [_COLORS[place % len(_COLORS)] for place in range(len(systems))]
-    scale = alt.Scale(domain=systems, range=colors)
-    # if colors of lines repeat, the legend must show the dashes
-    dashed: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 400}
-    legend_of_systems = alt.Legend(
-        title=_line(groups[0]),
-        symbolLimit=0,
-        symbolOpacity=1,
-        padding=8,
-        **(dashed if strokes and len(systems) > len(_COLORS) else {}),
-    )
-    scaled: dict[str, Any] = {"scale": scale, "legend": legend_of_systems if legend else None}
-    return {"color": alt.Color("system:N", **scaled)}
-
-
-def _dash(table: pl.DataFrame, groups: Sequence[str]) -> alt.StrokeDash | alt.StrokeDashValue:
-    """Dash the lines of systems whose color repeats."""
-    import altair as alt
-
-    if not groups:
-        return alt.StrokeDashValue(_DASHES[0])
-    systems = _texts(table["system"])
-    dashes = [_DASHES[place // len(_COLORS)] for place in range(len(systems))]
-    title = _line(groups[0])
-    return alt.StrokeDash("system:N", title=title, scale=alt.Scale(domain=systems, range=dashes))
-
-
-def _shape(table: pl.DataFrame, groups: Sequence[str], *, legend: bool) -> dict[str, Any]:
-    """Give the points of systems whose color repeats another shape."""
-    import altair as alt
-
-    systems = _texts(table["system"])
-    if len(systems) <= len(_COLORS):
-        return {}
-    shapes = [_SHAPES[place // len(_COLORS)] for place in range(len(systems))]
-    scale = alt.Scale(domain=systems, range=shapes)
-    symbols = alt.Legend(title=_line(groups[0]), symbolLimit=0, padding=8) if legend else None
-    return {"shape": alt.Shape("system:N", scale=scale, legend=symbols)}
-
-
-def _tooltip(table: pl.DataFrame) -> list[alt.Tooltip]:
-    import altair as alt
-
-    formats = {True: ".4~f", False: ",d"}
-    return [
-        alt.Tooltip(f"{name}:Q", format=formats[dtype.is_float()])
-        if dtype.is_numeric()
-        else alt.Tooltip(f"{name}:N")
-        for name, dtype in table.schema.items()
-    ]
-
-
-def _systems(counts: pl.Series) -> str:
-    least, greatest = map(int, _bounds(counts))
-    return f"{least} systems" if least == greatest else f"{least} to {greatest} systems"
-
-
-def _averaged(means: pl.LazyFrame) -> list[str]:
-    """Write over how many users evaluate averaged, if the frame says so."""
-    if "users" not in means.collect_schema():
-        return []
-    counts = means.select("users").drop_nulls().collect()["users"]
-    return [f"Means over {_users(counts)}"] if len(counts) else []
-
-
-def _ranked(ranks: pl.DataFrame) -> pl.DataFrame:
-    """Place systems, groups that are not separated, and the scale, on one axis of mean ranks."""
-    panel, reach = ranks["panel"][0], ranks["critical_difference"][0]
-    if reach is None:
-        msg = f"metric {panel!r}: there are no ranks to compare, since {ranks['note'][0]}"
-        raise RankingDataError(msg)
-    if len(ranks) > _MOST_RANKED:
-        msg = f"{len(ranks)} systems are too many for one chart; filter the frame"
-        raise ValueError(msg)
-    ranks = ranks.sort("mean_rank", maintain_order=True)
-    names, places = ranks["system"].to_list(), ranks["mean_rank"].to_list()
-    groups = _joined(places, reach)
-    first, half = 0.35 * len(groups) + 0.75, (len(names) + 1) // 2
-    rows: list[dict[str, Any]] = []
-    for place, (name, rank) in enumerate(zip(names, places, strict=True)):
-        left = place < half
-        row = first + (place if left else len(names) - 1 - place)
-        side, text = "left" if left else "right", f"{_line(name)}  {rank:.2f}"
-        ends = {"low": rank, "high": rank}
-        rows.append(
-            {"part": "system", "system": name, **ends, "row": row, "side": side, "text": text}
-        )
-    for number, (start, stop) in enumerate(groups, 1):
-        together = ", ".join(map(_line, names[start : stop + 1]))
-        ends = {"low": places[start], "high": places[stop]}
-        rows.append({"part": "group", "system": together, **ends, "row": 0.35 * number})
-    text = f"critical difference {reach:.2f}"
-    rows.append({"part": "scale", "low": 1.0, "high": 1 + reach, "row": 0.0, "text": text})
-    columns: dict[str, Any] = dict.fromkeys(("part", "system"), pl.String)
-    columns |= dict.fromkeys(("low", "high", "row"), pl.Float64)
-    columns |= dict.fromkeys(("side", "text"), pl.String)
-    users = pl.lit(ranks["users"][0]).alias("users")
-    drawn = pl.DataFrame(rows, schema=columns)
-    return drawn.select(
-        pl.lit(panel).alias("panel"), "part", "system", users, pl.exclude("part", "system")
-    )
-
-
-def _joined(places: Sequence[float], reach: float) -> list[tuple[int, int]]:
-    """Return the longest stretches of two or more sorted ranks that are within reach."""
-    found: list[tuple[int, int]] = []
-    for start, low in enumerate(places):
-        stop = max(place for place, rank in enumerate(places) if rank - low <= reach)
-        if stop > start and (not found or stop > found[-1][1]):
-            found.append((start, stop))
-    return found
-
-
-def _ranked_layers(table: pl.DataFrame, systems: int) -> Any:
-    """Draw stems from the axis to names on both sides, bars of groups and the scale."""
-    import altair as alt
-
-    end = max(float(systems), _greatest(table, "high"))
-    ticks = alt.Axis(orient="top", format="d", grid=False, values=[*range(1, systems + 1)])
-    x = alt.X(
-        "low:Q",
-        title="mean rank, 1 is best",
-        axis=ticks,
-        scale=alt.Scale(domain=[1, end], nice=False, zero=False),
-    )
-    rows = alt.Scale(domain=[0, _greatest(table, "row") + 0.5], reverse=True)
-    y = alt.Y("row:Q", title=None, axis=None, scale=rows)
-    base = alt.Chart().encode(x=x, y=y, tooltip=_tooltip(table.select("system", "users", "low")))
-    layers = [
-        base.mark_rule(color=_GRAY)
-        .transform_filter("datum.part == 'system'")
-        .encode(y2=alt.Y2Datum(0))
-    ]
-    sides: list[tuple[str, Any, Any, int]] = [
-        ("left", 0, "right", -5),
-        ("right", "width", "left", 5),
-    ]
-    for side, edge, align, shift in sides:
-        own = base.transform_filter(f"datum.side == '{side}'")
-        layers.append(own.mark_rule(color=_GRAY).encode(x2=alt.value(edge)))
-        names = own.mark_text(align=align, dx=shift, baseline="middle", limit=170)
-        layers.append(names.encode(x=alt.value(edge), text="text:N"))
-    bars = base.mark_rule(strokeWidth=5, color=_BLUE).transform_filter("datum.part == 'group'")
-    scale = base.transform_filter("datum.part == 'scale'")
-    layers += [
-        bars.encode(x2="high:Q"),
-        scale.mark_rule(strokeWidth=2).encode(x2="high:Q", y=alt.value(-46)),
-        scale.mark_text(align="left").encode(text="text:N", y=alt.value(-55)),
-    ]
-    return _layered(*layers, data=table, view=alt.ViewBackground(stroke=None))
-
-
-def _line(text: object) -> str:
-    """Write a name in one line: Vega cannot read a title with a line break."""
-    return " ".join(str(text).split())
-
-
-def _title(text: str, *subtitle: str) -> alt.TitleParams:
-    import altair as alt
-
-    return alt.TitleParams(
-        text, subtitle=list(subtitle), anchor="start", subtitleColor=_GRAY, offset=12
-    )
-
-
-def _zero() -> alt.Chart:
-    """Draw one line, not one per row of the table."""
-    import altair as alt
-
-    line: alt.Chart = alt.Chart(alt.InlineData([{}])).mark_rule(color=_GRAY, strokeDash=[4, 3])
-    return line
-
-
-def _users(counts: pl.Series) -> str:
-    """Write the number of users, or the least and the greatest number."""
-    least, greatest = map(int, _bounds(counts))
-    if least == greatest:
-        return f"{least:,} user{'s' * (least != 1)}"
-    return f"{least:,} to {greatest:,} users"
-
-
-def _mean(options: Mapping[str, Any]) -> str:
-    return f"Mean{_weighted_by(options)}"
-
-
-def _weighted_by(options: Mapping[str, Any]) -> str:
-    weights = options.get("weights")
-    return "" if weights is None else f" weighted by {_line(weights)}"
-
-
-def _facet(name: str, order: Sequence[str]) -> Any:
-    """Make panels of a column, without its name, and without headers if there is only one panel."""
-    import altair as alt
-
-    upright: dict[str, Any] = {"labelAngle": 0, "labelAlign": "left"}
-    header = alt.Header(
-        title=None,
-        labelFontWeight="bold",
-        labels=len(order) > 1,
-        labelLimit=150,
-        **(upright if name in ("system", "panel") else {}),
-    )
-    channel = {"system": alt.Row, "panel": alt.Row, "measure": alt.Column, "segment": alt.Column}
-    return channel[name](f"{name}:N", sort=list(order), header=header)
-
-
-def _layered(*layers: alt.Chart, **options: Any) -> Any:
-    """Layer charts; Altair's types for the methods of the result are too vague."""
-    import altair as alt
-
-    return alt.layer(*layers, **options)
-
-
-def _in_panels(
-    layers: Any,
-    panels: Sequence[str],
-    title: alt.TitleParams,
-    *,
-    width: Any,
-    wide: Any,
-    height: Any,
-    columns: int = 2,
-    resolve: Literal["x", "y"] = "y",
-) -> ChartType:
-    """Draw a single panel wide, or several side by side."""
-    import altair as alt
-
-    chart: ChartType
-    if len(panels) == 1:
-        chart = layers.properties(width=wide, height=height, title=title)
-        return chart
-    header = alt.Header(title=None, labelFontWeight="bold")
-    facet = alt.Facet("panel:N", sort=list(panels), header=header)
-    layers = layers.properties(width=width, height=height)
-    faceted = layers.facet(facet=facet, columns=columns, title=title)
-    # otherwise axes are drawn where the last row has no panel
-    faceted = faceted.resolve_axis(x="independent")
-    chart = faceted.resolve_scale(**{resolve: "independent"})
-    return chart
-
-
-def _check_values(values: pl.Series, name: str) -> None:
-    if values.null_count() == len(values):
-        msg = f"metric {name!r}: no user has a value to draw"
-        raise RankingDataError(msg)
-
-
-def _check_exposed(shares: pl.Series, name: str) -> None:
-    if shares.null_count() == len(shares):
-        msg = f"no list exposes a value of {name!r}: there is no share to draw"
-        raise RankingDataError(msg)
-
-
-def _check_panels(panels: Sequence[str]) -> None:
-    if len(panels) > _MOST_PANELS:
-        msg = f"{len(panels)} segments are too many for one chart; filter the frame"
-        raise ValueError(msg)
-
-
-def _check_rows(table: pl.DataFrame, what: str, remedy: str) -> None:
-    if len(table) > _MOST_ROWS:
-        msg = f"{len(table):,} {what} are too many for one chart; ask for {remedy}"
-        raise ValueError(msg)
-
-
-def _check_call(options: Mapping[str, object]) -> None:
-    """Check that Altair is installed, and that charts take the keywords."""
-    for name in options:
-        if name not in Options.__annotations__:
-            msg = f"unknown argument {name!r}; charts take {', '.join(Options.__annotations__)}"
-            raise TypeError(msg)
-    if find_spec("altair") is None:
-        msg = "charts need altair: pip install 'rankframe[plot]'"
-        raise ImportError(msg)
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -1,7 +1,7 @@
 """Presets: the conventions of other tools, as keywords of ``evaluate`` and ``per_user``.
 
 ``run.rank.evaluate("map@10", "ndcg@10", truth=truth, **rf.REPLAY)`` gives RePlay's numbers. A
-preset speaks of the numbers, not of the order: a run whose scores tie is ranked beforehand.
+preset sets the formulas, not the order of ties: rank a run with tied scores beforehand.
 """
 
 from typing import TypedDict
@@ -10,7 +10,7 @@ from rankframe._options import Defaults, Users
 
 
 class Preset(TypedDict, total=False):
-    """The keywords that stand for the conventions of another tool."""
+    """The keywords for the conventions of another tool."""
 
     users: Users
     undefined: float
@@ -57,7 +57,7 @@ RANX: Preset = {
     "defaults": {"rbp": {"gain": "graded", "max_grade": 1.0}},
 }
 
-#: RecTools: nDCG is binary, and its ideal is k hits for everybody. (``divide_by_achievable`` is
+#: RecTools: nDCG is binary, and its ideal is k hits for every user. (``divide_by_achievable`` is
 #: ``ndcg(ideal=truth)@k``, ``r_precision`` is ``precision(divide_by=attainable)@k``, MAP's
 #: ``divide_by_k`` is ``map(divide_by=k)@k``.)
 RECTOOLS: Preset = {
@@ -101,7 +101,7 @@ RECOMMENDERS: Preset = {
     "defaults": {"ap@k": _ATTAINABLE, "ndcg": _BINARY},
 }
 
-#: scikit-learn, with a matrix of the items returned: what was not returned does not exist.
+#: scikit-learn, with a matrix of the returned items: other items do not exist.
 SCIKIT_LEARN: Preset = {
     "users": "run",
     "undefined": 0.0,

@@ -7,8 +7,9 @@ each partition is computed as on one machine: see :mod:`rankframe._partitions`.
 A worker needs about 200 MB and, per row of its partition, 70 bytes (ranks, integer ids) to 200
 (scores, text ids), so a good partition has about 2 million rows. ``partitions=`` sets their number.
 By default it is ``spark.sql.shuffle.partitions``, and adaptive execution merges small partitions;
-if Spark may broadcast the keys of the judgments, it is one partition per 250,000 judgments. All
-rows of a user are in one partition.
+if Spark may broadcast the keys of the judgments, it is one partition per 250,000 judgments, and
+``evaluate`` computes up to 2 million of them in the driver (50 bytes each). All rows of a user are
+in one partition.
 """
 
 # pyarrow has no types
@@ -22,6 +23,9 @@ import contextlib
 import functools
 import inspect
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import (
     Callable,
     Collection,
@@ -36,6 +40,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, Unpack, c
 
 import polars as pl
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.errors import PySparkTypeError, PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -45,7 +50,9 @@ from pyspark.sql.types import StringType, StructType
 from rankframe._checks import (
     Table,
     Totals,
+    counts_misses,
     diluted,
+    format_row,
     is_fold,
     raise_if_apart,
     raise_if_empty,
@@ -54,7 +61,14 @@ from rankframe._checks import (
     role_columns,
 )
 from rankframe._compare import Correction, Margin, Test, comparison_of
-from rankframe._evaluate import Plan, UserValues, in_groups, plan_means, plan_values
+from rankframe._evaluate import (
+    Plan,
+    UserValues,
+    check_served_in_parts,
+    in_groups,
+    plan_means,
+    plan_values,
+)
 from rankframe._frames import kind, to_lazy
 from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import Metric, parse_metrics
@@ -64,6 +78,7 @@ from rankframe._options import (
     Columns,
     Options,
     Settings,
+    Users,
     group_names,
     read_options,
     systems_groups,
@@ -114,9 +129,12 @@ _WIDER: dict[type[pl.DataType], pl.DataType] = {
 }
 T = TypeVar("T")
 
-_OF_TRUTH = "__rankframe_of_truth"
+_KIND = "__rankframe_kind"  # of a row
+_OF_RUN, _OF_TRUTH, _OF_LIST = range(3)
 _ROWS_PER_BATCH = 2**16
 _JUDGMENTS_PER_PARTITION = 250_000
+_JUDGMENTS_HERE = 2_000_000  # so few, and their hits, are computed without workers
+_HERE = 0  # instead of a number of partitions
 _BROKEN = 0  # instead of a hash, for a row of the run that breaks a rule: the join must keep it
 
 
@@ -404,7 +422,7 @@ def per_user(
     settings = replace(_read_options(options), bounds=bounds, scenarios=scenarios)
     plans = functools.partial(plan_values, per_user=True)
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
-    _check_across_users(sides)
+    _check_across_users(sides, settings.users)
     compute = functools.partial(values_of, metrics=metrics, by=by, settings=settings)
     needs = needs_of(plan, settings)
     joined = sides
@@ -474,7 +492,9 @@ def evaluate(
     -----
     Each partition adds up its users, and the driver adds up these sums. Rows that cannot change a
     value are left out of the shuffle, as in ``per_user``; unjudged items are left out if Spark may
-    broadcast the keys of the truth.
+    broadcast the keys of the truth. Of up to 2 million judgments, and without ``by``, the driver
+    fetches these and the rows of the run that they judge, and computes them by itself, without a
+    shuffle or workers; ``partitions=`` sends them to workers.
 
     Examples
     --------
@@ -495,11 +515,16 @@ def evaluate(
     sides, plan = _planned(frame, truth, metrics, by, settings, plans)
     compute = functools.partial(sums_of, metrics=metrics, by=by, settings=settings)
     needs = needs_of(plan, settings)
+    if partitions is not None:
+        whole_number("partitions", partitions)
     with plain_errors(), _read_once(sides, partitions, needs) as (joined, number):
-        parts = _collected(_computed(sides, compute, number, needs, joined))
+        if number == _HERE:
+            parts = _computed_here(joined, compute, needs)
+        else:
+            parts = _collected(_computed(sides, compute, number, needs, joined))
         exposures = _exposures(sides, joined, number, plan, metrics, by, settings)
     if not is_proved(parts):
-        _check_across_users(sides)
+        _check_across_users(sides, settings.users)
     return _to_spark(frame.sparkSession, means_of(parts, plan, exposures, total=total))
 
 
@@ -582,7 +607,7 @@ def summarize(
         truth,
         metrics,
         by,
-        _read_options(options),
+        _read_options(options, count_missed=True),
         partitions,
         describe=describe,
     )
@@ -679,7 +704,7 @@ def compare(
         truth,
         metrics,
         systems_groups(by, getattr(frame, "columns", ())),
-        _read_options(options),
+        _read_options(options, count_missed=True),
         partitions,
         describe=describe,
     )
@@ -694,6 +719,8 @@ def plain_errors() -> Generator[None, None, None]:
     ------
     RankingDataError
         If Spark, computing a result of ``judge`` or ``per_user``, finds a row that breaks a rule.
+    ModuleNotFoundError
+        If the Python of Spark's workers lacks rankframe, Polars or PyArrow.
 
     Examples
     --------
@@ -712,7 +739,58 @@ ranks start at 1; add 1 if yours start at 0. Offending row: user=1, item=7, rank
         name = re.escape(f"{RankingDataError.__module__}.{RankingDataError.__qualname__}")
         if found := re.search(rf"^{name}: (.*)$", str(error), re.MULTILINE):
             raise RankingDataError(found[1]) from error
+        if lacks := _LACKS.search(str(error)):
+            raise _not_on_the_workers(lacks[1]) from error
         raise
+
+
+# ------------------------------------------------------------------ the workers
+
+_LACKS = re.compile(r"No module named '(rankframe|polars|pyarrow)\b")
+
+
+def _not_on_the_workers(module: str, python: str = "") -> ModuleNotFoundError:
+    """Make the error of workers whose Python lacks a module."""
+    named = f", {python}," if python else ""
+    msg = (
+        f"the Python of Spark's workers{named} has no module {module!r}: before the session "
+        "starts, set the environment variable PYSPARK_PYTHON to a Python that has it, on one "
+        f"machine os.environ['PYSPARK_PYTHON'] = {sys.executable!r}; on a cluster, install "
+        "rankframe[spark] on every worker, or send an environment with spark.archives"
+    )
+    return ModuleNotFoundError(msg, name=module)
+
+
+def _check_workers(session: SparkSession) -> None:
+    """Check that workers on this machine find rankframe; elsewhere only a job shows it."""
+    context = getattr(session, "sparkContext", None)  # Spark Connect has none
+    if context is None or not str(context.master).startswith("local") or _sends_files(context):
+        return
+    if shutil.which(context.pythonExec) == sys.executable:
+        return
+    if lacking := _lacking(context.pythonExec):
+        raise _not_on_the_workers(lacking, context.pythonExec)
+
+
+def _sends_files(context: SparkContext) -> bool:
+    """Whether a session sends Python files to its workers, which may have the modules."""
+    return bool(getattr(context, "_python_includes", ()))
+
+
+@functools.cache  # a start of Python takes 20 ms
+def _lacking(python: str) -> str | None:
+    """Name the module that a Python lacks; None if it has all, or does not start."""
+    code = (
+        "import importlib.util as u\n"
+        "print(next((n for n in ('rankframe', 'polars', 'pyarrow') if not u.find_spec(n)), ''))"
+    )
+    try:
+        asked = subprocess.run(
+            [python, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return asked.stdout.strip() or None
 
 
 # ------------------------------------------------------------------ the tables
@@ -787,9 +865,9 @@ def _with_exclude(columns: Columns, exclude: Truth | None) -> Options:
     return cast("Options", {**columns, "exclude": exclude})
 
 
-def _read_options(options: Options) -> Settings:
+def _read_options(options: Options, *, count_missed: bool = False) -> Settings:
     """Read the options; the tables beside run and truth are collected, and go to every worker."""
-    settings = read_options(options)
+    settings = read_options(options, count_missed=count_missed)
     local: dict[str, Any] = {}
     for name in INPUT_MEANINGS:
         table = getattr(settings, name)
@@ -846,6 +924,8 @@ def _planned(
     empty = [_empty(spark_frame, wanted) for spark_frame in frames]
     run, judgments = _pair(empty)
     plan = plans(run, metrics, judgments, by, settings)
+    if settings.users == "served":
+        check_served_in_parts(plan.prepared)
     return _sides(frames, empty, plan.prepared.tables), plan
 
 
@@ -869,7 +949,7 @@ def _described(
         )
         raise ValueError(msg)
     describe(in_groups(plan))  # invalid calls fail before any Spark job starts
-    _check_across_users(sides)
+    _check_across_users(sides, settings.users)
     compute = functools.partial(rows_of, metrics=metrics, by=by, settings=settings)
     needs = needs_of(plan, settings)
     with plain_errors(), _read_once(sides, partitions, needs) as (joined, number):
@@ -888,10 +968,12 @@ def _frames(
     if any(table.isStreaming for table in in_spark):
         msg = "rankframe.spark takes tables, not streams: use it inside foreachBatch"
         raise TypeError(msg)
+    _check_workers(frame.sparkSession)
     if truth is None or isinstance(truth, DataFrame):
         return in_spark
     local = to_lazy(truth, "truth", also="Spark DataFrame, a ").collect()
     unread = [name for name in local.columns if wanted is not None and name not in wanted]
+    _check_times(local.drop(unread))
     local = local.with_columns(pl.lit(None, pl.Int8).alias(name) for name in unread)
     return [frame, _to_spark_in_batches(frame.sparkSession, local)]
 
@@ -948,7 +1030,7 @@ def _named(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 # ------------------------------------------------------------------ rules across users
 
 
-def _check_across_users(sides: Sequence[_Side]) -> None:
+def _check_across_users(sides: Sequence[_Side], users: Users | None = None) -> None:
     """Raise if a table is empty, or users of run and truth cannot match."""
     shared = _shared_user_row(*sides) if len(sides) == 2 else None
     if shared is None:
@@ -968,6 +1050,8 @@ def _check_across_users(sides: Sequence[_Side]) -> None:
         user, group = run.column(run.table.user), run.column(name)
         counted = run.ranked_rows.groupBy(user).agg(F.count_distinct(group).alias("n"))
         if counted.where("n > 1").isEmpty():
+            if not counts_misses(users):
+                continue
             group_of_shared = shared.frame.collect()[name].item()
             other = run.fetch_row(run.ranked_rows.where(F.col(group) != F.lit(group_of_shared)))
             both = run.table._replace(frame=pl.concat([shared.frame, other.frame]))
@@ -1025,6 +1109,7 @@ class _Task(NamedTuple):
     made: pl.Schema
     arrow: pa.Schema
     registered: Registered
+    row_of_list: list[str]  # the columns that identify it; none if there are no rows of lists
 
 
 def _computed(
@@ -1042,13 +1127,15 @@ def _computed(
     columns = list(dict.fromkeys(name for names in columns_of_sides for name in names))
     rows = [
         _rows_needed(side, needs).selectExpr(
-            f"{of_truth} AS {_OF_TRUTH}",
+            f"tinyint({kind}) AS {_KIND}",
             *(f"{side.column(name)} AS column{columns.index(name)}" for name in names),
         )
-        for side, names, of_truth in zip(
-            joined or sides, columns_of_sides, ("false", "true"), strict=False
+        for side, names, kind in zip(
+            joined or sides, columns_of_sides, (_OF_RUN, _OF_TRUTH), strict=False
         )
     ]
+    if needs and needs.lists:
+        rows.append(_first_rows(sides[0], columns))
     stacked = rows[0]
     for other in rows[1:]:
         stacked = stacked.unionByName(other, allowMissingColumns=True)  # columns of the truth last
@@ -1067,8 +1154,22 @@ def _computed(
     run, truth = _pair(
         [side.types(names) for side, names in zip(sides, columns_of_sides, strict=True)]
     )
-    task = _Task(compute, totals, columns, run, truth, types, _arrow_schema(schema), registered())
+    run_table = sides[0].table
+    row_of_list = [*run_table.keys, run_table.item] if needs and needs.lists else []
+    arrow, known = _arrow_schema(schema), registered()
+    task = _Task(compute, totals, columns, run, truth, types, arrow, known, row_of_list)
     return partitioned.mapInArrow(functools.partial(_computed_partition, task), schema)
+
+
+def _computed_here(joined: Sequence[_Side], compute: Compute, needs: Needs) -> pl.DataFrame:
+    """Fetch the rows that are needed, and compute them: they are one partition."""
+    tables: list[pl.LazyFrame] = []
+    for side in joined:
+        names = _columns_needed(side, needs)
+        rows = _collected(_rows_needed(side, needs).select(*map(side.column, names)))
+        tables.append(_named(rows, names).lazy().select(_cast(side.types(names))))
+    totals = Totals(_top_grade(joined) if needs.top_grade else None, None)
+    return compute(*_pair(tables), totals).collect()
 
 
 def _computed_partition(task: _Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -1077,10 +1178,15 @@ def _computed_partition(task: _Task, batches: Iterable[pa.RecordBatch]) -> Itera
     if not received:
         return
     restore(task.registered)
-    rows = _named(_from_arrow(pa.Table.from_batches(received)), [_OF_TRUTH, *task.columns])
-    of_truth = pl.col(_OF_TRUTH)
-    run = rows.lazy().filter(~of_truth).select(_cast(task.run))
-    truth = None if task.truth is None else rows.lazy().filter(of_truth).select(_cast(task.truth))
+    rows = _named(_from_arrow(pa.Table.from_batches(received)), [_KIND, *task.columns])
+    of_run, of_truth, of_lists = (
+        rows.lazy().filter(pl.col(_KIND) == kind) for kind in (_OF_RUN, _OF_TRUTH, _OF_LIST)
+    )
+    if task.row_of_list:
+        others = of_lists.join(of_run, on=task.row_of_list, how="anti", nulls_equal=True)
+        of_run = pl.concat([of_run, others])
+    run = of_run.select(_cast(task.run))
+    truth = None if task.truth is None else of_truth.select(_cast(task.truth))
     result = task.compute(run, truth, task.totals).collect()
     # Spark matches columns by position and exact type
     result = result.select(_cast(task.made))
@@ -1101,6 +1207,22 @@ def _rows_needed(side: _Side, needs: Needs | None) -> DataFrame:
     return side.frame.where(f"NOT {_is_valid_sql(side, irrelevant)}")
 
 
+def _first_rows(run: _Side, columns: Sequence[str]) -> DataFrame:
+    """Return the row of the least rank of each list, with its keys, item and rank alone."""
+    table = run.table
+    names = [name for name in table.keys if name in run.names]
+    rank, item = run.column(table.rank or ""), run.column(table.item)
+    first = run.ranked_rows.groupBy(*map(run.column, names)).agg(
+        F.expr(f"min_by({item}, {rank}) AS item"), F.expr(f"min({rank}) AS rank")
+    )
+    found = {name: run.column(name) for name in names}
+    found |= {table.item: "item", table.rank or "": "rank"}
+    return first.selectExpr(
+        f"tinyint({_OF_LIST}) AS {_KIND}",
+        *(f"{column} AS column{columns.index(name)}" for name, column in found.items()),
+    )
+
+
 def _is_valid_sql(side: _Side, condition: str) -> str:
     """Write the condition that a row has all ids and meets ``condition``; it is never null."""
     table = side.table
@@ -1117,15 +1239,25 @@ class _BroadcastableTruth(NamedTuple):
     number: int
 
 
-def _broadcastable_truth(sides: list[_Side], needs: Needs) -> _BroadcastableTruth | None:
-    """Return the judgments that are needed, if Spark may broadcast their keys."""
+def _broadcastable_truth(
+    sides: list[_Side], needs: Needs, *, keep: bool = False
+) -> _BroadcastableTruth | None:
+    """Return the judgments that are needed, if Spark may broadcast their keys.
+
+    With ``keep``, Spark keeps them in memory as it counts them.
+    """
     limit = min(_broadcast_limit(sides[0].frame.sparkSession) // 8, 2**31 - 2)
     if not (needs.judged and len(sides) == 2 and all(map(_hash, sides)) and limit):
         return None
     truth = sides[1]
     judgments = _rows_needed(truth, needs).select(*map(truth.column, _columns_needed(truth, needs)))
+    if keep:
+        judgments.persist()
     number = judgments.count()
-    return _BroadcastableTruth(judgments, number) if number <= limit else None
+    if number <= limit:
+        return _BroadcastableTruth(judgments, number)
+    judgments.unpersist()
+    return None
 
 
 @contextlib.contextmanager
@@ -1134,15 +1266,15 @@ def _read_once(
 ) -> Generator[tuple[list[_Side], int | None], None, None]:
     """Semi-join the run with the truth; Spark keeps the judgments in memory until the exit.
 
-    They are read twice, and a query that runs twice may return different rows.
+    They are read several times, and a query that runs again may return different rows.
     """
-    broadcast = _broadcastable_truth(sides, needs)
+    broadcast = _broadcastable_truth(sides, needs, keep=True)
     if broadcast is None:
         yield sides, partitions
         return
     if partitions is None and not sides[0].table.by:  # there are no more rows than judgments
-        partitions = 1 + broadcast.number // _JUDGMENTS_PER_PARTITION
-    broadcast.judgments.persist()
+        here = broadcast.number <= _JUDGMENTS_HERE and not needs.lists
+        partitions = _HERE if here else 1 + broadcast.number // _JUDGMENTS_PER_PARTITION
     try:
         yield _semi_joined(sides, broadcast.judgments), partitions
     finally:
@@ -1155,10 +1287,11 @@ def _semi_joined(sides: list[_Side], judgments: DataFrame) -> list[_Side]:
     The keys are hashes. A collision only keeps a row that is not needed.
     """
     run, truth = sides
-    rank = f"double({run.column(run.table.rank or '')})"
-    valid = _is_valid_sql(run, f"({rank} >= 1 AND {_is_integer_sql(rank)})")
+    valid = _is_valid_sql(run, _is_rank_sql(run))
     known = judgments.selectExpr(f"{_hash(truth)} AS known")
-    known = known.union(known.sparkSession.range(1).selectExpr(f"bigint({_BROKEN}) AS known"))
+    known = known.union(
+        known.sparkSession.range(0, 1, 1, 1).selectExpr(f"bigint({_BROKEN}) AS known")
+    )
     same = F.expr(f"CASE WHEN {valid} THEN {_hash(run)} ELSE {_BROKEN} END = known")
     judged = run.frame.join(F.broadcast(known), same, "left_semi")
     return [run._replace(frame=judged), truth._replace(frame=judgments)]
@@ -1193,18 +1326,24 @@ def _is_irrelevant_sql(side: _Side, needs: Needs) -> str | None:
     if grade is None:
         if rank is None or needs.depth is None:
             return None
-        return f"({rank} > {needs.depth} AND {_is_integer_sql(rank)})"
+        return _is_rank_sql(side, above=needs.depth)
     if not needs.relevant:
         return None
     irrelevant = f"({grade} <= 0 AND {grade} > double('-Infinity'))"
     if rank is None:
         return irrelevant
-    ranked = f"({rank} >= 1 AND {_is_integer_sql(rank)})"
+    ranked = _is_rank_sql(side)
     return f"({irrelevant} AND ({rank} IS NULL OR {ranked}) OR {grade} IS NULL AND {ranked})"
 
 
-def _is_integer_sql(number: str) -> str:
-    return f"{number} % 1 = 0"
+def _is_rank_sql(side: _Side, above: int | None = None) -> str:
+    """Write the condition that a rank is an integer ≥ 1, or one above a depth."""
+    name = side.table.rank or ""
+    least = ">= 1" if above is None else f"> {above}"
+    if side.table.schema[name].is_integer():  # the remainder takes a tenth of the call
+        return f"({side.column(name)} {least})"
+    rank = f"double({side.column(name)})"
+    return f"({rank} {least} AND {rank} % 1 = 0)"
 
 
 # ------------------------------------------------------------------ types
@@ -1226,6 +1365,23 @@ def _to_spark_in_batches(session: SparkSession, frame: pl.DataFrame) -> DataFram
     parts = [_as_bytes(batch) for batch in table.to_batches(max_chunksize=_ROWS_PER_BATCH)]
     sent = session.createDataFrame(pa.table({"part": pa.array(parts, pa.binary())}), "part binary")
     return sent.mapInArrow(_from_bytes, from_arrow_schema(table.schema))
+
+
+def _check_times(truth: pl.DataFrame) -> None:
+    """Check that no time is finer than a microsecond, which is what Spark keeps."""
+    for column in truth:
+        if column.dtype != pl.Time and getattr(column.dtype, "time_unit", "us") != "ns":
+            continue
+        finer = (column.to_physical() % 1000 != 0).fill_null(value=False)
+        if finer.any():
+            row = truth.filter(finer).head(1).with_columns(pl.col(column.name).cast(pl.String))
+            msg = (
+                f"truth, column {column.name!r}: a time finer than a microsecond, and Spark keeps "
+                "microseconds, so that values that differ by less would become one: cast the "
+                "column to integers in both tables, pl.col(…).dt.epoch('ns'). "
+                f"Offending row: {format_row(row)}"
+            )
+            raise RankingDataError(msg)
 
 
 def _as_bytes(batch: pa.RecordBatch) -> bytes:

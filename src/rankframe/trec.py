@@ -5,8 +5,8 @@ and the score is used. Blank lines and lines that begin with ``#`` are skipped. 
 compressed with gzip or zstd, whatever their name, and are read piece by piece. Pipes and binary
 file objects are read once, to their end.
 
-Files of two other shapes are read, too: with a header, as BEIR's (``query-id corpus-id score``),
-and without one, as MS MARCO's runs (``fields=["user", "item", "rank"]``).
+Two other kinds of files can be read: files with a header, such as BEIR's (``query-id corpus-id
+score``), and files without one, such as MS MARCO's runs (``fields=["user", "item", "rank"]``).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def scan_run(
         Path of a file or pipe (``/dev/stdin``, a named pipe), or a file object open in binary
         mode (``sys.stdin.buffer``), which stays open.
     fields
-        Names of all fields of a line, for a file that is no TREC run and has no header, such as
-        ``["user", "item", "rank"]`` for a run of MS MARCO.
+        Names of all fields of a line, for a file that is not a TREC run and has no header, such
+        as ``["user", "item", "rank"]`` for a run of MS MARCO.
     **columns
         ``user=``, ``item=``, ``rank=``, ``score=``: the fields or the columns of a header that
         play these roles, if they have other names. Without ``fields`` the file must have a header.
@@ -49,11 +49,11 @@ def scan_run(
     Returns
     -------
     LazyFrame
-        user (String), item (String), score (Float64), in the order of the lines. A file with a
-        header or ``fields`` gives the columns that it has, of which a rank is Int64 and those
-        without a role are String. A regular file is read when the plan runs. A pipe, a device or a
-        file object can be read only once, so the call reads it to its end, and the LazyFrame holds
-        its rows in memory.
+        user (String), item (String), score (Float64), in the order of the lines. For a file with a
+        header or ``fields``, the columns of the file: a rank is Int64, and columns without a role
+        are String. A regular file is read when the plan runs. A pipe, a device or a file object can
+        be read only once, so the call reads it to its end, and the LazyFrame holds its rows in
+        memory.
 
     Raises
     ------
@@ -63,14 +63,14 @@ def scan_run(
         If the path is a directory.
     TypeError
         If the source is neither a path nor a file object open for reading in binary mode, or
-        ``fields`` is no list of names.
+        ``fields`` is not a list of names.
     ValueError
         If ``fields`` lacks a role.
     RankingDataError
-        At the first line that is not a line of a run, with its number, or if the file cannot be
-        decompressed: when the plan runs, or at the call if the call reads the source. At the call
-        if a line has three fields without names, as the third may be the rank or the score, or if
-        the first line is not the header that ``columns`` ask for.
+        When the plan runs, or at the call if the call reads the source: if a line is not a line of
+        a run (the error has its number), or the file cannot be decompressed. At the call: if a line
+        has three fields without names, because the third may be the rank or the score, or if the
+        first line is not the header that ``columns`` requires.
 
     Notes
     -----
@@ -78,10 +78,10 @@ def scan_run(
     and words after it are ignored, as in trec_eval. A line of a plain or gzip file must be shorter
     than 4 MB. Polars decompresses zstd files, and holds their longest line in memory.
 
-    A first line that holds the names of user and item is a header, unless it is also a line of a
-    TREC run and no column is named. Fields with names are separated by tabs, or else by commas, or
-    else by white space: the first of these that gives all names. Between tabs or commas a field may
-    be quoted as in CSV, but not hold a line break.
+    A first line with the names of user and item is a header, unless it is also a line of a TREC run
+    and no column is named. Fields with names are separated by tabs, commas or whitespace: the first
+    of these that yields all names. Fields between tabs or commas may be quoted as in CSV, but must
+    not contain a line break.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def scan_qrels(
     subtopics
         Read the second word of a line as the ``subtopic`` of the item, as in diversity tasks.
     fields
-        Names of all fields of a line, for a file of another shape without a header; see
+        Names of all fields of a line, for a file of another kind without a header; see
         :func:`scan_run`.
     **columns
         ``user=``, ``item=``, ``relevance=``, ``subtopic=``: the fields or the columns of a header
@@ -131,8 +131,8 @@ def scan_qrels(
     -------
     LazyFrame
         user (String), item (String), with ``subtopics`` subtopic (String), and relevance (Int64),
-        in the order of the lines. A file with a header or ``fields`` gives the columns that it
-        has; those without a role are String. The call reads anything but a regular file, as in
+        in the order of the lines. For a file with a header or ``fields``, the columns of the file;
+        columns without a role are String. The call reads anything but a regular file, as in
         :func:`scan_run`.
 
     Raises
@@ -143,13 +143,13 @@ def scan_qrels(
         If the path is a directory.
     TypeError
         If the source is neither a path nor a file object open for reading in binary mode, or
-        ``fields`` is no list of names.
+        ``fields`` is not a list of names.
     ValueError
         If ``fields`` lacks a role.
     RankingDataError
-        At the first line that is not a line of qrels, with its number, or if the file cannot be
-        decompressed: when the plan runs, or at the call if the call reads the source. At the call
-        if the first line is not the header that ``columns`` ask for.
+        When the plan runs, or at the call if the call reads the source: if a line is not a line of
+        qrels (the error has its number), or the file cannot be decompressed. At the call: if the
+        first line is not the header that ``columns`` requires.
 
     Notes
     -----
@@ -208,7 +208,7 @@ def write_run(
     ----------
     run
         One row per item of each list: user, item, and score or rank. A row without a score (null
-        or NaN), or in a run with ranks without a rank, was not retrieved and is left out.
+        or NaN), or without a rank if the run has ranks, was not retrieved and is left out.
     path
         Path of the file. The ending ``.gz`` compresses it with gzip, ``.zst`` or ``.zstd`` with
         zstd.
@@ -222,8 +222,8 @@ def write_run(
     ------
     RankingDataError
         If the run breaks a rule (see ``check``), an id is not a word that TREC files can hold,
-        different scores are equal as 64-bit floats, or the ranks are not those that a reader of the
-        file makes from the scores.
+        different scores are equal as 64-bit floats, or the ranks differ from those that a reader of
+        the file derives from the scores.
     ValueError
         If the tag is not one word.
 
@@ -232,7 +232,7 @@ def write_run(
     Rows keep their order. Scores are written as 64-bit floats with all their digits, so
     :func:`read_run` returns the same numbers. Ids are written as text: integer ids with equal
     scores, which are ordered by value in memory, are ordered as text in the file. A run with ranks
-    and no scores gets −rank as its score.
+    but no scores gets −rank as its score.
 
     Examples
     --------
@@ -362,7 +362,7 @@ def _words(table: Table) -> list[pl.Expr]:
 
 
 def _check_order(ranked: pl.DataFrame, table: Table) -> None:
-    """Check that the ranks given are those that the scores make."""
+    """Check that the given ranks are those that the scores imply."""
     wrong = ranked.filter(
         pl.col("given").is_not_null() & pl.col("given").ne_missing(pl.col("rank"))
     )
@@ -377,7 +377,7 @@ def _check_order(ranked: pl.DataFrame, table: Table) -> None:
 
 
 def _check_digits(ranked: pl.DataFrame, as_read: pl.DataFrame, score: str) -> None:
-    """Check that scores are in the same order as floats."""
+    """Check that scores keep their order as floats."""
     wrong = ranked.filter(pl.col("rank").ne_missing(as_read["rank"])).head(1)
     if not wrong.is_empty():
         msg = (

@@ -1,7 +1,7 @@
-"""The words of the formulas: what the metrics of all families say about one user's rows.
+"""Building blocks that the metrics of all families share: expressions on one user's rows.
 
-A word marked ``expected_as`` has an exact expectation under ties, and so has a metric that knows
-positions by such words only.
+A building block decorated with ``expected_as`` also has an exact expectation under ties. So does
+any metric that uses positions only through such blocks.
 """
 
 import functools
@@ -29,7 +29,7 @@ hits = pl.col("hits")
 total = pl.col("total")
 judged = pl.col("judged")
 listed = pl.col("listed")
-#: with ties: the first position of the item's block, its size, the relevant items in it and above
+#: under ties: the first position of the item's block, its size, its relevant items and those above
 block = pl.col("block")
 tied = pl.col("tied")
 tied_hits = pl.col("tied_hits")
@@ -40,12 +40,14 @@ Cut = int | pl.Expr | None
 R = relevant.sum().cast(pl.Int64)
 #: n, the length of the list
 n = pl.col("retrieved").max()
+#: n of every judged user, including users without an item of grade > 0
+n_of_judged = pl.when(judged.is_not_null()).then(pl.col("retrieved")).max()
 
 
 def expected_as(
     expectation: Callable[P, pl.Expr],
 ) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
-    """Say the expectation instead, where a metric is made for a table with ties."""
+    """Return the expectation instead when a metric is made for a table with ties."""
 
     def decorate(plain: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
         @functools.wraps(plain)
@@ -74,7 +76,7 @@ def chance_within(k: Cut) -> pl.Expr:
 
 
 def _expected_count_within(which: pl.Expr, k: Cut) -> pl.Expr:
-    """Expected number of these items among the first k; without k it is certain."""
+    """Expected number of these items among the first k; without k, the exact number."""
     if k is None:
         return (which & block.is_not_null()).sum().cast(pl.Int64)
     return pl.when(which).then(_expected_chance_within(k)).sum()
@@ -92,7 +94,7 @@ def hits_within(k: Cut) -> pl.Expr:
 
 
 def divisor_hits(k: int | None) -> pl.Expr:
-    """The same, to divide by or to square: under ties only the whole list's number is certain."""
+    """The same, for use as a divisor or squared: under ties it is exact only without k."""
     return hits_within(None) if k is None else within(k).sum().cast(pl.Int64)
 
 
@@ -179,7 +181,7 @@ def _expected_persistence(p: float, k: int | None = None) -> pl.Expr:
 
 @expected_as(_expected_persistence)
 def persistence(p: float, k: int | None = None) -> pl.Expr:
-    """(1 − p)·p^(rank − 1), the weight of a rank for one who reads on with chance p; 0 below k."""
+    """(1 − p)·p^(rank − 1), the weight of a rank if a reader goes on with chance p; 0 below k."""
     return persistence_down_to(k, rank, p)
 
 
@@ -248,14 +250,14 @@ def level_gains() -> pl.Expr:
 
 
 def _expected_misplaced(k: int | None) -> pl.Expr:  # noqa: ARG001  (``divisor_hits`` refuses a cut)
-    """Expected number of pairs of a relevant item and one above it that is not."""
+    """Expected number of pairs of a relevant item and an irrelevant one above it."""
     above = (block - 1 - hits_above) + (tied - tied_hits) / 2
     return pl.when(relevant).then(above).sum()
 
 
 @expected_as(_expected_misplaced)
 def misplaced(k: int | None) -> pl.Expr:
-    """Number of pairs of a relevant item among the first k and one above it that is not."""
+    """Number of pairs of a relevant item among the first k and an irrelevant one above it."""
     return pl.when(within(k)).then(rank - hits).sum()
 
 
@@ -263,7 +265,7 @@ def _expected_kept_of_bpref() -> pl.Expr:
     """Σ over the relevant items of 1 − min(judged non-relevant above, R) / min(their number, R)."""
     total, nonrelevant = pl.col("total"), pl.col("nonrelevant")
     above, inside = pl.col("nonrelevant_above"), pl.col("tied_nonrelevant")
-    room = total - above  # the number above is one of 0…inside more, each with the same chance
+    room = total - above  # 0 to ``inside`` more are above, all equally likely
     within = above + (room * (room + 1) / 2 + (inside - room) * room) / (inside + 1)
     expected = pl.when(room >= inside).then(above + inside / 2).otherwise(within)
     expected = pl.when(room <= 0).then(total).otherwise(expected)
@@ -293,20 +295,20 @@ def _expected_deepest(k: int | None) -> pl.Expr:  # noqa: ARG001  (``divisor_hit
 
 @expected_as(_expected_deepest)
 def deepest(k: int | None) -> pl.Expr:
-    """Last place of the list down to k: its length, or a hit's rank that a gap put further down."""
+    """Last place of the list down to k: its length, or the rank of a hit below a gap."""
     return pl.max_horizontal(list_length(k), pl.when(within(k)).then(rank).max())
 
 
 def attainable(k: int | None) -> pl.Expr:
-    """min(k, R); without k, the length of the list stands for it."""
+    """min(k, R); without k, min(length of the list, R)."""
     return pl.min_horizontal(R, n if k is None else k)
 
 
 def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
     """Σ gain·weight; the weight is 0, not null, where a row does not count."""
-    # 0·NaN is NaN: a grade without a gain must show wherever it stands
+    # 0·NaN is NaN: a grade without a gain must show at any rank
     summed = (gain_of(gain) * weight).sum()
-    # what reads ``judged`` reduces the rows of grade 0, too, and those of a grade < 0
+    # a metric that reads ``judged`` also reduces rows of grade ≤ 0
     return pl.when(judged.any()).then(summed) if has_gain_of_zero(gain) else summed
 
 
@@ -333,7 +335,7 @@ def discount_down_to(k: int | None, position: pl.Expr, base: float | None = None
 
 
 def persistence_down_to(k: pl.Expr | int | None, position: pl.Expr, p: float) -> pl.Expr:
-    """The weight of a position for such a reader, 0 below k."""
+    """(1 − p)·p^(position − 1), 0 below k."""
     weight = (1 - p) * pl.lit(p).pow(position - 1)
     return pl.when(_inside(position, k)).then(weight).otherwise(0.0)
 
@@ -355,7 +357,7 @@ def sum_of_list(value: pl.Expr, k: int | None) -> pl.Expr:
 
 
 def _expected_length_within(k: int | None) -> pl.Expr:
-    """min(k, length of the list): which items these are is uncertain, their number is not."""
+    """min(k, length of the list): under ties the items are uncertain, but their number is exact."""
     return pl.when(listed).then(_expected_chance_within(k)).sum()
 
 
@@ -374,7 +376,7 @@ def mean_of_list(value: pl.Expr, k: int | None, divide_by: str = "returned") -> 
 
 
 def weight_of_place(weight: str | float) -> pl.Expr:
-    """What a place of a list is worth."""
+    """Weight of a place in the list."""
     if weight == "none":
         return pl.lit(1.0) + 0 * rank
     if weight == "log":
@@ -421,7 +423,7 @@ def _places(k: Cut) -> pl.Expr:
 
 
 def _at_each_other_place(rest: pl.Expr) -> pl.Expr:
-    """Expect at each place of the block but the item's own its share of what the others have."""
+    """Expected value of the others at each place of the block other than the item's own."""
     return pl.when(tied > 1).then(rest / (tied - 1)).otherwise(0.0)
 
 
@@ -445,10 +447,10 @@ def _first_hit(k: int | None) -> pl.Expr:
 def _harmonic(start: pl.Expr, length: pl.Expr) -> pl.Expr:
     """Σ 1/i over ``length`` numbers from ``start`` on, to the last digits.
 
-    ψ(start + length) − ψ(start): twelve steps up, then the asymptotic series, its logarithms
-    taken together so that nothing cancels.
+    ψ(start + length) − ψ(start): twelve steps of the recurrence, then the asymptotic series. Its
+    logarithms are combined so that nothing cancels.
     """
-    start = start.cast(pl.Float64)  # the products below leave 64-bit integers
+    start = start.cast(pl.Float64)  # the products below would overflow 64-bit integers
     steps = pl.sum_horizontal(length / ((start + i) * (start + length + i)) for i in range(12))
     low = start + 12
     high = low + length

@@ -1,4 +1,4 @@
-"""What a grade and a position are worth."""
+"""Gains of grades and discounts of positions."""
 
 import polars as pl
 
@@ -8,7 +8,7 @@ _relevance = pl.col("relevance")
 
 
 def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
-    """The gain of a grade, 0 if it is ≤ 0 and not mapped; NaN where a mapping lacks one > 0."""
+    """The gain of a grade: 0 for an unmapped grade ≤ 0, NaN for an unmapped grade > 0."""
     if gain == "binary":
         return pl.col("relevant").cast(pl.Float64)
     grade = of.cast(pl.Float64).clip(lower_bound=0)
@@ -18,7 +18,7 @@ def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
         return pl.lit(2.0).pow(grade) - 1
     gains = dict(gain)
     nan = float("nan")
-    if len(gains) > 100:  # a chain of so many tests is slow, but replace_strict does not stream
+    if len(gains) > 100:  # a chain this long is slow, but replace_strict does not stream
         mapped = grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
         return pl.when(of >= 0).then(mapped).otherwise(0.0) if has_gain_of_zero(gain) else mapped
     mapped = pl.when(grade == 0).then(0.0).otherwise(nan)
@@ -28,29 +28,29 @@ def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
 
 
 def falls(gain: Gain) -> bool:
-    """Tell if a gain falls as the grade rises."""
+    """Return whether a gain falls as the grade rises."""
     gains = [] if isinstance(gain, str) else [gain[grade] for grade in sorted(gain)]
     return gains != sorted(gains)
 
 
 def has_gain_of_zero(gain: Gain) -> bool:
-    """Tell if a gain gives something to judged items of grade 0."""
+    """Return whether judged items of grade 0 have a gain > 0."""
     return not isinstance(gain, str) and gain.get(0, 0) > 0
 
 
 def follows_grades(gain: Gain) -> bool:
-    """Tell if the items with a gain, highest gain first, are those of grade > 0 in their order."""
+    """Return whether the order by gain is the order by grade, over the items of grade > 0."""
     return not (falls(gain) or has_gain_of_zero(gain))
 
 
 def divided(part: pl.Expr, whole: pl.Expr | float) -> pl.Expr:
-    """Part / whole, to the last bit also where the whole is a number."""
+    """Part / whole, exact to the last bit even if the whole is a literal."""
     # Polars multiplies by the reciprocal of a literal: 3 hits of 10 would be 0.30000000000000004
     return part / (part * 0 + whole)
 
 
 def of_gain(column: str, gain: Gain) -> str:
-    """Name the vocabulary's column of this gain: ``gains``, or ``gains(exponential)``."""
+    """Return the name of the column for this gain: ``gains``, or ``gains(exponential)``."""
     return column if gain == "linear" else f"{column}({as_text(gain)})"
 
 
@@ -69,16 +69,16 @@ def usefulness(max_grade: str) -> pl.Expr:
 
 
 def top_of(max_grade: str) -> pl.Expr:
-    """The highest grade of the scale: a number, or ``"top"`` for that of the whole truth."""
+    """The highest grade of the scale: a number, or the highest of the truth for ``"top"``."""
     return pl.col("top_grade") if max_grade == "top" else pl.lit(float(max_grade))
 
 
 def need(goals: float, max_grade: str, gains: pl.Expr) -> pl.Expr:
-    """What INST's reader wants at a rank: rank − 1 + 2·goals − the usefulness of what is above."""
+    """The remaining need of INST's reader at a rank: rank − 1 + 2·goals − usefulness above."""
     return pl.col("rank") - 1 + 2 * goals - divided(gains - gain_of("linear"), top_of(max_grade))
 
 
 def discount(position: pl.Expr, base: float | None = None) -> pl.Expr:
-    """1 / log2(position + 1), or with a base b 1 / log_b(position), and 1 above position b."""
+    """1 / log2(position + 1); with a base b, 1 / log_b(position), and 1 above position b."""
     place = position.cast(pl.Float64)
     return 1 / ((place + 1).log(2) if base is None else place.log(base).clip(lower_bound=1))

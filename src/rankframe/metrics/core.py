@@ -1,4 +1,4 @@
-"""The measures that everybody asks for."""
+"""The most common measures."""
 
 from math import inf, sqrt
 from typing import Literal
@@ -6,6 +6,7 @@ from typing import Literal
 import polars as pl
 
 from rankframe._labels import (
+    SUM,
     AnyGain,
     Extremes,
     Gain,
@@ -31,6 +32,7 @@ from rankframe.metrics._building_blocks import (
     ideal_place_of,
     list_length,
     n,
+    n_of_judged,
     precisions,
     share,
     total,
@@ -47,7 +49,9 @@ __all__ = [
     "e_at",
     "f_at",
     "hit_at",
+    "missed",
     "ndcg_at",
+    "num_missed",
     "precision_at",
     "r_precision",
     "recall_at",
@@ -61,13 +65,13 @@ _DEEPEST_PERFECT = 1_000_000
 def _trec_beta(squared: str) -> str:
     """Read trec_eval's ``set_F.b``, where b = β²."""
     if float(squared) < 0:
-        msg = f"set_F.{squared}: b, the square of β, must be a number from 0"
+        msg = f"set_F.{squared}: b, the square of β, must be a number ≥ 0"
         raise ValueError(msg)
     return f"f(beta={sqrt(float(squared))!r})"
 
 
 def _trec_gains(pairs: str) -> str:
-    """Read trec_eval's ``ndcg.0=1,1=4``; here every grade > 0 that is present must be there."""
+    """Read trec_eval's ``ndcg.0=1,1=4``; here it must name every grade > 0 in the data."""
     return f"ndcg(gain={pairs.replace('=', ':').replace(',', ';')})"
 
 
@@ -99,6 +103,7 @@ def _of_ndcg(k: int | None, gain: Gain, ideal: str, **_: object) -> Extremes | N
         "set_relative_P": "precision(divide_by=attainable)",
         "SetRelP": "precision(divide_by=attainable)",
     },
+    in_words="How much of what we show is wanted?",
 )
 def precision_at(
     k: int | None = None, *, divide_by: Literal["k", "returned", "attainable"] = "k"
@@ -111,14 +116,14 @@ def precision_at(
     k
         Cut-off; None means the whole list, and divides by its length.
     divide_by
-        ``"k"`` (a short list pays for its missing items, as in trec_eval), ``"returned"`` =
+        ``"k"`` (missing items of a short list count as misses, as in trec_eval), ``"returned"`` =
         min(k, length of the list), or ``"attainable"`` = min(k, R), so that 1 can be reached.
 
     Returns
     -------
     Expr
         Float64 in [0, 1], named ``precision@k``. Null for a user without a relevant item; 0
-        where ``"returned"`` or the whole list divides and nothing was returned.
+        for an empty list if the divisor is its length.
 
     Raises
     ------
@@ -148,6 +153,7 @@ def precision_at(
     "recall",
     aliases={"r": "recall", "recall_{}": "recall@{}", "set_recall": "recall", "SetR": "recall"},
     extremes=_of_shares,
+    in_words="How much of what users want do we show?",
 )
 def recall_at(
     k: int | None = None, *, divide_by: Literal["relevant", "attainable"] = "relevant"
@@ -203,6 +209,7 @@ def recall_at(
         "SetF": "f1",
         "SetF(beta={})": _trec_beta,
     },
+    in_words="One number for both: showing only what is wanted, and all of it.",
 )
 def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     """
@@ -211,7 +218,7 @@ def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     Parameters
     ----------
     k
-        Cut-off; None means the whole list, and its length stands for k.
+        Cut-off; None means the whole list, with its length as k.
     beta
         Recall counts β times as much as precision; ≥ 0. (trec_eval's ``set_F.b`` and ir_measures'
         ``SetF(beta=b)`` take b = β².)
@@ -225,7 +232,7 @@ def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or β is no number from 0.
+        If k is not an integer ≥ 1, or β is not a number ≥ 0.
 
     Notes
     -----
@@ -242,7 +249,12 @@ def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     return where_relevant(_f(k, beta))
 
 
-@labelled("e", plain="e(beta=1)", higher_is_better=False)
+@labelled(
+    "e",
+    plain="e(beta=1)",
+    higher_is_better=False,
+    in_words="How far is the list from showing exactly what is wanted?",
+)
 def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     """
     E-measure: 1 − F, van Rijsbergen's effectiveness loss (0 is best).
@@ -250,7 +262,7 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     Parameters
     ----------
     k
-        Cut-off; None means the whole list, and its length stands for k.
+        Cut-off; None means the whole list, with its length as k.
     beta
         Recall counts β times as much as precision; ≥ 0.
 
@@ -262,7 +274,7 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or β is no number from 0.
+        If k is not an integer ≥ 1, or β is not a number ≥ 0.
 
     Notes
     -----
@@ -289,6 +301,7 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
         "success_{}": "hit@{}",
     },
     extremes="none or all",
+    in_words="How often does a user find at least one wanted item?",
 )
 def hit_at(k: int | None = None) -> pl.Expr:
     """
@@ -328,6 +341,7 @@ def hit_at(k: int | None = None) -> pl.Expr:
     "ap",
     aliases={"map": "ap", "mean_average_precision": "ap", "map_cut_{}": "ap@{}"},
     extremes=_of_average_precision,
+    in_words="Are wanted items above unwanted ones, all the way down to the last wanted one?",
 )
 def average_precision(
     k: int | None = None,
@@ -350,7 +364,7 @@ def average_precision(
     -------
     Expr
         Float64 in [0, 1], named ``ap@k``; its mean over users is MAP. Null for a user without a
-        relevant item; 0 where what was returned or found divides and there was nothing.
+        relevant item; 0 if the divisor is 0 because nothing was returned or found.
 
     Raises
     ------
@@ -385,6 +399,7 @@ def average_precision(
     "rr",
     aliases={"mrr": "rr", "mean_reciprocal_rank": "rr", "recip_rank": "rr"},
     extremes="none or all",
+    in_words="How soon does a user meet the first wanted item?",
 )
 def reciprocal_rank(k: int | None = None) -> pl.Expr:
     """
@@ -421,7 +436,12 @@ def reciprocal_rank(k: int | None = None) -> pl.Expr:
     return where_relevant(first_reciprocal(k))
 
 
-@labelled("cg", extremes=_of_gains, value_range=(0, inf))
+@labelled(
+    "cg",
+    extremes=_of_gains,
+    value_range=(0, inf),
+    in_words="How much value do the first places hold, in any order?",
+)
 def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     """
     Cumulated gain: Σ gain over the items at rank ≤ k.
@@ -432,8 +452,8 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
         Cut-off; None means the whole list.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
-        item, or a mapping from every grade > 0 present to its gain ≥ 0, which may fall as the grade
-        rises. A gain for grade 0 goes to judged items of grade 0, never to unjudged items.
+        item, or a mapping from every grade > 0 in the data to its gain ≥ 0. Gains may fall as
+        grades rise. A gain for grade 0 applies to judged items of grade 0, never to unjudged ones.
 
     Returns
     -------
@@ -462,7 +482,12 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     return gain_sum(gain, chance_within(k))
 
 
-@labelled("dcg", extremes=_of_gains, value_range=(0, inf))
+@labelled(
+    "dcg",
+    extremes=_of_gains,
+    value_range=(0, inf),
+    in_words="How much value does the list hold, when higher places count more?",
+)
 def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None = None) -> pl.Expr:
     """
     Discounted cumulated gain: Σ gain / log2(rank + 1) over the items at rank ≤ k.
@@ -473,10 +498,10 @@ def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None
         Cut-off; None means the whole list.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
-        item, or a mapping from every grade > 0 present to its gain ≥ 0, which may fall as the grade
-        rises. A gain for grade 0 goes to judged items of grade 0, never to unjudged items.
+        item, or a mapping from every grade > 0 in the data to its gain ≥ 0. Gains may fall as
+        grades rise. A gain for grade 0 applies to judged items of grade 0, never to unjudged ones.
     base
-        A base b > 1 discounts by 1 / log_b(rank) instead, and not at all above rank b, as in the
+        A base b > 1 discounts by 1 / log_b(rank) instead, with no discount above rank b, as in the
         paper.
 
     Returns
@@ -488,12 +513,12 @@ def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, ``gain`` is unknown or not allowed, or ``base`` not > 1.
+        If k is not an integer ≥ 1, ``gain`` is unknown or not allowed, or ``base`` is not > 1.
 
     Notes
     -----
     ``relevant_at`` affects the binary gain only. Järvelin and Kekäläinen, *ACM TOIS* 20(4),
-    2002; the discount without ``base`` is trec_eval's, with 2 LensKit's.
+    2002. Without ``base`` the discount is trec_eval's; with ``base=2`` it is LensKit's.
 
     Examples
     --------
@@ -511,6 +536,7 @@ def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None
     "ndcg",
     aliases={"ndcg_cut_{}": "ndcg@{}", "ndcg.{*}": _trec_gains},
     extremes=_of_ndcg,
+    in_words="How close is the order of the list to the best possible order?",
 )
 def ndcg_at(
     k: int | None = None,
@@ -520,7 +546,7 @@ def ndcg_at(
     ideal: Literal["truth", "returned", "perfect"] = "truth",
 ) -> pl.Expr:
     """
-    Normalised DCG: DCG@k / DCG@k of the ideal list of all the user's items of gain > 0.
+    Normalized DCG: DCG@k / DCG@k of the ideal list of all the user's items of gain > 0.
 
     Parameters
     ----------
@@ -528,36 +554,36 @@ def ndcg_at(
         Cut-off of both lists; None means the whole lists.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
-        item, or a mapping from every grade > 0 present to its gain ≥ 0, which may fall as the grade
-        rises. A gain for grade 0 goes to judged items of grade 0, never to unjudged items.
+        item, or a mapping from every grade > 0 in the data to its gain ≥ 0. Gains may fall as
+        grades rise. A gain for grade 0 applies to judged items of grade 0, never to unjudged ones.
     base
-        A base b > 1 discounts by 1 / log_b(rank) instead, and not at all above rank b, as in the
+        A base b > 1 discounts by 1 / log_b(rank) instead, with no discount above rank b, as in the
         paper.
     ideal
-        The ideal list, highest gain first, holds the items of the ``"truth"``, retrieved or not;
-        only those that were ``"returned"``, so that what is missing costs nothing; or it is
-        ``"perfect"``: k items of the truth's highest grade for every user (without k: as many as
-        the user has); for a gain that falls there is no such list.
+        The items of the ideal list, highest gain first. ``"truth"``: all items of the truth,
+        retrieved or not. ``"returned"``: only those that were returned, so that missing items cost
+        nothing. ``"perfect"``: k items of the truth's highest grade for every user (without k: as
+        many as the user has); not defined for a gain that falls.
 
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``ndcg@k``. Null for a user without an item of gain > 0; 0 where
-        the ideal is of what was returned, and that has none.
+        Float64 in [0, 1], named ``ndcg@k``. Null for a user without an item of gain > 0; 0
+        with ``ideal="returned"`` if no such item was returned.
 
     Raises
     ------
     ValueError
         If k is not an integer ≥ 1, ``gain`` or ``ideal`` is unknown or not allowed, ``base`` is
-        not > 1, or ``ideal="perfect"`` meets a gain that falls.
+        not > 1, or ``ideal="perfect"`` has a gain that falls.
 
     Notes
     -----
-    A gain that falls, or of grade 0, reads ``ideal_rank`` instead of the places, and one of
-    grade 0 reads ``judged``. ``relevant_at`` touches the binary gain alone. Järvelin and
+    A gain that falls, or that maps grade 0, reads ``ideal_rank`` instead of the places; one that
+    maps grade 0 also reads ``judged``. ``relevant_at`` affects the binary gain only. Järvelin and
     Kekäläinen, *ACM TOIS* 20(4), 2002. trec_eval: ``ndcg``, ``ndcg_cut_k``, and
-    ``ndcg.1=3,2=9,4=4.5``, where a level that is not named gains its number; here each is to be
-    named.
+    ``ndcg.1=3,2=9,4=4.5``, where the gain of a grade that is not named is the grade; here each
+    grade must be named.
 
     Examples
     --------
@@ -579,8 +605,8 @@ def ndcg_at(
     ratio = gain_sum(gain, discount_within(k, base)) / divisor
     if ideal == "returned":
         ratio = pl.when(divisor != 0).then(ratio).otherwise(0.0)
-    # not `> 0`: NaN, the mark of a grade without a gain, must come through
-    return pl.when(best != 0).then(ratio.clip(upper_bound=1))  # sums in two orders round apart
+    # not `> 0`: NaN, which marks a grade without a gain, must pass
+    return pl.when(best != 0).then(ratio.clip(upper_bound=1))  # rounding may exceed 1
 
 
 @labelled(
@@ -590,6 +616,7 @@ def ndcg_at(
         "r-precision": "r_precision",
         "Rprec_mult_{}": "r_precision(multiple={})",
     },
+    in_words="If we show as many items as a user wants, how many of them are right?",
 )
 def r_precision(*, multiple: float = 1) -> pl.Expr:
     """
@@ -608,7 +635,7 @@ def r_precision(*, multiple: float = 1) -> pl.Expr:
     Raises
     ------
     ValueError
-        If ``multiple`` is no number from 0.
+        If ``multiple`` is not a number ≥ 0.
 
     Notes
     -----
@@ -626,7 +653,12 @@ def r_precision(*, multiple: float = 1) -> pl.Expr:
     return where_relevant(share(hits_within(last), last.max()))
 
 
-@labelled("attainable_precision", extremes="none or all", higher_is_better=None)
+@labelled(
+    "attainable_precision",
+    extremes="none or all",
+    higher_is_better=None,
+    in_words="What is the highest precision that this user allows?",
+)
 def attainable_precision_at(k: int) -> pl.Expr:
     """
     Attainable precision: min(1, R/k), the best precision@k that this user's R allows.
@@ -658,7 +690,11 @@ def attainable_precision_at(k: int) -> pl.Expr:
     return where_relevant(divided(pl.min_horizontal(R, k), k))
 
 
-@labelled("attainable_recall", higher_is_better=None)
+@labelled(
+    "attainable_recall",
+    higher_is_better=None,
+    in_words="What is the highest recall that this user allows?",
+)
 def attainable_recall_at(k: int) -> pl.Expr:
     """
     Attainable recall: min(1, k/R), the best recall@k that this user's R allows.
@@ -689,10 +725,74 @@ def attainable_recall_at(k: int) -> pl.Expr:
     return where_relevant(pl.min_horizontal(R, k) / R)
 
 
-@labelled_mean("geometric", value_range=(0, inf), higher_is_better=None)
+@labelled(
+    "missed",
+    extremes="none or all",
+    higher_is_better=False,
+    in_words="How many users receive no list at all?",
+)
+def missed() -> pl.Expr:
+    """
+    Missed: 1 for a user without a list, else 0; its mean over users is their share.
+
+    Returns
+    -------
+    Expr
+        Float64, 0 or 1, named ``missed``. Null for a user without a row in the truth.
+
+    Notes
+    -----
+    A user also counts as missed if ``exclude``, ``depth`` or ``judged_only`` leaves nothing of the
+    list. Other metrics are 0 for these users, so a low mean may be due to missing lists rather than
+    bad ones. ``users="served"`` leaves these users out for all systems alike.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1], "item": [7], "rank": [1]})
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [7, 7]})
+    >>> run.rank.evaluate(rf.missed(), truth=truth).item(0, "missed")
+    0.5
+    """
+    return (n_of_judged == 0).cast(pl.Float64)
+
+
+@labelled(
+    "num_missed",
+    over_users=SUM,
+    extremes="none or all",
+    value_range=(0, inf),
+    higher_is_better=False,
+    in_words="How many users receive no list at all?",
+)
+def num_missed() -> pl.Expr:
+    """
+    Number of users without a list: the sum of ``missed`` over users.
+
+    Returns
+    -------
+    Expr
+        Int64, named ``num_missed``: 1 for a user without a list, else 0. Null for a user without a
+        row in the truth.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1], "item": [7], "rank": [1]})
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> run.rank.evaluate(rf.num_missed(), truth=truth).item(0, "num_missed")
+    2
+    """
+    return (n_of_judged == 0).cast(pl.Int64)
+
+
+@labelled_mean(
+    "geometric",
+    value_range=(0, inf),
+    higher_is_better=None,
+    in_words="A mean with the most weight on the users who are served worst.",
+)
 def geometric(k: int | None = None, *, metric: MetricName, epsilon: float = 1e-5) -> Mean:
     """
-    Geometric mean over users of any metric of theirs: exp(mean(ln(x + ε))) − ε.
+    Geometric mean over users of any metric per user: exp(mean(ln(x + ε))) − ε.
 
     Parameters
     ----------
@@ -702,21 +802,21 @@ def geometric(k: int | None = None, *, metric: MetricName, epsilon: float = 1e-5
         The metric's label without its cut-off: ``geometric(metric=ndcg)@10``,
         ``geometric(metric=ndcg(gain=exponential), epsilon=0.001)@10``.
     epsilon
-        ε, which keeps a user of value 0 from making the mean 0; ≥ 0.
+        ε ≥ 0, which keeps one user with value 0 from making the mean 0.
 
     Returns
     -------
     Mean
-        One number over users, named as it was asked for. Null where no user has a value.
+        One number over users, named by the requested label. Null where no user has a value.
 
     Raises
     ------
     ValueError
-        If the metric is unknown, has a cut-off of its own, may be below 0, or is no value per user.
+        If the metric is unknown, has its own cut-off, may be below 0, or has no value per user.
 
     Notes
     -----
-    ``summarize`` and ``compare`` compute intervals and tests on ln(x + ε), and give them back on
+    ``summarize`` and ``compare`` compute intervals and tests on ln(x + ε), and return them on
     the scale of the metric. S. Robertson, *CIKM* 2006.
 
     Examples
@@ -730,7 +830,9 @@ def geometric(k: int | None = None, *, metric: MetricName, epsilon: float = 1e-5
     return geometric_mean_of(metric, k, epsilon)
 
 
-@labelled_mean("gmap")
+@labelled_mean(
+    "gmap", in_words="Average precision, with the most weight on the users who are served worst."
+)
 def gmap(k: int | None = None, *, epsilon: float = 1e-5) -> Mean:
     """
     Geometric MAP: exp(mean(ln(AP + ε))) − ε.
@@ -749,7 +851,8 @@ def gmap(k: int | None = None, *, epsilon: float = 1e-5) -> Mean:
 
     Notes
     -----
-    It is ``geometric(metric=ap)@k``, and follows ``defaults`` of ``ap``. Robertson, *CIKM* 2006.
+    The same as ``geometric(metric=ap)@k``; it follows the ``defaults`` of ``ap``. Robertson, *CIKM*
+    2006.
 
     Examples
     --------
@@ -761,9 +864,11 @@ def gmap(k: int | None = None, *, epsilon: float = 1e-5) -> Mean:
     return geometric_mean_of("ap", k, epsilon)
 
 
-@labelled_mean("gm_map")
+@labelled_mean(
+    "gm_map", in_words="Average precision, with the most weight on the users who are served worst."
+)
 def gm_map() -> Mean:
-    """Geometric MAP of trec_eval: exp(mean(ln(max(AP, 1e-5))))."""
+    """trec_eval's geometric MAP: exp(mean(ln(max(AP, 1e-5))))."""
     return Mean(average_precision(), floored_geometric_mean)
 
 
@@ -773,7 +878,7 @@ def _perfect_ideal(k: int | None, gain: Gain, base: float | None) -> pl.Expr:
         msg = (
             "ndcg_at: ideal='perfect' is k items of the highest grade, but the gain falls as the "
             f"grade rises: {gain!r}. Map the relevance of the truth to these gains instead, and "
-            "ask for the linear gain"
+            "use the linear gain"
         )
         raise ValueError(msg)
     top = pl.lit(1.0) if gain == "binary" else gain_of(gain, pl.col("top_grade")).max()
@@ -791,7 +896,7 @@ def _perfect_ideal(k: int | None, gain: Gain, base: float | None) -> pl.Expr:
 def _f(k: int | None, beta: float) -> pl.Expr:
     weight = beta * beta
     measure = share((1 + weight) * hits_within(k), weight * R + (n if k is None else k))
-    return measure.clip(upper_bound=1)  # 1 + β² rounds
+    return measure.clip(upper_bound=1)  # 1 + β² may round up
 
 
 def _check_base(base: float | None) -> None:

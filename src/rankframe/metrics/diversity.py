@@ -1,8 +1,8 @@
-"""Measures of diversity: an item may answer several subtopics of what a user wants.
+"""Measures of diversity: an item may be relevant to several subtopics of what a user wants.
 
-A truth with a column ``subtopic`` has a row for each subtopic of an item. These measures reduce
-the rows of (item, subtopic), the others the items, each with its highest grade. Without such a
-column all items are of one subtopic.
+A truth with a column ``subtopic`` has one row per subtopic of an item. These measures reduce the
+rows of (item, subtopic). All others reduce items, each with its highest grade. Without such a
+column, all items belong to one subtopic.
 """
 
 from collections.abc import Callable
@@ -38,20 +38,24 @@ _S = pl.col("subtopics").max()
 _TERMS = 1_000_000
 
 
-@labelled("alpha_dcg", aliases={"alpha-dcg": "alpha_dcg"})
+@labelled(
+    "alpha_dcg",
+    aliases={"alpha-dcg": "alpha_dcg"},
+    in_words="Does the list answer several meanings of a query early, without repeating itself?",
+)
 def alpha_dcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     """
     Alpha-DCG: Σ novelty / log2(rank + 1) over the relevant (item, subtopic) at rank ≤ k / a bound.
 
-    The novelty is (1 − α)^h, h = items of the subtopic above. The bound is the same sum of k items
+    The novelty is (1 − α)^h, h = items of the subtopic above. The bound is the same sum for k items
     that are relevant to all S subtopics.
 
     Parameters
     ----------
     k
-        Cut-off; None means the whole list, and a bound without an end.
+        Cut-off; None means the whole list, and the bound is then an infinite sum.
     alpha
-        α, the chance that an item leaves nothing more to want of its subtopics, from 0 to 1.
+        α, the chance that one item fully satisfies the need for its subtopic, from 0 to 1.
 
     Returns
     -------
@@ -61,12 +65,12 @@ def alpha_dcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or α not from 0 to 1.
+        If k is not an integer ≥ 1, or α is not from 0 to 1.
 
     Notes
     -----
     Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, *SIGIR* 2008; the bound
-    is ndeval's (but that it leaves it out at k = 1).
+    is ndeval's, except that ndeval omits it at k = 1.
 
     Examples
     --------
@@ -80,20 +84,24 @@ def alpha_dcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     return _share_of_bound(_novelty(alpha, discount(rank), k) / (_S * bound))
 
 
-@labelled("alpha_ndcg", aliases={"alpha-ndcg": "alpha_ndcg"})
+@labelled(
+    "alpha_ndcg",
+    aliases={"alpha-ndcg": "alpha_ndcg"},
+    in_words="How close is the list to the best one that covers all meanings early?",
+)
 def alpha_ndcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     """
     Alpha-nDCG: Σ novelty / log2(rank + 1) over the relevant (item, subtopic) at rank ≤ k / ideal.
 
-    The novelty is (1 − α)^h, h = items of the subtopic above. The ideal list takes next what adds
-    the most; to find the very best list is NP-hard.
+    The novelty is (1 − α)^h, h = items of the subtopic above. The ideal list is built greedily,
+    since finding the best list is NP-hard.
 
     Parameters
     ----------
     k
         Cut-off of both lists; None means the whole lists.
     alpha
-        α, the chance that an item leaves nothing more to want of its subtopics, from 0 to 1.
+        α, the chance that one item fully satisfies the need for its subtopic, from 0 to 1.
 
     Returns
     -------
@@ -104,13 +112,13 @@ def alpha_ndcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or α not from 0 to 1.
+        If k is not an integer ≥ 1, or α is not from 0 to 1.
 
     Notes
     -----
-    The ideal list takes at each rank the item that adds most, of equals that of the higher id,
-    as ndeval does. Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, *SIGIR*
-    2008.
+    At each rank, the ideal list takes the item that adds the most, and the one with the higher id
+    among equals, as in ndeval. Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon,
+    *SIGIR* 2008.
 
     Examples
     --------
@@ -123,20 +131,24 @@ def alpha_ndcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     return _of_ideal(alpha, discount, k)
 
 
-@labelled("err_ia", aliases={"err-ia": "err_ia"})
+@labelled(
+    "err_ia",
+    aliases={"err-ia": "err_ia"},
+    in_words="How soon is a reader satisfied, whichever meaning of the query they have in mind?",
+)
 def err_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     """
     Intent-aware ERR: Σ novelty / rank over the relevant (item, subtopic) at rank ≤ k / a bound.
 
-    The novelty is (1 − α)^h, h = items of the subtopic above. The bound is the same sum of k items
+    The novelty is (1 − α)^h, h = items of the subtopic above. The bound is the same sum for k items
     that are relevant to all S subtopics.
 
     Parameters
     ----------
     k
-        Cut-off; None means the whole list, and a bound without an end.
+        Cut-off; None means the whole list, and the bound is then an infinite sum.
     alpha
-        α, the chance that a reader of a subtopic stops at an item of it, from 0 to 1.
+        α, the chance that a reader interested in a subtopic stops at an item of it, from 0 to 1.
 
     Returns
     -------
@@ -146,12 +158,12 @@ def err_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or α not from 0 to 1.
+        If k is not an integer ≥ 1, or α is not from 0 to 1.
 
     Notes
     -----
-    Chapelle, Metzler, Zhang and Grinspan, *CIKM* 2009, of two grades; the bound is ndeval's
-    (but that it leaves it out at k = 1).
+    Chapelle, Metzler, Zhang and Grinspan, *CIKM* 2009, for two grades; the bound is
+    ndeval's, except that ndeval omits it at k = 1.
 
     Examples
     --------
@@ -165,10 +177,14 @@ def err_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     return _share_of_bound(_novelty(alpha, 1 / rank, k) / (_S * bound))
 
 
-@labelled("nerr_ia", aliases={"nerr-ia": "nerr_ia"})
+@labelled(
+    "nerr_ia",
+    aliases={"nerr-ia": "nerr_ia"},
+    in_words="How soon is a reader satisfied, whatever they mean, compared with the best list?",
+)
 def nerr_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     """
-    Normalised intent-aware ERR: Σ novelty / rank of (item, subtopic) at rank ≤ k / ideal.
+    Normalized intent-aware ERR: Σ novelty / rank of (item, subtopic) at rank ≤ k / ideal.
 
     The novelty and the greedy ideal list are those of alpha-nDCG.
 
@@ -177,7 +193,7 @@ def nerr_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     k
         Cut-off of both lists; None means the whole lists.
     alpha
-        α, the chance that a reader of a subtopic stops at an item of it, from 0 to 1.
+        α, the chance that a reader interested in a subtopic stops at an item of it, from 0 to 1.
 
     Returns
     -------
@@ -188,11 +204,11 @@ def nerr_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or α not from 0 to 1.
+        If k is not an integer ≥ 1, or α is not from 0 to 1.
 
     Notes
     -----
-    Chapelle, Metzler, Zhang and Grinspan, *CIKM* 2009, of two grades.
+    Chapelle, Metzler, Zhang and Grinspan, *CIKM* 2009, for two grades.
 
     Examples
     --------
@@ -205,7 +221,9 @@ def nerr_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     return _of_ideal(alpha, lambda position: 1 / position, k)
 
 
-@labelled("nrbp")
+@labelled(
+    "nrbp", in_words="Does a reader who may stop at any place keep meeting new relevant aspects?"
+)
 def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     """
     Novelty- and rank-biased precision: (1 − (1 − α)·p) / S · Σ novelty · p^(rank − 1).
@@ -216,7 +234,7 @@ def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     Parameters
     ----------
     alpha
-        α, the chance that an item leaves nothing more to want of its subtopics, from 0 to 1.
+        α, the chance that one item fully satisfies the need for its subtopic, from 0 to 1.
     p
         Persistence: the chance that a reader goes on to the next item, 0 < p < 1; β in the paper.
 
@@ -228,7 +246,7 @@ def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If α is not from 0 to 1, or p not between 0 and 1.
+        If α is not from 0 to 1, or p is not between 0 and 1.
 
     Notes
     -----
@@ -247,15 +265,18 @@ def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     return _share_of_bound((1 - (1 - alpha) * p) * _novelty(alpha, weight, None) / _S)
 
 
-@labelled("nnrbp")
+@labelled(
+    "nnrbp",
+    in_words="Does a reader keep meeting new aspects, compared with the best possible list?",
+)
 def nnrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     """
-    Normalised NRBP: NRBP / NRBP of the greedy ideal list.
+    Normalized NRBP: NRBP / NRBP of the greedy ideal list.
 
     Parameters
     ----------
     alpha
-        α, the chance that an item leaves nothing more to want of its subtopics, from 0 to 1.
+        α, the chance that one item fully satisfies the need for its subtopic, from 0 to 1.
     p
         Persistence: the chance that a reader goes on to the next item, 0 < p < 1; β in the paper.
 
@@ -268,7 +289,7 @@ def nnrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If α is not from 0 to 1, or p not between 0 and 1.
+        If α is not from 0 to 1, or p is not between 0 and 1.
 
     Notes
     -----
@@ -286,7 +307,11 @@ def nnrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     return _of_ideal(alpha, lambda position: pl.lit(p).pow(position - 1), None)
 
 
-@labelled("precision_ia", aliases={"p_ia": "precision_ia", "p-ia": "precision_ia"})
+@labelled(
+    "precision_ia",
+    aliases={"p_ia": "precision_ia", "p-ia": "precision_ia"},
+    in_words="How much of what we show is wanted, averaged over the meanings of a query?",
+)
 def precision_ia_at(k: int) -> pl.Expr:
     """
     Intent-aware precision: the mean over the S subtopics of precision@k.
@@ -308,7 +333,8 @@ def precision_ia_at(k: int) -> pl.Expr:
 
     Notes
     -----
-    Agrawal, Gollapudi, Halverson and Ieong, *WSDM* 2009, of equal subtopics, as in ndeval.
+    Agrawal, Gollapudi, Halverson and Ieong, *WSDM* 2009, with equally weighted subtopics, as
+    in ndeval.
 
     Examples
     --------
@@ -321,7 +347,11 @@ def precision_ia_at(k: int) -> pl.Expr:
     return where_relevant(within(k).sum() / (float(k) * _S))
 
 
-@labelled("ap_ia", aliases={"map_ia": "ap_ia", "map-ia": "ap_ia"})
+@labelled(
+    "ap_ia",
+    aliases={"map_ia": "ap_ia", "map-ia": "ap_ia"},
+    in_words="Average precision, averaged over the meanings of a query.",
+)
 def average_precision_ia(k: int | None = None) -> pl.Expr:
     """
     Intent-aware average precision: the mean over the S subtopics of AP@k.
@@ -343,7 +373,8 @@ def average_precision_ia(k: int | None = None) -> pl.Expr:
 
     Notes
     -----
-    Agrawal, Gollapudi, Halverson and Ieong, *WSDM* 2009, of equal subtopics, as in ndeval.
+    Agrawal, Gollapudi, Halverson and Ieong, *WSDM* 2009, with equally weighted subtopics, as
+    in ndeval.
 
     Examples
     --------
@@ -354,10 +385,14 @@ def average_precision_ia(k: int | None = None) -> pl.Expr:
     0.75
     """
     precisions = pl.when(within(k)).then(_seen / rank / pl.col("subtopic_total")).sum()
-    return where_relevant((precisions / _S).clip(upper_bound=1))  # a sum of 1/R rounds
+    return where_relevant((precisions / _S).clip(upper_bound=1))  # rounding may exceed 1
 
 
-@labelled("subtopic_recall", aliases={"strec": "subtopic_recall", "strecall": "subtopic_recall"})
+@labelled(
+    "subtopic_recall",
+    aliases={"strec": "subtopic_recall", "strecall": "subtopic_recall"},
+    in_words="How many of the meanings of a query does the list answer?",
+)
 def subtopic_recall_at(k: int | None = None) -> pl.Expr:
     """
     Subtopic recall: the share of the S subtopics that have a hit at rank ≤ k.
@@ -408,7 +443,7 @@ def _novelty(
 
 
 def _share_of_bound(share: pl.Expr) -> pl.Expr:
-    return where_relevant(share.clip(upper_bound=1))  # the sums round
+    return where_relevant(share.clip(upper_bound=1))  # rounding may exceed 1
 
 
 def _of_ideal(alpha: float, weight: Callable[[pl.Expr], pl.Expr], k: int | None) -> pl.Expr:
@@ -416,16 +451,16 @@ def _of_ideal(alpha: float, weight: Callable[[pl.Expr], pl.Expr], k: int | None)
     which = as_text(alpha) + ("" if k is None else f";{k}")
     place, seen = pl.col(f"diverse_rank({which})"), pl.col(f"diverse_hits({which})")
     ratio = _novelty(alpha, weight(rank), k) / _novelty(alpha, weight(place), k, place, seen)
-    # sums in two orders round apart; else a list may be better than the greedy one
+    # summation order may change the last bits; a list may really be better than the greedy one
     return where_relevant(pl.when((ratio - 1).abs() < 1e-12).then(1.0).otherwise(ratio))
 
 
 def _bound(k: int | None, alpha: float, weight: Callable[[int], float]) -> float:
-    """Σ (1 − α)^(place − 1) · weight over the places up to k, as far as it can be seen to grow."""
+    """Σ (1 − α)^(place − 1) · weight over the places up to k, until terms no longer matter."""
     bound, novelty, place = 0.0, 1.0, 1
     while novelty > 1e-17 and (k is None or place <= k):
         if place > _TERMS:
-            msg = f"alpha={alpha} needs a cut-off k of at most {_TERMS:,}: its bound has no end"
+            msg = f"alpha={alpha} needs a cut-off k of at most {_TERMS:,}: its bound is not finite"
             raise ValueError(msg)
         bound += novelty * weight(place)
         novelty *= 1 - alpha

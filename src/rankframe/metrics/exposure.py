@@ -1,7 +1,7 @@
-"""What lists give their items, together or each: coverage, concentration, fairness, calibration.
+"""Exposure of items in one list or in all lists: coverage, concentration, fairness, calibration.
 
-These metrics reduce shares: one row per item, genre or provider, with its exposure. Those of *all*
-lists are one number per group of ``by``, which ``evaluate`` gives.
+These metrics reduce shares: one row per item, genre or provider, with its exposure. Metrics of
+*all* lists have one number per group of ``by``, which ``evaluate`` returns.
 """
 
 from math import inf, log
@@ -31,26 +31,28 @@ Over: TypeAlias = Literal["all", "user"]
 Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "candidates"]
 
 
-@labelled("coverage", value_range=(0, inf))
+@labelled(
+    "coverage", value_range=(0, inf), in_words="How much of the catalogue do users ever get to see?"
+)
 def coverage_at(k: int | None = None, *, of: ColumnName = "item", count: bool = False) -> pl.Expr:
     """
-    Coverage: items that are shown in any list down to k / items of the catalogue.
+    Coverage: items shown in at least one list down to k / items of the catalogue.
 
     Parameters
     ----------
     k
         Cut-off; None means the whole list.
     of
-        ``"item"``; ``"shown"``: the items that are shown at all, whatever the catalogue; or a
-        column of ``items=``, an item of several values giving each an equal part.
+        ``"item"``; ``"shown"``: only items that are in some list, regardless of the catalogue; or
+        a column of ``items=``: an item with several values is split equally among them.
     count
-        Give the number instead of the share.
+        Return the number instead of the share.
 
     Returns
     -------
     Expr
-        Float64 in [0, 1], or a number, named ``coverage@k``: one of all lists. Null where the
-        catalogue has no value.
+        Float64, a share in [0, 1] or a number, named ``coverage@k``: one for all lists. Null where
+        the catalogue has no value.
 
     Raises
     ------
@@ -59,9 +61,8 @@ def coverage_at(k: int | None = None, *, of: ColumnName = "item", count: bool = 
 
     Notes
     -----
-    Reads ``items=`` or ``history=``, whose items are the catalogue; an item outside it counts
-    neither above nor below the line. Under ties, whole lists alone. RecTools, RePlay, Recommenders,
-    Elliot, RecBole.
+    Reads ``items=`` or ``history=``, whose items are the catalogue. Items outside it are
+    ignored. RecTools, RePlay, Recommenders, Elliot and RecBole have it too.
 
     Examples
     --------
@@ -71,13 +72,17 @@ def coverage_at(k: int | None = None, *, of: ColumnName = "item", count: bool = 
     0.5
     """
     if of == "shown" and not count:
-        msg = "coverage_at: of='shown' covers all that is shown: ask for count=True, or of='item'"
+        msg = "coverage_at: of='shown' covers all that is shown: use count=True, or of='item'"
         raise ValueError(msg)
     shown = (_exposure(k, of, "all", "none") > 0).sum().cast(pl.Float64)
     return shown if count else pl.when(pl.len() > 0).then(shown / pl.len())
 
 
-@labelled("gini", higher_is_better=False)
+@labelled(
+    "gini",
+    higher_is_better=False,
+    in_words="Is exposure spread over the catalogue, or concentrated on few items?",
+)
 def gini_at(
     k: int | None = None,
     *,
@@ -93,10 +98,10 @@ def gini_at(
     k
         Cut-off; None means the whole list.
     of
-        ``"item"``; ``"shown"``: the items that are shown at all, whatever the catalogue; or a
-        column of ``items=``, an item of several values giving each an equal part.
+        ``"item"``; ``"shown"``: only items that are in some list, regardless of the catalogue; or
+        a column of ``items=``: an item with several values is split equally among them.
     weight
-        What a place is worth: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+        The weight of a place: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     divide_by
         ``"n"``, the number of values, or ``"n1"`` = n − 1, so that 1 can be reached.
@@ -104,7 +109,7 @@ def gini_at(
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``gini@k``: one of all lists. Null where nothing is exposed.
+        Float64 in [0, 1], named ``gini@k``: one for all lists. Null where nothing is exposed.
 
     Raises
     ------
@@ -113,8 +118,8 @@ def gini_at(
 
     Notes
     -----
-    Reads ``items=`` or ``history=``: what is never shown has exposure 0 and counts. LensKit and
-    RecBole; Elliot gives 1 − Gini with ``"n1"``, Evidently that of ``of=shown``.
+    Reads ``items=`` or ``history=``: items that are never shown count, with exposure 0. LensKit and
+    RecBole; Elliot returns 1 − Gini with ``"n1"``, Evidently uses ``of=shown``.
 
     Examples
     --------
@@ -126,12 +131,12 @@ def gini_at(
     x = _exposure(k, of, "all", weight)
     x = x.filter(x > 0) if of == "shown" else x
     n = x.len().cast(pl.Int64)
-    place = 2 * x.rank("average") - n - 1  # equal exposures have equal parts, in any order
+    place = 2 * x.rank("average") - n - 1  # equal exposures have the same mean place, in any order
     whole = x.sum() * (n if divide_by == "n" else n - 1)
     return pl.when(whole > 0).then((place * x).sum() / whole)
 
 
-@labelled("entropy", value_range=(0, inf))
+@labelled("entropy", value_range=(0, inf), in_words="How evenly is exposure spread over the items?")
 def entropy_at(
     k: int | None = None,
     *,
@@ -149,12 +154,12 @@ def entropy_at(
     k
         Cut-off; None means the whole list.
     of
-        ``"item"``; ``"shown"``: the items that are shown at all, whatever the catalogue; or a
-        column of ``items=``, an item of several values giving each an equal part.
+        ``"item"``; ``"shown"``: only items that are in some list, regardless of the catalogue; or
+        a column of ``items=``: an item with several values is split equally among them.
     over
-        ``"all"`` lists together, or each ``"user"``'s.
+        ``"all"`` lists together, or the list of each ``"user"``.
     weight
-        What a place is worth: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+        The weight of a place: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     base
         The base of the logarithm; > 1.
@@ -164,17 +169,17 @@ def entropy_at(
     Returns
     -------
     Expr
-        Float64 ≥ 0, named ``entropy@k``: one of all lists, or with ``over="user"`` of each user.
+        Float64 ≥ 0, named ``entropy@k``: one for all lists, or one per user with ``over="user"``.
         Null where nothing is exposed, and with ``normalize`` where there is one value.
 
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, an option is unknown, or the base not > 1.
+        If k is not an integer ≥ 1, an option is unknown, or the base is not > 1.
 
     Notes
     -----
-    Recommenders' distributional coverage, Elliot's Shannon entropy.
+    Recommenders calls it distributional coverage, Elliot calls it Shannon entropy.
 
     Examples
     --------
@@ -194,7 +199,7 @@ def entropy_at(
     return pl.when(share.sum() > 0).then(value)
 
 
-@labelled("personalization")
+@labelled("personalization", in_words="How different are the lists of two users?")
 def personalization_at(k: int | None = None) -> pl.Expr:
     """
     Personalization: 1 − the mean cosine of two users' lists down to k.
@@ -207,8 +212,8 @@ def personalization_at(k: int | None = None) -> pl.Expr:
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``personalization@k``: one of all lists. Null where there are fewer
-        than two lists.
+        Float64 in [0, 1], named ``personalization@k``: one for all lists. Null where there are
+        fewer than two lists.
 
     Raises
     ------
@@ -217,8 +222,9 @@ def personalization_at(k: int | None = None) -> pl.Expr:
 
     Notes
     -----
-    The cosine of two sets is their common items / √(product of their sizes). No pair is made: the
-    sum over pairs is Σ over items of (Σ over lists 1/√n)² − the number of lists. recmetrics.
+    The cosine of two sets is the number of common items / √(product of their sizes). No pairs are
+    built: the sum over pairs is Σ over items of (Σ over lists 1/√n)² − the number of lists.
+    recmetrics has it too.
 
     Examples
     --------
@@ -237,7 +243,12 @@ def personalization_at(k: int | None = None) -> pl.Expr:
 _Distance: TypeAlias = Literal["tv", "kl", "js", "hellinger", "ratio", "cv"]
 
 
-@labelled("disparity", value_range=(0, inf), higher_is_better=None)
+@labelled(
+    "disparity",
+    value_range=(0, inf),
+    higher_is_better=None,
+    in_words="How far is each group's share of exposure from its fair share?",
+)
 def disparity_at(
     k: int | None = None,
     *,
@@ -249,47 +260,50 @@ def disparity_at(
     alpha: float = 0.01,
 ) -> pl.Expr:
     """
-    Disparity: the distance of shares of exposure from the shares that they should have.
+    Disparity: the distance between the shares of exposure and their target shares.
 
     Parameters
     ----------
     k
         Cut-off; None means the whole list.
     of
-        The column of ``items=`` whose values share the exposure: a list of text (an item gives each
-        an equal part), or text. May be left out where there is one column of lists.
+        The column of ``items=`` whose values share the exposure. It holds text, or lists of text:
+        an item with several values is split equally among them. Optional if ``items=`` has one
+        column of lists.
     target
-        What the share should be: that of the value in the ``"catalogue"``, ``"uniform"``, in the
-        ``"history"`` (the user's own where each user is measured), in the relevant items of the
-        ``"truth"``, or among ``"candidates"``, the catalogue less what each user had.
+        The target share: the share of the value in the ``"catalogue"``, the same for all values
+        (``"uniform"``), the share in the ``"history"`` (with ``over="user"``, the user's own), in
+        the relevant items of the ``"truth"``, or among ``"candidates"``: the catalogue without the
+        items that each user had.
     distance
         ``"tv"`` = ½ Σ |share − target|; ``"kl"`` = Σ target·log2(target / ((1 − α)·share +
         α·target)); ``"js"``, the Jensen–Shannon divergence in bits; ``"hellinger"`` =
-        √(½ Σ (√share − √target)²); of share / target where the target is > 0: ``"ratio"`` = least /
-        greatest, ``"cv"`` = standard deviation / mean.
+        √(½ Σ (√share − √target)²). Two others read share / target where the target is > 0:
+        ``"ratio"`` = least / greatest, and ``"cv"`` = standard deviation / mean.
     weight
-        What a place is worth: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+        The weight of a place: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     over
-        ``"all"`` lists together, or each ``"user"``'s.
+        ``"all"`` lists together, or the list of each ``"user"``.
     alpha
-        α, the part of the target that is mixed in for ``"kl"``, between 0 and 1.
+        α, the part of the target that is mixed into the share for ``"kl"``, between 0 and 1.
 
     Returns
     -------
     Expr
-        Float64 ≥ 0, named ``disparity(of=…)@k``: one of all lists, or with ``over="user"`` of each
-        user. Null where there is no exposure or no target.
+        Float64 ≥ 0, named ``disparity(of=…)@k``: one for all lists, or one per user with
+        ``over="user"``. Null where there is no exposure or no target.
 
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, an option is unknown, or α not between 0 and 1.
+        If k is not an integer ≥ 1, an option is unknown, or α is not between 0 and 1.
 
     Notes
     -----
-    Reads ``items=``. Elliot's RSP is ``"cv"`` with target ``"candidates"``, PopRSP with
-    ``of=`` the head and the tail, REO and PopREO with ``weight="hit"`` and target ``"truth"``.
+    Reads ``items=``. Elliot's RSP is ``"cv"`` with target ``"candidates"``; PopRSP is the same with
+    head and tail as the values of ``of=``; REO and PopREO use ``weight="hit"`` and target
+    ``"truth"``.
 
     Examples
     --------
@@ -306,7 +320,12 @@ def disparity_at(
     )
 
 
-@labelled("calibration", value_range=(0, inf), higher_is_better=False)
+@labelled(
+    "calibration",
+    value_range=(0, inf),
+    higher_is_better=False,
+    in_words="Does a list reflect the mix of genres that the user liked before?",
+)
 def calibration_at(
     k: int | None = None,
     *,
@@ -323,14 +342,15 @@ def calibration_at(
     k
         Cut-off; None means the whole list.
     of
-        The column of ``items=`` whose values share the exposure: a list of text (an item gives each
-        an equal part), or text. May be left out where there is one column of lists.
+        The column of ``items=`` whose values share the exposure. It holds text, or lists of text:
+        an item with several values is split equally among them. Optional if ``items=`` has one
+        column of lists.
     distance
         ``"kl"`` = Σ profile·log2(profile / ((1 − α)·list + α·profile)), in bits; ``"hellinger"`` =
         √(½ Σ (√profile − √list)²); ``"js"``, the Jensen–Shannon divergence in bits; or ``"tv"`` =
         ½ Σ |profile − list|.
     weight
-        What a place is worth: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+        The weight of a place: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     alpha
         α, the part of the profile that is mixed into the list for ``"kl"``, between 0 and 1.
@@ -344,7 +364,7 @@ def calibration_at(
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, an option is unknown, or α not between 0 and 1.
+        If k is not an integer ≥ 1, an option is unknown, or α is not between 0 and 1.
 
     Notes
     -----
@@ -363,7 +383,7 @@ def calibration_at(
     return _apart(share, target, distance, _checked("calibration", alpha))
 
 
-@labelled("awrf")
+@labelled("awrf", in_words="Do providers receive the share of attention that they should?")
 def awrf_at(
     k: int | None = None,
     *,
@@ -380,16 +400,17 @@ def awrf_at(
     k
         Cut-off; None means the whole list.
     of
-        The column of ``items=`` whose values share the exposure: a list of text (an item gives each
-        an equal part), or text. May be left out where there is one column of lists.
+        The column of ``items=`` whose values share the exposure. It holds text, or lists of text:
+        an item with several values is split equally among them. Optional if ``items=`` has one
+        column of lists.
     target
-        What the share should be: that of the value in the ``"catalogue"``, ``"uniform"``, in the
-        ``"history"``, the ``"truth"`` or among ``"candidates"``, as in ``disparity``.
+        The target share: ``"catalogue"``, ``"uniform"``, ``"history"``, ``"truth"`` or
+        ``"candidates"``, as in ``disparity``.
     weight
-        What a place is worth: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+        The weight of a place: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
         1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     over
-        ``"all"`` lists together, or each ``"user"``'s.
+        ``"all"`` lists together, or the list of each ``"user"``.
 
     Returns
     -------
@@ -404,8 +425,8 @@ def awrf_at(
 
     Notes
     -----
-    Reads ``items=``. A similarity, in nats, as TREC's Fair Ranking Track of 2022 fixed it.
-    Sapiezynski et al., *WWW* 2019.
+    Reads ``items=``. JS is the Jensen–Shannon divergence. The definition is that of TREC's Fair
+    Ranking Track of 2022. Sapiezynski et al., *WWW* 2019.
 
     Examples
     --------
@@ -418,7 +439,7 @@ def awrf_at(
     return 1 - log(2) * apart
 
 
-@labelled("categories")
+@labelled("categories", in_words="How many different categories does a list show?")
 def category_count_at(
     k: int, *, of: OptionalColumn = None, divide_by: Literal["k", "values"] = "k"
 ) -> pl.Expr:
@@ -430,10 +451,11 @@ def category_count_at(
     k
         Cut-off.
     of
-        The column of ``items=`` whose values share the exposure: a list of text (an item gives each
-        an equal part), or text. May be left out where there is one column of lists.
+        The column of ``items=`` whose values share the exposure. It holds text, or lists of text:
+        an item with several values is split equally among them. Optional if ``items=`` has one
+        column of lists.
     divide_by
-        ``"k"``, or ``"values"``: the number of values of the catalogue.
+        ``"k"``, or ``"values"``: the number of values in the catalogue.
 
     Returns
     -------
@@ -447,7 +469,7 @@ def category_count_at(
 
     Notes
     -----
-    Reads ``items=``. RePlay's CategoricalDiversity.
+    Reads ``items=``. RePlay calls it CategoricalDiversity.
 
     Examples
     --------
@@ -460,7 +482,12 @@ def category_count_at(
     return divided(shown, k) if divide_by == "k" else shown / pl.col(f"values({of or ''})").first()
 
 
-@labelled("ee_disparity", higher_is_better=False, value_range=(0, inf))
+@labelled(
+    "ee_disparity",
+    higher_is_better=False,
+    value_range=(0, inf),
+    in_words="How unequal is the attention that items receive?",
+)
 def ee_disparity_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     """
     Expected-exposure disparity: Σ ε² over the items of the user, ε = p^(rank − 1).
@@ -480,7 +507,7 @@ def ee_disparity_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or p not between 0 and 1.
+        If k is not an integer ≥ 1, or p is not between 0 and 1.
 
     Notes
     -----
@@ -498,10 +525,10 @@ def ee_disparity_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     return pl.when(exposure.sum() > 0).then((exposure**2).sum())
 
 
-@labelled("ee_relevance", value_range=(0, inf))
+@labelled("ee_relevance", value_range=(0, inf), in_words="Does attention go to relevant items?")
 def ee_relevance_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     """
-    Expected-exposure relevance: Σ ε·ε*, ε = p^(rank − 1), ε* = equal exposure of equal relevance.
+    Expected-exposure relevance: Σ ε·ε*, ε = p^(rank − 1), ε* = equal exposure for equal relevance.
 
     Parameters
     ----------
@@ -519,13 +546,13 @@ def ee_relevance_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or p not between 0 and 1.
+        If k is not an integer ≥ 1, or p is not between 0 and 1.
 
     Notes
     -----
-    Reads the truth. Of m relevant items of n each should have (1 − pᵐ)/(m(1 − p)), of the others
-    (pᵐ − pⁿ)/((n − m)(1 − p)); n = judged or listed items of the user. Diaz et al., *CIKM* 2020,
-    without the factor 2 of some.
+    Reads the truth. If m of n items are relevant, ε* is (1 − pᵐ)/(m(1 − p)) for each of them and
+    (pᵐ − pⁿ)/((n − m)(1 − p)) for each of the others; n = judged or listed items of the user. Diaz
+    et al., *CIKM* 2020, without the factor 2 that some add.
 
     Examples
     --------
@@ -540,7 +567,12 @@ def ee_relevance_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     return _where_both(exposure, (exposure * due).sum())
 
 
-@labelled("ee_loss", value_range=(0, inf), higher_is_better=False)
+@labelled(
+    "ee_loss",
+    value_range=(0, inf),
+    higher_is_better=False,
+    in_words="How far is attention from being equal among equally relevant items?",
+)
 def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     """
     Expected-exposure loss: Σ (ε − ε*)² = disparity − 2·relevance + Σ ε*².
@@ -560,7 +592,7 @@ def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or p not between 0 and 1.
+        If k is not an integer ≥ 1, or p is not between 0 and 1.
 
     Notes
     -----
@@ -579,7 +611,7 @@ def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     return _where_both(exposure, ((exposure - due) ** 2).sum())
 
 
-# ------------------------------------------------------------------ words of these formulas
+# ------------------------------------------------------------------ building blocks
 
 
 def _exposure(k: int | None, of: str | None, over: str, weight: str | float) -> pl.Expr:
@@ -602,7 +634,7 @@ def _checked(label: str, alpha: float) -> float:
 
 
 def _apart(share: pl.Expr, target: pl.Expr, distance: str, alpha: float) -> pl.Expr:
-    """Distance of two distributions, null where one of them is not there."""
+    """Distance between two distributions, null where one of them is missing."""
     p, q = target, share.fill_null(0.0)
     ratio = (q / p).filter(p > 0)
     values = {
@@ -615,7 +647,7 @@ def _apart(share: pl.Expr, target: pl.Expr, distance: str, alpha: float) -> pl.E
     }
     value = values[distance]
     if distance in ("kl", "js"):
-        value = value.clip(lower_bound=0)  # two that are equal may be -1e-17 apart
+        value = value.clip(lower_bound=0)  # rounding may yield -1e-17 for equal distributions
     there = (share.sum() > 0) & (target.sum() > 0)
     if distance in ("ratio", "cv"):
         there &= ratio.max() > 0
@@ -628,7 +660,7 @@ def _divergence(p: pl.Expr, q: pl.Expr) -> pl.Expr:
 
 
 def _due(p: float) -> pl.Expr:
-    """The expected exposure that is due to an item: that of its grade, shared equally."""
+    """The target exposure of an item: that of all items of its grade, shared equally."""
     wanted = pl.col("target(item;user;truth)") > 0
     m, n = wanted.sum().cast(pl.Float64), _rows_of_user(p)
     of_relevant = (1 - pl.lit(p).pow(m)) / (m * (1 - p))
@@ -637,7 +669,7 @@ def _due(p: float) -> pl.Expr:
 
 
 def _rows_of_user(p: float) -> pl.Expr:
-    """Number of the judged or listed items; to read them, whatever k, makes them rows."""
+    """Number of judged or listed items; reading these columns adds the items as rows for any k."""
     listed = _exposure(None, "item", "user", p).len()
     return (listed + 0 * pl.col("target(item;user;judged)").len()).cast(pl.Float64)
 

@@ -1,4 +1,4 @@
-"""What a list is like, whoever likes it: popularity, novelty, variety, and what is new in it.
+"""Properties of a list, whether or not its items are relevant: popularity, novelty, variety.
 
 These metrics reduce the listed rows. Their columns come from the tables ``items=``, ``history=``
 and ``other=``; a truth is needed only where a metric reads ``relevant``.
@@ -39,11 +39,17 @@ __all__ = [
 _popularity = pl.col("popularity")
 _users = pl.col("history_users")
 _rows = pl.col("history_rows")
-# as if one user had it: the greatest novelty that is finite
+# counted as if one user had it: the greatest finite novelty
 _had = pl.max_horizontal(_popularity, 1)
 
 
-@labelled("popularity", aliases={"arp": "popularity"}, value_range=(0, inf), higher_is_better=None)
+@labelled(
+    "popularity",
+    aliases={"arp": "popularity"},
+    value_range=(0, inf),
+    higher_is_better=None,
+    in_words="How popular are the items we show?",
+)
 def popularity_at(
     k: int | None = None,
     *,
@@ -58,7 +64,7 @@ def popularity_at(
     k
         Cut-off; None means the whole list.
     out_of
-        None = a number of rows; or a share of all ``"rows"`` or ``"users"`` of the history.
+        None = the number of rows; or their share of all ``"rows"`` or ``"users"`` of the history.
     divide_by
         ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
 
@@ -74,8 +80,8 @@ def popularity_at(
 
     Notes
     -----
-    Reads ``history=``. Also called average recommendation popularity, ARP. Under ties, the exact
-    expectation. RecTools, Elliot, RecBole.
+    Reads ``history=``. Also called average recommendation popularity, ARP, as in Elliot and
+    RecBole. RecTools has it too.
 
     Examples
     --------
@@ -89,7 +95,12 @@ def popularity_at(
     return mean_of_list(value, k, divide_by)
 
 
-@labelled("novelty", aliases={"miuf": "novelty"}, value_range=(0, inf))
+@labelled(
+    "novelty",
+    aliases={"miuf": "novelty"},
+    value_range=(0, inf),
+    in_words="How surprising are the items we show, given how popular they are?",
+)
 def novelty_at(
     k: int | None = None,
     *,
@@ -106,11 +117,11 @@ def novelty_at(
     k
         Cut-off; None means the whole list.
     out_of
-        ``"users"`` of the history: the chance that a random user knows the item; or its ``"rows"``:
-        self-information.
+        ``"users"`` of the history: popularity / users is the chance that a random user knows the
+        item; or its ``"rows"``: self-information.
     new
-        An item that nobody had counts as if ``"one"`` user had it, as ``"zero"``, or not at all
-        (``"skip"``).
+        How an item that nobody had counts: as if ``"one"`` user had it, with a novelty of
+        ``"zero"``, or not at all (``"skip"``).
     normalize
         Divide by log2 of the users (or rows), so that the greatest novelty is 1.
     divide_by
@@ -129,9 +140,10 @@ def novelty_at(
 
     Notes
     -----
-    Reads ``history=``, in which no user has an item twice unless rows divide. Also called mean
-    inverse user frequency, MIUF; with ``normalize`` and ``divide_by="k"`` RePlay's surprisal.
-    Castells, Vargas and Wang, *DDR* 2011. Under ties, the exact expectation but for ``"skip"``.
+    Reads ``history=``, which must have no duplicate (user, item) unless ``out_of="rows"``. Also
+    called mean inverse user frequency, MIUF; with ``normalize`` and ``divide_by="k"``, it is
+    RePlay's surprisal. Castells, Vargas and Wang, *DDR* 2011. Equal scores as blocks: ``"skip"``
+    raises an error.
 
     Examples
     --------
@@ -152,7 +164,11 @@ def novelty_at(
     return mean_of_list(bits, k, divide_by)
 
 
-@labelled("popularity_quantile", higher_is_better=None)
+@labelled(
+    "popularity_quantile",
+    higher_is_better=None,
+    in_words="Where are the items we show in the ranking by popularity?",
+)
 def popularity_quantile_at(
     k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned"
 ) -> pl.Expr:
@@ -179,8 +195,8 @@ def popularity_quantile_at(
 
     Notes
     -----
-    Reads ``history=``. Equally popular items have the mean of their ranks. LensKit's MeanPopRank.
-    Under ties, the exact expectation.
+    Reads ``history=``. Equally popular items have the mean of their ranks. LensKit calls it
+    MeanPopRank.
 
     Examples
     --------
@@ -193,7 +209,12 @@ def popularity_quantile_at(
     return mean_of_list(pl.col("popularity_quantile"), k, divide_by)
 
 
-@labelled("tail", aliases={"aplt": "tail", "aclt": "tail(count=true)"}, value_range=(0, inf))
+@labelled(
+    "tail",
+    aliases={"aplt": "tail", "aclt": "tail(count=true)"},
+    value_range=(0, inf),
+    in_words="How much of what we show comes from outside the bestsellers?",
+)
 def tail_at(
     k: int | None = None,
     *,
@@ -212,25 +233,25 @@ def tail_at(
         The head is the most popular items that hold this share of the rows of the history; equally
         popular ones stay together.
     count
-        Give their number instead of their share.
+        Return their number instead of their share.
     divide_by
         ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
 
     Returns
     -------
     Expr
-        Float64 in [0, 1], or a number, named ``tail@k``. Null for a user without a list.
+        Float64, a share in [0, 1] or a number, named ``tail@k``. Null for a user without a list.
 
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or the head not between 0 and 1.
+        If k is not an integer ≥ 1, or the head is not between 0 and 1.
 
     Notes
     -----
     Reads ``history=``. An item that nobody had is in the tail. Also called APLT, and with
-    ``count`` ACLT: Abdollahpouri, Burke and Mobasher, *FLAIRS* 2019; Elliot, whose border between
-    equally popular items follows the order of the file. Under ties, the exact expectation.
+    ``count`` ACLT: Abdollahpouri, Burke and Mobasher, *FLAIRS* 2019; Elliot separates
+    equally popular items by their order in the file.
 
     Examples
     --------
@@ -242,14 +263,14 @@ def tail_at(
     if not 0 < head < 1:
         msg = f"tail_at: head must be a number between 0 and 1, not {head!r}"
         raise ValueError(msg)
-    # 0/1, since a sum of flags is unsigned
+    # as numbers, since a sum of booleans is unsigned
     in_tail = pl.col("tail" if head == 0.8 else f"tail({head!r})").cast(pl.Float64)
     if count:
         return sum_of_list(in_tail, k)
     return mean_of_list(in_tail, k, divide_by)
 
 
-@labelled("unseen")
+@labelled("unseen", in_words="How much of what we show is new to this user?")
 def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned") -> pl.Expr:
     """
     Unseen: the share of the list down to k that the user did not have before.
@@ -264,8 +285,8 @@ def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "re
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``unseen@k``; 1 for a user without a history. Null for one without
-        a list.
+        Float64 in [0, 1], named ``unseen@k``; 1 for a user without a history. Null for a user
+        without a list.
 
     Raises
     ------
@@ -274,7 +295,7 @@ def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "re
 
     Notes
     -----
-    Reads ``history=``. RePlay's Novelty. Under ties, the exact expectation.
+    Reads ``history=``. RePlay calls it Novelty.
 
     Examples
     --------
@@ -286,7 +307,7 @@ def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "re
     return mean_of_list((~pl.col("seen")).cast(pl.Float64), k, divide_by)
 
 
-@labelled("new")
+@labelled("new", in_words="How much of what we show is new to everyone?")
 def new_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned") -> pl.Expr:
     """
     New: the share of the list down to k that nobody had before.
@@ -310,7 +331,7 @@ def new_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "retur
 
     Notes
     -----
-    Reads ``history=``. Under ties, the exact expectation.
+    Reads ``history=``.
 
     Examples
     --------
@@ -322,7 +343,12 @@ def new_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "retur
     return mean_of_list((_popularity == 0).cast(pl.Float64), k, divide_by)
 
 
-@labelled("popularity_lift", value_range=(-1, inf), higher_is_better=None)
+@labelled(
+    "popularity_lift",
+    value_range=(-1, inf),
+    higher_is_better=None,
+    in_words="Do we show users more popular items than they choose by themselves?",
+)
 def popularity_lift_at(k: int | None = None) -> pl.Expr:
     """
     Popularity lift: mean popularity of the list down to k / mean popularity of the profile − 1.
@@ -335,8 +361,8 @@ def popularity_lift_at(k: int | None = None) -> pl.Expr:
     Returns
     -------
     Expr
-        Float64 ≥ -1, named ``popularity_lift@k``; > 0 where the list is more popular than what the
-        user had before. Null for a user without a list or without a history.
+        Float64 ≥ -1, named ``popularity_lift@k``; > 0 where the list is more popular than the items
+        that the user had before. Null for a user without a list or without a history.
 
     Raises
     ------
@@ -345,8 +371,7 @@ def popularity_lift_at(k: int | None = None) -> pl.Expr:
 
     Notes
     -----
-    Reads ``history=``. Abdollahpouri, Mansoury, Burke and Mobasher, *RMSE* 2019. Under ties, the
-    exact expectation.
+    Reads ``history=``. Abdollahpouri, Mansoury, Burke and Mobasher, *RMSE* 2019.
 
     Examples
     --------
@@ -358,7 +383,7 @@ def popularity_lift_at(k: int | None = None) -> pl.Expr:
     return mean_of_list(_popularity, k) / pl.col("profile_popularity").max() - 1
 
 
-@labelled("filled")
+@labelled("filled", in_words="How many of the places do we fill?")
 def filled_at(k: int) -> pl.Expr:
     """
     Filled: items of the list down to k / k, the share of k places that are filled.
@@ -380,7 +405,7 @@ def filled_at(k: int) -> pl.Expr:
 
     Notes
     -----
-    RecTools' SufficientReco, user by user.
+    RecTools calls it SufficientReco; here it is a value per user.
 
     Examples
     --------
@@ -396,6 +421,7 @@ def filled_at(k: int) -> pl.Expr:
     plain="epc",
     aliases={"efd": "relevant_novelty(measure=efd)"},
     value_range=(0, inf),
+    in_words="Do we show items that are both wanted and little known?",
 )
 def relevant_novelty_at(
     k: int | None = None,
@@ -414,14 +440,14 @@ def relevant_novelty_at(
         ``"epc"``, expected popularity complement: the novelty is 1 − popularity / users; or
         ``"efd"``, expected free discovery: −log2(popularity / rows).
     weight
-        What a place is worth: ``"log"`` = 1/log2(rank + 1), ``"clipped"`` = 1/log2(max(rank, 2)),
+        The weight of a place: ``"log"`` = 1/log2(rank + 1), ``"clipped"`` = 1/log2(max(rank, 2)),
         ``"none"`` = 1, or a number p: p^(rank − 1).
 
     Returns
     -------
     Expr
-        Float64 ≥ 0, named ``epc@k`` or ``relevant_novelty(measure=efd)@k``, for which ``efd@k``
-        may be written. Null for a user without a list.
+        Float64 ≥ 0, named ``epc@k`` or ``relevant_novelty(measure=efd)@k``, in short ``efd@k``.
+        Null for a user without a list.
 
     Raises
     ------
@@ -430,8 +456,8 @@ def relevant_novelty_at(
 
     Notes
     -----
-    Reads ``history=`` and the truth. Vargas and Castells, *RecSys* 2011. An item that nobody had is
-    as novel as one that one user had in ``efd``, and 1 in ``epc``.
+    Reads ``history=`` and the truth. Vargas and Castells, *RecSys* 2011. An item that nobody
+    had counts in ``efd`` as if one user had it, and has novelty 1 in ``epc``.
 
     Examples
     --------
@@ -448,7 +474,9 @@ def relevant_novelty_at(
     return pl.when(worth > 0).then(pl.when(in_list(k)).then(found).sum() / worth)
 
 
-@labelled("serendipity")
+@labelled(
+    "serendipity", in_words="Do we show wanted items that a popularity list would have missed?"
+)
 def serendipity_at(
     k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned"
 ) -> pl.Expr:
@@ -465,8 +493,8 @@ def serendipity_at(
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``serendipity@k``; high where relevant items stand higher than
-        their popularity. Null for a user without a list.
+        Float64 in [0, 1], named ``serendipity@k``; high where relevant items are ranked higher
+        than by popularity. Null for a user without a list.
 
     Raises
     ------
@@ -476,7 +504,7 @@ def serendipity_at(
     Notes
     -----
     Reads ``history=``, the truth and N, the number of items of the catalogue (``items=``, else the
-    history's). For an item that nobody had P is 0. RecTools.
+    history's). P of an item that nobody had is 0. RecTools has it too.
 
     Examples
     --------
@@ -494,10 +522,10 @@ def serendipity_at(
     return mean_of_list(gain, k, divide_by)
 
 
-@labelled("unexpectedness")
+@labelled("unexpectedness", in_words="How much do we show that a simple baseline would not?")
 def unexpectedness_at(k: int) -> pl.Expr:
     """
-    Unexpectedness: 1 − items of the first k that another run has among its first k / k.
+    Unexpectedness: 1 − items that are among the first k of both this and another run / k.
 
     Parameters
     ----------
@@ -516,8 +544,8 @@ def unexpectedness_at(k: int) -> pl.Expr:
 
     Notes
     -----
-    Reads ``other=``, for example what a simple baseline such as the most popular items gives.
-    RePlay; RecTools' Intersection is what is shared.
+    Reads ``other=``, for example the run of a simple baseline such as the most popular items.
+    RePlay has it too; RecTools' Intersection is the share of common items.
 
     Examples
     --------
@@ -530,7 +558,7 @@ def unexpectedness_at(k: int) -> pl.Expr:
     return 1 - divided(shared.sum(), k)
 
 
-@labelled("ild", value_range=(0, inf))
+@labelled("ild", value_range=(0, inf), in_words="How different are the items within one list?")
 def ild_at(
     k: int | None = None,
     *,
@@ -538,18 +566,18 @@ def ild_at(
     distance: Literal["cosine", "hamming", "euclidean2"] = "cosine",
 ) -> pl.Expr:
     """
-    Intra-list diversity: the mean distance of two items of the list down to k.
+    Intra-list diversity: the mean distance between two items of the list down to k.
 
     Parameters
     ----------
     k
         Cut-off; None means the whole list.
     of
-        The column of ``items=`` that has the values of an item: a list of text (genres), text, or a
-        list of numbers (a vector). May be left out where there is one column of lists.
+        The column of ``items=`` with the values of an item: a list of text (genres), text, or a
+        list of numbers (a vector). Optional if there is one column of lists.
     distance
-        ``"cosine"`` = 1 − cosine; ``"hamming"`` of sets = how many values only one of the two has;
-        ``"euclidean2"`` of vectors = the squared Euclidean distance.
+        ``"cosine"`` = 1 − cosine; ``"hamming"``, for sets, = the number of values that only one of
+        the two has; ``"euclidean2"``, for vectors, = the squared Euclidean distance.
 
     Returns
     -------
@@ -564,9 +592,9 @@ def ild_at(
 
     Notes
     -----
-    Reads ``items=``. An item that it lacks, or whose value is null, is in no pair; an empty list or
-    a vector of zeros has cosine 0 with all. Needs NumPy. Ziegler, McNee, Konstan and Lausen, *WWW*
-    2005; RecTools has ``"hamming"``.
+    Reads ``items=``. An item that it lacks, or whose value is null, is in no pair. An empty list or
+    a vector of zeros has cosine 0 with all others. Needs NumPy. Ziegler, McNee, Konstan and Lausen,
+    *WWW* 2005; RecTools has ``"hamming"``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Measures of the order of grades, and of hits and misses as decisions."""
+"""Measures of the order of grades, and measures that treat hits and misses as decisions."""
 
 from math import inf
 
@@ -29,10 +29,10 @@ __all__ = [
 ]
 
 
-@labelled("concordance")
+@labelled("concordance", in_words="Of two judged items, how often is the better one above?")
 def concordance() -> pl.Expr:
     """
-    Concordance: the share of pairs of different grade that have the higher grade above.
+    Concordance: the share of pairs of different grades in which the higher grade is ranked above.
 
     The pairs are those of the judged items of the list.
 
@@ -44,9 +44,9 @@ def concordance() -> pl.Expr:
 
     Notes
     -----
-    It is the C index of Harrell, Califf, Pryor, Lee and Rosati, *JAMA* 247(18), 1982, and for each
-    user the fraction of concordant pairs of Koren and Sill, *IJCAI* 2013. Items that nobody judged
-    and items that were not retrieved do not count. Under ties a pair in one block counts one half.
+    The C index of Harrell, Califf, Pryor, Lee and Rosati, *JAMA* 247(18), 1982, and per user the
+    fraction of concordant pairs of Koren and Sill, *IJCAI* 2013. Unjudged items and items that were
+    not retrieved do not count. Under ties, a pair within a block counts one half.
 
     Examples
     --------
@@ -59,12 +59,17 @@ def concordance() -> pl.Expr:
     return pl.when(_pairs() > 0).then(_pairs_in_order() / _pairs())
 
 
-@labelled("kendall_tau_b", aliases={"tau_b": "kendall_tau_b"}, value_range=(-1, 1))
+@labelled(
+    "kendall_tau_b",
+    aliases={"tau_b": "kendall_tau_b"},
+    value_range=(-1, 1),
+    in_words="How well does the order of the list agree with the order of the grades?",
+)
 def kendall_tau_b() -> pl.Expr:
     """
     Kendall's τ_b of order and grades: (C − D) / √(n·(n − 1)/2 · (C + D)).
 
-    Of the n judged items of the list, C pairs have the higher grade above, and D have it below.
+    Among the n judged items of the list, C pairs have the higher grade above, and D have it below.
 
     Returns
     -------
@@ -74,9 +79,9 @@ def kendall_tau_b() -> pl.Expr:
 
     Notes
     -----
-    Kendall, *Biometrika* 33(3), 1945; SciPy: ``kendalltau(-rank, grade)`` for each user. Under ties
-    it is the mean over the orders of each block, whereas SciPy takes equal scores for one place,
-    and divides by fewer pairs.
+    Kendall, *Biometrika* 33(3), 1945; SciPy: ``kendalltau(-rank, grade)`` per user. Under ties it
+    is the mean over the orders of each block, whereas SciPy treats equal scores as one place and
+    divides by fewer pairs.
 
     Examples
     --------
@@ -90,10 +95,10 @@ def kendall_tau_b() -> pl.Expr:
     every_pair = items * (items - 1) / 2
     surplus = 2 * _pairs_in_order() - _pairs()
     value = surplus / (every_pair * _pairs()).sqrt()
-    return pl.when(_pairs() > 0).then(value.clip(-1, 1))  # the root rounds
+    return pl.when(_pairs() > 0).then(value.clip(-1, 1))  # rounding may exceed 1
 
 
-@labelled("fallout", higher_is_better=False)
+@labelled("fallout", higher_is_better=False, in_words="How much of what is unwanted do we show?")
 def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Expr:
     """
     Fallout: nonrelevant items among the first k / all nonrelevant items.
@@ -103,25 +108,25 @@ def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Exp
     k
         Cut-off; None means the whole list.
     collection
-        How many items could be recommended to a user: those that nobody judged are not relevant.
-        By default the judged items alone count.
+        How many items could be recommended to a user. Unjudged ones are then not relevant. By
+        default only judged items count.
 
     Returns
     -------
     Expr
         Float64 in [0, 1], named ``fallout@k``. Null for a user without a relevant item, or without
-        one that is not.
+        a nonrelevant one.
 
     Raises
     ------
     ValueError
-        If k or ``collection`` is not an integer ≥ 1. A collection that does not hold the user's
-        list and relevant items is a RankingDataError.
+        If k or ``collection`` is not an integer ≥ 1. A collection smaller than the user's list
+        and relevant items together raises RankingDataError.
 
     Notes
     -----
-    Van Rijsbergen, *Information Retrieval*, 1979; torchmetrics: ``RetrievalFallOut``, of lists in
-    which every item is judged.
+    Van Rijsbergen, *Information Retrieval*, 1979; torchmetrics: ``RetrievalFallOut``, for lists
+    in which every item is judged.
 
     Examples
     --------
@@ -142,12 +147,16 @@ def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Exp
     return where_relevant(_if_held(collection, value))
 
 
-@labelled("mcc", value_range=(-1, 1))
+@labelled(
+    "mcc",
+    value_range=(-1, 1),
+    in_words="How well do the first places separate wanted from unwanted items?",
+)
 def mcc_at(k: int | None = None, *, collection: int) -> pl.Expr:
     """
     Matthews correlation coefficient: (h·D − m·R) / √(m·R·(D − m)·(D − R)), h = hits@k.
 
-    The first m = min(k, n) items are the positives of the D items of the collection, so that it is
+    The first m = min(k, n) of the D items of the collection are the predicted positives, so it is
     (TP·TN − FP·FN) / √((TP + FP)·(TP + FN)·(TN + FP)·(TN + FN)).
 
     Parameters
@@ -161,13 +170,13 @@ def mcc_at(k: int | None = None, *, collection: int) -> pl.Expr:
     -------
     Expr
         Float64 in [−1, 1], named ``mcc(collection=1000)@k``. Null for a user without a relevant
-        item, or without one that is not; 0 for an empty list, and for one of the whole collection.
+        item or without a nonrelevant one; 0 for an empty list, and for one of the whole collection.
 
     Raises
     ------
     ValueError
-        If k or ``collection`` is not an integer ≥ 1. A collection that does not hold the user's
-        list and relevant items is a RankingDataError.
+        If k or ``collection`` is not an integer ≥ 1. A collection smaller than the user's list
+        and relevant items together raises RankingDataError.
 
     Notes
     -----
@@ -185,12 +194,18 @@ def mcc_at(k: int | None = None, *, collection: int) -> pl.Expr:
     """
     items, size = list_length(k).cast(pl.Float64), float(collection)
     product = (items * (size - items)) * (R * (size - R))
-    value = ((hits_within(k) * size - items * R) / product.sqrt()).clip(-1, 1)  # the root rounds
+    value = (hits_within(k) * size - items * R) / product.sqrt()
+    value = value.clip(-1, 1)  # rounding may exceed 1
     defined = pl.when(size > R).then(pl.when(product > 0).then(value).otherwise(0.0))
     return where_relevant(_if_held(collection, defined))
 
 
-@labelled("mean_hit_rank", value_range=(1, inf), higher_is_better=False)
+@labelled(
+    "mean_hit_rank",
+    value_range=(1, inf),
+    higher_is_better=False,
+    in_words="At which rank are wanted items on average?",
+)
 def mean_hit_rank(k: int | None = None) -> pl.Expr:
     """
     Mean rank of the hits: Σ rank of the hits among the first k / hits@k.
@@ -203,8 +218,8 @@ def mean_hit_rank(k: int | None = None) -> pl.Expr:
     Returns
     -------
     Expr
-        Float64 ≥ 1, named ``mean_hit_rank@k``. Null for a user without a hit, so that its mean is
-        over fewer users than that of ``hit@k``: read both.
+        Float64 ≥ 1, named ``mean_hit_rank@k``. Null for a user without a hit, so its mean covers
+        fewer users than that of ``hit@k``: read both.
 
     Raises
     ------
@@ -213,7 +228,7 @@ def mean_hit_rank(k: int | None = None) -> pl.Expr:
 
     Notes
     -----
-    With one relevant item a user, all of them found, it is the mean rank of Bordes, Usunier,
+    If each user has one relevant item, and all are found, it is the mean rank of Bordes, Usunier,
     Garcia-Durán, Weston and Yakhnenko, *NIPS* 2013.
 
     Examples
@@ -228,7 +243,7 @@ def mean_hit_rank(k: int | None = None) -> pl.Expr:
     return pl.when(found > 0).then(hit_ranks(k) / found)
 
 
-@labelled("lrap")
+@labelled("lrap", in_words="Among the items down to a wanted one, how many are wanted?")
 def label_ranking_average_precision() -> pl.Expr:
     """
     Label ranking average precision: Σ hits / rank over the hits / number of hits of the list.
@@ -237,14 +252,15 @@ def label_ranking_average_precision() -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``lrap``. Null for a user without a hit, which scikit-learn counts
-        as 1: ``users="run", undefined=1.0`` gives its number.
+        as 1: ``users="run", undefined=1.0`` returns its number.
 
     Notes
     -----
-    The items of the list are the labels, and relevant ones that are not in it do not count; it is
-    ``ap(divide_by=hits)``, which is 0 without a hit. Under ties it is the mean over the orders of
-    each block, whereas scikit-learn puts an item at the end of its block. Schapire and Singer,
-    *Machine Learning* 39(2), 2000; scikit-learn: ``label_ranking_average_precision_score``.
+    The items of the list are the labels; relevant items outside it do not count. It equals
+    ``ap(divide_by=hits)``, except that the latter is 0 without a hit. Under ties it is the mean
+    over the orders of each block, whereas scikit-learn puts an item at the end of its block.
+    Schapire and Singer, *Machine Learning* 39(2), 2000; scikit-learn:
+    ``label_ranking_average_precision_score``.
 
     Examples
     --------

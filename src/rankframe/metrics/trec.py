@@ -1,4 +1,4 @@
-"""The measures of trec_eval that the core does not have."""
+"""Further measures of trec_eval, and counts."""
 
 from math import inf
 from typing import Literal
@@ -27,6 +27,7 @@ from rankframe.metrics._building_blocks import (
     level_gains,
     list_length,
     n,
+    n_of_judged,
     persistence,
     persistence_down_to,
     rank,
@@ -62,8 +63,6 @@ __all__ = [
 ]
 
 _judged_hits = pl.col("judged_hits")
-#: n of every judged user, also of one without an item of grade > 0
-_listed = pl.when(judged.is_not_null()).then(pl.col("retrieved")).max()
 
 
 @labelled(
@@ -73,20 +72,21 @@ _listed = pl.when(judged.is_not_null()).then(pl.col("retrieved")).max()
         "IPrec": "interpolated_precision",
         "IPrec@{}": "interpolated_precision(recall={})",
     },
+    in_words="How clean is the list once a user has seen this share of what they want?",
 )
 def interpolated_precision(
     recall: float, *, points: Literal["nearest", "floor"] = "nearest"
 ) -> pl.Expr:
     """
-    Interpolated precision: the best hits / rank at any rank of at least this recall.
+    Interpolated precision: the highest hits / rank at any rank that reaches this recall.
 
     Parameters
     ----------
     recall
         Recall level, from 0 to 1.
     points
-        The recall level is reached by ``"nearest"`` = round(recall·R) hits, halves up (trec_eval
-        10), or by ``"floor"`` = ⌊recall·R + 0.9⌋ (trec_eval 9).
+        The recall level is reached by ``"nearest"`` = round(recall·R) hits, with halves rounded
+        up (trec_eval 10), or by ``"floor"`` = ⌊recall·R + 0.9⌋ (trec_eval 9).
 
     Returns
     -------
@@ -125,6 +125,7 @@ def _trec_levels(levels: str) -> str:
 @labelled(
     "eleven_point_precision",
     aliases={"11pt_avg": "eleven_point_precision", "11pt_avg.{*}": _trec_levels},
+    in_words="How clean is the list, averaged over all depths of search?",
 )
 def eleven_point_precision(
     *,
@@ -150,7 +151,7 @@ def eleven_point_precision(
     Raises
     ------
     ValueError
-        If ``points`` is unknown, or ``levels`` are none, are not in [0, 1] or have a duplicate.
+        If ``points`` is unknown, or ``levels`` are empty, not in [0, 1] or have a duplicate.
 
     Notes
     -----
@@ -165,12 +166,12 @@ def eleven_point_precision(
     return where_relevant(pl.mean_horizontal(_interpolated(level, points) for level in levels))
 
 
-@labelled("bpref")
+@labelled("bpref", in_words="How often is a relevant item above the items judged not relevant?")
 def bpref() -> pl.Expr:
     """
     Binary preference: Σ (1 − min(v, R) / min(N, R)) over the hits / R.
 
-    v is the number of judged items above the hit that are not relevant, N how many there are.
+    v is the number of judged nonrelevant items above the hit, and N the number of all of them.
 
     Returns
     -------
@@ -192,7 +193,11 @@ def bpref() -> pl.Expr:
     return where_relevant(kept_of_bpref() / R)
 
 
-@labelled("infap", value_range=(0, inf))
+@labelled(
+    "infap",
+    value_range=(0, inf),
+    in_words="What would average precision be if everything had been judged?",
+)
 def inferred_average_precision() -> pl.Expr:
     """
     Inferred AP: the expected AP where only a sample of the pool was judged.
@@ -224,7 +229,7 @@ def inferred_average_precision() -> pl.Expr:
     return where_relevant(pl.when(within(None)).then(precisions).sum() / R)
 
 
-@labelled("g")
+@labelled("g", in_words="How much value does a reader find, compared with how far they must read?")
 def g_measure() -> pl.Expr:
     """
     G: Σ g / log2(2 + ideal cumulated gain − cumulated gain) over the items found / Σ g.
@@ -253,7 +258,11 @@ def g_measure() -> pl.Expr:
     return pl.when(gain.sum() > 0).then(weighed.sum() / gain.sum())
 
 
-@labelled("bin_g", aliases={"binG": "bin_g"})
+@labelled(
+    "bin_g",
+    aliases={"binG": "bin_g"},
+    in_words="How many wanted items does a reader find, compared with how far they must read?",
+)
 def binary_g_measure() -> pl.Expr:
     """
     Binary G: Σ 1 / log2(2 + rank − hits) over the hits / R.
@@ -278,10 +287,10 @@ def binary_g_measure() -> pl.Expr:
     return where_relevant(pl.when(within(None)).then(1 / (2 + rank - hits).log(2)).sum() / R)
 
 
-@labelled("ndcg_rel")
+@labelled("ndcg_rel", in_words="How good is the order of the list, measured at each relevant item?")
 def ndcg_at_relevant() -> pl.Expr:
     """
-    Mean nDCG at the items of grade > 0; one that was not found counts with nDCG of the whole list.
+    Mean nDCG at the ranks of items of grade > 0; a missing item counts as nDCG of the whole list.
 
     Returns
     -------
@@ -309,10 +318,13 @@ def ndcg_at_relevant() -> pl.Expr:
     )
 
 
-@labelled("rndcg")
+@labelled(
+    "rndcg",
+    in_words="How good is the order of the list, measured where the ideal list changes grade?",
+)
 def ndcg_at_levels() -> pl.Expr:
     """
-    Mean nDCG at the ends of the grades in the ideal list (and of the list, if longer by 2).
+    Mean nDCG at the last rank of each grade in the ideal list (and of the list, if longer by 2).
 
     Returns
     -------
@@ -337,7 +349,12 @@ def ndcg_at_levels() -> pl.Expr:
     return where_relevant((level_gains() + longer * ndcg_at()) / (levels + longer))
 
 
-@labelled("set_ap", aliases={"set_map": "set_ap", "SetAP": "set_ap"}, extremes="none or all")
+@labelled(
+    "set_ap",
+    aliases={"set_map": "set_ap", "SetAP": "set_ap"},
+    extremes="none or all",
+    in_words="How good is the list as a set, without an order?",
+)
 def set_average_precision() -> pl.Expr:
     """
     Unranked AP: precision times recall of the whole list, hits² / (n·R).
@@ -368,6 +385,7 @@ def set_average_precision() -> pl.Expr:
     aliases={"utility.{},{},{},{}": "utility(relevant={}, nonrelevant={}, missed={}, rest={})"},
     extremes="none or all",
     value_range=(-inf, inf),
+    in_words="What is the list worth, if each right and wrong decision has a price?",
 )
 def utility(
     relevant: Signed = 1,
@@ -394,7 +412,7 @@ def utility(
     Raises
     ------
     ValueError
-        If a weight is no finite number.
+        If a weight is not a finite number.
 
     Notes
     -----
@@ -409,11 +427,15 @@ def utility(
     1.0
     """
     hit = hits_within(None)
-    value = relevant * hit + nonrelevant * (_listed - hit) + missed * (R - hit)
-    return (value + rest * (collection + hit - _listed - R)).cast(pl.Float64)
+    value = relevant * hit + nonrelevant * (n_of_judged - hit) + missed * (R - hit)
+    return (value + rest * (collection + hit - n_of_judged - R)).cast(pl.Float64)
 
 
-@labelled("yaap", value_range=(-inf, inf))
+@labelled(
+    "yaap",
+    value_range=(-inf, inf),
+    in_words="Average precision on a scale that spreads very good and very bad lists.",
+)
 def yaap() -> pl.Expr:
     """
     Yet another AP: ln((1 + S) / (1 + R − S)), where S = Σ hits / rank over the hits.
@@ -441,7 +463,11 @@ def _of_rbp(gain: str, divide_by: str, **_: object) -> Extremes | None:
     return "none or all" if gain != "user" and divide_by == "one" else None
 
 
-@labelled("rbp", extremes=_of_rbp)
+@labelled(
+    "rbp",
+    extremes=_of_rbp,
+    in_words="How many wanted items does a reader see if they may stop after any item?",
+)
 def rank_biased_precision(
     p: float = 0.8,
     *,
@@ -459,13 +485,13 @@ def rank_biased_precision(
         Persistence: the chance that a reader goes on to the next item, 0 < p < 1.
     gain
         ``"binary"``: u = 1 for a relevant item; ``"graded"``: u = grade / max_grade; ``"user"``:
-        u = grade / the user's highest grade, which is trec_eval's.
+        u = grade / the user's highest grade, as in trec_eval.
     max_grade
         The highest grade of the scale, for ``"graded"``; None takes the highest in the truth.
     k
         Cut-off; None means the whole list.
     divide_by
-        ``"attainable"`` divides by the best value that the list's min(k, length) places can hold.
+        ``"attainable"`` divides by the best value that a list of min(k, length) places can have.
 
     Returns
     -------
@@ -480,8 +506,8 @@ def rank_biased_precision(
 
     Notes
     -----
-    A grade above ``max_grade`` is useful more than once: with 1, grades count as they are, as
-    in ranx. Moffat and Zobel, *ACM TOIS* 27(1), 2008.
+    A grade above ``max_grade`` has u > 1. With ``max_grade=1``, u is the grade itself, as in ranx.
+    Moffat and Zobel, *ACM TOIS* 27(1), 2008.
 
     Examples
     --------
@@ -498,26 +524,31 @@ def rank_biased_precision(
     value = divided((persistence(p, k) * grade).sum(), top)
     if divide_by == "attainable":
         size = pl.col("retrieved")
-        # not min_horizontal: in groups Polars 1 takes a column of one value for a single row
+        # not min_horizontal: in groups Polars 1 treats a column of one value as a single row
         places = size if k is None else size.clip(upper_bound=k)
         weight = persistence_down_to(places, pl.col("ideal_rank"), p)
         value = share(value, divided((weight * grade).sum(), top))
     return pl.when(grade.max() > 0).then(value)
 
 
-@labelled("rbp_residual", aliases={"rbp_resid": "rbp_residual"}, higher_is_better=None)
+@labelled(
+    "rbp_residual",
+    aliases={"rbp_resid": "rbp_residual"},
+    higher_is_better=None,
+    in_words="How much could unjudged items still change RBP?",
+)
 def rank_biased_residual(
     p: float = 0.8, *, counts: Literal["always", "unjudged"] = "always"
 ) -> pl.Expr:
     """
-    Residual of RBP: 1 − (1 − p)·Σ p^(rank − 1) over the judged items, what RBP might yet gain.
+    Residual of RBP: 1 − (1 − p)·Σ p^(rank − 1) over the judged items, the most that RBP may gain.
 
     Parameters
     ----------
     p
         Persistence, 0 < p < 1.
     counts
-        ``"always"``, or only where something ``"unjudged"`` was retrieved, else 0: trec_eval's.
+        ``"always"``; or only where an ``"unjudged"`` item was retrieved, else 0, as in trec_eval.
 
     Returns
     -------
@@ -548,10 +579,15 @@ def rank_biased_residual(
     return pl.when(n > count_within(judged, None)).then(residual).otherwise(0.0)
 
 
-@labelled("unjudged", aliases={"unj_{}": "unjudged@{}"}, higher_is_better=None)
+@labelled(
+    "unjudged",
+    aliases={"unj_{}": "unjudged@{}"},
+    higher_is_better=None,
+    in_words="How much of what we show is unjudged?",
+)
 def unjudged_at(k: int) -> pl.Expr:
     """
-    Unjudged: the share of the first k items that have no judgment, or a negative grade.
+    Unjudged: the share of the first k items with no judgment or a negative grade.
 
     Parameters
     ----------
@@ -570,7 +606,7 @@ def unjudged_at(k: int) -> pl.Expr:
 
     Notes
     -----
-    A short list counts as judged below its end. trec_eval: ``unj_k``.
+    Places below the end of a short list count as judged. trec_eval: ``unj_k``.
 
     Examples
     --------
@@ -590,6 +626,7 @@ def unjudged_at(k: int) -> pl.Expr:
     extremes="none or all",
     value_range=(0, inf),
     higher_is_better=None,
+    in_words="How many items do the lists hold?",
 )
 def num_retrieved() -> pl.Expr:
     """
@@ -612,7 +649,7 @@ def num_retrieved() -> pl.Expr:
     >>> judged.rank.evaluate(rf.num_retrieved()).item(0, "num_retrieved")
     1
     """
-    return _listed
+    return n_of_judged
 
 
 @labelled(
@@ -622,6 +659,7 @@ def num_retrieved() -> pl.Expr:
     extremes="none or all",
     value_range=(0, inf),
     higher_is_better=None,
+    in_words="How many items do users want?",
 )
 def num_relevant() -> pl.Expr:
     """
@@ -634,7 +672,7 @@ def num_relevant() -> pl.Expr:
 
     Notes
     -----
-    trec_eval: ``num_rel`` (of which the sum under ``-c`` ignores ``-l``).
+    trec_eval: ``num_rel`` (its sum under ``-c`` ignores ``-l``).
 
     Examples
     --------
@@ -658,6 +696,7 @@ def num_relevant() -> pl.Expr:
     over_users=SUM,
     extremes="none or all",
     value_range=(0, inf),
+    in_words="How many wanted items do we show?",
 )
 def num_hits(k: int | None = None) -> pl.Expr:
     """
@@ -680,8 +719,8 @@ def num_hits(k: int | None = None) -> pl.Expr:
 
     Notes
     -----
-    trec_eval: ``num_rel_ret``. ranx: ``hits@k``, of which ranx gives the mean over users, as
-    ``summarize`` and ``at_k`` do; ``evaluate`` gives the sum.
+    trec_eval: ``num_rel_ret``. ranx: ``hits@k``. ranx returns its mean over users, as
+    ``summarize`` and ``at_k`` do; ``evaluate`` returns the sum.
 
     Examples
     --------
@@ -701,18 +740,19 @@ def num_hits(k: int | None = None) -> pl.Expr:
     extremes="none or all",
     value_range=(0, inf),
     higher_is_better=False,
+    in_words="How many unwanted items do we show?",
 )
 def num_nonrelevant(k: int | None = None, *, of: Literal["listed", "judged"] = "listed") -> pl.Expr:
     """
-    Number of items not relevant among the first k, the false positives; over users, their sum.
+    Number of nonrelevant items among the first k, the false positives; over users, their sum.
 
     Parameters
     ----------
     k
         Cut-off; None means the whole list.
     of
-        ``"listed"``: min(k, n) − hits@k, where an unjudged item is not relevant, as everywhere; or
-        only the ``"judged"`` items.
+        ``"listed"``: min(k, n) − hits@k, where unjudged items count as not relevant, as elsewhere;
+        or only the ``"judged"`` items.
 
     Returns
     -------
@@ -738,7 +778,7 @@ def num_nonrelevant(k: int | None = None, *, of: Literal["listed", "judged"] = "
     """
     if of == "judged":
         return count_within(judged & ~relevant, k)
-    return (_listed if k is None else pl.min_horizontal(_listed, k)) - hits_within(k)
+    return (n_of_judged if k is None else pl.min_horizontal(n_of_judged, k)) - hits_within(k)
 
 
 @labelled_mean(
@@ -746,6 +786,7 @@ def num_nonrelevant(k: int | None = None, *, of: Literal["listed", "judged"] = "
     aliases={"num_q": "num_users", "NumQ": "num_users"},
     value_range=(0, inf),
     higher_is_better=None,
+    in_words="How many users are counted?",
 )
 def num_users() -> Mean:
     """Number of users."""
@@ -756,14 +797,17 @@ def num_users() -> Mean:
     return Mean(R, Aggregate(transform=one, aggregate="sum"))
 
 
-@labelled_mean("gm_bpref")
+@labelled_mean(
+    "gm_bpref",
+    in_words="Binary preference, with the most weight on the users who are served worst.",
+)
 def gm_bpref() -> Mean:
-    """Geometric mean of bpref of trec_eval: exp(mean(ln(max(bpref, 1e-5))))."""
+    """trec_eval's geometric mean of bpref: exp(mean(ln(max(bpref, 1e-5))))."""
     return Mean(bpref(), floored_geometric_mean)
 
 
 def _interpolated(recall: float, points: str) -> pl.Expr:
-    """The best precision at a hit that reaches the recall level."""
+    """The highest precision at a hit that reaches the recall level."""
     level = recall * total
     halves_up = pl.when(level - level.floor() >= 0.5).then(level.ceil()).otherwise(level.floor())
     need = halves_up if points == "nearest" else (level + 0.9).floor()

@@ -1,4 +1,4 @@
-"""Accuracy where what was observed is biased: by popularity, or by sampled negatives."""
+"""Accuracy from biased observations: biased by popularity, or by sampled negatives."""
 
 from functools import lru_cache
 from importlib.util import find_spec
@@ -19,22 +19,25 @@ from rankframe.metrics._building_blocks import (
 __all__ = ["corrected_at", "snips_dcg_at", "snips_recall_at"]
 
 
-@labelled("snips_recall")
+@labelled(
+    "snips_recall",
+    in_words="How much of what users want do we show, corrected for what they could see?",
+)
 def snips_recall_at(
     k: int | None = None, *, propensity: ColumnName = "popularity", power: float = 1
 ) -> pl.Expr:
     """
-    Unbiased recall: Σ over the relevant of [rank ≤ k]/p / Σ over the relevant of 1/p.
+    Unbiased recall: Σ [rank ≤ k]/p / Σ 1/p, both sums over the relevant items.
 
     Parameters
     ----------
     k
         Cut-off; None means the whole list.
     propensity
-        The column of the truth with the chance p > 0 that an item's relevance is observed; or
+        A column of the truth: the chance p > 0 that an item's relevance is observed; or
         ``"popularity"``, which reads ``history=``.
     power
-        p is this power of the column; ≥ 0.
+        p is the column raised to this power ≥ 0.
 
     Returns
     -------
@@ -44,12 +47,12 @@ def snips_recall_at(
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or the power is no number ≥ 0.
+        If k is not an integer ≥ 1, or the power is not a number ≥ 0.
 
     Notes
     -----
-    Self-normalized inverse propensity scoring: Yang et al., *RecSys* 2018, whose power is
-    (γ + 1)/2. An item that nobody had counts as if one user had it.
+    Self-normalized inverse propensity scoring: Yang et al., *RecSys* 2018, where the
+    power is (γ + 1)/2. An item that nobody had counts as if one user had it.
 
     Examples
     --------
@@ -62,22 +65,26 @@ def snips_recall_at(
     return _snips(chance_within(k), propensity, power)
 
 
-@labelled("snips_dcg", value_range=(0, 1))
+@labelled(
+    "snips_dcg",
+    value_range=(0, 1),
+    in_words="How much value do higher places hold, corrected for what users could see?",
+)
 def snips_dcg_at(
     k: int | None = None, *, propensity: ColumnName = "popularity", power: float = 1
 ) -> pl.Expr:
     """
-    Unbiased DCG: Σ over the relevant of [rank ≤ k]/(p·log2(rank + 1)) / Σ over the relevant of 1/p.
+    Unbiased DCG: Σ [rank ≤ k]/(p·log2(rank + 1)) / Σ 1/p, both sums over the relevant items.
 
     Parameters
     ----------
     k
         Cut-off; None means the whole list.
     propensity
-        The column of the truth with the chance p > 0 that an item's relevance is observed; or
+        A column of the truth: the chance p > 0 that an item's relevance is observed; or
         ``"popularity"``, which reads ``history=``.
     power
-        p is this power of the column; ≥ 0.
+        p is the column raised to this power ≥ 0.
 
     Returns
     -------
@@ -87,11 +94,11 @@ def snips_dcg_at(
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or the power is no number ≥ 0.
+        If k is not an integer ≥ 1, or the power is not a number ≥ 0.
 
     Notes
     -----
-    As ``snips_recall``. Yang et al., *RecSys* 2018.
+    See ``snips_recall``. Yang et al., *RecSys* 2018.
 
     Examples
     --------
@@ -104,7 +111,11 @@ def snips_dcg_at(
     return _snips(discount_within(k), propensity, power)
 
 
-@labelled("corrected", value_range=(-inf, inf))
+@labelled(
+    "corrected",
+    value_range=(-inf, inf),
+    in_words="What would the metric be on the whole catalogue instead of a sample?",
+)
 def corrected_at(
     k: int | None = None,
     *,
@@ -123,7 +134,7 @@ def corrected_at(
     catalogue
         n, the number of items that a full evaluation would rank, > 1.
     sampled
-        m, the number of irrelevant items that each relevant one is ranked among.
+        m, the number of sampled irrelevant items that each relevant item is ranked among.
     metric
         f, the metric of one relevant item: ``"ndcg"`` = 1/log2(rank + 1), ``"recall"`` = 1,
         ``"rr"`` = 1/rank, each 0 below k.
@@ -139,17 +150,17 @@ def corrected_at(
     Raises
     ------
     ValueError
-        If k, ``catalogue`` or ``sampled`` is not an integer ≥ 1, ``catalogue`` not the greater, or
-        γ not from 0 to 1.
+        If k, ``catalogue`` or ``sampled`` is not an integer ≥ 1, ``catalogue`` is not greater than
+        ``sampled``, or γ is not from 0 to 1.
     ImportError
-        Without NumPy: ``pip install 'rankframe[stats]'``.
+        If NumPy is not installed: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
     Krichene and Rendle, *KDD* 2020, the bias–variance estimate with a uniform prior: f̂ = ((1 −
-    γ)·AᵀA + γ·diag(1ᵀA))⁻¹·Aᵀf, A(r, j) = the chance of j among m, Binomial(m, (r − 1)/(n − 1)). A
-    list holds the m sampled items and one relevant one. A full evaluation is better than any
-    correction.
+    γ)·AᵀA + γ·diag(1ᵀA))⁻¹·Aᵀf, A(r, j) = the chance that j of the m are above, Binomial(m,
+    (r − 1)/(n − 1)). A list holds the m sampled items and one relevant item. A full evaluation is
+    better than any correction.
 
     Examples
     --------
@@ -167,7 +178,7 @@ def corrected_at(
         raise ValueError(msg)
     values = _estimate(metric, k, catalogue, sampled, gamma)
     places = list(range(1, sampled + 2))
-    # NaN below the sampled items, where no list can go: the call raises
+    # NaN below rank m + 1, which no list should reach: the call then raises
     at = rank.replace_strict(places, values, default=nan, return_dtype=pl.Float64)
     at = pl.when(rank.is_null()).then(0.0).otherwise(at)
     return where_relevant(pl.when(relevant).then(at).mean())
@@ -177,7 +188,7 @@ def _snips(value: pl.Expr, propensity: str, power: float) -> pl.Expr:
     chance = pl.col(propensity).cast(pl.Float64, strict=False)
     if propensity == "popularity":
         chance = chance.clip(lower_bound=1)
-    # NaN where p is no number > 0: the call raises
+    # NaN where p is not a number > 0: the call then raises
     weight = pl.when(chance > 0).then(1 / chance.pow(power)).otherwise(nan)
     worth = pl.when(relevant).then(weight)
     return where_relevant((value * worth).sum() / worth.sum())
@@ -185,7 +196,7 @@ def _snips(value: pl.Expr, propensity: str, power: float) -> pl.Expr:
 
 @lru_cache(maxsize=64)
 def _estimate(metric: str, k: int | None, n: int, m: int, gamma: float) -> list[float]:
-    """What a rank among sampled items tells of the metric in the whole catalogue."""
+    """Estimate of the metric in the whole catalogue, for each rank among sampled items."""
     if find_spec("numpy") is None:
         msg = "corrected metrics need numpy: pip install 'rankframe[stats]'"
         raise ImportError(msg)
@@ -196,7 +207,7 @@ def _estimate(metric: str, k: int | None, n: int, m: int, gamma: float) -> list[
     of_ranks = worth.get(metric, [1.0] * n)
     f = np.array([of_ranks[r - 1] if k is None or r <= k else 0.0 for r in ranks])
     chance = np.arange(n) / (n - 1)
-    a = np.zeros((n, m + 1))  # by Pascal's recurrence: no factorial overflows
+    a = np.zeros((n, m + 1))  # by Pascal's recurrence, so that no factorial overflows
     a[:, 0] = 1
     for _ in range(m):
         above = np.zeros_like(a)

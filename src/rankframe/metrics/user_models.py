@@ -1,4 +1,4 @@
-"""Measures of the literature that model a reader, or weigh grades."""
+"""Measures from the literature that model a reader or weigh grades."""
 
 from math import inf
 from typing import Literal
@@ -53,12 +53,16 @@ __all__ = [
 ]
 
 
-@labelled("err", extremes="none or all")
+@labelled(
+    "err",
+    extremes="none or all",
+    in_words="How soon is a reader satisfied if they stop at the first good item?",
+)
 def err_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     """
     Expected reciprocal rank: Σ stop / rank · Π (1 − stop) over the items above, at rank ≤ k.
 
-    The reader stops at an item with the chance (2^grade − 1) / 2^max_grade.
+    The reader stops at an item with chance (2^grade − 1) / 2^max_grade.
 
     Parameters
     ----------
@@ -75,8 +79,8 @@ def err_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or ``max_grade`` is no number from 0. A grade above
-        ``max_grade`` is a RankingDataError.
+        If k is not an integer ≥ 1, or ``max_grade`` is not a number ≥ 0. A grade above
+        ``max_grade`` raises RankingDataError.
 
     Notes
     -----
@@ -93,10 +97,10 @@ def err_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     return _err(rank, "survival", k, max_grade)
 
 
-@labelled("nerr")
+@labelled("nerr", in_words="How soon is a reader satisfied, compared with the best possible list?")
 def nerr_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     """
-    Normalised ERR: ERR@k / ERR@k of the ideal list.
+    Normalized ERR: ERR@k / ERR@k of the ideal list.
 
     Parameters
     ----------
@@ -113,8 +117,8 @@ def nerr_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, or ``max_grade`` is no number from 0. A grade above
-        ``max_grade`` is a RankingDataError.
+        If k is not an integer ≥ 1, or ``max_grade`` is not a number ≥ 0. A grade above
+        ``max_grade`` raises RankingDataError.
 
     Notes
     -----
@@ -133,17 +137,19 @@ def nerr_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     return pl.when(ideal != 0).then(ratio.clip(upper_bound=1))
 
 
-@labelled("q")
+@labelled(
+    "q", in_words="Average precision for grades: are the best items above the merely good ones?"
+)
 def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     """
-    Q-measure: Σ of the blended ratio over the hits at rank ≤ k / min(k, R).
+    Q-measure: Σ of the blended ratio over the hits at rank ≤ k, divided by min(k, R).
 
     The blended ratio at a rank is (hits + β·gains) / (rank + β·ideal gains).
 
     Parameters
     ----------
     k
-        Cut-off; None means the whole list, and divides by R.
+        Cut-off; None means the whole list, and the divisor is then R.
     beta
         Weight of the gains; with 0 it is average precision.
     gain
@@ -158,11 +164,11 @@ def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, β no number from 0, or ``gain`` unknown.
+        If k is not an integer ≥ 1, β is not a number ≥ 0, or ``gain`` is unknown.
 
     Notes
     -----
-    Sakai, *NTCIR-4* 2004; the cut-off as in NTCIREVAL.
+    Sakai, *NTCIR-4* 2004; the cut-off works as in NTCIREVAL.
 
     Examples
     --------
@@ -176,7 +182,7 @@ def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -
     return where_relevant(blended_ratios(beta, gain, k) / best)
 
 
-@labelled("o_measure")
+@labelled("o_measure", in_words="How good is the first relevant item, and how early does it come?")
 def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     """
     O-measure: the blended ratio at the first hit; 0 without one.
@@ -197,7 +203,7 @@ def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     Raises
     ------
     ValueError
-        If β is no number from 0, or ``gain`` unknown.
+        If β is not a number ≥ 0, or ``gain`` is unknown.
 
     Notes
     -----
@@ -215,7 +221,9 @@ def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     return where_relevant(first.fill_null(0.0))
 
 
-@labelled("p_measure")
+@labelled(
+    "p_measure", in_words="How good is the best item of the list, and how early does it come?"
+)
 def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     """
     P-measure: the blended ratio at the first item of the list's highest grade; 0 without a hit.
@@ -236,7 +244,7 @@ def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     Raises
     ------
     ValueError
-        If β is no number from 0, or ``gain`` unknown.
+        If β is not a number ≥ 0, or ``gain`` is unknown.
 
     Notes
     -----
@@ -254,7 +262,7 @@ def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     return where_relevant(preferred.fill_null(0.0))
 
 
-@labelled("p_plus")
+@labelled("p_plus", in_words="How good is the list, down to its best item?")
 def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     """
     P⁺-measure: the mean blended ratio over the hits down to the first item of the highest grade.
@@ -276,7 +284,7 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     Raises
     ------
     ValueError
-        If β is no number from 0, or ``gain`` unknown.
+        If β is not a number ≥ 0, or ``gain`` is unknown.
 
     Notes
     -----
@@ -293,23 +301,23 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     return where_relevant(down.mean().fill_null(0.0))
 
 
-@labelled("gap")
+@labelled("gap", in_words="Average precision when users differ in which grade satisfies them.")
 def graded_average_precision(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     """
-    Graded average precision: Σ over the items at rank ≤ k of shared gain / rank, / Σ gain.
+    Graded average precision: Σ shared gain / rank over the items at rank ≤ k, divided by Σ gain.
 
-    The shared gain at an item is the sum, over the items at or above, of the smaller gain of the
-    two. It is the average precision one expects who does not know from which grade on an item is
-    relevant to the user: each grade adds the weight of its threshold to the gain.
+    The shared gain at an item is the sum, over the items at or above it, of the smaller of the two
+    gains. It is the expected average precision if the lowest relevant grade of the user is unknown:
+    each grade adds the weight of its threshold to the gain.
 
     Parameters
     ----------
     k
-        Cut-off; None means the whole list. All items of grade > 0 divide, whatever k.
+        Cut-off; None means the whole list. The divisor always covers all items of grade > 0.
     gain
-        ``"linear"`` = the grade: equal weights of the thresholds 1, 2, …; ``"exponential"`` =
+        ``"linear"`` = the grade: the thresholds 1, 2, … have equal weights; ``"exponential"`` =
         2^grade − 1; or a mapping from each grade to the weight of all thresholds up to it:
-        weights of .5, .3 and .2 are ``{1: .5, 2: .8, 3: 1}``.
+        the weights .5, .3 and .2 are ``{1: .5, 2: .8, 3: 1}``.
 
     Returns
     -------
@@ -333,25 +341,29 @@ def graded_average_precision(k: int | None = None, *, gain: Gain = "linear") -> 
     0.8333
     """
     gains = gain_of(gain)
-    # + 0·gain: a grade without a gain (NaN) must show wherever it stands
+    # + 0·gain: a grade without a gain (NaN) must show at any rank
     ratio = (shared_gains(gain, k) + 0.0 * gains).sum() / gains.sum()
     return pl.when(gains.sum() != 0).then(ratio.clip(upper_bound=1))
 
 
-@labelled("insq", extremes="none or all")
+@labelled(
+    "insq",
+    extremes="none or all",
+    in_words="How much does a reader find if they look for about T relevant items?",
+)
 def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None = None) -> pl.Expr:
     """
     INSQ: Σ u / (rank − 1 + 2T)² over the items at rank ≤ k / Σ 1 / (i − 1 + 2T)² over i = 1 … k.
 
-    A reader with T goals goes on from rank i with the chance ((i − 1 + 2T) / (i + 2T))², found or
-    not; u = grade / max_grade.
+    A reader with T goals goes on from rank i with chance ((i − 1 + 2T) / (i + 2T))², whatever was
+    found; u = grade / max_grade.
 
     Parameters
     ----------
     k
-        The rank where every reader stops; None: the list goes on without an end.
+        The rank at which every reader stops; None means that reading never ends.
     goals
-        T, how many items the reader hopes to find, ≥ 0.5.
+        T ≥ 0.5, the number of items that the reader hopes to find.
     max_grade
         The highest grade of the scale; None takes the highest grade in the truth.
 
@@ -363,12 +375,12 @@ def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, T < 0.5, or ``max_grade`` is no number from 0. A grade
-        above ``max_grade`` is a RankingDataError.
+        If k is not an integer ≥ 1, T < 0.5, or ``max_grade`` is not a number ≥ 0. A grade
+        above ``max_grade`` raises RankingDataError.
 
     Notes
     -----
-    Moffat, Scholer and Thomas, *ADCS* 2012; cwl_eval's is ``insq@1000``.
+    Moffat, Scholer and Thomas, *ADCS* 2012; cwl_eval uses ``insq@1000``.
 
     Examples
     --------
@@ -385,21 +397,21 @@ def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     return _share_of_reading(divided(_over_list(useful * weight, k, useful), whole))
 
 
-@labelled("inst")
+@labelled("inst", in_words="How much does a reader find if they stop after T relevant items?")
 def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None = None) -> pl.Expr:
     """
     INST: Σ u·reached over the items at rank ≤ k / Σ reached over the ranks 1 … k.
 
-    A reader with T goals goes on from rank i with the chance ((w − 1) / w)², w = i + 2T − Σ u down
-    to i: what is found brings the end nearer. A rank is reached with the product of the chances
-    above; u = grade / max_grade.
+    A reader with T goals goes on from rank i with chance ((w − 1) / w)², w = i + 2T − Σ u down to
+    i: the more is found, the sooner the reader stops. The chance that a rank is reached is the
+    product of these chances above it; u = grade / max_grade.
 
     Parameters
     ----------
     k
-        The rank where every reader stops; None: the list goes on without an end.
+        The rank at which every reader stops; None means that reading never ends.
     goals
-        T, how many items the reader hopes to find, ≥ 0.5.
+        T ≥ 0.5, the number of items that the reader hopes to find.
     max_grade
         The highest grade of the scale; None takes the highest grade in the truth.
 
@@ -411,12 +423,12 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, T < 0.5, or ``max_grade`` is no number from 0. A grade
-        above ``max_grade`` is a RankingDataError.
+        If k is not an integer ≥ 1, T < 0.5, or ``max_grade`` is not a number ≥ 0. A grade
+        above ``max_grade`` raises RankingDataError.
 
     Notes
     -----
-    Moffat, Bailey, Scholer and Thomas, *ADCS* 2015; cwl_eval's is ``inst@1000``.
+    Moffat, Bailey, Scholer and Thomas, *ADCS* 2015; cwl_eval uses ``inst@1000``.
 
     Examples
     --------
@@ -428,11 +440,11 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     scale = "top" if max_grade is None else as_text(max_grade)
     gains, useful = pl.col("gains"), _useful(max_grade)
     needed = need(goals, scale, gains)
-    # at a distance w from a hit, with nothing found in between, a rank is reached with force / w²
+    # at distance w from a hit, with no other hit between, a rank is reached with chance force / w²
     force = (2 * goals * pl.col(f"eagerness({as_text(goals)};{scale})")).pow(2)
     force_after = force * (1 - useful / needed).pow(2)
     reached = force / needed.pow(2)
-    # the sum over all ranks, stretch by stretch between the hits
+    # the sum over all ranks, one stretch between two hits at a time
     start = (2.0 * goals) ** 2 * _inverse_squares(pl.lit(2.0 * goals))
     turn = force_after * _inverse_squares(needed + 1 - useful) - force * _inverse_squares(
         needed + 1
@@ -446,7 +458,12 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     return _share_of_reading(_over_list(useful * reached, k, useful) / whole)
 
 
-@labelled("arhr", extremes="none or all", value_range=(0, inf))
+@labelled(
+    "arhr",
+    extremes="none or all",
+    value_range=(0, inf),
+    in_words="How early do wanted items come, summed over all of them?",
+)
 def arhr_at(k: int | None = None) -> pl.Expr:
     """
     Reciprocal hit rank: Σ 1 / rank over the relevant items at rank ≤ k; its mean is ARHR.
@@ -482,10 +499,15 @@ def arhr_at(k: int | None = None) -> pl.Expr:
     return where_relevant(reciprocals(k))
 
 
-@labelled("judged", extremes="none or all", higher_is_better=None)
+@labelled(
+    "judged",
+    extremes="none or all",
+    higher_is_better=None,
+    in_words="How much of what we show has a judgment?",
+)
 def judged_at(k: int) -> pl.Expr:
     """
-    Judged: the share of the first min(k, n) items that have a judgment, of any grade.
+    Judged: the share of the first min(k, n) items that have a judgment of any grade.
 
     Parameters
     ----------
@@ -505,8 +527,8 @@ def judged_at(k: int) -> pl.Expr:
 
     Notes
     -----
-    A negative grade counts as judged here, as in ir_measures; not so in ``unjudged_at``, as in
-    trec_eval.
+    A negative grade counts as judged here, as in ir_measures, but as unjudged in ``unjudged_at``,
+    as in trec_eval.
 
     Examples
     --------
@@ -519,7 +541,10 @@ def judged_at(k: int) -> pl.Expr:
     return share(count_within(judged.is_not_null(), k), list_length(k))
 
 
-@labelled("auc")
+@labelled(
+    "auc",
+    in_words="Of a wanted and an unwanted item of the list, how often is the wanted one above?",
+)
 def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> pl.Expr:
     """
     Area under the ROC curve within the list: share of (hit, miss) pairs in the right order.
@@ -529,12 +554,13 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
     k
         Cut-off; None means the whole list.
     only_hits
-        A list of nothing but hits has no pair: ``"null"``, or ``"one"`` as in RePlay.
+        The value of a list with only hits, which has no pairs: ``"null"``, or ``"one"`` as in
+        RePlay.
 
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``auc@k``. Null where the first k have no hit, or nothing but hits.
+        Float64 in [0, 1], named ``auc@k``. Null where the first k have no hit or only hits.
 
     Raises
     ------
@@ -543,8 +569,8 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
 
     Notes
     -----
-    Items that were not retrieved do not count. Where ranks have gaps, a place above a hit that
-    no row has counts as a miss.
+    Items that were not retrieved do not count. Where ranks have gaps, an empty place above a hit
+    counts as a miss.
 
     Examples
     --------
@@ -559,15 +585,17 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
     return in_order if only_hits == "null" else in_order.when(divisor_hits(k) > 0).then(1.0)
 
 
-@labelled("pauc", cut="misses")
+@labelled(
+    "pauc", cut="misses", in_words="How often is a wanted item above the first unwanted ones?"
+)
 def pauc_at(k: int) -> pl.Expr:
     """
-    Partial AUC: the share of pairs of a relevant item and one of the first k misses in order.
+    Partial AUC: the share of (relevant item, one of the first k misses) pairs in the right order.
 
     Parameters
     ----------
     k
-        How many misses count, from the top. A list with fewer is taken to go on with misses.
+        How many misses count, from the top. A shorter list is treated as if misses followed.
 
     Returns
     -------
@@ -595,18 +623,22 @@ def pauc_at(k: int) -> pl.Expr:
     return where_relevant(_misses_below(k, within(None)) / (float(k) * R))
 
 
-@labelled("pap", cut="misses")
+@labelled(
+    "pap",
+    cut="misses",
+    in_words="Of the first wanted and the first unwanted items, how often is the wanted one above?",
+)
 def pap_at(k: int) -> pl.Expr:
     """
-    pAp: the share of pairs of one of the first k relevant items and of the first k misses in order.
+    pAp: the share of (first k relevant items, first k misses) pairs in the right order.
 
-    It is partial AUC and precision in one: the first min(k, R) relevant items count.
+    It combines partial AUC and precision: only the first min(k, R) relevant items count.
 
     Parameters
     ----------
     k
-        How many misses count, from the top, and how many relevant items at most. A list with fewer
-        misses is taken to go on with misses.
+        How many misses count, from the top, and how many relevant items at most. A shorter list is
+        treated as if misses followed.
 
     Returns
     -------
@@ -635,20 +667,23 @@ def pap_at(k: int) -> pl.Expr:
     return where_relevant(_misses_below(k, some) / (float(k) * pl.min_horizontal(R, k)))
 
 
-@labelled("lauc")
+@labelled(
+    "lauc",
+    in_words="How often is a wanted item above an unwanted one, if only the first places are seen?",
+)
 def lauc_at(k: int, *, collection: int) -> pl.Expr:
     """
-    Limited AUC: the share of pairs of a hit at rank ≤ k and a miss in order / min(k, R).
+    Limited AUC: Σ share of misses below each hit at rank ≤ k / min(k, R).
 
-    All items that could be recommended and are not relevant are misses, listed or not.
+    Every nonrelevant item of the collection is a miss, listed or not.
 
     Parameters
     ----------
     k
         Cut-off.
     collection
-        How many items could be recommended to a user. Elliot's LAUC takes the items of the
-        catalogue, less those the user had in training, plus 1.
+        How many items could be recommended to a user. Elliot's LAUC uses the size of the
+        catalogue, minus the items that the user had in training, plus 1.
 
     Returns
     -------
@@ -659,8 +694,8 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
     Raises
     ------
     ValueError
-        If k or ``collection`` is not an integer ≥ 1. A collection that does not hold the
-        user's relevant items and the misses above the hits is a RankingDataError.
+        If k or ``collection`` is not an integer ≥ 1. A collection smaller than the user's
+        relevant items and the misses above the hits together raises RankingDataError.
 
     Notes
     -----
@@ -681,7 +716,11 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
     return where_relevant(value)
 
 
-@labelled("average_recall", aliases={"mar": "average_recall", "ar": "average_recall"})
+@labelled(
+    "average_recall",
+    aliases={"mar": "average_recall", "ar": "average_recall"},
+    in_words="How much of what users want do we show, averaged over list lengths up to k?",
+)
 def average_recall_at(k: int) -> pl.Expr:
     """
     Average recall: the mean of recall@1, recall@2, … recall@k.
@@ -716,14 +755,18 @@ def average_recall_at(k: int) -> pl.Expr:
     return where_relevant(pl.when(relevant).then(places_left(k)).sum() / (float(k) * R))
 
 
-@labelled("compatibility", aliases={"compat": "compatibility"})
+@labelled(
+    "compatibility",
+    aliases={"compat": "compatibility"},
+    in_words="How similar is the list to the nearest ideal list?",
+)
 def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "ideal") -> pl.Expr:
     """
-    Compatibility: rank-biased overlap with the nearest ideal list / that of this list with itself.
+    Compatibility: rank-biased overlap with the nearest ideal list / that of the ideal with itself.
 
-    The ideal lists have the items of grade > 0, the highest grades first; the nearest has equal
-    grades in the order of the user's list. The overlap at a depth d, items that both lists have in
-    their first d / d, is weighed by p^(d − 1), down to the end of the longer list.
+    Ideal lists hold the items of grade > 0, highest grades first; the nearest one has equal grades
+    in the order of the user's list. The overlap at depth d is the number of items that the first d
+    of both lists share / d. It is weighted by p^(d − 1), down to the end of the longer list.
 
     Parameters
     ----------
@@ -731,7 +774,8 @@ def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "
         Persistence: the chance that a reader goes on to the next depth, 0 < p < 1.
     divide_by
         ``"ideal"``: the overlap of the ideal list with itself, which is less than 1 where the
-        ideal list ends first; ``"weights"``: their sum, which makes it plain rank-biased overlap.
+        ideal list ends first; ``"weights"``: the sum of the weights, which yields plain
+        rank-biased overlap.
 
     Returns
     -------
@@ -760,11 +804,12 @@ def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "
     weights = divided(1 - pl.lit(p).pow(depth), 1 - p)
     overlap, best = common / weights, ideal / weights
     value = overlap / best if divide_by == "ideal" else overlap
-    return pl.when((relevance > 0).any()).then(value.clip(upper_bound=1))  # the sums round
+    # rounding may exceed 1
+    return pl.when((relevance > 0).any()).then(value.clip(upper_bound=1))
 
 
 def _misses_below(k: int, items: pl.Expr) -> pl.Expr:
-    """Number of pairs of one of the items and one of the first k misses, the miss below."""
+    """Number of pairs of an item and one of the first k misses that have the miss below."""
     return pl.when(items).then((float(k) - (rank - hits)).clip(lower_bound=0)).sum()
 
 
@@ -782,19 +827,20 @@ def _useful(max_grade: float | None) -> pl.Expr:
 
 
 def _share_of_reading(ratio: pl.Expr) -> pl.Expr:
-    return pl.when((relevance > 0).any()).then(ratio.clip(upper_bound=1))  # the sums round
+    # rounding may exceed 1
+    return pl.when((relevance > 0).any()).then(ratio.clip(upper_bound=1))
 
 
 def _over_list(value: pl.Expr, k: int | None, grade: pl.Expr) -> pl.Expr:
     """Σ value over the items of grade > 0 at rank ≤ k."""
     inside = (relevance > 0) & (rank.is_not_null() if k is None else rank <= k)
-    # 0·grade, not 0: a grade above the scale (NaN) must show wherever it stands
+    # 0·grade, not 0: a grade above the scale (NaN) must show at any rank
     return pl.when(inside).then(value).otherwise(0.0 * grade).sum()
 
 
 def _inverse_squares(start: pl.Expr) -> pl.Expr:
-    """Give Σ 1/(start + i)² over i = 0, 1, …, the trigamma function, for start ≥ 1."""
-    shift = 12  # from there on the asymptotic series is exact to the last digits
+    """Return Σ 1/(start + i)² over i = 0, 1, …, the trigamma function, for start ≥ 1."""
+    shift = 12  # from here on, the asymptotic series is exact to the last digits
     head = pl.sum_horizontal([(start + i).pow(-2) for i in range(shift)])
     y = 1 / (start + shift)
     square = y * y
@@ -803,6 +849,6 @@ def _inverse_squares(start: pl.Expr) -> pl.Expr:
 
 
 def _check_goals(goals: float) -> None:
-    if goals < 0.5:  # the reader of INSQ and INST would go on with a chance above 1
-        msg = f"goals must be a number from 0.5, not {goals}"
+    if goals < 0.5:  # else the reader of INSQ and INST would go on with a chance above 1
+        msg = f"goals must be a number ≥ 0.5, not {goals}"
         raise ValueError(msg)

@@ -1,56 +1,97 @@
-"""What the README prints is what its code prints, and it names every metric."""
+"""What the README and the guide print is what their code prints; they leave nothing out."""
 
+import ast
+import inspect
 import math
 import re
-from contextlib import redirect_stdout
-from importlib.util import find_spec
-from io import StringIO
 from pathlib import Path
 
+import pages
 import polars as pl
 import pytest
+import test_doors
 
 import rankframe as rf
-from rankframe._labels import METRICS
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
-BLOCKS = re.findall(
-    r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", README, re.DOTALL | re.MULTILINE
-)
+README = pages.PAGES[0].read_text()
+GENERATED = ("metrics.md", "odd_input.md")
 
-
-# Polars 1 asks to be told what explode does with an empty list: the page has none
+# Polars 1 asks to be told what explode does with an empty list: the pages have none
 explodes = pytest.mark.filterwarnings("ignore:In Polars 2.0, the default:DeprecationWarning")
 
 
 @explodes
-def test_the_code_prints_what_is_shown():
-    assert README.count("```python") == len(BLOCKS) > 2
-    names: dict[str, object] = {}
-    for code, shown in BLOCKS:
-        if ".style" in code and find_spec("great_tables") is None:
-            continue
-        printed = StringIO()
-        with redirect_stdout(printed):
-            exec(code, names)
-        assert printed.getvalue() == shown
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.stem)
+def test_the_code_prints_what_is_shown(page):
+    with test_doors.registered():
+        for shown, printed in pages.printed(page):
+            assert printed == shown
 
 
-def test_every_metric_is_in_the_table():
-    table = README.split("## Metrics")[1].split("## Conventions")[0]
-    for name in METRICS:
-        assert f"`{name}`" in table
+def test_every_page_but_the_generated_has_code():
+    without = {page.name for page in pages.GUIDE if "```python" not in page.read_text()}
+    assert without == {*GENERATED, "bibliography.md", "past_one_machine.md"}
 
 
-def test_every_public_name_is_told():
-    import rankframe as rf
+def test_no_page_is_long():
+    lengths = {page.name: len(page.read_text().splitlines()) for page in pages.PAGES}
+    assert lengths.pop("README.md") <= 180
+    lengths.pop("metrics.md")
+    assert max(lengths.values()) <= 250
 
+
+def test_every_public_name_is_on_a_page():
+    text = "".join(page.read_text() for page in pages.PAGES)
     for name in rf.__all__:
         if name not in ("RankFrame", "metric"):
-            assert name in README, name
+            assert re.search(rf"\b{name}\b", text), name
 
 
-def test_the_speed_that_is_told_was_measured():
+def test_every_link_leads_somewhere():
+    for page in pages.PAGES:
+        text = page.read_text()
+        for link in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
+            name, _, anchor = link.partition("#")
+            target = (page.parent / name) if name else page
+            assert target.exists(), f"{page.name}: {link}"
+            if anchor:
+                assert anchor in anchors(target), f"{page.name}: {link}"
+
+
+def anchors(page):
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_and_notebook_is_linked_from_the_readme():
+    for path in (pages.TOP / "notebooks").iterdir():
+        if path.suffix in (".md", ".ipynb") and path.name != "odd_input.md":
+            assert f"(notebooks/{path.name})" in README, path.name
+
+
+CITED = re.compile(r"([\w-]+),\s\*([A-Z][^*]+)\*([^.;:*]{0,40}?\b(?:18|19|20)\d\d)\b")
+
+
+def test_every_source_is_in_the_bibliography():
+    page = pages.TOP / "notebooks" / "bibliography.md"
+    entries = [line for line in page.read_text().splitlines() if line.startswith("- ")]
+    cited = set()
+    for path in Path(inspect.getfile(rf)).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                docstring = " ".join((ast.get_docstring(node) or "").split())
+                cited |= {found.groups() for found in CITED.finditer(docstring)}
+    assert len(cited) > 40
+    for author, venue, when in cited:
+        year = when[-4:]
+        assert any(
+            author in entry and f"*{venue}*" in entry and entry.endswith(f"{year}.")
+            for entry in entries
+        ), (author, venue, when)
+    assert len(entries) == len(set(entries))
+
+
+def test_the_speed_that_is_reported_was_measured():
     """The README's ratios, and the benchmarks' own table of targets, are those of the results."""
     folder = Path(__file__).parents[1] / "benchmarks"
     results = pl.read_csv(folder / "results.csv").filter(suite="five")
@@ -131,13 +172,3 @@ def test_as_many_numbers_of_trec_eval_are_compared_as_it_says(shared):
     numbers = sum(len(expected) for expected, _ in every)
     measures = {measure for _, measures in every for measure in measures}
     assert f"{numbers:,} numbers of {len(measures)} measures" in README
-
-
-def test_what_it_links_to_is_there():
-    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", README)
-    assert "notebooks/quickstart.svg" in links
-    for link in links:
-        assert (Path(__file__).parents[1] / link).exists(), link
-    headings = re.findall(r"^#+ (.+)$", README, re.MULTILINE)
-    anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    assert set(re.findall(r"\]\(#([^)]+)\)", README)) <= anchors

@@ -1,0 +1,541 @@
+"""The files of the command: their formats, and the roles of their columns."""
+
+import argparse
+import contextlib
+import csv
+import gzip
+import io
+import itertools
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from rankframe._formats import (
+    BEIR,
+    GZIP,
+    PACKINGS,
+    Fit,
+    Kind,
+    Line,
+    Stream,
+    binary_format,
+    first_lines,
+    has_three_fields,
+    is_of_other_kind,
+    text_fits,
+)
+from rankframe._inputs import INPUT_MEANINGS
+from rankframe._lines import can_be_scanned, scan_text
+from rankframe._names import GRADES, RATINGS, with_ids, with_placing, with_relevance, with_score
+from rankframe._options import Columns
+
+FORMATS = {
+    "parquet": (".parquet", ".pq"),
+    "csv": (".csv",),
+    "tsv": (".tsv",),
+    "ipc": (".arrow", ".ipc", ".feather"),
+    "trec": (".trec", ".run", ".qrels", ".txt"),
+}
+_SEPARATORS = {"csv": ",", "tsv": "\t", "trec": None}
+FILE_ROLES = {
+    "run": ("user", "item", "rank", "score"),
+    "truth": ("user", "item", "relevance", "subtopic"),
+}
+STDIN = Path("-")  # compared by identity: a file of this name is passed as ./-
+
+
+def input_path(text: str) -> Path:
+    return STDIN if text == "-" else Path(text)
+
+
+class Tables(NamedTuple):
+    """The tables of a call, with the columns that play roles."""
+
+    runs: list[pl.LazyFrame]
+    truth: pl.LazyFrame | None
+    beside: dict[str, pl.LazyFrame]
+    columns: Columns
+    tag: str  # the run name in the first file
+
+
+def read_files(given: argparse.Namespace, columns: Columns) -> Tables:
+    """Scan runs, truth and further tables; give each id one type, and parse numbers in CSV.
+
+    The returned columns include the common names that were found.
+    """
+    runs: list[Path] = given.runs
+    beside = {name: getattr(given, name) for name in INPUT_MEANINGS}
+    beside = {name: path for name, path in beside.items() if path is not None}
+    judged = [] if given.truth is None else [given.truth]
+    _check_inputs([*runs, *judged, *beside.values()])
+    weights = [] if given.weights is None else [given.weights]
+    as_run, as_truth = _layout("run", given, columns), _layout("truth", given, columns)
+    files = [_scan(path, as_run) for path in runs]
+    truths = [_scan(path, as_truth) for path in judged]
+    columns = _with_names(given, columns, files, truths)
+    ids = ids_of(given, columns)
+    files = [
+        _with_numbers(
+            file, [*_placing(file, given, columns), *weights], without=ids, booleans=False
+        )
+        for file in files
+    ]
+    subtopic = columns.get("subtopic", "subtopic")
+    for truth in truths:
+        names = truth.frame.collect_schema().names()
+        grades = with_relevance(columns, given.by, names).get("relevance", "relevance")
+        (typed,) = _of_one_type(subtopic, truth)
+        numbers = [grades] if grades in names else _numeric(truth, (*RATINGS, *GRADES))
+        typed = _with_numbers(typed, numbers, without=ids, booleans=True)
+        files.append(_with_numbers(typed, weights, without=[*ids, grades], booleans=False))
+    for name, path in beside.items():
+        file = _scan(path, _layout(name, given, columns))
+        numbers = _placing(file, given, columns) if name == "other" else []
+        files.append(_with_numbers(file, numbers, without=ids, booleans=False))
+    for name in ids:
+        files = list(_of_one_type(name, *files))
+    frames = [file.frame for file in files]
+    return Tables(
+        frames[: len(runs)],
+        frames[len(runs)] if judged else None,
+        dict(zip(beside, frames[len(runs) + len(judged) :], strict=True)),
+        columns,
+        files[0].tag or names_of(runs)[0],
+    )
+
+
+def _with_names(
+    given: argparse.Namespace, columns: Columns, runs: Sequence["_File"], truths: Sequence["_File"]
+) -> Columns:
+    """Add the common names of user, item, and rank or score, as a call from Python does."""
+    tables = {str(place): file.frame for place, file in enumerate((*runs, *truths))}
+    names = [name for run in runs for name in run.frame.collect_schema()]
+    placed = with_placing if getattr(given, "ties", None) is None else with_score
+    return placed(with_ids(columns, given.by, tables), given.by, names)
+
+
+def _numeric(file: "_File", names: Sequence[str]) -> list[str]:
+    """Return the columns of a CSV file that contain only numbers."""
+    found = [name for name in names if file.is_text and name in file.frame.collect_schema()]
+    numbers = [pl.col(name).cast(pl.Float64, strict=False).count() for name in found]
+    read = [number == pl.col(name).count() for name, number in zip(found, numbers, strict=True)]
+    return list(itertools.compress(found, file.read(*read).row(0))) if found else []
+
+
+def _check_inputs(paths: Sequence[Path]) -> None:
+    """Check that all files exist, and no pipe is read twice: the second read would wait forever."""
+    seen: set[Path] = set()
+    for path in paths:
+        _check_exists(path)
+        real = resolved(path)
+        if real in seen and not _can_be_scanned(path):
+            msg = (
+                f"{_name(path)}: two inputs, but it can be read only once; "
+                "save it to a file, and pass the file for one of them"
+            )
+            raise ValueError(msg)
+        seen.add(real)
+
+
+def _placing(file: "_File", given: argparse.Namespace, columns: Columns) -> list[str]:
+    """Return the columns of a run that are read as numbers: the rank, or otherwise the score."""
+    rank, score = columns.get("rank", "rank"), columns.get("score", "score")
+    by_rank = rank in file.frame.collect_schema() and getattr(given, "ties", None) is None
+    return [rank, "tied"] if by_rank else [score]
+
+
+def of_systems(
+    runs: Mapping[str, pl.LazyFrame], given: argparse.Namespace, columns: Columns
+) -> pl.LazyFrame:
+    """Stack the runs, with the name of each in a column ``model``."""
+    if "model" in given.by:
+        msg = "--by model: pass only segments, since systems are named after their files"
+        raise ValueError(msg)
+    of_users = [given.weights, getattr(given, "cluster", None)]
+    kept = list(dict.fromkeys([*ids_of(given, columns), *filter(None, of_users)]))
+    rank, score = columns.get("rank", "rank"), columns.get("score", "score")
+    frames: list[pl.LazyFrame] = []
+    used: set[str | None] = set()
+    for name, run in runs.items():
+        has = run.collect_schema().names()
+        order = next((column for column in (rank, score) if column in has), None)
+        used.add(order)
+        frame = run.select(column for column in (*kept, order) if column in has)
+        frames.append(frame.with_columns(model=pl.lit(name, dtype=pl.Enum(list(runs)))))
+    if len(used) > 1:
+        msg = f"only some runs have {rank!r}: add it to all runs, or leave only {score!r} in all"
+        raise ValueError(msg)
+    return pl.concat(frames, how="diagonal_relaxed")
+
+
+def names_of(paths: Sequence[Path]) -> list[str]:
+    """Name runs after their files without the suffix; the same name again gets _2, _3, …."""
+    names: list[str] = []
+    for path in paths:
+        name, number = path.stem, 1
+        while name in names:
+            number += 1
+            name = f"{path.stem}_{number}"
+        names.append(name)
+    return names
+
+
+def ids_of(given: argparse.Namespace, columns: Columns) -> list[str]:
+    return [columns.get("user", "user"), columns.get("item", "item"), *given.by]
+
+
+class _Layout(NamedTuple):
+    """What the caller declares about a file."""
+
+    table: str
+    kind: Kind
+    form: str | None
+    fields: list[str] | None
+    own: dict[str, str]  # columns by role, named for this file alone
+    shared: dict[str, str]
+    subtopics: bool
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The columns of the file by the roles that they may play."""
+        roles = {"items": ("item",)}.get(self.table, ("user", "item", *self.own))
+        return {role: self.own.get(role, self.shared.get(role, role)) for role in roles}
+
+    def option(self, fit: Fit) -> str:
+        """Return the option that selects a format."""
+        if self.table in FILE_ROLES:
+            fields = fit.form == "fields"
+            return f"--{self.table}-" + (f"fields {fit.fields}" if fields else f"format {fit.form}")
+        if fit.form == "fields":
+            return "add a header"
+        return f"end its name in {FORMATS[fit.form][0]}"
+
+
+class _File(NamedTuple):
+    name: str
+    form: str
+    frame: pl.LazyFrame
+    names: Mapping[str, str] = {}  # names in the file of columns that have been renamed
+    source: Path | bytes | None = None
+    tag: str | None = None  # of a run of TREC
+
+    @property
+    def is_text(self) -> bool:
+        """Whether all columns are read as text, whatever they contain."""
+        return self.form in ("csv", "tsv")
+
+    def read(self, *exprs: pl.Expr) -> pl.DataFrame:
+        """Compute expressions of the file; an error names the file."""
+        try:
+            return self.frame.select(*exprs).collect()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            msg = f"{self.name}: {one_line(error)}"
+            raise ValueError(msg) from None
+
+
+def _layout(table: str, given: argparse.Namespace, columns: Columns) -> _Layout:
+    own = {role: getattr(given, f"{table}_{role}") for role in FILE_ROLES.get(table, ())}
+    form = getattr(given, f"{table}_format", None) or given.format
+    if form == "auto" or (form == "trec" and table not in FILE_ROLES):
+        form = None
+    kinds: dict[str, Kind] = {"truth": "truth", "items": "table"}
+    return _Layout(
+        table,
+        kinds.get(table, "run"),
+        form,
+        getattr(given, f"{table}_fields", None),
+        {role: name for role, name in own.items() if name},
+        {role: str(name) for role, name in columns.items()},
+        given.subtopic_qrels,
+    )
+
+
+def _scan(path: Path, layout: _Layout) -> _File:
+    """Scan a file; columns of CSV files are read as text, and those with roles are renamed."""
+    name = _name(path)
+    try:
+        with _opened(path) as stream:
+            lines = [] if binary_format(stream) else first_lines(stream)
+            form = _format_of(path, stream, lines, layout)
+            source = stream if stream.path is None else path
+            if form == "trec" or layout.fields is not None:
+                return _scan_lines(name, form, source, lines, layout)
+            content = source.read_all() if isinstance(source, Stream) else source
+        if form == "parquet":
+            frame = pl.scan_parquet(content, glob=False)
+        elif form == "ipc":
+            frame = pl.scan_ipc(content, glob=False)
+        else:
+            separator = _SEPARATORS[form] or ","
+            frame = pl.scan_csv(content, separator=separator, infer_schema=False, glob=False)
+        frame.collect_schema()
+    except (OSError, pl.exceptions.PolarsError) as error:  # errors of polars do not name the file
+        msg = f"{name}: {one_line(error)}"
+        raise ValueError(msg) from None
+    return _in_roles(_File(name, form, frame, source=content), layout)
+
+
+def _scan_lines(
+    name: str, form: str, source: Path | Stream, lines: Sequence[Line], layout: _Layout
+) -> _File:
+    """Scan lines of TREC, or fields without a header."""
+    if form not in _SEPARATORS:
+        msg = (
+            f"{name}: --{layout.table}-fields names the columns of text without a header, "
+            f"and this file is of format {form}"
+        )
+        raise ValueError(msg)
+    named = layout.fields or [word for line in lines[:1] for word in line.words]
+    shared = {role: column for role, column in layout.shared.items() if column in named}
+    known = FILE_ROLES["truth" if layout.kind == "truth" else "run"]
+    roles = {role: name for role, name in (shared | layout.own).items() if role in known}
+    frame = scan_text(
+        source,
+        layout.kind,
+        fields=layout.fields,
+        separator=_SEPARATORS[form] if layout.form else "",
+        subtopics=layout.subtopics and layout.kind == "truth",
+        columns=roles,
+    )
+    has = frame.collect_schema().names()
+    change = {role: name for role, name in layout.shared.items() if role in has}
+    words = lines[0].words if lines and layout.fields is None and layout.kind == "run" else []
+    tag = words[5] if len(words) == 6 else None
+    return _File(name, "trec", frame.rename(change), tag=tag)
+
+
+def _in_roles(file: _File, layout: _Layout) -> _File:
+    """Rename the columns that play roles in this file to their names in all files."""
+    has = file.frame.collect_schema().names()
+    for role, name in layout.own.items():
+        if name not in has:
+            names = ", ".join(map(repr, has))
+            msg = f"{file.name}: no column {name!r} for --{layout.table}-{role}; it has {names}"
+            raise ValueError(msg)
+    played = dict(layout.own)
+    if layout.kind == "truth" and set(BEIR.values()) <= {*has}:
+        beir = {
+            role: name for role, name in BEIR.items() if layout.shared.get(role, role) not in has
+        }
+        played = beir | played
+    if len({*played.values()}) < len(played):
+        twice = max(played.values(), key=[*played.values()].count)
+        msg = f"{file.name}: two roles name the same column, {twice!r}"
+        raise ValueError(msg)
+    change = {name: layout.shared.get(role, role) for role, name in played.items()}
+    shadowed = [new for new in change.values() if new in has and new not in change]
+    frame = file.frame.drop(shadowed).rename(change)
+    return file._replace(frame=frame, names={new: name for name, new in change.items()})
+
+
+def _check_exists(path: Path) -> None:
+    if path is not STDIN and not path.exists():
+        msg = f"{path}: no such file"
+        raise ValueError(msg)
+    if path is not STDIN and path.is_dir():
+        msg = f"{path}: it is a directory, not a file"
+        raise ValueError(msg)
+
+
+def _format_of(path: Path, stream: Stream, lines: Sequence[Line], layout: _Layout) -> str:
+    """Find the format of a file: the declared one, that of its content, or of its suffix."""
+    name, form = stream.name, layout.form or binary_format(stream)
+    if form not in (None, "trec"):
+        return form
+    if layout.fields is not None:
+        return form or "trec"
+    if layout.table in FILE_ROLES and is_of_other_kind(lines, layout.kind):
+        other = "qrels" if layout.kind == "run" else "a run"
+        problem = (
+            f"a line of {other}, not of the {layout.table}: pass the run first, then the truth"
+        )
+        raise _at_line(name, lines[0], problem)
+    suffix = _format_of_suffix(path)
+    fits = text_fits(lines, layout.kind, layout.names.values())
+    if form is not None and not (layout.kind == "run" and has_three_fields(lines)):
+        return form
+    if len(fits) > 1:
+        fits = [fit for fit in fits if fit.form == suffix and fit.by_suffix] or fits
+    if len(fits) == 1:
+        return fits[0].form
+    if fits:
+        choices = " or ".join(f"{fit.meaning} ({layout.option(fit)})" for fit in fits)
+        raise _at_line(name, lines[0], f"it may be {choices}")
+    if not stream.peek(1):
+        msg = f"{name}: it is empty"
+        raise ValueError(msg)
+    if suffix is not None and not (suffix == "trec" and layout.kind == "table"):
+        return suffix
+    prefix = f"{layout.table}-" if layout.table in FILE_ROLES else ""
+    problem = f"its content shows no format; pass --{prefix}format {'|'.join(FORMATS)}"
+    if lines:
+        raise _at_line(name, lines[0], problem)
+    msg = f"{name}: {problem}"
+    raise ValueError(msg)
+
+
+def _format_of_suffix(path: Path) -> str | None:
+    suffix = (path.with_suffix("") if path.suffix.lower() in PACKINGS else path).suffix.lower()
+    return next((form for form, suffixes in FORMATS.items() if suffix in suffixes), None)
+
+
+def _at_line(name: str, line: Line, problem: str) -> ValueError:
+    return ValueError(f"{name}, line {line.number}: {problem}: {line.text[:200]!r}")
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Generator[Stream]:
+    """Open a file to inspect its start; the same stream then reads a pipe."""
+    if path is STDIN:
+        if sys.stdin is None:
+            msg = f"{_name(path)}: standard input is closed"
+            raise ValueError(msg)
+        yield Stream(sys.stdin.buffer, _name(path))
+        return
+    with path.open("rb", buffering=0) as file:
+        yield Stream(file, str(path), path if can_be_scanned(path) else None)
+
+
+def _can_be_scanned(path: Path) -> bool:
+    return path is not STDIN and can_be_scanned(path)
+
+
+def _name(path: Path) -> str:
+    return "<stdin>" if path is STDIN else str(path)
+
+
+def resolved(path: Path) -> Path:
+    """Return the real path of a file, also of standard input."""
+    return (Path("/dev/stdin") if path is STDIN else path).resolve()
+
+
+def _with_numbers(
+    file: _File, names: Sequence[str], *, without: Sequence[str], booleans: bool
+) -> _File:
+    """Parse columns of CSV as numbers, whichever row has the first fraction.
+
+    A column whose values are all written as integers becomes integers, which are exact, and any
+    other becomes floats; with ``booleans`` it may also contain true and false.
+    """
+    if not file.is_text:
+        return file
+    has = file.frame.collect_schema().names()
+    present = [name for name in names if name in has and name not in without]
+    readings = {
+        name: _readings(name, booleans=booleans)
+        for name in present
+        if not pl.col(name).meta.has_multiple_outputs()  # a pattern: the checks raise for it
+    }
+    fits = (
+        pl.concat_list(reading.count() == pl.col(name).count() for reading in of_column).alias(
+            str(place)
+        )
+        for place, (name, of_column) in enumerate(readings.items())
+    )
+    wanted = [pl.len().alias("rows"), *fits]
+    every = pl.sum_horizontal(pl.all().count()).alias("every")
+    try:  # polars counts the fields of a line only if all columns are read
+        rows, *fitting, _ = file.frame.select(*wanted, every).collect().row(0)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if "more fields than" in str(error):
+            _raise_at_long_line(file)
+        rows, *fitting = file.read(*wanted).row(0)
+    if not rows:
+        msg = f"{file.name}: it is empty"
+        raise ValueError(msg)
+    chosen: list[pl.Expr] = []
+    for (name, of_column), fit in zip(readings.items(), fitting, strict=True):
+        if not any(fit):
+            raise _not_a_number(file, name, of_column)
+        chosen.append(next(itertools.compress(of_column, fit)))
+    return file._replace(frame=file.frame.with_columns(chosen))
+
+
+def _readings(name: str, *, booleans: bool) -> list[pl.Expr]:
+    """Cast a column of text to each type, the most exact first; null for values that do not fit."""
+    text = pl.col(name).str.strip_chars(" \t")
+    numbers = [text.cast(dtype, strict=False) for dtype in (pl.Int64, pl.Int128, pl.Float64)]
+    if not booleans:
+        return numbers
+    words = {"true": True, "false": False}
+    lower = text.str.to_lowercase()
+    return [*numbers, lower.replace_strict(words, default=None, return_dtype=pl.Boolean)]
+
+
+def _raise_at_long_line(file: _File) -> None:
+    """Raise for the first line of CSV with more fields than the header, if one is found."""
+    source = file.source
+    content = source.read_bytes() if isinstance(source, Path) else source or b""
+    if content.startswith(GZIP):
+        content = gzip.decompress(content)
+    text = io.StringIO(content.decode(errors="replace"), newline="")
+    rows = csv.reader(text, delimiter=_SEPARATORS[file.form] or ",")
+    with contextlib.suppress(csv.Error):
+        columns, line = len(next(rows)), rows.line_num + 1
+        for row in rows:
+            if len(row) > columns:
+                msg = (
+                    f"{file.name}, line {line}: it has {len(row)} fields and the header "
+                    f"{columns}: quote a field that holds the separator: {','.join(row)[:200]!r}"
+                )
+                raise ValueError(msg)
+            line = rows.line_num + 1
+
+
+def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueError:
+    """Report the first value of a column that cannot be parsed, and the line of its row."""
+    given, number = pl.col(name).is_not_null(), readings[2]
+    breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True).fill_null(0))
+    header = [file.names.get(column, column) for column in file.frame.collect_schema().names()]
+    before = 1 + sum(column.count("\n") for column in header)
+    rows = file._replace(
+        frame=file.frame.select(
+            value=pl.col(name),
+            line=pl.int_range(1, pl.len() + 1) + breaks.cum_sum() - breaks + before,
+            mixed=given & number.is_null(),
+            unknown=given & pl.all_horizontal(reading.is_null() for reading in readings),
+        ).filter("mixed"),
+    )
+    first = rows.read(pl.all().sort_by("unknown", descending=True, maintain_order=True).first())
+    value, line, _, unknown = first.row(0)
+    if not unknown:
+        problem = "is in a column that also has numbers"
+    elif len(readings) > 3:
+        problem = "is neither a number nor true or false"
+    else:
+        problem = "is not a number (leave the field of a missing one empty)"
+    column = file.names.get(name, name)
+    return ValueError(f"{file.name}, line {line}, column {column!r}: {value[:200]!r} {problem}")
+
+
+def _of_one_type(name: str, *files: _File) -> tuple[_File, ...]:
+    """Convert an id to the same type in all files.
+
+    CSV and TREC files do not declare whether 7 is a number. Ids are integers if another file
+    declares integers, or if all files are CSV, and all ids are written as integers (007 is not).
+    Otherwise they are text.
+    """
+    types = [file.frame.collect_schema().get(name) for file in files]
+    has_id = [dtype is not None for dtype in types]
+    in_text = [has and file.is_text for has, file in zip(has_id, files, strict=True)]
+    number, text = pl.col(name).cast(pl.Int64, strict=False), pl.col(name).cast(pl.String)
+    alike = number.cast(pl.String).eq_missing(pl.col(name)).all()
+    declared = [dtype for dtype, is_text in zip(types, in_text, strict=True) if not is_text]
+    if all(dtype is None or dtype.is_integer() for dtype in declared) and all(
+        file.read(alike).item() for file in itertools.compress(files, in_text)
+    ):
+        change, changed = number, in_text
+    else:
+        change, changed = text, has_id if pl.String in types else [False] * len(files)
+    return tuple(
+        file._replace(frame=file.frame.with_columns(change)) if is_changed else file
+        for file, is_changed in zip(files, changed, strict=True)
+    )
+
+
+def one_line(error: Exception) -> str:
+    line = str(error).strip().partition("\n")[0] or type(error).__name__
+    return "".join(char if char.isprintable() else "?" for char in line[:500])

@@ -1,0 +1,79 @@
+"""The conventions of trec_eval: its sets of measures, its cut-offs, and its three columns."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+#: The line that names the run; it is not a measure.
+RUN_ID = "runid"
+_CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+_TENTHS = range(11)
+#: What trec_eval computes for a measure without a cut-off or a level.
+_MANY = {
+    **dict.fromkeys(("P", "recall", "map_cut", "ndcg_cut", "relative_P"), _CUTS),
+    "success": (1, 5, 10),
+    "unj": (5, 10, 20),
+    "iprec_at_recall": tuple(f"{tenth / 10:.2f}" for tenth in _TENTHS),
+    "Rprec_mult": tuple(f"{2 * tenth / 10:.2f}" for tenth in _TENTHS[1:]),
+}
+_COUNTS = "num_q num_ret num_rel num_rel_ret"
+_OFFICIAL = f"{RUN_ID} {_COUNTS} map gm_map Rprec bpref recip_rank iprec_at_recall P"
+#: In the order in which trec_eval prints them; ``relstring`` is text, and left out.
+_SETS = {
+    "official": _OFFICIAL,
+    "set": f"{RUN_ID} {_COUNTS} utility set_P set_relative_P set_recall set_map set_F",
+    "all_trec": f"{_OFFICIAL} recall infAP gm_bpref Rprec_mult utility 11pt_avg binG G ndcg "
+    "ndcg_rel Rndcg ndcg_cut map_cut relative_P success set_P set_relative_P set_recall set_map "
+    "set_F num_nonrel_judged_ret rbp rbp_resid unj",
+}
+_NEW = ("rbp", "rbp_resid", "unj")  # in version 10
+_NUMBERS = r"\d*\.?\d+"
+_WITH_NUMBERS = re.compile(rf"(?P<name>{'|'.join(_MANY)})\.(?P<numbers>{_NUMBERS}(?:,{_NUMBERS})*)")
+
+
+def spelled_out(labels: Sequence[str], *, nine: bool = False) -> list[str]:
+    """Expand sets of measures and ``P.5,10`` into labels, each once.
+
+    With ``nine``, sets are those of version 9.
+    """
+    names = (name for label in labels for name in _spelled(label.strip(), nine=nine))
+    return list(dict.fromkeys(names))
+
+
+def is_set(label: str) -> bool:
+    """Return whether a label is a set of measures."""
+    return label.strip() in _SETS
+
+
+def _spelled(label: str, *, nine: bool) -> Iterator[str]:
+    if label in _SETS:
+        for name in _SETS[label].split():
+            if nine and name in _NEW:
+                continue
+            yield from (f"{name}_{number}" for number in _MANY[name]) if name in _MANY else [name]
+    elif found := _WITH_NUMBERS.fullmatch(label):
+        name, numbers = found["name"], found["numbers"].split(",")
+        levels = isinstance(_MANY[name][0], str)
+        yield from (f"{name}_{f'{float(one):.2f}' if levels else one}" for one in numbers)
+    else:
+        yield label
+
+
+def lines_of(rows: pl.DataFrame, user: str) -> str:
+    """Write one line per value: measure, user and value, as trec_eval does."""
+    return "".join(
+        line_of(measure, str(row[user]), value)
+        for row in rows.iter_rows(named=True)
+        for measure, value in row.items()
+        if measure != user
+    )
+
+
+def line_of(measure: str, user: str, value: object) -> str:
+    """Write a line: counts as integers, other numbers with four digits."""
+    text = "nan" if value is None else str(value)
+    if isinstance(value, int | float):
+        is_count = measure.startswith("num_") and float(value).is_integer()
+        text = f"{value:.0f}" if is_count else f"{value:6.4f}"
+    return f"{measure:<22}\t{user}\t{text}\n"

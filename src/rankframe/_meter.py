@@ -1,0 +1,523 @@
+"""An accumulator for loops: batches of users in, the metrics of all of them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Unpack, cast
+
+import polars as pl
+
+from rankframe._checks import (
+    Table,
+    Totals,
+    counts_misses,
+    read_tables,
+    retrieved,
+    same_types,
+)
+from rankframe._evaluate import Plan, check_served_in_parts, plan_means, users_of
+from rankframe._frames import Frame, to_caller_type, to_lazy, to_polars
+from rankframe._labels import Metric, RequestedMetric, parse_metrics
+from rankframe._options import (
+    INPUTS,
+    Columns,
+    Options,
+    Settings,
+    check_flag,
+    group_names,
+    read_options,
+)
+from rankframe._partitions import lacking_of, needs_of, top_grade_of
+from rankframe._recipes import (
+    SCHEMA,
+    SEEN,
+    added,
+    common_types_of_groups,
+    means_of_numbers,
+    numbers_alone,
+    of_late_groups,
+    raise_if_whole_is_broken,
+    small_frame,
+    told,
+)
+from rankframe._runs import as_frame, with_model
+from rankframe._table import normalize_columns
+from rankframe._vocabulary import reading_of
+from rankframe.errors import RankingDataError
+
+_CODE = "__rankframe_code"
+
+
+class _Rows(NamedTuple):
+    """The rows of a batch that wait for facts of the whole, with users numbered from 0."""
+
+    run: pl.DataFrame
+    truth: pl.DataFrame | None
+    roles: Columns
+    users: int
+
+
+class _State(NamedTuple):
+    """What a meter has kept of its batches."""
+
+    user: str
+    users: pl.Series
+    types: dict[str, pl.DataType]  # of the columns of by
+    groups: pl.DataFrame  # those of the columns of by that the truth lacks
+    grade: float | None  # the highest of the truth
+    numbers: pl.DataFrame
+    absent: pl.DataFrame  # the sums of a group in which no user has a list
+    rows: list[_Rows]
+
+
+class Meter:
+    """
+    Add up metrics batch by batch, and compute those of all users: ``evaluate`` for loops.
+
+    Parameters
+    ----------
+    *metrics
+        Labels or expressions, as in ``evaluate``.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    bounds, scenarios, count_users
+        As in ``evaluate``.
+    **options
+        All other keywords of ``evaluate``: ``users``, ``items``, ``history``…, and the columns
+        that play the roles.
+
+    Raises
+    ------
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+
+    Notes
+    -----
+    A batch has all rows of its users, those of the run and those of the truth. The numbers are
+    those of ``evaluate`` for all batches together, to about 15 digits; also if a model or the
+    highest grade appears in a later batch.
+
+    It keeps sums: one number per group and metric, for metrics of all lists one per item as well,
+    and the ids of the users. Metrics that read the highest grade of the truth, such as ``err``, and
+    all metrics with ``bounds``, ``scenarios`` or ``users="served"`` need rows until ``compute``:
+    those of the lists and the truth that can change a value, with the item and the user as numbers,
+    which takes up to 40 bytes per row (with up to three columns of ``by``; columns that your own
+    expressions read come on top, and so do ids where ``items``, ``history`` or ``other`` are
+    passed). ``err(max_grade=4)`` keeps sums.
+
+    It can be pickled, and meters of several processes can be merged.
+
+    Examples
+    --------
+    >>> meter = rf.Meter("rr", "hit@1")
+    >>> for user in (1, 2):
+    ...     run = pl.DataFrame({"user": [user, user], "item": [7, 8], "rank": [1, 2]})
+    ...     meter.update(run, pl.DataFrame({"user": [user], "item": [6 + user]}))
+    >>> meter.compute().rows()
+    [(2, 0.75, 0.5)]
+    """
+
+    def __init__(
+        self,
+        *metrics: Metric,
+        by: str | Sequence[str] = (),
+        bounds: bool = False,
+        scenarios: bool = False,
+        count_users: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        if "total" in options:
+            msg = "unknown argument 'total'; compute takes it: meter.compute(total=True)"
+            raise TypeError(msg)
+        settings = replace(
+            read_options(options), bounds=bounds, scenarios=scenarios, count_users=count_users
+        )
+        tables: dict[str, Any] = {
+            name: to_lazy(getattr(settings, name), f"{name}= table").collect()
+            for name in INPUTS
+            if getattr(settings, name) is not None
+        }
+        self._settings = replace(settings, **tables)
+        self._by = group_names(by)
+        self._names = [one.name for one in _requested(metrics, settings)]
+        late = [_reads_whole(one, settings) for one in metrics]
+        self._late = [one for one, waits in zip(metrics, late, strict=True) if waits]
+        self._settled = [one for one, waits in zip(metrics, late, strict=True) if not waits]
+        self._state: _State | None = None
+        self._like: Frame | None = None
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(repr, self._names))
+        return f"Meter({names}): {0 if self._state is None else len(self._state.users)} users"
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self._state = None
+
+    def update(self, frame: Frame | Mapping[str, Frame], /, truth: Frame | None = None) -> None:
+        """
+        Add a batch of users.
+
+        Parameters
+        ----------
+        frame
+            All rows of some users of a run or a judged table, as ``evaluate`` takes it.
+        truth
+            All rows of the same users of the truth.
+
+        Raises
+        ------
+        RankingDataError
+            If a table breaks a rule (see ``check``), or a user was in another batch. The meter is
+            then as it was before.
+        """
+        by = with_model(self._by) if isinstance(frame, Mapping) else self._by
+        given, _ = as_frame(cast("Mapping[str, Any]", frame), by, whole=False)
+        run = to_polars(given, "run" if truth is not None else "judged table").lazy().collect()
+        judgments = None if truth is None else to_lazy(truth, "truth").collect()
+        batch = self._batch(run, judgments, by)
+        state = batch if self._state is None else _merged(self._state, batch, by)
+        self._by, self._state, self._like = by, state, _without_rows(given)
+
+    def merge(self, other: Meter) -> None:
+        """
+        Add the batches of another meter, which stays as it is.
+
+        Parameters
+        ----------
+        other
+            A meter of the same metrics and options, such as one of another process.
+
+        Raises
+        ------
+        RankingDataError
+            If a user is in both.
+        ValueError
+            If metrics or options differ.
+        """
+        if not isinstance(cast("object", other), Meter):
+            msg = f"merge takes a Meter, not {type(other).__name__}"
+            raise TypeError(msg)
+        asked = [(one._names, one._by, told(one._settings)) for one in (self, other)]
+        by = self._common_by(other)
+        if by is None or asked[0][::2] != asked[1][::2]:
+            msg = f"the meters differ in metrics, by= or options: {asked[0]} and {asked[1]}"
+            raise ValueError(msg)
+        if other._state is None:
+            return
+        self._by, state = by, self._state
+        self._state = other._state if state is None else _merged(state, other._state, self._by)
+        self._like = other._like if self._like is None else self._like
+
+    def _common_by(self, other: Meter) -> list[str] | None:
+        """Return ``by`` of both; a meter without a batch may be for dicts of runs."""
+        if self._by == other._by:
+            return self._by
+        full = self if other._state is None else other
+        empty = other if other._state is None else self
+        known = full._state is not None and empty._state is None
+        return full._by if known and with_model(empty._by) == full._by else None
+
+    def compute(self, *, total: bool = False) -> Any:
+        """
+        Compute the metrics of all users so far.
+
+        Parameters
+        ----------
+        total
+            Add the row of all users, as in ``evaluate``.
+
+        Returns
+        -------
+        DataFrame or pandas.DataFrame
+            The frame of ``evaluate``; of pandas if the batches are.
+
+        Raises
+        ------
+        RankingDataError
+            If there was no batch, or all batches together break a rule.
+        """
+        check_flag("total", total)
+        state = self._state
+        if state is None or self._like is None:
+            msg = "the Meter has no batch: call update first"
+            raise RankingDataError(msg)
+        if total and not self._by:
+            msg = "total=True adds a row of overall means to the groups of by=: name their columns"
+            raise ValueError(msg)
+        raise_if_whole_is_broken(
+            state.numbers, state.groups, misses_count=counts_misses(self._settings.users)
+        )
+        frames = [means_of_numbers(state.numbers, total=total)] if self._settled else []
+        if self._late:
+            frames.append(means_of_numbers(self._numbers_of_rows(state), total=total))
+        return to_caller_type(self._in_asked_order(frames).lazy(), like=self._like)
+
+    def _batch(self, run: pl.DataFrame, truth: pl.DataFrame | None, by: list[str]) -> _State:
+        """Return the state of a meter that has only this batch."""
+        settings = self._settings
+        tables = read_tables(run, truth, by, settings.columns, reads=(), run_alone=True)
+        lacking = lacking_of(tables)
+        groups = retrieved(tables[0]).select(lacking).unique().collect()
+        grade = top_grade_of(tables).collect().item()
+        totals = Totals(grade, groups if lacking else None)
+        numbers, absent = pl.DataFrame(schema=SCHEMA), pl.DataFrame(schema=SCHEMA)
+        rows: list[_Rows] = []
+        users = _users(tables)
+        types = {name: dtype for each in tables for name, dtype in each.schema.items()}
+        if self._settled:
+            plan = plan_means(run, self._settled, truth, by, settings, totals=totals)
+            numbers = small_frame(plan, settings, None).collect()
+            if lacking:
+                absent = self._absent(run, tables, truth, by)
+        if self._late:
+            plan = plan_means(run, self._late, truth, by, settings, totals=totals)
+            if settings.users == "served":
+                check_served_in_parts(plan.prepared)
+            checked = small_frame(plan, settings, None).collect()
+            numbers = numbers if self._settled else checked.filter(entry=SEEN)
+            rows = [_kept(plan, settings, len(users))]
+        return _State(
+            user=tables[0].user,
+            users=users,
+            types={name: types[name] for name in by},
+            groups=groups,
+            grade=grade,
+            numbers=numbers,
+            absent=absent,
+            rows=rows,
+        )
+
+    def _absent(
+        self,
+        run: pl.DataFrame,
+        tables: Sequence[Table],
+        truth: pl.DataFrame | None,
+        by: Sequence[str],
+    ) -> pl.DataFrame:
+        """Add up the values of users without a list, for models that appear in a later batch."""
+        weights = self._settings.weights
+        if weights is not None and truth is not None and weights not in truth.columns:
+            msg = (
+                f"weights={weights!r}: a later batch may have a new group of by=, for whose users "
+                "the weights must be in the truth: join the column to the truth"
+            )
+            raise ValueError(msg)
+        lacking = lacking_of(tables)
+        there = [name for name in by if name not in lacking]
+        empty = run.clear().drop(lacking)
+        totals = Totals(None, None)
+        plan = plan_means(empty, self._settled, truth, there, self._settings, totals=totals)
+        known = plan.prepared.inputs.values()
+        if plan.of_lists is not None and any(
+            name in one.schema for one in known for name in lacking
+        ):
+            msg = (
+                f"metric {plan.of_lists.requested[0].name!r}: items= or history= has a column of "
+                "by= that the truth lacks, and a later batch may have a new group: use rf.parts, "
+                "with facts"
+            )
+            raise ValueError(msg)
+        numbers = numbers_alone(small_frame(plan, self._settings, None).collect())
+        return numbers.filter(pl.col("entry") != SEEN)
+
+    def _numbers_of_rows(self, state: _State) -> pl.DataFrame:
+        """Add up the metrics of the rows that have waited."""
+        settings = replace(self._settings, exclude=None, columns=state.rows[0].roles)
+        types = pl.Schema(state.types)
+        user = state.user
+        runs: list[pl.DataFrame] = []
+        truths: list[pl.DataFrame] = []
+        first = 0
+        for rows in state.rows:
+            numbered = pl.col(user).cast(pl.Int64) + first if rows.users else pl.col(user)
+            first += rows.users
+            runs.append(_restored(rows.run.with_columns(numbered), types))
+            if rows.truth is not None:
+                truths.append(_restored(rows.truth.with_columns(numbered), types))
+        run = pl.concat(runs, how="vertical_relaxed")
+        truth = pl.concat(truths, how="vertical_relaxed") if truths else None
+        groups = state.groups if state.groups.columns else None
+        totals = Totals(state.grade, groups)
+        plan = plan_means(run, self._late, truth, self._by, settings, totals=totals)
+        return added(small_frame(plan, settings, None).collect())
+
+    def _in_asked_order(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        result, *others = frames
+        for other in others:
+            more = other.drop("users")
+            if self._by:
+                result = result.join(
+                    more, on=self._by, how="left", nulls_equal=True, maintain_order="left"
+                )
+            else:
+                result = result.hstack(more)
+        if not others:
+            return result
+        names = [made for name in self._names for made in (name, users_of(name))]
+        return result.select(*self._by, "users", *(one for one in names if one in result.columns))
+
+
+def _requested(metrics: Sequence[Metric], settings: Settings) -> list[RequestedMetric]:
+    return parse_metrics(metrics, per_user=False, defaults=settings.defaults)
+
+
+def _reads_whole(metric: Metric, settings: Settings) -> bool:
+    """Whether a metric needs rows until all batches are there."""
+    if settings.bounds or settings.scenarios or settings.users == "served":
+        return True  # a system in a later batch changes which users all serve
+    reads = {name for one in _requested([metric], settings) for name in one.reads}
+    return reading_of(reads, given=settings.given).top_grade
+
+
+def _without_rows(frame: Frame) -> Frame:
+    if isinstance(frame, pl.LazyFrame):
+        return pl.DataFrame()
+    return frame.clear() if isinstance(frame, pl.DataFrame) else frame.iloc[:0]
+
+
+# ------------------------------------------------------------------ users
+
+
+def _users(tables: Sequence[Table]) -> pl.Series:
+    """List the users of a batch."""
+    run, *truth = tables
+    user = pl.col(run.user)
+    frames = [(retrieved(run) if truth else run.frame).select(user)]
+    if truth:
+        user = user.cast(same_types(run, truth[0])[run.user])
+        frames = [frames[0].select(user), truth[0].frame.select(user)]
+    users = pl.concat(frames).unique().collect().to_series()
+    return users.cast(pl.String) if isinstance(users.dtype, pl.Categorical | pl.Enum) else users
+
+
+def _united_users(left: _State, right: _State) -> pl.Series:
+    """List the users of both, or raise for one who is in both."""
+    name = left.user
+    types = common_types_of_groups({name: left.users.dtype}, {name: right.users.dtype})
+    old, new = left.users.cast(types[name]), right.users.cast(types[name])
+    again = old.filter(old.is_in(new.implode()))
+    if len(again):
+        msg = (
+            f"column {name!r}: a user is in two batches: put all rows of a user into one. "
+            f"Offending row: {name}={again.sort()[0]!r}"
+        )
+        raise RankingDataError(msg)
+    return pl.concat([old, new])
+
+
+# ------------------------------------------------------------------ putting together
+
+
+def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
+    """Put the batches of two meters together; add the absent users of a group that only one has."""
+    lacking = left.groups.columns
+    if lacking != right.groups.columns:
+        msg = (
+            f"truth: it lacks {lacking} of by= in some batches, and {right.groups.columns} in "
+            "others: give it the same columns in all"
+        )
+        raise RankingDataError(msg)
+    types = common_types_of_groups(left.types, right.types)
+    wide = pl.Schema({name: types[name] for name in lacking})
+    ours, theirs = left.groups.cast(wide), right.groups.cast(wide)
+    numbers = [left.numbers, right.numbers]
+    groups = ours
+    if lacking:
+        new, old = (
+            one.join(other, on=lacking, how="anti")
+            for one, other in ((theirs, ours), (ours, theirs))
+        )
+        groups = pl.concat([ours, new])
+        numbers.append(of_late_groups(left.absent, new, by, lacking))
+        numbers.append(of_late_groups(right.absent, old, by, lacking))
+    grades = [grade for grade in (left.grade, right.grade) if grade is not None]
+    return left._replace(
+        users=_united_users(left, right),
+        types=types,
+        groups=groups,
+        grade=max(grades, default=None),
+        numbers=added(pl.concat(numbers)),
+        absent=numbers_alone(pl.concat([left.absent, right.absent])),
+        rows=[*left.rows, *right.rows],
+    )
+
+
+# ------------------------------------------------------------------ rows that wait
+
+
+def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
+    """Keep the rows that can change a value, as small as can be."""
+    prepared, needs = plan.prepared, needs_of(plan, settings)
+    run, *others = prepared.tables
+    placed = ["rank", *(["tied"] if prepared.tied else [])]
+    roles: Columns = {"user": run.user, "item": run.item, "rank": "rank"}
+    graded = ["relevance", *(["subtopic"] if prepared.has_subtopics else [])]
+    if prepared.has_truth:
+        roles["relevance"] = "relevance"
+    if not others:
+        judged = prepared.judged
+        if needs.relevant:
+            is_first = _is_first(run.keys) if needs.lists else False
+            judged = judged.filter((pl.col("relevance") > 0).fill_null(value=False) | is_first)
+        own = _own(judged, [*run.keys, run.item, *placed, *graded], needs.columns)
+        frames = [judged.select(own).collect()]
+    else:
+        (of_truth,) = others
+        ids = [pl.col(n).cast(prepared.types[n]) for n in (*of_truth.keys, of_truth.item)]
+        truth = normalize_columns(of_truth).with_columns(ids)
+        lists, first = prepared.run, prepared.run.filter(_is_first(run.keys))
+        if needs.relevant:
+            truth = truth.filter(pl.col("relevance") > 0)
+        if needs.depth is not None:
+            lists = lists.filter(pl.col("rank") <= needs.depth)
+        if needs.judged:
+            lists = lists.join(truth, on=[*of_truth.keys, of_truth.item], how="semi")
+        if needs.lists:
+            lists = pl.concat([lists, first.join(lists, on=[*run.keys, run.item], how="anti")])
+        own = _own(lists, [*run.keys, run.item, *placed], needs.columns)
+        theirs = _own(truth, [*of_truth.keys, of_truth.item, *graded], needs.columns)
+        frames = [lists.select(own).collect(), truth.select(theirs).collect()]
+    beside = settings.given - {"exclude"}
+    if not beside and {run.user, run.item}.isdisjoint(needs.columns):
+        frames = _numbered(_numbered(frames, run.user), run.item)
+    else:
+        users = 0  # they have their own ids
+    kept = [_narrowed(frame, placed, run.by) for frame in frames]
+    return _Rows(kept[0], kept[1] if others else None, roles, users)
+
+
+def _is_first(keys: Sequence[str]) -> pl.Expr:
+    """Whether a row has the least rank of its list."""
+    first = pl.col("rank") == pl.col("rank").min().over(keys)
+    return first.fill_null(value=False)
+
+
+def _own(frame: pl.LazyFrame, names: Sequence[str], reads: set[str]) -> list[str]:
+    """Name the columns that are kept: those that play a role, and those that metrics read."""
+    there = frame.collect_schema().names()
+    return [name for name in there if name in names or name in reads]
+
+
+def _numbered(frames: Sequence[pl.DataFrame], name: str) -> list[pl.DataFrame]:
+    """Replace ids with numbers, the same in all frames."""
+    ids = pl.concat([frame.select(name) for frame in frames]).unique()
+    codes = ids.with_columns(pl.int_range(pl.len(), dtype=pl.UInt32).alias(_CODE))
+    return [
+        frame.join(codes, on=name, how="left", maintain_order="left")
+        .with_columns(pl.col(_CODE).alias(name))
+        .drop(_CODE)
+        for frame in frames
+    ]
+
+
+def _narrowed(frame: pl.DataFrame, placed: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+    """Use small types for ranks and groups."""
+    small = [pl.col(name).cast(pl.UInt32) for name in placed if name in frame.columns]
+    text = [name for name in by if frame.schema.get(name) == pl.String]
+    return frame.with_columns(*small, pl.col(text).cast(pl.Categorical)).rechunk()
+
+
+def _restored(frame: pl.DataFrame, types: pl.Schema) -> pl.DataFrame:
+    return frame.with_columns(pl.col(n).cast(t) for n, t in types.items() if n in frame.columns)

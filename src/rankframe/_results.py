@@ -1,0 +1,553 @@
+"""A table of results for people: systems × metrics, as HTML, LaTeX, Markdown and text."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+
+import polars as pl
+
+from rankframe._chart_tables import missed_lines, named
+from rankframe._clusters import CLUSTER, FEW_CLUSTERS
+from rankframe._compare import (
+    ALL_DIFFER_ALIKE,
+    JOINT_TESTS,
+    NOBODY_DIFFERS,
+    ONE_USER,
+    Correction,
+    Test,
+    check_systems,
+    comparison_of,
+    directions_of,
+    groups_by_systems,
+)
+from rankframe._evaluate import user_values
+from rankframe._frames import Frame
+from rankframe._labels import INNER, Metric
+from rankframe._names import in_words
+from rankframe._options import Options, read_options, whole_number
+from rankframe._runs import as_frame
+from rankframe._summarize import description_of, made_schema
+from rankframe._weights import WEIGHT
+
+if TYPE_CHECKING:
+    from great_tables import GT
+
+    from rankframe._evaluate import UserValues
+
+#: What tests and corrections are called in a sentence.
+TESTS: Mapping[Test, str] = {
+    "t": "paired t test",
+    "wilcoxon": "Wilcoxon's signed-rank test",
+    "randomization": "paired randomization test",
+    "bootstrap": "paired bootstrap test",
+    "mcnemar": "McNemar's exact test",
+    "sequential": "sequential t test",
+    "tukey": "Tukey's honest significant differences",
+    "randomized_tukey": "randomized Tukey test",
+    "friedman": "Friedman's test with Nemenyi's comparison",
+}
+CORRECTIONS: Mapping[Correction, str] = {
+    "holm": "Holm's correction",
+    "bonferroni": "Bonferroni's correction",
+    "bh": "Benjamini and Hochberg's correction",
+}
+_MADE = {
+    "metric": pl.String,
+    "users": pl.Int64,
+    **dict.fromkeys(("mean", "p_adjusted"), pl.Float64),
+    **dict.fromkeys(("best", "better"), pl.Boolean),
+}
+_SHOWN = f"{INNER}shown"
+_ABSENT = "–"  # where a mean is undefined
+_BEST = "the best in bold"
+
+
+def table(
+    frame: Frame | Mapping[str, Frame],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    baseline: object = None,
+    digits: int = 3,
+    test: Test = "t",
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    primary: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    cluster: str | None = None,
+    **options: Unpack[Options],
+) -> ResultsTable:
+    """
+    Make a table of systems and metrics: the best in bold, † for better than the baseline.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it. A LazyFrame is computed at once.
+    *metrics
+        Labels or expressions, as in ``summarize``.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, as in ``compare``, each with its own best system; they are the first columns.
+    baseline
+        The system that the others are tested against. By default there is no test and no †, and
+        SciPy is not needed.
+    digits
+        Decimal places of the means.
+    test, correction, confidence, primary, resamples, seed, cluster
+        As in ``compare``.
+    **options
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
+
+    Returns
+    -------
+    ResultsTable
+        ``.as_markdown()``, ``.as_latex()`` and ``.gt()`` (Great Tables) convert it, notebooks show
+        it as HTML, and ``print`` writes text. ``.note`` is the line below it: the test and its
+        correction, the number of users, the effective number with ``weights``, the number of
+        clusters with ``cluster``, and the systems without a list for at least 5% of the users.
+        ``.frame`` (polars) has one row per system and metric: segments…, the system, ``metric``,
+        ``users``, ``mean``, ``best``, ``p_adjusted`` and ``better``, which is true for means marked
+        †.
+
+        The best systems are those with the highest displayed mean, or the lowest where lower is
+        better; a metric without a better direction has no best. † means that the verdict of
+        ``compare`` is in the better direction: ``p_adjusted`` < 1 − ``confidence``. Counts such as
+        ``num_hits`` are averaged.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or with ``baseline`` there are fewer than two
+        systems.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is not a
+        system.
+    ImportError
+        With ``baseline``, without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> print(rf.table(run, "rr", "hit@1", truth=truth).as_markdown())
+    | model |        rr |     hit@1 |
+    |:------|----------:|----------:|
+    | new   | **0.611** | **0.333** |
+    | old   |     0.417 |     0.000 |
+    <BLANKLINE>
+    Means over 3 users; the best in bold.
+    """
+    digits = whole_number("digits", digits, least=0)
+    frame, by = as_frame(frame, by)
+    groups = groups_by_systems(frame, truth, by, baseline)
+    settings = read_options(options, cluster=cluster, count_missed=True)
+    if baseline is not None:
+        check_systems("table", groups)
+    values = user_values(frame, metrics, truth, groups, settings, per_user=False, all_lists=True)
+    made_schema("table", values, _MADE)
+    tested = None
+    if baseline is not None or values.weights is not None:
+        values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
+    if baseline is not None:
+        tested = comparison_of(
+            values,
+            baseline=baseline,
+            test=test,
+            correction=correction,
+            confidence=confidence,
+            margin=None,
+            primary=primary,
+            resamples=resamples,
+            seed=seed,
+            verb="table",
+        ).collect()
+    means = description_of(values).collect()
+    line = _Line(baseline, test, correction, confidence, primary)
+    made = _marked(means, tested, values, digits)
+    missed = missed_lines(
+        means.select(*named(means, values.by), pl.col("users"), pl.col("num_missed"))
+    )
+    note = line.of(made, tested, _of_dependent(values, tested=tested is not None))
+    return ResultsTable(made, " ".join([note, *_sentence(missed)]), digits)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ResultsTable:
+    """A table of systems × metrics, which ``table`` makes."""
+
+    frame: pl.DataFrame
+    note: str
+    digits: int = 3
+
+    def as_markdown(self) -> str:
+        """Return it as Markdown: the best in bold, and the note below."""
+        return _above(_escaped_in_markdown(self.note), _markdown_rows(_grid(self)))
+
+    def as_latex(self) -> str:
+        r"""Return it as LaTeX, for ``\usepackage{booktabs}``: ``\textbf``, †, the note below."""
+        grid = _grid(self)
+        columns = "l" * len(grid.keys) + "r" * (len(grid.header) - len(grid.keys))
+        rows = [
+            " & ".join(
+                [
+                    *map(_escaped_in_latex, row.keys),
+                    *(_latex_cell(cell) for cell in row.cells),
+                ]
+            )
+            + r" \\"
+            for row in grid.rows
+        ]
+        return "\n".join(
+            [
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\toprule",
+                " & ".join(map(_escaped_in_latex, grid.header)) + r" \\",
+                r"\midrule",
+                *rows,
+                r"\bottomrule",
+                r"\end{tabular}",
+                "",
+                rf"\smallskip{{\footnotesize {_escaped_in_latex(self.note)}}}",
+            ]
+        )
+
+    def gt(self) -> GT:
+        """Return a table of Great Tables for more styling: ``pip install 'rankframe[table]'``."""
+        try:
+            from great_tables import GT, loc, style
+            from great_tables import html as as_it_is
+        except ImportError:
+            msg = "gt() needs great-tables: pip install 'rankframe[table]'"
+            raise ImportError(msg) from None
+        grid = _grid(self)
+        names = [f"column_{place}" for place in range(len(grid.header))]
+        texts = [[*row.keys, *(cell.text + cell.mark for cell in row.cells)] for row in grid.rows]
+        shown = pl.DataFrame(texts, schema=dict.fromkeys(names, pl.String), orient="row")
+        labels: dict[str, Any] = {
+            name: as_it_is(html.escape(label))
+            for name, label in zip(names, grid.header, strict=True)
+        }
+        made = GT(shown).cols_label(labels).tab_source_note(as_it_is(html.escape(self.note)))
+        metrics = names[len(grid.keys) :]
+        right = style.text(align="right")
+        made = made.tab_style(right, loc.body(columns=metrics))
+        made = made.tab_style(right, loc.column_labels(columns=metrics))
+        for place, name in enumerate(metrics):
+            best = [number for number, row in enumerate(grid.rows) if row.cells[place].best]
+            if best:
+                made = made.tab_style(style.text(weight="bold"), loc.body(columns=name, rows=best))
+        return made
+
+    def _repr_html_(self) -> str:
+        grid = _grid(self)
+        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in grid.header)
+        rows = "".join(
+            "<tr>"
+            + "".join(f'<th scope="row">{html.escape(key)}</th>' for key in row.keys)
+            + "".join(
+                f'<td style="text-align: right">{_html_cell(cell)}</td>' for cell in row.cells
+            )
+            + "</tr>"
+            for row in grid.rows
+        )
+        foot = f'<tfoot><tr><td colspan="{len(grid.header)}" style="text-align: left">'
+        foot += f"{html.escape(self.note)}</td></tr></tfoot>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>{foot}</table>"
+
+    def __repr__(self) -> str:
+        grid = _grid(self)
+        rows = [grid.header]
+        rows += [
+            [*map(_in_one_line, row.keys), *(_text_cell(cell) for cell in row.cells)]
+            for row in grid.rows
+        ]
+        widths = [max(len(text) for text in column) for column in zip(*rows, strict=True)]
+        left = len(grid.keys)
+        lines = ["  ".join(_padded(row, widths, left)).rstrip() for row in rows]
+        lines.insert(1, "  ".join("-" * width for width in widths))
+        return _above(self.note.replace(_BEST, "* the best"), lines)
+
+
+# ------------------------------------------------------------------ numbers
+
+
+def _marked(
+    means: pl.DataFrame, tested: pl.DataFrame | None, values: UserValues, digits: int
+) -> pl.DataFrame:
+    """Mark the best means, and the systems that are better than the baseline.
+
+    The rows of a segment stand together.
+    """
+    segments = values.by[1:]
+    keys = [*segments, *values.by[:1]]
+    means = means.sort(keys, maintain_order=True) if segments else means
+    lists = [] if values.of_lists is None else values.of_lists.requested
+    directions = directions_of([*values.requested, *lists])
+    signs = {name: 1 if higher else -1 for name, higher in directions.items() if higher is not None}
+    sign = pl.col("metric").replace_strict(signs, default=None, return_dtype=pl.Int64)
+    made = means.select(*keys, "metric", "users", "mean")
+    shown = [None if mean is None else round(mean, digits) for mean in made["mean"]]
+    made = made.with_columns(pl.Series(_SHOWN, shown, pl.Float64))
+    rating, others = pl.col(_SHOWN) * sign, [*segments, "metric"]
+    is_best = (rating == rating.max().over(others)) & (pl.len().over(others) > 1)
+    made = made.with_columns(best=is_best.fill_null(value=False)).drop(_SHOWN)
+    if tested is None:
+        return made.with_columns(p_adjusted=pl.lit(None, pl.Float64), better=False)
+    better = {1: "higher", -1: "lower"}
+    found = tested.select(
+        *keys,
+        "metric",
+        "p_adjusted",
+        better=(
+            pl.col("verdict") == sign.replace_strict(better, default=None, return_dtype=pl.String)
+        ).fill_null(value=False),
+    )
+    joined = made.join(
+        found,
+        on=[*keys, "metric"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    return joined.with_columns(pl.col("better").fill_null(value=False))
+
+
+def _of_dependent(values: UserValues, *, tested: bool) -> str:
+    """Write how many clusters and effective users are behind the numbers."""
+    parts: list[str] = []
+    of_groups = values.rows.group_by(values.by or pl.lit(0).alias(_SHOWN))
+    if values.cluster is not None and tested:
+        counts = of_groups.agg(pl.col(CLUSTER).drop_nulls().n_unique()).collect()[CLUSTER]
+        few = ", too few for a sure test" if _least(counts) < FEW_CLUSTERS else ""
+        parts.append(f" in {_span(counts)} clusters{few}")
+    if values.weights is not None:
+        sizes = [
+            (weight.sum() ** 2 / (weight**2).sum()).alias(one.name)
+            for one in values.requested
+            for weight in [pl.col(WEIGHT).filter(pl.col(one.name).is_not_null()).cast(pl.Float64)]
+        ]
+        found = of_groups.agg(sizes).collect().select(one.name for one in values.requested)
+        counts = found.unpivot()["value"].drop_nulls().drop_nans()
+        if not counts.is_empty():
+            parts.append(f", weighted: effective number {_span(counts)}")
+    return "".join(parts)
+
+
+class _Line(NamedTuple):
+    """The parts of the line below the table."""
+
+    baseline: object
+    test: Test
+    correction: Correction | None
+    confidence: float
+    primary: str | None
+
+    def of(self, made: pl.DataFrame, tested: pl.DataFrame | None, dependent: str) -> str:
+        """Name the test, the correction and the number of users."""
+        users = _users(made["users"]) + dependent
+        best = f"; {_BEST}" if made["best"].any() else ""
+        if tested is None:
+            return f"Means over {users}{best}."
+        baseline = in_words(self.baseline)
+        corrected = correction_in_words(self.test, self.correction, tested["p_value"].count())
+        if self.primary is not None:
+            corrected += f", primary metric {self.primary}"
+        paired = _users(tested["users"]) + dependent
+        who = users if paired == users else f"{paired} in pairs, means over {users}"
+        if why := untested(tested):
+            return f"Not tested against {baseline}: {why}; {who}{best}."
+        system = "† better" if made["better"].any() else "No system is shown to be better"
+        how = f"{TESTS[self.test]}, p < {1 - self.confidence:.10g} {corrected}"
+        return f"{system} than {baseline}: {how}; {who}{best}."
+
+
+def correction_in_words(test: Test, correction: Correction | None, comparisons: int) -> str:
+    """Name a correction, and for how many comparisons it is."""
+    many = f"{comparisons} comparison" + ("" if comparisons == 1 else "s")
+    if test in JOINT_TESTS:
+        return "corrected over all pairs" if correction else "without correction"
+    if correction is None:
+        return "without correction" + (f" for {many}" if comparisons > 1 else "")
+    return f"after {CORRECTIONS[correction]} for {many}"
+
+
+def tested_in_words(test: Test, correction: Correction | None, compared: pl.DataFrame) -> str:
+    """Name the test and the correction of a comparison, or why nothing is tested."""
+    if why := untested(compared):
+        return f"not tested: {why}"
+    corrected = correction_in_words(test, correction, compared["p_value"].count())
+    return f"{TESTS[test]}, p {corrected}"
+
+
+def untested(compared: pl.DataFrame) -> str:
+    """Return why no difference is tested; empty if one is."""
+    if compared["p_value"].count():
+        return ""
+    if (compared["users"].max() or 0) == 0:
+        return "no user in common"
+    notes = compared["note"].fill_null("").unique(maintain_order=True).to_list()
+    known = (NOBODY_DIFFERS, ALL_DIFFER_ALIKE, ONE_USER)
+    common = (why for why in known if all(why in note for note in notes))
+    return next(common, "no difference can be tested")
+
+
+def _users(numbers: pl.Series) -> str:
+    return f"{_span(numbers)} user" + ("" if numbers.max() == 1 else "s")
+
+
+def _span(numbers: pl.Series) -> str:
+    """Write a number, or the least and the greatest."""
+    least, most = (f"{value:.4g}" if value % 1 else f"{value:.0f}" for value in _ends(numbers))
+    return most if least == most else f"{least} to {most}"
+
+
+def _ends(numbers: pl.Series) -> tuple[float, float]:
+    known: list[float] = numbers.drop_nulls().to_list()
+    return min(known, default=0), max(known, default=0)
+
+
+def _least(numbers: pl.Series) -> float:
+    return _ends(numbers)[0]
+
+
+def _sentence(clauses: Sequence[str]) -> list[str]:
+    return [f"{'; '.join(clauses)}."] if clauses else []
+
+
+# ------------------------------------------------------------------ cells
+
+
+class _Cell(NamedTuple):
+    text: str
+    best: bool
+    mark: str
+
+
+class _Row(NamedTuple):
+    keys: list[str]
+    cells: list[_Cell]
+
+
+class _Grid(NamedTuple):
+    keys: list[str]
+    header: list[str]
+    rows: list[_Row]
+
+
+def _grid(made: ResultsTable) -> _Grid:
+    """Arrange one row per system (and segment), one column per metric."""
+    frame = made.frame
+    keys = frame.columns[: frame.columns.index("metric")]
+    metrics = frame["metric"].unique(maintain_order=True).to_list()
+    rows: dict[tuple[object, ...], dict[str, _Cell]] = {}
+    for row in frame.iter_rows(named=True):
+        cell = _Cell(_number(row["mean"], made.digits), row["best"], "†" * row["better"])
+        rows.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = cell
+    nothing = _Cell(_ABSENT, best=False, mark="")
+    arranged = [
+        _Row(list(map(in_words, key)), [cells.get(metric, nothing) for metric in metrics])
+        for key, cells in rows.items()
+    ]
+    return _Grid(keys, [*keys, *metrics], arranged)
+
+
+def _number(value: float | None, digits: int) -> str:
+    if value is None:
+        return _ABSENT
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if not text.strip("-0.") else text
+
+
+def _above(note: str, lines: Sequence[str]) -> str:
+    return "\n".join([*lines, "", note])
+
+
+def _padded(row: Sequence[str], widths: Sequence[int], left: int) -> list[str]:
+    """Align the keys of a row to the left, and its numbers to the right."""
+    return [
+        text.ljust(width) if place < left else text.rjust(width)
+        for place, (text, width) in enumerate(zip(row, widths, strict=True))
+    ]
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _text_cell(cell: _Cell) -> str:
+    # every cell has two places for marks, so that digits align
+    return cell.text + ("*" if cell.best else " ") + (cell.mark or " ")
+
+
+def _markdown_rows(grid: _Grid) -> list[str]:
+    def bold(cell: _Cell) -> str:
+        return (f"**{cell.text}**" if cell.best else cell.text) + cell.mark
+
+    rows = [[_escaped_in_markdown(name) for name in grid.header]]
+    rows += [
+        [*map(_escaped_in_markdown, row.keys), *(bold(cell) for cell in row.cells)]
+        for row in grid.rows
+    ]
+    widths = [max(3, *(len(text) for text in column)) for column in zip(*rows, strict=True)]
+    left = len(grid.keys)
+    lines = [f"| {' | '.join(_padded(row, widths, left))} |" for row in rows]
+    rule = [
+        ":" + "-" * (width + 1) if place < left else "-" * (width + 1) + ":"
+        for place, width in enumerate(widths)
+    ]
+    lines.insert(1, f"|{'|'.join(rule)}|")
+    return lines
+
+
+def _html_cell(cell: _Cell) -> str:
+    text = html.escape(cell.text)
+    return (f"<strong>{text}</strong>" if cell.best else text) + cell.mark
+
+
+def _latex_cell(cell: _Cell) -> str:
+    text = cell.text.replace("-", "$-$").replace(_ABSENT, "--")
+    return (rf"\textbf{{{text}}}" if cell.best else text) + _escaped_in_latex(cell.mark)
+
+
+# a [ or * at the start of a row would be read as an option of the \\ before it
+_IN_LATEX = {mark: f"\\{mark}" for mark in "&%#_${}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "†": r"\textsuperscript{\dag}",
+    "–": "--",
+}
+_LATEX_MARKS = str.maketrans(_IN_LATEX)
+
+
+def _escaped_in_latex(text: str) -> str:
+    return _in_one_line(text).translate(_LATEX_MARKS)
+
+
+_MARKDOWN_MARKS = re.compile(
+    r"[\\`*\[\]|~$]|<(?=[A-Za-z/!?])"  # special anywhere
+    r"|(?<![^\W_])_|_(?![^\W_])"  # an underscore is special only at the edge of a word
+    r"|&(?=#?\w+;)|^[#+-](?=\s|$)"
+)
+
+
+def _escaped_in_markdown(text: str) -> str:
+    return _MARKDOWN_MARKS.sub(r"\\\g<0>", _in_one_line(text))

@@ -1,0 +1,526 @@
+"""Metrics of tables in parts: for Dask, Ray, mapped tasks, processes or days.
+
+All rows of a user are in one part, those of the run and those of the truth. Then ``sums`` of each
+part, put together by ``combine``, are what ``evaluate`` returns for the whole tables, and the rows
+of ``values`` are what ``summarize_values`` and ``compare_values`` take. ``facts`` are what a part
+must know about the whole.
+
+``items=`` and ``history=`` are facts of the whole as well: pass them whole to each part. A part may
+be empty, may lack a model, and may share no user with its truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast, overload
+
+import polars as pl
+
+from rankframe._checks import Table, Totals, counts_misses, guarded, read_tables, retrieved
+from rankframe._clusters import CLUSTER
+from rankframe._evaluate import Plan, check_served_in_parts, plan_means, plan_values
+from rankframe._frames import Frame, FrameT, is_frame, kind, to_caller_type, to_lazy, to_polars
+from rankframe._labels import Metric
+from rankframe._options import (
+    INPUTS,
+    Options,
+    Settings,
+    Users,
+    check_flag,
+    group_names,
+    read_options,
+)
+from rankframe._partitions import lacking_of, needs_of, seen_of, top_grade_of
+from rankframe._recipes import (
+    SCHEMA,
+    added,
+    common_types_of_groups,
+    groups_from_json,
+    groups_in_json,
+    groups_of_numbers,
+    means_of_numbers,
+    raise_if_whole_is_broken,
+    recipe_of,
+    small_frame,
+    type_from_json,
+    type_in_json,
+    with_types_of_groups,
+)
+from rankframe._runs import as_frame
+from rankframe._weights import WEIGHT
+from rankframe.errors import RankingDataError
+
+__all__ = ["combine", "facts", "merge", "sums", "values"]
+
+#: What ``facts`` returns: a dict that JSON can hold.
+Facts: TypeAlias = dict[str, Any]
+T = TypeVar("T")
+
+_FACTS = ("users", "top_grade", "by", "groups")
+
+
+def facts(
+    frame: Frame | Mapping[str, Frame],
+    /,
+    *,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    **options: Unpack[Options],
+) -> Facts:
+    """
+    Return what parts must know about the whole tables: top grade, groups and number of users.
+
+    Parameters
+    ----------
+    frame
+        The whole run or judged table, as ``evaluate`` takes it, or a part of it: see ``merge``.
+    truth
+        The truth that judges the run: whole, or of the same part.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    **options
+        The keywords of ``sums``, so that both take the same ones; only the columns that play the
+        roles are read.
+
+    Returns
+    -------
+    dict
+        ``users``, their number in either table; ``top_grade``, the highest grade of the truth;
+        ``by``, the columns of ``by`` that the truth lacks, with their types; ``groups``, the values
+        of these columns. It can be stored as JSON.
+
+    Raises
+    ------
+    RankingDataError
+        If columns do not fit.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame(
+    ...     {"model": ["a", "b", "b"], "user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 1, 1]}
+    ... )
+    >>> truth = pl.DataFrame({"user": [1, 3], "item": [8, 7], "relevance": [2, 1]})
+    >>> rf.parts.facts(run, truth=truth, by="model")
+    {'users': 3, 'top_grade': 2, 'by': {'model': 'String'}, 'groups': [['a'], ['b']]}
+    """
+    frame, by = as_frame(frame, by, whole=False)
+    columns = read_options(options).columns
+    tables = read_tables(frame, truth, by, columns, reads=(), run_alone=True)
+    lacking = lacking_of(tables)
+    groups = retrieved(tables[0]).select(lacking).unique().sort(lacking)
+    counts = seen_of(tables).filter(of="users")
+    frames = [counts, top_grade_of(tables), *([groups] if lacking else [])]
+    counted, grades, *found = pl.collect_all(frames)
+    grade = grades.item()
+    return {
+        "users": int(counted["number"].item()),
+        "top_grade": int(grade) if isinstance(grade, int) else grade,
+        "by": {name: type_in_json(tables[0].schema[name]) for name in lacking},
+        "groups": groups_in_json(found[0]) if found else [],
+    }
+
+
+@overload
+def merge(parts: Iterable[Facts]) -> Facts: ...
+@overload
+def merge(parts: Iterable[FrameT]) -> FrameT: ...
+def merge(parts: Iterable[Any]) -> Any:
+    """
+    Merge facts of parts into facts of the whole, or sums of parts into sums of them together.
+
+    Parameters
+    ----------
+    parts
+        What ``facts`` returned for each part, if no process sees the whole; or what ``sums``
+        returned, for a tree of tasks. Merged ones can be merged again, in any order.
+
+    Returns
+    -------
+    dict, DataFrame, LazyFrame or pandas.DataFrame
+        Facts as ``facts`` returns them, or sums as ``sums`` does, which ``combine`` takes. For a
+        LazyFrame, a LazyFrame of what was collected at the call.
+
+    Raises
+    ------
+    RankingDataError
+        If the parts are from different calls.
+    ValueError
+        If there is no part.
+
+    Examples
+    --------
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7], "relevance": [2, 1]})
+    >>> run = truth.select("user", "item", rank=1)
+    >>> days = [rf.parts.facts(run.filter(user=u), truth=truth.filter(user=u)) for u in (1, 2)]
+    >>> rf.parts.merge(days)
+    {'users': 2, 'top_grade': 2, 'by': {}, 'groups': []}
+    """
+    several: list[Any] = [parts] if is_frame(parts) else list(parts)
+    if any(isinstance(part, Mapping) for part in several):
+        return _merged_facts([_checked_facts(part) for part in several])
+    small, first = _stacked(several)
+    return to_caller_type(added(small).lazy(), like=first)
+
+
+def sums(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    facts: Facts | None = None,
+    bounds: bool = False,
+    scenarios: bool = False,
+    count_users: bool = False,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Add up the metrics of a part of the users, for ``combine`` to add up all parts.
+
+    Parameters
+    ----------
+    frame
+        All rows of some users of a run or a judged table, as ``evaluate`` takes it.
+    *metrics
+        Labels or expressions, as in ``evaluate``.
+    truth
+        All rows of the same users of the truth.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    facts
+        The facts of the whole tables. They may be left out where no metric reads the highest grade
+        of the truth, and the truth has the columns ``by``.
+    bounds, scenarios, count_users
+        As in ``evaluate``.
+    **options
+        All other keywords of ``evaluate``; ``items=`` and ``history=`` are whole tables.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        A small frame, one row per number: ``group`` (the values of ``by`` as JSON), ``entry`` (what
+        the number is), ``of`` (the metric, or the value of an item's column) and ``number``
+        (Float64), with one row for the recipe. Its size depends on the groups and metrics, and for
+        metrics of all lists on the catalogue. No value is null, so it survives Parquet, Arrow, CSV
+        and pandas. Several can be concatenated into one.
+
+    Raises
+    ------
+    RankingDataError
+        If a table of the part breaks a rule (see ``check``), a metric is not a finite number, or
+        the part has a grade or a group that the facts lack.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, or facts are needed and
+        not passed.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
+    >>> small = rf.parts.sums(run.filter(user=1), "rr", truth=truth.filter(user=1))
+    >>> small.filter(pl.col("entry").is_in(["users", "sum", "count"])).rows()
+    [('[]', 'users', '', 1.0), ('[]', 'sum', 'rr', 0.5), ('[]', 'count', 'rr', 1.0)]
+    """
+    frame, by = as_frame(frame, by, whole=False)
+    settings = replace(
+        read_options(options), bounds=bounds, scenarios=scenarios, count_users=count_users
+    )
+    part = _part(frame, truth, by, settings, facts)
+    plan = plan_means(part.frame, metrics, truth, by, settings, totals=part.totals)
+    _check_needs(plan, settings, facts)
+    small = pl.concat([small_frame(plan, settings, facts), *part.checks(SCHEMA)])
+    return to_caller_type(small, like=frame, beside=_beside(truth, settings))
+
+
+def combine(parts: FrameT | Iterable[FrameT], *, total: bool = False) -> FrameT:
+    """
+    Return the means over all users from the sums of all parts.
+
+    Parameters
+    ----------
+    parts
+        What ``sums`` returned for each part, in any order, or ``merge`` for some of them; or one
+        frame of them all, such as ``pl.read_parquet("sums/*.parquet")``.
+    total
+        Add the row of all users, as in ``evaluate``.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The frame of ``evaluate`` for the whole tables, to about 15 digits. For a LazyFrame, a
+        LazyFrame of what was collected at the call.
+
+    Raises
+    ------
+    RankingDataError
+        If the parts are from different calls, a table is empty in all of them, no user is in both
+        tables, or the number of users differs from that in the facts: a part is missing or
+        duplicated, or a user is in several parts.
+    ValueError
+        If there is no part.
+
+    Notes
+    -----
+    Without facts of the whole, or with facts that were merged from the same parts, a user in
+    several parts is not detected: split by a hash of the user, never by rows.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
+    >>> parts = [
+    ...     rf.parts.sums(run.filter(user=user), "rr", truth=truth.filter(user=user))
+    ...     for user in (1, 2)
+    ... ]
+    >>> rf.parts.combine(parts).equals(rf.evaluate(run, "rr", truth=truth))
+    True
+    """
+    check_flag("total", total)
+    several = [parts] if is_frame(parts) else list(cast("Iterable[Any]", parts))
+    small, first = _stacked(several)
+    small = added(small)
+    recipe = recipe_of(small)
+    if total and not recipe.asked.by:
+        msg = "total=True adds a row of overall means to the groups of by=: name their columns"
+        raise ValueError(msg)
+    if total and recipe.grouped and recipe.labels:
+        name = next(iter(recipe.labels))
+        msg = (
+            f"metric {name!r}: items= or history= has a column of by=, and parts keep no number of "
+            "all groups: ask for it in a call with fewer columns in by="
+        )
+        raise ValueError(msg)
+    users = None if recipe.facts is None else recipe.facts["users"]
+    asked = cast("Users", recipe.options.get("users", "'truth'").strip("'"))
+    raise_if_whole_is_broken(
+        small, groups_of_numbers(small, recipe), users, misses_count=counts_misses(asked)
+    )
+    return cast("FrameT", to_caller_type(means_of_numbers(small, total=total).lazy(), like=first))
+
+
+def values(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    facts: Facts | None = None,
+    cluster: str | None = None,
+    bounds: bool = False,
+    scenarios: bool = False,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Compute the metrics of a part of the users, one row per user.
+
+    Parameters
+    ----------
+    frame, truth, by, facts
+        As in ``sums``.
+    *metrics
+        Labels or expressions, as in ``per_user``.
+    cluster
+        A column of the truth or the run: users with the same value depend on each other.
+    bounds, scenarios
+        As in ``per_user``.
+    **options
+        All other keywords of ``evaluate``; ``items=`` and ``history=`` are whole tables.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        by…, user and one column per metric, sorted; with ``weights`` and ``cluster`` also these
+        columns. The concatenated rows of all parts are those of ``per_user`` for the whole tables,
+        and what ``summarize_values`` and ``compare_values`` take, which also detect a user in two
+        parts. Their ``num_missed`` is null, and their notes name no missed users: values do not
+        show who has no list.
+
+    Raises
+    ------
+    RankingDataError
+        As in ``sums``.
+    ValueError
+        As in ``sums``, and for metrics that have no value per user.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7], "rank": [1, 2, 4]})
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> rows = pl.concat(
+    ...     rf.parts.values(run.filter(user=user), "rr", truth=truth.filter(user=user))
+    ...     for user in (1, 2, 3)
+    ... )
+    >>> rows.sort("user").equals(rf.per_user(run, "rr", truth=truth))
+    True
+    """
+    frame, by = as_frame(frame, by, whole=False)
+    settings = replace(read_options(options, cluster=cluster), bounds=bounds, scenarios=scenarios)
+    part = _part(frame, truth, by, settings, facts)
+    plan = plan_values(part.frame, metrics, truth, by, settings, per_user=True, totals=part.totals)
+    _check_needs(plan, settings, facts)
+    named = {WEIGHT: settings.weights, CLUSTER: settings.cluster}
+    rows = plan.values.rename({key: name for key, name in named.items() if name is not None})
+    checked = guarded(rows, plan.flags, plan.raise_violation)
+    result = pl.concat([checked, *part.checks(dict(checked.collect_schema()))])
+    return to_caller_type(result.sort(plan.keys), like=frame, beside=_beside(truth, settings))
+
+
+# ------------------------------------------------------------------ facts of the whole
+
+
+def _merged_facts(several: Sequence[Facts]) -> Facts:
+    if not several:
+        msg = "there is no part: pass what facts or sums returned for each"
+        raise ValueError(msg)
+    first, *others = several
+    types = _types_of(first)
+    for other in others:
+        if [*types] != [*_types_of(other)]:
+            msg = (
+                f"facts: they are of the columns {[*types]} and {[*_types_of(other)]}: make all "
+                "with the same by= and truth="
+            )
+            raise RankingDataError(msg)
+        types = common_types_of_groups(types, _types_of(other))
+    grades = [one["top_grade"] for one in several if one["top_grade"] is not None]
+    frames = [groups_from_json(one["groups"], types) for one in several]
+    groups = pl.concat(frames).unique().sort([*types]) if types else pl.DataFrame()
+    return {
+        "users": sum(one["users"] for one in several),
+        "top_grade": max(grades, default=None),
+        "by": {name: type_in_json(dtype) for name, dtype in types.items()},
+        "groups": groups_in_json(groups),
+    }
+
+
+def _checked_facts(given: object) -> Facts:
+    known, found = cast("Facts", given), kind(given)
+    if isinstance(given, Mapping) and all(name in known for name in _FACTS):
+        return known
+    msg = f"facts are what rf.parts.facts or rf.parts.merge returned, not {found}"
+    raise TypeError(msg)
+
+
+def _types_of(known: Facts) -> dict[str, pl.DataType]:
+    return {name: type_from_json(dtype) for name, dtype in known["by"].items()}
+
+
+class _Part(NamedTuple):
+    """A part of the run, and what it knows of the whole."""
+
+    frame: pl.DataFrame | pl.LazyFrame
+    totals: Totals
+    tables: list[Table]
+    facts: Facts | None
+
+    def checks(self, schema: Mapping[str, Any]) -> list[pl.LazyFrame]:
+        """Check that the facts are those of the whole: return no rows, or raise."""
+        if self.facts is None:
+            return []
+        grades = top_grade_of(self.tables)
+        check = partial(_check_grade, greatest=self.facts["top_grade"], schema=schema)
+        watched = [grades.map_batches(check, schema=dict(schema))]
+        if self.totals.groups is not None:
+            run = self.tables[0]
+            groups = retrieved(run).select(self.totals.groups.columns).unique()
+            other = groups.join(
+                self.totals.groups.lazy(), on=self.totals.groups.columns, how="anti"
+            )
+            check = partial(_check_groups, schema=schema)
+            watched.append(other.map_batches(check, schema=dict(schema)))
+        return watched
+
+
+def _part(
+    frame: Frame,
+    truth: Frame | None,
+    by: str | Sequence[str],
+    settings: Settings,
+    known: Facts | None,
+) -> _Part:
+    """Read a part, with its columns of ``by`` in the types of the whole."""
+    opened = to_polars(frame, "run" if truth is not None else "judged table")
+    tables = read_tables(opened, truth, by, settings.columns, reads=(), run_alone=True)
+    lacking = lacking_of(tables)
+    if known is None:
+        if lacking:
+            msg = (
+                f"by={group_names(by)!r}: the truth lacks {lacking[0]!r}, so a part must know the "
+                "groups of all parts: pass facts=rf.parts.facts(run, truth=truth, by=…)"
+            )
+            raise ValueError(msg)
+        return _Part(opened, Totals(None, None), tables, None)
+    known = _checked_facts(known)
+    types = _types_of(known)
+    if [*types] != lacking:
+        msg = (
+            f"facts= are of the columns {[*types]}, and this call has {lacking} that its truth "
+            "lacks: make the facts with the same by= and truth="
+        )
+        raise ValueError(msg)
+    if not lacking:
+        return _Part(opened, Totals(known["top_grade"], None), tables, known)
+    opened, groups = with_types_of_groups(opened, groups_from_json(known["groups"], types))
+    tables = read_tables(opened, truth, by, settings.columns, reads=(), run_alone=True)
+    return _Part(opened, Totals(known["top_grade"], groups), tables, known)
+
+
+def _check_needs(plan: Plan, settings: Settings, known: Facts | None) -> None:
+    """Check that a part knows the highest grade and the systems, where these matter."""
+    if settings.users == "served":
+        check_served_in_parts(plan.prepared)
+    if known is None and needs_of(plan, settings).top_grade:
+        msg = (
+            "a metric reads the highest grade of the truth, which may be in another part: pass "
+            "facts=rf.parts.facts(run, truth=truth, by=…)"
+        )
+        raise ValueError(msg)
+
+
+def _check_grade(grades: pl.DataFrame, *, greatest: float | None, schema: Any) -> pl.DataFrame:
+    grade = grades.item() if grades.height else None
+    if grade is not None and (greatest is None or grade > greatest):
+        msg = (
+            f"facts=: their highest grade is {greatest}, and this part has {grade}: make the facts "
+            "of the whole tables, or merge those of all parts"
+        )
+        raise RankingDataError(msg)
+    return pl.DataFrame(schema=schema)
+
+
+def _check_groups(other: pl.DataFrame, *, schema: Any) -> pl.DataFrame:
+    if not other.is_empty():
+        msg = (
+            f"facts=: they lack a group of this part, {other.row(0, named=True)}: make the facts "
+            "of the whole tables, or merge those of all parts"
+        )
+        raise RankingDataError(msg)
+    return pl.DataFrame(schema=schema)
+
+
+# ------------------------------------------------------------------ frames
+
+
+def _stacked(several: Sequence[Any]) -> tuple[pl.DataFrame, Any]:
+    """Concatenate small frames, and return one of the caller's."""
+    if not several:
+        msg = "there is no part: pass what facts or sums returned for each"
+        raise ValueError(msg)
+    frames = [to_lazy(part, "part") for part in several]
+    for place, frame in enumerate(frames):
+        lacking = [name for name in SCHEMA if name not in frame.collect_schema()]
+        if lacking:
+            msg = f"part {place}: no column {lacking[0]!r}: parts are what rf.parts.sums returned"
+            raise RankingDataError(msg)
+    stacked = [frame.select(pl.col(name).cast(t) for name, t in SCHEMA.items()) for frame in frames]
+    small = pl.concat(stacked).collect()
+    if small.is_empty():
+        msg = "the parts have no row: pass what rf.parts.sums returned for each"
+        raise RankingDataError(msg)
+    return small, several[0]
+
+
+def _beside(truth: Frame | None, settings: Settings) -> list[Frame | None]:
+    return [truth, *(getattr(settings, name) for name in INPUTS)]

@@ -1,0 +1,369 @@
+"""What the command prints: tables of 80 columns, JSON, and what trec_eval prints."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe._cli import main
+from rankframe._cli_trec import spelled_out
+from rankframe._labels import every_label
+
+TRUTH = pl.DataFrame({"user": range(40), "item": "a", "country": ["no", "se"] * 20})
+NAMES = ["popularity_of_the_last_month_variant_01", "popularity_of_the_last_month_variant_02"]
+
+
+def run(shift):
+    return pl.DataFrame({"user": range(40), "item": "a"}).with_columns(
+        rank=1 + (pl.col("user") * 7 + shift) % (3 + shift)
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for place, name in enumerate(["old", "new", *NAMES]):
+        run(3 * place).write_csv(f"{name}.csv")
+    TRUTH.write_csv("truth.csv")
+    return tmp_path
+
+
+def printed(capsys, command):
+    assert main(command.split()) in (0, 1)
+    return capsys.readouterr().out
+
+
+LONG = " ".join(f"{name}.csv" for name in NAMES)
+MANY = " ".join(f"-m {label}" for label in ("ndcg@5,10,20", "map", "recall@5,10,20", "rbp(p=0.8)"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"evaluate old.csv truth.csv {MANY}",
+        f"evaluate old.csv truth.csv {MANY} --per-user",
+        f"evaluate old.csv truth.csv {MANY} -q",
+        f"evaluate old.csv {LONG} truth.csv {MANY} --by country --total",
+        "evaluate old.csv truth.csv -m all_trec",
+        f"evaluate old.csv {LONG} truth.csv -m map -m num_ret",
+        "compare old.csv new.csv truth.csv -m map",
+        f"compare old.csv new.csv {LONG} truth.csv {MANY}",
+        f"compare old.csv new.csv {LONG} truth.csv -m map -m ndcg@10 --by country --total",
+        f"compare {LONG} old.csv truth.csv -m rbp(p=0.8) --margin 0.1 --by country --baseline old",
+        f"compare old.csv {LONG} truth.csv --fail-if-worse map --by country --total",
+        f"compare {LONG} old.csv truth.csv -m hit@1 --test mcnemar",
+        f"compare {LONG} old.csv truth.csv -m map -m gmap --test friedman",
+        "metrics",
+        "demo",
+    ],
+)
+def test_tables_fit_80_columns(folder, capsys, command):
+    lines = printed(capsys, command).splitlines()
+    assert len(lines) > 3
+    assert max(map(len, lines)) <= 80
+
+
+def test_truncated_names_remain_distinct(folder, capsys):
+    text = printed(capsys, f"compare old.csv {LONG} truth.csv -m ndcg@10 --by country")
+    assert {name[-2:] for name in re.findall(r"\w+…\w+", text)} == {"01", "02"}
+
+
+def test_all_numbers_are_in_the_long_table(folder, capsys):
+    text = printed(capsys, f"evaluate old.csv new.csv truth.csv {MANY} --by country")
+    runs = {"old": run(0), "new": run(3)}
+    labels = ["ndcg@5", "ndcg@10", "ndcg@20", "map", "recall@5", "recall@10", "recall@20"]
+    expected = rf.evaluate(runs, *labels, "rbp(p=0.8)", truth=TRUTH, by="country")
+    assert text.count("\n") == 4 + 4 * 8
+    for row in expected.iter_rows(named=True):
+        for label in (*labels, "rbp(p=0.8)"):
+            cells = [row["model"], row["country"], row["users"], label, f"{row[label]:.6f}"]
+            pattern = " +┆ ".join(re.escape(str(cell)) for cell in cells)
+            assert re.search(rf"│ {pattern} +│", text), cells
+
+
+def test_wide_shows_all_columns(folder, capsys):
+    head = printed(capsys, "compare old.csv new.csv truth.csv -m map --wide").splitlines()[1]
+    columns = rf.compare({"new": run(3), "old": run(0)}, "map", truth=TRUTH).columns
+    assert re.findall(r"\w+", head) == columns
+    head = printed(capsys, f"evaluate old.csv truth.csv {MANY} --wide").splitlines()[1]
+    assert "rbp(p=0.8)" in head
+
+
+def test_a_terminal_may_be_wider(folder, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    text = printed(capsys, "compare old.csv new.csv truth.csv -m map")
+    assert "wins/ties/losses" in text
+    assert "baseline_mean" in text
+
+
+def test_a_p_value_is_never_0(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    users = pl.DataFrame({"user": range(300), "item": "a"})
+    users.with_columns(rank=1 + pl.col("user") % 2).write_csv("a.csv")
+    users.with_columns(rank=4 + pl.col("user") % 3).write_csv("b.csv")
+    users.write_csv("t.csv")
+    text = printed(capsys, "compare a.csv b.csv t.csv -m rr")
+    assert "<0.0001" in text
+    assert "0.000000" not in text
+    assert text.startswith(
+        "Differences from a over 300 users; 95% intervals, paired t test, p after"
+    )
+    wide = printed(capsys, "compare a.csv b.csv t.csv -m rr --wide")
+    assert wide.count("<0.0001") == 2
+    assert json.loads(printed(capsys, "compare a.csv b.csv t.csv -m rr --json"))["p_value"] > 0
+
+
+def test_notes_stand_below(folder, capsys):
+    run(0).with_columns(rank=2).write_csv("same.csv")
+    text = printed(capsys, "compare same.csv same.csv truth.csv -m rr -m ap")
+    assert text.endswith("rr same_2, ap same_2: no user differs\n")
+
+
+def test_counts_are_integers(folder, capsys):
+    command = "evaluate old.csv truth.csv -m num_ret -m num_hits@3 --undefined 0"
+    text = printed(capsys, command)
+    assert re.search(r"│ 40 +┆ 40 +┆ \d+ +│", text)
+    row = json.loads(printed(capsys, f"{command} --json"))
+    assert all(isinstance(value, int) for value in row.values())
+
+
+@pytest.mark.parametrize("name", ["a|b", "x & y_1", "<script>", "ü…", "a\tb", "\x1b[31mred"])
+def test_hostile_names_are_text(folder, capsys, name):
+    run(1).write_csv(f"{name}.csv")
+    assert main(["compare", "old.csv", f"{name}.csv", "truth.csv", "-m", "rr", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["model"] == name
+    assert main(["compare", "old.csv", f"{name}.csv", "truth.csv", "-m", "rr"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\t" not in out
+    assert out.count("\n") == 2 + 5
+
+
+def test_json_is_a_dict_of_one_row_else_a_list(folder, capsys):
+    one = json.loads(printed(capsys, "evaluate old.csv truth.csv -m map --json"))
+    assert one == rf.evaluate(run(0), "map", truth=TRUTH).row(0, named=True)
+    several = json.loads(printed(capsys, "evaluate old.csv new.csv truth.csv -m map --json"))
+    expected = rf.evaluate({"old": run(0), "new": run(3)}, "map", truth=TRUTH)
+    assert sorted(several, key=lambda row: row["model"]) == expected.to_dicts()
+    assert [row["model"] for row in several] == ["old", "new"]
+
+
+def test_out_minus_is_csv_on_standard_output(folder, capsys):
+    text = printed(capsys, "evaluate old.csv truth.csv -m map --per-user --out -")
+    assert pl.read_csv(text.encode()).equals(rf.per_user(run(0), "map", truth=TRUTH))
+    assert main("evaluate old.csv truth.csv -m map --json --out x.csv".split()) == 2
+    assert "--json prints and --out writes a file" in capsys.readouterr().err
+    assert not (folder / "-").exists()
+
+
+def test_several_runs_are_evaluated(folder, capsys):
+    command = "evaluate old.csv new.csv old.csv truth.csv -m map --by country --json"
+    rows = json.loads(printed(capsys, command))
+    runs = {"old": run(0), "new": run(3), "old_2": run(0)}
+    expected = rf.evaluate(runs, "map", truth=TRUTH, by="country")
+    assert [row["model"] for row in rows] == ["old", "old", "new", "new", "old_2", "old_2"]
+    assert sorted(rows, key=str) == sorted(expected.to_dicts(), key=str)
+    assert main("evaluate old.csv new.csv truth.csv -m map --by model".split()) == 2
+    assert "--by model: pass only segments" in capsys.readouterr().err
+
+
+def test_weights_of_several_runs(folder, capsys):
+    for place, name in enumerate(("heavy", "light")):
+        run(place).with_columns(w=1 + pl.col("user") % 3).write_parquet(f"{name}.parquet")
+    rows = json.loads(
+        printed(capsys, "evaluate heavy.parquet light.parquet truth.csv -m map --weights w --json")
+    )
+    weighted = run(1).with_columns(w=1 + pl.col("user") % 3)
+    expected = rf.evaluate(weighted, "map", truth=TRUTH, weights="w")["map"].item()
+    assert rows[1]["map"] == pytest.approx(expected)
+
+
+def test_q_has_the_rows_of_users_and_all(folder, capsys):
+    command = "evaluate old.csv truth.csv -m map -m gmap -m num_q -q --json"
+    *users, everybody = json.loads(printed(capsys, command))
+    means = rf.evaluate(run(0), "map", "gmap", "num_q", truth=TRUTH).row(0, named=True)
+    assert everybody == {"user": "all", **{name: means[name] for name in ("map", "gmap", "num_q")}}
+    assert [row["user"] for row in users] == [str(user) for user in range(40)]
+    assert [row["map"] for row in users] == rf.per_user(run(0), "map", truth=TRUTH)["map"].to_list()
+    assert {row["gmap"] for row in users} == {None}
+    groups = printed(capsys, "evaluate old.csv new.csv truth.csv -m map -q --out -")
+    ends = pl.read_csv(groups.encode()).filter(user="all")
+    assert ends["model"].to_list() == ["old", "new"]
+    for option in ("--per-user", "--total", "--count-users"):
+        assert main(["evaluate", *"old.csv truth.csv -m map -q".split(), option]) == 2
+        assert "-q" in capsys.readouterr().err
+
+
+def test_trec_has_three_columns(folder, capsys):
+    text = printed(capsys, "evaluate old.csv truth.csv -m P.5,10 -m num_ret --print trec")
+    got = rf.evaluate(run(0), "P_5", "P_10", truth=TRUTH).row(0)
+    assert text == (
+        f"P_5                   \tall\t{got[1]:.4f}\n"
+        f"P_10                  \tall\t{got[2]:.4f}\n"
+        "num_ret               \tall\t40\n"
+    )
+    users = printed(capsys, "evaluate old.csv truth.csv -m P_5 --per-user --print trec")
+    assert users.count("\n") == 40
+    for more in ("--by country", "--json", "--out x.csv"):
+        command = f"evaluate old.csv truth.csv -m P_5 --print trec {more}"
+        assert main(command.split()) == 2
+        assert "--print trec" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["official", "set", "all_trec"])
+def test_sets_are_compared_but_for_lines_without_users(folder, capsys, name):
+    command = f"compare old.csv new.csv truth.csv -m {name} --json"
+    assert main(command.split()) == 0
+    out, err = capsys.readouterr()
+    labels = {row["metric"] for row in json.loads(out)}
+    assert labels == {*spelled_out([name])} - {"runid", "num_q"}
+    assert err == "rankframe: not compared, as it has no values of users: runid, num_q\n"
+
+
+def test_a_table_names_those_who_were_missed(folder, capsys):
+    run(0).filter(pl.col("user") >= 9).write_csv("gaps.csv")
+    command = "evaluate old.csv gaps.csv truth.csv -m map"
+    text = printed(capsys, command)
+    assert text.endswith("┘\n9 of 40 users have no list of gaps\n")
+    assert "num_missed" not in text
+    assert printed(capsys, f"{command} --count-users").count("map_users") == 1
+    assert "num_missed" in printed(capsys, f"{command} -m num_missed")
+    assert printed(capsys, f"{command} -q").endswith("┘\n9 of 40 users have no list of gaps\n")
+    alone = printed(capsys, "evaluate gaps.csv truth.csv -m rr --bounds")
+    assert alone.endswith("┘\n9 of 40 users have no list\n")
+    assert "num_missed" not in alone
+    split = printed(capsys, f"{command} --by country")
+    assert "5 of 20 users have no list of gaps · no\n" in split
+    for more in ("--json", "--out -"):
+        text = printed(capsys, f"{command} {more}")
+        assert "no list" not in text
+        assert "num_missed" not in text
+    assert "no list" not in printed(capsys, "evaluate gaps.csv truth.csv -m map --print trec")
+    assert "no list" not in printed(capsys, "evaluate old.csv new.csv truth.csv -m map")
+
+
+def test_a_metric_is_explained_with_readable_types(capsys):
+    text = printed(capsys, "metrics ndcg@10")
+    head = text.partition("\n\n")[0]
+    gain = "gain: 'linear' | 'exponential' | 'binary' | Mapping[float, float] = 'linear',"
+    assert gain in " ".join(head.split())
+    assert "k: int | None = None," in head
+    assert "``" not in text
+    for label in every_label():
+        head = printed(capsys, f"metrics {label}").partition("\n\n")[0]
+        assert not re.search(r"typing|collections|Annotated|Union|Literal|<", head), head
+
+
+def test_labels_as_trec_eval_spells_them():
+    assert spelled_out(["P.5,10", "ndcg_cut.10,100", "map"]) == [
+        "P_5",
+        "P_10",
+        "ndcg_cut_10",
+        "ndcg_cut_100",
+        "map",
+    ]
+    assert spelled_out(["iprec_at_recall.0.1,.25"]) == [
+        "iprec_at_recall_0.10",
+        "iprec_at_recall_0.25",
+    ]
+    # what trec_eval's own names with a dot mean here stays
+    kept = ["set_F.2.0", "utility.1,-1,0,0", "ndcg.1=3.5,2=9", "11pt_avg..25,.5,.75", "P", "recall"]
+    assert spelled_out(kept) == kept
+    assert spelled_out(["map", "official", "map"]).count("map") == 1
+    assert len(spelled_out(["all_trec"])) == 99
+    assert len(spelled_out(["all_trec"], nine=True)) == 94
+
+
+COUNTS = {"num_q", "num_ret", "num_rel", "num_rel_ret", "num_nonrel_judged_ret"}
+OF_ALL = {"gm_map", "gm_bpref", "num_q"}
+
+
+def as_trec_eval_prints(expected, measures, tag, *, queries):
+    """Lay out the numbers that trec_eval gave as its source does."""
+    values = {(measure, user): value for measure, user, value in expected.iter_rows()}
+
+    def lines(user, names):
+        for name in names:
+            value = values[name, user]
+            text = f"{value:.0f}" if name in COUNTS else f"{value:6.4f}"
+            yield f"{name:<22}\t{user}\t{text}\n"
+
+    each = [name for name in measures if name not in OF_ALL]
+    users = sorted({user for _, user in values} - {"all"}) if queries else []
+    text = "".join(line for user in users for line in lines(user, each))
+    return text + f"{'runid':<22}\tall\t{tag}\n" + "".join(lines("all", measures))
+
+
+@pytest.mark.parametrize("queries", [False, True])
+@pytest.mark.parametrize("name", ["official", "set", "all_trec"])
+@pytest.mark.parametrize(
+    ("file", "options"),
+    [
+        ("expected_trec_c", "--trec-eval"),
+        ("expected_trec", "--trec-eval --users both"),
+        ("expected_trec_v9", "--trec-eval-9 --users both"),
+    ],
+)
+def test_it_prints_what_trec_eval_prints(shared, capsys, file, options, name, queries):
+    folder = shared / "trec_sample"
+    command = f"evaluate {folder}/run.trec {folder}/qrels.trec -m {name} --print trec {options}"
+    got = printed(capsys, command + " -q" * queries)
+    expected = pl.read_parquet(folder / f"{file}.parquet").select("measure", "user", "value")
+    measures = spelled_out([name], nine="v9" in file)[1:]
+    assert got == as_trec_eval_prints(expected, measures, "STANDARD", queries=queries)
+
+
+def test_help_is_in_groups(capsys):
+    for command, groups in {
+        "evaluate": ["rows:", "conventions:", "unjudged items:", "output:", "columns:", "formats:"],
+        "compare": ["systems and segments:", "test:", "gate:", "conventions:", "output:"],
+    }.items():
+        with pytest.raises(SystemExit) as stopped:
+            main([command, "--help"])
+        assert stopped.value.code == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line for line in lines if line in groups] == groups
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes and terminals are of POSIX")
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_sees_that_it_is_at_work(folder, terminal):
+    pty = pytest.importorskip("pty")
+    pipe = folder / "slow"
+    os.mkfifo(pipe)
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "rankframe", "evaluate", str(pipe), f"{folder}/truth.csv"]
+    process = subprocess.Popen(
+        [*command, "-m", "map", "--format", "csv"],
+        stdout=subprocess.PIPE,
+        stderr=theirs if terminal else subprocess.PIPE,
+        cwd=Path(rf.__file__).parents[1],
+    )
+    os.close(theirs)
+
+    def feed():
+        with pipe.open("wb") as file:  # opens once the command reads
+            time.sleep(3.5)
+            file.write((folder / "old.csv").read_bytes())
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    out, err = process.communicate(timeout=120)
+    feeder.join()
+    assert process.returncode == 0
+    assert b"map" in out
+    if terminal:
+        said = os.read(ours, 10_000)
+        assert re.fullmatch(rb"(\rrankframe: \d+ s)+\r\x1b\[K", said)
+    else:
+        assert err == b""
+    os.close(ours)

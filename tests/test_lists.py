@@ -1,0 +1,193 @@
+"""``lists``: two systems' lists of one user, against lists in plain Python."""
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+
+OLD = pl.DataFrame({"user": [1, 1, 1, 2], "item": [*"abca"], "rank": [1, 2, 3, 1]})
+NEW = pl.DataFrame({"user": [1, 1, 1, 3], "item": [*"cadb"], "rank": [1, 2, 3, 1]})
+TRUTH = pl.DataFrame({"user": [1, 1, 2], "item": ["c", "d", "a"], "relevance": [2, 1, 1]})
+RUNS = {"old": OLD, "new": NEW}
+WORKED = [
+    (1, "a", None, "c", 2, 2),
+    (2, "b", None, "a", None, -1),
+    (3, "c", 2, "d", 1, None),
+]
+
+ITEMS = st.lists(st.integers(1, 9), unique=True, max_size=8)
+
+
+def side_by_side(old, new, grades, k):
+    """Write the rows by hand."""
+    rows = []
+    for place in range(min(k, max(len(old), len(new)))):
+        mine, its = ([*one, *[None] * 9][place] for one in (old, new))
+        moved = old.index(its) - place if its in old else None
+        rows.append((place + 1, mine, grades.get(mine), its, grades.get(its), moved))
+    return rows
+
+
+@given(ITEMS, ITEMS, st.dictionaries(st.integers(1, 9), st.integers(0, 3)), st.integers(1, 9))
+@settings(deadline=None, max_examples=80)
+def test_lists_are_those_of_plain_python(old, new, grades, k):
+    if not (old or new):
+        return
+    # a second user, of the same items, must not be seen
+    tables = [(1, "old", old), (1, "new", new), (2, "old", [9, 1]), (2, "new", [1, 9])]
+    rows = [
+        (model, user, item, -float(place))
+        for user, model, items in tables
+        for place, item in enumerate(items)
+    ]
+    schema = ["model", "user", "item", "score"]
+    run = pl.DataFrame(rows, schema=schema, orient="row").sample(fraction=1, shuffle=True, seed=k)
+    truth = pl.DataFrame(
+        [(1, 99, 0), (2, 1, 3), *((1, item, grade) for item, grade in grades.items())],
+        schema=["user", "item", "relevance"],
+        orient="row",
+    )
+    got = rf.lists(run, 1, k, truth=truth, baseline="old")
+    assert got.columns == ["rank", "old", "old_grade", "new", "grade", "moved"]
+    assert got.rows() == side_by_side(old, new, grades, k)
+    assert rf.lists(rf.with_rank(run, by="model"), 1, k, truth=truth, baseline="old").equals(got)
+
+
+def test_each_kind_of_frame_returns_its_own():
+    expected = rf.lists(RUNS, 1, truth=TRUTH, baseline="old")
+    assert expected.rows() == WORKED
+    run = rf.from_runs(RUNS)
+    assert_frame_equal(run.rank.lists(1, 10, truth=TRUTH, baseline="old"), expected)
+    lazy = run.lazy().rank.lists(1, truth=TRUTH.lazy(), baseline="old")
+    assert_frame_equal(lazy.collect().sort("rank"), expected)
+    judged = rf.judge(run, TRUTH, by="model")
+    assert_frame_equal(rf.lists(judged, 1, baseline="old"), expected)
+    pytest.importorskip("pandas")
+    import rankframe.pandas  # noqa: F401
+
+    got = run.to_pandas().ranking.lists(1, truth=TRUTH.to_pandas(), baseline="old")
+    assert_frame_equal(pl.from_pandas(got), expected, check_dtypes=False)
+
+
+def test_without_a_truth_there_are_no_grades():
+    assert rf.lists(RUNS, 1, baseline="old").columns == ["rank", "old", "new", "moved"]
+
+
+def test_one_list_needs_no_system():
+    assert rf.lists(OLD, 1, 2).rows() == [(1, "a"), (2, "b")]
+    assert rf.lists(OLD, 1, 1, truth=TRUTH).columns == ["rank", "item", "grade"]
+    assert rf.lists({"old": OLD}, 1, 1).columns == ["rank", "old"]
+
+
+def test_an_item_moves_within_the_whole_list_of_the_baseline():
+    got = rf.lists(RUNS, 1, 1, baseline="old")
+    assert got.rows() == [(1, "a", "c", 2)]
+
+
+def test_systems_that_are_not_named_come_in_the_order_of_their_names():
+    assert rf.lists(RUNS, 1).columns == ["rank", "new", "old", "moved"]
+    assert rf.lists(RUNS, 1, system="new").columns == ["rank", "old", "new", "moved"]
+
+
+def test_of_three_systems_two_are_named():
+    runs = {**RUNS, "other": NEW}
+    with pytest.raises(ValueError, match="two of the 3 systems 'new', 'old', 'other': name them"):
+        rf.lists(runs, 1, baseline="old")
+    got = rf.lists(runs, 1, baseline="old", system="other")
+    assert got.columns == ["rank", "old", "other", "moved"]
+
+
+def test_a_user_of_one_system_has_nulls_in_the_other():
+    got = rf.lists(RUNS, 2, truth=TRUTH, baseline="old")
+    assert got.rows() == [(1, "a", 1, None, None, None)]
+    got = rf.lists(RUNS, 3, truth=TRUTH, baseline="old")
+    assert got.rows() == [(1, None, None, "b", None, None)]
+
+
+def test_text_of_the_catalogue_rides_along():
+    items = pl.DataFrame({"item": [*"abc"], "title": [*"ABC"], "year": 2026, "tags": [[""]] * 3})
+    got = rf.lists(RUNS, 1, 2, truth=TRUTH, baseline="old", items=items)
+    assert got.columns[1:7] == ["old", "old_title", "old_grade", "new", "new_title", "grade"]
+    assert got["old_title"].to_list() == ["A", "B"]
+    assert rf.lists(OLD, 1, 1, items=items).rows() == [(1, "a", "A")]
+    with pytest.raises(rf.RankingDataError, match="duplicate"):
+        rf.lists(OLD, 1, 1, items=pl.concat([items, items]))
+
+
+def test_folds_have_lists_of_their_own():
+    run = pl.concat([OLD.with_columns(fold=1), NEW.with_columns(fold=2)])
+    run = pl.concat([run.with_columns(model=pl.lit(name)) for name in ("x", "y")])
+    truth = TRUTH.with_columns(fold=2)
+    got = rf.lists(run, 1, 1, truth=truth, by=["model", "fold"], baseline="x")
+    assert got.rows() == [(1, 1, "a", None, "a", None, 0), (2, 1, "c", 2, "c", 2, 0)]
+
+
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["1", "2", "3"]), pl.UInt8, pl.Float64])
+def test_ids_of_users_have_any_type(dtype):
+    text = not pl.Series([], dtype=dtype).dtype.is_numeric()
+    runs = {
+        name: run.with_columns(
+            pl.col("user").cast(pl.String).cast(dtype) if text else pl.col("user").cast(dtype)
+        )
+        for name, run in RUNS.items()
+    }
+    user = "1" if text else 1
+    assert rf.lists(runs, user, baseline="old")["old"].to_list() == ["a", "b", "c"]
+
+
+def test_systems_have_any_type():
+    run = pl.concat([OLD.with_columns(model=1), NEW.with_columns(model=2)])
+    assert rf.lists(run, 1, baseline=2).columns == ["rank", "2", "1", "moved"]
+    of_text = rf.from_runs(RUNS).with_columns(pl.col("model").cast(pl.Categorical))
+    assert rf.lists(of_text, 1, baseline="old")["new"].to_list() == ["c", "a", "d"]
+
+
+@pytest.mark.parametrize(
+    ("user", "options", "text"),
+    [
+        (9, {}, "user 9 has no list of 'new' or 'old'; the run has users like 1"),
+        ("1", {}, "user '1': the ids of column 'user' are Int64"),
+        (1, {"baseline": "odl"}, "baseline must be one of 'new', 'old', not 'odl'"),
+        (1, {"system": "odl"}, "system must be one of 'new', 'old', not 'odl'"),
+        (1, {"system": "old", "baseline": "old"}, "baseline and system are both 'old'"),
+        (1, {"k": 0}, "k must be an integer ≥ 1, not 0"),
+    ],
+)
+def test_what_cannot_be_shown_raises(user, options, text):
+    with pytest.raises(ValueError, match=text):
+        rf.lists(RUNS, user, **options)
+
+
+def test_no_system_cannot_be_named():
+    with pytest.raises(ValueError, match="baseline='old': the run has no systems"):
+        rf.lists(OLD, 1, baseline="old")
+
+
+@pytest.mark.parametrize("name", ["rank", "grade", "moved", "old_grade"])
+def test_a_system_named_like_a_column_that_is_made_raises(name):
+    with pytest.raises(rf.RankingDataError, match=f"system '.*': lists makes two columns '{name}'"):
+        rf.lists({"old": OLD, name: NEW}, 1, truth=TRUTH, baseline="old")
+
+
+def test_bad_rows_of_the_user_raise_and_those_of_others_do_not():
+    bad = OLD.with_columns(rank=pl.Series([1, 2, 2, 0]))
+    with pytest.raises(rf.RankingDataError, match="two items of one user have the same rank"):
+        rf.lists(bad, 1)
+    with pytest.raises(rf.RankingDataError, match="a rank that is not an integer ≥ 1"):
+        rf.lists(bad, 2)
+    assert rf.lists(OLD.with_columns(rank=pl.Series([1, 2, 3, 0])), 1).height == 3
+    with pytest.raises(rf.RankingDataError, match="blocks of ties"):
+        rf.lists(OLD.with_columns(tied=1), 1)
+    with pytest.raises(rf.RankingDataError, match="run: it is empty"):
+        rf.lists(rf.from_runs(RUNS).clear(), 1)
+
+
+def test_an_item_of_several_subtopics_is_shown_once():
+    truth = pl.DataFrame(
+        {"user": 1, "item": ["c", "c"], "subtopic": ["x", "y"], "relevance": [1, 2]}
+    )
+    assert rf.lists(OLD, 1, truth=truth)["grade"].to_list() == [None, None, 2]
+    assert rf.lists(rf.judge(OLD, truth), 1)["grade"].to_list() == [None, None, 2]

@@ -1,0 +1,649 @@
+"""Sums of parts, each by itself, combine into the numbers of the whole tables."""
+
+import io
+import json
+import random
+import subprocess
+import sys
+from datetime import date
+
+import polars as pl
+import pytest
+from every_metric import CALLS, EVERY_METRIC, FEW, SPECIAL_MEANS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_beyond import OF_ALL, OF_USERS, WORLD
+from test_invariants import RUN, TRUTH, A, assert_same
+
+import rankframe as rf
+from rankframe._labels import METRICS, entry_of
+
+METRICS_OF_CALLS = [*EVERY_METRIC.values(), *SPECIAL_MEANS]
+LABELS = ["rr", "err", "rbp(gain=graded)", "ndcg@3", "gmap@3", "num_hits", "bpref"]
+# user 20 is in no run, user 1 in no truth, 99 in neither; the parts have top grades of 1 to 3
+USERS = [[20], [1, 2], [3, 7, 8], [9, 17], [99], [*range(4, 7), *range(10, 17), 18, 19]]
+USERS += [[*range(21, 40), 0]]
+
+
+EXTRA = ("bounds", "scenarios", "count_users")
+
+
+def split(run, truth, places=USERS):
+    for some in places:
+        mine = pl.col("user").is_in(some)
+        yield run.filter(mine), truth.filter(mine)
+
+
+def combined(run, *metrics, truth, by=(), places=USERS, total=False, **options):
+    known = {name: value for name, value in options.items() if name not in EXTRA}
+    facts = rf.parts.facts(run, truth=truth, by=by, **known)
+    parts = [
+        rf.parts.sums(some, *metrics, truth=judgments, by=by, facts=facts, **options)
+        for some, judgments in split(run, truth, places)
+    ]
+    return rf.parts.combine(parts, total=total)
+
+
+# ------------------------------------------------------------------ the traps
+
+
+@pytest.fixture
+def missed():
+    """Model b has no row in the second part."""
+    run = [("a", user, 7, 1) for user in (1, 2, 3, 4)] + [("b", 1, 7, 1), ("b", 2, 7, 1)]
+    run = pl.DataFrame(run, schema=["model", "user", "item", "rank"], orient="row")
+    return run, pl.DataFrame({"user": [1, 2, 3, 4], "item": 7}), [[1, 2], [3, 4]]
+
+
+@pytest.fixture
+def graded():
+    """The highest grade is in the second part."""
+    run = pl.DataFrame({"user": [1, 2], "item": 7, "rank": 1})
+    return run, pl.DataFrame({"user": [1, 2], "item": 7, "relevance": [1, 2]}), [[1], [2]]
+
+
+def test_a_part_without_a_model_counts_its_misses(missed):
+    run, truth, users = missed
+    got = combined(run, "rr", truth=truth, by="model", places=users)
+    assert got.rows() == [("a", 4, 1.0), ("b", 4, 0.5)]
+
+
+@pytest.mark.parametrize("metric", ["err", "rbp(gain=graded)"])
+def test_the_highest_grade_of_another_part_counts(graded, metric):
+    run, truth, users = graded
+    expected = rf.evaluate(run, metric, truth=truth)
+    assert_same(combined(run, metric, truth=truth, places=users), expected)
+    each = [rf.evaluate(*part[:1], metric, truth=part[1]) for part in split(run, truth, users)]
+    assert pl.concat(each)[metric].mean() != pytest.approx(expected[metric].item())
+
+
+def test_a_part_that_shares_no_user_with_its_truth():
+    run = pl.DataFrame({"user": [1, 2], "item": 7, "rank": 1})
+    truth = pl.DataFrame({"user": [2, 3], "item": 7})
+    got = combined(run, "rr", truth=truth, places=[[1, 3], [2], []])
+    assert got.rows() == [(2, 0.5)]
+
+
+# ------------------------------------------------------------------ every metric and option
+
+
+#: metrics that need tables or columns of their own
+SPECIAL = [
+    "corrected(catalogue=30, sampled=20)@3",
+    "snips_recall(propensity=p)@3",
+    "snips_dcg(propensity=p)",
+    "unexpectedness@3",
+    "snips_recall(power=2)@3",
+]
+
+
+def of_lists(labels):
+    return [f"{label.replace(',', ', ')}@3" for label in labels]
+
+
+def test_every_metric_is_tried():
+    labels = [*SPECIAL, *of_lists(OF_USERS), *of_lists(OF_ALL)]
+    beside = {entry_of(rf.metric(label)).function.__name__ for label in labels}
+    assert set(METRICS) == {function for function, _ in CALLS.values()} | beside
+
+
+def test_metrics_with_tables_of_their_own():
+    truth = TRUTH.with_columns(p=0.1 + pl.col("item") / 100)
+    tables = {"other": A.select("user", "rank", item=29 - pl.col("item"))}
+    tables["history"] = A.select("user", item=(pl.col("item") + 1) % 30)
+    got = combined(A, *SPECIAL, truth=truth, **tables)
+    assert_same(got, rf.evaluate(A, *SPECIAL, truth=truth, **tables))
+
+
+@pytest.mark.parametrize("by", [[], ["model"]])
+def test_every_metric_of_users_adds_up(by):
+    run = RUN if by else A
+    got = combined(run, *METRICS_OF_CALLS, truth=TRUTH, by=by, places=[range(15), range(15, 40)])
+    assert_same(got, rf.evaluate(run, *METRICS_OF_CALLS, truth=TRUTH, by=by), check_dtypes=True)
+
+
+@pytest.mark.parametrize("users", ["truth", "judged", "both", "served", "run", "all"])
+@pytest.mark.parametrize("by", ["model", ["model", "device"]])
+def test_every_policy_and_totals(users, by):
+    got = combined(RUN, *LABELS, truth=TRUTH, by=by, total=True, users=users)
+    expected = rf.evaluate(RUN, *LABELS, truth=TRUTH, by=by, total=True, users=users)
+    assert_same(got, expected, check_dtypes=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bounds": True},
+        {"scenarios": True, "users": "all"},
+        {"count_users": True, "users": "all"},
+        {"undefined": 0.0, "users": "all"},
+        {"judged_only": True},
+        {"depth": 2},
+        {"relevant_at": 2, "gains_from": "relevant_at"},
+        {"defaults": {"rr": {}, "ndcg": {"gain": "exponential"}}},
+        {"exclude": RUN.filter(pl.col("rank") == 1).select("user", "item", "model")},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_every_option(options):
+    metrics = ["rr", "precision@3", "err@3"] if "bounds" in options else LABELS[:4]
+    got = combined(RUN, *metrics, truth=TRUTH, by="model", **options)
+    assert_same(got, rf.evaluate(RUN, *metrics, truth=TRUTH, by="model", **options))
+
+
+def test_a_column_of_the_truth_alone_and_one_of_both():
+    truth = TRUTH.with_columns(country=pl.col("user") % 3)
+    metrics = ["rr", "err"]
+    got = combined(RUN, *metrics, truth=truth, by=["model", "country"], total=True)
+    expected = rf.evaluate(RUN, *metrics, truth=truth, by=["model", "country"], total=True)
+    assert_same(got, expected)
+    run = RUN.with_columns(country=pl.col("user") % 3)
+    assert_same(combined(run, *metrics, truth=truth, by=["model", "country"], total=True), expected)
+
+
+def test_weights():
+    truth = TRUTH.with_columns(w=pl.col("user") % 4)
+    for run, by in ((A, []), (RUN, ["model"])):
+        got = combined(run, "rr", "gmap", truth=truth, by=by, weights="w")
+        assert_same(got, rf.evaluate(run, "rr", "gmap", truth=truth, by=by, weights="w"))
+    run = RUN.with_columns(w=pl.col("user") % 4)
+    options = {"by": "model", "weights": "w", "users": "both"}
+    assert_same(
+        combined(run, "rr", truth=TRUTH, **options), rf.evaluate(run, "rr", truth=TRUTH, **options)
+    )
+
+
+def test_no_weight_in_one_part_is_no_fault_and_in_all_it_is_one():
+    truth = TRUTH.with_columns(w=(pl.col("user") >= 21).cast(pl.Int64))
+    assert_same(
+        combined(A, "rr", truth=truth, weights="w"), rf.evaluate(A, "rr", truth=truth, weights="w")
+    )
+    with pytest.raises(rf.RankingDataError, match="has the weight 0"):
+        combined(A, "rr", truth=truth.with_columns(w=0), weights="w")
+
+
+def test_scores_and_ties():
+    scored = A.with_columns(score=-(pl.col("rank") // 2)).drop("rank")
+    assert_same(
+        combined(scored, *LABELS[:4], truth=TRUTH), rf.evaluate(scored, *LABELS[:4], truth=TRUTH)
+    )
+    tied = rf.with_rank(scored, ties="expected")
+    assert_same(
+        combined(tied, "ndcg@3", "rr", truth=TRUTH), rf.evaluate(tied, "ndcg@3", "rr", truth=TRUTH)
+    )
+
+
+def test_judged_tables():
+    judged = rf.judge(RUN, TRUTH, by="model")
+    facts = rf.parts.facts(judged, by="model")
+    assert facts["groups"] == []
+    parts = [
+        rf.parts.sums(judged.filter(pl.col("user").is_in(some)), *LABELS, by="model", facts=facts)
+        for some in USERS
+    ]
+    expected = rf.evaluate(judged, *LABELS, by="model")
+    assert_same(rf.parts.combine(parts), expected)
+    lazy = rf.judge(RUN.lazy(), TRUTH, by="model")  # remembers its tables
+    small = rf.parts.sums(lazy, *LABELS, by="model", facts=facts)
+    assert_same(rf.parts.combine(small).collect(), expected)
+
+
+def test_metrics_of_others_and_expressions():
+    class_of = pl.col("minutes").filter(pl.col("listed") & (pl.col("rank") <= 3)).mean()
+    metrics = [
+        class_of.alias("minutes at 3"),
+        pl.col("relevance").max().ge(2).alias("high"),
+        pl.duration(minutes=pl.col("minutes").filter("relevant").max()).alias("time"),
+        pl.lit(None).alias("nothing"),
+    ]
+    got = combined(A, *metrics, truth=TRUTH)
+    assert_same(got, rf.evaluate(A, *metrics, truth=TRUTH), check_dtypes=True)
+
+
+# ------------------------------------------------------------------ lists and shares
+
+
+@pytest.mark.parametrize("users", ["run", "truth", "all"])
+def test_metrics_of_lists_and_of_all_lists(users):
+    labels = of_lists([*OF_USERS, *OF_ALL])
+    tables = WORLD.tables()
+    run, truth = tables.pop("run"), tables.pop("truth")
+    places = [[0, 1], [2], [3], [5]]
+    got = combined(run, *labels, truth=truth, places=places, users=users, **tables)
+    expected = rf.evaluate(run, *labels, truth=truth, users=users, **tables)
+    assert_same(got, expected, rel_tol=1e-11, abs_tol=1e-11, check_dtypes=True)
+
+
+@pytest.mark.parametrize("options", [{}, {"undefined": -1.0}, {"users": "run"}])
+def test_metrics_of_all_lists_in_groups_with_totals(options):
+    labels = of_lists(OF_ALL)
+    tables = WORLD.tables()
+    run, truth = tables.pop("run"), tables.pop("truth")
+    run = pl.concat(
+        [
+            run.with_columns(model=pl.lit("a")),
+            run.filter(user=1, rank=1).with_columns(model=pl.lit("b")),
+        ]
+    )
+    facts = rf.parts.facts(run, truth=truth, by="model")
+    parts = [
+        rf.parts.sums(some, *labels, truth=judgments, by="model", facts=facts, **tables, **options)
+        for some, judgments in split(run, truth, [[0, 2], [1], [3]])
+    ]
+    got = rf.parts.combine(parts, total=True)
+    expected = rf.evaluate(run, *labels, truth=truth, by="model", total=True, **tables, **options)
+    assert_same(got, expected, rel_tol=1e-11, abs_tol=1e-11)
+
+
+def test_a_run_alone():
+    tables = WORLD.tables()
+    run, _ = tables.pop("run"), tables.pop("truth")
+    labels = ["coverage@3", "novelty@3", "gini"]
+    parts = [rf.parts.sums(run.filter(user=user), *labels, **tables) for user in range(5)]
+    assert_same(rf.parts.combine(parts), rf.evaluate(run, *labels, **tables))
+
+
+def test_a_catalogue_in_groups_has_no_total():
+    items = pl.DataFrame({"item": [*range(30)] * 2, "model": ["a"] * 30 + ["b"] * 30})
+    got = combined(RUN, "coverage@3", "gini", truth=TRUTH, by="model", items=items)
+    assert_same(got, rf.evaluate(RUN, "coverage@3", "gini", truth=TRUTH, by="model", items=items))
+    with pytest.raises(ValueError, match="'coverage@3': items= or history= has a column of by="):
+        combined(RUN, "coverage@3", truth=TRUTH, by="model", items=items, total=True)
+
+
+def test_an_expression_of_all_lists_needs_a_label():
+    items = pl.DataFrame({"item": range(30)})
+    got = combined(A, rf.coverage_at(3).alias("seen"), truth=TRUTH, items=items)
+    assert_same(got, rf.evaluate(A, rf.coverage_at(3).alias("seen"), truth=TRUTH, items=items))
+    own = pl.col("exposure(item;all;none;)").max().alias("most shown")
+    with pytest.raises(ValueError, match="register it with rf.register_metric"):
+        rf.parts.sums(A, own, truth=TRUTH, items=items)
+
+
+# ------------------------------------------------------------------ any split, any tree
+
+
+def tree(parts, rng):
+    """Merge one to three parts at a time, in any order."""
+    parts = list(parts)
+    while len(parts) > 1 and rng.random() < 0.9:
+        rng.shuffle(parts)
+        number = rng.randint(1, 3)
+        parts = [*parts[number:], rf.parts.merge(parts[:number])]
+    return rf.parts.combine(parts)
+
+
+ITEMS = pl.DataFrame({"item": range(32)})
+ASKED = ["rr", "err@3", "gmap", "ndcg@3", "num_hits", "coverage@3", "gini@3", "personalization@3"]
+EXPECTED = rf.evaluate(RUN, *ASKED, truth=TRUTH, by="model", items=ITEMS)
+
+
+@settings(deadline=None, max_examples=12)
+@given(st.integers(1, 6), st.integers(0, 2**32), st.integers(0, 39))
+def test_any_split_and_any_tree(number, seed, alone):
+    rng = random.Random(seed)
+    places = [rng.randrange(number) for _ in range(40)]
+    users = [[u for u in range(40) if places[u] == part and u != alone] for part in range(number)]
+    pairs = list(split(RUN, TRUTH, [*users, [alone], []]))
+    of_parts = [rf.parts.facts(run, truth=truth, by="model") for run, truth in pairs]
+    facts = rf.parts.merge([*of_parts[2:], rf.parts.merge(of_parts[:2])])
+    assert facts == rf.parts.facts(RUN, truth=TRUTH, by="model")
+    parts = [
+        rf.parts.sums(run, *ASKED, truth=truth, by="model", items=ITEMS, facts=facts)
+        for run, truth in pairs
+    ]
+    assert_same(tree(parts, rng), EXPECTED, check_dtypes=True)
+
+
+# ------------------------------------------------------------------ formats
+
+
+def small_frames(**options):
+    facts = rf.parts.facts(RUN, truth=TRUTH, by="model")
+    return [
+        rf.parts.sums(run, *ASKED, truth=truth, by="model", items=ITEMS, facts=facts, **options)
+        for run, truth in split(RUN, TRUTH)
+    ]
+
+
+def test_facts_survive_json():
+    facts = rf.parts.facts(RUN, truth=TRUTH, by="model")
+    assert json.loads(json.dumps(facts)) == facts
+    users = len({*RUN["user"], *TRUTH["user"]})
+    expected = {"users": users, "top_grade": 3, "by": {"model": "String"}, "groups": [["a"], ["b"]]}
+    assert facts == expected
+
+
+def _through_parquet(frame):
+    file = io.BytesIO()
+    frame.write_parquet(file)
+    file.seek(0)
+    return pl.read_parquet(file)
+
+
+def _through_csv(frame):
+    return pl.read_csv(io.StringIO(frame.write_csv()))
+
+
+def _through_arrow(frame):
+    pytest.importorskip("pyarrow")
+    return pl.from_arrow(frame.to_arrow())
+
+
+def _through_pandas(frame):
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    import pandas as pd
+
+    file = io.BytesIO()
+    frame.to_pandas().to_parquet(file)
+    file.seek(0)
+    return pl.from_pandas(pd.read_parquet(file))
+
+
+@pytest.mark.parametrize(
+    "through", [_through_parquet, _through_csv, _through_arrow, _through_pandas]
+)
+def test_small_frames_survive(through):
+    parts = small_frames()
+    assert all(part.null_count().sum_horizontal().item() == 0 for part in parts)
+    assert_same(rf.parts.combine([through(part) for part in parts]), EXPECTED, check_dtypes=True)
+    assert_same(rf.parts.combine(through(rf.parts.merge(parts))), EXPECTED, check_dtypes=True)
+
+
+def test_one_below_the_other_they_are_one():
+    parts = small_frames()
+    assert_same(rf.parts.combine(pl.concat(parts)), EXPECTED)
+    got = rf.parts.combine(pl.concat(parts).lazy())
+    assert isinstance(got, pl.LazyFrame)
+    assert_same(got.collect(), EXPECTED)
+
+
+def test_pandas_callers():
+    pandas = pytest.importorskip("pandas")
+    run, truth, items = RUN.to_pandas(), TRUTH.to_pandas(), ITEMS.to_pandas()
+    facts = rf.parts.facts(run, truth=truth, by="model")
+    assert facts == rf.parts.facts(RUN, truth=TRUTH, by="model")
+    options = {"by": "model", "items": items, "facts": facts}
+    parts = [
+        rf.parts.sums(
+            run[run["user"].isin(some)], *ASKED, truth=truth[truth["user"].isin(some)], **options
+        )
+        for some in USERS
+    ]
+    assert all(isinstance(part, pandas.DataFrame) for part in parts)
+    got = rf.parts.combine([rf.parts.merge(parts[:3]), *parts[3:]])
+    assert isinstance(got, pandas.DataFrame)
+    assert_same(pl.from_pandas(got), EXPECTED)
+
+
+def test_lazy_parts_and_dicts_of_runs():
+    facts = rf.parts.facts(RUN.lazy(), truth=TRUTH.lazy(), by="model")
+    lazy = rf.parts.sums(
+        RUN.lazy(), *ASKED, truth=TRUTH.lazy(), by="model", facts=facts, items=ITEMS
+    )
+    assert isinstance(lazy, pl.LazyFrame)
+    assert_same(rf.parts.combine(lazy.collect()), EXPECTED)
+    runs = {name: RUN.filter(model=name).drop("model") for name in "ab"}
+    assert rf.parts.facts(runs, truth=TRUTH) == facts
+    parts = []
+    for some in USERS:  # model b is empty in some
+        mine = pl.col("user").is_in(some)
+        dicts = {name: run.filter(mine) for name, run in runs.items()}
+        parts.append(
+            rf.parts.sums(dicts, *ASKED, truth=TRUTH.filter(mine), facts=facts, items=ITEMS)
+        )
+    assert_same(rf.parts.combine(parts), EXPECTED)
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        pl.Series([date(2026, 1, 1), date(2026, 1, 2)]),
+        pl.Series([1, 10**15]).cast(pl.Datetime("us", "Europe/Rome")),
+        pl.Series([1, 10**12]).cast(pl.Datetime("ms")),
+        pl.Series([1, 10**12]).cast(pl.Time),
+        pl.Series(["a", "b"], dtype=pl.Enum(["b", "a"])),
+        pl.Series(["a", 'b"é']),
+        pl.Series(["a", "b"], dtype=pl.Categorical),
+        pl.Series([True, False]),
+        pl.Series([1, 2**63], dtype=pl.UInt64),
+        pl.Series(["1.5", "2.5"]).cast(pl.Decimal(5, 2)),
+        pl.Series([b"\xff", b"a"]),
+        pl.Series([0.1, 2.5]),
+    ],
+    ids=lambda days: str(days.dtype.base_type()),
+)
+def test_groups_of_every_type(days):
+    of = pl.DataFrame({"model": ["a", "b"], "day": days})
+    run = RUN.join(of, on="model").drop("model")
+    got = combined(run, "rr", "err", truth=TRUTH, by="day", total=True)
+    expected = rf.evaluate(run, "rr", "err", truth=TRUTH, by="day", total=True)
+    assert_same(got, expected, check_dtypes=True)
+
+
+def test_integers_of_several_widths_and_empty_parts_without_types():
+    run = RUN.with_columns(model=(pl.col("model") == "b").cast(pl.Int64))
+    expected = rf.evaluate(run, "rr", "err", truth=TRUTH, by="model")
+    narrow = run.with_columns(pl.col("model").cast(pl.Int8))
+    left, right = list(split(run, TRUTH, [range(20), range(20, 40)]))
+    facts = [
+        rf.parts.facts(left[0], truth=left[1], by="model"),
+        rf.parts.facts(narrow.join(right[0], on="user", how="semi"), truth=right[1], by="model"),
+    ]
+    nothing = pl.DataFrame(schema=dict.fromkeys(run.columns, pl.Null))
+    none = nothing.select("user", "item", pl.lit(None).alias("relevance"))
+    facts = rf.parts.merge([rf.parts.facts(nothing, truth=none, by="model"), *facts])
+    options = {"by": "model", "facts": facts}
+    parts = [
+        rf.parts.sums(nothing, "rr", "err", truth=none, **options),
+        rf.parts.sums(left[0], "rr", "err", truth=left[1], **options),
+        rf.parts.sums(
+            narrow.join(right[0], on="user", how="semi"), "rr", "err", truth=right[1], **options
+        ),
+    ]
+    assert_same(rf.parts.combine(parts), expected)
+
+
+def test_another_process_needs_the_small_frames_alone(tmp_path):
+    for place, part in enumerate(small_frames()):
+        part.write_parquet(tmp_path / f"{place}.parquet")
+    code = f"""
+import polars as pl, rankframe as rf
+got = rf.parts.combine(pl.read_parquet({str(tmp_path / "*.parquet")!r}))
+got.write_parquet({str(tmp_path / "got")!r})
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    assert_same(pl.read_parquet(tmp_path / "got"), EXPECTED)
+
+
+# ------------------------------------------------------------------ values
+
+
+def test_values_are_those_of_per_user():
+    facts = rf.parts.facts(RUN, truth=TRUTH, by="model")
+    options = {"by": "model", "facts": facts}
+    metrics = [*FEW.values()]
+    rows = [
+        rf.parts.values(run, *metrics, truth=truth, **options) for run, truth in split(RUN, TRUTH)
+    ]
+    got = pl.concat(rows).sort("model", "user")
+    assert_same(got, rf.per_user(RUN, *metrics, truth=TRUTH, by="model"), check_dtypes=True)
+
+
+def test_values_are_summarized_and_compared():
+    truth = TRUTH.with_columns(w=pl.col("user") % 4 + 1, c=pl.col("user") // 3)
+    facts = rf.parts.facts(RUN, truth=truth, by="model")
+    options = {"weights": "w", "cluster": "c"}
+    rows = pl.concat(
+        rf.parts.values(run, "rr", "err", truth=some, by="model", facts=facts, **options)
+        for run, some in split(RUN, truth)
+    )
+    assert rows.columns == ["model", "user", "rr", "err", "w", "c"]
+    for of_values, verb in (
+        (rf.summarize_values, rf.summarize),
+        (rf.compare_values, rf.compare),
+    ):
+        got = of_values(rows, "rr", "err", by="model", **options)
+        expected = verb(RUN, "rr", "err", truth=truth, by="model", **options)
+        # values do not show who has no list
+        unknown = [name for name in got.columns if "missed" in name or name == "note"]
+        assert_same(got.drop(unknown), expected.drop(unknown))
+    with pytest.raises(rf.RankingDataError, match="duplicate"):
+        rf.summarize_values(pl.concat([rows, rows.head(1)]), "rr", by="model")
+
+
+@pytest.mark.parametrize("metric", ["coverage@3", "gmap"])
+def test_what_has_no_value_per_user_is_refused(metric):
+    with pytest.raises(ValueError, match="evaluate"):
+        rf.parts.values(A, metric, truth=TRUTH, items=ITEMS)
+
+
+# ------------------------------------------------------------------ errors
+
+
+@pytest.mark.parametrize("verb", [rf.parts.sums, rf.parts.values])
+def test_facts_are_asked_for_where_they_are_needed(verb):
+    verb(A, "rr", "err(max_grade=3)", truth=TRUTH)
+    with pytest.raises(ValueError, match="a metric reads the highest grade of the truth"):
+        verb(A, "err", truth=TRUTH)
+    with pytest.raises(ValueError, match="highest grade"):
+        verb(A, "rr", truth=TRUTH, scenarios=True)
+    with pytest.raises(ValueError, match=r"the truth lacks 'model', so a part must know"):
+        verb(RUN, "rr", truth=TRUTH, by="model")
+    with pytest.raises(
+        TypeError, match=r"facts are what rf.parts.facts or rf.parts.merge returned"
+    ):
+        verb(RUN, "rr", truth=TRUTH, by="model", facts=3)
+    with pytest.raises(ValueError, match=r"facts= are of the columns \[\], and this call has"):
+        verb(RUN, "rr", truth=TRUTH, by="model", facts=rf.parts.facts(A, truth=TRUTH))
+
+
+@pytest.mark.parametrize("verb", [rf.parts.sums, rf.parts.values])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_facts_of_less_than_the_whole_are_refused(verb, lazy):
+    run = RUN.lazy() if lazy else RUN
+    some = rf.parts.facts(RUN, truth=TRUTH.filter(pl.col("relevance") < 3), by="model")
+    with pytest.raises(rf.RankingDataError, match="highest grade is 2, and this part has 3"):
+        verb(run, "rr", truth=TRUTH, by="model", facts=some).lazy().collect()
+    some = rf.parts.facts(RUN.filter(model="a"), truth=TRUTH, by="model")
+    with pytest.raises(rf.RankingDataError, match=r"lack a group of this part, \{'model': 'b'\}"):
+        verb(run, "rr", truth=TRUTH, by="model", facts=some).lazy().collect()
+
+
+def parts_of_a(users=USERS, *metrics, facts=None, **options):
+    facts = rf.parts.facts(A, truth=TRUTH) if facts is None else facts
+    return [
+        rf.parts.sums(run, *(metrics or ["rr"]), truth=truth, facts=facts, **options)
+        for run, truth in split(A, TRUTH, users)
+    ]
+
+
+def test_a_missing_or_duplicated_part_is_reported():
+    parts = parts_of_a()
+    for wrong in (parts[1:], [*parts, parts[2]]):
+        with pytest.raises(rf.RankingDataError, match="a part is missing or duplicated"):
+            rf.parts.combine(wrong)
+
+
+def test_a_user_in_two_parts_is_seen():
+    facts = rf.parts.facts(A, truth=TRUTH)
+    odd = pl.col("item") % 2 == 1
+    parts = [
+        rf.parts.sums(A.filter(mine), "rr", truth=TRUTH.filter(mine), facts=facts)
+        for mine in (odd, ~odd)
+    ]
+    with pytest.raises(rf.RankingDataError, match="or a user is in several parts"):
+        rf.parts.combine(parts)
+
+
+def test_parts_of_several_calls_do_not_combine():
+    other = rf.parts.facts(A, truth=TRUTH) | {"top_grade": 4}
+    for text, parts in {
+        "metrics or columns of by= differ": [*parts_of_a(), *parts_of_a(USERS, "ndcg")],
+        "facts differ": [*parts_of_a(), *parts_of_a(facts=other)],
+        "options differ": [*parts_of_a(), *parts_of_a(depth=2)],
+    }.items():
+        with pytest.raises(rf.RankingDataError, match=text):
+            rf.parts.combine(parts)
+
+
+def test_rules_of_whole_tables_are_checked_when_parts_are_combined():
+    run = pl.DataFrame({"user": [1, 2], "item": 7, "rank": 1})
+    truth = pl.DataFrame({"user": [3, 4], "item": 7})
+    with pytest.raises(rf.RankingDataError, match="no user of the run is in the truth"):
+        combined(run, "rr", truth=truth, places=[[1, 3], [2, 4]])
+    with pytest.raises(rf.RankingDataError, match="parts, the run: it is empty in every part"):
+        combined(run.clear(), "rr", truth=truth, places=[[1, 3], [2, 4]])
+    with pytest.raises(rf.RankingDataError, match="parts, the truth: it is empty in every part"):
+        combined(run, "rr", truth=truth.clear(), places=[[1, 3], [2, 4]])
+    truth = pl.DataFrame({"user": [1, 2], "item": 7})
+    apart = run.with_columns(country=pl.col("user"))
+    with pytest.raises(rf.RankingDataError, match="no user is in two of its groups"):
+        combined(apart, "rr", truth=truth, by="country", places=[[1], [2]])
+    folds = pl.concat([run.with_columns(fold=fold) for fold in (1, 2)])
+    with pytest.raises(rf.RankingDataError, match="column 'fold': users are in several folds"):
+        combined(folds, "rr", truth=truth, by="fold", places=[[1], [2]])
+
+
+def test_a_row_that_breaks_a_rule_is_named():
+    twice = pl.concat([A, A.head(1)])
+    with pytest.raises(rf.RankingDataError, match="Offending row"):
+        rf.parts.sums(twice, "map", "bpref", "precision(divide_by=returned)", truth=TRUTH)
+    lazy = rf.parts.sums(A.with_columns(rank=0).lazy(), "rr", truth=TRUTH)
+    with pytest.raises(rf.RankingDataError, match="Offending row"):
+        lazy.collect()
+
+
+def test_what_are_no_parts():
+    for verb in (rf.parts.combine, rf.parts.merge):
+        with pytest.raises(ValueError, match="there is no part"):
+            verb([])
+        with pytest.raises(rf.RankingDataError, match="part 0: no column 'group'"):
+            verb([A])
+    with pytest.raises(TypeError, match="facts are what"):
+        rf.parts.merge([rf.parts.facts(A, truth=TRUTH), A])
+    with pytest.raises(rf.RankingDataError, match="facts: they are of the columns"):
+        rf.parts.merge(
+            [rf.parts.facts(A, truth=TRUTH), rf.parts.facts(RUN, truth=TRUTH, by="model")]
+        )
+    with pytest.raises(ValueError, match="total=True"):
+        rf.parts.combine(parts_of_a(), total=True)
+
+
+def test_inputs_are_not_changed():
+    run, truth, facts = RUN.clone(), TRUTH.clone(), rf.parts.facts(RUN, truth=TRUTH, by="model")
+    before = json.dumps(facts)
+    rf.parts.sums(run, "rr", truth=truth, by="model", facts=facts)
+    assert run.equals(RUN)
+    assert truth.equals(TRUTH)
+    assert json.dumps(facts) == before
+
+
+def test_systems_that_a_part_may_not_show_are_refused():
+    judged = rf.judge(RUN, TRUTH, by="model")
+    facts = rf.parts.facts(judged, by="model")
+    with pytest.raises(ValueError, match="users='served'"):
+        rf.parts.sums(judged, "rr", by="model", facts=facts, users="served")
+    with pytest.raises(ValueError, match="users='served'"):
+        rf.Meter("rr", by="model", users="served").update(judged)

@@ -1,0 +1,301 @@
+"""Tables of results: what is marked, what the line says, and hostile names in every form."""
+
+import html
+import math
+import re
+from html.parser import HTMLParser
+from typing import get_args
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from rankframe._compare import Correction, Test
+from rankframe._results import CORRECTIONS, TESTS
+
+RANKS = {
+    "old": [2, 3, 4, 2, 5, 4, 3, 2, 6, 1],
+    "mid": [1, 4, 4, 3, 5, 2, 3, 2, 4, 2],
+    "new": [1, 1, 2, 1, 2, 3, 1, 1, 2, 1],
+}
+TRUTH = pl.DataFrame({"user": range(10), "item": "a"})
+
+
+def lists(names=("old", "mid", "new")):
+    ranks = dict(zip(names, RANKS.values(), strict=True))
+    made = pl.DataFrame({"model": [*ranks], "rank": [*ranks.values()], "user": [[*range(10)]] * 3})
+    return made.explode("user", "rank").with_columns(item=pl.lit("a"))
+
+
+def cells(made, column):
+    return dict(made.frame.filter(metric="rr").select("model", column).iter_rows())
+
+
+def test_means_are_those_of_evaluate_and_marks_those_of_compare():
+    made = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old")
+    means = rf.evaluate(lists(), "rr", "hit@1", truth=TRUTH, by="model")
+    wide = made.frame.pivot("metric", index="model", values="mean")
+    assert_frame_equal(wide, means.drop("users"))
+    tested = rf.compare(lists(), "rr", "hit@1", truth=TRUTH, baseline="old")
+    p = {(row["metric"], row["model"]): row for row in tested.iter_rows(named=True)}
+    for row in made.frame.iter_rows(named=True):
+        one = p.get((row["metric"], row["model"]))
+        assert row["p_adjusted"] == (one["p_adjusted"] if one else None)
+        assert row["better"] == bool(one and one["p_adjusted"] < 0.05 and one["difference"] > 0)
+    assert cells(made, "best") == {"old": False, "mid": False, "new": True}
+
+
+def test_lower_is_better_where_that_is_declared():
+    made = rf.table(lists(), "mean_hit_rank@10", "e@3", truth=TRUTH, baseline="old")
+    assert made.frame.filter("best").select("model", "metric").rows() == [
+        ("new", "mean_hit_rank@10"),
+        ("new", "e@3"),
+    ]
+    assert made.frame.filter("better")["model"].unique().to_list() == ["new"]
+    worse = rf.table(lists(), "mean_hit_rank@10", truth=TRUTH, baseline="new")
+    assert not worse.frame["better"].any()
+    assert worse.note.startswith(
+        "No system is shown to be better than new: paired t test, p < 0.05"
+    )
+
+
+def test_a_metric_without_a_direction_has_no_best():
+    made = rf.table(lists(), "num_relevant", "popularity@2", truth=TRUTH, history=TRUTH)
+    assert not made.frame["best"].any()
+    assert made.note == "Means over 10 users."
+
+
+def test_those_that_show_the_same_digits_are_both_best():
+    run = pl.DataFrame({"model": ["a"] * 3 + ["b"] * 3, "user": [1, 2, 3] * 2, "item": 7})
+    run = run.with_columns(rank=pl.Series([1, 1, 8, 1, 1, 9]))
+    truth = pl.DataFrame({"user": [1, 2, 3], "item": 7})
+    assert rf.table(run, "rr", truth=truth, digits=2).frame["best"].to_list() == [True, False]
+    assert rf.table(run, "rr", truth=truth, digits=1).frame["best"].to_list() == [True, True]
+
+
+def test_without_a_baseline_there_is_no_test():
+    made = rf.table(lists(), "rr", truth=TRUTH)
+    assert cells(made, "p_adjusted") == dict.fromkeys(RANKS)
+    assert made.note == "Means over 10 users; the best in bold."
+    assert "†" not in str(made) + made.as_markdown() + made._repr_html_()
+    one = rf.table(lists().filter(model="old").drop("model"), "rr", truth=TRUTH, digits=1)
+    assert one.as_markdown().startswith("|  rr |\n|----:|\n| 0.4 |\n")
+
+
+def test_the_line_has_test_correction_and_users():
+    holm = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", confidence=0.99)
+    assert holm.note == (
+        "† better than old: paired t test, p < 0.01 after Holm's correction for 4 comparisons; "
+        "10 users; the best in bold."
+    )
+    joint = rf.table(lists(), "rr", truth=TRUTH, baseline="old", test="tukey")
+    assert "Tukey's honest significant differences, p < 0.05 corrected over all pairs" in joint.note
+    alone = rf.table(lists(), "rr", truth=TRUTH, baseline="old", correction=None, primary="rr")
+    assert "p < 0.05 without correction for 2 comparisons, primary metric rr;" in alone.note
+    looked = rf.table(lists(), "rr", truth=TRUTH, baseline="old", test="sequential")
+    assert "sequential t test, p < 0.05 after Holm's correction" in looked.note
+    fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 6))
+    told = rf.table(fewer, "rr", truth=TRUTH, baseline="old", users="both").note
+    assert "; 6 to 10 users; the best" in told
+
+
+def test_segments_have_their_own_best():
+    truth = TRUTH.with_columns(
+        country=pl.when(pl.col("user") < 5).then(pl.lit("no")).otherwise(pl.lit("se"))
+    )
+    made = rf.table(lists(), "rr", truth=truth, by=["model", "country"], baseline="old")
+    assert made.frame.filter("best").select("country", "model").sort("country").rows() == [
+        ("no", "new"),
+        ("se", "new"),
+    ]
+    assert made.as_markdown().startswith("| country | model |         rr |")
+    rows = made.frame.select("country", "model").rows()
+    assert rows == [(country, model) for country in ("no", "se") for model in ("mid", "new", "old")]
+
+
+def test_any_frame_will_do():
+    pandas = pytest.importorskip("pandas")
+    expected = rf.table(lists(), "rr", truth=TRUTH, baseline="old")
+    runs = {name: rows.drop("model") for (name,), rows in lists().group_by("model")}
+    for frame, truth in [
+        (lists().lazy(), TRUTH.lazy()),
+        (lists().to_pandas(), TRUTH.to_pandas()),
+        (runs, TRUTH),
+    ]:
+        made = rf.table(frame, "rr", truth=truth, baseline="old")
+        assert made.as_markdown() == expected.as_markdown()
+    assert isinstance(lists().to_pandas(), pandas.DataFrame)
+
+
+def test_an_undefined_mean_is_a_dash():
+    truth = TRUTH.with_columns(relevance=0)
+    made = rf.table(lists(), "rr", truth=truth, users="judged")
+    assert "| old   |   – |" in made.as_markdown()
+    assert not made.frame["best"].any()
+
+
+HOSTILE = ["a|b", "x & y_1", "<script>alert(1)</script>"]
+LATEX = [r"a\textbar{}b", r"x \& y\_1", r"\textless{}script\textgreater{}alert(1)"]
+
+
+@pytest.fixture
+def hostile():
+    return rf.table(lists(HOSTILE), "rr", truth=TRUTH, baseline="x & y_1")
+
+
+class Texts(HTMLParser):
+    """The tags and the texts of a page, as a browser reads them."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.texts = set(), []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_hostile_names_are_text_in_html(hostile):
+    read = Texts(hostile._repr_html_())
+    assert read.tags == {*"table thead tbody tfoot tr th td strong".split()}
+    assert {*HOSTILE} <= {*read.texts}
+    pytest.importorskip("great_tables")
+    shown = Texts(hostile.gt().as_raw_html())
+    assert "script" not in shown.tags
+    assert {*HOSTILE} <= {text.strip() for text in shown.texts}
+
+
+def test_hostile_names_are_text_in_markdown(hostile):
+    head, rule, *rows = hostile.as_markdown().splitlines()[:5]
+    unescaped = [re.split(r"(?<!\\)\|", line) for line in (head, rule, *rows)]
+    assert {len(row) for row in unescaped} == {4}  # two cells between three bars
+    assert sorted(row[1].strip() for row in unescaped[2:]) == sorted(
+        [r"a\|b", "x & y_1", r"\<script>alert(1)\</script>"]
+    )
+    odd = [r"back\slash", "*star* _under_ `tick`", "[link](x)"]
+    text = rf.table(lists(odd), "rr", truth=TRUTH).as_markdown()
+    assert r"back\\slash" in text
+    assert r"\*star\* \_under\_ \`tick\`" in text
+    assert r"\[link\](x)" in text
+
+
+def test_hostile_names_are_text_in_latex(hostile):
+    text = hostile.as_latex()
+    for name in LATEX:
+        assert name in text
+    rows = text.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
+    assert len(rows) == 3
+    assert all(len(re.findall(r"(?<!\\)&", row)) == 1 and row.endswith(r" \\") for row in rows)
+    odd = [r"\input{x}", "50% #1 $5 ~^", "[2] *"]
+    made = rf.table(lists(odd), "rr", truth=TRUTH).as_latex()
+    assert r"\textbackslash{}input\{x\}" in made
+    assert r"50\% \#1 \$5 \textasciitilde{}\textasciicircum{}" in made
+    assert "\n{[}2{]} {*} &" in made  # no option of the \\ before it
+
+
+def test_latex_has_bold_dagger_and_the_line_as_text():
+    text = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old").as_latex()
+    assert r"new & \textbf{0.783}\textsuperscript{\dag} & \textbf{0.600}" in text
+    assert text.startswith("\\begin{tabular}{lrr}\n\\toprule\nmodel & rr & hit@1 \\\\\n\\midrule")
+    assert r"\textsuperscript{\dag} better than old: paired t test, p \textless{} 0.05" in text
+
+
+def test_it_is_read_as_text():
+    made = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", test="randomization")
+    assert str(made) == (
+        "model       rr    hit@1\n"
+        "-----  -------  -------\n"
+        "mid    0.412    0.100\n"
+        "new    0.783*†  0.600*\n"
+        "old    0.403    0.100\n"
+        "\n"
+        "† better than old: paired randomization test, p < 0.05 after Holm's correction for "
+        "4 comparisons; 10 users; * the best."
+    )
+
+
+def test_great_tables_has_the_same_marks():
+    pytest.importorskip("great_tables")
+    made = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", test="randomization")
+    page = made.gt().as_raw_html()
+    assert re.findall(r"bold;[^>]*>([^<]*)</td>", page) == ["0.783†", "0.600"]
+    assert html.escape("p < 0.05 after Holm") in page
+
+
+def test_negative_and_tiny_means():
+    metric = (pl.col("rank").min() * 0 - 0.0001).alias("tiny")
+    made = rf.table(lists(), metric, truth=TRUTH)
+    assert "-0.000" not in made.as_markdown()
+    lower = (pl.col("rank").min() * 0 - 0.5).alias("lower")
+    assert "$-$0.500" in rf.table(lists(), lower, truth=TRUTH).as_latex()
+    assert math.isclose(rf.table(lists(), lower, truth=TRUTH).frame["mean"][0], -0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"baseline": "none"}, "baseline must be one of 'mid', 'new', 'old', not 'none'"),
+        ({"digits": -1}, "digits must be an integer ≥ 0, not -1"),
+        ({"test": "x", "baseline": "old"}, "test must be one of"),
+        ({"users": "x"}, "users must be one of"),
+    ],
+)
+def test_bad_parameters_raise(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        rf.table(lists(), "rr", truth=TRUTH, **options)
+
+
+def test_a_column_of_its_own_name_raises():
+    truth = TRUTH.with_columns(best=pl.lit("x"))
+    with pytest.raises(rf.RankingDataError, match="column 'best': table makes a column"):
+        rf.table(lists(), "rr", truth=truth, by=["model", "best"])
+
+
+def test_every_test_of_compare_has_a_name():
+    assert {*TESTS} == {*get_args(Test)}
+    assert {*CORRECTIONS} == {*get_args(Correction)}
+
+
+def test_the_line_names_those_who_were_missed():
+    fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 6))
+    for baseline in (None, "old"):
+        told = rf.table(fewer, "rr", "hit@1", truth=TRUTH, baseline=baseline).note
+        assert told.endswith("; the best in bold. 4 of 10 users have no list of mid.")
+
+
+def test_the_line_has_clusters_and_effective_users():
+    truth = TRUTH.with_columns(
+        group=pl.col("user") % 5, weight=pl.when(pl.col("user") < 5).then(3.0).otherwise(1.0)
+    )
+    made = rf.table(lists(), "rr", truth=truth, baseline="old", cluster="group")
+    assert "; 10 users in 5 clusters, too few for a sure test; " in made.note
+    alone = rf.table(lists(), "rr", truth=truth, weights="weight").note
+    assert alone == "Means over 10 users, weighted: effective number 8; the best in bold."
+    both = rf.table(lists(), "rr", truth=truth, baseline="old", weights="weight").note
+    assert "; 10 users, weighted: effective number 8; " in both
+    one = lists().filter(model="old").drop("model")
+    assert "effective number 8" in rf.table(one, "rr", truth=truth, weights="weight").note
+
+
+def test_the_line_says_why_nothing_is_tested():
+    same = pl.concat(lists().filter(model="old").with_columns(model=pl.lit(name)) for name in "ab")
+    said = rf.table(same, "rr", truth=TRUTH, baseline="a").note
+    assert said == "Not tested against a: no user differs; 10 users; the best in bold."
+    one = rf.table(lists().filter(user=0), "rr", truth=TRUTH.head(1), baseline="old").note
+    assert one.startswith("Not tested against old: one user; 1 user")
+    two = lists().filter(pl.col("model") != "mid")
+    alone = rf.table(two, "rr", truth=TRUTH, baseline="old", correction=None).note
+    assert "p < 0.05 without correction; 10 users" in alone
+
+
+def test_an_empty_name_is_seen():
+    nameless = lists().with_columns(pl.col("model").replace("mid", ""))
+    missing = nameless.filter((pl.col("model") != "") | (pl.col("user") < 6))
+    made = rf.table(missing, "rr", truth=TRUTH, baseline="")
+    assert "better than '': " in made.note
+    assert "4 of 10 users have no list of ''." in made.note
+    assert "| ''    |" in made.as_markdown()
