@@ -1,9 +1,10 @@
-"""rankframe.spark against Spark's RankingMetrics and one machine: ``python -m benchmarks.spark``.
+"""rankframe.spark against SQL, RankingMetrics and one machine: ``python -m benchmarks.spark``.
 
 Parquet files, once as run and truth and once as the judged table of both. Spark runs on two cores,
 all is warm, and each pair is measured in turn. RankingMetrics is given its lists in two ways: kept
 in Spark's memory for its five jobs, and as its guide has it, made anew by each job; the second is
-timed once. Ends with status 1 if a target is missed.
+timed once, as is RankingEvaluator, which has lists of doubles. The SQL is as one writes it by hand:
+windows and group by, no checks. Ends with status 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import rankframe.spark
 from benchmarks import report
 from benchmarks.data import CACHE
 from benchmarks.peers import spark as peer
+from benchmarks.peers import spark_sql
 from benchmarks.scale import parts, scan
 from benchmarks.timing import alternate, seconds
 
@@ -36,7 +38,7 @@ METRICS = {
     "ap": ("meanAveragePrecision", None),
     "ap(divide_by=attainable)@10": ("meanAveragePrecisionAt", 10),
 }
-AHEAD, COST, GROWTH = 10, 6, 1.3
+AHEAD, AHEAD_OF_SQL, COST, GROWTH = 10, 1.5, 6, 1.3
 SIZES = [5, 50]  # millions of rows
 LARGE = 50  # from here on two rounds are enough
 
@@ -61,6 +63,7 @@ class Form(NamedTuple):
     name: str
     ours: Callable[[], DataFrame]
     lists: Callable[[], RDD]
+    sql: Callable[[], DataFrame]
     here: Callable[[], pl.LazyFrame]
 
 
@@ -74,6 +77,7 @@ def two_tables(spark: SparkSession, millions: int) -> Form:
         "run and truth",
         partial(rankframe.spark.evaluate, run, *METRICS, truth=truth),
         partial(peer.pairs, run, truth),
+        partial(spark_sql.means, run, truth),
         partial(rf.evaluate, lazy, *METRICS, truth=judgments),
     )
 
@@ -91,6 +95,7 @@ def one_table(spark: SparkSession, millions: int) -> Form:
         "judged table",
         partial(rankframe.spark.evaluate, judged, *METRICS),
         partial(peer.pairs_of_judged, judged),
+        partial(spark_sql.means_of_judged, judged),
         partial(rf.evaluate, pl.scan_parquet(path), *METRICS),
     )
 
@@ -107,27 +112,39 @@ def measure(form: Form, millions: int, rounds: int) -> dict[str, Any]:
     def as_in_the_guide() -> dict[str, float]:
         return peer.compute(form.lists(), METRICS)
 
+    def sql() -> dict[str, float]:
+        return form.sql().collect()[0].asDict()
+
+    def evaluator() -> dict[str, float]:
+        return peer.compute_each(form.lists(), METRICS)
+
     def here() -> dict[str, float]:
         return form.here().drop("users").collect().row(0, named=True)
 
     means = ours()
-    for other in (theirs, here):
+    for other in (sql, theirs, evaluator, here):
         for label, mean in other().items():
             if abs(mean - means[label]) > 1e-9:
                 sys.exit(f"{label} is {mean} in {other.__name__}, and not {means[label]}")
+    load = os.getloadavg()[0]
+    with_sql, by_hand = alternate(ours, sql, rounds)
     own, kept = alternate(ours, theirs, rounds)
     local, again = alternate(here, ours, rounds)
-    anew = seconds(as_in_the_guide)
+    anew, each = seconds(as_in_the_guide), seconds(evaluator)
     return {
         "M rows": millions,
         "from": form.name,
         "rankframe.spark, s": round(own, 2),
+        "SQL by hand, s": round(by_hand, 2),
         "RankingMetrics, lists kept, s": round(kept, 2),
         "RankingMetrics, s": round(anew, 2),
+        "RankingEvaluator, s": round(each, 2),
         "one machine, s": round(local, 3),
+        "times as fast as SQL": round(by_hand / with_sql, 2),
         "times as fast, lists kept": round(kept / own, 1),
         "times as fast": round(anew / own, 1),
         "times one machine": round(again / local, 1),
+        "load before": round(load, 1),
     }
 
 
@@ -137,6 +154,8 @@ def verdicts(rows: list[dict[str, Any]]) -> dict[str, bool]:
     for row in rows:
         where = f"{row['from']}, {row['M rows']} M rows"
         met[f"{AHEAD} times as fast as RankingMetrics, {where}"] = row["times as fast"] >= AHEAD
+        by_hand = row["times as fast as SQL"]
+        met[f"{AHEAD_OF_SQL} times as fast as SQL, {where}"] = by_hand >= AHEAD_OF_SQL
         kept = row["times as fast, lists kept"]
         met[f"{AHEAD} times as fast, its lists kept, {where}"] = kept >= AHEAD
         met[f"{COST} times one machine, {where}"] = row["times one machine"] <= COST

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from pyspark import RDD
+from pyspark.ml.evaluation import RankingEvaluator
 from pyspark.mllib.evaluation import RankingMetrics
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -80,6 +81,19 @@ def compute(inputs: RDD, metrics: dict[str, tuple[str, int | None]]) -> dict[str
         value = getattr(ranking, name)
         means[label] = value if k is None else value(k)
     inputs.unpersist()
+    return means
+
+
+def compute_each(inputs: RDD, metrics: dict[str, tuple[str, int | None]]) -> dict[str, float]:
+    """Ask RankingEvaluator, which takes lists of doubles, for one metric after the other."""
+    lists = inputs.map(lambda pair: tuple([float(i) for i in each] for each in pair))
+    frame = lists.toDF("prediction array<double>, label array<double>").cache()
+    means = {}
+    for label, (name, k) in metrics.items():
+        # its names: precisionAtK beside RankingMetrics' precisionAt
+        asked = RankingEvaluator(metricName=name if k is None else f"{name}K", k=k or 10)
+        means[label] = asked.evaluate(frame)
+    frame.unpersist()
     return means
 
 
