@@ -1,0 +1,93 @@
+"""Build the site: ``python notebooks/site/build.py FOLDER`` gathers the pages and runs Zensical.
+
+Pages keep their links as they are in the repository; here they are rewritten to those of the site.
+"""
+
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+from nbconvert import MarkdownExporter
+
+import rankframe as rf
+from rankframe._labels import METRICS
+
+HERE = Path(__file__).parent
+TOP = HERE.parents[1]
+REPOSITORY = "https://github.com/rankframe/rankframe/blob/main/"
+
+#: Files of the repository, and the pages that they become.
+PAGES = {
+    TOP / "README.md": "index.md",
+    TOP / "CHANGELOG.md": "changelog.md",
+    TOP / "CONTRIBUTING.md": "contributing.md",
+    TOP / "benchmarks" / "README.md": "benchmarks.md",
+    **{path: path.name for path in (TOP / "notebooks").glob("*.md")},
+    **{path: f"{path.stem}.md" for path in (TOP / "notebooks").glob("*.ipynb")},
+}
+PICTURES = [path for kind in ("svg", "png") for path in TOP.glob(f"*/*.{kind}")]
+
+
+def main(folder: Path) -> int:
+    """Gather the pages in a folder and build the site beside them."""
+    pages = folder / "pages"
+    pages.mkdir(parents=True, exist_ok=True)
+    for source, name in PAGES.items():
+        pages.joinpath(name).write_text(with_links_of_the_site(source, markdown(source, pages)))
+    for path in [*PICTURES, HERE / "frames.css"]:
+        shutil.copy(path, pages)
+    pages.joinpath("functions.md").write_text(functions_page())
+    settings = (HERE / "zensical.toml").read_text()
+    source = f'paths = ["{TOP / "src"}"]'
+    folder.joinpath("zensical.toml").write_text(settings.replace('paths = ["src"]', source))
+    command = ["zensical", "build", "--strict", "--clean", "-f", "zensical.toml"]
+    return subprocess.run(command, cwd=folder, check=False).returncode
+
+
+def markdown(source: Path, pages: Path) -> str:
+    """Read a page, or turn a notebook into one."""
+    if source.suffix == ".md":
+        return source.read_text()
+    notebook = nbformat.read(source, 4)
+    for cell in notebook.cells:
+        hidden = "hide-input" in cell.metadata.get("tags", [])
+        if hidden:
+            cell.source = ""
+    text, resources = MarkdownExporter().from_notebook_node(
+        notebook, resources={"unique_key": source.stem, "output_files_dir": "."}
+    )
+    for name, picture in resources["outputs"].items():
+        pages.joinpath(name).write_bytes(picture)
+    return re.sub(r"<style.*?</style>|```python\n\s*```", "", text, flags=re.DOTALL)
+
+
+def with_links_of_the_site(source: Path, text: str) -> str:
+    """Rewrite relative links to the names that the pages have on the site."""
+
+    def rewritten(found: re.Match[str]) -> str:
+        name, mark, anchor = found[2].partition("#")
+        path = (source.parent / name).resolve()
+        if path in PAGES:
+            name = PAGES[path]
+        elif path in PICTURES:
+            name = path.name
+        elif path.is_relative_to(TOP) and path.exists():
+            name = REPOSITORY + str(path.relative_to(TOP))
+        return f"{found[1]}({name}{mark}{anchor})"
+
+    return re.sub(r"(\])\((?!https?:|#|data:)([^)\s]+)\)", rewritten, text)
+
+
+def functions_page() -> str:
+    """List all public functions that are no metrics; mkdocstrings writes them out."""
+    names = [name for name in rf.__all__ if inspect.isfunction(getattr(rf, name))]
+    lines = ["# Functions", "", "All functions but the [metrics](metrics.md).", ""]
+    return "\n".join([*lines, *(f"::: rankframe.{name}" for name in names if name not in METRICS)])
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve()))
