@@ -195,7 +195,7 @@ def of_run(rows, *, scored):
     of = {user: [row for row in listed if row[0] == user] for user in users}
     counts["short_lists"] = sum(len(rows) < K for rows in of.values())
     counts["duplicates"] = sum(
-        beyond_first([row[1] for row in rows if row[0] == user])
+        beyond_first([row[1] for row in rows if row[0] == user and row[1] is not None])
         for user in {row[0] for row in rows} - {None}
     )
     places = ranked(rows) if scored else [(*row, 0) for row in listed if row[2] > 0]
@@ -227,7 +227,8 @@ def of_truth(rows):
     relevant = {row[0] for row in rows if not missing(row[2]) and row[2] > 0} - {None}
     counts["users_without_relevant"] = len(users - relevant)
     counts["duplicates"] = sum(
-        beyond_first([row[1] for row in rows if row[0] == user]) for user in users
+        beyond_first([row[1] for row in rows if row[0] == user and row[1] is not None])
+        for user in users
     )
     finite = Counter(int(grade) for grade in grades if not math.isnan(grade))
     nan = any(math.isnan(grade) for grade in grades)

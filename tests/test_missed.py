@@ -408,8 +408,8 @@ def test_a_new_system_that_misses_most_users_is_not_taken_for_a_bad_one():
 # ------------------------------------------------------------------ lists of which nothing is left
 
 
-@pytest.mark.parametrize("users", ["both", "served"])
-def test_users_who_are_served_miss_no_list(users):
+def lists_to_reduce():
+    """Of system a, user 2 has an unjudged item alone, and user 3 one item, at rank 5."""
     run = pl.DataFrame(
         {
             "model": ["a"] * 3 + ["b"] * 3,
@@ -418,29 +418,62 @@ def test_users_who_are_served_miss_no_list(users):
             "rank": [1, 1, 5, 1, 1, 1],
         }
     )
-    truth = pl.DataFrame({"user": [1, 2, 3, 4], "item": ["x"] * 4})
-    left_out = pl.DataFrame({"user": [2], "item": ["y"]})
-    for options, of_a in (
+    return run, pl.DataFrame({"user": [1, 2, 3, 4], "item": ["x"] * 4})
+
+
+def by_batches(run, truth, **options):
+    meter = rf.Meter("missed", by="model", **options)
+    for some in ([1, 2], [3, 4]):
+        mine = pl.col("user").is_in(some)
+        meter.update(run.filter(mine), truth.filter(mine))
+    return meter.compute()
+
+
+@pytest.mark.parametrize(
+    ("options", "users"),
+    [
         ({"judged_only": True}, 2),
         ({"depth": 4}, 2),
-        ({"exclude": left_out}, 2),
+        ({"exclude": pl.DataFrame({"user": [2], "item": ["y"]})}, 2),
         ({"judged_only": True, "depth": 4}, 1),
         ({}, 3),
-    ):
-        both = {"truth": truth, "users": users, **options}
-        got = run.rank.evaluate("missed", "num_missed", by="model", **both)
-        assert got["missed"].to_list() == [0.0, 0.0]
-        assert got["users"].to_list() == [of_a, of_a if users == "served" else 3]
-        pair = run.rank.compare("rr", baseline="a", **both)
-        assert pair.select("users", "num_missed", "baseline_num_missed").row(0) == (of_a, 0, 0)
-        assert "no list" not in (pair["note"][0] or "")
-        diagnosis = run.rank.diagnose(1, baseline="a", **both)
-        assert not any("no list" in reading for reading in diagnosis["reading"].drop_nulls())
-        meter = rf.Meter("missed", by="model", users=users, **options)
-        for some in ([1, 2], [3, 4]):
-            mine = pl.col("user").is_in(some)
-            meter.update(run.filter(mine), truth.filter(mine))
-        assert meter.compute().equals(got.select("model", "users", "missed"))
+    ],
+)
+def test_users_who_are_served_miss_no_list(options, users):
+    run, truth = lists_to_reduce()
+    options = {"users": "served", **options}
+    got = run.rank.evaluate("missed", "num_missed", truth=truth, by="model", **options)
+    assert got["missed"].to_list() == [0.0, 0.0]
+    assert got["users"].to_list() == [users, users]
+    pair = run.rank.compare("rr", truth=truth, baseline="a", **options)
+    assert pair.select("users", "num_missed", "baseline_num_missed").row(0) == (users, 0, 0)
+    assert "no list" not in (pair["note"][0] or "")
+    diagnosis = run.rank.diagnose(1, truth=truth, baseline="a", **options)
+    assert not any("no list" in reading for reading in diagnosis["reading"].drop_nulls())
+    assert by_batches(run, truth, **options).equals(got.select("model", "users", "missed"))
+
+
+@pytest.mark.parametrize(
+    ("options", "users", "missed"),
+    [
+        ({"judged_only": True}, 3, 1),
+        ({"depth": 4}, 3, 1),
+        ({"exclude": pl.DataFrame({"user": [2], "item": ["y"]})}, 2, 0),
+        ({"judged_only": True, "depth": 4}, 3, 2),
+        ({}, 3, 0),
+    ],
+)
+def test_users_of_both_tables_stay_if_nothing_is_left_of_their_lists(options, users, missed):
+    """trec_eval -J averages a topic of which no retrieved document is judged."""
+    run, truth = lists_to_reduce()
+    options = {"users": "both", **options}
+    got = run.rank.evaluate("missed", "num_missed", truth=truth, by="model", **options)
+    assert got["users"].to_list() == [users, 3]
+    assert got["num_missed"].to_list() == [missed, 0]
+    pair = run.rank.compare("rr", truth=truth, baseline="a", **options)
+    found = pair.select("users", "num_missed", "baseline_num_missed").row(0)
+    assert found == (users, 0, missed)
+    assert by_batches(run, truth, **options).equals(got.select("model", "users", "missed"))
 
 
 @pytest.mark.parametrize(

@@ -925,7 +925,7 @@ def test_groups_may_be_durations_and_names_have_two_lines():
     ]
     assert "a\nspan" not in chart.to_dict()["layer"][0]["encoding"]["color"]["legend"]["title"]
     chart = rf.plot.users(RUN, rf.reciprocal_rank().alias("a\nb"), truth=TRUTH)
-    assert chart.title.text == "a b, user by user"
+    assert chart.title.text == r"'a\nb', user by user"
 
 
 def test_what_depth_allows_is_drawn():

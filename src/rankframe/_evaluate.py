@@ -132,12 +132,12 @@ def per_user(
     users
         Which users are returned: ``"truth"``, every user with an item of grade > 0 (a user missing
         from the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in
-        the run and one in the truth; ``"served"``, with a row in the truth and one in the run for
-        every system of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where
-        there is no truth. The systems of ``"served"`` are those of the column ``model``, or else of
-        the first column of ``by``, within each group of the other columns; without ``by``,
-        ``"served"`` is ``"both"``. For these two, ``exclude``, ``depth`` and ``judged_only`` must
-        leave something of the list.
+        the run and one in the truth; ``"served"``, with a row in the truth and a list of every
+        system of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there
+        is no truth. The systems of ``"served"`` are those of the column ``model``, or else of the
+        first column of ``by``, within each group of the other columns; without ``by``, the run is
+        the only system. Its lists are what ``exclude``, ``depth`` and ``judged_only`` leave; for
+        ``"both"``, as in trec_eval, only ``exclude`` removes rows.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item or, if the metric reads the list, without a list. By default null,
@@ -294,15 +294,15 @@ def evaluate(
     users
         Which users are averaged: ``"truth"``, every user with an item of grade > 0 (a user missing
         from the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in
-        the run and one in the truth; ``"served"``, with a row in the truth and one in the run for
-        every system of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where
-        there is no truth. With ``"both"``, each system has a mean over its own users; with
-        ``"served"``, all systems have means over the same users. The systems are those of the
-        column ``model``, or else of the first column of ``by``, within each group of the other
-        columns; without ``by``, ``"served"`` is ``"both"``. For these two, ``exclude``, ``depth``
-        and ``judged_only`` must leave something of the list. If the run has one batch of users and
-        the truth has all users, pass ``"both"``: otherwise the users of other batches count as
-        misses.
+        the run and one in the truth; ``"served"``, with a row in the truth and a list of every
+        system of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there
+        is no truth. With ``"both"``, each system has a mean over its own users; with ``"served"``,
+        all systems have means over the same users. The systems are those of the column ``model``,
+        or else of the first column of ``by``, within each group of the other columns; without
+        ``by``, the run is the only system. Lists of ``"served"`` are what ``exclude``, ``depth``
+        and ``judged_only`` leave; for ``"both"``, as in trec_eval, only ``exclude`` removes rows.
+        If the run has one batch of users and the truth has all users, pass ``"both"``: otherwise
+        the users of other batches count as misses.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item. By default null, which the mean leaves out.
@@ -1390,7 +1390,7 @@ def _selected(prepared: JudgedTables, users: Users, settings: Settings) -> pl.La
     if users == "run":
         return in_run
     if users == "both":
-        return in_truth.join(_lists(prepared, settings), on=keys, how="semi")
+        return in_truth.join(in_run, on=keys, how="semi")
     if users == "served":
         served = _served(prepared, _lists(prepared, settings))
         return in_truth.join(served, on=served.collect_schema().names(), how="semi")
