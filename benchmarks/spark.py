@@ -39,8 +39,8 @@ METRICS = {
     "ap(divide_by=attainable)@10": ("meanAveragePrecisionAt", 10),
 }
 AHEAD, AHEAD_OF_SQL, COST, GROWTH = 10, 1.5, 6, 1.3
-SIZES = [5, 50]  # millions of rows
-LARGE = 50  # from here on two rounds are enough
+SIZES = [5, 20, 50]  # millions of rows
+LARGE = 20  # from here on two rounds are enough
 
 
 def session(memory: str) -> SparkSession:
