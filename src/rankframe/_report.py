@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from rankframe._checks import RankingDataError
 from rankframe._compare import Correction, Margin, Test
 from rankframe._frames import Frame, column_names, to_caller_type, to_lazy
 from rankframe._labels import Metric
@@ -28,6 +27,7 @@ from rankframe._report_page import Page, check_report_packages, rendered
 from rankframe._report_sections import page_of, verdict_of
 from rankframe._runs import as_frame
 from rankframe._summarize import check_packages
+from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
