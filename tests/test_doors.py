@@ -33,13 +33,15 @@ def registered():
     sys.modules.pop("acme_metrics", None)
     import acme_metrics
 
-    yield acme_metrics
-    known = (_labels.METRICS, _labels._ENTRIES, _labels._ALIASES)
-    for registry, before in zip((*known, _vocabulary.COLUMNS), (*kept, columns), strict=True):
-        registry.clear()
-        registry.update(before)
-    _labels._by_label_alone.cache_clear()
-    _vocabulary._reading.cache_clear()
+    try:
+        yield acme_metrics
+    finally:
+        known = (_labels.METRICS, _labels._ENTRIES, _labels._ALIASES)
+        for registry, before in zip((*known, _vocabulary.COLUMNS), (*kept, columns), strict=True):
+            registry.clear()
+            registry.update(before)
+        _labels._by_label_alone.cache_clear()
+        _vocabulary._reading.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ TRUTH = pl.DataFrame({"user": range(10), "item": "a"})
 def lists(names=("old", "mid", "new")):
     ranks = dict(zip(names, RANKS.values(), strict=True))
     made = pl.DataFrame({"model": [*ranks], "rank": [*ranks.values()], "user": [[*range(10)]] * 3})
-    return made.explode("user", "rank").with_columns(item=pl.lit("a"))
+    return made.explode("user", "rank", empty_as_null=False).with_columns(item=pl.lit("a"))
 
 
 def cells(made, column):

@@ -106,10 +106,12 @@ def gate(
     Examples
     --------
     >>> ranks = {"old": [1, 1, 2, 1], "new": [2, 2, 3, 3], "same": [1, 1, 2, 1]}
-    >>> run = pl.DataFrame({"model": ranks.keys(), "rank": ranks.values(), "user": [[*"abcd"]] * 3})
-    >>> run = run.explode("rank", "user").with_columns(item=pl.lit(7))
+    >>> runs = {
+    ...     name: pl.DataFrame({"user": [*"abcd"], "item": 7, "rank": of_users})
+    ...     for name, of_users in ranks.items()
+    ... }
     >>> truth = pl.DataFrame({"user": [*"abcd"], "item": [7] * 4})
-    >>> decided = rf.gate(run, "rr", truth=truth, baseline="old", margin=0.01)
+    >>> decided = rf.gate(runs, "rr", truth=truth, baseline="old", margin=0.01)
     >>> decided.select("model", "margin", "difference", "passed", "why")
     shape: (2, 5)
     ┌───────┬────────┬────────────┬────────┬─────────────────────────────┐

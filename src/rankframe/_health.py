@@ -959,7 +959,7 @@ def _rows_of(
     )
     if examples is not None:
         if not section.groups:
-            return pl.concat([rows, examples], how="horizontal")
+            return rows.hstack(examples)
         return rows.join(examples, on=section.groups, how="left", nulls_equal=True)
     texts: list[str | None] = [None] * rows.height
     if measure.least is not None and measure.sample is None:

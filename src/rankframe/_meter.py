@@ -467,15 +467,17 @@ def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
         (of_truth,) = others
         ids = [pl.col(n).cast(prepared.types[n]) for n in (*of_truth.keys, of_truth.item)]
         truth = normalize_columns(of_truth).with_columns(ids)
-        lists, first = prepared.run, prepared.run.filter(_is_first(run.keys))
+        lists = prepared.run
         if needs.relevant:
             truth = truth.filter(pl.col("relevance") > 0)
         if needs.depth is not None:
             lists = lists.filter(pl.col("rank") <= needs.depth)
         if needs.judged:
             lists = lists.join(truth, on=[*of_truth.keys, of_truth.item], how="semi")
-        if needs.lists:
-            lists = pl.concat([lists, first.join(lists, on=[*run.keys, run.item], how="anti")])
+        if needs.lists:  # read apart: the optimizer of Polars 1.44 fails on two uses of one run
+            kept, first = lists.collect(), prepared.run.filter(_is_first(run.keys)).collect()
+            more = first.join(kept, on=[*run.keys, run.item], how="anti")
+            lists = pl.concat([kept, more]).lazy()
         own = _own(lists, [*run.keys, run.item, *placed], needs.columns)
         theirs = _own(truth, [*of_truth.keys, of_truth.item, *graded], needs.columns)
         frames = [lists.select(own).collect(), truth.select(theirs).collect()]
