@@ -475,9 +475,9 @@ def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
         if needs.judged:
             lists = lists.join(truth, on=[*of_truth.keys, of_truth.item], how="semi")
         if needs.lists:  # read apart: the optimizer of Polars 1.44 fails on two uses of one run
-            kept, first = lists.collect(), prepared.run.filter(_is_first(run.keys)).collect()
-            more = first.join(kept, on=[*run.keys, run.item], how="anti")
-            lists = pl.concat([kept, more]).lazy()
+            there, first = lists.collect(), prepared.run.filter(_is_first(run.keys)).collect()
+            more = first.join(there, on=[*run.keys, run.item], how="anti")
+            lists = pl.concat([there, more]).lazy()
         own = _own(lists, [*run.keys, run.item, *placed], needs.columns)
         theirs = _own(truth, [*of_truth.keys, of_truth.item, *graded], needs.columns)
         frames = [lists.select(own).collect(), truth.select(theirs).collect()]
