@@ -58,10 +58,10 @@ def test_no_module_imports_one_above_it():
 
 
 def test_the_core_imports_no_wing():
-    graph, todo, core = imports(), ["rankframe._compare"], set()
-    while todo:
-        core.add(todo[0])
-        todo += graph[todo.pop(0)] - core
+    graph, pending, core = imports(), ["rankframe._compare"], set()
+    while pending:
+        core.add(pending[0])
+        pending += graph[pending.pop(0)] - core
     wings = {f"rankframe.{name}" for name in ("plot", "spark", "trec", "pandas", "_cli")}
     assert core.isdisjoint({*wings, "rankframe._namespace"})
 

@@ -256,15 +256,15 @@ def _reading(read: frozenset[str], has_subtopics: bool, given: frozenset[str]) -
         given = given | {"shares"}
     columns: dict[str, Column] = {}
     outside: set[str] = set()
-    todo = sorted(read)
-    while todo:
-        name = todo.pop()
+    pending = sorted(read)
+    while pending:
+        name = pending.pop()
         known = COLUMNS.get(name.partition("(")[0])
         if known is None or not is_given(known, given):
             outside.add(name)
         elif name not in columns:
             columns[name] = known
-            todo += _reads(name, known)
+            pending += _reads(name, known)
     scopes: list[Scope] = ["relevant", *(known.scope for known in columns.values())]
     widest = max(scopes, key=lambda scope: _WIDTHS[scope])
     split = has_subtopics and "subtopic" in scopes
@@ -1048,19 +1048,19 @@ def _with_columns_of_items(frame: pl.LazyFrame, sources: Sources, reading: Readi
 
 def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) -> pl.LazyFrame:
     """Derive the columns level by level, each after those that it reads."""
-    todo = {n: c for n, c in columns.items() if c.derive is not None or c.join is not None}
-    while todo:
-        ready = [n for n, c in todo.items() if todo.keys().isdisjoint(_reads(n, c))]
+    pending = {n: c for n, c in columns.items() if c.derive is not None or c.join is not None}
+    while pending:
+        ready = [n for n, c in pending.items() if pending.keys().isdisjoint(_reads(n, c))]
         ready.sort()  # the same order in every call
         if not ready:
-            msg = f"the columns {', '.join(map(repr, sorted(todo)))} are derived from each other"
+            msg = f"the columns {', '.join(map(repr, sorted(pending)))} are derived from each other"
             raise ValueError(msg)
-        if derived := [name for name in ready if todo[name].derive]:
+        if derived := [name for name in ready if pending[name].derive]:
             frame = frame.with_columns(_expression(name, rows).alias(name) for name in derived)
             ready = derived  # joins come after the columns that need none
         joins: dict[Join, dict[str, str]] = {}
         for name in ready:
-            if (join := todo.pop(name).join) is not None:
+            if (join := pending.pop(name).join) is not None:
                 joins.setdefault(join, {})[name] = _text(name, columns[name])
         rows = rows._replace(unjoined=frame)
         for join, names in joins.items():
