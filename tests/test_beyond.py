@@ -30,7 +30,7 @@ class World:
     """Tables, and the same as dicts."""
 
     def __init__(self, lists, history, truth):
-        self.lists = lists  # user → items in order
+        self.lists = lists  # user → items in order, None for a rank that no item has
         self.history = history  # user → set of items
         self.truth = truth  # user → set of relevant items
         self.popularity = Counter(item for had in history.values() for item in had)
@@ -42,7 +42,7 @@ class World:
             [
                 (user, item, place)
                 for user, some in self.lists.items()
-                for place, item in enumerate(some, 1)
+                for place, item in placed(some)
             ],
             schema={"user": pl.Int64, "item": pl.String, "rank": pl.Int64},
             orient="row",
@@ -63,6 +63,11 @@ class World:
                 schema_overrides={"genre": pl.List(pl.String), "vector": pl.List(pl.Float64)},
             ),
         }
+
+
+def placed(some, k=None):
+    """The ranks and items of a list down to k."""
+    return [(rank, item) for rank, item in enumerate(some[:k], 1) if item is not None]
 
 
 def mean(values):
@@ -122,9 +127,9 @@ def ild(some, values, kind):
 def exposure(world, users, of, weight, k):
     sums = defaultdict(float)
     for user in users:
-        for rank, item in enumerate(world.lists[user][:k], 1):
+        for rank, item in placed(world.lists[user], k):
             value = worth(weight, rank, item in world.truth.get(user, ()))
-            if of in ("item", "shown"):
+            if of == "shown" or (of == "item" and item in GENRES):
                 sums[item] += value
             for genre in (GENRES.get(item) or []) if of == "genre" else []:
                 sums[genre] += value / len(GENRES[item])
@@ -135,15 +140,17 @@ def target(world, what, users, of="genre"):
     sums = defaultdict(float)
 
     def add(item, times=1.0):
-        for genre in GENRES.get(item) or []:
+        if of == "item" and item in GENRES:
+            sums[item] += times
+        for genre in (GENRES.get(item) or []) if of == "genre" else []:
             sums[genre] += times / len(GENRES[item])
 
     for item in GENRES:
         if what == "catalogue":
             add(item)
         if what == "uniform":
-            for genre in GENRES[item] or []:
-                sums[genre] = 1.0
+            for value in [item] if of == "item" else GENRES[item] or []:
+                sums[value] = 1.0
         if what == "candidates":
             add(item, sum(item not in world.history.get(user, ()) for user in users))
     for user in users:
@@ -185,7 +192,7 @@ def apart(share, wanted, kind, alpha=0.01):
 
 def due_exposure(world, user, p):
     relevant = world.truth.get(user, set())
-    everything = relevant | set(world.lists[user])
+    everything = relevant | {item for _, item in placed(world.lists[user])}
     m, n = len(relevant), len(everything)
     due = {}
     for item in everything:
@@ -202,7 +209,11 @@ def oracle(world, label, k):
     options = dict(part.split("=") for part in text.rstrip(")").split(",") if part)
 
     def per_user(value):
-        return {user: value(user, some[:k]) for user, some in world.lists.items() if some}
+        of_ranks = name in ("epc", "efd", "serendipity") or name.startswith("ee_")
+        return {
+            user: value(user, placed(some, k) if of_ranks else [i for _, i in placed(some, k)])
+            for user, some in world.lists.items()
+        }
 
     def ratio(values, some):
         values = [v for v in values if v is not None]
@@ -218,7 +229,7 @@ def oracle(world, label, k):
         whole = math.log2(world.users if out_of == "users" else world.rows)
         scale = whole if options.get("normalize") == "true" else 1
         if not scale:
-            return per_user(lambda u, some: 0.0 if options.get("divide_by") == "k" and k else None)
+            return per_user(lambda u, some: None)
         return per_user(
             lambda u, some: ratio(
                 [None if (b := bits(world, i, out_of, new)) is None else b / scale for i in some],
@@ -245,7 +256,7 @@ def oracle(world, label, k):
                 mean(world.popularity[i] for i in some)
                 / mean(world.popularity[i] for i in world.history[u])
                 - 1
-                if world.history.get(u)
+                if some and world.history.get(u)
                 else None
             )
         )
@@ -260,9 +271,9 @@ def oracle(world, label, k):
             return -math.log2(max(world.popularity[item], 1) / world.rows)
 
         def relevant_novelty(user, some):
-            each = [(worth(weight, r), i) for r, i in enumerate(some, 1)]
+            each = [(worth(weight, r), i) for r, i in some]
             found = sum(w * novelty(i) for w, i in each if i in world.truth.get(user, ()))
-            return found / sum(w for w, _ in each)
+            return found / sum(w for w, _ in each) if each else None
 
         return per_user(relevant_novelty)
     if name == "serendipity":
@@ -273,7 +284,7 @@ def oracle(world, label, k):
             others = (n + 1 - place) / n if place else 0
             return max((n + 1 - rank) / n - others, 0) * (item in world.truth.get(user, ()))
 
-        return per_user(lambda u, some: ratio([gain(u, r, i) for r, i in enumerate(some, 1)], some))
+        return per_user(lambda u, some: ratio([gain(u, r, i) for r, i in some], some))
     if name == "ild":
         of, kind = options["of"], options.get("distance", "cosine")
         return per_user(lambda u, some: ild(some, GENRES if of == "genre" else VECTORS, kind))
@@ -291,22 +302,24 @@ def oracle(world, label, k):
         over = options.get("over", "user" if name == "awrf" else "all")
         weight = options.get("weight", "clipped" if name == "awrf" else "none")
         kind = "js" if name == "awrf" else options.get("distance", "tv")
+        of, what = options["of"], options.get("target", "catalogue")
 
         def value(users):
-            found = apart(
-                exposure(world, users, "genre", weight, k),
-                target(world, options.get("target", "catalogue"), users)
-                if over == "user"
-                else all_target(world, options.get("target", "catalogue")),
-                kind,
+            share = exposure(world, users, of, weight, k)
+            wanted = (
+                target(world, what, users, of) if over == "user" else all_target(world, what, of)
             )
+            found = apart(share, wanted, kind)
             return found if name == "disparity" or found is None else 1 - math.log(2) * found
 
         if over == "user":
             return per_user(lambda u, some: value([u]))
         return value([*world.lists])
     if name == "coverage":
-        shown = {i for some in world.lists.values() for i in some[:k]} & set(GENRES)
+        shown = {i for some in world.lists.values() for _, i in placed(some, k)}
+        if options.get("of") == "shown":
+            return len(shown)
+        shown &= set(GENRES)
         if options.get("of") == "genre":
             known = {g for v in GENRES.values() for g in v or []}
             shown = {g for i in shown for g in GENRES[i] or []}
@@ -316,6 +329,8 @@ def oracle(world, label, k):
     if name == "gini":
         of, weight = options.get("of", "item"), options.get("weight", "none")
         sums = exposure(world, [*world.lists], of, weight, k)
+        if of == "shown":
+            sums = {i: sums[i] for some in world.lists.values() for _, i in placed(some, k)}
         if of == "item":
             sums = {item: sums.get(item, 0.0) for item in GENRES}
         if of == "genre":
@@ -333,19 +348,21 @@ def oracle(world, label, k):
 
         def of_users(users):
             sums = exposure(world, users, of, weight, k)
-            if of == "item" and options.get("over") != "user":
-                sums = {i: v for i, v in sums.items() if i in GENRES}
             whole = sum(sums.values())
             if not whole:
                 return None
             value = -sum(v / whole * math.log(v / whole, base) for v in sums.values() if v)
-            return value / math.log(known, base) if options.get("normalize") == "true" else value
+            if options.get("normalize") != "true":
+                return value
+            most = math.log(len(sums) if of == "shown" else known, base)
+            return value / most if most else None
 
         if options.get("over") == "user":
             return per_user(lambda u, some: of_users([u]))
         return of_users([*world.lists])
     if name == "personalization":
-        lists = [set(some[:k]) for some in world.lists.values() if some]
+        lists = [{i for _, i in placed(some, k)} for some in world.lists.values()]
+        lists = [some for some in lists if some]
         pairs = itertools.combinations(lists, 2)
         cosine = mean(len(x & y) / math.sqrt(len(x) * len(y)) for x, y in pairs)
         return None if cosine is None else 1 - cosine
@@ -353,7 +370,7 @@ def oracle(world, label, k):
         p = float(options.get("p", 0.5))
 
         def ee(user, some):
-            eps = {item: p ** (r - 1) for r, item in enumerate(some, 1)}
+            eps = {item: p ** (r - 1) for r, item in some}
             if name == "ee_disparity":
                 return sum(v * v for v in eps.values())
             if not world.truth.get(user):
@@ -367,24 +384,24 @@ def oracle(world, label, k):
     raise AssertionError(label)
 
 
-def all_target(world, what):
+def all_target(world, what, of):
     users = [*world.lists]
     if what == "history":
-        sums = defaultdict(float)
-        for had in world.history.values():
-            for item in had:
-                for genre in GENRES.get(item) or []:
-                    sums[genre] += 1 / len(GENRES[item])
-        return sums
-    if what == "truth":
-        users = [user for user in users if world.truth.get(user)]
-    return target(world, what, users)
+        whole = World({}, {0: [i for had in world.history.values() for i in had]}, {})
+        return target(whole, what, [0], of)
+    return target(world, what, users, of)
 
 
 OF_USERS = [
     *("popularity", "popularity(out_of=rows)", "popularity(out_of=users,divide_by=k)"),
     *("novelty", "novelty(out_of=rows)", "novelty(new=zero)", "novelty(new=skip)"),
-    *("novelty(normalize=true,divide_by=k)", "popularity_quantile", "tail", "tail(head=0.5)"),
+    *(
+        "novelty(normalize=true)",
+        "novelty(normalize=true,divide_by=k)",
+        "popularity_quantile",
+        "tail",
+        "tail(head=0.5)",
+    ),
     *("tail(count=true)", "unseen", "unseen(divide_by=k)", "new", "popularity_lift", "filled"),
     *("epc", "efd", "epc(weight=none)", "efd(weight=0.7)", "epc(weight=clipped)", "serendipity"),
     *("ild(of=genre)", "ild(of=genre,distance=hamming)", "ild(of=vector)"),
@@ -394,11 +411,16 @@ OF_USERS = [
     *("calibration(of=genre,weight=log)", "awrf(of=genre)", "awrf(of=genre,target=uniform)"),
     *("awrf(of=genre,target=history)", "awrf(of=genre,target=truth,weight=0.8)"),
     *(f"disparity(of=genre,over=user,target=candidates,distance={d})" for d in ("tv", "cv")),
+    *("disparity(of=item,over=user)", "awrf(of=item)", "awrf(of=item,target=history)"),
     *("entropy(of=genre,over=user)", "entropy(over=user,weight=log)"),
+    *("entropy(over=user,normalize=true)", "entropy(of=shown,over=user,normalize=true)"),
     *("ee_disparity", "ee_relevance", "ee_loss", "ee_loss(p=0.8)"),
 ]
 OF_ALL = [
     *("coverage", "coverage(count=true)", "coverage(of=genre)", "gini", "gini(of=shown)"),
+    *("coverage(of=shown,count=true)", "gini(of=shown,weight=hit)", "disparity(of=item)"),
+    *("entropy(of=shown,normalize=true)", "entropy(of=shown,weight=hit,normalize=true)"),
+    *("awrf(of=item,over=all)", "disparity(of=item,target=history)"),
     *("gini(divide_by=n1)", "gini(of=genre,weight=log)", "gini(weight=0.85)", "entropy"),
     *("entropy(of=genre,normalize=true)", "entropy(weight=clipped,base=3)", "personalization"),
     *(f"disparity(of=genre,distance={d})" for d in ("tv", "kl", "js", "hellinger", "ratio", "cv")),
@@ -410,10 +432,9 @@ OF_ALL = [
 @st.composite
 def worlds(draw):
     users = range(1, draw(st.integers(2, 6)))
-    lists = {
-        u: draw(st.lists(st.sampled_from(ITEMS), unique=True, min_size=0, max_size=6))
-        for u in users
-    }
+    some = st.lists(st.sampled_from(ITEMS), unique=True, min_size=0, max_size=6)
+    gaps = st.sets(st.integers(0, 6), max_size=4)
+    lists = {u: with_gaps(draw(some), draw(gaps)) for u in users}
     lists[0] = ["a", *draw(st.permutations(["b", "g", "c"]))]
     history = {u: draw(st.sets(st.sampled_from(ITEMS), max_size=5)) for u in [*users, 8, 9]}
     history[0] = {"b", "c"}
@@ -421,6 +442,11 @@ def worlds(draw):
     truth = {u: draw(st.sets(st.sampled_from(ITEMS), max_size=4)) for u in users}
     truth[0] = {"b"}
     return World({u: some for u, some in lists.items() if some}, history, truth)
+
+
+def with_gaps(some, gaps):
+    """A list with empty ranks before some of its items; none at its end."""
+    return [item for place, own in enumerate(some) for item in [None, own][place not in gaps :]]
 
 
 def close(got, expected):
@@ -459,7 +485,7 @@ def test_numbers_of_all_lists_follow_their_definitions(world, k):
 # ------------------------------------------------------------------ invariants
 
 WORLD = World(
-    {0: [*"abcg"], 1: [*"hgfa"], 2: [*"ba"], 3: [*"cfdbe"]},
+    {0: [*"abcg"], 1: [*"hgfa"], 2: [*"ba"], 3: [None, *"cf", None, *"dbe"]},
     {0: {"b", "c"}, 1: {"a", "h", "f"}, 2: {"a"}, 3: set(), 9: {"a", "b", "g"}},
     {0: {"b"}, 1: {"a", "g"}, 2: {"d"}, 3: {"c", "f"}},
 )

@@ -64,6 +64,7 @@ from rankframe._table import (
 )
 from rankframe._vocabulary import (
     COLUMNS,
+    IS_EMPTIED,
     Reading,
     Scope,
     reading_of,
@@ -1105,7 +1106,10 @@ def _reduced(
         values = lists.select(*keys, *names)
         return _Reduction(values, types, lists, broken, surplus, counted=count)
     if scope == "listed":
-        lists = rows.group_by(keys).agg(*reduced, pl.col("listed").any().alias(_HAS_LIST))
+        has_list = pl.col("listed").any()
+        if settings.cuts_lists:
+            has_list |= pl.col(IS_EMPTIED).any()
+        lists = rows.group_by(keys).agg(*reduced, has_list.alias(_HAS_LIST))
         values = lists.filter(pl.col(_HAS_LIST)).select(*keys, *names)
     else:
         values = rows.group_by(keys).agg(reduced)
@@ -1224,7 +1228,7 @@ def _are_known(system: str, prepared: JudgedTables) -> bool:
 
 def _lists(prepared: JudgedTables, settings: Settings) -> pl.LazyFrame:
     """Return each user of whose list something is left, in each group."""
-    if settings.depth is None and not settings.judged_only:
+    if not settings.cuts_lists:
         return prepared.run.select(prepared.tables[0].keys).unique()
     return users_with_lists(prepared.sources(settings))
 
@@ -1420,7 +1424,7 @@ def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, 
                 raise ValueError(msg)
             if name not in names and not name.startswith("^"):
                 told = dict.fromkeys([*names, *COLUMNS])
-                has = ", ".join(repr(column) for column in told if column != SHARES_RANK)
+                has = ", ".join(repr(column) for column in told if not column.startswith(INNER))
                 msg = f"metric {one.name!r} reads a column {name!r}; the rows have {has}"
                 raise RankingDataError(msg)
 

@@ -98,6 +98,11 @@ class Settings:
         """The grade below which every grade counts as 0, or None."""
         return None if self.gains_from is None else self.relevant_at
 
+    @property
+    def cuts_lists(self) -> bool:
+        """Whether options may leave nothing of a list."""
+        return self.depth is not None or self.judged_only
+
     def __post_init__(self) -> None:
         """Check each option by itself, and options that exclude each other."""
         check_columns(self.columns)

@@ -218,6 +218,7 @@ def shares(
     if taken:
         msg = f"column {min(taken)!r}: shares makes a column with this name: rename it"
         raise RankingDataError(msg)
+    rows = rows.filter(pl.col(VALUE).is_not_null())  # a list without a known value has one
     kept = rows.select(*keys, pl.col(VALUE).alias(value), *made).rename(names)
     if not isinstance(run, pl.LazyFrame):
         down = [*(False for _ in keys), True, False]

@@ -15,7 +15,14 @@ import polars as pl
 from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import RequestedMetric
 from rankframe._list_columns import catalogue, column_of_values, with_numbers
-from rankframe._vocabulary import Input, Sources, given_column, reading_of, rows_of_scope
+from rankframe._vocabulary import (
+    Input,
+    Sources,
+    given_column,
+    reading_of,
+    rows_of_scope,
+    users_of_run,
+)
 from rankframe.errors import RankingDataError
 from rankframe.metrics._building_blocks import weight_of_place
 
@@ -105,7 +112,7 @@ given_column(
 )
 given_column(
     "lists",
-    "Number of lists that contain an item; with cut-off 10: lists(10)",
+    "Number of lists; of those that have an item down to rank 10: lists(10)",
     parameter=_cut,
     **_OF_SHARES,
 )
@@ -151,22 +158,23 @@ def exposures(
     users: pl.LazyFrame | None,
     per_list: bool = False,
 ) -> pl.LazyFrame:
-    """Sum the exposure of each value over the lists, or with ``per_list`` per user."""
+    """Sum the exposure of each value over the lists, or with ``per_list`` per user.
+
+    A list, or a group of lists, without any has one row without a value; not with ``per_list``.
+    """
     keys = sources.keys if per_list or kind.over == "user" else list(by)
     asked = [one for one in _asked(names) if one.word in ("exposure", "share")]
     weights = {_exposure_name(one): one for one in asked} or {
         f"exposure({kind.of};{kind.over};none;)": _Asked("", "exposure", kind.of, kind.over)
     }
-    rows = _listed(sources, weights.values(), users)
-    if kind.of in ("item", "shown"):
-        rows = rows.with_columns(pl.col(sources.item).alias(VALUE))
-        part = pl.lit(1.0)
-    else:
-        rows = _split(rows, sources, kind.of)
-        part = pl.col(_PART)
+    rows = _with_values(_listed(sources, weights.values(), users), sources, kind)
     whole = kind.of in ("item", "shown")
+    part = pl.lit(1.0) if whole else pl.col(_PART)
     sums = [_sum_of(one, part, whole=whole).alias(name) for name, one in weights.items()]
-    return rows.group_by(*keys, VALUE).agg(sums)
+    exposed = rows.group_by(*keys, VALUE).agg(sums)
+    if per_list or not keys:
+        return exposed
+    return _whose(sources, users).select(keys).unique().join(exposed, on=keys, how="left")
 
 
 def completed(
@@ -220,22 +228,24 @@ def with_targets(
     if kind.over == "all" and kind.of != "shown" and not complete:
         known = values_of(sources, kind.of, by)
         if groups is None:
-            groups = _lists(sources, users).select(by).unique() if by else None
+            groups = _whose(sources, users).select(by).unique() if by else None
         if groups is not None:
             shared = [name for name in by if name in known.collect_schema()]
             known = _beside(groups, known, shared)
         rows = known.join(rows, on=[*keys, VALUE], how="left")
     for one in _asked(names):
-        if one.word == "target":
+        if one.word == "target" and _is_even(one):
+            rows = rows.with_columns(pl.lit(1.0).alias(one.name))
+        elif one.word == "target":
             wanted = _wanted(one, sources, kind, by=by, users=users)
             on = [name for name in [*keys, VALUE] if name in wanted.collect_schema()]
             if kind.over == "all":
                 rows = rows.join(wanted, on=on, how="left")
             else:
-                lists = _lists(sources, users).select(sources.keys).unique()
                 shared = [name for name in on if name != VALUE]
-                wanted = _beside(lists, wanted, shared)
-                rows = rows.join(wanted, on=[*keys, VALUE], how="full", coalesce=True)
+                wanted = _beside(_whose(sources, users), wanted, shared)
+                how: Any = "left" if kind.of == "shown" and one.weight != "judged" else "full"
+                rows = rows.join(wanted, on=[*keys, VALUE], how=how, coalesce=True)
     columns = [name for name in rows.collect_schema() if name.startswith(("exposure(", "target("))]
     return rows.with_columns(pl.col(columns).fill_null(0.0))
 
@@ -332,6 +342,12 @@ def _lists(
     return rows if users is None else rows.join(users, on=sources.keys, how="semi")
 
 
+def _whose(sources: Sources, users: pl.LazyFrame | None) -> pl.LazyFrame:
+    """Return the users whose lists count, once."""
+    listed = users_of_run(sources)
+    return listed if users is None else listed.join(users, on=sources.keys, how="semi")
+
+
 def _sum_of(one: _Asked, part: pl.Expr, *, whole: bool) -> pl.Expr:
     """Sum the weights of the ranks of a value."""
     if whole and one.weight == "none":  # counting takes half the time
@@ -352,6 +368,18 @@ def _down_to(k: int | None) -> pl.Expr:
 
 def _length(one: _Asked) -> str:
     return f"__rankframe_length_{one.k}"
+
+
+def _with_values(rows: pl.LazyFrame, sources: Sources, kind: Kind) -> pl.LazyFrame:
+    """Return one row per value of an item; what is not in the catalogue is left out."""
+    if kind.of not in ("item", "shown"):
+        return _split(rows, sources, kind.of)
+    rows = rows.with_columns(pl.col(sources.item).alias(VALUE))
+    if not _is_joined(kind, sources.inputs):
+        return rows
+    has, items = rows.collect_schema(), catalogue(sources.inputs)
+    on = [*(name for name in items.by if name in has), sources.item]
+    return rows.join(items.frame.select(*items.by, sources.item).unique(), on=on)
 
 
 def _split(rows: pl.LazyFrame, sources: Sources, of: str) -> pl.LazyFrame:
@@ -400,12 +428,12 @@ def _wanted(
     if what in ("truth", "judged"):
         reading = reading_of({"judged", "relevant"}, given=sources.inputs)
         rows = rows_of_scope(sources, reading).filter("relevant" if what == "truth" else "judged")
-        whose = _lists(sources, None).select(sources.keys) if users is None else users
+        whose = _whose(sources, None) if users is None else users
         rows = rows.join(whose, on=sources.keys, how="semi")
         return _counted(rows, sources, kind, [*by, *per_user], one.name)
     history = sources.inputs.get("history")
     if what == "history" and history is not None:
-        split_by = [] if kind.of in ("item", "shown") else _catalogue(sources, kind.of).by
+        split_by = _catalogue(sources, kind.of).by if _is_joined(kind, sources.inputs) else []
         groups = [name for name in by if name in (*history.by, *split_by)]
         return _counted(history.frame, sources, kind, [*groups, *per_user], one.name)
     items = _catalogue(sources, kind.of)
@@ -417,7 +445,7 @@ def _wanted(
         return _counted(known, sources, kind, in_items, one.name)
     assert history is not None
     had = history.frame.select(*history.by, user, item).unique()
-    lists = _lists(sources, users).select(sources.keys).unique()
+    lists = _whose(sources, users)
     had = lists.join(had, on=[*history.by, user])
     own = list(sources.keys) if kind.over == "user" else list(by)
     taken = _counted(had.join(known, on=[*items.by, item], how="semi"), sources, kind, own, _HAD)
@@ -434,12 +462,9 @@ def _counted(
     rows: pl.LazyFrame, sources: Sources, kind: Kind, keys: Sequence[str], name: str
 ) -> pl.LazyFrame:
     """Count the items of rows by their values."""
-    if kind.of in ("item", "shown"):
-        rows = rows.with_columns(pl.col(sources.item).alias(VALUE))
-        count = pl.len().cast(pl.Float64)
-    else:
-        rows, count = _split(rows, sources, kind.of), pl.col(_PART).sum()
-    return rows.group_by(*keys, VALUE).agg(count.alias(name))
+    whole = kind.of in ("item", "shown")
+    count = pl.len().cast(pl.Float64) if whole else pl.col(_PART).sum()
+    return _with_values(rows, sources, kind).group_by(*keys, VALUE).agg(count.alias(name))
 
 
 def _beside(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> pl.LazyFrame:
@@ -471,9 +496,11 @@ def with_counts(
             number = pl.len().cast(pl.Int64).alias(name)
             rows = with_numbers(rows, known, groups, [number])
         if word == "lists":
-            lists = _lists(sources, users).filter(_down_to(int(text) if text else None))
-            number = pl.len().cast(pl.Int64).alias(name)
-            rows = with_numbers(rows, lists.select(sources.keys).unique(), by, [number])
+            lists = _whose(sources, users)
+            if text:
+                lists = _lists(sources, users).filter(_down_to(int(text)))
+                lists = lists.select(sources.keys).unique()
+            rows = with_numbers(rows, lists, by, [pl.len().cast(pl.Int64).alias(name)])
     return rows
 
 
@@ -491,6 +518,11 @@ def _asked(names: Iterable[str]) -> Iterable[_Asked]:
             yield _Asked(name, word, of, over, what)
 
 
+def _is_even(one: _Asked) -> bool:
+    """Whether a target is the same for all rows, in the catalogue or not."""
+    return one.of == "shown" and one.weight == "uniform"
+
+
 def _exposure_name(one: _Asked) -> str:
     return f"exposure({one.of};{one.over};{one.weight};{one.k or ''})"
 
@@ -498,19 +530,28 @@ def _exposure_name(one: _Asked) -> str:
 def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input]) -> str | None:
     """Return the name of a table that shares need and that is missing."""
     names = list(names)
-    whats = {one.weight for one in _asked(names) if one.word == "target"}
+    targets = [one for one in _asked(names) if one.word == "target"]
+    whats = {one.weight for one in targets if not _is_even(one)}
     if kind.of not in ("item", "shown") and "items" not in inputs:
         return "items"
     if whats & {"history", "candidates"} and "history" not in inputs:
         return "history"
     counts = whats & {"catalogue", "uniform", "candidates"}
     counts |= {name for name in names if name.startswith("values(")}
-    if (counts or (kind.over == "all" and kind.of != "shown")) and not {
-        "items",
-        "history",
-    } & inputs.keys():
+    if (counts or (kind.over == "all" and kind.of != "shown")) and not _has_catalogue(inputs):
         return "items or history"
     return None
+
+
+def _is_joined(kind: Kind, inputs: Mapping[str, Input]) -> bool:
+    """Whether rows are joined to the catalogue; items over all lists are joined to it later."""
+    if kind.of in ("item", "shown"):
+        return kind == Kind("item", "user") and _has_catalogue(inputs)
+    return True
+
+
+def _has_catalogue(inputs: Mapping[str, Input]) -> bool:
+    return not {"items", "history"}.isdisjoint(inputs)
 
 
 def needs_truth(names: Iterable[str]) -> bool:

@@ -52,6 +52,9 @@ _is_judged = _relevance >= 0
 _is_graded = _relevance > 0
 _is_listed = _rank.is_not_null()
 
+#: true in the row of a list of which ``depth`` or ``judged_only`` leaves nothing
+IS_EMPTIED = f"{INNER}is_emptied"
+
 #: whether the grade was > 0 before grades below ``gains_from`` became 0
 _WAS_GRADED = f"{INNER}was_graded"
 
@@ -306,6 +309,11 @@ def rows_of_scope(sources: Sources, reading: Reading, *, alone: bool = False) ->
     return frame.rename({"rank": "block"}) if sources.tied else frame
 
 
+def users_of_run(sources: Sources) -> pl.LazyFrame:
+    """Return each user with a list, of which ``depth`` and ``judged_only`` may leave nothing."""
+    return sources.lists.select(sources.keys).unique()
+
+
 def users_with_lists(sources: Sources) -> pl.LazyFrame:
     """Return each user with a nonempty list once, with the groups."""
     settings = sources.settings
@@ -545,15 +553,37 @@ def graded(rows: Rows) -> pl.Expr:
     return _count(_is_graded.sum().over(rows.keys))
 
 
+def _cut_off(text: str) -> None:
+    if text and int(text) < 1:
+        raise ValueError
+
+
 @joined_column(
-    derived_over="listed", beside_subtopics=True, of_lists=True, of_all_rows=True, in_ties="both"
+    parameter=_cut_off,
+    derived_over="listed",
+    beside_subtopics=True,
+    of_lists=True,
+    of_all_rows=True,
+    in_ties="both",
 )
-def retrieved(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
-    """n, the length of the user's list; 0 where there is none."""
-    ranked = rows.lists.filter(_is_listed).group_by(rows.keys)
-    lengths = ranked.agg(retrieved=_count(pl.len()))
-    frame = frame.join(lengths, on=rows.keys, how="left")
-    return frame.with_columns(pl.col("retrieved").fill_null(0))
+def retrieved(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+    """n, the length of the user's list; 0 where there is none; its items at rank ≤ 10:
+    retrieved(10).
+    """
+    tied = rows.sources.tied
+    lengths = [_length(int(k) if k else None, tied=tied).alias(n) for n, k in names.items()]
+    ranked = rows.lists.filter(_is_listed).group_by(rows.keys).agg(lengths)
+    frame = frame.join(ranked, on=rows.keys, how="left")
+    return frame.with_columns(pl.col(list(names)).fill_null(0))
+
+
+def _length(k: int | None, *, tied: bool) -> pl.Expr:
+    """Number of items at rank ≤ k; a block of ties gives as many as it has places there."""
+    if k is None:
+        return _count(pl.len())
+    if not tied:
+        return _count((_rank <= k).sum())
+    return _count(((k - _rank + 1).clip(0, pl.col("tied")) / pl.col("tied")).sum().round())
 
 
 @column(scope="judged", of_all_rows=True, down_to_rank=True, in_ties="both")
@@ -999,7 +1029,7 @@ def _list_rows(
     everywhere["listed"] = COLUMNS["listed"]
     inner = {name: c for name, c in columns.items() if not c.of_all_rows}
     if not sources.settings.judged_only and of_lists.issuperset([*columns, *reading.outside]):
-        frame = rows.ranked.filter(_is_listed)
+        frame = _with_emptied(rows.ranked.filter(_is_listed), sources)
         return _with_columns(frame, rows, everywhere)
     frame = items.filter(_is_listed | _relevance.is_not_null())
     if inner:
@@ -1011,7 +1041,17 @@ def _list_rows(
         narrow = narrow.drop(SHARES_RANK, *everywhere.keys() - {"rank", "relevance"}, strict=False)
         others = frame.filter(~reduced.fill_null(value=False))
         frame = pl.concat([narrow, others], how="diagonal")
-    return _with_columns(_from_least_gain(frame, sources), rows, everywhere)
+    frame = _with_emptied(_from_least_gain(frame, sources), sources)
+    return _with_columns(frame, rows, everywhere)
+
+
+def _with_emptied(frame: pl.LazyFrame, sources: Sources) -> pl.LazyFrame:
+    """Add a row without an item for each list of which nothing is left: it still is a list."""
+    if not sources.settings.cuts_lists:
+        return frame
+    emptied = users_of_run(sources).join(users_with_lists(sources), on=sources.keys, how="anti")
+    emptied = emptied.with_columns(pl.lit(value=True).alias(IS_EMPTIED))
+    return pl.concat([frame, emptied], how="diagonal")
 
 
 def _from_least_gain(frame: pl.LazyFrame, sources: Sources) -> pl.LazyFrame:

@@ -40,8 +40,6 @@ Cut = int | pl.Expr | None
 R = relevant.sum().cast(pl.Int64)
 #: n, the length of the list
 n = pl.col("retrieved").max()
-#: n of every judged user, including users without an item of grade > 0
-n_of_judged = pl.when(judged.is_not_null()).then(pl.col("retrieved")).max()
 
 
 def expected_as(
@@ -282,9 +280,19 @@ def kept_of_bpref() -> pl.Expr:
     return pl.when(within(None)).then(pl.when(above > 0).then(1 - lost).otherwise(1.0)).sum()
 
 
+def returned(k: int | None) -> pl.Expr:
+    """Number of items at rank ≤ k, in each row; min(k, n) where ranks have no gaps."""
+    return pl.col("retrieved" if k is None else f"retrieved({k})")
+
+
 def list_length(k: int | None) -> pl.Expr:
-    """min(k, length of the list)."""
-    return n if k is None else pl.min_horizontal(n, k)
+    """Number of items at rank ≤ k."""
+    return returned(k).max()
+
+
+def n_of_judged(k: int | None = None) -> pl.Expr:
+    """The same of every judged user, including users without an item of grade > 0."""
+    return pl.when(judged.is_not_null()).then(returned(k)).max()
 
 
 def _expected_deepest(k: int | None) -> pl.Expr:  # noqa: ARG001  (``divisor_hits`` refuses a cut)
@@ -295,7 +303,7 @@ def _expected_deepest(k: int | None) -> pl.Expr:  # noqa: ARG001  (``divisor_hit
 
 @expected_as(_expected_deepest)
 def deepest(k: int | None) -> pl.Expr:
-    """Last place of the list down to k: its length, or the rank of a hit below a gap."""
+    """Last place of the list down to k: its number of items, or the rank of a hit below a gap."""
     return pl.max_horizontal(list_length(k), pl.when(within(k)).then(rank).max())
 
 
@@ -357,13 +365,13 @@ def sum_of_list(value: pl.Expr, k: int | None) -> pl.Expr:
 
 
 def _expected_length_within(k: int | None) -> pl.Expr:
-    """min(k, length of the list): under ties the items are uncertain, but their number is exact."""
+    """Number of items at rank ≤ k: under ties they are uncertain, but their number is exact."""
     return pl.when(listed).then(_expected_chance_within(k)).sum()
 
 
 @expected_as(_expected_length_within)
 def length_within(k: int | None) -> pl.Expr:
-    """min(k, length of the list)."""
+    """Number of items at rank ≤ k."""
     return in_list(k).sum().cast(pl.Float64)
 
 

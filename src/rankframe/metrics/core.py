@@ -38,7 +38,14 @@ from rankframe.metrics._building_blocks import (
     total,
     where_relevant,
 )
-from rankframe.metrics._gains import discount, divided, falls, follows_grades, gain_of
+from rankframe.metrics._gains import (
+    discount,
+    divided,
+    falls,
+    follows_grades,
+    gain_of,
+    has_gain_of_zero,
+)
 
 __all__ = [
     "attainable_precision_at",
@@ -117,7 +124,7 @@ def precision_at(
         Cut-off; None means the whole list, and divides by its length.
     divide_by
         ``"k"`` (missing items of a short list count as misses, as in trec_eval), ``"returned"`` =
-        min(k, length of the list), or ``"attainable"`` = min(k, R), so that 1 can be reached.
+        the number of items at rank ≤ k, or ``"attainable"`` = min(k, R), so that 1 can be reached.
 
     Returns
     -------
@@ -357,8 +364,8 @@ def average_precision(
         Cut-off of the sum; None means the whole list.
     divide_by
         ``"relevant"`` = R (the definition), ``"attainable"`` = min(k, R) (without k: min(length
-        of the list, R)), ``"returned"`` = min(k, length of the list, R), ``"hits"`` = the relevant
-        items found, or ``"k"`` (without k: the length of the list).
+        of the list, R)), ``"returned"`` = min(number of items at rank ≤ k, R), ``"hits"`` = the
+        relevant items found, or ``"k"`` (without k: the length of the list).
 
     Returns
     -------
@@ -479,7 +486,7 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.cg_at()).item(0, "cg")
     4.0
     """
-    return gain_sum(gain, chance_within(k))
+    return _where_graded(gain, gain_sum(gain, chance_within(k)))
 
 
 @labelled(
@@ -529,7 +536,7 @@ def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None
     3.5
     """
     _check_base(base)
-    return gain_sum(gain, discount_within(k, base))
+    return _where_graded(gain, gain_sum(gain, discount_within(k, base)))
 
 
 @labelled(
@@ -753,7 +760,7 @@ def missed() -> pl.Expr:
     >>> run.rank.evaluate(rf.missed(), truth=truth).item(0, "missed")
     0.5
     """
-    return (n_of_judged == 0).cast(pl.Float64)
+    return (n_of_judged() == 0).cast(pl.Float64)
 
 
 @labelled(
@@ -781,7 +788,7 @@ def num_missed() -> pl.Expr:
     >>> run.rank.evaluate(rf.num_missed(), truth=truth).item(0, "num_missed")
     2
     """
-    return (n_of_judged == 0).cast(pl.Int64)
+    return (n_of_judged() == 0).cast(pl.Int64)
 
 
 @labelled_mean(
@@ -891,6 +898,11 @@ def _perfect_ideal(k: int | None, gain: Gain, base: float | None) -> pl.Expr:
         positions = pl.int_range(1, k + 1)
         weights = pl.lit(pl.select(discount(positions, base).sum()).item())
     return top * weights
+
+
+def _where_graded(gain: Gain, value: pl.Expr) -> pl.Expr:
+    """Null for a user without an item of grade > 0, unless grade 0 has a gain."""
+    return value if has_gain_of_zero(gain) else pl.when((pl.col("relevance") > 0).any()).then(value)
 
 
 def _f(k: int | None, beta: float) -> pl.Expr:

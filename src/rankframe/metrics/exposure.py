@@ -51,8 +51,8 @@ def coverage_at(k: int | None = None, *, of: ColumnName = "item", count: bool = 
     Returns
     -------
     Expr
-        Float64, a share in [0, 1] or a number, named ``coverage@k``: one for all lists. Null where
-        the catalogue has no value.
+        Float64, a share in [0, 1] or a number, named ``coverage@k``: one for all lists; 0 where no
+        list has an item at rank ≤ k. Null where the catalogue has no value.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def gini_at(
     0.5833
     """
     x = _exposure(k, of, "all", weight)
-    x = x.filter(x > 0) if of == "shown" else x
+    x = x.filter(_is_shown(k, of, "all")) if of == "shown" else x
     n = x.len().cast(pl.Int64)
     place = 2 * x.rank("average") - n - 1  # equal exposures have the same mean place, in any order
     whole = x.sum() * (n if divide_by == "n" else n - 1)
@@ -164,7 +164,8 @@ def entropy_at(
     base
         The base of the logarithm; > 1.
     normalize
-        Divide by the logarithm of the number of values of the catalogue.
+        Divide by the logarithm of the number of values of the catalogue; of the shown ones with
+        ``of="shown"``.
 
     Returns
     -------
@@ -194,7 +195,8 @@ def entropy_at(
     share = _share(k, of, over, weight)
     value = pl.when(share > 0).then(share * (1 / share).log(base)).sum()
     if normalize:
-        most = pl.col(f"values({of})").first().log(base)
+        shown = _is_shown(k, of, over).sum() if of == "shown" else pl.col(f"values({of})").first()
+        most = shown.cast(pl.Float64).log(base)
         value = pl.when(most > 0).then(value / most)
     return pl.when(share.sum() > 0).then(value)
 
@@ -312,12 +314,8 @@ def disparity_at(
     >>> round(run.rank.evaluate(rf.disparity_at(2, of="genre"), items=items).item(0, 1), 4)
     0.4583
     """
-    return _apart(
-        _share(k, of, over, weight),
-        _target(of, over, target),
-        distance,
-        _checked("disparity", alpha),
-    )
+    share, wanted = _share(k, of, over, weight), _target(k, of, over, target)
+    return _apart(share, wanted, distance, _checked("disparity", alpha))
 
 
 @labelled(
@@ -358,8 +356,8 @@ def calibration_at(
     Returns
     -------
     Expr
-        Float64 ≥ 0, named ``calibration(of=…)@k``; 0 = calibrated. Null for a user without a list,
-        or without a history of known values.
+        Float64 ≥ 0, named ``calibration(of=…)@k``; 0 = calibrated. Null for a user without a
+        known value at rank ≤ k, or without a history of known values.
 
     Raises
     ------
@@ -379,7 +377,7 @@ def calibration_at(
     >>> run.rank.evaluate(calibration, items=items, history=history).item(0, 1)
     0.125
     """
-    share, target = _share(k, of, "user", weight), _target(of, "user", "history")
+    share, target = _share(k, of, "user", weight), _target(k, of, "user", "history")
     return _apart(share, target, distance, _checked("calibration", alpha))
 
 
@@ -435,7 +433,7 @@ def awrf_at(
     >>> round(run.rank.evaluate(rf.awrf_at(2), items=items).item(0, "awrf@2"), 4)
     0.7925
     """
-    apart = _apart(_share(k, of, over, weight), _target(of, over, target), "js", 0.01)
+    apart = _apart(_share(k, of, over, weight), _target(k, of, over, target), "js", 0.01)
     return 1 - log(2) * apart
 
 
@@ -521,8 +519,7 @@ def ee_disparity_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     [1.25, 1.0]
     """
     check_persistence(p)
-    exposure = _exposure(k, "item", "user", p)
-    return pl.when(exposure.sum() > 0).then((exposure**2).sum())
+    return (_exposure(k, "shown", "user", p) ** 2).sum()
 
 
 @labelled("ee_relevance", value_range=(0, inf), in_words="Does attention go to relevant items?")
@@ -563,8 +560,7 @@ def ee_relevance_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     1.0
     """
     check_persistence(p)
-    exposure, due = _exposure(k, "item", "user", p), _due(p)
-    return _where_both(exposure, (exposure * due).sum())
+    return _where_relevant((_exposure(k, "shown", "user", p) * _due(p)).sum())
 
 
 @labelled(
@@ -607,8 +603,7 @@ def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     0.5
     """
     check_persistence(p)
-    exposure, due = _exposure(k, "item", "user", p), _due(p)
-    return _where_both(exposure, ((exposure - due) ** 2).sum())
+    return _where_relevant(((_exposure(k, "shown", "user", p) - _due(p)) ** 2).sum())
 
 
 # ------------------------------------------------------------------ building blocks
@@ -622,8 +617,17 @@ def _share(k: int | None, of: str | None, over: str, weight: str | float) -> pl.
     return pl.col(f"share({of or ''};{over};{as_text(weight)};{k or ''})")
 
 
-def _target(of: str | None, over: str, what: str) -> pl.Expr:
-    return pl.col(f"target({of or ''};{over};{what})")
+def _is_shown(k: int | None, of: str | None, over: str) -> pl.Expr:
+    """Whether a list has the value at rank ≤ k; the rows may be those of other metrics, too."""
+    return _exposure(k, of, over, "none") > 0
+
+
+def _target(k: int | None, of: str | None, over: str, what: str) -> pl.Expr:
+    target = pl.col(f"target({of or ''};{over};{what})")
+    if of != "shown":
+        return target
+    target = pl.when(_is_shown(k, of, over)).then(target)
+    return pl.when(target.sum() > 0).then(target / target.sum())
 
 
 def _checked(label: str, alpha: float) -> float:
@@ -661,19 +665,14 @@ def _divergence(p: pl.Expr, q: pl.Expr) -> pl.Expr:
 
 def _due(p: float) -> pl.Expr:
     """The target exposure of an item: that of all items of its grade, shared equally."""
-    wanted = pl.col("target(item;user;truth)") > 0
-    m, n = wanted.sum().cast(pl.Float64), _rows_of_user(p)
+    wanted = pl.col("target(shown;user;truth)") > 0
+    # these columns add the listed and judged items of any rank as rows; other metrics add more
+    there = _is_shown(None, "shown", "user") | (pl.col("target(shown;user;judged)") > 0)
+    m, n = wanted.sum().cast(pl.Float64), there.sum().cast(pl.Float64)
     of_relevant = (1 - pl.lit(p).pow(m)) / (m * (1 - p))
     of_others = (pl.lit(p).pow(m) - pl.lit(p).pow(n)) / ((n - m) * (1 - p))
-    return pl.when(wanted).then(of_relevant).otherwise(of_others)
+    return pl.when(wanted).then(of_relevant).when(there).then(of_others).otherwise(0.0)
 
 
-def _rows_of_user(p: float) -> pl.Expr:
-    """Number of judged or listed items; reading these columns adds the items as rows for any k."""
-    listed = _exposure(None, "item", "user", p).len()
-    return (listed + 0 * pl.col("target(item;user;judged)").len()).cast(pl.Float64)
-
-
-def _where_both(exposure: pl.Expr, value: pl.Expr) -> pl.Expr:
-    there = pl.col("target(item;user;truth)").sum() > 0
-    return pl.when(there & (exposure.sum() > 0)).then(value)
+def _where_relevant(value: pl.Expr) -> pl.Expr:
+    return pl.when(pl.col("target(shown;user;truth)").sum() > 0).then(value)

@@ -66,12 +66,13 @@ def popularity_at(
     out_of
         None = the number of rows; or their share of all ``"rows"`` or ``"users"`` of the history.
     divide_by
-        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+        ``"returned"`` = the number of items at rank ≤ k, or ``"k"``: missing ones count as 0.
 
     Returns
     -------
     Expr
-        Float64 ≥ 0, named ``popularity@k``. Null for a user without a list.
+        Float64 ≥ 0, named ``popularity@k``. Null for a user without an item at rank ≤ k
+        (with ``divide_by="k"``: without a list).
 
     Raises
     ------
@@ -125,13 +126,14 @@ def novelty_at(
     normalize
         Divide by log2 of the users (or rows), so that the greatest novelty is 1.
     divide_by
-        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+        ``"returned"`` = the number of items at rank ≤ k, or ``"k"``: missing ones count as 0.
 
     Returns
     -------
     Expr
-        Float64 ≥ 0, named ``novelty@k``. Null for a user without a list, and with ``normalize``
-        where the history has one user.
+        Float64 ≥ 0, named ``novelty@k``. Null for a user without an item at rank ≤ k
+        (with ``divide_by="k"``: without a list), and with ``normalize`` where the history has one
+        user (or row).
 
     Raises
     ------
@@ -157,11 +159,13 @@ def novelty_at(
     if new == "zero":
         bits = pl.when(_popularity > 0).then(bits).otherwise(0.0)
     if normalize:
-        bits = pl.when(whole > 1).then(bits / whole.log(2))
+        bits = bits / whole.log(2)
     if new == "skip":
         known = pl.when(in_list(k) & (rank > 0) & (_popularity > 0)).then(bits)
-        return divided(known.sum(), k) if divide_by == "k" and k else known.mean()
-    return mean_of_list(bits, k, divide_by)
+        value = divided(known.sum(), k) if divide_by == "k" and k else known.mean()
+    else:
+        value = mean_of_list(bits, k, divide_by)
+    return pl.when(whole.max() > 1).then(value) if normalize else value
 
 
 @labelled(
@@ -180,13 +184,14 @@ def popularity_quantile_at(
     k
         Cut-off; None means the whole list.
     divide_by
-        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+        ``"returned"`` = the number of items at rank ≤ k, or ``"k"``: missing ones count as 0.
 
     Returns
     -------
     Expr
         Float64 in [0, 1], named ``popularity_quantile@k``; 1 = the most popular item of the
-        history, 0 = one that nobody had. Null for a user without a list.
+        history, 0 = one that nobody had. Null for a user without an item at rank ≤ k
+        (with ``divide_by="k"``: without a list).
 
     Raises
     ------
@@ -235,12 +240,13 @@ def tail_at(
     count
         Return their number instead of their share.
     divide_by
-        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+        ``"returned"`` = the number of items at rank ≤ k, or ``"k"``: missing ones count as 0.
 
     Returns
     -------
     Expr
-        Float64, a share in [0, 1] or a number, named ``tail@k``. Null for a user without a list.
+        Float64, a share in [0, 1] or a number, named ``tail@k``. Null for a user without an
+        item at rank ≤ k (with ``count`` or ``divide_by="k"``: without a list).
 
     Raises
     ------
@@ -280,13 +286,13 @@ def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "re
     k
         Cut-off; None means the whole list.
     divide_by
-        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+        ``"returned"`` = the number of items at rank ≤ k, or ``"k"``: missing ones count as 0.
 
     Returns
     -------
     Expr
         Float64 in [0, 1], named ``unseen@k``; 1 for a user without a history. Null for a user
-        without a list.
+        without an item at rank ≤ k (with ``divide_by="k"``: without a list).
 
     Raises
     ------
@@ -317,12 +323,13 @@ def new_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "retur
     k
         Cut-off; None means the whole list.
     divide_by
-        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+        ``"returned"`` = the number of items at rank ≤ k, or ``"k"``: missing ones count as 0.
 
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``new@k``. Null for a user without a list.
+        Float64 in [0, 1], named ``new@k``. Null for a user without an item at rank ≤ k (with
+        ``divide_by="k"``: without a list).
 
     Raises
     ------
@@ -362,7 +369,7 @@ def popularity_lift_at(k: int | None = None) -> pl.Expr:
     -------
     Expr
         Float64 ≥ -1, named ``popularity_lift@k``; > 0 where the list is more popular than the items
-        that the user had before. Null for a user without a list or without a history.
+        that the user had before. Null for a user without an item at rank ≤ k or without a history.
 
     Raises
     ------
@@ -447,7 +454,7 @@ def relevant_novelty_at(
     -------
     Expr
         Float64 ≥ 0, named ``epc@k`` or ``relevant_novelty(measure=efd)@k``, in short ``efd@k``.
-        Null for a user without a list.
+        Null for a user without an item at rank ≤ k.
 
     Raises
     ------
@@ -488,13 +495,14 @@ def serendipity_at(
     k
         Cut-off; None means the whole list.
     divide_by
-        ``"returned"`` = min(k, length of the list), or ``"k"``, which counts missing items as 0.
+        ``"returned"`` = the number of items at rank ≤ k, or ``"k"``: missing ones count as 0.
 
     Returns
     -------
     Expr
         Float64 in [0, 1], named ``serendipity@k``; high where relevant items are ranked higher
-        than by popularity. Null for a user without a list.
+        than by popularity. Null for a user without an item at rank ≤ k (with
+        ``divide_by="k"``: without a list).
 
     Raises
     ------
@@ -582,8 +590,8 @@ def ild_at(
     Returns
     -------
     Expr
-        Float64 ≥ 0, named ``ild(of=…)@k``. Null for a user with fewer than two items whose values
-        are known.
+        Float64 ≥ 0, named ``ild(of=…)@k``. Null for a user with fewer than two items at rank ≤ k
+        whose values are known.
 
     Raises
     ------

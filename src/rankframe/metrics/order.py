@@ -101,7 +101,7 @@ def kendall_tau_b() -> pl.Expr:
 @labelled("fallout", higher_is_better=False, in_words="How much of what is unwanted do we show?")
 def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Expr:
     """
-    Fallout: nonrelevant items among the first k / all nonrelevant items.
+    Fallout: nonrelevant items at rank ≤ k / all nonrelevant items.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def mcc_at(k: int | None = None, *, collection: int) -> pl.Expr:
     """
     Matthews correlation coefficient: (h·D − m·R) / √(m·R·(D − m)·(D − R)), h = hits@k.
 
-    The first m = min(k, n) of the D items of the collection are the predicted positives, so it is
+    The m items at rank ≤ k, of the D of the collection, are the predicted positives, so it is
     (TP·TN − FP·FN) / √((TP + FP)·(TP + FN)·(TN + FP)·(TN + FN)).
 
     Parameters
@@ -271,7 +271,8 @@ def label_ranking_average_precision() -> pl.Expr:
     0.5
     """
     found = divisor_hits(None)
-    return pl.when(found > 0).then(precisions(None) / found)
+    # n is at least found: reading it has the ranks of the misses checked, too
+    return pl.when((n > 0) & (found > 0)).then(precisions(None) / found)
 
 
 def _pairs() -> pl.Expr:

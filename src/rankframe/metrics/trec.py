@@ -33,6 +33,7 @@ from rankframe.metrics._building_blocks import (
     rank,
     relevance,
     relevant,
+    returned,
     share,
     total,
     where_relevant,
@@ -427,8 +428,8 @@ def utility(
     1.0
     """
     hit = hits_within(None)
-    value = relevant * hit + nonrelevant * (n_of_judged - hit) + missed * (R - hit)
-    return (value + rest * (collection + hit - n_of_judged - R)).cast(pl.Float64)
+    value = relevant * hit + nonrelevant * (n_of_judged() - hit) + missed * (R - hit)
+    return (value + rest * (collection + hit - n_of_judged() - R)).cast(pl.Float64)
 
 
 @labelled(
@@ -491,7 +492,7 @@ def rank_biased_precision(
     k
         Cut-off; None means the whole list.
     divide_by
-        ``"attainable"`` divides by the best value that a list of min(k, length) places can have.
+        ``"attainable"`` divides by the best value of a list of as many items as are at rank ≤ k.
 
     Returns
     -------
@@ -523,10 +524,7 @@ def rank_biased_precision(
     top = {"binary": pl.lit(1.0), "graded": top, "user": grade.max()}[gain]
     value = divided((persistence(p, k) * grade).sum(), top)
     if divide_by == "attainable":
-        size = pl.col("retrieved")
-        # not min_horizontal: in groups Polars 1 treats a column of one value as a single row
-        places = size if k is None else size.clip(upper_bound=k)
-        weight = persistence_down_to(places, pl.col("ideal_rank"), p)
+        weight = persistence_down_to(returned(k), pl.col("ideal_rank"), p)
         value = share(value, divided((weight * grade).sum(), top))
     return pl.when(grade.max() > 0).then(value)
 
@@ -649,7 +647,7 @@ def num_retrieved() -> pl.Expr:
     >>> judged.rank.evaluate(rf.num_retrieved()).item(0, "num_retrieved")
     1
     """
-    return n_of_judged
+    return n_of_judged()
 
 
 @labelled(
@@ -751,8 +749,8 @@ def num_nonrelevant(k: int | None = None, *, of: Literal["listed", "judged"] = "
     k
         Cut-off; None means the whole list.
     of
-        ``"listed"``: min(k, n) − hits@k, where unjudged items count as not relevant, as elsewhere;
-        or only the ``"judged"`` items.
+        ``"listed"``: all items at rank ≤ k, where unjudged ones count as not relevant, as
+        elsewhere; or only the ``"judged"`` ones.
 
     Returns
     -------
@@ -778,7 +776,7 @@ def num_nonrelevant(k: int | None = None, *, of: Literal["listed", "judged"] = "
     """
     if of == "judged":
         return count_within(judged & ~relevant, k)
-    return (n_of_judged if k is None else pl.min_horizontal(n_of_judged, k)) - hits_within(k)
+    return n_of_judged(k) - hits_within(k)
 
 
 @labelled_mean(

@@ -507,7 +507,7 @@ def arhr_at(k: int | None = None) -> pl.Expr:
 )
 def judged_at(k: int) -> pl.Expr:
     """
-    Judged: the share of the first min(k, n) items that have a judgment of any grade.
+    Judged: the share of the items at rank ≤ k that have a judgment of any grade.
 
     Parameters
     ----------
@@ -517,8 +517,8 @@ def judged_at(k: int) -> pl.Expr:
     Returns
     -------
     Expr
-        Float64 in [0, 1], named ``judged@k``; 0 for an empty list. Null for a user without a row in
-        the truth.
+        Float64 in [0, 1], named ``judged@k``; 0 without an item at rank ≤ k. Null for a user
+        without a row in the truth.
 
     Raises
     ------
