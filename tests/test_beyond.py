@@ -3,10 +3,13 @@
 import itertools
 import math
 from collections import Counter, defaultdict
+from contextlib import suppress
+from random import Random
 
 import polars as pl
 import pytest
 import reference
+from every_metric import FEW
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -576,6 +579,66 @@ def test_the_total_is_made_anew():
     got = evaluated(split, *labels, by="half", total=True, users="run", **tables)
     whole = evaluated(run, *labels, users="run", **tables)
     assert_frame_equal(got.filter(pl.col("half").is_null()).drop("half"), whole, abs_tol=1e-12)
+
+
+# ------------------------------------------------------------------ companions
+
+_GROUPS = {
+    "plain": {0: [*"abcg"], 1: [*"hgfa"], 2: [*"ba"]},
+    "unknown": {0: [*"hde"], 1: [*"eha"], 2: [*"h"]},  # without a value, or not in the catalogue
+    "gaps": {0: ["a", None, "h", "c"], 1: [None] * 3 + [*"bd"], 2: [None, "h", None, *"ab"]},
+    "below": {0: [None] * 4 + [*"agh"], 2: [None] * 5 + [*"c"]},
+    "lone": {1: [*"cha"]},
+}
+_CUTS = itertools.cycle([1, 2, 3, 5])
+_MIXED = [f"{label.replace(',', ', ')}@{next(_CUTS)}" for label in (*OF_USERS, *OF_ALL)]
+_MORE = [
+    *("entropy(of=shown)@3", "disparity(of=shown)@1", "disparity(of=shown, target=uniform)@3"),
+    *("categories(of=genre)@3", "categories(of=genre, divide_by=values)@1", "unexpectedness@2"),
+    *("gini(of=shown, weight=hit)@1", "coverage(of=shown, count=true)@5", "awrf(of=shown)@2"),
+    *("precision(divide_by=returned)@3", "disparity(of=item, over=user, target=truth)@2"),
+]
+
+
+def _grouped(names):
+    """The tables of these groups; the column of groups is there if they are several."""
+    history = {0: {"a", "c"}, 1: {"h", "d"}, 9: {"a"}}
+    truth = {0: {"b", "h"}, 1: {"a", "c"}, 2: {"e"}}
+    worlds = [World(_GROUPS[name], history, truth) for name in names]
+    tables = worlds[0].tables()
+    if len(names) > 1:
+        runs = {name: world.tables()["run"] for name, world in zip(names, worlds, strict=True)}
+        tables |= {"run": rf.from_runs(runs), "by": "model"}
+    grade = pl.col("item").replace_strict({"a": 2, "h": 3}, default=1)
+    tables["truth"] = tables["truth"].with_columns(relevance=grade)
+    return {**tables, "other": tables["run"].filter(pl.col("rank") != 2)}
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        ([*_GROUPS], {"users": "all"}),
+        ([*_GROUPS], {"users": "run", "depth": 2}),
+        ([*_GROUPS], {"truth": None, "depth": 2}),
+        (["lone"], {"relevant_at": 2, "gains_from": "relevant_at"}),
+        (["unknown"], {"truth": None}),
+    ],
+)
+def test_no_value_depends_on_the_other_metrics_of_the_call(names, options):
+    tables = _grouped(names) | options
+    run = tables.pop("run")
+    alone = {}
+    for label in {*_MIXED, *_MORE, *([] if tables["truth"] is None else [*FEW][::3])}:
+        with suppress(ValueError, rf.RankingDataError):  # what is refused has no value
+            alone[label] = rf.evaluate(run, label, count_users=True, **tables)
+    assert len(alone) > (70 if tables["truth"] is None else 130)
+    random = Random(7)
+    labels = sorted(alone)
+    for call in [labels, *(random.sample(labels, number) for number in [2, 3] * 10)]:
+        together = rf.evaluate(run, *call, count_users=True, **tables)
+        for label in call:
+            own = alone[label]
+            assert_frame_equal(together.select(own.columns), own, abs_tol=1e-12)
 
 
 LINEAR = [
