@@ -82,8 +82,8 @@ def ratio(numerator, denominator):
 class Binary:
     """The measures of one user that see an item as relevant or not.
 
-    `found` are the ranks of the relevant items that were retrieved, `total` is R, `length` is the
-    number of items in the list.
+    `found` are the ranks of the relevant items that were retrieved, `total` is R, `ranks` are those
+    of all items of the list.
     """
 
     def __init__(self, ranks, grades, relevant_at):
@@ -94,7 +94,11 @@ class Binary:
         }
         self.found = sorted(rank for item, rank in ranks.items() if item in relevant)
         self.total = len(relevant)
+        self.ranks = ranks.values()
         self.length = len(ranks)
+
+    def returned(self, k):
+        return sum(k is None or rank <= k for rank in self.ranks)
 
     def within(self, k):
         return [rank for rank in self.found if k is None or rank <= k]
@@ -107,7 +111,7 @@ class Binary:
         if divide_by == "attainable":
             return ratio(h, self.attainable(k))
         if divide_by == "returned" or k is None:
-            return ratio(h, self.length if k is None else min(k, self.length))
+            return ratio(h, self.returned(k))
         return h / k
 
     def recall(self, k, divide_by="relevant"):
@@ -130,7 +134,7 @@ class Binary:
         divisors = {
             "relevant": self.total,
             "attainable": self.attainable(k),
-            "returned": min(self.total, self.length, k or self.length),
+            "returned": min(self.total, self.returned(k)),
             "hits": len(self.within(k)),
             "k": k or self.length,
         }

@@ -693,6 +693,84 @@ def test_an_item_outside_the_catalogue_does_not_break_personalization():
     assert got["coverage@2"].item() == 1.0
 
 
+def test_an_item_outside_the_catalogue_counts_in_no_share():
+    run = pl.DataFrame({"user": 1, "item": [*"aqr"], "rank": [1, 2, 3]})
+    items = pl.DataFrame({"item": [*"ab"]})
+    options = "entropy({})", "disparity(of=item, {})", "awrf(of=item, {})"
+    of_user = [option.format("over=user") for option in options]
+    of_all = [option.format("over=all") for option in options]
+    means = [rf.evaluate(run, *labels, items=items).row(0) for labels in (of_all, of_user)]
+    assert means[0] == means[1] == (1, 0.0, 0.5, pytest.approx(0.784238))
+    assert rf.evaluate(run, "entropy(over=user, normalize=true)", items=items).item(0, 1) == 0.0
+    shares = rf.shares(run, of="item", over="user", items=items)
+    assert shares.rows() == [(1, "a", 1.0, 1.0, 0.5), (1, "b", 0.0, 0.0, 0.5)]
+    assert rf.shares(run, of="item", items=items).rows() == [row[1:] for row in shares.rows()]
+
+
+def test_a_list_without_a_known_value_is_a_list():
+    run = pl.DataFrame({"user": [1, 2], "item": ["a", "c"], "rank": [1, 1]})
+    items = pl.DataFrame({"item": ["a", "b"], "genre": [["x"], ["y"]]})
+    assert rf.per_user(run, "categories@1", items=items).rows() == [(1, 1.0), (2, 0.0)]
+    assert rf.shares(run, over="user", items=items, target=None)["user"].to_list() == [1]
+
+
+def test_what_is_shown_counts_with_and_without_a_hit():
+    run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [*"abca"], "rank": [1, 2, 1, 2]})
+    truth = pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})
+    items = pl.DataFrame({"item": [*"ab"]})
+    labels = ["gini(of=shown, weight=hit)", "entropy(of=shown, normalize=true)"]
+    labels += ["disparity(of=shown, target=uniform)", "disparity(of=shown)"]
+    alone = rf.evaluate(run, *labels[:3], truth=truth).row(0)[1:]
+    assert alone == pytest.approx((2 / 3, 1.5 / math.log2(3), 1 / 6))
+    # c is shown, but the catalogue lacks it, so that its target is 0
+    assert rf.evaluate(run, *labels, truth=truth, items=items).row(0)[1:] == (*alone, 0.25)
+    shares = rf.shares(run, of="shown", weight="hit", truth=truth, target="uniform")
+    assert shares["exposure"].to_list() == [2.0, 0.0, 0.0]
+    assert shares["target"].to_list() == pytest.approx([1 / 3] * 3)
+    each = rf.shares(run, of="shown", over="user", items=items)
+    assert each.filter(user=2).rows() == [(2, "a", 1.0, 0.5, 1.0), (2, "c", 1.0, 0.5, 0.0)]
+
+
+def test_a_history_of_one_user_has_no_scale_of_novelty():
+    one = pl.DataFrame({"user": [1], "item": ["a"]})
+    options = ["", "new=zero, ", "new=skip, ", "out_of=rows, ", "divide_by=k, "]
+    labels = [f"novelty({option}normalize=true)@2" for option in options]
+    got = rf.evaluate(RUN, *labels, history=one, count_users=True)
+    assert got.row(0) == (3, *(None, 0) * len(labels))
+
+
+@pytest.mark.parametrize("options", [{}, {"users": "all"}, {"truth": None}])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_a_cut_at_k_is_a_metric_at_k(k, options):
+    """A list of which ``depth`` leaves nothing is an empty list, and its user counts."""
+    tables = _grouped([*_GROUPS]) | options
+    run = tables.pop("run")
+    labels = [label for label in (*OF_USERS, *OF_ALL) if not label.startswith(("ee_r", "ee_l"))]
+    if tables["truth"] is None:
+        reads = ("truth", "hit", "epc", "efd", "serendipity")
+        labels = [label for label in labels if not any(word in label for word in reads)]
+    labels = [f"{label.replace(',', ', ')}@{k}" for label in labels]
+    got = rf.evaluate(run, *labels, depth=k, count_users=True, **tables)
+    assert_frame_equal(got, rf.evaluate(run, *labels, count_users=True, **tables), abs_tol=1e-12)
+    below = got.filter(model="below").row(0, named=True)
+    assert [below[f"{name}@{k}"] for name in ("filled", "coverage", "gini")] == [0.0, 0.0, None]
+    assert below["users"] == (2 if tables["truth"] is None else 3)
+
+
+def test_a_list_without_a_judged_item_is_an_empty_list():
+    truth = pl.DataFrame({"user": [1, 9], "item": ["a", "a"]})
+    options = {"truth": truth, "users": "all", "judged_only": True, "items": CATALOGUE}
+    got = rf.per_user(
+        RUN, "filled@2", "categories@2", "awrf@2", "popularity@2", history=HISTORY, **options
+    )
+    assert got.rows()[1:] == [
+        (2, 0.0, 0.0, None, None),
+        (3, 0.0, 0.0, None, None),
+        (9, *[None] * 4),
+    ]
+    assert got.row(0)[1:3] == (0.5, 0.5)
+
+
 def test_who_has_no_profile_is_not_calibrated():
     tables = WORLD.tables()
     run = tables.pop("run")

@@ -12,6 +12,7 @@ from every_metric import CALLS, EVERY_METRIC, FEW, LABELS, RANGES, SPECIAL_MEANS
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
+from rankframe._labels import entry_of
 from rankframe._vocabulary import BASIC
 
 MODELS = ["a", "b"]
@@ -255,6 +256,25 @@ def test_irrelevant_items_below_every_hit_change_nothing_at_a_fixed_k(values):
     )
     got = pl.concat([A, below]).rank.per_user(*fixed, truth=TRUTH)
     assert_same(got, values.select("user", *fixed))
+
+
+@pytest.mark.parametrize("k", [3, 10])
+def test_items_below_the_cut_off_change_nothing(k):
+    """Where ranks have gaps, what is at rank ≤ k is all that a metric at k counts."""
+    kept = (pl.col("rank") * 7 + pl.col("user")) % 3 != 0
+    run = A.filter(kept)
+    labels = [
+        label
+        for label, expr in EVERY_METRIC.items()
+        # the ideal list of all returned items has those of any rank
+        if label.endswith(f"@{k}")
+        and entry_of(expr).cut == "rank"
+        and "ideal=returned" not in label
+    ]
+    assert len(labels) > 90
+    got = rf.per_user(run, *labels, truth=TRUTH)
+    want = rf.per_user(run.filter(pl.col("rank") <= k), *labels, truth=TRUTH)
+    assert_same(got, want)
 
 
 def test_unjudged_and_grade_zero_items_are_the_same(values):

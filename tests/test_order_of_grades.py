@@ -154,6 +154,23 @@ def test_what_is_undefined_is_null():
     ]
 
 
+@pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])
+def test_a_rank_shared_by_a_hit_and_a_miss_has_no_lrap(kind):
+    run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": 1})
+    truth = pl.DataFrame({"user": [1], "item": ["a"]})
+    if kind == "pandas":
+        pytest.importorskip("pandas")
+    made = {
+        "eager": pl.DataFrame.clone,
+        "lazy": pl.DataFrame.lazy,
+        "pandas": pl.DataFrame.to_pandas,
+    }
+    for rows in (run, run.reverse()):
+        frames = made[kind](rows), made[kind](truth)
+        with pytest.raises(rf.RankingDataError, match="two items of one user have the same rank"):
+            rf.evaluate(frames[0], "lrap", truth=frames[1]).lazy().collect()
+
+
 @pytest.mark.filterwarnings("ignore:In Polars 2.0, the default:DeprecationWarning")
 def test_lrap_and_mcc_are_those_of_scikit_learn():
     """scikit-learn 1.9.1, of one row for each list; a row without a hit counts as 1."""

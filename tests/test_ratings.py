@@ -62,7 +62,13 @@ def test_it_is_the_gain_that_is_0_below(label):
             label, truth=stars, relevant_at=4, gains_from="relevant_at", **options
         )
         want = run.rank.per_user(mapped, truth=stars, relevant_at=4, **options)
-        assert_same(got, want.rename({mapped: label}))
+        want = want.rename({mapped: label})
+        # a grade whose gain is 0 is a grade > 0, but one that counts as 0 is not
+        liked = stars.filter(pl.col("relevance") >= 4)
+        low = got.join(liked, on="user", how="anti")
+        assert low[label].drop_nulls().to_list() == [0.0] * low.height * ("undefined" in options)
+        assert low.height > 0
+        assert_same(*(each.join(liked, on="user", how="semi") for each in (got, want)))
         assert got[label].n_unique() > 3
 
 
@@ -72,6 +78,10 @@ def test_every_metric_is_that_of_a_truth_whose_lower_grades_are_0(users):
     got = A.rank.per_user(*labels, truth=TRUTH, users=users, **FROM_2)
     want = A.rank.per_user(*labels, truth=RAISED, users="all", relevant_at=2)
     assert_same(got.join(HAVE_2, on="user", how="semi"), want.join(HAVE_2, on="user", how="semi"))
+    # a user whose grades are all lower has none; only the counts are 0 where no row would be
+    values = [label for label in labels if not label.startswith(("num_relevant", "num_hits"))]
+    want = want.join(got.select("user"), on="user", how="semi")
+    assert_same(got.select("user", *values), want.select("user", *values))
 
 
 def test_a_user_with_lower_grades_alone_stays():
@@ -192,7 +202,7 @@ def test_users_are_counted_where_they_differ():
         want = values.group_by("model").agg(pl.col(label).count()).sort("model")[label]
         assert got[f"{label}_users"].to_list() == want.to_list()
     assert (got["ndcg@5_users"] < got["users"]).all()
-    assert (got["dcg@5_users"] == got["users"]).all()
+    assert (got["dcg@5_users"] == got["ndcg@5_users"]).all()
 
 
 def test_they_are_those_of_summarize():

@@ -568,9 +568,9 @@ def ndcg_at(
         paper.
     ideal
         The items of the ideal list, highest gain first. ``"truth"``: all items of the truth,
-        retrieved or not. ``"returned"``: only those that were returned, so that missing items cost
-        nothing. ``"perfect"``: k items of the truth's highest grade for every user (without k: as
-        many as the user has); not defined for a gain that falls.
+        retrieved or not. ``"returned"``: only those of the list, at any rank, so that missing
+        items cost nothing. ``"perfect"``: k items of the truth's highest grade for every user
+        (without k: as many as the user has); not defined for a gain that falls.
 
     Returns
     -------
