@@ -32,7 +32,7 @@ from rankframe._partitions import (
     summed,
 )
 from rankframe._runs import common_type
-from rankframe._shares import VALUE, Kind, kind_of
+from rankframe._shares import VALUE, Kind, columns_of_sums, kind_of
 from rankframe.errors import RankingDataError
 
 SCHEMA = pl.Schema(
@@ -510,7 +510,7 @@ def _of_kind(
     pairs = small.filter(
         entry.str.starts_with(f"exposure({head}") | entry.str.starts_with(f"target({head}")
     )
-    names = sorted({*pairs["entry"]} | {name for name in reads if name.startswith("target(")})
+    names = sorted({*pairs["entry"], *columns_of_sums(reads)})
     names = names or [f"exposure({head}none;)"]
     pairs = pairs.join(groups, on="group", nulls_equal=True)
 

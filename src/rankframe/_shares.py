@@ -259,6 +259,11 @@ def with_shares(rows: pl.LazyFrame, names: Iterable[str], keys: Sequence[str]) -
     return rows.with_columns(_normed(value, keys).alias(name) for name, value in shares.items())
 
 
+def columns_of_sums(names: Iterable[str]) -> list[str]:
+    """Return the names of the exposures and targets from which the shares are made."""
+    return [one.name if one.word == "target" else _exposure_name(one) for one in _asked(names)]
+
+
 def values_of(sources: Sources, of: str, by: Sequence[str]) -> pl.LazyFrame:
     """Return each value of the catalogue once, per group if the catalogue has groups."""
     items = _catalogue(sources, of)
