@@ -338,6 +338,15 @@ def cases() -> dict[str, list[Case]]:
                 ("bpref",),
             ),
             Case(
+                "the same, and `lrap`, for which the items of a list are its labels",
+                put(RUN, "rank", [2, 2, 1, 1, 2]),
+                TRUTH,
+                "run, column 'rank': two items of one user have the same rank: name a column of "
+                "models, folds or days in by=; otherwise make ranks without ties, as "
+                "rank('ordinal') does. Offending row: user=1, item=10, rank=2",
+                ("lrap",),
+            ),
+            Case(
                 "two misses at the same rank (`check` reports them)",
                 put(RUN, "rank", [1, 2, 1, 1, 2]),
                 TRUTH,

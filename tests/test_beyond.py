@@ -757,6 +757,27 @@ def test_a_cut_at_k_is_a_metric_at_k(k, options):
     assert below["users"] == (2 if tables["truth"] is None else 3)
 
 
+@pytest.mark.parametrize("names", [[*_GROUPS], ["below"]])
+@pytest.mark.parametrize("options", [{}, {"users": "run", "depth": 2}])
+def test_parts_of_lists_with_gaps_add_up(names, options):
+    tables = _grouped(names)
+    run, truth = tables.pop("run"), tables.pop("truth")
+    by = {"by": tables["by"]} if "by" in tables else {}
+    facts = rf.parts.facts(run, truth=truth, **by)
+    moving = ("target=truth", "target=candidates")  # targets that no part can add up
+    labels = [label for label in OF_ALL if not any(word in label for word in moving)]
+    labels = [f"{label.replace(',', ', ')}@2" for label in (*labels, "categories(of=genre)")]
+    options = {**tables, **options}
+    parts = [
+        rf.parts.sums(
+            run.filter(of_part), *labels, truth=truth.filter(of_part), facts=facts, **options
+        )
+        for of_part in (pl.col("user") == user for user in range(3))
+    ]
+    whole = rf.evaluate(run, *labels, truth=truth, **options)
+    assert_frame_equal(rf.parts.combine(parts), whole, abs_tol=1e-12)
+
+
 def test_a_list_without_a_judged_item_is_an_empty_list():
     truth = pl.DataFrame({"user": [1, 9], "item": ["a", "a"]})
     options = {"truth": truth, "users": "all", "judged_only": True, "items": CATALOGUE}
@@ -1061,6 +1082,12 @@ SCORES = {"a": [0.9, 4.0], "b": [0.5, 8.0], "c": [0.1, 1.0], "d": [2.0]}
 def test_fusions_follow_their_formulas(method, score):
     got = {item: value for _, item, value, _ in rf.fuse(RUNS, method).rows()}
     assert got == {item: pytest.approx(score(PLACES[item], SCORES[item])) for item in PLACES}
+
+
+def test_borda_gives_the_last_of_all_items_one_point():
+    both = RUNS.filter(pl.col("model").is_in(["p", "q"]))  # N = 4: a, b, c and d
+    got = {item: value for _, item, value, _ in rf.fuse(both, "borda").rows()}
+    assert got == {"a": 4 + 3, "b": 3 + 4, "c": 2 + 1, "d": 1 + 2}
 
 
 def test_borda_counts():

@@ -138,7 +138,8 @@ def per_user(
         is no truth. The systems of ``"served"`` are those of the column ``model``, or else of the
         first column of ``by``, within each group of the other columns; without ``by``, the run is
         the only system. Its lists are what ``exclude``, ``depth`` and ``judged_only`` leave; for
-        ``"both"``, as in trec_eval, only ``exclude`` removes rows.
+        all other choices only ``exclude`` removes rows, as in trec_eval. A list of which ``depth``
+        leaves nothing still is a list, so that ``depth=k`` and a metric at k have the same users.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item or, if the metric reads the list, without a list. By default null,
@@ -301,9 +302,10 @@ def evaluate(
         all systems have means over the same users. The systems are those of the column ``model``,
         or else of the first column of ``by``, within each group of the other columns; without
         ``by``, the run is the only system. Lists of ``"served"`` are what ``exclude``, ``depth``
-        and ``judged_only`` leave; for ``"both"``, as in trec_eval, only ``exclude`` removes rows.
-        If the run has one batch of users and the truth has all users, pass ``"both"``: otherwise
-        the users of other batches count as misses.
+        and ``judged_only`` leave; for all other choices only ``exclude`` removes rows, as in
+        trec_eval. A list of which ``depth`` leaves nothing still is a list, so that ``depth=k`` and
+        a metric at k have the same users. If the run has one batch of users and the truth has all
+        users, pass ``"both"``: otherwise the users of other batches count as misses.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item. By default null, which the mean leaves out.

@@ -68,9 +68,9 @@ def fuse(
     method
         From ranks: ``"rrf"`` = Σ 1/(smoothing + rank), reciprocal rank fusion; ``"isr"`` = m·Σ
         1/rank², m = the runs that have the item; ``"rbc"`` = Σ (1 − φ)·φ^(rank − 1); ``"borda"`` =
-        Σ of the number of the user's items below, where items that a run lacks share its last
-        places. From scores: ``"comb_sum"``, ``"comb_mnz"`` = m·Σ, ``"comb_max"``, ``"comb_min"``,
-        ``"comb_med"`` and ``"comb_anz"`` = the mean.
+        Σ (N + 1 − rank), N = the user's items in all runs; the items that a run lacks share the
+        points of the places after its list. From scores: ``"comb_sum"``, ``"comb_mnz"`` = m·Σ,
+        ``"comb_max"``, ``"comb_min"``, ``"comb_med"`` and ``"comb_anz"`` = the mean.
     by
         The column that names the systems; further columns, such as fold or day, are groups that
         are fused separately.
@@ -223,7 +223,7 @@ def _fused(
 
 
 def _borda(rows: pl.LazyFrame, keys: Sequence[str], table: Table) -> pl.LazyFrame:
-    """Count the items below; items that a list lacks share the points of its last places."""
+    """Add up N + 1 − rank; items that a list lacks share the points of the places after it."""
     of_user, item = list(keys[:-1]), keys[-1]
     every, points = pl.col("__rankframe_every"), pl.col("__rankframe_points")
     items = rows.group_by(of_user).agg(

@@ -62,7 +62,7 @@ def coverage_at(k: int | None = None, *, of: ColumnName = "item", count: bool = 
     Notes
     -----
     Reads ``items=`` or ``history=``, whose items are the catalogue. Items outside it are
-    ignored. RecTools, RePlay, Recommenders, Elliot and RecBole have it too.
+    ignored, unless ``of="shown"``. RecTools, RePlay, Recommenders, Elliot and RecBole have it too.
 
     Examples
     --------

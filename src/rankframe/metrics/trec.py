@@ -604,7 +604,7 @@ def unjudged_at(k: int) -> pl.Expr:
 
     Notes
     -----
-    Places below the end of a short list count as judged. trec_eval: ``unj_k``.
+    Places without an item count as judged. trec_eval: ``unj_k``.
 
     Examples
     --------
@@ -749,8 +749,8 @@ def num_nonrelevant(k: int | None = None, *, of: Literal["listed", "judged"] = "
     k
         Cut-off; None means the whole list.
     of
-        ``"listed"``: all items at rank ≤ k, where unjudged ones count as not relevant, as
-        elsewhere; or only the ``"judged"`` ones.
+        ``"listed"``: the items at rank ≤ k that are not hits, unjudged ones included, as elsewhere;
+        or only the ``"judged"`` ones of these.
 
     Returns
     -------
