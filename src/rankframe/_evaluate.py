@@ -180,9 +180,10 @@ def per_user(
         Another run, for ``unexpectedness``.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. Ranks close up, before ``depth`` and ``judged_only``. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
+        ``by`` limits a row to its group. The rank of each row below falls by the number of removed
+        rows above it, before ``depth`` and ``judged_only``; gaps in the ranks stay. Rows that match
+        no list are ignored. The truth stays as it is, so an excluded item that is in the truth is a
+        miss.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.
@@ -353,9 +354,10 @@ def evaluate(
         Another run, for ``unexpectedness``.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. Ranks close up, before ``depth`` and ``judged_only``. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
+        ``by`` limits a row to its group. The rank of each row below falls by the number of removed
+        rows above it, before ``depth`` and ``judged_only``; gaps in the ranks stay. Rows that match
+        no list are ignored. The truth stays as it is, so an excluded item that is in the truth is a
+        miss.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.
