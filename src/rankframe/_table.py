@@ -7,6 +7,7 @@ relevant rows are described in :mod:`rankframe._vocabulary`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
@@ -14,6 +15,7 @@ import polars as pl
 from rankframe._checks import (
     Table,
     Totals,
+    any_doubt,
     any_violation,
     as_rank,
     bounds_of,
@@ -24,6 +26,7 @@ from rankframe._checks import (
     guarded,
     lists_flag,
     raise_first_broken,
+    raise_first_global,
     read_ranked,
     read_scored,
     read_tables,
@@ -31,6 +34,7 @@ from rankframe._checks import (
     shares_rank,
     table_flag,
     table_rules_flag,
+    ungraded_flags,
 )
 from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
 from rankframe._inputs import (
@@ -844,7 +848,8 @@ def _one_row_per_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
 def guarded_judged(prepared: JudgedTables) -> pl.LazyFrame:
     """Return the judged table, checked when the plan runs."""
     flags = [*table_flags(prepared), rows_flag(prepared, prepared.items), *input_flags(prepared)]
-    return guarded(prepared.judged, flags, _raise_broken(prepared))
+    raise_global = partial(raise_first_global, prepared.tables)
+    return guarded(prepared.judged, flags, _raise_broken(prepared), raise_global=raise_global)
 
 
 def _raise_broken(prepared: JudgedTables) -> Callable[[], None]:
@@ -862,6 +867,7 @@ def table_flags(prepared: JudgedTables, *, count: bool = False) -> list[pl.LazyF
     run, *truth = prepared.tables
     once = count and bool(truth) and truth[0].by == run.by  # otherwise, each group has all of them
     flags = [table_flag(run), *(table_flag(each, count=once) for each in truth)]
+    flags += ungraded_flags(truth)
     if count and not once:
         flags.append(_positive_of_groups(prepared, truth[0]))
     if prepared.tied:
@@ -890,7 +896,7 @@ def rows_flag(prepared: JudgedTables, rows: pl.LazyFrame) -> pl.LazyFrame:
     aggregates = check_aggregates(
         table.item, hit=pl.col("rank"), shared=shares_rank(tied=prepared.tied)
     )
-    return flag(lists.agg(aggregates), any_violation(prepared.tables))
+    return flag(lists.agg(aggregates), any_violation(), doubt=any_doubt(prepared.tables))
 
 
 def plan_ranks(
