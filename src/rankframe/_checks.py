@@ -866,6 +866,15 @@ def raise_if_ungraded(table: Table) -> None:
             raise ungraded(name, boolean=dtype == pl.Boolean, row=row)
 
 
+def raise_if_counted_ungraded(seen: Mapping[str, int], names: Collection[str]) -> None:
+    """Raise for the first of some columns with grades of two values, from counts of all parts."""
+    for name in names:
+        for dtype in (pl.Boolean(), pl.Int64()):
+            counts = [seen.get(of, 0) for of in count_names(name, dtype)]
+            if are_two_grades(*counts):
+                raise ungraded(name, boolean=dtype == pl.Boolean)
+
+
 def ungraded(name: str, *, boolean: bool, row: pl.DataFrame | None = None) -> RankingDataError:
     """Make the error of a truth whose grades have a name that nobody reads."""
     values = "False and True" if boolean else "0 and 1"
@@ -891,16 +900,20 @@ def grade_counts(name: str, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr, pl.Ex
     value = pl.col(name)
     one = value if dtype == pl.Boolean else value == 1
     zero = ~one if dtype == pl.Boolean else value == 0
-    counts = zip((zero.sum(), one.sum(), value.count()), "01n", strict=True)
-    zeros, ones, values = (count.cast(pl.Int64).alias(f"{name} {of}") for count, of in counts)
+    named = zip((zero.sum(), one.sum(), value.count()), count_names(name, dtype), strict=True)
+    zeros, ones, values = (count.cast(pl.Int64).alias(of) for count, of in named)
     return zeros, ones, values
+
+
+def count_names(name: str, dtype: pl.DataType) -> tuple[str, str, str]:
+    """Name the columns of ``grade_counts``."""
+    zero, one = ("False", "True") if dtype == pl.Boolean else ("0", "1")
+    return f"{zero}: {name}", f"{one}: {name}", f"values: {name}"
 
 
 def are_two_grades(zeros: Any, ones: Any, values: Any) -> Any:
     """Whether a column has two values, 0 and 1, both as numbers and as counts in a plan."""
     return (zeros > 0) & (ones > 0) & (zeros + ones == values)
-
-
 
 
 def is_fold(name: str) -> bool:

@@ -733,9 +733,7 @@ def in_groups(plan: Plan) -> UserValues:
     if plan.by:
         rows = groups_of(plan.prepared, plan.by).join(rows, on=plan.by, how="left")
     *_, user = plan.keys
-    checked = guarded(
-        rows, plan.flags, plan.raise_violation, raise_global=plan.raise_global
-    )
+    checked = guarded(rows, plan.flags, plan.raise_violation, raise_global=plan.raise_global)
     if plan.of_lists is None:
         return UserValues(
             plan.requested, plan.by, user, checked, weights=plan.weights, cluster=plan.cluster
