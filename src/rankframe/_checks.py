@@ -787,8 +787,7 @@ def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
         text = f"no user of the {run.name} is in the {truth.name}, which has users like {example!r}"
         raise broken_row(run, run.user, text, _first_row(run))
     if truth.by and users != "run" and not _meet(lists, judged, truth.keys):
-        apart = [name for name in truth.by if not _meet(lists, judged, [name])]
-        raise broken_row(run, (apart or truth.by)[-1], _no_pair(run, truth), _first_row(run))
+        raise no_pair(run, truth)
     all_groups = lists
     if run.totals is not None and run.totals.groups is not None:
         all_groups = run.totals.groups.lazy()
@@ -821,14 +820,18 @@ def _meet(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> bool:
     return not met.head(1).collect().is_empty()
 
 
-def _no_pair(run: Table, truth: Table) -> str:
-    """Say that no user is in both tables in the same group."""
+def no_pair(run: Table, truth: Table) -> RankingDataError:
+    """Make the error of tables in which no user is in both in the same group."""
+    types = same_types(run, truth)
+    lists, judged = (_in_types(frame, types) for frame in (retrieved(run), truth.frame))
+    apart = [name for name in truth.by if not _meet(lists, judged, [name])]
     pair, groups = ", ".join(truth.keys), " and ".join(map(repr, truth.by))
     example = format_row(truth.frame.select(truth.keys).head(1).collect())
-    return (
+    text = (
         f"no ({pair}) of the {run.name} is in the {truth.name}, which has {example}: make the "
         f"values of {groups} the same in both tables, such as days of one time zone"
     )
+    return broken_row(run, (apart or truth.by)[-1], text, _first_row(run))
 
 
 def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
