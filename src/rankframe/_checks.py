@@ -10,7 +10,6 @@ same errors.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -207,7 +206,6 @@ def _ungraded(
 ) -> pl.LazyFrame | None:
     """Select the columns that nothing reads and that may hold grades, if there are any."""
     own = [*table.row, *reads]
-    patterns = [name for name in reads if _is_pattern(name)]
     names = [
         name
         for name, dtype in table.schema.items()
@@ -215,7 +213,6 @@ def _ungraded(
         and name not in own
         and is_free(name, columns, by)
         and not _is_pattern(name)
-        and not any(re.search(pattern, name) for pattern in patterns)
     ]
     return table.frame.select(*table.row, *names) if names else None
 
@@ -847,9 +844,9 @@ def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
     lacking = [name for name in by if name not in shared]
     crossed = lists.select(lacking).unique().join(judged, how="cross") if lacking else judged
     for table, rows in ((run, lists), (truth, crossed)):
-        alone = rows.join(met, on=by, how="anti").sort(*by, run.user)
-        row = alone.select(pl.col(role_columns(table) if table is run else [*by, run.user]))
-        if not (first := row.head(1).collect()).is_empty():
+        alone = rows.join(met, on=by, how="anti")
+        row = alone.select(role_columns(table) if table is run else [*by, run.user])
+        if not (first := row.sort(pl.all()).head(1).collect()).is_empty():
             other = truth if table is run else run
             text = (
                 f"a group in which no user is in the {other.name}: add its rows to the "

@@ -14,6 +14,7 @@ from rankframe._checks import (
     as_rank,
     common_integer,
     format_row,
+    raise_if_ungraded,
     read_run,
     read_tables,
     read_truth,
@@ -358,7 +359,8 @@ def _refused(call: _Call) -> list[tuple[str, str]]:
         attempt("both", lambda: read_tables(run, truth, by, columns, reads=(), run_alone=alone))
     if run is not None and truth is not None and found:
         attempt("run", lambda: read_run(run, by, columns))
-        attempt("truth", lambda: read_truth(truth, by, columns))
+    if truth is not None:
+        attempt("truth", lambda: raise_if_ungraded(read_truth(truth, by, columns)))
     for name in ("items", "history"):
         if name in frames and run is not None:
             attempt(name, partial(_read_input, name, call, run))

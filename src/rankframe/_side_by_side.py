@@ -15,6 +15,7 @@ from rankframe._checks import (
     guarded,
     lists_flag,
     raise_first_broken,
+    raise_if_ungraded,
     read_tables,
     same_types,
     table_flag,
@@ -326,6 +327,8 @@ def _raise_broken(
     sides: Sequence[_Side],
 ) -> None:
     """Raise for the rule that is broken, or a user without a list."""
+    for part in parts:
+        raise_if_ungraded(part)
     raise_first_broken(parts)
     raise_first_broken_input(inputs, ())
     if chosen.head(1).collect().is_empty():
