@@ -761,11 +761,12 @@ def role_columns(table: Table) -> list[str]:
 
 def raise_if_empty(table: Table) -> None:
     """Raise if a table has no rows, or a run no ranks."""
-    if table.frame.head(1).collect().is_empty():
+    placing = _placing(table)
+    if table.frame.select(placing).head(1).collect().is_empty():
         msg = f"{table.name}: it is empty"
         raise RankingDataError(msg)
-    if table.name != "truth" and retrieved(table).head(1).collect().is_empty():
-        msg = f"{table.name}, column {_placing(table)!r}: it is null in every row"
+    if table.name != "truth" and retrieved(table).select(placing).head(1).collect().is_empty():
+        msg = f"{table.name}, column {placing!r}: it is null in every row"
         raise RankingDataError(msg)
 
 
@@ -1045,28 +1046,22 @@ def gathered_flags(flags: Iterable[pl.LazyFrame]) -> pl.LazyFrame:
     return pl.concat(flags).select(sums)
 
 
-def ungraded_flags(tables: Iterable[Table]) -> list[pl.LazyFrame]:
-    """Flag a truth whose grades have a name that nobody reads."""
-    flags: list[pl.LazyFrame] = []
-    for table in tables:
-        if table.ungraded is not None and table.totals is None:
-            broken = [are_two_grades(*grade_counts(*each)) for each in candidates(table).items()]
-            flags.append(flag(table.ungraded, pl.any_horizontal(broken)))
-    return flags
-
-
 def table_flag(table: Table, *, count: bool = False) -> pl.LazyFrame:
     """Flag rows that break a rule by themselves, and emptiness.
 
     ``count`` subtracts the number of rows of grade > 0 from the sum; the join adds its own number.
     """
     broken = [rule.broken.any() for rule in _row_rules(table)]
+    frame = table.frame
     if table.totals is None:
         broken.append(pl.len() == 0)
+        if table.ungraded is not None:  # it has the columns of the rules as well
+            frame = table.ungraded
+            broken += [are_two_grades(*grade_counts(*each)) for each in candidates(table).items()]
         # a run with only null scores has no hit, which ``any_doubt`` flags
         if table.rank is not None or table.name == "judged table":
             broken.append(~_is_retrieved(table).any())
-    return flag(table.frame, pl.any_horizontal(broken), -_positive(table) if count else None)
+    return flag(frame, pl.any_horizontal(broken), -_positive(table) if count else None)
 
 
 def _positive(table: Table) -> pl.Expr:

@@ -19,7 +19,6 @@ from rankframe._checks import (
     read_tables,
     same_types,
     table_flag,
-    ungraded_flags,
 )
 from rankframe._frames import Frame, FrameT, column_names, to_caller_type
 from rankframe._inputs import (
@@ -155,7 +154,7 @@ def lists(
     chosen = _of_systems(whole, run, sides)
     flags = [*(table_flag(part) for part in parts), *(lists_flag(part) for part in parts)]
     flags += [*inputs_flags(inputs, {}, (), run, whole), flag(chosen, pl.len() == 0)]
-    flags += ungraded_flags(tables)
+    flags += [table_flag(table) for table in tables if table.ungraded is not None]
     raise_broken = partial(_raise_broken, parts, inputs, chosen, run, user, sides)
     checked = guarded(found, flags, raise_broken)
     return to_caller_type(checked, like=frame, beside=[truth, items], sort=[*others, "rank"])

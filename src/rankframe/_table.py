@@ -34,7 +34,6 @@ from rankframe._checks import (
     shares_rank,
     table_flag,
     table_rules_flag,
-    ungraded_flags,
 )
 from rankframe._frames import Frame, FrameT, to_caller_type, to_lazy
 from rankframe._inputs import (
@@ -867,7 +866,6 @@ def table_flags(prepared: JudgedTables, *, count: bool = False) -> list[pl.LazyF
     run, *truth = prepared.tables
     once = count and bool(truth) and truth[0].by == run.by  # otherwise, each group has all of them
     flags = [table_flag(run), *(table_flag(each, count=once) for each in truth)]
-    flags += ungraded_flags(truth)
     if count and not once:
         flags.append(_positive_of_groups(prepared, truth[0]))
     if prepared.tied:
