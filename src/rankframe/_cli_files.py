@@ -88,8 +88,8 @@ def read_files(given: argparse.Namespace, columns: Columns) -> Tables:
         names = truth.frame.collect_schema().names()
         grades = with_relevance(columns, given.by, names).get("relevance", "relevance")
         (typed,) = _of_one_type(subtopic, truth)
-        others = [*ids, subtopic, *weights, getattr(given, "cluster", None)]
-        unnamed = [*_numeric(truth, (*RATINGS, *GRADES)), *_flags(truth, others)]
+        read = [*ids, subtopic, *weights, getattr(given, "cluster", None)]
+        unnamed = [*_numeric(truth, (*RATINGS, *GRADES)), *_flags(truth, read)]
         numbers = [grades] if grades in names else list(dict.fromkeys(unnamed))
         typed = _with_numbers(typed, numbers, without=ids, booleans=True)
         files.append(_with_numbers(typed, weights, without=[*ids, grades], booleans=False))
@@ -129,8 +129,9 @@ def _numeric(file: "_File", names: Sequence[str]) -> list[str]:
 
 def _flags(file: "_File", without: Sequence[str | None]) -> list[str]:
     """Return the columns of a CSV file that contain only 0 and 1, or only true and false."""
-    schema = file.frame.collect_schema() if file.is_text else {}
-    found = [name for name in schema if name not in without]
+    names = file.frame.collect_schema().names() if file.is_text else []
+    has_ids = {*without[:2]} <= {*names}  # otherwise, it may be a file of another format
+    found = [name for name in names if name not in without] if has_ids else []
     of_each = [pl.col(name).str.strip_chars(" \t").str.to_lowercase() for name in found]
     words = (["0", "1", "0.0", "1.0"], ["true", "false"])
     fits = [pl.any_horizontal(text.is_in(some).all() for some in words) for text in of_each]
