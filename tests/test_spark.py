@@ -1165,9 +1165,11 @@ def test_doors_exclude(rs, a, bring, truth):
     assert_same(got, expected)
     got = take(rs.evaluate(a, *DISTANT, truth=truth, exclude=bring(SEEN_3)))
     assert_same(got, rf.evaluate(A, *DISTANT, **options))
-    got = take(rs.judge(bring(RUN_3), bring(TRUTH_3), exclude=SEEN_3), "user", "item")
-    expected = rf.judge(RUN_3, TRUTH_3, exclude=SEEN_3).sort("user", "item")
-    assert_same(got, expected)
+    gaps = RUN_3.with_columns(pl.col("rank") * 3)
+    for run in (RUN_3, gaps):
+        got = take(rs.judge(bring(run), bring(TRUTH_3), exclude=SEEN_3), "user", "item")
+        expected = rf.judge(run, TRUTH_3, exclude=SEEN_3).sort("user", "item")
+        assert_same(got, expected)
 
 
 def test_doors_dict_of_runs(rs, bring):
