@@ -457,6 +457,30 @@ def cases() -> dict[str, list[Case]]:
                 "relevant, drop the column: truth.drop('judgement')",
             ),
             Case(
+                "a truth of clicks and views whose grades have any other name",
+                RUN,
+                TRUTH.select("user", "item", is_click=pl.Series([0, 1, 1, 1])),
+                "truth, column 'is_click': 0 and 1 but no relevance, so every judged item would be "
+                "relevant: pass relevance='is_click'; if every judged item is relevant, drop the "
+                "column: truth.drop('is_click'), or keep it beside a relevance of 1: "
+                "truth.with_columns(relevance=1). Offending row: user=1, item=11, is_click=0",
+            ),
+            Case(
+                "the same as booleans, with a null",
+                RUN,
+                TRUTH.select("user", "item", bought=pl.Series([True, False, True, None])),
+                "truth, column 'bought': False and True but no relevance, so every judged item "
+                "would be relevant: pass relevance='bought'; if every judged item is relevant, "
+                "drop the column: truth.drop('bought'), or keep it beside a relevance of 1: "
+                "truth.with_columns(relevance=1). Offending row: user=1, item=14, bought=False",
+            ),
+            Case(
+                "a truth without relevance and with a column of 1, 2 and 3, or of 1 alone",
+                RUN,
+                TRUTH.select("user", "item", n=pl.Series([1, 2, 3, 1]), seen=1),
+                with_binary(),
+            ),
+            Case(
                 "relevance as booleans",
                 RUN,
                 cast("relevance", pl.Boolean)[1]
@@ -651,6 +675,18 @@ def cases() -> dict[str, list[Case]]:
                 "run: no column 'model' for by; it has 'user', 'item', 'rank'; by=() treats all "
                 "rows as one group",
                 options={"by": "model"},
+            ),
+            Case(
+                "by= is the day, and lists and judgments are of different days",
+                RUN.with_columns(day=pl.lit(2, pl.Int64)),
+                TRUTH.with_columns(day=pl.lit(1, pl.Int64)),
+                "run, column 'day': no (day, user) of the run is in the truth, which has day=1, "
+                "user=1: make the values of 'day' the same in both tables, such as days of one "
+                "time zone. Offending row: day=2, user=1, item=10, rank=1",
+                options={"by": "day"},
+                remark="if only some days have no common user, `evaluate` keeps their rows, and "
+                "`rf.check` raises `run, column 'day': a group in which no user is in the truth: "
+                "add its rows to the truth, or leave the group out of both tables`",
             ),
             Case(
                 "by= is the fold, users return, and the truth lacks the column",

@@ -441,6 +441,51 @@ CASES = {
         "the same type in both tables, or any two integer types",
         "call",
     ),
+    "lists and judgments of different days": (
+        {**RUN, "day": [2] * 5},
+        {**TRUTH, "day": [1] * 4},
+        {"by": "day"},
+        "run, column 'day': no (day, user) of the run is in the truth, which has day=1, user=1: "
+        "make the values of 'day' the same in both tables, such as days of one time zone. "
+        "Offending row: day=2, user=1, item=1, rank=1",
+        "always",
+    ),
+    "one day without judgments": (
+        {**RUN, "day": [1, 1, 1, 2, 2]},
+        {**TRUTH, "day": [1] * 4},
+        {"by": "day"},
+        "run, column 'day': a group in which no user is in the truth: add its rows to the truth, "
+        "or leave the group out of both tables. Offending row: day=2, user=2, item=1, rank=1",
+        "check",
+    ),
+    "one day without lists": (
+        {**RUN, "day": [1] * 5},
+        {**TRUTH, "day": [1, 1, 1, 2]},
+        {"by": "day"},
+        "truth, column 'day': a group in which no user is in the run: add its rows to the run, "
+        "or leave the group out of both tables. Offending row: day=2, user=2",
+        "check",
+    ),
+    "grades under a name that nobody reads": (
+        RUN,
+        {"user": TRUTH["user"], "item": TRUTH["item"], "is_click": [0, 1, 1, 1]},
+        {},
+        "truth, column 'is_click': 0 and 1 but no relevance, so every judged item would be "
+        "relevant: pass relevance='is_click'; if every judged item is relevant, drop the column: "
+        "truth.drop('is_click'), or keep it beside a relevance of 1: "
+        "truth.with_columns(relevance=1). Offending row: user=1, item=2, is_click=0",
+        "always",
+    ),
+    "flags under a name that nobody reads": (
+        RUN,
+        {"user": TRUTH["user"], "item": TRUTH["item"], "bought": [True, True, False, True]},
+        {},
+        "truth, column 'bought': False and True but no relevance, so every judged item would be "
+        "relevant: pass relevance='bought'; if every judged item is relevant, drop the column: "
+        "truth.drop('bought'), or keep it beside a relevance of 1: "
+        "truth.with_columns(relevance=1). Offending row: user=1, item=5, bought=False",
+        "always",
+    ),
     "a group called users": (
         {**RUN, "users": ["a"] * 5},
         TRUTH,
@@ -1018,3 +1063,202 @@ def test_half_a_pattern_is_a_name(name):
     run, truth = (pl.DataFrame(table).rename({"user": name}) for table in (RUN, TRUTH))
     got = rf.evaluate(run, "ap", truth=truth, user=name)
     assert got.equals(rf.evaluate(pl.DataFrame(RUN), "ap", truth=pl.DataFrame(TRUTH)))
+
+
+# ------------------------------------------------------------------ groups without common users
+
+DAYS = pl.DataFrame({"day": [1, 1, 2], "user": [1, 2, 1], "item": [*"aba"], "rank": [1, 1, 2]})
+JUDGED_DAYS = pl.DataFrame({"day": [1, 1, 3], "user": [1, 2, 1], "item": [*"aba"]})
+
+
+def test_groups_without_a_common_user_keep_their_rows():
+    got = rf.evaluate(DAYS, "rr", "missed", truth=JUDGED_DAYS, by="day")
+    assert got.rows() == [(1, 2, 1.0, 0.0), (2, 0, None, None), (3, 1, 0.0, 1.0)]
+    found = rf.health(DAYS, truth=JUDGED_DAYS, by="day").filter(what="groups_without_common_users")
+    assert found.select("table", "day", "count", "example").rows() == [
+        ("both", 1, 0, None),
+        ("both", 2, 1, "day=2"),
+        ("both", 3, 1, "day=3"),
+    ]
+
+
+def test_segments_of_users_may_have_no_list():
+    truth = JUDGED_DAYS.filter(day=1).select("user", "item", country=pl.Series([*"xy"]))
+    run = DAYS.filter(day=1, user=1).drop("day")
+    assert rf.check(run, truth=truth, by="country").equals(run)
+    got = rf.evaluate(run, "missed", truth=truth, by="country")
+    assert got.rows() == [("x", 1, 0.0), ("y", 1, 1.0)]
+
+
+def test_a_model_without_a_common_user_is_named():
+    far = DAYS.filter(day=1).with_columns(pl.col("user") + 100)
+    runs = {"near": DAYS.filter(day=1).drop("day"), "far": far.drop("day")}
+    truth = JUDGED_DAYS.filter(day=1).drop("day")
+    both = {**runs, "again": runs["near"]}
+    got = rf.evaluate(both, "rr", truth=truth)
+    assert got.rows() == [("again", 2, 1.0), ("far", 2, 0.0), ("near", 2, 1.0)]
+    with pytest.raises(rf.RankingDataError, match="^run, column 'model': a group in which no user"):
+        rf.check(both, truth=truth)
+
+
+def test_days_apart_concern_only_users_of_the_truth():
+    late = DAYS.with_columns(pl.col("day") + 10)
+    got = rf.evaluate(late, "filled@1", truth=JUDGED_DAYS, by="day", users="run")
+    assert got.filter(pl.col("users") > 0).rows() == [(11, 2, 1.0), (12, 1, 0.0)]
+    assert rf.evaluate(late, "filled@1", by="day")["users"].to_list() == [2, 1]
+    for users in ("truth", "judged", "both", "served", "all"):
+        with pytest.raises(rf.RankingDataError, match="^run, column 'day': no \\(day, user\\)"):
+            rf.evaluate(late, "rr", truth=JUDGED_DAYS, by="day", users=users)
+
+
+def test_models_with_days_apart_name_the_days():
+    run = pl.concat(DAYS.with_columns(model=pl.lit(m), day=pl.col("day") + 10) for m in "ab")
+    truth = pl.concat(JUDGED_DAYS.with_columns(model=pl.lit(m)) for m in "ab")
+    for judged in (JUDGED_DAYS, truth):
+        for by in (["model", "day"], ["day", "model"]):
+            with pytest.raises(rf.RankingDataError, match="^run, column 'day': no .*'day'"):
+                rf.evaluate(run, "rr", truth=judged, by=by)
+
+
+def days_in_parts(run, truth):
+    """Both tables in parts, one per user, in each of which lists and judgments are apart."""
+    return [(run.filter(user=user), truth.filter(user=user)) for user in (1, 2)]
+
+
+def test_parts_and_batches_of_days_apart_are_no_tables_apart():
+    run = DAYS.filter(day=1)
+    day = pl.when(pl.col("user") == 2).then(1).otherwise(3)
+    truth = JUDGED_DAYS.filter(day=1).with_columns(day=day)
+    whole = rf.evaluate(run, "rr", truth=truth, by="day")
+    meter, small = rf.Meter("rr", by="day"), []
+    for part, judged in days_in_parts(run, truth):
+        meter.update(part, judged)
+        small.append(rf.parts.sums(part, "rr", truth=judged, by="day"))
+    assert meter.compute().equals(whole)
+    assert rf.parts.combine(small).equals(whole)
+    assert rf.parts.combine(rf.parts.merge(small)).equals(whole)
+
+
+@pytest.mark.parametrize("users", ["truth", "run"])
+def test_all_parts_together_know_that_the_days_are_apart(users):
+    run, truth = DAYS.with_columns(pl.col("day") + 10), JUDGED_DAYS
+    meter, small = rf.Meter("filled@1", by="day", users=users), []
+    for part, judged in days_in_parts(run, truth):
+        meter.update(part, judged)
+        made = rf.parts.sums(part, "filled@1", truth=judged, by="day", users=users)
+        small.append(made)
+    for call in (meter.compute, lambda: rf.parts.combine(small)):
+        if users == "run":
+            assert call().filter(pl.col("users") > 0).rows() == [(11, 2, 1.0), (12, 1, 0.0)]
+            continue
+        with pytest.raises(rf.RankingDataError, match="parts: no user of the run is in the truth"):
+            call()
+
+
+# ------------------------------------------------------------------ grades of an unknown name
+
+PLAIN_RUN = pl.DataFrame({"user": [1, 1, 2], "item": [*"aba"], "rank": [1, 2, 1]})
+CLICKS = pl.DataFrame({"user": [1, 1, 2], "item": [*"aba"], "click": [0, 1, 1]})
+TWO = {
+    "integers": pl.Series([0, 1, 1]),
+    "bytes": pl.Series([0, 1, 1], dtype=pl.UInt8),
+    "floats": pl.Series([0.0, 1.0, None]),
+    "decimals": pl.Series([0, 1, 1]).cast(pl.Decimal(4, 2)),
+    "booleans": pl.Series([False, True, None]),
+}
+NOT_TWO = {
+    "all 1": pl.Series([1, 1, 1]),
+    "all 0": pl.Series([0, 0, 0]),
+    "1 and null": pl.Series([1, None, 1]),
+    "nulls": pl.Series([None, None, None], dtype=pl.Int64),
+    "three values": pl.Series([0, 1, 2]),
+    "a fraction": pl.Series([0.0, 1.0, 0.5]),
+    "a NaN": pl.Series([0.0, 1.0, float("nan")]),
+    "1 and 2": pl.Series([1, 2, 1]),
+    "text": pl.Series([*"010"]),
+    "all true": pl.Series([True, True, None]),
+}
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("kind", TWO)
+def test_two_grades_of_any_name_and_type_are_not_left_unread(kind, lazy):
+    truth = CLICKS.with_columns(click=TWO[kind])
+    judged = truth.lazy() if lazy else truth
+    run = PLAIN_RUN.lazy() if lazy else PLAIN_RUN
+    for call in (
+        lambda: rf.evaluate(run, "ap", truth=judged),
+        lambda: rf.per_user(run, "precision@1", truth=judged),
+        lambda: rf.judge(run, judged),
+        lambda: rf.check(run, truth=judged),
+        lambda: rf.lists(run, 1, 2, truth=judged),
+    ):
+        with pytest.raises(rf.RankingDataError, match="^truth, column 'click': .* but no rel"):
+            collected(call())
+    said = rf.health(PLAIN_RUN, truth=truth).filter(what="unreadable")
+    assert said["example"].item().startswith("truth, column 'click': ")
+    all_relevant = rf.evaluate(PLAIN_RUN, "ap", truth=truth.drop("click"))
+    beside = truth.with_columns(relevance=1)
+    assert rf.evaluate(PLAIN_RUN, "ap", truth=beside).equals(all_relevant)
+    graded = truth.drop_nulls()
+    assert rf.evaluate(PLAIN_RUN, "ap", truth=graded, relevance="click")["ap"].item() < 1
+
+
+@pytest.mark.parametrize("kind", NOT_TWO)
+def test_other_columns_stay_unread(kind):
+    truth = CLICKS.with_columns(click=NOT_TWO[kind])
+    plain = CLICKS.drop("click")
+    got = rf.evaluate(PLAIN_RUN, "ap", truth=truth)
+    assert got.equals(rf.evaluate(PLAIN_RUN, "ap", truth=plain))
+    assert rf.check(PLAIN_RUN, truth=truth).equals(PLAIN_RUN)
+    assert rf.health(PLAIN_RUN, truth=truth).equals(rf.health(PLAIN_RUN, truth=plain))
+
+
+def test_what_a_call_reads_is_no_grade():
+    of_user = CLICKS.with_columns(click=pl.col("user") - 1)
+    own = pl.col("click").filter(pl.col("relevant")).sum().alias("clicks")
+    for metric, truth, options in (
+        ("ap", of_user, {"by": "click"}),
+        ("ap", of_user, {"weights": "click"}),
+        ("ap", CLICKS, {"subtopic": "click"}),
+        (own, CLICKS, {}),
+    ):
+        assert rf.evaluate(PLAIN_RUN, metric, truth=truth, **options).height
+    assert rf.summarize(PLAIN_RUN, "ap", truth=of_user, cluster="click").height == 1
+    more = CLICKS.with_columns(bought=pl.col("click"))
+    with pytest.raises(rf.RankingDataError, match="^truth, column 'bought'"):
+        rf.evaluate(PLAIN_RUN, own, truth=more)
+
+
+def test_a_column_that_the_run_has_too_is_a_grade():
+    with pytest.raises(rf.RankingDataError, match="^truth, column 'click': 0 and 1 but no rel"):
+        rf.evaluate(PLAIN_RUN.with_columns(click=1), "ap", truth=CLICKS)
+
+
+def test_all_parts_together_know_the_grades():
+    """In the first part all are 1, and the second has a 0."""
+    truth = CLICKS.with_columns(click=pl.Series([1, 1, 0]))
+    said = "^truth, column 'click': 0 and 1 but no relevance"
+    flat = truth.with_columns(click=1)
+    facts = rf.parts.facts(PLAIN_RUN, truth=truth)
+    merged = rf.parts.merge(
+        rf.parts.facts(run, truth=judged) for run, judged in days_in_parts(PLAIN_RUN, truth)
+    )
+    assert merged == facts
+    meter, small = rf.Meter("ap"), []
+    for run, judged in days_in_parts(PLAIN_RUN, truth):
+        meter.update(run, judged)
+        small.append(rf.parts.sums(run, "ap", truth=judged))
+        for verb in (rf.parts.sums, rf.parts.values):
+            with pytest.raises(rf.RankingDataError, match=said):
+                verb(run, "ap", truth=judged, facts=facts)
+            assert verb(run, "ap", truth=judged, facts=facts, weights="click").height
+    for call in (meter.compute, lambda: rf.parts.combine(small)):
+        with pytest.raises(rf.RankingDataError, match=said):
+            call()
+    assert rf.parts.combine(small[:1])["ap"].item() == 1.0
+    both = [
+        rf.parts.sums(run, "ap", truth=judged, facts=rf.parts.facts(PLAIN_RUN, truth=flat))
+        for run, judged in days_in_parts(PLAIN_RUN, flat)
+    ]
+    assert rf.parts.combine(both)["ap"].item() == 1.0

@@ -1152,3 +1152,24 @@ def test_the_cure_is_reported_in_options(tmp_path, capsys, truth, options, cure)
     said = capsys.readouterr().err
     assert cure in said
     assert "=" not in said
+
+
+@pytest.mark.parametrize("values", ["01", ["0.0", "1.0"], ["False", "true"]], ids=str)
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_grades_of_an_unknown_name_are_not_left_unread(values, form, tmp_path, capsys):
+    (tmp_path / "run.csv").write_text("user,item,rank\n1,a,1\n1,b,2\n")
+    truth = pl.DataFrame({"user": ["1", "1"], "item": [*"ab"], "is_click": [*values], "n": [*"56"]})
+    file = tmp_path / f"truth.{form}"
+    if form == "csv":
+        truth.write_csv(file)
+    else:
+        as_flag = pl.col("is_click").str.to_lowercase().is_in(["1", "1.0", "true"])
+        truth.with_columns(as_flag).write_parquet(file)
+    call = ["evaluate", str(tmp_path / "run.csv"), str(file), "-m", "map"]
+    assert main(call) == 2
+    assert "truth, column 'is_click':" in capsys.readouterr().err
+    assert main([*call, "--relevance", "is_click"]) == 0
+    assert "0.500000" in capsys.readouterr().out
+    truth.with_columns(is_click=pl.lit(values[1])).write_csv(tmp_path / "flat.csv")
+    assert main([*call[:2], str(tmp_path / "flat.csv"), *call[3:]]) == 0
+    assert "1.000000" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Rows that leave the lists, and ranks that close up."""
+"""Rows that leave the lists, ranks that move up, and gaps that stay or close."""
 
 import random
 
@@ -70,6 +70,110 @@ def test_it_is_what_filtering_by_hand_gives(seed, options):
     alone = ["num_retrieved", "list_length"][:1]
     got = rf.evaluate(run, *alone, truth=truth, exclude=seen, **options)
     assert got.equals(rf.evaluate(by_hand(ranked, seen), *alone, truth=truth, **options))
+
+
+def with_gaps(seed, *, blocks=False):
+    """Draw ranks with gaps for the lists of two models, and what is excluded; maybe with blocks."""
+    draw = random.Random(seed)
+    rows, gone = [], []
+    for model in "ab":
+        for user in range(20):
+            free, rank = [*range(12)], 0
+            draw.shuffle(free)
+            while len(free) > 4:
+                rank += draw.choice([1, 1, 2, 4])
+                size = draw.randint(1, 3) if blocks else 1
+                held = draw.randint(1, size)  # a list that was cut inside a block has fewer items
+                rows += [(model, user, free.pop(), rank, size) for _ in range(held)]
+                rank += size - 1
+    for user in range(5, 23):
+        gone += [(user, item) for item in draw.sample(range(14), draw.randint(0, 5))]
+    run = pl.DataFrame(rows, ["model", "user", "item", "rank", "tied"], orient="row")
+    gone += gone[:3]  # twice in the table is once
+    seen = pl.DataFrame(gone, ["user", "item"], orient="row")
+    return (run if blocks else run.drop("tied")), seen
+
+
+def moved_by_hand(run, seen):
+    """Subtract from each rank the removed rows above, in plain Python; from a block its own."""
+    gone, rows = set(seen.rows()), run.rows(named=True)
+    lost = [r for r in rows if (r["user"], r["item"]) in gone]
+    kept = []
+    for row in rows:
+        if row in lost:
+            continue
+        own = [r["rank"] for r in lost if (r["model"], r["user"]) == (row["model"], row["user"])]
+        there = {"rank": row["rank"] - sum(rank < row["rank"] for rank in own)}
+        if "tied" in row:
+            there["tied"] = row["tied"] - own.count(row["rank"])
+        kept.append({**row, **there})
+    return pl.DataFrame(kept, schema=run.schema)
+
+
+def test_lists_that_lose_nothing_do_not_change_and_gaps_stay():
+    run = pl.DataFrame({"user": [1, 1, 2], "item": [*"aba"], "rank": [1, 3, 5]})
+    truth = pl.DataFrame({"user": [1, 2], "item": [*"ba"]})
+    plain = rf.per_user(run, "rr", truth=truth)
+    assert plain["rr"].to_list() == [1 / 3, 1 / 5]
+    nothing = pl.DataFrame({"user": [1], "item": ["zz"]})
+    assert rf.per_user(run, "rr", truth=truth, exclude=nothing).equals(plain)
+    first = pl.DataFrame({"user": [1], "item": ["a"]})
+    got = rf.per_user(run, "rr", truth=truth, exclude=first)
+    assert got["rr"].to_list() == [1 / 2, 1 / 5]
+    closed = rf.with_rank(run, close_gaps=True, exclude=first)
+    assert closed.rows() == [(1, "b", 1), (2, "a", 1)]
+
+
+@pytest.mark.parametrize("blocks", [False, True], ids=["ranks", "blocks"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_rank_falls_by_the_removed_rows_above_it(seed, blocks):
+    run, seen = with_gaps(seed, blocks=blocks)
+    expected = moved_by_hand(run, seen)
+    assert not expected.equals(run)
+    truth = drawn(seed)[1].select("user", "item", "relevance")
+    for given in (run, run.lazy(), run.sample(fraction=1, shuffle=True, seed=seed)):
+        if not blocks:
+            listed = eager(rf.listed(given, by="model", exclude=seen))
+            assert_frame_equal(listed.select(run.columns), expected, check_row_order=False)
+        judged = eager(rf.judge(given, truth, by="model", exclude=seen))
+        places = judged.filter(pl.col("rank").is_not_null()).select(run.columns)
+        assert_frame_equal(places, expected, check_row_order=False)
+    names = ["precision@3", "ap", "ndcg@4", "rr"]
+    options = {"truth": truth, "by": "model"}
+    want = rf.per_user(expected, *names, **options)
+    assert_frame_equal(rf.per_user(run, *names, exclude=seen, **options), want)
+    judged = rf.judge(run, truth, by="model")
+    assert_frame_equal(rf.per_user(judged, *names, by="model", exclude=seen), want)
+    means = rf.evaluate(expected, *names, **options)
+    assert_frame_equal(rf.evaluate(run, *names, exclude=seen, **options), means)
+    meter = rf.Meter(*names, by="model", exclude=seen)
+    small, users = [], range(40)
+    facts = rf.parts.facts(run, truth=truth, by="model")
+    for rest in range(3):
+        of_part = pl.col("user").is_in([user for user in users if user % 3 == rest])
+        part, judgments = run.filter(of_part), truth.filter(of_part)
+        meter.update(part, judgments)
+        small.append(
+            rf.parts.sums(part, *names, truth=judgments, by="model", facts=facts, exclude=seen)
+        )
+    assert_frame_equal(meter.compute(), means)
+    assert_frame_equal(rf.parts.combine(small), means)
+
+
+def test_ranks_of_scores_have_no_gaps_to_keep():
+    run, truth, seen = drawn(8)
+    ranked = rf.with_rank(run, exclude=seen).drop("score")
+    expected = rf.per_user(ranked, *METRICS, truth=truth)
+    assert_frame_equal(rf.per_user(run, *METRICS, truth=truth, exclude=seen), expected)
+
+
+def test_ranks_that_misses_share_do_not_fall_below_1():
+    """They break a rule that is checked on relevant rows alone."""
+    run = pl.DataFrame({"user": [1, 1, 1, 2], "item": [*"abca"], "rank": [1, 1, 2, 1]})
+    truth = pl.DataFrame({"user": [1, 2], "item": [*"ca"]})
+    seen = pl.DataFrame({"user": [1, 1], "item": [*"ab"]})
+    got = rf.per_user(run, "rr", truth=truth, exclude=seen)
+    assert got.rows() == [(1, 1.0), (2, 1.0)]
 
 
 @pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])

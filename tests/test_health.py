@@ -241,6 +241,7 @@ def of_both(run, truth):
     _, users, items, top = run
     _, judged_users, judged_items, relevant = truth[:4]
     counts = {"users": len(users & judged_users), "missed_users": len(relevant - users)}
+    counts["groups_without_common_users"] = int(not users & judged_users)
     for role, mine, theirs in (("user", users, judged_users), ("item", items, judged_items)):
         unknown = mine - theirs
         counts[f"{role}s_unknown_to_truth"] = len(unknown)

@@ -5,6 +5,7 @@ import re
 import polars as pl
 import pytest
 from every_metric import EVERY_METRIC
+from polars.io.plugins import register_io_source
 from test_ties import WITH_FORM
 
 import rankframe as rf
@@ -359,3 +360,80 @@ def test_good_tables_in_groups_are_not_looked_at_again(metric, of_truth, monkeyp
     run, truth = ONE.collect().join(models, how="cross"), TRUTH.collect()
     truth = truth.join(models, how="cross") if of_truth else truth
     plan_of_eager_call(lambda: rf.evaluate(run, metric, truth=truth, by="model"), monkeypatch)
+
+
+# ------------------------------------------------------------------ what a doubt reads
+
+
+def counted(frame, reads):
+    """Scan a frame, and note the columns that each read of it returns."""
+
+    def source(with_columns, predicate, n_rows, _):
+        reads.append(sorted(with_columns or frame.columns))
+        read = frame.select(with_columns or frame.columns)
+        read = read if predicate is None else read.filter(predicate)
+        yield read if n_rows is None else read.head(n_rows)
+
+    return register_io_source(source, schema=frame.schema)
+
+
+def reads_of(run, truth, **options):
+    """Note what a call reads of both tables."""
+    reads = {"run": [], "truth": []}
+    rf.evaluate(
+        counted(run, reads["run"]), "ndcg@3", truth=counted(truth, reads["truth"]), **options
+    ).collect()
+    return {table: sorted(columns) for table, columns in reads.items()}
+
+
+USERS = pl.DataFrame({"user": range(20)})
+LISTS = USERS.join(pl.DataFrame({"item": range(5), "rank": range(1, 6)}), how="cross")
+LIKES = LISTS.filter(rank=2).select("user", "item")
+NO_HITS = LISTS.with_columns(pl.col("item") + 100)
+
+
+def models(**runs):
+    return pl.concat(run.with_columns(model=pl.lit(name)) for name, run in runs.items())
+
+
+def test_one_group_is_proved_by_the_plan_that_counts_it():
+    two = reads_of(models(a=LISTS, b=LISTS), LIKES, by="model")
+    assert reads_of(models(a=LISTS), LIKES, by="model") == two
+    days = models(a=LISTS).with_columns(day=pl.col("user") % 2)
+    of_days = LIKES.with_columns(day=pl.col("user") % 2)
+    more = models(a=LISTS, b=LISTS).with_columns(day=pl.col("user") % 2)
+    by = ["model", "day"]
+    assert reads_of(days, of_days, by=by) == reads_of(more, of_days, by=by)
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "model"}])
+def test_a_doubt_about_users_reads_their_columns_alone(options):
+    """A model without a hit proves nothing: who is in which group is read, and no more."""
+    run = models(a=LISTS, b=NO_HITS) if options else NO_HITS
+    proved = reads_of(models(a=LISTS, b=LISTS) if options else LISTS, LIKES, **options)
+    doubtful = reads_of(run, LIKES, **options)
+    for table, reads in proved.items():
+        more = doubtful[table][:]
+        for columns in reads:
+            more.remove(columns)
+        assert more, table
+        assert not [columns for columns in more if "item" in columns and len(columns) > 2]
+        assert len(more) <= 6
+
+
+def test_users_without_a_miss_are_in_no_doubt():
+    run = models(a=LISTS.filter(pl.col("user") < 10), b=LISTS.filter(pl.col("user") >= 10))
+    with pytest.raises(rf.RankingDataError, match="no user is in two of its groups"):
+        reads_of(run, LIKES, by="model")
+    proved = reads_of(models(a=LISTS, b=LISTS), LIKES, by="model", users="both")
+    assert reads_of(run, LIKES, by="model", users="both") == proved
+
+
+@windows_stream
+def test_looking_for_unread_grades_adds_no_pass():
+    truth = TRUTH.select("user", "item")
+    plain = Plan(rf.evaluate(ONE, *FIVE, truth=truth))
+    text = truth.with_columns(source=pl.lit("x"))
+    assert sorted(Plan(rf.evaluate(ONE, *FIVE, truth=text)).kinds) == sorted(plain.kinds)
+    flat = truth.with_columns(click=1)
+    assert len(Plan(rf.evaluate(ONE, *FIVE, truth=flat)).kinds) <= len(plain.kinds) + 2

@@ -93,7 +93,7 @@ def test_judged_tables_are_taken_too():
 @pytest.mark.parametrize("by", ["day", ["day"], ["day", "model"], ["model", "day"], ()])
 def test_by_gains_the_column(by):
     runs = {name: run.with_columns(day=pl.col("user") % 2) for name, run in RUNS.items()}
-    truth = TRUTH.with_columns(day=pl.col("user") % 2)
+    truth = TRUTH.with_columns(day=pl.col("user") % 2, relevance=1)
     groups = [by] if isinstance(by, str) else list(by)
     expected = groups if "model" in groups else ["model", *groups]
     got = rf.evaluate(runs, "ap", truth=truth, by=by)

@@ -721,6 +721,21 @@ WHOLE_TABLES = {
     "empty truth": (RUN_3, TRUTH_3.clear(), {}),
     "no rank": (RUN_3.with_columns(rank=pl.lit(None, pl.Int64)), TRUTH_3, {}),
     "apart": (RUN_3, TRUTH_3.with_columns(pl.col("user") + 1000), {}),
+    "days apart": (
+        RUN_3.with_columns(day=2),
+        TRUTH_3.with_columns(day=pl.lit(1, pl.Int64)),
+        {"by": "day"},
+    ),
+    "grades of an unknown name": (
+        RUN_3,
+        TRUTH_3.select("user", "item", n=3, is_click=pl.int_range(pl.len()) % 2),
+        {},
+    ),
+    "flags of an unknown name": (
+        RUN_3,
+        TRUTH_3.select("user", "item", bought=pl.int_range(pl.len()) % 2 == 0),
+        {},
+    ),
     "folds": (RUN_3.with_columns(fold=pl.col("user") % 3), TRUTH_3, folds),
     "folds of users who return": (
         pl.concat([RUN_3.with_columns(fold=1), RUN_3.with_columns(fold=2)]),
@@ -740,6 +755,25 @@ def test_rules_on_the_whole_are_kept_and_reported_once(rs, bring, name):
         assert str(error).partition("Offending")[0] == expected.partition("Offending")[0]
     error = told(rs.judge, frame, truth, **options)
     assert str(error).partition("Offending")[0] == expected.partition("Offending")[0]
+
+
+def test_partitions_apart_are_no_tables_apart(rs, bring):
+    """One user has the same day in both tables; all others have other days."""
+    shared = min({*RUN_3["user"]} & {*TRUTH_3["user"]})
+    day = pl.when(pl.col("user") == shared).then(2).otherwise(1)
+    run, truth = RUN_3.with_columns(day=2), TRUTH_3.with_columns(day=day)
+    expected = rf.evaluate(run, "rr", truth=truth, by="day")
+    got = take(rs.evaluate(bring(run), "rr", truth=bring(truth), by="day", partitions=8), "day")
+    assert_same(got, expected)
+
+
+def test_grades_that_the_call_reads_or_that_are_flat_in_a_partition_pass(rs, bring):
+    is_first = pl.col("user") == pl.col("user").min()
+    truth = TRUTH_3.select("user", "item", w=is_first.cast(pl.Int64))
+    got = take(rs.evaluate(bring(RUN_3), "rr", truth=bring(truth), weights="w"))
+    assert_same(got, rf.evaluate(RUN_3, "rr", truth=truth, weights="w"))
+    with pytest.raises(rf.RankingDataError, match="truth, column 'w': 0 and 1 but no relevance"):
+        rs.evaluate(bring(RUN_3), "rr", truth=truth, partitions=8)
 
 
 # ------------------------------------------------------------------ weights and totals
@@ -1131,9 +1165,11 @@ def test_doors_exclude(rs, a, bring, truth):
     assert_same(got, expected)
     got = take(rs.evaluate(a, *DISTANT, truth=truth, exclude=bring(SEEN_3)))
     assert_same(got, rf.evaluate(A, *DISTANT, **options))
-    got = take(rs.judge(bring(RUN_3), bring(TRUTH_3), exclude=SEEN_3), "user", "item")
-    expected = rf.judge(RUN_3, TRUTH_3, exclude=SEEN_3).sort("user", "item")
-    assert_same(got, expected)
+    gaps = RUN_3.with_columns(pl.col("rank") * 3)
+    for run in (RUN_3, gaps):
+        got = take(rs.judge(bring(run), bring(TRUTH_3), exclude=SEEN_3), "user", "item")
+        expected = rf.judge(run, TRUTH_3, exclude=SEEN_3).sort("user", "item")
+        assert_same(got, expected)
 
 
 def test_doors_dict_of_runs(rs, bring):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 
@@ -57,6 +57,8 @@ class Table(NamedTuple):
     subtopic: str | None = None
     rows: pl.DataFrame | None = None  # of a table in memory, as passed
     totals: Totals | None = None  # set for a part, which may break rules on whole tables
+    # of a truth without a relevance: the columns that may be grades under another name
+    ungraded: pl.LazyFrame | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -106,7 +108,7 @@ def read_tables(
     run = _read_run(
         frame, [name for name in groups if name not in truth_groups], columns, beside=truth
     )
-    judgments = _read_truth(truth, by, columns, beside=frame)
+    judgments = _read_truth(truth, by, columns, beside=frame, reads=reads or ())
     run, judgments = _without_shared(run, judgments, reads)
     if truth_groups:
         run = _with_truth_groups(run, judgments, groups, truth_groups)
@@ -155,7 +157,12 @@ def read_truth(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table
 
 
 def _read_truth(
-    frame: Frame, by: str | Sequence[str], columns: Columns, *, beside: Frame | None = None
+    frame: Frame,
+    by: str | Sequence[str],
+    columns: Columns,
+    *,
+    beside: Frame | None = None,
+    reads: Collection[str] = (),
 ) -> Table:
     table = _opened("truth", frame, by, columns)
     columns = with_relevance(columns, by, table.schema)
@@ -167,7 +174,7 @@ def _read_truth(
     table = table._replace(subtopic=_subtopic(table, columns))
     if relevance not in table.schema:
         _refuse_ratings(table, by, columns)
-        return _typed(table)
+        return _typed(table._replace(ungraded=_ungraded(table, by, columns, reads)))
     return _typed(table._replace(relevance=relevance))
 
 
@@ -192,6 +199,22 @@ def _refuse_ratings(table: Table, by: str | Sequence[str], columns: Columns) -> 
                 f"relevant, drop the column: truth.drop({name!r})"
             )
             raise RankingDataError(msg)
+
+
+def _ungraded(
+    table: Table, by: str | Sequence[str], columns: Columns, reads: Collection[str]
+) -> pl.LazyFrame | None:
+    """Select the columns that nothing reads and that may hold grades, if there are any."""
+    own = [*table.row, *reads]
+    names = [
+        name
+        for name, dtype in table.schema.items()
+        if (dtype.is_numeric() or dtype == pl.Boolean)
+        and name not in own
+        and is_free(name, columns, by)
+        and not _is_pattern(name)
+    ]
+    return table.frame.select(*table.row, *names) if names else None
 
 
 def _read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
@@ -437,7 +460,7 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
                 "of them"
             )
             raise RankingDataError(msg)
-        if name == "*" or (name.startswith("^") and name.endswith("$")):
+        if _is_pattern(name):
             msg = f"{table.name}, column {name!r}: polars reads this name as a pattern: rename it"
             raise RankingDataError(msg)
     if inner := [name for name in table.schema if name.startswith(INNER)]:
@@ -470,6 +493,10 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
                 relevance += ", or rename it if it is not one"
             raise _wrong_type(table, name, roles.get(name, relevance))
     return table
+
+
+def _is_pattern(name: str) -> bool:
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
 
 
 def has_relevance(frame: Frame, columns: Columns) -> bool:
@@ -684,6 +711,7 @@ def raise_first_broken(tables: Sequence[Table], users: Users = "truth") -> None:
     for table in tables:
         if table.totals is None:
             raise_if_empty(table)
+            raise_if_ungraded(table)
         rules = [*_row_rules(table), *_table_rules(table)]
         flags = table.frame.select(
             rule.broken.any().alias(str(number)) for number, rule in enumerate(rules)
@@ -695,13 +723,18 @@ def raise_first_broken(tables: Sequence[Table], users: Users = "truth") -> None:
         raise_if_apart(*tables, users=users)
 
 
+def raise_first_global(tables: Sequence[Table], users: Users = "truth") -> None:
+    """Raise for the first rule on whole tables that is broken; read only keys."""
+    for table in tables:
+        raise_if_empty(table)
+    if len(tables) == 2:
+        raise_if_apart(*tables, users=users)
+
+
 def proves_global_rules(tables: Sequence[Table]) -> bool:
     """Whether one part alone proves that the whole tables keep their rules."""
     try:
-        for table in tables:
-            raise_if_empty(table)
-        if len(tables) == 2:
-            raise_if_apart(*tables)
+        raise_first_global(tables)
     except RankingDataError:
         return False
     return True
@@ -728,11 +761,12 @@ def role_columns(table: Table) -> list[str]:
 
 def raise_if_empty(table: Table) -> None:
     """Raise if a table has no rows, or a run no ranks."""
-    if table.frame.head(1).collect().is_empty():
+    placing = _placing(table)
+    if table.frame.select(placing).head(1).collect().is_empty():
         msg = f"{table.name}: it is empty"
         raise RankingDataError(msg)
-    if table.name != "truth" and retrieved(table).head(1).collect().is_empty():
-        msg = f"{table.name}, column {_placing(table)!r}: it is null in every row"
+    if table.name != "truth" and retrieved(table).select(placing).head(1).collect().is_empty():
+        msg = f"{table.name}, column {placing!r}: it is null in every row"
         raise RankingDataError(msg)
 
 
@@ -742,22 +776,24 @@ def counts_misses(users: Users | None) -> bool:
 
 
 def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
-    """Raise if users cannot match: their ids differ, or the groups split those who count."""
-    user = pl.col(run.user).cast(same_types(run, truth)[run.user])
+    """Raise if users cannot match: ids or groups differ, or the groups split those who count."""
+    types = same_types(run, truth)
+    lists, judged = (_in_types(frame, types) for frame in (retrieved(run), truth.frame))
     lacking = [name for name in run.by if name not in truth.by]
-    users_of_run = retrieved(run).select(user, *lacking).unique()
-    users_of_truth = truth.frame.select(user)
-    if users_of_run.join(users_of_truth, on=run.user, how="semi").head(1).collect().is_empty():
-        example = users_of_truth.head(1).collect().item()
+    if not _meet(lists, judged, [run.user]):
+        example = judged.select(run.user).head(1).collect().item()
         text = f"no user of the {run.name} is in the {truth.name}, which has users like {example!r}"
         raise broken_row(run, run.user, text, _first_row(run))
-    all_groups = users_of_run
+    if truth.by and users != "run" and not _meet(lists, judged, truth.keys):
+        raise no_pair(run, truth)
+    all_groups = lists
     if run.totals is not None and run.totals.groups is not None:
         all_groups = run.totals.groups.lazy()
     for name in lacking:
-        number = all_groups.select(pl.col(name).n_unique()).collect().item()
-        per_user = users_of_run.group_by(run.user).agg(pl.col(name).n_unique())
-        if number > 1 and per_user.select(pl.col(name).max()).collect().item() == 1:
+        if all_groups.select(pl.col(name).n_unique()).collect().item() == 1:
+            continue
+        groups = lists.select(run.user, name).unique().group_by(run.user).len()
+        if groups.select(pl.col("len").max()).collect().item() == 1:
             if not counts_misses(users):
                 continue
             text = (
@@ -766,8 +802,119 @@ def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
                 f"join the column to the {truth.name}"
             )
             raise broken_row(run, name, text, _first_row(run))
-        if number > 1 and is_fold(name):
+        if is_fold(name):
             raise diluted(run, truth, name, _first_row(run))
+
+
+def _in_types(frame: pl.LazyFrame, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+    """Cast the ids and groups that a frame has."""
+    names = frame.collect_schema()
+    return frame.with_columns(pl.col(n).cast(t) for n, t in types.items() if n in names)
+
+
+def _meet(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> bool:
+    """Whether a row of one frame has the same ids as one of the other."""
+    met = left.select(on).join(right.select(on), on=on, how="semi")
+    return not met.head(1).collect().is_empty()
+
+
+def no_pair(run: Table, truth: Table) -> RankingDataError:
+    """Make the error of tables in which no user is in both in the same group."""
+    types = same_types(run, truth)
+    lists, judged = (_in_types(frame, types) for frame in (retrieved(run), truth.frame))
+    apart = [name for name in truth.by if not _meet(lists, judged, [name])]
+    pair, groups = ", ".join(truth.keys), " and ".join(map(repr, truth.by))
+    example = format_row(truth.frame.select(truth.keys).head(1).collect())
+    text = (
+        f"no ({pair}) of the {run.name} is in the {truth.name}, which has {example}: make the "
+        f"values of {groups} the same in both tables, such as days of one time zone"
+    )
+    return broken_row(run, (apart or truth.by)[-1], text, _first_row(run))
+
+
+def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
+    """Raise if a group of lists has no user in both tables; segments of users may have none."""
+    types = same_types(run, truth)
+    by = [name for name in run.by if name not in run.truth_groups]
+    if not by:
+        return
+    shared = [name for name in by if name in truth.by]
+    lists = _in_types(retrieved(run), types)
+    judged = _in_types(truth.frame, types).select(*shared, run.user).unique()
+    met = lists.join(judged, on=[*shared, run.user], how="semi")
+    lacking = [name for name in by if name not in shared]
+    crossed = lists.select(lacking).unique().join(judged, how="cross") if lacking else judged
+    for table, rows in ((run, lists), (truth, crossed)):
+        alone = rows.join(met, on=by, how="anti")
+        row = alone.select(role_columns(table) if table is run else [*by, run.user])
+        if not (first := row.sort(pl.all()).head(1).collect()).is_empty():
+            other = truth if table is run else run
+            text = (
+                f"a group in which no user is in the {other.name}: add its rows to the "
+                f"{other.name}, or leave the group out of both tables"
+            )
+            raise broken_row(table, by[-1], text, first)
+
+
+def raise_if_ungraded(table: Table) -> None:
+    """Raise if a truth without a relevance has grades of two values under another name."""
+    if table.ungraded is None:
+        return
+    for name, dtype in candidates(table).items():
+        if are_two_grades(*table.ungraded.select(grade_counts(name, dtype)).collect().row(0)):
+            lowest = table.ungraded.filter(pl.col(name) == pl.col(name).min())
+            row = lowest.select(*table.row, name).head(1).collect()
+            raise ungraded(name, boolean=dtype == pl.Boolean, row=row)
+
+
+def raise_if_counted_ungraded(seen: Mapping[str, int], names: Collection[str]) -> None:
+    """Raise for the first of some columns with grades of two values, from counts of all parts."""
+    for name in names:
+        for dtype in (pl.Boolean(), pl.Int64()):
+            counts = [seen.get(of, 0) for of in count_names(name, dtype)]
+            if are_two_grades(*counts):
+                raise ungraded(name, boolean=dtype == pl.Boolean)
+
+
+def ungraded(name: str, *, boolean: bool, row: pl.DataFrame | None = None) -> RankingDataError:
+    """Make the error of a truth whose grades have a name that nobody reads."""
+    values = "False and True" if boolean else "0 and 1"
+    shown = "" if row is None else f". Offending row: {format_row(row)}"
+    return RankingDataError(
+        f"truth, column {name!r}: {values} but no relevance, so every judged item would be "
+        f"relevant: pass relevance={name!r}; if every judged item is relevant, drop the column: "
+        f"truth.drop({name!r}), or keep it beside a relevance of 1: "
+        f"truth.with_columns(relevance=1){shown}"
+    )
+
+
+def candidates(table: Table) -> dict[str, pl.DataType]:
+    """Name the columns of a truth without a relevance that may hold grades, with their types."""
+    if table.ungraded is None:
+        return {}
+    schema = table.ungraded.collect_schema()
+    return {name: dtype for name, dtype in schema.items() if name not in table.row}
+
+
+def grade_counts(name: str, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    """Count the values of a column that are 0 or False, 1 or True, and not null."""
+    value = pl.col(name)
+    one = value if dtype == pl.Boolean else value == 1
+    zero = ~one if dtype == pl.Boolean else value == 0
+    named = zip((zero.sum(), one.sum(), value.count()), count_names(name, dtype), strict=True)
+    zeros, ones, values = (count.cast(pl.Int64).alias(of) for count, of in named)
+    return zeros, ones, values
+
+
+def count_names(name: str, dtype: pl.DataType) -> tuple[str, str, str]:
+    """Name the columns of ``grade_counts``."""
+    zero, one = ("False", "True") if dtype == pl.Boolean else ("0", "1")
+    return f"{zero}: {name}", f"{one}: {name}", f"values: {name}"
+
+
+def are_two_grades(zeros: Any, ones: Any, values: Any) -> Any:
+    """Whether a column has two values, 0 and 1, both as numbers and as counts in a plan."""
+    return (zeros > 0) & (ones > 0) & (zeros + ones == values)
 
 
 def is_fold(name: str) -> bool:
@@ -824,18 +971,22 @@ def guarded(
     flags: Iterable[pl.LazyFrame],
     raise_violation: Callable[[], None],
     schema: Mapping[str, pl.DataType] | None = None,
+    raise_global: Callable[[], None] | None = None,
 ) -> pl.LazyFrame:
     """Call ``raise_violation`` when the plan runs and one of the flags is raised.
 
-    Each flag is a plan of one row (``flag``). Only a callback on these few rows lets our error
-    leave a lazy plan with its type and text. It adds no row to the result, and it comes first, so
-    that head() cannot skip it. ``schema`` is that of the result, where it is known.
+    If only a rule on whole tables is in doubt, call ``raise_global``, which reads only keys. Each
+    flag is a plan of one row (``flag``). Only a callback on these few rows lets our error leave a
+    lazy plan with its type and text. It adds no row to the result, and it comes first, so that
+    head() cannot skip it. ``schema`` is that of the result, where it is known.
     """
     types = dict(result.collect_schema() if schema is None else schema)
 
     def verdict(raised: pl.DataFrame) -> pl.DataFrame:
         if raised["suspect"].any() or raised["surplus"].sum() != 0:
             raise_violation()
+        elif raised["doubt"].any():
+            (raise_global or raise_violation)()
         return pl.DataFrame(schema=types)
 
     return pl.concat([pl.concat(flags).map_batches(verdict, schema=types), result])
@@ -846,19 +997,22 @@ def guarded_row(
     flags: Iterable[pl.LazyFrame],
     raise_violation: Callable[[], None],
     schema: Mapping[str, pl.DataType],
+    raise_global: Callable[[], None],
 ) -> pl.LazyFrame:
     """Guard a result of one row, which has its own flag in addition to the columns of ``schema``.
 
     Its input is then read once; reading it twice would cost as much as a small table.
     """
     types = dict(schema)
-    raised = pl.concat(flags).select(pl.col("suspect").any(), pl.col("surplus").sum())
-    own = [pl.col(name).alias(f"{INNER}{name}") for name in ("suspect", "surplus")]
+    raised = gathered_flags(flags)
+    own = [pl.col(name).alias(f"{INNER}{name}") for name in ("suspect", "surplus", "doubt")]
 
     def verdict(both: pl.DataFrame) -> pl.DataFrame:
-        *_, suspect, surplus, suspects, sum_of_surplus = both.row(0)
+        *_, suspect, surplus, doubt, suspects, sum_of_surplus, doubts = both.row(0)
         if suspect or suspects or surplus + sum_of_surplus != 0:
             raise_violation()
+        elif doubt or doubts:
+            raise_global()
         return both[:, : len(types)]
 
     both = row.select(*types, *own).join(raised, how="cross")
@@ -871,10 +1025,25 @@ def guarded_row(
     )
 
 
-def flag(frame: pl.LazyFrame, suspect: pl.Expr, surplus: pl.Expr | None = None) -> pl.LazyFrame:
-    """Make a flag: whether a rule may be broken, and a term of a sum that is 0 if none is."""
+def flag(
+    frame: pl.LazyFrame,
+    suspect: pl.Expr,
+    surplus: pl.Expr | None = None,
+    doubt: pl.Expr | None = None,
+) -> pl.LazyFrame:
+    """Make a flag: whether a rule may be broken, and a term of a sum that is 0 if none is.
+
+    ``doubt`` is whether nothing proves the rules on whole tables.
+    """
     part = pl.lit(0) if surplus is None else surplus
-    return frame.select(suspect=suspect, surplus=part.cast(pl.Int64))
+    unproved = pl.lit(value=False) if doubt is None else doubt
+    return frame.select(suspect=suspect, surplus=part.cast(pl.Int64), doubt=unproved)
+
+
+def gathered_flags(flags: Iterable[pl.LazyFrame]) -> pl.LazyFrame:
+    """Make one flag of several."""
+    sums = pl.col("suspect").any(), pl.col("surplus").sum(), pl.col("doubt").any()
+    return pl.concat(flags).select(sums)
 
 
 def table_flag(table: Table, *, count: bool = False) -> pl.LazyFrame:
@@ -883,12 +1052,16 @@ def table_flag(table: Table, *, count: bool = False) -> pl.LazyFrame:
     ``count`` subtracts the number of rows of grade > 0 from the sum; the join adds its own number.
     """
     broken = [rule.broken.any() for rule in _row_rules(table)]
+    frame = table.frame
     if table.totals is None:
         broken.append(pl.len() == 0)
-        # a run with only null scores has no hit, which ``any_violation`` flags
+        if table.ungraded is not None:  # it has the columns of the rules as well
+            frame = table.ungraded
+            broken += [are_two_grades(*grade_counts(*each)) for each in candidates(table).items()]
+        # a run with only null scores has no hit, which ``any_doubt`` flags
         if table.rank is not None or table.name == "judged table":
             broken.append(~_is_retrieved(table).any())
-    return flag(table.frame, pl.any_horizontal(broken), -_positive(table) if count else None)
+    return flag(frame, pl.any_horizontal(broken), -_positive(table) if count else None)
 
 
 def _positive(table: Table) -> pl.Expr:
@@ -933,7 +1106,7 @@ def lists_flag(table: Table, in_order: pl.LazyFrame | None = None) -> pl.LazyFra
 def check_aggregates(
     item: str, *, hit: pl.Expr, shared: pl.Expr, count: bool = False
 ) -> list[pl.Expr]:
-    """Reductions over a user's relevant rows that ``any_violation`` reads.
+    """Reductions over a user's relevant rows that ``any_violation`` and ``any_doubt`` read.
 
     With ``count``, duplicates show in the number of rows, or as neighbors in the order.
     """
@@ -955,23 +1128,32 @@ def _has_duplicate(*columns: str) -> pl.Expr:
     return (row.n_unique() < pl.len()).alias("__rankframe_duplicate")
 
 
-def any_violation(tables: Sequence[Table], *, count: bool = False) -> pl.Expr:
+def any_violation(*, count: bool = False) -> pl.Expr:
     """Whether, by the reductions of ``check_aggregates``, a rule may be broken.
 
-    A list has a duplicate item, or two items at one rank. With two tables also: no hit proves that
-    they share a user, or that a user is in two groups.
+    A list has a duplicate item, or two items at one rank.
     """
     suspects = [pl.col("__rankframe_shared").any()]
     if not count:
         suspects.append(pl.col("__rankframe_duplicate").any())
-    if len(tables) == 2 and tables[0].totals is None:
-        run, truth = tables
-        hit = pl.col("__rankframe_hit")
-        suspects.append(~hit.any())
-        for name in run.by:
-            if name not in truth.by:
-                users, pairs = pl.col(run.user), pl.struct(run.user, name)
-                suspects.append(users.filter(hit).n_unique() == pairs.filter(hit).n_unique())
-                if is_fold(name):
-                    suspects.append(pl.col(name).n_unique() > 1)
     return pl.any_horizontal(suspects)
+
+
+def any_doubt(tables: Sequence[Table], users: Users = "truth") -> pl.Expr:
+    """Whether no hit proves that the tables share a user, or that a user is in two groups.
+
+    One group needs no proof. A part of the tables cannot break these rules.
+    """
+    if len(tables) < 2 or tables[0].totals is not None:
+        return pl.lit(value=False)
+    run, truth = tables
+    hit = pl.col("__rankframe_hit")
+    doubts = [~hit.any()]
+    for name in run.by:
+        if name not in truth.by:
+            ids, pairs = pl.col(run.user), pl.struct(run.user, name)
+            alone = ids.filter(hit).n_unique() == pairs.filter(hit).n_unique()
+            doubt = pl.lit(value=True) if is_fold(name) else alone
+            if is_fold(name) or counts_misses(users):
+                doubts.append((pl.col(name).n_unique() > 1) & doubt)
+    return pl.any_horizontal(doubts)

@@ -88,7 +88,9 @@ def read_files(given: argparse.Namespace, columns: Columns) -> Tables:
         names = truth.frame.collect_schema().names()
         grades = with_relevance(columns, given.by, names).get("relevance", "relevance")
         (typed,) = _of_one_type(subtopic, truth)
-        numbers = [grades] if grades in names else _numeric(truth, (*RATINGS, *GRADES))
+        read = [*ids, subtopic, *weights, getattr(given, "cluster", None)]
+        unnamed = [*_numeric(truth, (*RATINGS, *GRADES)), *_flags(truth, read)]
+        numbers = [grades] if grades in names else list(dict.fromkeys(unnamed))
         typed = _with_numbers(typed, numbers, without=ids, booleans=True)
         files.append(_with_numbers(typed, weights, without=[*ids, grades], booleans=False))
     for name, path in beside.items():
@@ -123,6 +125,18 @@ def _numeric(file: "_File", names: Sequence[str]) -> list[str]:
     numbers = [pl.col(name).cast(pl.Float64, strict=False).count() for name in found]
     read = [number == pl.col(name).count() for name, number in zip(found, numbers, strict=True)]
     return list(itertools.compress(found, file.read(*read).row(0))) if found else []
+
+
+def _flags(file: "_File", without: Sequence[str | None]) -> list[str]:
+    """Return the columns of a CSV file that contain only 0 and 1, or only true and false."""
+    names = file.frame.collect_schema().names() if file.is_text else []
+    has_ids = {*without[:2]} <= {*names}  # otherwise, it may be a file of another format
+    found = [name for name in names if name not in without] if has_ids else []
+    of_each = [pl.col(name).str.strip_chars(" \t").str.to_lowercase() for name in found]
+    words = (["0", "1", "0.0", "1.0"], ["true", "false"])
+    fits = [pl.any_horizontal(text.is_in(some).all() for some in words) for text in of_each]
+    fits = [fit.alias(str(place)) for place, fit in enumerate(fits)]
+    return list(itertools.compress(found, file.read(*fits).row(0))) if found else []
 
 
 def _check_inputs(paths: Sequence[Path]) -> None:

@@ -15,6 +15,7 @@ import polars as pl
 from rankframe._all_lists import OfLists, is_of_all, of_all_lists
 from rankframe._checks import (
     Totals,
+    any_doubt,
     any_violation,
     check_aggregates,
     flag,
@@ -24,6 +25,7 @@ from rankframe._checks import (
     has_relevance,
     lists_flag,
     raise_first_broken,
+    raise_first_global,
     shares_rank,
 )
 from rankframe._clusters import clusters_of, has_no_cluster
@@ -182,9 +184,10 @@ def per_user(
         Another run, for ``unexpectedness``.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. Ranks close up, before ``depth`` and ``judged_only``. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
+        ``by`` limits a row to its group. The rank of each row below falls by the number of removed
+        rows above it, before ``depth`` and ``judged_only``; gaps in the ranks stay. Rows that match
+        no list are ignored. The truth stays as it is, so an excluded item that is in the truth is a
+        miss.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.
@@ -356,9 +359,10 @@ def evaluate(
         Another run, for ``unexpectedness``.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. Ranks close up, before ``depth`` and ``judged_only``. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
+        ``by`` limits a row to its group. The rank of each row below falls by the number of removed
+        rows above it, before ``depth`` and ``judged_only``; gaps in the ranks stay. Rows that match
+        no list are ignored. The truth stays as it is, so an excluded item that is in the truth is a
+        miss.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.
@@ -427,6 +431,7 @@ class OnePass(NamedTuple):
     lists: pl.LazyFrame
     suspect: pl.Expr
     surplus: pl.Expr
+    doubt: pl.Expr
     flags: list[pl.LazyFrame]  # of the tables
 
 
@@ -439,6 +444,7 @@ class Plan(NamedTuple):
     types: dict[str, pl.DataType]  # of the values
     flags: list[pl.LazyFrame]
     raise_violation: Callable[[], None]
+    raise_global: Callable[[], None]  # if only a rule on whole tables is in doubt
     of_lists: OfLists | None = None  # those that are one number of all lists
     one_pass: OnePass | None = None
     weights: str | None = None  # the column of the users' weights
@@ -473,7 +479,8 @@ class Plan(NamedTuple):
 
     def guarded(self) -> pl.LazyFrame:
         """Return the values, checked when the plan runs."""
-        return guarded(self.values, self.flags, self.raise_violation, self.types)
+        flags, types = self.flags, self.types
+        return guarded(self.values, flags, self.raise_violation, types, self.raise_global)
 
 
 def plan_values(
@@ -613,7 +620,7 @@ def _checked_means(plan: Plan, *, total: bool) -> pl.LazyFrame:
     if total:
         result = pl.concat([result, means_of_groups(plan, total_by(plan.by))], how="diagonal")
     raise_violation = functools.partial(_raise_violation, plan, result)
-    checked = guarded(result, plan.flags, raise_violation, types)
+    checked = guarded(result, plan.flags, raise_violation, types, plan.raise_global)
     return checked.sort(plan.by, nulls_last=True) if plan.by else checked
 
 
@@ -623,11 +630,11 @@ def _means_in_one_pass(
     """Return the means over all users, with the flags made in the same pass."""
     means = [mean for mean, _ in _means(plan).values()]
     users = pl.len().cast(pl.Int64).alias("users")
-    flags = one_pass.suspect.alias("suspect"), one_pass.surplus.alias("surplus")
-    row = one_pass.lists.select(users, *means, *flags)
+    flags = {"suspect": one_pass.suspect, "surplus": one_pass.surplus, "doubt": one_pass.doubt}
+    row = one_pass.lists.select(users, *means, **flags)
     result = plan.values.select(users, *means)
     raise_violation = functools.partial(_raise_violation, plan, result)
-    return guarded_row(row, one_pass.flags, raise_violation, types)
+    return guarded_row(row, one_pass.flags, raise_violation, types, plan.raise_global)
 
 
 def _raise_violation(plan: Plan, result: pl.LazyFrame) -> None:
@@ -729,7 +736,7 @@ def in_groups(plan: Plan) -> UserValues:
     if plan.by:
         rows = groups_of(plan.prepared, plan.by).join(rows, on=plan.by, how="left")
     *_, user = plan.keys
-    checked = guarded(rows, plan.flags, plan.raise_violation)
+    checked = guarded(rows, plan.flags, plan.raise_violation, raise_global=plan.raise_global)
     if plan.of_lists is None:
         return UserValues(
             plan.requested, plan.by, user, checked, weights=plan.weights, cluster=plan.cluster
@@ -926,7 +933,8 @@ def _with_worlds(plan: Plan, extremes: Sequence[tuple[_World, _World]], settings
     flags = [one for each in (plan, *others) for one in each.flags]
     values = values.select(*keys, *columns)
     types = dict(values.collect_schema())
-    return Plan(prepared, requested, values, types, flags, raise_violation)
+    raise_global = plan.raise_global
+    return Plan(prepared, requested, values, types, flags, raise_violation, raise_global)
 
 
 def _in_world(world: _World, requested: RequestedMetric) -> str:
@@ -965,6 +973,7 @@ class _Reduction(NamedTuple):
     lists: pl.LazyFrame  # the same, with the columns that flags read
     suspect: pl.Expr
     surplus: pl.Expr
+    doubt: pl.Expr
     counted: bool = False  # whether the surplus counts the relevant rows
 
 
@@ -992,16 +1001,17 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
 
     frames = [each.rows for each in reductions]
     users = users_policy(settings, prepared)
-    own = "truth" if prepared.has_truth else "run"  # the table of the first reduction
-    all_there = users == own and frames and _has_all_users(by_rows)
+    first = "truth" if prepared.has_truth else "run"  # the table of the first reduction
+    all_there = users == first and frames and _has_all_users(by_rows)
     values, *others = frames if all_there else [_selected(prepared, users, settings), *frames]
     for other in others:
         values = values.join(other, on=keys, how="left")
     one_pass = None
     if all_there and len(reductions) == 1 and settings.undefined is None:
         only = reductions[0]
-        one_pass = OnePass(only.lists, only.suspect, only.surplus, flags)
-    flags = [*flags, *(flag(each.lists, each.suspect, each.surplus) for each in reductions)]
+        one_pass = OnePass(only.lists, only.suspect, only.surplus, only.doubt, flags)
+    own = (flag(each.lists, each.suspect, each.surplus, each.doubt) for each in reductions)
+    flags = [*flags, *own]
     names = [*keys, *(one.name for one in requested)]
     types = {name: dtype for each in reductions for name, dtype in each.types.items()}
     types = {name: types.get(name) or prepared.types[name] for name in names}
@@ -1017,7 +1027,10 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
 
     if settings.undefined is not None:
         values, types = _filled(values, types, requested, settings.undefined)
-    return Plan(prepared, requested, values, types, flags, raise_violation, one_pass=one_pass)
+    raise_global = functools.partial(raise_first_global, prepared.tables, users)
+    return Plan(
+        prepared, requested, values, types, flags, raise_violation, raise_global, one_pass=one_pass
+    )
 
 
 def users_policy(settings: Settings, prepared: JudgedTables) -> Users:
@@ -1102,11 +1115,11 @@ def _reduced(
         watched = check_aggregates(table.item, hit=position, shared=shared, count=count)
         lists = rows.group_by(keys).agg(*reduced, *watched)
         types = _types_of(lists, rows, [*keys, *names], some, tied=prepared.tied)
-        violation = any_violation(prepared.tables, count=count)
-        broken = pl.any_horizontal(violation, *_infinite(types, keys))
+        broken = pl.any_horizontal(any_violation(count=count), *_infinite(types, keys))
         surplus = pl.col("__rankframe_rows").sum() if count else pl.lit(0)
+        doubt = any_doubt(prepared.tables, users_policy(settings, prepared))
         values = lists.select(*keys, *names)
-        return _Reduction(values, types, lists, broken, surplus, counted=count)
+        return _Reduction(values, types, lists, broken, surplus, doubt, counted=count)
     if scope == "listed":
         has_list = pl.col("listed").any()
         if settings.cuts_lists:
@@ -1117,7 +1130,7 @@ def _reduced(
         values = rows.group_by(keys).agg(reduced)
     types = _types_of(values, rows, [*keys, *names], some, tied=prepared.tied)
     broken = pl.any_horizontal(pl.lit(value=False), *_infinite(types, keys))
-    return _Reduction(values, types, values, broken, pl.lit(0))
+    return _Reduction(values, types, values, broken, pl.lit(0), pl.lit(value=False))
 
 
 def _types_of(

@@ -14,6 +14,7 @@ from rankframe._checks import (
     as_rank,
     common_integer,
     format_row,
+    raise_if_ungraded,
     read_run,
     read_tables,
     read_truth,
@@ -117,7 +118,8 @@ def health(
     grades). Of the users: ``users_without_relevant`` (no grade > 0).
 
     *Both.* ``users`` in both (share of the truth's), ``missed_users`` (without a list, share of the
-    truth's users with a grade > 0), ``users_unknown_to_truth`` and ``items_unknown_to_truth``
+    truth's users with a grade > 0), ``groups_without_common_users`` (1 for a group of ``by`` in
+    which no user is in both tables), ``users_unknown_to_truth`` and ``items_unknown_to_truth``
     (share of the run's users and items), ``items_unknown_to_run`` (share of the truth's items),
     ``unjudged_at_10`` (rows among the first k without a judgment, share of these rows). Of the
     run's users or items: ``user_ids_differ_in_case`` (unknown to the truth, which has the same text
@@ -357,7 +359,8 @@ def _refused(call: _Call) -> list[tuple[str, str]]:
         attempt("both", lambda: read_tables(run, truth, by, columns, reads=(), run_alone=alone))
     if run is not None and truth is not None and found:
         attempt("run", lambda: read_run(run, by, columns))
-        attempt("truth", lambda: read_truth(truth, by, columns))
+    if truth is not None:
+        attempt("truth", lambda: raise_if_ungraded(read_truth(truth, by, columns)))
     for name in ("items", "history"):
         if name in frames and run is not None:
             attempt(name, partial(_read_input, name, call, run))
@@ -774,6 +777,11 @@ def _of_both(run: _Part, truth: _Part, k: int, groups: pl.LazyFrame | None) -> I
             _among("missed_users", relevant & ~met, truth, "user", relevant.sum()),
         ]
         yield _Section("both", users, run.groups, measures)
+        if groups is not None and run.groups == groups.collect_schema().names():
+            both = users.filter(met).select(run.groups)
+            marked = _marked(groups, both, run.groups, "met", apart=False)
+            alone = _among("groups_without_common_users", ~met, run, run.groups[-1])
+            yield _Section("both", marked, run.groups, [alone])
     yield from _unknown(run, truth, "user", "truth")
     yield from _unknown(run, truth, "item", "truth")
     yield from _unlisted(run, truth, "both", "items_unknown_to_run", groups)

@@ -11,7 +11,6 @@ import polars as pl
 from rankframe._checks import (
     Table,
     Totals,
-    counts_misses,
     read_tables,
     retrieved,
     same_types,
@@ -246,9 +245,7 @@ class Meter:
         if total and not self._by:
             msg = "total=True adds a row of overall means to the groups of by=: name their columns"
             raise ValueError(msg)
-        raise_if_whole_is_broken(
-            state.numbers, state.groups, misses_count=counts_misses(self._settings.users)
-        )
+        raise_if_whole_is_broken(state.numbers, state.groups, policy=self._settings.users)
         frames = [means_of_numbers(state.numbers, total=total)] if self._settled else []
         if self._late:
             frames.append(means_of_numbers(self._numbers_of_rows(state), total=total))

@@ -10,11 +10,13 @@ import polars as pl
 
 from rankframe._checks import (
     Table,
+    any_doubt,
     any_violation,
     check_aggregates,
     flag,
     guarded,
     raise_first_broken,
+    raise_first_global,
     read_runs,
     same_types,
     shares_rank,
@@ -109,8 +111,7 @@ def rbo(
     lists, other_lists = _lists(tables, None if k is None else whole_number("k", k))
     ends = _ends(lists, other_lists, keys, item)
     values = _values(_common(lists, other_lists, [*keys, item]), ends, keys, p)
-    flags = [*map(table_flag, tables), flag(ends, any_violation(tables))]
-    checked = guarded(values, flags, functools.partial(raise_first_broken, tables))
+    checked = _guarded(values, ends, tables)
     return to_caller_type(checked.sort(keys), like=run, beside=[other])
 
 
@@ -186,9 +187,17 @@ def overlap(
         divided(common, k).alias(names[0]),
         share(common, either).alias(names[1]),
     )
-    flags = [*map(table_flag, tables), flag(ends, any_violation(tables))]
-    checked = guarded(values, flags, functools.partial(raise_first_broken, tables))
+    checked = _guarded(values, ends, tables)
     return to_caller_type(checked.sort(keys), like=run, beside=[other])
+
+
+def _guarded(values: pl.LazyFrame, ends: pl.LazyFrame, tables: Sequence[Table]) -> pl.LazyFrame:
+    """Return the values, checked when the plan runs."""
+    flags = [*map(table_flag, tables), flag(ends, any_violation(), doubt=any_doubt(tables))]
+    raise_broken, raise_global = (
+        functools.partial(check, tables) for check in (raise_first_broken, raise_first_global)
+    )
+    return guarded(values, flags, raise_broken, raise_global=raise_global)
 
 
 def _opened(

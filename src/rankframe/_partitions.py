@@ -15,6 +15,8 @@ import polars as pl
 from rankframe._checks import (
     Table,
     Totals,
+    candidates,
+    grade_counts,
     guarded,
     proves_global_rules,
     retrieved,
@@ -275,8 +277,9 @@ def _with_numbers(
 def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
     """Count what proves, added up over all parts, that the whole tables keep their rules.
 
-    ``run`` and ``truth`` are rows, ``users`` those of either, ``shared`` those of both, and
-    ``several: name`` those who are in several groups of a column that the truth lacks.
+    ``run`` and ``truth`` are rows, ``users`` those of either, ``shared`` those of both, ``pairs``
+    those of both in the same group, ``several: name`` those who are in several groups of a column
+    that the truth lacks, and the names of ``grade_counts`` the values of what may be grades.
     """
     run, *others = tables
     user = pl.col(run.user)
@@ -286,7 +289,8 @@ def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
         return _counts({"run": lists.select(pl.len()), "users": users})
     (truth,) = others
     lacking = lacking_of(tables)
-    user = user.cast(same_types(run, truth)[run.user])
+    types = same_types(run, truth)
+    user = user.cast(types[run.user])
     lists = retrieved(run).select(user, *lacking).unique()
     of_run, of_truth = lists.select(run.user).unique(), truth.frame.select(user).unique()
     counts = {
@@ -295,6 +299,14 @@ def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
         "users": pl.concat([of_run, of_truth]).unique().select(pl.len()),
         "shared": of_run.join(of_truth, on=run.user, how="semi").select(pl.len()),
     }
+    if truth.by:
+        keys = [pl.col(name).cast(types[name]) for name in truth.keys]
+        of_run, of_truth = retrieved(run).select(keys).unique(), truth.frame.select(keys)
+        counts["pairs"] = of_run.join(of_truth, on=truth.keys, how="semi").select(pl.len())
+    for each in candidates(truth).items():
+        assert truth.ungraded is not None
+        for count in grade_counts(*each):
+            counts[count.meta.output_name()] = truth.ungraded.select(count)
     for name in lacking:
         several = lists.group_by(run.user).agg(pl.col(name).n_unique() > 1)
         counts[f"several: {name}"] = several.select(pl.col(name).sum())

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, cast
 import polars as pl
 
 from rankframe._all_lists import LISTS, OfLists, numbers_of_sums
-from rankframe._checks import is_fold
+from rankframe._checks import counts_misses, is_fold, raise_if_counted_ungraded
 from rankframe._evaluate import Plan, groups_of
 from rankframe._labels import label_of, parse_metric
-from rankframe._options import INPUTS, Settings
+from rankframe._options import INPUTS, Settings, Users
 from rankframe._partitions import (
     COUNT,
     KNOWN,
@@ -344,12 +344,12 @@ def raise_if_whole_is_broken(
     groups: pl.DataFrame,
     users: int | None = None,
     *,
-    misses_count: bool = True,
+    policy: Users | None = None,
 ) -> None:
     """Raise if all parts together break a rule that no part alone can break.
 
-    ``groups`` are all groups, ``users`` is the number of users, if known, and ``misses_count``
-    whether users without a list count.
+    ``groups`` are all groups, ``users`` is the number of users, if known, and ``policy`` the option
+    of the call that says which users count.
     """
     rows = small.filter(pl.col("entry") == SEEN)
     seen = dict(zip(rows["of"], rows["number"].cast(pl.Int64), strict=True))
@@ -357,6 +357,7 @@ def raise_if_whole_is_broken(
         if seen.get(name) == 0:
             msg = f"parts, the {name}: it is empty in every part"
             raise RankingDataError(msg)
+    raise_if_counted_ungraded(seen, [of.removeprefix("values: ") for of in seen])
     if users is not None and users != seen["users"]:
         msg = (
             f"parts: they have {seen['users']} users, but the facts have {users}: a part is "
@@ -370,10 +371,16 @@ def raise_if_whole_is_broken(
             "and truth were split differently: split both tables by user in the same way"
         )
         raise RankingDataError(msg)
+    if seen.get("pairs") == 0 and policy != "run":
+        msg = (
+            "parts: no user of the run is in the truth in the same group: make the values of the "
+            "columns of by= the same in both tables, such as days of one time zone"
+        )
+        raise RankingDataError(msg)
     for of, number in seen.items():
         name = of.removeprefix("several: ")
         if name != of and groups[name].n_unique() > 1:
-            _raise_if_diluted(name, number, misses_count=misses_count)
+            _raise_if_diluted(name, number, misses_count=counts_misses(policy))
 
 
 def _raise_if_diluted(name: str, several: int, *, misses_count: bool) -> None:

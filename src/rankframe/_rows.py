@@ -11,6 +11,7 @@ from rankframe._checks import (
     guarded,
     lists_flag,
     raise_first_broken,
+    raise_if_a_group_is_apart,
     raise_if_no_item_meets,
     read_tables,
 )
@@ -268,7 +269,8 @@ def check(
     ------
     RankingDataError
         At the first broken rule. Rules of the run come first, then those of the truth, then those
-        of both: they share a user, and an item. Then follow those of ``items``, which must have
+        of both: they share a user, also in the same group, in each group of ``by`` that the run
+        has, and an item. Then follow those of ``items``, which must have
         every item of the run, of ``history``, which must have no duplicates, of ``other`` and of
         ``exclude``.
 
@@ -277,8 +279,9 @@ def check(
     Every call checks types, ranks, scores, relevances and null ids on every row, and duplicates
     and shared ranks on the relevant rows, or on all rows if the metric counts rows or judgments
     (duplicates also if ranks come from scores). Otherwise only ``check`` detects a duplicate among
-    irrelevant items, an irrelevant item that shares its rank, that run and truth have no item in
-    common, and an item that the catalogue lacks, which counts in no share.
+    irrelevant items, an irrelevant item that shares its rank, one of several groups in which no
+    user is in both tables, that run and truth have no item in common, and an item that the
+    catalogue lacks, which counts in no share.
 
     Examples
     --------
@@ -299,6 +302,7 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
     def raise_broken() -> None:
         raise_first_broken(tables)
         if len(tables) == 2:
+            raise_if_a_group_is_apart(*tables)
             raise_if_no_item_meets(*tables)
         if settings.given:
             prepared = prepare_tables(frame, truth, by, columns, reads=(), run_alone=alone)

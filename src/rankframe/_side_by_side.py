@@ -15,6 +15,7 @@ from rankframe._checks import (
     guarded,
     lists_flag,
     raise_first_broken,
+    raise_if_ungraded,
     read_tables,
     same_types,
     table_flag,
@@ -153,6 +154,7 @@ def lists(
     chosen = _of_systems(whole, run, sides)
     flags = [*(table_flag(part) for part in parts), *(lists_flag(part) for part in parts)]
     flags += [*inputs_flags(inputs, {}, (), run, whole), flag(chosen, pl.len() == 0)]
+    flags += [table_flag(table) for table in tables if table.ungraded is not None]
     raise_broken = partial(_raise_broken, parts, inputs, chosen, run, user, sides)
     checked = guarded(found, flags, raise_broken)
     return to_caller_type(checked, like=frame, beside=[truth, items], sort=[*others, "rank"])
@@ -324,6 +326,8 @@ def _raise_broken(
     sides: Sequence[_Side],
 ) -> None:
     """Raise for the rule that is broken, or a user without a list."""
+    for part in parts:
+        raise_if_ungraded(part)
     raise_first_broken(parts)
     raise_first_broken_input(inputs, ())
     if chosen.head(1).collect().is_empty():

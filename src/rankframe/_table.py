@@ -7,6 +7,7 @@ relevant rows are described in :mod:`rankframe._vocabulary`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
 
 import polars as pl
@@ -14,6 +15,7 @@ import polars as pl
 from rankframe._checks import (
     Table,
     Totals,
+    any_doubt,
     any_violation,
     as_rank,
     bounds_of,
@@ -24,6 +26,7 @@ from rankframe._checks import (
     guarded,
     lists_flag,
     raise_first_broken,
+    raise_first_global,
     read_ranked,
     read_scored,
     read_tables,
@@ -61,6 +64,7 @@ from rankframe.errors import RankingDataError
 Ties: TypeAlias = Literal["item", "order", "expected"]
 
 _INDEX, _PAIR = "__rankframe_index", "__rankframe_pair"
+_BEFORE, _AFTER = "__rankframe_before", "__rankframe_after"
 _EMPTY_LIST = (
     "column {0!r}: empty or null list, for which a long run has no row: drop it with "
     ".filter(pl.col({0!r}).list.len() > 0). users='truth' and 'judged' still count its user as a "
@@ -176,7 +180,8 @@ def judge(
         has relevance 1. With a column ``subtopic``, one row per subtopic of an item.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. Ranks close up. The truth stays as it is.
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. The
+        truth stays as it is.
     by
         Columns that split the run into separate lists, such as model, fold or day. A truth that has
         the column is joined on it too. A truth that lacks it judges every group, so a user whom a
@@ -687,10 +692,14 @@ def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
 
 
 def _without_excluded(prepared: JudgedTables) -> JudgedTables:
-    """Remove the rows of ``exclude=`` from the lists, and close the ranks; the truth stays."""
+    """Remove the rows of ``exclude=`` from the lists, and move up those below; the truth stays."""
     table, *truth = prepared.tables
-    kept = _not_excluded(prepared.run, table, prepared.inputs, prepared.types)
-    run = with_closed_ranks(kept, table.keys, tied=prepared.tied)
+    whole = _with_places(prepared.run, table.keys, tied=prepared.tied, suffix=_BEFORE)
+    kept = _not_excluded(whole, table, prepared.inputs, prepared.types)
+    kept = _with_places(kept, table.keys, tied=prepared.tied, suffix=_AFTER)
+    names = ["rank", *(["tied"] if prepared.tied else [])]
+    moved = [pl.col(n) - pl.col(f"{n}{_BEFORE}") + pl.col(f"{n}{_AFTER}") for n in names]
+    run = kept.with_columns(moved).drop(f"{n}{end}" for n in names for end in (_BEFORE, _AFTER))
     found = prepared._replace(run=run, whole=prepared.run, lists=None)
     if truth:
         judged, items, ranked_truth = _judged_tables(
@@ -740,13 +749,20 @@ def _with_ranks_of(
     return ranked.filter(pl.col("rank").is_not_null() | pl.col("relevance").is_not_null())
 
 
-def with_closed_ranks(lists: pl.LazyFrame, keys: Sequence[str], *, tied: bool) -> pl.LazyFrame:
-    """Close the gaps of ``rank``; items at one rank, such as those of a block of ties, stay so."""
-    closed = lists.with_columns(pl.col("rank").rank("min").over(keys).cast(pl.Int64))
-    if not tied:
-        return closed
-    size = pl.len().over([*keys, "rank"]).cast(pl.Int64)
-    return closed.with_columns(tied=pl.when(pl.col("rank").is_not_null()).then(size))
+def _with_places(
+    lists: pl.LazyFrame, keys: Sequence[str], *, tied: bool, suffix: str = ""
+) -> pl.LazyFrame:
+    """Number the places of each list from 1 in the order of ``rank``; blocks of ties stay blocks.
+
+    With a suffix, the numbers are in columns of their own.
+    """
+    # a place that several items share, against the rules, counts once: no rank falls below 1
+    place = pl.col("rank").rank("min" if tied else "dense").over(keys).cast(pl.Int64)
+    made = [place.alias(f"rank{suffix}")]
+    if tied:
+        size = pl.len().over([*keys, "rank"]).cast(pl.Int64)
+        made.append(pl.when(pl.col("rank").is_not_null()).then(size).alias(f"tied{suffix}"))
+    return lists.with_columns(made)
 
 
 def input_flags(prepared: JudgedTables, reads: Collection[str] = ()) -> list[pl.LazyFrame]:
@@ -831,7 +847,8 @@ def _one_row_per_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
 def guarded_judged(prepared: JudgedTables) -> pl.LazyFrame:
     """Return the judged table, checked when the plan runs."""
     flags = [*table_flags(prepared), rows_flag(prepared, prepared.items), *input_flags(prepared)]
-    return guarded(prepared.judged, flags, _raise_broken(prepared))
+    raise_global = partial(raise_first_global, prepared.tables)
+    return guarded(prepared.judged, flags, _raise_broken(prepared), raise_global=raise_global)
 
 
 def _raise_broken(prepared: JudgedTables) -> Callable[[], None]:
@@ -877,7 +894,7 @@ def rows_flag(prepared: JudgedTables, rows: pl.LazyFrame) -> pl.LazyFrame:
     aggregates = check_aggregates(
         table.item, hit=pl.col("rank"), shared=shares_rank(tied=prepared.tied)
     )
-    return flag(lists.agg(aggregates), any_violation(prepared.tables))
+    return flag(lists.agg(aggregates), any_violation(), doubt=any_doubt(prepared.tables))
 
 
 def plan_ranks(
@@ -909,7 +926,7 @@ def plan_ranks(
     rows = prepared.run
     if close_gaps:
         rows = _renamed(rows, table.rank or "rank", "rank").with_columns(as_rank("rank"))
-        ranked = with_closed_ranks(rows, table.keys, tied=table.tied)
+        ranked = _with_places(rows, table.keys, tied=table.tied)
     else:
         rows = rows.drop(columns.get("rank", "rank"), "tied", strict=False)
         ranked = _ranked(rows, table, descending=descending, ties=ties)

@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn
 
 import polars as pl
 
-from rankframe._checks import Table, flag, format_row
+from rankframe._checks import Table, flag, format_row, gathered_flags
 from rankframe._labels import INNER
 from rankframe._table import JudgedTables
 from rankframe.errors import RankingDataError
@@ -38,9 +38,8 @@ class Weights(NamedTuple):
         """Flag weights that are not one number ≥ 0 per user."""
         broken = [rule.any() for _, rule in self._rules()]
         differ = (pl.col(_LEAST) != pl.col(WEIGHT)).any()
-        return pl.concat(
-            [flag(self.given, pl.any_horizontal(broken)), flag(self._users(), differ)]
-        ).select(pl.col("suspect").any(), pl.col("surplus").sum())
+        given = flag(self.given, pl.any_horizontal(broken))
+        return gathered_flags([given, flag(self._users(), differ)])
 
     def raise_first_broken(self) -> None:
         """Raise for the first row that breaks a rule."""

@@ -18,7 +18,16 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast, overload
 
 import polars as pl
 
-from rankframe._checks import Table, Totals, counts_misses, guarded, read_tables, retrieved
+from rankframe._checks import (
+    Table,
+    Totals,
+    candidates,
+    count_names,
+    guarded,
+    raise_if_counted_ungraded,
+    read_tables,
+    retrieved,
+)
 from rankframe._clusters import CLUSTER
 from rankframe._evaluate import Plan, check_served_in_parts, plan_means, plan_values
 from rankframe._frames import Frame, FrameT, is_frame, kind, to_caller_type, to_lazy, to_polars
@@ -59,6 +68,7 @@ Facts: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
 _FACTS = ("users", "top_grade", "by", "groups")
+_UNGRADED = "ungraded"  # counts of values, if the truth has no relevance, but may have grades
 
 
 def facts(
@@ -89,7 +99,9 @@ def facts(
     dict
         ``users``, their number in either table; ``top_grade``, the highest grade of the truth;
         ``by``, the columns of ``by`` that the truth lacks, with their types; ``groups``, the values
-        of these columns. It can be stored as JSON.
+        of these columns. For a truth without a relevance, ``ungraded`` has the number of values 0
+        and 1 of its other numeric columns, which are grades if they have both and no other value.
+        It can be stored as JSON.
 
     Raises
     ------
@@ -110,16 +122,20 @@ def facts(
     tables = read_tables(frame, truth, by, columns, reads=(), run_alone=True)
     lacking = lacking_of(tables)
     groups = retrieved(tables[0]).select(lacking).unique().sort(lacking)
-    counts = seen_of(tables).filter(of="users")
+    possible = candidates(tables[-1])
+    names = [name for one in possible.items() for name in count_names(*one)]
+    counts = seen_of(tables).filter(pl.col("of").is_in(["users", *names]))
     frames = [counts, top_grade_of(tables), *([groups] if lacking else [])]
     counted, grades, *found = pl.collect_all(frames)
     grade = grades.item()
-    return {
-        "users": int(counted["number"].item()),
+    numbers = {of: int(number) for of, number in counted.iter_rows()}
+    known = {
+        "users": numbers.pop("users"),
         "top_grade": int(grade) if isinstance(grade, int) else grade,
         "by": {name: type_in_json(tables[0].schema[name]) for name in lacking},
         "groups": groups_in_json(found[0]) if found else [],
     }
+    return known | ({_UNGRADED: numbers} if numbers else {})
 
 
 @overload
@@ -294,9 +310,7 @@ def combine(parts: FrameT | Iterable[FrameT], *, total: bool = False) -> FrameT:
         raise ValueError(msg)
     users = None if recipe.facts is None else recipe.facts["users"]
     asked = cast("Users", recipe.options.get("users", "'truth'").strip("'"))
-    raise_if_whole_is_broken(
-        small, groups_of_numbers(small, recipe), users, misses_count=counts_misses(asked)
-    )
+    raise_if_whole_is_broken(small, groups_of_numbers(small, recipe), users, policy=asked)
     return cast("FrameT", to_caller_type(means_of_numbers(small, total=total).lazy(), like=first))
 
 
@@ -387,12 +401,17 @@ def _merged_facts(several: Sequence[Facts]) -> Facts:
     grades = [one["top_grade"] for one in several if one["top_grade"] is not None]
     frames = [groups_from_json(one["groups"], types) for one in several]
     groups = pl.concat(frames).unique().sort([*types]) if types else pl.DataFrame()
-    return {
+    ungraded: dict[str, int] = {}
+    for one in several:
+        for of, number in one.get(_UNGRADED, {}).items():
+            ungraded[of] = ungraded.get(of, 0) + number
+    known = {
         "users": sum(one["users"] for one in several),
         "top_grade": max(grades, default=None),
         "by": {name: type_in_json(dtype) for name, dtype in types.items()},
         "groups": groups_in_json(groups),
     }
+    return known | ({_UNGRADED: ungraded} if ungraded else {})
 
 
 def _checked_facts(given: object) -> Facts:
@@ -469,6 +488,8 @@ def _part(
 
 def _check_needs(plan: Plan, settings: Settings, known: Facts | None) -> None:
     """Check that a part knows the highest grade and the systems, where these matter."""
+    if known is not None:
+        raise_if_counted_ungraded(known.get(_UNGRADED, {}), [*candidates(plan.prepared.tables[-1])])
     if settings.users == "served":
         check_served_in_parts(plan.prepared)
     if known is None and needs_of(plan, settings).top_grade:

@@ -45,20 +45,24 @@ from pyspark.errors import PySparkTypeError, PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import BooleanType, NumericType, StringType, StructType
 
 from rankframe._checks import (
     Table,
     Totals,
+    are_two_grades,
+    candidates,
     counts_misses,
     diluted,
     format_row,
     is_fold,
+    no_pair,
     raise_if_apart,
     raise_if_empty,
     read_ranked,
     read_scored,
     role_columns,
+    ungraded,
 )
 from rankframe._compare import Correction, Margin, Test, comparison_of
 from rankframe._evaluate import (
@@ -72,7 +76,7 @@ from rankframe._evaluate import (
 from rankframe._frames import kind, to_lazy
 from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import Metric, parse_metrics
-from rankframe._names import SEARCHED
+from rankframe._names import SEARCHED, with_relevance
 from rankframe._options import (
     ROLES,
     Columns,
@@ -200,6 +204,7 @@ def judge(
     empty = [_empty(frame) for frame in frames]
     prepared = with_inputs(prepare_tables(*_pair(empty), by, columns), settings)
     sides = _sides(frames, empty, prepared.tables)
+    _check_grades(sides[-1])
     _check_across_users(sides)
     compute = functools.partial(judged_of, by=by, settings=settings)
     return _computed(sides, compute, partitions)
@@ -920,13 +925,29 @@ def _planned(
     reads = {name for one in requested for name in one.reads}
     wanted |= SEARCHED | reading_of(reads, given=settings.given).names
     wanted |= set() if settings.weights is None else {settings.weights}
+    if truth is not None:
+        wanted |= _possible_grades(truth, settings.columns, by)
     frames = _frames(frame, truth, wanted)
     empty = [_empty(spark_frame, wanted) for spark_frame in frames]
     run, judgments = _pair(empty)
     plan = plans(run, metrics, judgments, by, settings)
     if settings.users == "served":
         check_served_in_parts(plan.prepared)
-    return _sides(frames, empty, plan.prepared.tables), plan
+    sides = _sides(frames, empty, plan.prepared.tables)
+    _check_grades(sides[-1])
+    return sides, plan
+
+
+def _possible_grades(truth: Truth, columns: Columns, by: str | Sequence[str]) -> set[str]:
+    """Name the columns of a truth without a relevance that may hold grades."""
+    if isinstance(truth, DataFrame):
+        types = [(field.name, field.dataType) for field in truth.schema]
+        names = {name for name, dtype in types if isinstance(dtype, BooleanType | NumericType)}
+    else:
+        known = to_lazy(truth, "truth", also="Spark DataFrame, a ").collect_schema()
+        names = {name for name, dtype in known.items() if dtype.is_numeric() or dtype == pl.Boolean}
+    relevance = with_relevance(columns, by, truth.columns).get("relevance", "relevance")
+    return set() if relevance in truth.columns else names
 
 
 def _described(
@@ -1032,7 +1053,7 @@ def _named(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 def _check_across_users(sides: Sequence[_Side], users: Users | None = None) -> None:
     """Raise if a table is empty, or users of run and truth cannot match."""
-    shared = _shared_user_row(*sides) if len(sides) == 2 else None
+    shared = _shared_row(sides[0], sides[1], [sides[0].table.user]) if len(sides) == 2 else None
     if shared is None:
         tables = [side.fetch_row(side.ranked_rows) for side in sides]
         for side, table in zip(sides, tables, strict=True):
@@ -1041,6 +1062,9 @@ def _check_across_users(sides: Sequence[_Side], users: Users | None = None) -> N
             raise_if_apart(*tables)
         return
     run, truth = sides
+    judged = truth.fetch_row(truth.frame)
+    if judged.by and users != "run" and _shared_row(run, truth, judged.keys) is None:
+        raise no_pair(shared, judged)
     groups = _groups(sides)
     if groups is None:
         return
@@ -1060,16 +1084,37 @@ def _check_across_users(sides: Sequence[_Side], users: Users | None = None) -> N
             raise diluted(run.table, truth.table, name, shared.frame.collect())
 
 
-def _shared_user_row(run: _Side, truth: _Side) -> Table | None:
-    """Fetch a row of the run whose user is in the truth, if there is one."""
-    users = truth.frame.selectExpr(f"{truth.column(truth.table.user)} AS known")
-    same = F.expr(f"{run.column(run.table.user)} = known")
+def _shared_row(run: _Side, truth: _Side, keys: Sequence[str]) -> Table | None:
+    """Fetch a row of the run whose keys are in the truth, if there is one."""
+    known = {name: f"known{place}" for place, name in enumerate(keys)}
+    users = truth.frame.selectExpr(*(f"{truth.column(n)} AS {k}" for n, k in known.items()))
+    same = F.expr(" AND ".join(f"{run.column(n)} = {k}" for n, k in known.items()))
     # in almost all tables the first users suffice
     tables = (
         run.fetch_row(run.ranked_rows.join(some_users, same, "left_semi"))
         for some_users in (F.broadcast(users.limit(1000)), users)
     )
     return next(filter(_has_row, tables), None)
+
+
+def _check_grades(side: _Side) -> None:
+    """Raise if a truth without a relevance has grades under another name."""
+    exprs: list[str] = []
+    for name, dtype in candidates(side.table).items():
+        value = side.column(name)
+        one = value if dtype == pl.Boolean else f"{value} = 1"
+        exprs += [f"count_if({_is_zero_sql(side, name)})", f"count_if({one})", f"count({value})"]
+    counts = _collected(side.frame.selectExpr(*exprs)).row(0) if exprs else ()
+    for place, (name, dtype) in enumerate(candidates(side.table).items()):
+        if are_two_grades(*counts[3 * place : 3 * place + 3]):
+            lowest = side.frame.where(_is_zero_sql(side, name)).limit(1)
+            row = side.collected(lowest, [*side.table.row, name])
+            raise ungraded(name, boolean=dtype == pl.Boolean, row=row)
+
+
+def _is_zero_sql(side: _Side, name: str) -> str:
+    value = side.column(name)
+    return f"NOT {value}" if side.types([name])[name] == pl.Boolean else f"{value} = 0"
 
 
 def _has_row(table: Table) -> bool:
