@@ -301,6 +301,21 @@ def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
     return _counts(counts)
 
 
+def units_of(tables: Sequence[Table]) -> pl.LazyFrame:
+    """List what one part alone may have: each user, per group of the columns that both tables have.
+
+    A user's lists in groups that the truth lacks are judged together, so they stay together.
+    """
+    run, *others = tables
+    keys = [name for name in run.keys if name in tables[-1].keys]
+    of_run = retrieved(run) if others else run.frame
+    if not others:
+        return of_run.select(keys).unique()
+    (truth,) = others
+    types = [pl.col(name).cast(same_types(run, truth)[name]) for name in keys]
+    return pl.concat([of_run.select(types), truth.frame.select(types)]).unique()
+
+
 def lacking_of(tables: Sequence[Table]) -> list[str]:
     """Name the columns of ``by`` that the truth lacks: it judges each of their groups."""
     return [name for name in tables[0].by if name not in tables[-1].by]
@@ -413,7 +428,8 @@ def _over(parts: pl.DataFrame, columns: Sequence[pl.Expr], by: Sequence[str]) ->
 
 
 def _added(one: AskedMean, place: int) -> pl.Expr:
-    total, count = pl.col(f"{SUM}{place}").sum(), pl.col(f"{COUNT}{place}").sum()
+    # sorted, so that the order of parts does not change the last bits
+    total, count = pl.col(f"{SUM}{place}").sort().sum(), pl.col(f"{COUNT}{place}").sort().sum()
     there = total if one.aggregate == "sum" else total / count
     value: pl.Expr = pl.when(count > 0).then(there)
     if one.epsilon is not None:
