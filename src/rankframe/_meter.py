@@ -190,7 +190,7 @@ class Meter(Generic[MeterFrameT]):
         ------
         RankingDataError
             If a table breaks a rule (see ``check``), or a user was in another batch, in the same
-            group of the columns of ``by`` that both tables have. The meter is then as it was before.
+            group of the columns of ``by`` that both tables have. The meter is then as before.
         """
         by = with_model(self._by) if isinstance(frame, Mapping) else self._by
         given, _ = as_frame(cast("Frame | Mapping[str, Frame]", frame), by, whole=False)

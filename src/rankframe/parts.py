@@ -570,9 +570,16 @@ def _merged_values(several: Sequence[Frame], duplicates: Duplicates) -> Frame:
     for frame in others:
         types = [common_type(*pair) for pair in zip(first.dtypes, frame.dtypes, strict=False)]
         if frame.columns != first.columns or None in types:
+            ours, theirs = (
+                ", ".join(
+                    repr(name) if frame.columns != first.columns else f"{name!r} ({dtype})"
+                    for name, dtype in table.schema.items()
+                )
+                for table in (first, frame)
+            )
             msg = (
-                f"parts: values have the columns {dict(first.schema)} and {dict(frame.schema)}: "
-                "make all parts with the same call"
+                f"parts: values have the columns {ours} and {theirs}: make all parts with the same "
+                "call"
             )
             raise RankingDataError(msg)
     later: set[str] = set()
