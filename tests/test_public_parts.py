@@ -739,6 +739,25 @@ def test_the_order_of_parts_changes_no_bit():
         assert numbers.equals(merged.filter(pl.col("entry") != "recipe"))
 
 
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_the_order_of_rows_changes_no_bit_of_sums(weights):
+    """A part that is computed again has the same sums, on any number of threads."""
+    run = pl.select(user=pl.int_range(60_000), item=1, rank=1 + pl.int_range(60_000) % 97)
+    truth = run.select("user", "item", w=0.1 + pl.col("user") % 7)
+    options = {"truth": truth, "weights": weights}
+    first = rf.parts.sums(run, "rr", "ndcg", "gmap", **options)
+    for seed in range(4):
+        again = run.sample(fraction=1, shuffle=True, seed=seed)
+        assert rf.parts.sums(again, "rr", "ndcg", "gmap", **options).equals(first)
+
+
+def test_one_part_has_the_bits_of_evaluate():
+    run = pl.select(user=pl.int_range(3000), item=1, rank=1 + pl.int_range(3000) % 97)
+    truth = run.drop("rank")
+    small = rf.parts.sums(run, "rr", "ndcg", "gmap", truth=truth)
+    assert rf.parts.combine(small).equals(rf.evaluate(run, "rr", "ndcg", "gmap", truth=truth))
+
+
 def test_means_agree_with_evaluate_in_fifteen_digits():
     run = pl.select(user=pl.int_range(3000), item=1, rank=1 + pl.int_range(3000) % 97)
     truth = run.drop("rank")

@@ -44,6 +44,7 @@ from rankframe._labels import (
     restore_metrics,
 )
 from rankframe._options import Settings
+from rankframe._sums import order_free_sum
 from rankframe._table import guarded_judged, plan_ranks, prepare_tables, with_inputs
 from rankframe._vocabulary import COLUMNS, Column, reading_of, restore_columns
 from rankframe._weights import WEIGHT, raise_no_weight
@@ -412,15 +413,16 @@ def _summed(
     if weighted:
         weight = pl.when(each.is_not_null()).then(WEIGHT)
         return [
-            (each.cast(pl.Float64) * weight).sum().alias(f"{SUM}{place}"),
-            weight.sum().alias(f"{COUNT}{place}"),
+            order_free_sum(each.cast(pl.Float64) * weight).alias(f"{SUM}{place}"),
+            order_free_sum(weight).alias(f"{COUNT}{place}"),
             each.count().cast(pl.Int64).alias(f"{KNOWN}{place}"),
         ]
     total = each.cast(pl.Int64) if isinstance(dtype, pl.Duration) else each
-    total = total if one.over_users.aggregate == "sum" else total.cast(pl.Float64)
     # a sum over no users has a count of 1, since without groups it is 0
-    count = pl.lit(1) if one.over_users.aggregate == "sum" else each.count()
-    return [total.sum().alias(f"{SUM}{place}"), count.cast(pl.Int64).alias(f"{COUNT}{place}")]
+    of_sum = one.over_users.aggregate == "sum"
+    total = total.sum() if of_sum else order_free_sum(total.cast(pl.Float64))
+    count = pl.lit(1) if of_sum else each.count()
+    return [total.alias(f"{SUM}{place}"), count.cast(pl.Int64).alias(f"{COUNT}{place}")]
 
 
 def _over(parts: pl.DataFrame, columns: Sequence[pl.Expr], by: Sequence[str]) -> pl.DataFrame:

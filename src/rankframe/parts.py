@@ -298,9 +298,9 @@ def combine(
     Without facts of the whole, or with facts that were merged from the same parts, a user in
     several parts that differ otherwise is not detected: split by a hash of the user, never by rows.
 
-    ``evaluate`` adds up the values of all users exactly. Parts add up rounded sums, so the last of
-    the 17 digits of a mean may differ, and depends on how users are split and merged, but not on
-    the order of ``parts``. Where positive and negative values cancel, more digits may differ.
+    ``evaluate`` rounds the exact sum of all users once, and parts once per part and merge. So the
+    last digits of a mean may differ, and depend on how users are split and merged, but not on the
+    order of ``parts`` or rows. Where positive and negative values cancel, more digits may differ.
 
     Examples
     --------
