@@ -642,7 +642,6 @@ def _of_kind(
     sums = pairs.group_by(*by, pl.col("of").alias(VALUE)).agg(
         of(name, entry == name).fill_null(0.0) for name in names
     )
-    sums = sums.sort(*by, VALUE)  # so that the order of parts does not change the last bits
     counts = small.join(groups, on="group", nulls_equal=True)
     wanted = sorted({name for name in reads if _is_count(name)} | {LISTS})
     made = [
