@@ -675,6 +675,25 @@ def test_what_is_no_part_twice():
     ]
 
 
+def test_users_without_a_group_differ():
+    """A group that only the truth knows is null for users who are not in it."""
+    run = pl.DataFrame({"user": [1, 8, 9], "item": 7, "rank": 1})
+    truth = pl.DataFrame({"user": [1], "item": 7, "country": "IT"})
+    alone = [
+        rf.parts.sums(run.filter(user=user), "rr", truth=truth.filter(user=user), by="country")
+        for user in (1, 8, 9)
+    ]
+    assert rf.parts.combine(alone).rows() == [("IT", 1, 1.0)]
+    with pytest.raises(rf.RankingDataError, match="frames 1 and 3 have the same user in the same"):
+        rf.parts.combine([*alone, alone[1]])
+    meter = rf.Meter("rr", by="country")
+    for user in (1, 8, 9):
+        meter.update(run.filter(user=user), truth.filter(user=user))
+    assert meter.compute().rows() == [("IT", 1, 1.0)]
+    with pytest.raises(rf.RankingDataError, match="a user is in two batches.*country=null, user=8"):
+        meter.update(run.filter(user=8), truth.clear())
+
+
 @pytest.mark.parametrize(
     "ids",
     [
