@@ -8,11 +8,13 @@ from __future__ import annotations
 import datetime
 import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+
+import rankframe as rf
 
 PAGE = Path(__file__).parents[1] / "notebooks" / "odd_input.md"
 
@@ -862,6 +864,128 @@ def pandas_cases() -> list[PandasCase]:
     ]
 
 
+# ------------------------------------------------------------------ parts, meters and trackers
+
+
+class Refusal(NamedTuple):
+    """A call that is refused, and the text of the error."""
+
+    name: str
+    call: Callable[[], object]
+    says: str
+
+
+def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[Refusal]:
+    """Give what parts, meters and trackers refuse, with tables as ``given`` returns them."""
+    run, truth = (table.with_columns(day=1) for table in (RUN, TRUTH))
+
+    def sums(part: Any = None, users: tuple[int, ...] = (1, 2)) -> pl.DataFrame:
+        mine = pl.col("user").is_in(users)
+        tables = given(run.filter(mine)), given(truth.filter(mine))
+        small: Any = rf.parts.sums(tables[0], "rr", truth=tables[1], by="day", part=part)
+        return pl.DataFrame(small) if given is not pl.DataFrame.lazy else small.collect()
+
+    def combine(*parts: pl.DataFrame, **options: Any) -> Callable[[], object]:
+        return lambda: rf.parts.combine([given(part) for part in parts], **options)
+
+    def values(part: str, metric: str = "rr", by: str = "day") -> Any:
+        tables = given(run.rename({"day": by})), given(truth.rename({"day": by}))
+        return rf.parts.values(tables[0], metric, truth=tables[1], by=by, part=part)
+
+    def updated(by: str | None) -> object:
+        meter = rf.Meter[Any]("rr", by=by or ())
+        for table in (run, run.with_columns(day=2)) if by is None else (run, run):
+            meter.update(given(table.drop("day" if by is None else [])), given(truth))
+        return meter
+
+    part = "2026-11-01"
+    one, other = sums(part), sums(part, (2, 3))
+    tree: Any = rf.parts.merge([one, sums("2026-11-02", (3,))])
+    facts = rf.parts.facts(given(RUN), truth=given(TRUTH))
+    means = pl.DataFrame({"users": [1], "rr": [None]})
+    twice = "comes twice: leave one out, or keep the later one with duplicates='last'"
+    same = "frames 0 and 1 have the same 2 users in the same groups"
+    kept = twice.removeprefix("comes twice: ")
+    cure = "If they have different rows, put all rows of a user into one part"
+    return [
+        Refusal(
+            "a key of parts.sums comes twice", combine(one, other), f"parts: part '{part}' {twice}"
+        ),
+        Refusal(
+            "a part without a key comes twice",
+            combine(sums(), sums()),
+            f"parts: a part without a key comes twice: {same}: {kept}. {cure}",
+        ),
+        Refusal(
+            "a part comes twice, once with a key",
+            combine(one, sums()),
+            f"parts: part '{part}' comes twice: {same}: {kept}. {cure}",
+        ),
+        Refusal(
+            "the same, duplicates='last', after merge",
+            combine(tree, one, duplicates="last"),
+            f"parts: part '{part}' comes again, but its first sums are merged with those of part "
+            "'2026-11-02': keep the last one before you merge",
+        ),
+        Refusal(
+            "the same, duplicates='last', rows of both frames mixed",
+            combine(pl.concat([one, one]).sort("entry"), duplicates="last"),
+            "parts: the rows of several frames are mixed, so none of them is the last: pass a list "
+            "of the frames, or concatenate them in order",
+        ),
+        Refusal(
+            "sums without the row of their part",
+            combine(one.filter(pl.col("entry") != "part")),
+            "parts: 1 rows 'recipe' and 0 rows 'part', but each part has one of each: rows are "
+            "missing, or another version made them: make them again with rf.parts.sums",
+        ),
+        Refusal(
+            "duplicates='first'",
+            combine(one, duplicates="first"),
+            "duplicates must be one of 'error', 'last', not 'first'",
+        ),
+        Refusal(
+            "facts, duplicates='last'",
+            lambda: rf.parts.merge([facts, facts], duplicates="last"),  # type: ignore[call-overload]
+            "duplicates='last': facts have no key: leave out those that come twice",
+        ),
+        Refusal("part=''", lambda: sums(""), "part must be text, such as '2026-11-01', not ''"),
+        Refusal(
+            "a key of parts.values comes twice",
+            lambda: rf.parts.merge([values(part), values(part)]),
+            f"parts: part '{part}' {twice}",
+        ),
+        Refusal(
+            "values of two metrics",
+            lambda: rf.parts.merge([values("1"), values("2", "ap")]),
+            "parts: values have the columns 'day', 'user', 'rr', 'part' and 'day', 'user', 'ap', "
+            "'part': make all parts with the same call",
+        ),
+        Refusal(
+            "part= of values with by='part'",
+            lambda: values("1", by="part"),
+            "part= makes a column 'part', and the values already have one: rename that one",
+        ),
+        Refusal(
+            "a user in two batches of a Meter",
+            lambda: updated(None),
+            "column 'user': a user is in two batches: put all rows of a user into one, or name the "
+            "column that tells their lists apart, such as day, in by=. Offending row: user=1",
+        ),
+        Refusal(
+            "a user in two batches, by='day'",
+            lambda: updated("day"),
+            "column 'user': a user is in two batches: put all rows of a user into one. Offending "
+            "row: day=1, user=1",
+        ),
+        Refusal(
+            "as_dict(undefined=0.0)",
+            lambda: rf.as_dict(given(means), undefined=0.0),  # type: ignore[arg-type]
+            "undefined must be one of 'nan', 'omit', not 0.0",
+        ),
+    ]
+
+
 # ------------------------------------------------------------------ the page
 
 HEAD = """# Results for odd input
@@ -895,6 +1019,8 @@ def page() -> str:
         lines.append("")
     lines += ["## pandas", "", "| input | result |", "| --- | --- |"]
     lines += [f"| {case.name} | {_told(case.gives, METRICS)} |" for case in pandas_cases()]
+    lines += ["", "## Parts, meters and trackers", "", "| input | result |", "| --- | --- |"]
+    lines += [f"| {case.name} | {_told(case.says, METRICS)} |" for case in refusals()]
     lines += [
         "",
         "A LazyFrame whose file no longer exists raises `FileNotFoundError`, which names the file.",

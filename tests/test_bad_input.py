@@ -64,6 +64,16 @@ def test_odd_pandas(case):
     assert_gives(case.gives, lambda: means(case.run, truth, bad_input.METRICS, {}, "pandas"))
 
 
+@pytest.mark.parametrize("kind", ["clone", "lazy", "to_pandas"])
+@pytest.mark.parametrize("place", range(len(bad_input.refusals())))
+def test_what_parts_meters_and_trackers_refuse(kind, place):
+    case = bad_input.refusals(getattr(pl.DataFrame, kind))[place]
+    with pytest.raises((rf.RankingDataError, ValueError)) as error:
+        case.call()
+    assert type(error.value) in (rf.RankingDataError, ValueError)
+    assert str(error.value) == case.says
+
+
 PLAIN_METRICS = {label: expr for label, expr in EVERY_METRIC.items() if "(" not in label}
 REFUSED = ("duplicate", "at the same rank", "10^15")  # some count these rows, or overflow
 

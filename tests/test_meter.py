@@ -2,6 +2,7 @@
 
 import pickle
 import random
+from datetime import date
 
 import polars as pl
 import pytest
@@ -233,6 +234,9 @@ def test_pandas_lazy_frames_and_dicts_of_runs():
     meter = pickle.loads(pickle.dumps(meter))
     got = meter.compute()
     assert isinstance(got, pandas.DataFrame)
+    typed = pickle.loads(pickle.dumps(rf.Meter[pandas.DataFrame]("rr", "err", by="model")))
+    typed.merge(meter)
+    assert typed.compute().equals(got)
     assert_same(pl.from_pandas(got), expected)
     meter = met(RUN.lazy(), "rr", "err", truth=TRUTH.lazy(), by="model")
     assert isinstance(meter.compute(), pl.DataFrame)
@@ -254,6 +258,81 @@ def test_a_user_in_two_updates_raises_and_changes_nothing():
     other.update(*second)
     with pytest.raises(rf.RankingDataError, match="user=19"):
         meter.merge(other)
+
+
+def of_days(users):
+    """Users return on other days, with other lists and other likes."""
+    run, truth = made(users)
+    days = range(1, 4)
+    return (
+        pl.concat(run.with_columns(day=day, item=(pl.col("item") + day) % 30) for day in days),
+        pl.concat(truth.filter(pl.col("user") % 5 != day).with_columns(day=day) for day in days),
+    )
+
+
+@pytest.mark.parametrize("by", ["day", ["model", "day"]])
+@pytest.mark.parametrize("metrics", [["rr", "coverage@3"], ["rr", "err@3", "ndcg@3"]])
+def test_a_user_may_return_on_another_day(by, metrics):
+    run, truth = of_days(40)
+    if by == "day":
+        run = run.filter(model="a").drop("model")
+    options = {"by": by, "items": ITEMS}
+    expected = rf.evaluate(run, *metrics, truth=truth, total=True, **options)
+    meters = [rf.Meter(*metrics, **options) for _ in range(2)]
+    for day in (2, 3, 1):
+        for some in (range(20), range(20, 40)):
+            mine = pl.col("user").is_in(some) & (pl.col("day") == day)
+            meters[day % 2].update(run.filter(mine), truth.filter(mine))
+    meters[0].merge(pickle.loads(pickle.dumps(meters[1])))
+    assert_same(meters[0].compute(total=True), expected, check_dtypes=True)
+    assert repr(meters[0]).endswith(": 40 users")
+    again = pl.col("user").is_in([7, 8]) & (pl.col("day") == 3)
+    with pytest.raises(
+        rf.RankingDataError, match=r"put all rows of a user into one. .*: day=3, user=7$"
+    ):
+        meters[0].update(run.filter(again), truth.filter(again))
+    assert_same(meters[0].compute(total=True), expected, check_dtypes=True)
+
+
+def test_days_of_the_run_alone_do_not_part_a_user():
+    """The truth judges all days together, so a later day would be another list of the same unit."""
+    run, truth = of_days(10)
+    run, truth = run.filter(model="a").drop("model"), truth.filter(day=1).drop("day")
+    meter = rf.Meter("rr", by="day")
+    meter.update(run.filter(day=1), truth)
+    with pytest.raises(rf.RankingDataError, match=r"such as day, in by=. Offending row: user=0$"):
+        meter.update(run.filter(day=2), truth)
+
+
+def test_a_user_of_judged_tables_may_return_on_another_day():
+    run, truth = of_days(20)
+    judged = rf.judge(run.filter(model="a").drop("model"), truth, by="day")
+    meter = rf.Meter("rr", "err", by="day")
+    for day in (1, 2, 3):
+        meter.update(judged.filter(day=day))
+    assert_same(meter.compute(), rf.evaluate(judged, "rr", "err", by="day"))
+    with pytest.raises(rf.RankingDataError, match="day=2, user=0$"):
+        meter.update(judged.filter(day=2))
+
+
+def test_days_of_every_kind():
+    days = [date(2026, 11, 1), date(2026, 11, 2)]
+    kinds = [pl.Series(days), pl.Series(["1", "2"], dtype=pl.Categorical), pl.Series(["1", "2"])]
+    for dtype in (pl.Int8, pl.UInt64, pl.Datetime("ms"), pl.Enum(["1", "2"])):
+        kinds.append(
+            pl.Series(["1", "2"]).cast(dtype)
+            if dtype != pl.Datetime
+            else pl.Series(days).cast(dtype)
+        )
+    for day in kinds:
+        run = pl.DataFrame({"day": day, "user": 1, "item": "a", "rank": 1})
+        meter = rf.Meter("rr", by="day")
+        for place in range(2):
+            meter.update(run[place : place + 1], run[place : place + 1].drop("rank"))
+        assert meter.compute().equals(rf.evaluate(run, "rr", truth=run.drop("rank"), by="day"))
+        assert repr(meter) == "Meter('rr'): 1 user"
+        with pytest.raises(rf.RankingDataError, match="a user is in two batches"):
+            meter.update(run[1:], run[1:].drop("rank"))
 
 
 def test_a_batch_that_breaks_a_rule_raises_and_changes_nothing():

@@ -1,5 +1,6 @@
 """Sums of parts, each by itself, combine into the numbers of the whole tables."""
 
+import hashlib
 import io
 import json
 import random
@@ -561,9 +562,310 @@ def parts_of_a(users=USERS, *metrics, facts=None, **options):
 
 def test_a_missing_or_duplicated_part_is_reported():
     parts = parts_of_a()
-    for wrong in (parts[1:], [*parts, parts[2]]):
-        with pytest.raises(rf.RankingDataError, match="a part is missing or duplicated"):
-            rf.parts.combine(wrong)
+    with pytest.raises(rf.RankingDataError, match="a part is missing or duplicated"):
+        rf.parts.combine(parts[1:])
+    with pytest.raises(rf.RankingDataError, match="frames 2 and 7 have the same 3 users"):
+        rf.parts.combine([*parts, parts[2]])
+
+
+# ------------------------------------------------------------------ parts that come twice
+
+
+def day(number, users=(1, 2), found=(1,), **options):
+    """Give the sums of a day on which of some users some find what they like."""
+    truth = pl.DataFrame({"day": number, "user": list(users), "item": "a"})
+    run = truth.with_columns(
+        item=pl.when(pl.col("user").is_in(list(found))).then(pl.lit("a")).otherwise(pl.lit("z")),
+        rank=1,
+    )
+    return rf.parts.sums(run, "map", truth=truth, by="day", **options)
+
+
+def stack(parts, form):
+    """Pass parts as frames, as one frame, or as files that are read at once."""
+    if form == "frames":
+        return parts
+    one = pl.concat(parts)
+    return {"one": lambda: one, "lazy": one.lazy, "parquet": lambda: _through_parquet(one)}[form]()
+
+
+FORMS = ["frames", "one", "lazy", "parquet"]
+
+
+def rows(parts, **options):
+    return rf.parts.combine(parts, total=True, **options).lazy().collect().rows()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_part_twice_without_a_key_is_an_error(form):
+    first, second = day(1), day(2, found=())
+    assert rows(stack([first, second], form)) == [(1, 2, 0.5), (2, 2, 0.0), (None, 4, 0.25)]
+    again = day(1, found=(1, 2))  # other numbers, the same users
+    for parts in ([first, first, second], [again, second, first]):
+        for verb in (rf.parts.combine, rf.parts.merge):
+            with pytest.raises(rf.RankingDataError, match="have the same 2 users in the same grou"):
+                verb(stack(parts, form))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_key_met_twice_is_an_error_that_names_it(form):
+    first, second = day(1, part="2026-11-01"), day(2, part="2026-11-02")
+    assert len(rows(stack([first, second], form))) == 3
+    for again in (day(1, users=(3, 4), part="2026-11-01"), day(3, part="2026-11-01")):
+        for verb in (rf.parts.combine, rf.parts.merge):
+            with pytest.raises(rf.RankingDataError, match="part '2026-11-01' comes twice: leave"):
+                verb(stack([first, second, again], form))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_last_of_a_part_replaces_the_others_wholly(form):
+    first, second = day(1, part="1"), day(2, part="2", found=())
+    again = day(1, users=(2, 3, 4), found=(2,), part="1")  # user 1 is gone
+    old = day(7, part="1")
+    for parts in ([first, second, again], [first, again, second], [old, again, second]):
+        got = rows(stack(parts, form), duplicates="last")
+        assert got == [(1, 3, 1 / 3), (2, 2, 0.0), (None, 5, 0.2)]
+    assert rows(stack([again, second, first], form), duplicates="last")[0] == (1, 2, 0.5)
+    merged = rf.parts.merge(stack([first, second, again], form), duplicates="last")
+    assert rows(merged) == [(1, 3, 1 / 3), (2, 2, 0.0), (None, 5, 0.2)]
+    plain = [day(1), day(2), day(1, found=(1, 2))]
+    got = rows(stack(plain, form), duplicates="last")
+    assert got == [(1, 2, 1.0), (2, 2, 0.5), (None, 4, 0.75)]
+
+
+def test_keys_and_users_are_carried_through_trees():
+    one, two, three = (day(number, part=str(number)) for number in (1, 2, 3))
+    tree = rf.parts.merge([rf.parts.merge([one, two]), three])
+    assert rows(tree) == rows([one, two, three])
+    for again in (two, day(9, users=(8,), part="2"), rf.parts.merge([day(5), day(9, part="2")])):
+        with pytest.raises(rf.RankingDataError, match="part '2' comes twice"):
+            rf.parts.combine([tree, again])
+    with pytest.raises(rf.RankingDataError, match="part '2' comes again, but its first sums are"):
+        rf.parts.combine([tree, two], duplicates="last")
+    # a later tree has all parts of an earlier one
+    other = rf.parts.merge([day(1, (7,), (7,), part="1"), day(2, (8,), (8,), part="2")])
+    old = rf.parts.merge([one, two, day(4, users=())])
+    assert rows([old, three, other], duplicates="last")[:2] == [(1, 1, 1.0), (2, 1, 1.0)]
+
+
+def test_a_key_and_none_are_the_same_part_if_users_are():
+    with pytest.raises(rf.RankingDataError, match="part 'x' comes twice: frames 0 and 1 have the"):
+        rf.parts.combine([day(1, part="x"), day(1)])
+    with pytest.raises(rf.RankingDataError, match="a part without a key comes twice: frames 0 and"):
+        rf.parts.combine([day(1), day(1, part="x")])
+    assert rows([day(1), day(1, (1, 2), (1, 2), part="x")], duplicates="last")[0] == (1, 2, 1.0)
+
+
+def test_what_is_no_part_twice():
+    """Other users with equal numbers, equal users in other groups, and parts without users."""
+    nothing = day(5, users=())
+    parts = [day(1, (1, 2)), day(1, (3, 4), (3,)), day(2, (1, 2)), nothing, nothing]
+    assert rows(parts) == [(1, 4, 0.5), (2, 2, 0.5), (None, 6, 0.5)]
+    # two keys differ, so the parts do, whatever their users are
+    run = pl.DataFrame({"user": [1, 2], "item": "a", "rank": 1})
+    truth = run.drop("rank")
+    days = [rf.parts.sums(run, "rr", truth=truth, part=part) for part in ("1", "2")]
+    assert rf.parts.combine(days).rows() == [(4, 1.0)]
+    # an empty part with a key is a part
+    with pytest.raises(rf.RankingDataError, match="part 'x' comes twice"):
+        rf.parts.combine([day(1, part="x"), day(1, users=(), part="x")])
+    assert rows([day(2), day(1, part="x"), day(1, users=(), part="x")], duplicates="last") == [
+        (2, 2, 0.5),
+        (None, 2, 0.5),
+    ]
+
+
+def test_users_without_a_group_differ():
+    """A group that only the truth knows is null for users who are not in it."""
+    run = pl.DataFrame({"user": [1, 8, 9], "item": 7, "rank": 1})
+    truth = pl.DataFrame({"user": [1], "item": 7, "country": "IT"})
+    alone = [
+        rf.parts.sums(run.filter(user=user), "rr", truth=truth.filter(user=user), by="country")
+        for user in (1, 8, 9)
+    ]
+    assert rf.parts.combine(alone).rows() == [("IT", 1, 1.0)]
+    with pytest.raises(rf.RankingDataError, match="frames 1 and 3 have the same user in the same"):
+        rf.parts.combine([*alone, alone[1]])
+    meter = rf.Meter("rr", by="country")
+    for user in (1, 8, 9):
+        meter.update(run.filter(user=user), truth.filter(user=user))
+    assert meter.compute().rows() == [("IT", 1, 1.0)]
+    with pytest.raises(rf.RankingDataError, match="a user is in two batches.*country=null, user=8"):
+        meter.update(run.filter(user=8), truth.clear())
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pl.Series(["a", "b", ""]),
+        pl.Series(["a", "b", 'c,"\n']),
+        pl.Series([b"\xff", b"a", b""]),
+        pl.Series([1, 2**63, 3], dtype=pl.UInt64),
+        pl.Series([date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 3)]),
+        pl.Series([1, 2, 3]).cast(pl.Datetime("us", "Europe/Rome")),
+        pl.Series([1, 2, 3]).cast(pl.Duration("us")),
+        pl.Series([1, 2, 3]).cast(pl.Time),
+        pl.Series(["a", "b", "c"], dtype=pl.Categorical),
+        pl.Series(["a", "b", "c"], dtype=pl.Enum(["c", "b", "a"])),
+        pl.Series(["1.5", "2.5", "3.5"]).cast(pl.Decimal(5, 2)),
+        pl.Series([0.1, 2.5, -1.0]),
+        pl.Series([True, False, True]),
+    ],
+    ids=lambda ids: str(ids.dtype.base_type()),
+)
+def test_the_users_of_a_part_are_known_whatever_their_order_and_type(ids):
+    run = pl.DataFrame({"user": ids, "item": 7, "rank": 1}).unique("user", maintain_order=True)
+    one = rf.parts.sums(run, "rr", truth=run.drop("rank"))
+    same = rf.parts.sums(run[::-1].lazy(), "rr", truth=run.drop("rank").lazy()).collect()
+    with pytest.raises(rf.RankingDataError, match=r"frames 0 and 1 have the same \d users"):
+        rf.parts.combine([one, same])
+    less = run[1:]
+    assert rf.parts.combine([one, rf.parts.sums(less, "rr", truth=less.drop("rank"))]).height == 1
+    if ids.dtype == pl.UInt64:
+        return
+    pytest.importorskip("pandas")
+    if ids.dtype.base_type() in (pl.String, pl.Float64):
+        pandas = rf.parts.sums(run.to_pandas(), "rr", truth=run.drop("rank").to_pandas())
+        with pytest.raises(rf.RankingDataError, match="comes twice"):
+            rf.parts.combine([one, pl.from_pandas(pandas)])
+
+
+def test_users_are_hashed_the_same_in_every_version():
+    """Files are kept, so the hash must not depend on the version of Polars or on the machine."""
+    told = day(1, users=(2, 10)).filter(entry="part")["of"].item()
+    digest = hashlib.blake2b(b"1\x0010\n1\x002\n", digest_size=16).hexdigest()
+    assert json.loads(told) == {"part": None, "users": 2, "hash": digest}
+
+
+def test_the_order_of_parts_changes_no_bit():
+    rng = random.Random(5)
+    run = pl.concat([RUN.with_columns(pl.col("user") + 40 * n, n=n) for n in range(5)])
+    truth = pl.concat([TRUTH.with_columns(pl.col("user") + 40 * n, n=n) for n in range(5)])
+    facts = rf.parts.facts(run, truth=truth, by=["model", "n"])
+    options = {"by": ["model", "n"], "facts": facts, "items": ITEMS}
+    users = [range(place, 200, 23) for place in range(23)]
+    parts = [
+        rf.parts.sums(some, *ASKED, "entropy@3", truth=judged, part=str(place), **options)
+        for place, (some, judged) in enumerate(split(run, truth, users))
+    ]
+    first = rf.parts.combine(parts, total=True)
+    merged = rf.parts.merge(parts)
+    for _ in range(8):
+        rng.shuffle(parts)
+        assert rf.parts.combine(parts, total=True).equals(first, null_equal=True)
+        assert rf.parts.combine(pl.concat(parts), total=True).equals(first, null_equal=True)
+        numbers = rf.parts.merge(parts).filter(pl.col("entry") != "recipe")
+        assert numbers.equals(merged.filter(pl.col("entry") != "recipe"))
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_the_order_of_rows_changes_no_bit_of_sums(weights):
+    """A part that is computed again has the same sums, on any number of threads."""
+    run = pl.select(user=pl.int_range(60_000), item=1, rank=1 + pl.int_range(60_000) % 97)
+    truth = run.select("user", "item", w=0.1 + pl.col("user") % 7)
+    options = {"truth": truth, "weights": weights}
+    first = rf.parts.sums(run, "rr", "ndcg", "gmap", **options)
+    for seed in range(4):
+        again = run.sample(fraction=1, shuffle=True, seed=seed)
+        assert rf.parts.sums(again, "rr", "ndcg", "gmap", **options).equals(first)
+
+
+def test_one_part_has_the_bits_of_evaluate():
+    run = pl.select(user=pl.int_range(3000), item=1, rank=1 + pl.int_range(3000) % 97)
+    truth = run.drop("rank")
+    small = rf.parts.sums(run, "rr", "ndcg", "gmap", truth=truth)
+    assert rf.parts.combine(small).equals(rf.evaluate(run, "rr", "ndcg", "gmap", truth=truth))
+
+
+def test_means_agree_with_evaluate_in_fifteen_digits():
+    run = pl.select(user=pl.int_range(3000), item=1, rank=1 + pl.int_range(3000) % 97)
+    truth = run.drop("rank")
+    metrics = ["rr", "ndcg", "dcg", "rbp(gain=graded, max_grade=1)"]
+    expected = rf.evaluate(run, *metrics, truth=truth)
+    for number in (4, 7, 300):
+        users = [range(place, 3000, number) for place in range(number)]
+        pairs = split(run, truth, users)
+        parts = [rf.parts.sums(some, *metrics, truth=judged) for some, judged in pairs]
+        got = rf.parts.combine(parts)
+        assert got["users"].equals(expected["users"])
+        assert_same(got, expected, rel_tol=1e-15, abs_tol=0)
+
+
+def test_sums_that_lack_their_part_are_no_parts():
+    for rows_gone in ("part", "recipe"):
+        with pytest.raises(rf.RankingDataError, match=r"rows 'recipe' and \d rows 'part'"):
+            rf.parts.combine([day(1), day(2).filter(pl.col("entry") != rows_gone)])
+    mixed = pl.concat([day(1, part="x"), day(1, part="x")]).sort("entry")
+    with pytest.raises(rf.RankingDataError, match="part 'x' comes twice"):
+        rf.parts.combine(mixed)
+    one = pl.concat([day(1, part="x"), day(1, part="x")])
+    firsts = pl.col("entry").is_in(["recipe", "part"])
+    interleaved = pl.concat([one.filter(firsts), one.filter(~firsts)])
+    for order in (mixed, one[::-1], interleaved):
+        with pytest.raises(rf.RankingDataError, match="the rows of several frames are mixed"):
+            rf.parts.combine(order, duplicates="last")
+
+
+@pytest.mark.parametrize("verb", [rf.parts.sums, rf.parts.values])
+def test_a_key_is_text(verb):
+    with pytest.raises(TypeError, match="part must be text, such as '2026-11-01', not 3"):
+        verb(A, "rr", truth=TRUTH, part=3)
+    with pytest.raises(ValueError, match="part must be text, such as '2026-11-01', not ''"):
+        verb(A, "rr", truth=TRUTH, part="")
+    for door in (rf.parts.combine, rf.parts.merge):
+        with pytest.raises(ValueError, match="duplicates must be one of 'error', 'last'"):
+            door([day(1)], duplicates="first")
+    with pytest.raises(ValueError, match="facts have no key"):
+        rf.parts.merge([rf.parts.facts(A, truth=TRUTH)], duplicates="last")
+
+
+def values_of_day(number, users=(1, 2), part=None, kind=None):
+    truth = pl.DataFrame({"day": number, "user": list(users), "item": "a"})
+    run = truth.with_columns(rank=number)
+    if kind == "lazy":
+        run = run.lazy()
+    if kind == "pandas":
+        run, truth = run.to_pandas(), truth.to_pandas()
+    return rf.parts.values(run, "rr", truth=truth, by="day", part=part)
+
+
+@pytest.mark.parametrize("kind", [None, "lazy", "pandas"])
+def test_values_carry_their_key(kind):
+    if kind == "pandas":
+        pytest.importorskip("pandas")
+
+    def plain(frame):
+        return pl.from_pandas(frame) if kind == "pandas" else frame.lazy().collect()
+
+    one, two = (values_of_day(number, part=str(number), kind=kind) for number in (1, 2))
+    assert plain(one).columns == ["day", "user", "rr", "part"]
+    both = rf.parts.merge([one, two])
+    assert isinstance(both, type(one))
+    assert plain(both).rows() == [*plain(one).rows(), *plain(two).rows()]
+    assert rf.summarize_values(plain(both), "rr", by="day")["users"].to_list() == [2, 2]
+    again = values_of_day(1, users=(3, 4), part="1", kind=kind)
+    with pytest.raises(rf.RankingDataError, match="parts: part '1' comes twice: leave one out"):
+        rf.parts.merge([both, again])
+    got = plain(rf.parts.merge([both, again], duplicates="last"))
+    assert got.rows() == [*plain(two).rows(), *plain(again).rows()]
+    with pytest.raises(rf.RankingDataError, match="part 1: no column 'group'"):
+        rf.parts.merge([day(1), one])
+
+
+def test_values_of_several_calls_or_with_a_column_part_are_refused():
+    one = values_of_day(1, part="1")
+    for other in (one.rename({"rr": "map"}), one.with_columns(pl.col("user").cast(pl.String))):
+        with pytest.raises(rf.RankingDataError, match="parts: values have the columns"):
+            rf.parts.merge([one, other])
+    truth = pl.DataFrame({"part": [1], "user": 1, "item": 1})
+    run = truth.with_columns(rank=1)
+    with pytest.raises(ValueError, match="part= makes a column 'part', and the values already"):
+        rf.parts.values(run, "rr", truth=truth, by="part", part="1")
+    small = rf.parts.sums(run, "rr", truth=truth, by="part", part="1")  # of sums it is no column
+    assert rf.parts.combine(small).rows() == [(1, 1, 1.0)]
+    rows_by_part = rf.parts.values(run, "rr", truth=truth, by="part")
+    with pytest.raises(rf.RankingDataError, match="no column 'group'"):
+        rf.parts.merge([rows_by_part])
 
 
 def test_a_user_in_two_parts_is_seen():

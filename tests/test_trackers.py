@@ -1,6 +1,7 @@
 """Means as a flat dict, by the rules of experiment trackers."""
 
 import json
+import math
 import re
 
 import polars as pl
@@ -56,17 +57,49 @@ def test_values_of_by_stand_in_front():
     assert "a_x_mrr" in rf.as_dict(means)
 
 
-def test_nulls_are_left_out():
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas"])
+def test_a_null_is_a_gap_and_can_be_left_out(kind):
+    """A tracker keeps the last value that it gets, so yesterday's would look like today's."""
     means = rf.evaluate(A.head(1), "auc", "rr", truth=A.head(1).select("user", "item"))
     assert means["auc"].item() is None
-    assert list(rf.as_dict(means)) == ["users", "rr"]
+    if kind == "pandas":
+        pytest.importorskip("pandas")
+    frame = {"polars": lambda: means, "lazy": means.lazy, "pandas": means.to_pandas}[kind]()
+    got = rf.as_dict(frame)
+    assert list(got) == ["users", "auc", "rr"]
+    assert math.isnan(got["auc"])
+    assert rf.as_dict(frame, undefined="omit") == {"users": 1, "rr": 1.0}
+    with pytest.raises(ValueError, match="undefined must be one of 'nan', 'omit', not 0"):
+        rf.as_dict(frame, undefined=0)
+
+
+def test_a_null_of_every_type_is_a_gap():
+    means = pl.DataFrame({"users": [1], "ndcg": [None]})
+    for dtype in (pl.Null, pl.Float64, pl.Int64):
+        got = rf.as_dict(means.cast({"ndcg": dtype}))
+        assert got["users"] == 1
+        assert math.isnan(got["ndcg"])
+    with pytest.raises(rf.RankingDataError, match="column 'ndcg': it is Duration"):
+        rf.as_dict(means.cast({"ndcg": pl.Duration}))
+
+
+def test_names_of_nulls_still_differ():
+    """A name that two numbers share is an error on every day, also where one of them is null."""
+    means = pl.DataFrame({"users": [1], "ndcg@10": [0.5], "ndcg_at_10": [None]})
+    with pytest.raises(rf.RankingDataError, match="'ndcg@10' and 'ndcg_at_10' both become"):
+        rf.as_dict(means)
 
 
 def test_it_is_the_metrics_file_of_dvc():
     means = rf.evaluate(RUN, "mrr", "num_hits", truth=TRUTH, by="model")
-    read = json.loads(json.dumps(rf.as_dict(means)))
-    assert isinstance(read, dict)
+    means = means.with_columns(mrr=pl.when(model="a").then("mrr"))
+    numbers = rf.as_dict(means, undefined="omit")
+    read = json.loads(json.dumps(numbers, allow_nan=False))
+    assert read == numbers
+    assert "b_mrr" not in read
     assert all(isinstance(number, int | float) for number in read.values())
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        json.dumps(rf.as_dict(means), allow_nan=False)
 
 
 def test_frames_of_every_kind():

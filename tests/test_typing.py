@@ -62,7 +62,19 @@ def parts(df: pl.DataFrame, lf: pl.LazyFrame, pdf: "pd.DataFrame") -> None:
     assert_type(rf.parts.combine([pdf, pdf], total=True), "pd.DataFrame")
     assert_type(rf.parts.combine(lf), pl.LazyFrame)
     assert_type(rf.parts.values(df, rf.ndcg_at(10), cluster="c"), pl.DataFrame)
-    rf.Meter("ap", by="model", users="both").update(df, pdf)
+    assert_type(rf.parts.combine([lf], duplicates="last"), pl.LazyFrame)
+    assert_type(rf.parts.merge([pdf, pdf], duplicates="last"), "pd.DataFrame")
+    assert_type(rf.parts.values(lf, "ap", part="2026-11-01"), pl.LazyFrame)
+    meter = rf.Meter("ap", by="model", users="both")
+    meter.update(df, pdf)
+    meter.update(lf)
+    meter.update({"a": df, "b": df}, lf)
+    assert_type(meter.compute(total=True), pl.DataFrame)
+    meter.merge(rf.Meter("ap", by="model", users="both"))
+    of_pandas = rf.Meter[pd.DataFrame]("ap", by="model")
+    of_pandas.update(pdf, df)
+    assert_type(of_pandas.compute(), "pd.DataFrame")
+    assert_type(rf.as_dict(df, undefined="omit"), dict[str, float])
     assert_type(rf.as_dict(df, names="label"), dict[str, float])
 
 
@@ -105,7 +117,9 @@ def refused(df: pl.DataFrame) -> None:
     rf.power(df, "ap", design="t")  # type: ignore[arg-type]
     rf.diagnose(df, 10)  # type: ignore[call-arg]
     rf.parts.sums(df, "ap", usr="uid")  # type: ignore[call-arg]
+    rf.parts.combine([df], duplicates="first")  # type: ignore[arg-type]
     rf.as_dict(df, names="snake")  # type: ignore[arg-type]
+    rf.as_dict(df, undefined=0.0)  # type: ignore[arg-type]
     df.pipe(rf.evaluate, 10)  # type: ignore[arg-type]
     # which is why the docs advise a call: mypy binds a pipe's keywords to no parameter of ours
     df.pipe(rf.evaluate, "ap", truth=df)  # type: ignore[arg-type]

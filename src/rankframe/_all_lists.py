@@ -142,7 +142,8 @@ def numbers_of_sums(
         rows = rows.join(listed, on=by, nulls_equal=True)
     else:
         rows = rows.join(counts.lazy(), how="cross")
-    return _reduced(rows, by, some).collect()
+    rows = rows.sort(*by, VALUE)  # so that the order of parts does not change the last bits
+    return _reduced(rows, by, some, in_order=True).collect()
 
 
 def of_all_lists(
@@ -181,10 +182,16 @@ def _names(some: Sequence[RequestedMetric]) -> list[str]:
 
 
 def _reduced(
-    rows: pl.LazyFrame, keys: Sequence[str], some: Sequence[RequestedMetric]
+    rows: pl.LazyFrame,
+    keys: Sequence[str],
+    some: Sequence[RequestedMetric],
+    *,
+    in_order: bool = False,
 ) -> pl.LazyFrame:
     metrics = [one.expr for one in some]
-    return rows.group_by(keys).agg(metrics) if keys else rows.select(metrics)
+    if not keys:
+        return rows.select(metrics)
+    return rows.group_by(keys, maintain_order=in_order).agg(metrics)
 
 
 def _side_by_side(frames: Sequence[pl.LazyFrame], by: Sequence[str]) -> pl.LazyFrame:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
 
 import polars as pl
 
 from rankframe._checks import (
     Table,
     Totals,
+    format_row,
     read_tables,
     retrieved,
-    same_types,
 )
 from rankframe._evaluate import Plan, check_served_in_parts, plan_means, users_of
 from rankframe._frames import Frame, to_caller_type, to_lazy, to_polars
@@ -27,7 +27,7 @@ from rankframe._options import (
     group_names,
     read_options,
 )
-from rankframe._partitions import lacking_of, needs_of, top_grade_of
+from rankframe._partitions import lacking_of, needs_of, top_grade_of, units_of
 from rankframe._recipes import (
     SCHEMA,
     SEEN,
@@ -45,6 +45,16 @@ from rankframe._table import normalize_columns
 from rankframe._vocabulary import reading_of
 from rankframe.errors import RankingDataError
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from typing_extensions import TypeVar  # its default needs Python 3.13
+
+    MeterFrameT = TypeVar("MeterFrameT", pl.DataFrame, pd.DataFrame, default=pl.DataFrame)
+else:
+    from typing import TypeVar
+
+    MeterFrameT = TypeVar("MeterFrameT")
+
 _CODE = "__rankframe_code"
 
 
@@ -61,7 +71,7 @@ class _State(NamedTuple):
     """What a meter has kept of its batches."""
 
     user: str
-    users: pl.Series
+    units: pl.DataFrame  # each user, per group of the columns of by that both tables have
     types: dict[str, pl.DataType]  # of the columns of by
     groups: pl.DataFrame  # those of the columns of by that the truth lacks
     grade: float | None  # the highest of the truth
@@ -70,7 +80,7 @@ class _State(NamedTuple):
     rows: list[_Rows]
 
 
-class Meter:
+class Meter(Generic[MeterFrameT]):
     """
     Add up metrics batch by batch, and compute those of all users: ``evaluate`` for loops.
 
@@ -93,9 +103,13 @@ class Meter:
 
     Notes
     -----
-    A batch has all rows of its users, those of the run and those of the truth. The numbers are
-    those of ``evaluate`` for all batches together, to about 15 digits; also if a model or the
-    highest grade appears in a later batch.
+    A batch has all rows of its users, those of the run and those of the truth. With a column of
+    ``by`` that both tables have, such as day, it has all rows of its (day, user), and a user may
+    return on another day. The numbers are those of ``evaluate`` for all batches together, also if a
+    model or the highest grade appears in a later batch. Means agree in about 15 significant digits:
+    see ``rf.parts.combine``.
+
+    Type checkers take it to be for batches of Polars; ``rf.Meter[pd.DataFrame](…)`` is for pandas.
 
     It keeps sums: one number per group and metric, for metrics of all lists one per item as well,
     and the ids of the users. Metrics that read the highest grade of the truth, such as ``err``, and
@@ -147,14 +161,20 @@ class Meter:
         self._like: Frame | None = None
 
     def __repr__(self) -> str:
-        names = ", ".join(map(repr, self._names))
-        return f"Meter({names}): {0 if self._state is None else len(self._state.users)} users"
+        names, state = ", ".join(map(repr, self._names)), self._state
+        users = 0 if state is None else state.units[state.user].n_unique()
+        return f"Meter({names}): {users} user{'' if users == 1 else 's'}"
 
     def reset(self) -> None:
         """Forget all batches."""
         self._state = None
 
-    def update(self, frame: Frame | Mapping[str, Frame], /, truth: Frame | None = None) -> None:
+    def update(
+        self,
+        frame: MeterFrameT | pl.LazyFrame | Mapping[str, MeterFrameT | pl.LazyFrame],
+        /,
+        truth: Frame | None = None,
+    ) -> None:
         """
         Add a batch of users.
 
@@ -168,18 +188,18 @@ class Meter:
         Raises
         ------
         RankingDataError
-            If a table breaks a rule (see ``check``), or a user was in another batch. The meter is
-            then as it was before.
+            If a table breaks a rule (see ``check``), or a user was in another batch, in the same
+            group of the columns of ``by`` that both tables have. The meter is then as before.
         """
         by = with_model(self._by) if isinstance(frame, Mapping) else self._by
-        given, _ = as_frame(cast("Mapping[str, Any]", frame), by, whole=False)
+        given, _ = as_frame(cast("Frame | Mapping[str, Frame]", frame), by, whole=False)
         run = to_polars(given, "run" if truth is not None else "judged table").lazy().collect()
         judgments = None if truth is None else to_lazy(truth, "truth").collect()
         batch = self._batch(run, judgments, by)
         state = batch if self._state is None else _merged(self._state, batch, by)
         self._by, self._state, self._like = by, state, _without_rows(given)
 
-    def merge(self, other: Meter) -> None:
+    def merge(self, other: Meter[MeterFrameT]) -> None:
         """
         Add the batches of another meter, which stays as it is.
 
@@ -191,7 +211,7 @@ class Meter:
         Raises
         ------
         RankingDataError
-            If a user is in both.
+            If a user is in both, in the same group.
         ValueError
             If metrics or options differ.
         """
@@ -209,7 +229,7 @@ class Meter:
         self._state = other._state if state is None else _merged(state, other._state, self._by)
         self._like = other._like if self._like is None else self._like
 
-    def _common_by(self, other: Meter) -> list[str] | None:
+    def _common_by(self, other: Meter[Any]) -> list[str] | None:
         """Return ``by`` of both; a meter without a batch may be for dicts of runs."""
         if self._by == other._by:
             return self._by
@@ -218,7 +238,7 @@ class Meter:
         known = full._state is not None and empty._state is None
         return full._by if known and with_model(empty._by) == full._by else None
 
-    def compute(self, *, total: bool = False) -> Any:
+    def compute(self, *, total: bool = False) -> MeterFrameT:
         """
         Compute the metrics of all users so far.
 
@@ -249,7 +269,8 @@ class Meter:
         frames = [means_of_numbers(state.numbers, total=total)] if self._settled else []
         if self._late:
             frames.append(means_of_numbers(self._numbers_of_rows(state), total=total))
-        return to_caller_type(self._in_asked_order(frames).lazy(), like=self._like)
+        means = to_caller_type(self._in_asked_order(frames).lazy(), like=self._like)
+        return cast("MeterFrameT", means)
 
     def _batch(self, run: pl.DataFrame, truth: pl.DataFrame | None, by: list[str]) -> _State:
         """Return the state of a meter that has only this batch."""
@@ -261,7 +282,7 @@ class Meter:
         totals = Totals(grade, groups if lacking else None)
         numbers, absent = pl.DataFrame(schema=SCHEMA), pl.DataFrame(schema=SCHEMA)
         rows: list[_Rows] = []
-        users = _users(tables)
+        units = _units(tables)
         types = {name: dtype for each in tables for name, dtype in each.schema.items()}
         if self._settled:
             plan = plan_means(run, self._settled, truth, by, settings, totals=totals)
@@ -274,10 +295,10 @@ class Meter:
                 check_served_in_parts(plan.prepared)
             checked = small_frame(plan, settings, None).collect()
             numbers = numbers if self._settled else checked.filter(entry=SEEN)
-            rows = [_kept(plan, settings, len(users))]
+            rows = [_kept(plan, settings, units.height)]
         return _State(
             user=tables[0].user,
-            users=users,
+            units=units,
             types={name: types[name] for name in by},
             groups=groups,
             grade=grade,
@@ -377,28 +398,25 @@ def _without_rows(frame: Frame) -> Frame:
 # ------------------------------------------------------------------ users
 
 
-def _users(tables: Sequence[Table]) -> pl.Series:
-    """List the users of a batch."""
-    run, *truth = tables
-    user = pl.col(run.user)
-    frames = [(retrieved(run) if truth else run.frame).select(user)]
-    if truth:
-        user = user.cast(same_types(run, truth[0])[run.user])
-        frames = [frames[0].select(user), truth[0].frame.select(user)]
-    users = pl.concat(frames).unique().collect().to_series()
-    return users.cast(pl.String) if isinstance(users.dtype, pl.Categorical | pl.Enum) else users
+def _units(tables: Sequence[Table]) -> pl.DataFrame:
+    """List what one batch alone may have, with text for categories, whose codes may differ."""
+    units = units_of(tables).collect()
+    return units.with_columns(pl.selectors.by_dtype(pl.Categorical, pl.Enum).cast(pl.String))
 
 
-def _united_users(left: _State, right: _State) -> pl.Series:
-    """List the users of both, or raise for one who is in both."""
-    name = left.user
-    types = common_types_of_groups({name: left.users.dtype}, {name: right.users.dtype})
-    old, new = left.users.cast(types[name]), right.users.cast(types[name])
-    again = old.filter(old.is_in(new.implode()))
-    if len(again):
+def _united(left: _State, right: _State) -> pl.DataFrame:
+    """List the users of both, or raise for one who is in both, in the same group."""
+    names = left.units.columns
+    types = pl.Schema(common_types_of_groups(left.units.schema, right.units.schema))
+    old, new = left.units.cast(types), right.units.cast(types)
+    again = old.join(new, on=names, how="semi", nulls_equal=True).sort(names).head(1)
+    if again.height:
+        cure = "put all rows of a user into one"
+        if len(names) == 1:
+            cure += ", or name the column that tells their lists apart, such as day, in by="
         msg = (
-            f"column {name!r}: a user is in two batches: put all rows of a user into one. "
-            f"Offending row: {name}={again.sort()[0]!r}"
+            f"column {left.user!r}: a user is in two batches: {cure}. "
+            f"Offending row: {format_row(again)}"
         )
         raise RankingDataError(msg)
     return pl.concat([old, new])
@@ -431,7 +449,7 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
         numbers.append(of_late_groups(right.absent, old, by, lacking))
     grades = [grade for grade in (left.grade, right.grade) if grade is not None]
     return left._replace(
-        users=_united_users(left, right),
+        units=_united(left, right),
         types=types,
         groups=groups,
         grade=max(grades, default=None),

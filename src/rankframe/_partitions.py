@@ -46,6 +46,7 @@ from rankframe._labels import (
     restore_metrics,
 )
 from rankframe._options import Settings
+from rankframe._sums import order_free_sum
 from rankframe._table import guarded_judged, plan_ranks, prepare_tables, with_inputs
 from rankframe._vocabulary import COLUMNS, Column, reading_of, restore_columns
 from rankframe._weights import WEIGHT, raise_no_weight
@@ -313,6 +314,21 @@ def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
     return _counts(counts)
 
 
+def units_of(tables: Sequence[Table]) -> pl.LazyFrame:
+    """List what one part alone may have: each user, per group of the columns that both tables have.
+
+    A user's lists in groups that the truth lacks are judged together, so they stay together.
+    """
+    run, *others = tables
+    keys = [name for name in run.keys if name in tables[-1].keys]
+    of_run = retrieved(run) if others else run.frame
+    if not others:
+        return of_run.select(keys).unique()
+    (truth,) = others
+    types = [pl.col(name).cast(same_types(run, truth)[name]) for name in keys]
+    return pl.concat([of_run.select(types), truth.frame.select(types)]).unique()
+
+
 def lacking_of(tables: Sequence[Table]) -> list[str]:
     """Name the columns of ``by`` that the truth lacks: it judges each of their groups."""
     return [name for name in tables[0].by if name not in tables[-1].by]
@@ -409,15 +425,16 @@ def _summed(
     if weighted:
         weight = pl.when(each.is_not_null()).then(WEIGHT)
         return [
-            (each.cast(pl.Float64) * weight).sum().alias(f"{SUM}{place}"),
-            weight.sum().alias(f"{COUNT}{place}"),
+            order_free_sum(each.cast(pl.Float64) * weight).alias(f"{SUM}{place}"),
+            order_free_sum(weight).alias(f"{COUNT}{place}"),
             each.count().cast(pl.Int64).alias(f"{KNOWN}{place}"),
         ]
     total = each.cast(pl.Int64) if isinstance(dtype, pl.Duration) else each
-    total = total if one.over_users.aggregate == "sum" else total.cast(pl.Float64)
     # a sum over no users has a count of 1, since without groups it is 0
-    count = pl.lit(1) if one.over_users.aggregate == "sum" else each.count()
-    return [total.sum().alias(f"{SUM}{place}"), count.cast(pl.Int64).alias(f"{COUNT}{place}")]
+    of_sum = one.over_users.aggregate == "sum"
+    total = total.sum() if of_sum else order_free_sum(total.cast(pl.Float64))
+    count = pl.lit(1) if of_sum else each.count()
+    return [total.alias(f"{SUM}{place}"), count.cast(pl.Int64).alias(f"{COUNT}{place}")]
 
 
 def _over(parts: pl.DataFrame, columns: Sequence[pl.Expr], by: Sequence[str]) -> pl.DataFrame:
@@ -425,7 +442,8 @@ def _over(parts: pl.DataFrame, columns: Sequence[pl.Expr], by: Sequence[str]) ->
 
 
 def _added(one: AskedMean, place: int) -> pl.Expr:
-    total, count = pl.col(f"{SUM}{place}").sum(), pl.col(f"{COUNT}{place}").sum()
+    # sorted, so that the order of parts does not change the last bits
+    total, count = pl.col(f"{SUM}{place}").sort().sum(), pl.col(f"{COUNT}{place}").sort().sum()
     there = total if one.aggregate == "sum" else total / count
     value: pl.Expr = pl.when(count > 0).then(there)
     if one.epsilon is not None:

@@ -7,16 +7,17 @@ that frames survive every file format and can be concatenated.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
 from rankframe._all_lists import LISTS, OfLists, numbers_of_sums
-from rankframe._checks import counts_misses, is_fold, raise_if_counted_ungraded
+from rankframe._checks import Table, counts_misses, is_fold, raise_if_counted_ungraded
 from rankframe._evaluate import Plan, groups_of
 from rankframe._labels import label_of, parse_metric
 from rankframe._options import INPUTS, Settings, Users
@@ -30,6 +31,7 @@ from rankframe._partitions import (
     means_of_sums,
     seen_of,
     summed,
+    units_of,
 )
 from rankframe._runs import common_type
 from rankframe._shares import VALUE, Kind, columns_of_sums, kind_of
@@ -38,7 +40,7 @@ from rankframe.errors import RankingDataError
 SCHEMA = pl.Schema(
     {"group": pl.String(), "entry": pl.String(), "of": pl.String(), "number": pl.Float64()}
 )
-RECIPE, SEEN = "recipe", "seen"
+RECIPE, SEEN, PART = "recipe", "seen", "part"
 _ENTRIES = {SUM: "sum", COUNT: "count", KNOWN: "known"}
 _USERS, _COUNTED, _USERS_OF = "users", "counted", "_users"
 #: the same in all parts, so it is not summed: the catalogue, and what users had before
@@ -51,6 +53,10 @@ _PLAIN = {
         *(pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.UInt128),
     )
 }
+
+
+#: What happens to a part that comes twice.
+Duplicates: TypeAlias = Literal["error", "last"]
 
 
 class Recipe(NamedTuple):
@@ -312,6 +318,119 @@ def told(settings: Settings) -> dict[str, str]:
     return {**told, **dict.fromkeys(sorted(settings.given - {"exclude", "other"}), "a table")}
 
 
+# ------------------------------------------------------------------ parts that come twice
+
+
+class _Part(NamedTuple):
+    """A part in one of several frames: its key, and what tells it from parts without a key."""
+
+    frame: int
+    part: str | None
+    users: int  # the number of (group, user)
+    hash: str
+
+
+def of_part(tables: Sequence[Table], part: str | None) -> pl.LazyFrame:
+    """Write the key of a part and a hash of its groups and users as the row of a small frame."""
+    return units_of(tables).map_batches(partial(_part_row, part=part), schema=SCHEMA)
+
+
+def _part_row(units: pl.DataFrame, part: str | None) -> pl.DataFrame:
+    """Hash the sorted text of all groups and users: stable in all versions of Polars."""
+    untold = pl.selectors.binary().bin.encode("hex"), pl.selectors.duration().cast(pl.Int64)
+    texts = units.with_columns(*untold).cast(pl.String)
+    rows = texts.select(unit=pl.concat_str(pl.all().fill_null(""), separator="\0")).sort("unit")
+    digest = hashlib.blake2b(digest_size=16)
+    for some in rows.iter_slices(100_000):
+        digest.update(some.write_csv(include_header=False).encode())
+    known = {"part": part, "users": units.height, "hash": digest.hexdigest()}
+    row = {"group": "", "entry": PART, "of": json.dumps(known, ensure_ascii=False), "number": 1.0}
+    return pl.DataFrame(row, schema=SCHEMA)
+
+
+def single_parts(small: pl.DataFrame, duplicates: Duplicates) -> pl.DataFrame:
+    """Raise if a part comes twice in concatenated frames, or keep the last frame that has it."""
+    entry = pl.col("entry")
+    recipes, named = (small.filter(entry == name)["number"].sum() for name in (RECIPE, PART))
+    if recipes != named or not recipes:
+        msg = (
+            f"parts: {recipes:.0f} rows 'recipe' and {named:.0f} rows 'part', but each part has "
+            "one of each: rows are missing, or another version made them: make them again with "
+            "rf.parts.sums"
+        )
+        raise RankingDataError(msg)
+    frames = small.with_columns(frame=(entry == RECIPE).cum_sum().cast(pl.Int64) - 1)
+    rows = frames.filter(entry == PART)
+    parts = [_Part(frame, **json.loads(of)) for frame, of in rows.select("frame", "of").rows()]
+    again = dict(_repeated(parts))
+    if not again:
+        return small
+    if duplicates == "error":
+        _common(frames.filter(entry == RECIPE)["of"].unique().to_list())  # the greater fault first
+        part, other = next(iter(again.items()))
+        raise _told_twice(part, other)
+    whole = rows["frame"].unique().equals(frames["frame"].unique())
+    if not whole or frames.select("frame", "group", "entry", "of").is_duplicated().any():
+        msg = (
+            "parts: the rows of several frames are mixed, so none of them is the last: pass a "
+            "list of the frames, or concatenate them in order"
+        )
+        raise RankingDataError(msg)
+    replaced = {part.frame for part in again}
+    for part in parts:
+        alone = part.part is None and not part.users  # without users, it adds nothing
+        if part.frame in replaced and part not in again and not alone:
+            old = next(each for each in again if each.frame == part.frame)
+            msg = (
+                f"parts: {_named(old)} comes again, but its first sums are merged with those of "
+                f"{_named(part)}: keep the last one before you merge"
+            )
+            raise RankingDataError(msg)
+    return frames.filter(~pl.col("frame").is_in(list(replaced))).drop("frame")
+
+
+def _repeated(parts: Sequence[_Part]) -> Iterator[tuple[_Part, _Part]]:
+    """Find the parts that a later frame has, too, each with the later one.
+
+    Two keys decide whether parts are the same; where one has no key, their groups and users do.
+    """
+    by_key: dict[str, _Part] = {}
+    by_hash: dict[str, _Part] = {}
+    without_key: dict[str, _Part] = {}
+    for part in reversed(parts):
+        if part.part is None:
+            other = by_hash.get(part.hash)
+        else:
+            other = by_key.get(part.part) or without_key.get(part.hash)
+        if other is not None:
+            yield part, other
+        if part.part is not None:
+            by_key[part.part] = part
+        if part.users:  # parts without users are no part twice
+            by_hash[part.hash] = part
+            if part.part is None:
+                without_key[part.hash] = part
+
+
+def _told_twice(part: _Part, other: _Part) -> RankingDataError:
+    if part.part is not None and part.part == other.part:
+        return comes_twice(_named(part))
+    users = "user" if part.users == 1 else f"{part.users} users"
+    same = f": frames {part.frame} and {other.frame} have the same {users} in the same groups"
+    rows = ". If they have different rows, put all rows of a user into one part"
+    return comes_twice(_named(part), same, rows)
+
+
+def comes_twice(part: str, why: str = "", cure: str = "") -> RankingDataError:
+    """Make the error for a part that comes twice."""
+    msg = f"parts: {part} comes twice{why}: leave one out, or keep the later one with "
+    return RankingDataError(f"{msg}duplicates='last'{cure}")
+
+
+def _named(part: _Part) -> str:
+    return "a part without a key" if part.part is None else f"part {part.part!r}"
+
+
 # ------------------------------------------------------------------ numbers of all parts
 
 
@@ -330,7 +449,8 @@ def numbers_alone(small: pl.DataFrame) -> pl.DataFrame:
     """Add up the numbers, without their recipe."""
     number, same = pl.col("number"), _is_same(pl.col("entry"))
     rows = small.filter(pl.col("entry") != RECIPE).group_by("group", "entry", "of")
-    added_up = pl.when(same.first()).then(number.max()).otherwise(number.sum())
+    # sorted, so that the order of parts does not change the last bits
+    added_up = pl.when(same.first()).then(number.max()).otherwise(number.sort().sum())
     return rows.agg(number=added_up).sort("group", "entry", "of")
 
 
@@ -464,7 +584,7 @@ def means_of_numbers(small: pl.DataFrame, *, total: bool) -> pl.DataFrame:
 
 def groups_of_numbers(small: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
     """Read each group of the numbers."""
-    texts = small.filter(~pl.col("entry").is_in([RECIPE, SEEN]))["group"].unique()
+    texts = small.filter(~pl.col("entry").is_in([RECIPE, SEEN, PART]))["group"].unique()
     groups = groups_from_json([json.loads(text) for text in texts], recipe.types)
     return groups.hstack([texts.alias("group")]) if groups.columns else texts.to_frame("group")
 
@@ -523,9 +643,8 @@ def _of_kind(
 
     def of(name: str, at: pl.Expr) -> pl.Expr:
         values = number.filter(at)
-        return (values.max() if name.endswith(_SAME) or "values(" in name else values.sum()).alias(
-            name
-        )
+        same = name.endswith(_SAME) or "values(" in name
+        return (values.max() if same else values.sort().sum()).alias(name)
 
     sums = pairs.group_by(*by, pl.col("of").alias(VALUE)).agg(
         of(name, entry == name).fill_null(0.0) for name in names

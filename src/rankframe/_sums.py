@@ -1,4 +1,6 @@
-"""Means that are the same to the last bit, in whatever order the values are added up."""
+"""Means and sums that are the same to the last bit, in whatever order the values are added up."""
+
+from collections.abc import Callable
 
 import polars as pl
 
@@ -13,11 +15,22 @@ def order_free_mean(values: pl.Expr) -> pl.Expr:
     They fit where Σ |value| ≤ 2^38, and their mean size is above 2^-36: then what is cut off does
     not change the mean. Nothing is cut off a value of 2^-35 or more.
     """
+    return _exact_where_it_fits(values, pl.Expr.mean, values.count())
+
+
+def order_free_sum(values: pl.Expr) -> pl.Expr:
+    """Take the sum of Float64 values in the same way."""
+    return _exact_where_it_fits(values, pl.Expr.sum, pl.lit(1))
+
+
+def _exact_where_it_fits(
+    values: pl.Expr, plain: Callable[[pl.Expr], pl.Expr], divisor: pl.Expr
+) -> pl.Expr:
     size, number = values.abs().sum(), values.count()
     units = (values / _UNIT).cast(pl.Int128, wrap_numerical=True).sum()
-    exact = units.cast(pl.Float64) * _UNIT / number
+    exact = units.cast(pl.Float64) * _UNIT / divisor
     fits = size.is_between(number * _LEAST_MEAN, _GREATEST_SUM, closed="right")
-    return pl.when(fits).then(exact).otherwise(values.mean())
+    return pl.when(fits).then(exact).otherwise(plain(values))
 
 
 def weighted_mean(values: pl.Expr, weights: pl.Expr) -> pl.Expr:

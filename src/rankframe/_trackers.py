@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import nan
 from typing import Literal, TypeAlias, get_args
 
 import polars as pl
@@ -12,11 +13,14 @@ from rankframe._options import check_choice
 from rankframe.errors import RankingDataError
 
 Names: TypeAlias = Literal["plain", "label"]
+Undefined: TypeAlias = Literal["nan", "omit"]
 
 _TABLE = "table of means"
 
 
-def as_dict(frame: Frame, /, names: Names = "plain") -> dict[str, float]:
+def as_dict(
+    frame: Frame, /, names: Names = "plain", undefined: Undefined = "nan"
+) -> dict[str, float]:
     """
     Return the frame of ``evaluate`` as a flat dict of numbers, for experiment trackers.
 
@@ -28,24 +32,28 @@ def as_dict(frame: Frame, /, names: Names = "plain") -> dict[str, float]:
         ``"plain"``: names that every tracker takes, such as ``ndcg_at_10``. ``@`` becomes ``_at_``,
         every other character except letters (a–z, A–Z) and digits becomes ``_``, and a name that
         begins with a digit gets a leading ``_``. ``"label"`` keeps labels.
+    undefined
+        What becomes of a metric that is null. ``"nan"``: it is NaN, which a tracker shows as a gap;
+        without it, the last value would still look like the newest. ``"omit"`` leaves it out, for
+        strict JSON, which has no NaN.
 
     Returns
     -------
     dict
-        ``users`` and the metrics; a metric that is null is left out. The values of the columns
-        ``by`` come first: ``pop_ndcg_at_10``. In a row of totals, ``all`` stands for the null.
+        ``users`` and the metrics. The values of the columns ``by`` come first:
+        ``pop_ndcg_at_10``. In a row of totals, ``all`` stands for the null.
 
     Raises
     ------
     RankingDataError
         If there is no column ``users``, a metric is not a number, or two numbers get the same name.
     ValueError
-        If ``names`` is unknown.
+        If ``names`` or ``undefined`` is unknown.
 
     Notes
     -----
     ``mlflow.log_metrics(rf.as_dict(means))`` and ``wandb.log(rf.as_dict(means))`` take it, and
-    ``json.dumps(rf.as_dict(means))`` is a metrics file of DVC.
+    ``json.dumps(rf.as_dict(means, undefined="omit"), allow_nan=False)`` is a metrics file of DVC.
 
     Examples
     --------
@@ -55,6 +63,7 @@ def as_dict(frame: Frame, /, names: Names = "plain") -> dict[str, float]:
     {'pop_users': 1, 'pop_hit_at_10': 1.0, 'pop_mrr': 0.5}
     """
     check_choice("names", names, get_args(Names))
+    check_choice("undefined", undefined, get_args(Undefined))
     table = to_lazy(frame, _TABLE).collect()
     columns = table.columns
     if "users" not in columns:
@@ -72,9 +81,10 @@ def as_dict(frame: Frame, /, names: Names = "plain") -> dict[str, float]:
     for row in table.iter_rows(named=True):
         groups = ["all" if row[name] is None else str(row[name]) for name in by]
         for column in columns[len(by) :]:
-            if row[column] is None:
-                continue
             _check_number(column, table.schema[column])
+            number = row[column]
+            if number is None and undefined == "omit":
+                continue
             label = "_".join([*groups, column])
             name = _plain(label) if names == "plain" else label
             if name in numbers:
@@ -86,7 +96,7 @@ def as_dict(frame: Frame, /, names: Names = "plain") -> dict[str, float]:
                     cure = "'all' stands for the row of totals: rename the group"
                 msg = f"{_TABLE}: {known[name]!r} and {label!r} both become {name!r}: {cure}"
                 raise RankingDataError(msg)
-            numbers[name], known[name] = row[column], label
+            numbers[name], known[name] = nan if number is None else number, label
     return numbers
 
 
@@ -96,6 +106,6 @@ def _plain(label: str) -> str:
 
 
 def _check_number(column: str, dtype: pl.DataType) -> None:
-    if not dtype.is_numeric():
+    if not dtype.is_numeric() and dtype != pl.Null:
         msg = f"{_TABLE}, column {column!r}: it is {dtype}, and a tracker takes numbers: cast it"
         raise RankingDataError(msg)

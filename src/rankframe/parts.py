@@ -6,7 +6,8 @@ of ``values`` are what ``summarize_values`` and ``compare_values`` take. ``facts
 must know about the whole.
 
 ``items=`` and ``history=`` are facts of the whole as well: pass them whole to each part. A part may
-be empty, may lack a model, and may share no user with its truth.
+be empty, may lack a model, and may share no user with its truth. ``part=`` gives it a key, such as
+its day, by which a part that was computed again is known.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast, overload
+from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast, get_args, overload
 
 import polars as pl
 
@@ -37,27 +38,33 @@ from rankframe._options import (
     Options,
     Settings,
     Users,
+    check_choice,
     check_flag,
     group_names,
     read_options,
 )
 from rankframe._partitions import lacking_of, needs_of, seen_of, top_grade_of
 from rankframe._recipes import (
+    PART,
     SCHEMA,
+    Duplicates,
     added,
+    comes_twice,
     common_types_of_groups,
     groups_from_json,
     groups_in_json,
     groups_of_numbers,
     means_of_numbers,
+    of_part,
     raise_if_whole_is_broken,
     recipe_of,
+    single_parts,
     small_frame,
     type_from_json,
     type_in_json,
     with_types_of_groups,
 )
-from rankframe._runs import as_frame
+from rankframe._runs import as_frame, common_type
 from rankframe._weights import WEIGHT
 from rankframe.errors import RankingDataError
 
@@ -141,8 +148,8 @@ def facts(
 @overload
 def merge(parts: Iterable[Facts]) -> Facts: ...
 @overload
-def merge(parts: Iterable[FrameT]) -> FrameT: ...
-def merge(parts: Iterable[Any]) -> Any:
+def merge(parts: Iterable[FrameT], *, duplicates: Duplicates = "error") -> FrameT: ...
+def merge(parts: Iterable[Any], *, duplicates: Duplicates = "error") -> Any:
     """
     Merge facts of parts into facts of the whole, or sums of parts into sums of them together.
 
@@ -150,18 +157,22 @@ def merge(parts: Iterable[Any]) -> Any:
     ----------
     parts
         What ``facts`` returned for each part, if no process sees the whole; or what ``sums``
-        returned, for a tree of tasks. Merged ones can be merged again, in any order.
+        returned, for a tree of tasks; or what ``values`` returned with ``part=``. Merged ones can
+        be merged again, in any order.
+    duplicates
+        As in ``combine``; facts have no keys.
 
     Returns
     -------
     dict, DataFrame, LazyFrame or pandas.DataFrame
-        Facts as ``facts`` returns them, or sums as ``sums`` does, which ``combine`` takes. For a
-        LazyFrame, a LazyFrame of what was collected at the call.
+        Facts as ``facts`` returns them, sums as ``sums`` does, which ``combine`` takes and which
+        keep the keys of all parts, or the rows of all values. For a LazyFrame, a LazyFrame of what
+        was collected at the call.
 
     Raises
     ------
     RankingDataError
-        If the parts are from different calls.
+        If the parts are from different calls, or a part comes twice.
     ValueError
         If there is no part.
 
@@ -173,10 +184,16 @@ def merge(parts: Iterable[Any]) -> Any:
     >>> rf.parts.merge(days)
     {'users': 2, 'top_grade': 2, 'by': {}, 'groups': []}
     """
+    check_choice("duplicates", duplicates, get_args(Duplicates))
     several: list[Any] = [parts] if is_frame(parts) else list(parts)
     if any(isinstance(part, Mapping) for part in several):
+        if duplicates != "error":
+            msg = f"duplicates={duplicates!r}: facts have no key: leave out those that come twice"
+            raise ValueError(msg)
         return _merged_facts([_checked_facts(part) for part in several])
-    small, first = _stacked(several)
+    if several and all(is_frame(part) and _are_values(part) for part in several):
+        return _merged_values(several, duplicates)
+    small, first = _stacked(several, duplicates)
     return to_caller_type(added(small).lazy(), like=first)
 
 
@@ -187,6 +204,7 @@ def sums(
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
     facts: Facts | None = None,
+    part: str | None = None,
     bounds: bool = False,
     scenarios: bool = False,
     count_users: bool = False,
@@ -208,6 +226,10 @@ def sums(
     facts
         The facts of the whole tables. They may be left out where no metric reads the highest grade
         of the truth, and the truth has the columns ``by``.
+    part
+        The key of the part, such as its day: ``part="2026-11-01"``. ``combine`` and ``merge`` know
+        by it a part that was computed again, also with other users. Without a key, they know only a
+        part with the same groups and users.
     bounds, scenarios, count_users
         As in ``evaluate``.
     **options
@@ -218,7 +240,8 @@ def sums(
     DataFrame, LazyFrame or pandas.DataFrame
         A small frame, one row per number: ``group`` (the values of ``by`` as JSON), ``entry`` (what
         the number is), ``of`` (the metric, or the value of an item's column) and ``number``
-        (Float64), with one row for the recipe. Its size depends on the groups and metrics, and for
+        (Float64), with one row for the recipe, and one for the part: its key, and a hash of its
+        groups and users in either table. Its size depends on the groups and metrics, and for
         metrics of all lists on the catalogue. No value is null, so it survives Parquet, Arrow, CSV
         and pandas. Several can be concatenated into one.
 
@@ -243,14 +266,18 @@ def sums(
     settings = replace(
         read_options(options), bounds=bounds, scenarios=scenarios, count_users=count_users
     )
-    part = _part(frame, truth, by, settings, facts)
-    plan = plan_means(part.frame, metrics, truth, by, settings, totals=part.totals)
+    _check_part(part)
+    own = _part(frame, truth, by, settings, facts)
+    plan = plan_means(own.frame, metrics, truth, by, settings, totals=own.totals)
     _check_needs(plan, settings, facts)
-    small = pl.concat([small_frame(plan, settings, facts), *part.checks(SCHEMA)])
+    named = of_part(plan.prepared.tables, part)
+    small = pl.concat([small_frame(plan, settings, facts), named, *own.checks(SCHEMA)])
     return to_caller_type(small, like=frame, beside=_beside(truth, settings))
 
 
-def combine(parts: FrameT | Iterable[FrameT], *, total: bool = False) -> FrameT:
+def combine(
+    parts: FrameT | Iterable[FrameT], *, total: bool = False, duplicates: Duplicates = "error"
+) -> FrameT:
     """
     Return the means over all users from the sums of all parts.
 
@@ -261,26 +288,35 @@ def combine(parts: FrameT | Iterable[FrameT], *, total: bool = False) -> FrameT:
         frame of them all, such as ``pl.read_parquet("sums/*.parquet")``.
     total
         Add the row of all users, as in ``evaluate``.
+    duplicates
+        What happens to a part that comes twice. Parts with keys are the same if their keys are;
+        where one has no key, if their groups and users are the same. ``"error"`` raises an error;
+        with ``"last"``, the frame that comes later replaces the earlier one, wholly.
 
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        The frame of ``evaluate`` for the whole tables, to about 15 digits. For a LazyFrame, a
-        LazyFrame of what was collected at the call.
+        The frame of ``evaluate`` for the whole tables: the same rows, users and counts, and means
+        that agree in about 15 significant digits. For a LazyFrame, a LazyFrame of what was
+        collected at the call.
 
     Raises
     ------
     RankingDataError
-        If the parts are from different calls, a table is empty in all of them, no user is in both
-        tables, or the number of users differs from that in the facts: a part is missing or
-        duplicated, or a user is in several parts.
+        If the parts are from different calls, a part comes twice, a table is empty in all of them,
+        no user is in both tables, or the number of users differs from that in the facts: a part is
+        missing, or a user is in several parts.
     ValueError
         If there is no part.
 
     Notes
     -----
     Without facts of the whole, or with facts that were merged from the same parts, a user in
-    several parts is not detected: split by a hash of the user, never by rows.
+    several parts that differ otherwise is not detected: split by a hash of the user, never by rows.
+
+    ``evaluate`` rounds the exact sum of all users once, and parts once per part and merge. So the
+    last digits of a mean may differ, and depend on how users are split and merged, but not on the
+    order of ``parts`` or rows. Where positive and negative values cancel, more digits may differ.
 
     Examples
     --------
@@ -294,8 +330,9 @@ def combine(parts: FrameT | Iterable[FrameT], *, total: bool = False) -> FrameT:
     True
     """
     check_flag("total", total)
+    check_choice("duplicates", duplicates, get_args(Duplicates))
     several = [parts] if is_frame(parts) else list(cast("Iterable[Any]", parts))
-    small, first = _stacked(several)
+    small, first = _stacked(several, duplicates)
     small = added(small)
     recipe = recipe_of(small)
     if total and not recipe.asked.by:
@@ -321,6 +358,7 @@ def values(
     truth: Frame | None = None,
     by: str | Sequence[str] = (),
     facts: Facts | None = None,
+    part: str | None = None,
     cluster: str | None = None,
     bounds: bool = False,
     scenarios: bool = False,
@@ -335,6 +373,9 @@ def values(
         As in ``sums``.
     *metrics
         Labels or expressions, as in ``per_user``.
+    part
+        The key of the part, such as its day, for the last column, ``part``: ``merge`` concatenates
+        the rows of several parts, and knows by it a part that was computed again.
     cluster
         A column of the truth or the run: users with the same value depend on each other.
     bounds, scenarios
@@ -345,11 +386,11 @@ def values(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        by…, user and one column per metric, sorted; with ``weights`` and ``cluster`` also these
-        columns. The concatenated rows of all parts are those of ``per_user`` for the whole tables,
-        and what ``summarize_values`` and ``compare_values`` take, which also detect a user in two
-        parts. Their ``num_missed`` is null, and their notes name no missed users: values do not
-        show who has no list.
+        by…, user and one column per metric, sorted; with ``weights``, ``cluster`` and ``part`` also
+        these columns. The concatenated rows of all parts are those of ``per_user`` for the whole
+        tables, and what ``summarize_values`` and ``compare_values`` take, which also detect a user
+        in two parts. Their ``num_missed`` is null, and their notes name no missed users: values do
+        not show who has no list.
 
     Raises
     ------
@@ -371,14 +412,21 @@ def values(
     """
     frame, by = as_frame(frame, by, whole=False)
     settings = replace(read_options(options, cluster=cluster), bounds=bounds, scenarios=scenarios)
-    part = _part(frame, truth, by, settings, facts)
-    plan = plan_values(part.frame, metrics, truth, by, settings, per_user=True, totals=part.totals)
+    _check_part(part)
+    own = _part(frame, truth, by, settings, facts)
+    plan = plan_values(own.frame, metrics, truth, by, settings, per_user=True, totals=own.totals)
     _check_needs(plan, settings, facts)
     named = {WEIGHT: settings.weights, CLUSTER: settings.cluster}
     rows = plan.values.rename({key: name for key, name in named.items() if name is not None})
     checked = guarded(rows, plan.flags, plan.raise_violation)
-    result = pl.concat([checked, *part.checks(dict(checked.collect_schema()))])
-    return to_caller_type(result.sort(plan.keys), like=frame, beside=_beside(truth, settings))
+    schema = checked.collect_schema()
+    result = pl.concat([checked, *own.checks(dict(schema))]).sort(plan.keys)
+    if part is not None:
+        if PART in schema:
+            msg = "part= makes a column 'part', and the values already have one: rename that one"
+            raise ValueError(msg)
+        result = result.with_columns(pl.lit(part).alias(PART))
+    return to_caller_type(result, like=frame, beside=_beside(truth, settings))
 
 
 # ------------------------------------------------------------------ facts of the whole
@@ -521,11 +569,58 @@ def _check_groups(other: pl.DataFrame, *, schema: Any) -> pl.DataFrame:
     return pl.DataFrame(schema=schema)
 
 
+# ------------------------------------------------------------------ keys and values
+
+
+def _check_part(part: object) -> None:
+    if part is not None and not (isinstance(part, str) and part):
+        msg = f"part must be text, such as '2026-11-01', not {part!r}"
+        raise TypeError(msg) if not isinstance(part, str) else ValueError(msg)
+
+
+def _are_values(frame: Frame) -> bool:
+    """Whether a frame is what ``values`` returned with a key, its last column."""
+    schema = to_lazy(frame, "part").collect_schema()
+    return schema.names()[-1:] == [PART] and schema[PART] == pl.String
+
+
+def _merged_values(several: Sequence[Frame], duplicates: Duplicates) -> Frame:
+    """Concatenate the values of parts, each key from one frame."""
+    frames = [to_lazy(frame, "part").collect() for frame in several]
+    first, *others = frames
+    for frame in others:
+        types = [common_type(*pair) for pair in zip(first.dtypes, frame.dtypes, strict=False)]
+        if frame.columns != first.columns or None in types:
+            ours, theirs = (
+                ", ".join(
+                    repr(name) if frame.columns != first.columns else f"{name!r} ({dtype})"
+                    for name, dtype in table.schema.items()
+                )
+                for table in (first, frame)
+            )
+            msg = (
+                f"parts: values have the columns {ours} and {theirs}: make all parts with the same "
+                "call"
+            )
+            raise RankingDataError(msg)
+    later: set[str] = set()
+    kept: list[pl.DataFrame] = []
+    for frame in reversed(frames):
+        keys = set(frame[PART].unique())
+        again = sorted(keys & later)
+        if again and duplicates == "error":
+            part = f"part {again[0]!r}"
+            raise comes_twice(part)
+        kept.append(frame.filter(~pl.col(PART).is_in(again)))
+        later |= keys
+    return to_caller_type(pl.concat(kept[::-1], how="vertical_relaxed").lazy(), like=several[0])
+
+
 # ------------------------------------------------------------------ frames
 
 
-def _stacked(several: Sequence[Any]) -> tuple[pl.DataFrame, Any]:
-    """Concatenate small frames, and return one of the caller's."""
+def _stacked(several: Sequence[Any], duplicates: Duplicates) -> tuple[pl.DataFrame, Any]:
+    """Concatenate small frames without parts that come twice, and return one of the caller's."""
     if not several:
         msg = "there is no part: pass what facts or sums returned for each"
         raise ValueError(msg)
@@ -540,7 +635,7 @@ def _stacked(several: Sequence[Any]) -> tuple[pl.DataFrame, Any]:
     if small.is_empty():
         msg = "the parts have no row: pass what rf.parts.sums returned for each"
         raise RankingDataError(msg)
-    return small, several[0]
+    return single_parts(small, duplicates), several[0]
 
 
 def _beside(truth: Frame | None, settings: Settings) -> list[Frame | None]:

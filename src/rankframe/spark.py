@@ -495,11 +495,12 @@ def evaluate(
 
     Notes
     -----
-    Each partition adds up its users, and the driver adds up these sums. Rows that cannot change a
-    value are left out of the shuffle, as in ``per_user``; unjudged items are left out if Spark may
-    broadcast the keys of the truth. Of up to 2 million judgments, and without ``by``, the driver
-    fetches these and the rows of the run that they judge, and computes them by itself, without a
-    shuffle or workers; ``partitions=`` sends them to workers.
+    Each partition adds up its users, and the driver adds up these sums: means agree with those of
+    ``rf.evaluate`` in about 15 significant digits, and users and counts are the same. Rows that
+    cannot change a value are left out of the shuffle, as in ``per_user``; unjudged items are left
+    out if Spark may broadcast the keys of the truth. Of up to 2 million judgments, and without
+    ``by``, the driver fetches these and the rows of the run that they judge, and computes them by
+    itself, without a shuffle or workers; ``partitions=`` sends them to workers.
 
     Examples
     --------
