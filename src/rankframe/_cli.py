@@ -120,19 +120,57 @@ def _ticking(*, quiet: bool = False) -> Generator[None]:
 
 
 #: Keywords that are options of the command.
-_KEYWORDS = "user|item|rank|score|relevance|subtopic|by|weights|users|undefined|depth"
+_KEYWORDS = (
+    *("user", "item", "rank", "score", "relevance", "subtopic", "by", "weights", "users"),
+    *("undefined", "depth", "relevant_at", "gains_from", "judged_only", "bounds", "scenarios"),
+    *("total", "ties", "test", "confidence", "margin", "primary", "resamples", "seed", "cluster"),
+    *("baseline", *INPUT_MEANINGS),
+)
+#: A keyword with True, a text, a number or nothing, but not a folder such as user=7/.
+_KEYWORD = re.compile(
+    rf"(?<![\w.(/-])({'|'.join(_KEYWORDS)})="
+    r"""(?:True\b|['"]([^'"]*)['"]|([\w.+-]++)(?!/)|(?=[ ,;:.)]|$))"""
+)
+_OWN = "--run-user, --run-item, --truth-user and --truth-item"
+#: Patterns of advice for Python, and what the command has instead.
+_ADVICE = (
+    (r"(names must be the same in both tables.*): rename one", rf"\1: name them by {_OWN}"),
+    (r" \(pandas turns integers into floats where one is missing\)", ""),
+    (r"(keep the best): .*? in pandas", r"\1 row of each item"),
+    (r"(keep one): .*? in pandas", r"\1"),
+    (r"(keep the highest grade): truth\.group_by\(.*?\)\)", r"\1"),
+    (r"(drop the column|a relevance of 1): truth\.\w+\(.*?\)", r"\1"),
+    (r", as rank\('ordinal'\) does", ", or rank by a score with --ties item"),
+    (r"make rank and 'tied' with with_rank\(.*?\)", "drop both, and rank by a score with --ties"),
+    (r", or call with_rank to make it from the score", ", or rank by it with --ties"),
+    (r"call with_rank before judge", "rank the run first, with --ties"),
+    (r"call with_rank\(ties='item'\)", "rank it before, and drop 'tied'"),
+    (r", or call with_rank|, or pass close_gaps=True to with_rank to read the existing rank", ""),
+    (r"with_rank makes", "--ties makes"),
+    (r"; a run needs its truth: .*?\(run, truth\)", "; a run needs its truth: name its file last"),
+    (r"or pass a judged table without truth=", "or pass the table alone, without a truth"),
+    (r"pass truth=", "name the file of the truth last"),
+    (r"; name the others, such as margin=\{.*?\}", "; leave out --margin"),
+    (r": name the others, such as margin=\{.*?\}", ": leave out --margin"),
+    (r"rf\.register_metric\(.*?\)", "higher_is_better in a module for --import"),
+    (r", as in evaluate\(.*?\)|; by=\(\) treats all rows as one group", ""),
+    (r"segments=", "--segment"),
+    (r"must be None or", "must be left out, or"),
+    (r"relevant_at must", "--relevant-at must"),
+)
 
 
 def _in_options(message: str) -> str:
-    """Name options where a message for Python names keywords."""
-    if "names must be the same in both tables" in message:
-        own = "--run-user, --run-item, --truth-user and --truth-item"
-        message = message.replace("rename one", f"name the columns of each file by {own}")
-    message = re.sub(r"\brelevance='([^']*)'", r"--relevance \1", message)
-    message = message.replace("relevant_at=", "--relevant-at")
-    message = message.replace(", as in evaluate('auc', weights='impressions')", "")
-    message = message.replace("; by=() treats all rows as one group", "")
-    return re.sub(rf"(?<![\w.(-])({_KEYWORDS})=(?=[ ,;:.]|$)", r"--\1", message)
+    """Name options where a message for Python names keywords and calls."""
+    advice, offending, row = message.partition("Offending row:")
+    for pattern, instead in _ADVICE:
+        advice = re.sub(pattern, instead, advice)
+    return _KEYWORD.sub(_option, advice) + offending + row
+
+
+def _option(keyword: re.Match[str]) -> str:
+    name, *values = keyword.groups(default="")
+    return f"--{name.replace('_', '-')} {''.join(values)}".rstrip(" ")
 
 
 def _import(name: str) -> None:

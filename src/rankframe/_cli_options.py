@@ -482,7 +482,7 @@ def _add_files(
     ask: argparse.ArgumentParser, beside_names: Sequence[str] = tuple(INPUT_MEANINGS)
 ) -> None:
     """Add the options for files and their columns that most commands share."""
-    ask.set_defaults(**dict.fromkeys(INPUT_MEANINGS))
+    ask.set_defaults(**dict.fromkeys((*INPUT_MEANINGS, "weights")))
     beside = ask.add_argument_group("further tables")
     for name in beside_names:
         meaning = INPUT_MEANINGS[name]
