@@ -91,29 +91,30 @@ class Input(NamedTuple):
         return "<stdin>" if self.is_stdin else self.text
 
     def files(self) -> list[Path]:
-        """Return the local files; of a folder, without those that engines hide by _ or a dot."""
+        """Return the local files; of a table, without names that begin with _ or a dot."""
         if self.is_stdin or self.is_remote:
             return []
         if not self.is_table:
             return [self.path]
-        found = [self.text] if self.path.is_dir() else glob.glob(self.text, recursive=True)  # noqa: PTH207
-        roots = map(Path, found)
-        return sorted(file for root in roots for file in _visible(root))
+        is_folder = self.path.is_dir()
+        found = [self.text] if is_folder else glob.glob(self.text, recursive=True)  # noqa: PTH207
+        fixed = list(itertools.takewhile(lambda part: not _PATTERN.search(part), self.path.parts))
+        start = len(self.path.parts if is_folder else fixed)
+        files = {file for root in found for file in _files_in(Path(root))}
+        hidden = ("_", ".")
+        return sorted(
+            file
+            for file in files
+            if not any(part.startswith(hidden) for part in file.parts[start:])
+        )
 
 
-def _visible(root: Path) -> list[Path]:
+def _files_in(root: Path) -> list[Path]:
     """Return the files of a folder and of the folders in it, or a file itself."""
     if (root / "_delta_log").is_dir():
         msg = f"{root}: a Delta table, whose folder keeps rows of old versions: save it as Parquet"
         raise ValueError(msg)
-    found = root.rglob("*") if root.is_dir() else [root]
-    start = len(root.parts) if root.is_dir() else -1
-    hidden = ("_", ".")
-    return [
-        file
-        for file in found
-        if file.is_file() and not any(part.startswith(hidden) for part in file.parts[start:])
-    ]
+    return [file for file in (root.rglob("*") if root.is_dir() else [root]) if file.is_file()]
 
 
 def output_of(text: str) -> Path:
