@@ -197,6 +197,15 @@ def test_a_line_of_a_table_with_too_many_fields_is_named(folder, capsys):
     assert text.startswith("runs/b.csv, line 3: it has 4 fields and the header 3: ")
 
 
+def test_empty_files_of_a_table_are_left_out(folder, capsys):
+    write(RUNS[1], "runs/a.ndjson")
+    Path("runs/b.ndjson").touch()
+    (row,) = rows_of(capsys, "evaluate runs truth.parquet -m map --json")
+    assert row == rf.evaluate(RUNS[1], "map", truth=TRUTH).row(0, named=True)
+    Path("runs/a.ndjson").write_text("")
+    assert said_by(capsys, "evaluate runs truth.parquet -m map") == "runs: it is empty"
+
+
 def test_out_is_not_inside_an_input(folder, capsys):
     write(RUNS[1], "runs/a.parquet")
     for source, out in [("runs", "runs/deep.csv"), ("runs/*.parquet", "runs/a.parquet")]:

@@ -375,7 +375,10 @@ def _scan(source: Input, layout: _Layout) -> _File:
         return _in_roles(_scan_remote(source, layout), layout)
     if not source.is_table:
         return _scan_file(source, layout)
-    files = source.files()
+    files = [path for path in source.files() if path.stat().st_size]  # a writer may have had no row
+    if not files:
+        msg = f"{source}: it is empty"
+        raise ValueError(msg)
     first, *others = parts = [_scan_file(Input(str(path)), layout) for path in files]
     for part in others:
         if part.form != first.form:
