@@ -14,6 +14,7 @@ from test_statistics import FEW, TESTS, VALUE, compared, judged, one, sample
 from tqdm import tqdm
 
 import rankframe as rf
+from rankframe._summarize import check_packages
 
 COMPARISON = """metric model baseline users num_missed baseline_num_missed mean baseline_mean
     difference ci_low ci_high p_value p_adjusted effect_size wins ties losses detectable verdict
@@ -510,6 +511,14 @@ def test_a_bar_after_two_seconds(monkeypatch, capsys):
         options, done = bars[-1]
         assert (options["delay"], options["total"], done) == (2, FEW, FEW)
     assert capsys.readouterr().err == ""
+
+
+def test_resampling_needs_no_tqdm(monkeypatch):
+    old, new = sample(7, 30)
+    expected = one(old, new, test="randomization", resamples=FEW)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert one(old, new, test="randomization", resamples=FEW) == expected
+    check_packages()
 
 
 def several(users=25, systems=3, metrics=("a", "b"), seed=8):
