@@ -391,7 +391,7 @@ def test_health_prints_the_counts(folder, capsys):
     shown = re.findall(r"^│ [^┆]*┆ (\w+) ", text, re.MULTILINE)
     assert shown[1:] == expected.filter(pl.col("count") > 0)["what"].to_list()
     zeros = expected.filter(pl.col("count") == 0).height
-    assert text.endswith(f"{zeros} counts are 0, and left out (--wide: all).\n")
+    assert text.endswith(f"Counts of 0 that are left out: {zeros} (--wide: all).\n")
     assert main("health run.csv truth.parquet -k 2 --wide".split()) == 0
     assert "invalid_ranks" in capsys.readouterr().out
     run.write_csv("other.csv")

@@ -134,7 +134,10 @@ _KEYWORD = re.compile(
 _OWN = "--run-user, --run-item, --truth-user and --truth-item"
 #: Patterns of advice for Python, and what the command has instead.
 _ADVICE = (
-    (r"(names must be the same in both tables.*): rename one", rf"\1: name them by {_OWN}"),
+    (
+        r"(names must be the same in both tables.*): rename one",
+        rf"\1: name the columns of each file by {_OWN}",
+    ),
     (r" \(pandas turns integers into floats where one is missing\)", ""),
     (r"(keep the best): .*? in pandas", r"\1 row of each item"),
     (r"(keep one): .*? in pandas", r"\1"),
@@ -345,7 +348,7 @@ def _health(given: argparse.Namespace) -> None:
         found = result if given.wide else result.filter(pl.col("count") > 0)
         show(found, wide=given.wide)
         if left_out := result.height - found.height:
-            print_text(f"{left_out} counts are 0, and left out (--wide: all).\n")
+            print_text(f"Counts of 0 that are left out: {left_out} (--wide: all).\n")
 
 
 # ------------------------------------------------------------------ compare
