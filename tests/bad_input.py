@@ -81,6 +81,7 @@ BYTES = {n: bytes([0, n, 255]) for n in range(10, 15)}
 UUIDS = {n: str(uuid.UUID(int=n)) for n in range(10, 15)}
 WIDE = {1: 2**63 + 1, 2: 2**64 - 1, 3: 0}
 LEVELS = ["10", "11", "12", "13", "14"]
+MANY = [str(number) for number in range(2_000)]
 
 
 def cases() -> dict[str, list[Case]]:
@@ -193,6 +194,15 @@ def cases() -> dict[str, list[Case]]:
                 "column 'item': it is Enum(categories=['10', '11', '12', '13', '14']) in the run "
                 "and Enum(categories=['14', '13', '12', '11', '10']) in the truth: cast one; ids "
                 "must have the same type in both tables, or any two integer types",
+                in_pandas=PLAIN,
+            ),
+            Case(
+                "item ids are enums of many levels, of which one differs",
+                RUN.with_columns(pl.col("item").cast(pl.String).cast(pl.Enum(MANY))),
+                TRUTH.with_columns(pl.col("item").cast(pl.String).cast(pl.Enum([*MANY, "else"]))),
+                "column 'item': it is an Enum of 2,000 levels (no 2001) in the run and an Enum of "
+                "2,001 levels (number 2001 is 'else') in the truth: cast one; ids must have the "
+                "same type in both tables, or any two integer types",
                 in_pandas=PLAIN,
             ),
             Case(

@@ -174,8 +174,7 @@ def test_the_demo_is_the_articles_example(capsys):
         ("empty.csv truth.parquet -m map", "empty.csv: it is empty"),
         ("header.csv truth.parquet -m map", "header.csv: it is empty"),
         ("run.parquet truth.parquet -m map --format csv", "run: no column 'user' for user"),
-        (". truth.parquet -m map", ".: it is a directory, not a file"),
-        ("run.parquet folder.csv -m map", "folder.csv: it is a directory, not a file"),
+        ("run.parquet folder.csv -m map", "folder.csv: it has no file (names that beg"),
         ("empty.arrow truth.parquet -m map", "empty.arrow: "),
         ("empty.data truth.parquet -m map", "empty.data: it is empty"),
         ("words.data truth.csv -m map", "words.data, line 1: its content shows no format; pass --"),
@@ -321,7 +320,7 @@ def test_runs_of_trec_are_compared_in_segments(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("a.csv t.csv -m rr", "compare needs two or more runs, not ['a']"),
+        ("a.csv t.csv -m rr", "compare needs two or more runs before the truth, not only a"),
         ("a.csv t.csv", "the following arguments are required: -m/--metric"),
         ("a.csv b.csv t.csv -m rr --baseline c", "baseline must be one of 'a', 'b', not 'c'"),
         ("a.csv b.csv t.csv -m rr --test x", "argument --test: invalid choice: 'x'"),
@@ -335,7 +334,7 @@ def test_runs_of_trec_are_compared_in_segments(tmp_path):
             "only some runs have 'rank': add it to all runs, or leave only 'score' in all",
         ),
         ("a.csv none.csv t.csv -m rr", "none.csv: no such file"),
-        ("a.csv .. t.csv -m rr", "..: it is a directory, not a file"),
+        ("a.csv none t.csv -m rr", "none: no such file"),
         ("a.csv - - -m rr --format csv", "<stdin>: two inputs, but it can be read only once; save"),
         ("a.csv b.csv t.csv -m rr --confidence 1e999", "argument --confidence: '1e999' is not a"),
         (f"a.csv b.csv t.csv -m rr --seed {10**40}", "seed must be an integer ≥ 0, not 1"),

@@ -119,20 +119,20 @@ def test_a_p_value_is_never_0(tmp_path, monkeypatch, capsys):
     )
     wide = printed(capsys, "compare a.csv b.csv t.csv -m rr --wide")
     assert wide.count("<0.0001") == 2
-    assert json.loads(printed(capsys, "compare a.csv b.csv t.csv -m rr --json"))["p_value"] > 0
+    assert json.loads(printed(capsys, "compare a.csv b.csv t.csv -m rr --json"))[0]["p_value"] > 0
 
 
 def test_notes_stand_below(folder, capsys):
     run(0).with_columns(rank=2).write_csv("same.csv")
-    text = printed(capsys, "compare same.csv same.csv truth.csv -m rr -m ap")
-    assert text.endswith("rr same_2, ap same_2: no user differs\n")
+    text = printed(capsys, "compare a=same.csv b=same.csv truth.csv -m rr -m ap")
+    assert text.endswith("rr b, ap b: no user differs\n")
 
 
 def test_counts_are_integers(folder, capsys):
     command = "evaluate old.csv truth.csv -m num_ret -m num_hits@3 --undefined 0"
     text = printed(capsys, command)
     assert re.search(r"│ 40 +┆ 40 +┆ \d+ +│", text)
-    row = json.loads(printed(capsys, f"{command} --json"))
+    (row,) = json.loads(printed(capsys, f"{command} --json"))
     assert all(isinstance(value, int) for value in row.values())
 
 
@@ -140,7 +140,7 @@ def test_counts_are_integers(folder, capsys):
 def test_hostile_names_are_text(folder, capsys, name):
     run(1).write_csv(f"{name}.csv")
     assert main(["compare", "old.csv", f"{name}.csv", "truth.csv", "-m", "rr", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["model"] == name
+    assert json.loads(capsys.readouterr().out)[0]["model"] == name
     assert main(["compare", "old.csv", f"{name}.csv", "truth.csv", "-m", "rr"]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
@@ -148,8 +148,8 @@ def test_hostile_names_are_text(folder, capsys, name):
     assert out.count("\n") == 2 + 5
 
 
-def test_json_is_a_dict_of_one_row_else_a_list(folder, capsys):
-    one = json.loads(printed(capsys, "evaluate old.csv truth.csv -m map --json"))
+def test_json_is_always_a_list(folder, capsys):
+    (one,) = json.loads(printed(capsys, "evaluate old.csv truth.csv -m map --json"))
     assert one == rf.evaluate(run(0), "map", truth=TRUTH).row(0, named=True)
     several = json.loads(printed(capsys, "evaluate old.csv new.csv truth.csv -m map --json"))
     expected = rf.evaluate({"old": run(0), "new": run(3)}, "map", truth=TRUTH)
@@ -160,17 +160,56 @@ def test_json_is_a_dict_of_one_row_else_a_list(folder, capsys):
 def test_out_minus_is_csv_on_standard_output(folder, capsys):
     text = printed(capsys, "evaluate old.csv truth.csv -m map --per-user --out -")
     assert pl.read_csv(text.encode()).equals(rf.per_user(run(0), "map", truth=TRUTH))
-    assert main("evaluate old.csv truth.csv -m map --json --out x.csv".split()) == 2
-    assert "--json prints and --out writes a file" in capsys.readouterr().err
+    assert main("evaluate old.csv truth.csv -m map --json --out -".split()) == 2
+    assert "--json and --out - both print" in capsys.readouterr().err
     assert not (folder / "-").exists()
 
 
-def test_several_runs_are_evaluated(folder, capsys):
-    command = "evaluate old.csv new.csv old.csv truth.csv -m map --by country --json"
+def test_json_is_printed_and_out_written(folder, capsys):
+    command = "compare old.csv new.csv truth.csv --fail-if-worse map:0.5 --json --out gate.json"
     rows = json.loads(printed(capsys, command))
-    runs = {"old": run(0), "new": run(3), "old_2": run(0)}
+    assert [row["model"] for row in rows] == ["new"]
+    assert json.loads((folder / "gate.json").read_text()) == rows
+
+
+@pytest.mark.parametrize("command", ["evaluate old.csv", "compare old.csv new.csv"])
+def test_an_error_leaves_the_old_file_and_prints_nothing(folder, capsys, monkeypatch, command):
+    def fail(frame, path):
+        Path(path).write_text("half")
+        raise OSError("disk full")
+
+    Path("out.parquet").write_text("of last night")
+    before = {*folder.iterdir()}
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", fail)
+    assert main([*command.split(), *"truth.csv -m map --json --out out.parquet".split()]) == 2
+    assert capsys.readouterr() == ("", "rankframe: error: disk full\n")
+    assert Path("out.parquet").read_text() == "of last night"
+    assert {*folder.iterdir()} == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
+def test_out_may_be_a_link_or_a_pipe(folder, capsys):
+    Path("real.csv").touch(mode=0o640)
+    Path("link.csv").symlink_to("real.csv")
+    assert main("evaluate old.csv truth.csv -m map --out link.csv".split()) == 0
+    assert Path("link.csv").is_symlink()
+    assert Path("real.csv").read_text().startswith("users,map\n")
+    assert Path("real.csv").stat().st_mode & 0o777 == 0o640
+    os.mkfifo("pipe.csv")
+    received = []
+    reader = threading.Thread(target=lambda: received.append(Path("pipe.csv").read_text()))
+    reader.start()
+    assert main("evaluate old.csv truth.csv -m map --out pipe.csv".split()) == 0
+    reader.join(timeout=30)
+    assert received == [Path("real.csv").read_text()]
+
+
+def test_several_runs_are_evaluated(folder, capsys):
+    command = "evaluate old.csv new.csv again=old.csv truth.csv -m map --by country --json"
+    rows = json.loads(printed(capsys, command))
+    runs = {"old": run(0), "new": run(3), "again": run(0)}
     expected = rf.evaluate(runs, "map", truth=TRUTH, by="country")
-    assert [row["model"] for row in rows] == ["old", "old", "new", "new", "old_2", "old_2"]
+    assert [row["model"] for row in rows] == ["old", "old", "new", "new", "again", "again"]
     assert sorted(rows, key=str) == sorted(expected.to_dicts(), key=str)
     assert main("evaluate old.csv new.csv truth.csv -m map --by model".split()) == 2
     assert "--by model: pass only segments" in capsys.readouterr().err

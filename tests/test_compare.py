@@ -11,8 +11,10 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 from test_statistics import FEW, TESTS, VALUE, compared, judged, one, sample
+from tqdm import tqdm
 
 import rankframe as rf
+from rankframe._summarize import check_packages
 
 COMPARISON = """metric model baseline users num_missed baseline_num_missed mean baseline_mean
     difference ci_low ci_high p_value p_adjusted effect_size wins ties losses detectable verdict
@@ -492,7 +494,7 @@ def test_a_bar_after_two_seconds(monkeypatch, capsys):
 
     bars = []
 
-    class Bar(st.tqdm):
+    class Bar(tqdm):
         def __init__(self, **options):
             bars.append([options, 0])
             super().__init__(**options)
@@ -501,7 +503,7 @@ def test_a_bar_after_two_seconds(monkeypatch, capsys):
             bars[-1][1] += n
             return super().update(n)
 
-    monkeypatch.setattr(st, "tqdm", Bar)
+    monkeypatch.setattr("tqdm.tqdm", Bar)
     monkeypatch.setattr(st, "_CELLS", 2**10)  # many blocks
     old, new = sample(7, 30)
     for test in ("randomization", "bootstrap"):
@@ -509,6 +511,14 @@ def test_a_bar_after_two_seconds(monkeypatch, capsys):
         options, done = bars[-1]
         assert (options["delay"], options["total"], done) == (2, FEW, FEW)
     assert capsys.readouterr().err == ""
+
+
+def test_resampling_needs_no_tqdm(monkeypatch):
+    old, new = sample(7, 30)
+    expected = one(old, new, test="randomization", resamples=FEW)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert one(old, new, test="randomization", resamples=FEW) == expected
+    check_packages()
 
 
 def several(users=25, systems=3, metrics=("a", "b"), seed=8):
@@ -539,16 +549,15 @@ def test_pairs_that_are_tested_in_several_batches_have_the_same_numbers(monkeypa
 
 def test_one_bar_counts_the_resamples_of_all_pairs_and_margins(monkeypatch):
     from rankframe import _compare
-    from rankframe import _statistics as st
 
     done = []
 
-    class Bar(st.tqdm):
+    class Bar(tqdm):
         def update(self, n):
             done.append((self.total, n))
             return super().update(n)
 
-    monkeypatch.setattr(st, "tqdm", Bar)
+    monkeypatch.setattr("tqdm.tqdm", Bar)
     monkeypatch.setattr(_compare, "_RESAMPLED_CELLS", 40)
     rf.compare_values(several(), "a", "b", test="bootstrap", resamples=10, margin={"b": 0.1})
     totals, steps = zip(*done, strict=True)

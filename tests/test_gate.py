@@ -164,7 +164,7 @@ def folder(tmp_path, monkeypatch):
         ("old.csv like.csv truth.csv --fail-if-worse rr", 0),
         ("old.csv like.csv truth.csv --fail-unless-not-worse rr", 1),
         ("old.csv like.csv truth.csv --fail-unless-not-worse rr:0.9", 0),
-        ("old.csv old.csv truth.csv --fail-unless-not-worse rr", 0),
+        ("old.csv same=old.csv truth.csv --fail-unless-not-worse rr", 0),
         ("old.csv worse.csv truth.csv --fail-if-worse mean_hit_rank@10", 1),
         ("worse.csv old.csv truth.csv --fail-if-worse mean_hit_rank@10", 0),
         ("worse.csv old.csv truth.csv --fail-if-worse rr --baseline old", 1),
@@ -258,11 +258,11 @@ def test_a_colon_of_a_label_is_not_a_margin(folder, capsys):
     files = "old.csv worse.csv truth.csv --json --fail-if-worse".split()
     for given, margin in [(label, 0), (f"{label}:0.25", 0.25)]:
         assert main(["compare", *files, given]) in (0, 1)
-        row = json.loads(capsys.readouterr().out)
+        (row,) = json.loads(capsys.readouterr().out)
         assert (row["metric"], row["margin"]) == (label, margin)
 
 
-def test_the_same_stem_is_numbered(folder, capsys):
+def test_the_same_stem_is_named_by_the_folder(folder, capsys):
     for name in ("a", "b"):
         (folder / name).mkdir()
     RUNS["old"].write_csv("a/run.csv")
@@ -271,7 +271,7 @@ def test_the_same_stem_is_numbered(folder, capsys):
     command = "compare a/run.csv b/run.csv run_2.csv truth.csv --fail-if-worse rr --json"
     assert main(command.split()) == 1
     rows = json.loads(capsys.readouterr().out)
-    assert [row["model"] for row in rows] == ["run_2", "run_2_2"]
+    assert [row["model"] for row in rows] == ["b", "run_2"]
     assert [row["passed"] for row in rows] == [False, True]
 
 

@@ -1,4 +1,4 @@
-"""The command: ``rankframe evaluate RUN TRUTH -m map``, ``compare``, ``report`` and ``demo``."""
+"""The command: ``rankframe evaluate RUN TRUTH -m map``, ``check``, ``compare``, ``report``, …."""
 
 import argparse
 import contextlib
@@ -20,9 +20,9 @@ import polars as pl
 from rankframe._all_lists import is_of_all
 from rankframe._chart_tables import missed_lines, named
 from rankframe._cli_files import (
-    STDIN,
+    STDOUT,
+    Input,
     Tables,
-    names_of,
     of_systems,
     one_line,
     read_files,
@@ -34,6 +34,7 @@ from rankframe._cli_tables import (
     print_data,
     print_json,
     print_text,
+    replaced,
     show,
     show_comparison,
     show_values,
@@ -43,12 +44,14 @@ from rankframe._cli_trec import RUN_ID, is_set, line_of, lines_of, spelled_out
 from rankframe._compare import compare, directions_of
 from rankframe._evaluate import evaluate, per_user
 from rankframe._gate import Rule, decided, rules_of
+from rankframe._health import health
 from rankframe._inputs import INPUT_MEANINGS
 from rankframe._labels import every_label, function_of, parse_metrics
 from rankframe._options import MODEL, Columns
 from rankframe._reference import reference_page, signature_of
 from rankframe._report import check_path, report
 from rankframe._results import tested_in_words
+from rankframe._rows import check
 from rankframe._table import from_lists, with_rank
 from rankframe.presets import TREC_EVAL, TREC_EVAL_9
 
@@ -68,8 +71,8 @@ _RESAMPLED = ("randomization", "bootstrap", "randomized_tukey")  # with their ow
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return the exit code.
 
-    0: success; 1: a gate fails; 2: bad input; 3: an error of rankframe itself. For 1 and 2, one
-    line on standard error explains why; for 3, a traceback.
+    0: success; 1: a gate fails; 2: bad input, or a gate without an interval; 3: an error of
+    rankframe itself. For 1 and 2, one line on standard error explains why; for 3, a traceback.
     """
     given = parser_of(_COMMANDS).parse_args(arguments)
     given.arguments = sys.argv[1:] if arguments is None else [*arguments]
@@ -117,19 +120,60 @@ def _ticking(*, quiet: bool = False) -> Generator[None]:
 
 
 #: Keywords that are options of the command.
-_KEYWORDS = "user|item|rank|score|relevance|subtopic|by|weights|users|undefined|depth"
+_KEYWORDS = (
+    *("user", "item", "rank", "score", "relevance", "subtopic", "by", "weights", "users"),
+    *("undefined", "depth", "relevant_at", "gains_from", "judged_only", "bounds", "scenarios"),
+    *("total", "ties", "test", "confidence", "margin", "primary", "resamples", "seed", "cluster"),
+    *("baseline", *INPUT_MEANINGS),
+)
+#: A keyword with True, a text, a number or nothing, but not a folder such as user=7/.
+_KEYWORD = re.compile(
+    rf"(?<![\w.(/-])({'|'.join(_KEYWORDS)})="
+    r"""(?:True\b|['"]([^'"]*)['"]|([\w.+-]++)(?!/)|(?=[ ,;:.)]|$))"""
+)
+_OWN = "--run-user, --run-item, --truth-user and --truth-item"
+#: Patterns of advice for Python, and what the command has instead.
+_ADVICE = (
+    (
+        r"(names must be the same in both tables.*): rename one",
+        rf"\1: name the columns of each file by {_OWN}",
+    ),
+    (r" \(pandas turns integers into floats where one is missing\)", ""),
+    (r"(keep the best): .*? in pandas", r"\1 row of each item"),
+    (r"(keep one): .*? in pandas", r"\1"),
+    (r"(keep the highest grade): truth\.group_by\(.*?\)\)", r"\1"),
+    (r"(drop the column|a relevance of 1): truth\.\w+\(.*?\)", r"\1"),
+    (r", as rank\('ordinal'\) does", ", or rank by a score with --ties item"),
+    (r"make rank and 'tied' with with_rank\(.*?\)", "drop both, and rank by a score with --ties"),
+    (r", or call with_rank to make it from the score", ", or rank by it with --ties"),
+    (r"call with_rank before judge", "rank the run first, with --ties"),
+    (r"call with_rank\(ties='item'\)", "rank it before, and drop 'tied'"),
+    (r", or call with_rank|, or pass close_gaps=True to with_rank to read the existing rank", ""),
+    (r"with_rank makes", "--ties makes"),
+    (r"; a run needs its truth: .*?\(run, truth\)", "; a run needs its truth: name its file last"),
+    (r"or pass a judged table without truth=", "or pass the table alone, without a truth"),
+    (r"pass truth=", "name the file of the truth last"),
+    (r"; name the others, such as margin=\{.*?\}", "; leave out --margin"),
+    (r": name the others, such as margin=\{.*?\}", ": leave out --margin"),
+    (r"rf\.register_metric\(.*?\)", "higher_is_better in a module for --import"),
+    (r", as in evaluate\(.*?\)|; by=\(\) treats all rows as one group", ""),
+    (r"segments=", "--segment"),
+    (r"must be None or", "must be left out, or"),
+    (r"relevant_at must", "--relevant-at must"),
+)
 
 
 def _in_options(message: str) -> str:
-    """Name options where a message for Python names keywords."""
-    if "names must be the same in both tables" in message:
-        own = "--run-user, --run-item, --truth-user and --truth-item"
-        message = message.replace("rename one", f"name the columns of each file by {own}")
-    message = re.sub(r"\brelevance='([^']*)'", r"--relevance \1", message)
-    message = message.replace("relevant_at=", "--relevant-at")
-    message = message.replace(", as in evaluate('auc', weights='impressions')", "")
-    message = message.replace("; by=() treats all rows as one group", "")
-    return re.sub(rf"(?<![\w.(-])({_KEYWORDS})=(?=[ ,;:.]|$)", r"--\1", message)
+    """Name options where a message for Python names keywords and calls."""
+    advice, offending, row = message.partition("Offending row:")
+    for pattern, instead in _ADVICE:
+        advice = re.sub(pattern, instead, advice)
+    return _KEYWORD.sub(_option, advice) + offending + row
+
+
+def _option(keyword: re.Match[str]) -> str:
+    name, *values = keyword.groups(default="")
+    return f"--{name.replace('_', '-')} {''.join(values)}".rstrip(" ")
 
 
 def _import(name: str) -> None:
@@ -143,7 +187,7 @@ def _import(name: str) -> None:
 
 
 def _evaluate(given: argparse.Namespace) -> None:
-    *given.runs, given.truth = given.files if len(given.files) > 1 else [*given.files, None]
+    _split_files(given)
     asked = _asked(given)
     _check_rows(given)
     columns, options = _read_options(given)
@@ -166,6 +210,14 @@ def _evaluate(given: argparse.Namespace) -> None:
     if not _delivered(result, given):
         show_values(result, [*by, *({user, "users"} & {*result.columns})], wide=given.wide)
         print_text("".join(f"{line}\n" for line in missed))
+
+
+def _split_files(given: argparse.Namespace) -> None:
+    """Take the last of several files as the truth."""
+    *given.runs, given.truth = given.files if len(given.files) > 1 else [*given.files, None]
+    if given.truth is not None and given.truth.name is not None:
+        msg = f"{given.truth.name}={given.truth}: the last file is the truth, which has no name"
+        raise ValueError(msg)
 
 
 def _is_for_people(given: argparse.Namespace) -> bool:
@@ -232,11 +284,11 @@ def _check_rows(given: argparse.Namespace) -> None:
 
 def _one_run(tables: Tables, given: argparse.Namespace) -> tuple[pl.LazyFrame, list[str], Columns]:
     """Stack several runs, and rank them if requested."""
-    (run, *others), by, columns = tables.runs, list(given.by), tables.columns.copy()
+    (run, *others), by = tables.runs.values(), list(given.by)
+    columns = tables.columns.copy()
     if others:
-        named = dict(zip(names_of(given.runs), tables.runs, strict=True))
-        run, by = of_systems(named, given, columns), [MODEL, *by]
-    if given.ties is not None:
+        run, by = of_systems(tables.runs, given, columns), [MODEL, *by]
+    if getattr(given, "ties", None) is not None:
         run = with_rank(run, by=by, ties=given.ties, **columns)
         columns.pop("score", None)
         columns.pop("rank", None)
@@ -265,24 +317,59 @@ def _print_trec(results: Sequence[pl.DataFrame], user: str, tag: str | None) -> 
     print_data(text + lines_of(everybody, user))
 
 
+# ------------------------------------------------------------------ check and health
+
+
+def _check(given: argparse.Namespace) -> None:
+    _split_files(given)
+    labels = spelled_out(given.metrics, nine=given.trec_eval_9)
+    columns, options = _read_options(given)
+    with _ticking():
+        tables = read_files(given, columns)
+        run, by, columns = _one_run(tables, given)
+        both: dict[str, Any] = {"truth": tables.truth, "by": by, **tables.beside, **columns}
+        rows = check(run, **both).select(pl.len()).collect().item()
+        if names := [name for name in labels if name != RUN_ID]:
+            options |= {"bounds": given.bounds, "scenarios": given.scenarios}
+            evaluate(run, *names, **options, **both).collect()
+    print_text(f"No rule is broken ({rows:,} row{'s' * (rows != 1)}).\n")
+
+
+def _health(given: argparse.Namespace) -> None:
+    _split_files(given)
+    _check_out(given)
+    with _ticking():
+        tables = read_files(given, _columns(given))
+        run, by, columns = _one_run(tables, given)
+        groups = by or None  # a single run may have a column of models
+        both: dict[str, Any] = {"truth": tables.truth, **tables.beside, **columns}
+        result = health(run, by=groups, k=given.k, **both).collect()
+    if not _delivered(result, given):
+        found = result if given.wide else result.filter(pl.col("count") > 0)
+        show(found, wide=given.wide)
+        if left_out := result.height - found.height:
+            print_text(f"Counts of 0 that are left out: {left_out} (--wide: all).\n")
+
+
 # ------------------------------------------------------------------ compare
 
 
 def _compare(given: argparse.Namespace) -> int:
-    names, rules = names_of(given.runs), _rules(given)
+    rules = _rules(given)
     given.metrics = [*given.metrics, *(name for name in rules if name not in given.metrics)]
     asked = _comparable(_asked(given))
-    if len(names) < 2:
-        msg = f"compare needs two or more runs, not {names}"
+    if len(given.runs) < 2:
+        msg = f"compare needs two or more runs before the truth, not only {given.runs[0]}"
         raise ValueError(msg)
-    baseline = names[0] if rules and given.baseline is None else given.baseline
     columns, options = _read_options(given)
     correction = None if given.correction == "none" else given.correction
     with _ticking(quiet=given.test in _RESAMPLED):
         tables = read_files(given, columns)
         options.update(tables.beside)
+        first = next(iter(tables.runs))
+        baseline = first if rules and given.baseline is None else given.baseline
         comparison = compare(
-            of_systems(dict(zip(names, tables.runs, strict=True)), given, tables.columns),
+            of_systems(tables.runs, given, tables.columns),
             *asked,
             truth=tables.truth,
             by=[MODEL, *given.by],
@@ -309,6 +396,8 @@ def _compare(given: argparse.Namespace) -> int:
     gated = result.drop_nulls("passed").sort("passed", descending=True, maintain_order=True)
     for row in gated.iter_rows(named=True):
         print(_why(row, given), file=sys.stderr)
+    if gated["ci_low"].null_count():
+        return 2
     return int(not gated["passed"].all())
 
 
@@ -366,20 +455,19 @@ def _why(row: Mapping[str, Any], given: argparse.Namespace) -> str:
 
 
 def _report(given: argparse.Namespace) -> None:
-    names = names_of(given.runs)
     metrics = spelled_out(given.metrics, nine=given.trec_eval_9)
     columns, options = _read_options(given)
-    if given.out is not STDIN:
+    if given.out is not STDOUT:
         check_path(given.out)
     with _ticking(quiet=given.test in _RESAMPLED):
         tables = read_files(given, columns)
         options.update(tables.beside)
         made = report(
-            of_systems(dict(zip(names, tables.runs, strict=True)), given, tables.columns),
+            of_systems(tables.runs, given, tables.columns),
             *_comparable(metrics),
             truth=tables.truth,
             by=MODEL,
-            baseline=names[0] if given.baseline is None else given.baseline,
+            baseline=next(iter(tables.runs)) if given.baseline is None else given.baseline,
             segments=given.segments,
             k=given.k,
             test=given.test,
@@ -395,10 +483,11 @@ def _report(given: argparse.Namespace) -> None:
             **tables.columns,
         )
     made = made.made_by(shlex.join(["rankframe", *given.arguments]), _paths(given))
-    if given.out is STDIN:
+    if given.out is STDOUT:
         print_data(made.html(static=given.static))
         return
-    made.save(given.out, static=given.static)
+    with replaced(given.out) as path:
+        made.save(path, static=given.static)
     print_text(f"{made.verdict}\n")
     size = given.out.stat().st_size / 1000
     print_text(f"Written: {given.out} ({size:,.0f} kB)\n")
@@ -406,9 +495,13 @@ def _report(given: argparse.Namespace) -> None:
 
 def _paths(given: argparse.Namespace) -> list[Path]:
     """Return the files of a call that can be read again."""
+    return [path for source in _inputs(given) for path in source.files() if path.is_file()]
+
+
+def _inputs(given: argparse.Namespace) -> list[Input]:
+    """Return the inputs of a call, the runs first."""
     beside = (getattr(given, name) for name in INPUT_MEANINGS)
-    named = [*given.runs, given.truth, *beside]
-    return [path for path in named if path is not None and path is not STDIN and path.is_file()]
+    return [source for source in (*given.runs, given.truth, *beside) if source is not None]
 
 
 # ------------------------------------------------------------------ options and output
@@ -417,9 +510,7 @@ def _paths(given: argparse.Namespace) -> list[Path]:
 def _read_options(given: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     """Read the columns that play roles, and the options of per_user."""
     _check_out(given)
-    columns: Columns = {
-        role: getattr(given, role) for role in Columns.__annotations__ if getattr(given, role)
-    }  # type: ignore[assignment]
+    columns = _columns(given)
     options: dict[str, Any] = {"judged_only": given.judged_only}
     if given.trec_eval or given.trec_eval_9:
         options.update(TREC_EVAL if given.trec_eval else TREC_EVAL_9)
@@ -429,35 +520,44 @@ def _read_options(given: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     return columns, options
 
 
+def _columns(given: argparse.Namespace) -> Columns:
+    """Read the columns that play roles in all files."""
+    roles = Columns.__annotations__
+    return {role: getattr(given, role) for role in roles if getattr(given, role)}  # type: ignore[return-value]
+
+
 def _check_out(given: argparse.Namespace) -> None:
     """Check that the output has a known format, and is not one of the inputs."""
-    out = given.out
-    if out is None or out is STDIN:
-        return
-    if given.json:
-        msg = "--json prints and --out writes a file: pass one of the two"
+    out = getattr(given, "out", None)
+    if out is STDOUT and given.json:
+        msg = "--json and --out - both print: pass one of the two, or --out a file"
         raise ValueError(msg)
+    if out is None or out is STDOUT:
+        return
     endings = getattr(given, "outputs", OUTPUTS)
     if out.suffix.lower() not in endings:
         msg = f"--out must end in one of {', '.join(endings)}, not {out.name!r}"
         raise ValueError(msg)
-    inputs = [*given.runs, given.truth, *(getattr(given, name) for name in INPUT_MEANINGS)]
-    if any(path and resolved(path) == out.resolve() for path in inputs):
-        msg = f"--out {out} is one of the inputs"
-        raise ValueError(msg)
+    for source in _inputs(given):
+        if source.is_remote:
+            continue
+        if resolved(source) in (real := out.resolve(), *(real.parents if source.is_table else ())):
+            msg = f"--out {out} is one of the inputs"
+            raise ValueError(msg)
+        if real in [path.resolve() for path in source.files()]:
+            msg = f"--out {out} is one of the inputs"
+            raise ValueError(msg)
 
 
 def _delivered(result: pl.DataFrame, given: argparse.Namespace) -> bool:
     """Write the result, or print it for a program, if requested; return whether it was."""
-    if given.json:
-        print_json(result)
-    elif given.out is STDIN:
+    if given.out is STDOUT:
         print_data(result.write_csv())
     elif given.out is not None:
         write(result, given.out)
-    else:
-        return False
-    return True
+    if given.json:
+        print_json(result)
+    return given.json or given.out is not None
 
 
 # ------------------------------------------------------------------ metrics and demo
@@ -500,6 +600,8 @@ _COMMANDS: Mapping[str, Run] = {
     "demo": _demo,
     "metrics": _metrics,
     "evaluate": _evaluate,
+    "check": _check,
+    "health": _health,
     "compare": _compare,
     "report": _report,
 }

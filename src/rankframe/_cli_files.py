@@ -3,13 +3,16 @@
 import argparse
 import contextlib
 import csv
+import glob
 import gzip
 import io
 import itertools
+import re
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import polars as pl
 
@@ -23,8 +26,10 @@ from rankframe._formats import (
     Stream,
     binary_format,
     first_lines,
+    has_semicolons,
     has_three_fields,
     is_of_other_kind,
+    json_format,
     text_fits,
 )
 from rankframe._inputs import INPUT_MEANINGS
@@ -37,6 +42,8 @@ FORMATS = {
     "csv": (".csv",),
     "tsv": (".tsv",),
     "ipc": (".arrow", ".ipc", ".feather"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "json": (".json",),
     "trec": (".trec", ".run", ".qrels", ".txt"),
 }
 _SEPARATORS = {"csv": ",", "tsv": "\t", "trec": None}
@@ -44,17 +51,94 @@ FILE_ROLES = {
     "run": ("user", "item", "rank", "score"),
     "truth": ("user", "item", "relevance", "subtopic"),
 }
-STDIN = Path("-")  # compared by identity: a file of this name is passed as ./-
+_PATTERN = re.compile(r"[*?\[]")
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # of a folder whose rows have a null
 
 
-def input_path(text: str) -> Path:
-    return STDIN if text == "-" else Path(text)
+STDOUT = Path("-")  # compared by identity: a file of this name is passed as ./-
+
+
+class Input(NamedTuple):
+    """An input as the caller writes it: a file, a folder, a pattern, an address, or ``-``."""
+
+    text: str
+    name: str | None = None  # of NAME=FILE
+
+    @property
+    def path(self) -> Path:
+        """The path of an input that is neither standard input nor an address."""
+        return Path(self.text)
+
+    @property
+    def is_stdin(self) -> bool:
+        """Whether it is standard input; a file of this name is passed as ./-."""
+        return self.text == "-"
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is an address, which Polars reads."""
+        return "://" in self.text
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a folder or a pattern, whose files are one table."""
+        if self.is_stdin or self.is_remote:
+            return False
+        return self.path.is_dir() if self.path.exists() else bool(_PATTERN.search(self.text))
+
+    def __str__(self) -> str:
+        """Name the input in an error."""
+        return "<stdin>" if self.is_stdin else self.text
+
+    def files(self) -> list[Path]:
+        """Return the local files; of a table, without names that begin with _ or a dot."""
+        if self.is_stdin or self.is_remote:
+            return []
+        if not self.is_table:
+            return [self.path]
+        is_folder = self.path.is_dir()
+        found = [self.text] if is_folder else glob.glob(self.text, recursive=True)  # noqa: PTH207
+        fixed = list(itertools.takewhile(lambda part: not _PATTERN.search(part), self.path.parts))
+        start = len(self.path.parts if is_folder else fixed)
+        files = {file for root in found for file in _files_in(Path(root))}
+        hidden = ("_", ".")
+        return sorted(
+            file
+            for file in files
+            if not any(part.startswith(hidden) for part in file.parts[start:])
+        )
+
+
+def _files_in(root: Path) -> list[Path]:
+    """Return the files of a folder and of the folders in it, or a file itself."""
+    if (root / "_delta_log").is_dir():
+        msg = f"{root}: a Delta table, whose folder keeps rows of old versions: save it as Parquet"
+        raise ValueError(msg)
+    return [file for file in (root.rglob("*") if root.is_dir() else [root]) if file.is_file()]
+
+
+def output_of(text: str) -> Path:
+    return STDOUT if text == "-" else Path(text)
+
+
+def input_of(text: str) -> Input:
+    return Input(text)
+
+
+def run_of(text: str) -> Input:
+    """Read FILE or NAME=FILE; a text that is a file or a pattern of files as a whole is no name."""
+    name, _, rest = text.partition("=")
+    whole = Input(text)
+    is_name = bool(name and rest) and not re.search(r"[/\\*?\[]", name)
+    if not is_name or whole.path.exists() or (whole.is_table and whole.files()):
+        return whole
+    return Input(rest, name)
 
 
 class Tables(NamedTuple):
     """The tables of a call, with the columns that play roles."""
 
-    runs: list[pl.LazyFrame]
+    runs: dict[str, pl.LazyFrame]
     truth: pl.LazyFrame | None
     beside: dict[str, pl.LazyFrame]
     columns: Columns
@@ -66,7 +150,7 @@ def read_files(given: argparse.Namespace, columns: Columns) -> Tables:
 
     The returned columns include the common names that were found.
     """
-    runs: list[Path] = given.runs
+    runs: list[Input] = given.runs
     beside = {name: getattr(given, name) for name in INPUT_MEANINGS}
     beside = {name: path for name, path in beside.items() if path is not None}
     judged = [] if given.truth is None else [given.truth]
@@ -100,12 +184,13 @@ def read_files(given: argparse.Namespace, columns: Columns) -> Tables:
     for name in ids:
         files = list(_of_one_type(name, *files))
     frames = [file.frame for file in files]
+    names = names_of(runs, [file.tag for file in files[: len(runs)]])
     return Tables(
-        frames[: len(runs)],
+        dict(zip(names, frames[: len(runs)], strict=True)),
         frames[len(runs)] if judged else None,
         dict(zip(beside, frames[len(runs) + len(judged) :], strict=True)),
         columns,
-        files[0].tag or names_of(runs)[0],
+        files[0].tag or names[0],
     )
 
 
@@ -139,15 +224,18 @@ def _flags(file: "_File", without: Sequence[str | None]) -> list[str]:
     return list(itertools.compress(found, file.read(*fits).row(0))) if found else []
 
 
-def _check_inputs(paths: Sequence[Path]) -> None:
+def _check_inputs(inputs: Sequence[Input]) -> None:
     """Check that all files exist, and no pipe is read twice: the second read would wait forever."""
     seen: set[Path] = set()
-    for path in paths:
-        _check_exists(path)
-        real = resolved(path)
-        if real in seen and not _can_be_scanned(path):
+    for source in inputs:
+        if source.is_remote:
+            continue
+        _check_exists(source)
+        real = resolved(source)
+        once = source.is_stdin or (not source.is_table and not can_be_scanned(source.path))
+        if once and real in seen:
             msg = (
-                f"{_name(path)}: two inputs, but it can be read only once; "
+                f"{source}: two inputs, but it can be read only once; "
                 "save it to a file, and pass the file for one of them"
             )
             raise ValueError(msg)
@@ -185,16 +273,43 @@ def of_systems(
     return pl.concat(frames, how="diagonal_relaxed")
 
 
-def names_of(paths: Sequence[Path]) -> list[str]:
-    """Name runs after their files without the suffix; the same name again gets _2, _3, …."""
-    names: list[str] = []
-    for path in paths:
-        name, number = path.stem, 1
-        while name in names:
-            number += 1
-            name = f"{path.stem}_{number}"
-        names.append(name)
-    return names
+def names_of(runs: Sequence[Input], tags: Sequence[str | None]) -> list[str]:
+    """Name runs as the caller does, or after their files without the suffix.
+
+    Equal names are replaced by the tags of TREC runs, or by the nearest part of the paths, if these
+    differ.
+    """
+    names = [_plain_name(run) if run.name is None else run.name for run in runs]
+    chosen = names.copy()
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        places = [place for place, other in enumerate(names) if other == name]
+        parts = [_parts(runs[place])[::-1] for place in places]
+        labels = [[tags[place] for place in places], *map(list, zip(*parts, strict=False))]
+        labels.append([str(runs[place]) for place in places])
+        others = {*chosen} - {name}
+        fit = (texts for texts in labels if len({*texts} - {None, *others}) == len(places))
+        found = next(fit, None)
+        if found is None or any(runs[place].name is not None for place in places):
+            msg = f"two runs are called {name!r}: name each of them, as in new={runs[places[1]]}"
+            raise ValueError(msg)
+        for place, label in zip(places, found, strict=True):
+            chosen[place] = str(label)
+    return chosen
+
+
+def _plain_name(run: Input) -> str:
+    """Name a file without its suffix, and a table by the last part of its path that is a name."""
+    if run.is_stdin:
+        return run.text
+    last = _parts(run)[-1]
+    is_file = not run.is_table or (not run.path.is_dir() and run.text.endswith(last))
+    return Path(last).stem if is_file else last
+
+
+def _parts(run: Input) -> list[str]:
+    """Return the parts of a path that are no patterns."""
+    parts = run.text.split("/") if run.is_remote else list(run.path.absolute().parts)
+    return [part for part in parts if not (run.is_table and _PATTERN.search(part))]
 
 
 def ids_of(given: argparse.Namespace, columns: Columns) -> list[str]:
@@ -235,6 +350,7 @@ class _File(NamedTuple):
     names: Mapping[str, str] = {}  # names in the file of columns that have been renamed
     source: Path | bytes | None = None
     tag: str | None = None  # of a run of TREC
+    parts: Sequence["_File"] = ()  # of a table of several files
 
     @property
     def is_text(self) -> bool:
@@ -267,24 +383,108 @@ def _layout(table: str, given: argparse.Namespace, columns: Columns) -> _Layout:
     )
 
 
-def _scan(path: Path, layout: _Layout) -> _File:
-    """Scan a file; columns of CSV files are read as text, and those with roles are renamed."""
-    name = _name(path)
+def _scan(source: Input, layout: _Layout) -> _File:
+    """Scan an input; columns of CSV files are read as text, and those with roles are renamed."""
+    if source.is_remote:
+        return _in_roles(_scan_remote(source, layout), layout)
+    if not source.is_table:
+        return _scan_file(source, layout)
+    files = [path for path in source.files() if path.stat().st_size]  # a writer may have had no row
+    if not files:
+        msg = f"{source}: it is empty"
+        raise ValueError(msg)
+    first, *others = parts = [_scan_file(Input(str(path)), layout) for path in files]
+    for part in others:
+        if part.form != first.form:
+            forms = f"{first.name} is {first.form}, {part.name} is {part.form}"
+            msg = f"{source}: files of one table must have one format: {forms}"
+            raise ValueError(msg)
+        lacking = {*first.frame.collect_schema()} ^ {*part.frame.collect_schema()}
+        if lacking:
+            name = min(lacking)
+            has, no = (first, part) if name in first.frame.collect_schema() else (part, first)
+            columns = "files of one table must have the same columns"
+            msg = f"{no.name}: no column {name!r}, which {has.name} has: {columns}"
+            raise ValueError(msg)
+    names = first.frame.collect_schema().names()
+    folders = _folders(source, files, as_text=first.is_text)
+    frames = [
+        part.frame.select(names).with_columns(
+            pl.lit(values[place], values.dtype).alias(name) for name, values in folders.items()
+        )
+        for place, part in enumerate(parts)
+    ]
+    frame = pl.concat(frames, how="vertical_relaxed")
+    return first._replace(name=str(source), frame=frame, source=None, parts=parts)
+
+
+def _folders(source: Input, files: Sequence[Path], *, as_text: bool) -> dict[str, pl.Series]:
+    """Return the columns that Hive keeps in names of folders, such as day=2026-11-01."""
+    pairs = [dict(part.split("=", 1) for part in file.parts[:-1] if "=" in part) for file in files]
+    for file, pair in zip(files, pairs, strict=True):
+        if lacking := {*pairs[0]} ^ {*pair}:
+            msg = f"{source}: only one of {files[0]} and {file} is in a folder {min(lacking)}=…"
+            raise ValueError(msg)
+    return {
+        name: _typed(name, [pair[name] for pair in pairs], as_text=as_text) for name in pairs[0]
+    }
+
+
+def _typed(name: str, texts: Sequence[str], *, as_text: bool) -> pl.Series:
+    """Read the names of folders as integers, dates, or otherwise text, as Polars does."""
+    given = pl.Series(name, [None if text == _NO_VALUE else unquote(text) for text in texts])
+    if as_text:
+        return given
+    numbers, dates = given.cast(pl.Int64, strict=False), given.str.to_date("%Y-%m-%d", strict=False)
+    fit = (read for read in (numbers, dates) if read.null_count() == given.null_count())
+    return next(fit, given)
+
+
+def _scan_remote(source: Input, layout: _Layout) -> _File:
+    """Scan an address; it has the format of its suffix, or otherwise is Parquet."""
+    form = layout.form or _format_of_suffix(source.path) or "parquet"
+    if form in ("trec", "json") or layout.fields is not None:
+        msg = f"{source}: only Parquet, CSV, TSV, Arrow IPC and JSON Lines are read from an address"
+        raise ValueError(msg)
+    is_table = bool(_PATTERN.search(source.text)) or source.text.endswith("/")
     try:
-        with _opened(path) as stream:
+        frame = _frame(source.text, form, folders=is_table)
+        frame.collect_schema()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        msg = f"{source}: {one_line(error)}"
+        raise ValueError(msg) from None
+    return _File(str(source), form, frame)
+
+
+def _frame(content: str | Path | bytes, form: str, *, folders: bool | None = None) -> pl.LazyFrame:
+    """Scan a source of a format; the name of a local file is no pattern."""
+    remote = isinstance(content, str)
+    if form == "parquet":
+        return pl.scan_parquet(content, glob=remote, hive_partitioning=folders or None)
+    if form == "ipc":
+        return pl.scan_ipc(content, glob=remote)
+    if form == "json":
+        read = content if isinstance(content, bytes) else Path(content).read_bytes()
+        read = gzip.decompress(read) if read.startswith(GZIP) else read
+        return pl.read_json(read, infer_schema_length=None).lazy()
+    if form == "jsonl":
+        named = glob.escape(str(content)) if isinstance(content, Path) else content
+        return pl.scan_ndjson(named, infer_schema_length=None)
+    separator = _SEPARATORS[form] or ","
+    return pl.scan_csv(content, separator=separator, infer_schema=False, glob=remote)
+
+
+def _scan_file(file: Input, layout: _Layout) -> _File:
+    name = str(file)
+    try:
+        with _opened(file) as stream:
             lines = [] if binary_format(stream) else first_lines(stream)
-            form = _format_of(path, stream, lines, layout)
-            source = stream if stream.path is None else path
+            form = _format_of(file.path, stream, lines, layout)
+            source = file.path if stream.path is not None else stream
             if form == "trec" or layout.fields is not None:
                 return _scan_lines(name, form, source, lines, layout)
             content = source.read_all() if isinstance(source, Stream) else source
-        if form == "parquet":
-            frame = pl.scan_parquet(content, glob=False)
-        elif form == "ipc":
-            frame = pl.scan_ipc(content, glob=False)
-        else:
-            separator = _SEPARATORS[form] or ","
-            frame = pl.scan_csv(content, separator=separator, infer_schema=False, glob=False)
+        frame = _frame(content, form)
         frame.collect_schema()
     except (OSError, pl.exceptions.PolarsError) as error:  # errors of polars do not name the file
         msg = f"{name}: {one_line(error)}"
@@ -345,18 +545,24 @@ def _in_roles(file: _File, layout: _Layout) -> _File:
     return file._replace(frame=frame, names={new: name for name, new in change.items()})
 
 
-def _check_exists(path: Path) -> None:
-    if path is not STDIN and not path.exists():
-        msg = f"{path}: no such file"
-        raise ValueError(msg)
-    if path is not STDIN and path.is_dir():
-        msg = f"{path}: it is a directory, not a file"
+def _check_exists(source: Input) -> None:
+    found = source.is_stdin or (bool(source.files()) if source.is_table else source.path.exists())
+    if not found:
+        written = str(source) if source.name is None else f"{source.name}={source}"
+        is_folder = source.is_table and source.path.is_dir()
+        problem = "it has no file" if is_folder else "no such file"
+        if source.is_table:
+            problem += " (names that begin with _ or . are left out)"
+        msg = f"{written}: {problem}"
         raise ValueError(msg)
 
 
 def _format_of(path: Path, stream: Stream, lines: Sequence[Line], layout: _Layout) -> str:
     """Find the format of a file: the declared one, that of its content, or of its suffix."""
-    name, form = stream.name, layout.form or binary_format(stream)
+    name, form = stream.name, layout.form or binary_format(stream) or json_format(lines)
+    if form in (None, "csv", "tsv") and has_semicolons(lines, layout.kind):
+        problem = "the separator is ';': write the file with commas or tabs"
+        raise _at_line(name, lines[0], problem)
     if form not in (None, "trec"):
         return form
     if layout.fields is not None:
@@ -401,29 +607,21 @@ def _at_line(name: str, line: Line, problem: str) -> ValueError:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Generator[Stream]:
+def _opened(file: Input) -> Generator[Stream]:
     """Open a file to inspect its start; the same stream then reads a pipe."""
-    if path is STDIN:
+    if file.is_stdin:
         if sys.stdin is None:
-            msg = f"{_name(path)}: standard input is closed"
+            msg = f"{file}: standard input is closed"
             raise ValueError(msg)
-        yield Stream(sys.stdin.buffer, _name(path))
+        yield Stream(sys.stdin.buffer, str(file))
         return
-    with path.open("rb", buffering=0) as file:
-        yield Stream(file, str(path), path if can_be_scanned(path) else None)
+    with file.path.open("rb", buffering=0) as opened:
+        yield Stream(opened, file.text, file.path if can_be_scanned(file.path) else None)
 
 
-def _can_be_scanned(path: Path) -> bool:
-    return path is not STDIN and can_be_scanned(path)
-
-
-def _name(path: Path) -> str:
-    return "<stdin>" if path is STDIN else str(path)
-
-
-def resolved(path: Path) -> Path:
-    """Return the real path of a file, also of standard input."""
-    return (Path("/dev/stdin") if path is STDIN else path).resolve()
+def resolved(source: Input) -> Path:
+    """Return the real path of an input, also of standard input."""
+    return (Path("/dev/stdin") if source.is_stdin else source.path).resolve()
 
 
 def _with_numbers(
@@ -455,7 +653,8 @@ def _with_numbers(
         rows, *fitting, _ = file.frame.select(*wanted, every).collect().row(0)
     except (OSError, pl.exceptions.PolarsError) as error:
         if "more fields than" in str(error):
-            _raise_at_long_line(file)
+            for part in file.parts or [file]:
+                _raise_at_long_line(part)
         rows, *fitting = file.read(*wanted).row(0)
     if not rows:
         msg = f"{file.name}: it is empty"
@@ -463,6 +662,9 @@ def _with_numbers(
     chosen: list[pl.Expr] = []
     for (name, of_column), fit in zip(readings.items(), fitting, strict=True):
         if not any(fit):
+            for part in file.parts:  # the error has the file and its line
+                if part.read(pl.len()).item():
+                    _with_numbers(part, [name], without=(), booleans=booleans)
             raise _not_a_number(file, name, of_column)
         chosen.append(next(itertools.compress(of_column, fit)))
     return file._replace(frame=file.frame.with_columns(chosen))
@@ -482,7 +684,9 @@ def _readings(name: str, *, booleans: bool) -> list[pl.Expr]:
 def _raise_at_long_line(file: _File) -> None:
     """Raise for the first line of CSV with more fields than the header, if one is found."""
     source = file.source
-    content = source.read_bytes() if isinstance(source, Path) else source or b""
+    if source is None:  # at an address
+        return
+    content = source.read_bytes() if isinstance(source, Path) else source
     if content.startswith(GZIP):
         content = gzip.decompress(content)
     text = io.StringIO(content.decode(errors="replace"), newline="")
@@ -522,7 +726,8 @@ def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueE
     else:
         problem = "is not a number (leave the field of a missing one empty)"
     column = file.names.get(name, name)
-    return ValueError(f"{file.name}, line {line}, column {column!r}: {value[:200]!r} {problem}")
+    where = file.name if file.parts else f"{file.name}, line {line}"
+    return ValueError(f"{where}, column {column!r}: {value[:200]!r} {problem}")
 
 
 def _of_one_type(name: str, *files: _File) -> tuple[_File, ...]:

@@ -3,11 +3,12 @@
 import argparse
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib.metadata import version
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 
-from rankframe._cli_files import FILE_ROLES, FORMATS, input_path
+from rankframe._cli_files import FILE_ROLES, FORMATS, input_of, output_of, run_of
 from rankframe._compare import Correction, Test
 from rankframe._inputs import INPUT_MEANINGS
 from rankframe._options import Columns, GainsFrom, Users
@@ -16,11 +17,13 @@ from rankframe._table import Ties
 #: The function of a command; it returns the exit code, or None for 0.
 Run: TypeAlias = Callable[[argparse.Namespace], int | None]
 _FILES = (
-    "Files are Parquet, CSV, TSV, Arrow IPC, or TREC run and qrels text; the format is detected by "
-    "content. BEIR's TSV and qrels with three fields are read, too. Text files may be compressed "
-    "with gzip or zstd. One file may be -, which is standard input, and pipes such as "
+    "Files are Parquet, CSV, TSV, Arrow IPC, JSON Lines, or TREC run and qrels text; the format is "
+    "detected by content. BEIR's TSV and qrels with three fields are read, too. Text files may be "
+    "compressed with gzip or zstd. One file may be -, which is standard input, and pipes such as "
     "<(zcat run.gz) are read. If the content allows two formats, the suffix decides, and if it "
-    "does not either, an error names the options."
+    "does not either, an error names the options. A folder, or a pattern in quotes such as "
+    "'runs/day=*/*.parquet', is one table, in which folders such as day=1 are columns. Addresses "
+    "such as s3://bucket/run.parquet are read by Polars."
 )
 
 
@@ -68,7 +71,12 @@ def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Print the message in one line."""
+        """Print the message in one line; name the command that is nearest to a misspelled one."""
+        if found := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose", message):
+            near = get_close_matches(found[1], _COMMANDS, n=1)
+            commands = ", ".join(_COMMANDS)
+            message = f"unknown command {found[1]!r}; the commands are {commands}"
+            message += f"; the nearest is {near[0]!r}" if near else ""
         self.exit(2, f"rankframe: error: {message} (see {self.prog} --help)\n")
 
 
@@ -84,15 +92,45 @@ def _add_metrics(listing: argparse.ArgumentParser) -> None:
     listing.add_argument("name", nargs="?", metavar="NAME", help="a label such as ndcg@10 or P_10")
 
 
-def _add_evaluate(ask: argparse.ArgumentParser) -> None:
+def _add_tables(ask: argparse.ArgumentParser) -> None:
     ask.add_argument(
         "files",
         metavar="RUN [TRUTH]",
-        type=input_path,
+        type=run_of,
         nargs="+",
         help="files of one or more runs, then the file of the truth, or -; a single file is a run, "
         "for metrics that need no truth",
     )
+
+
+def _add_ranking(conventions: _Group) -> None:
+    conventions.add_argument(
+        "--ties",
+        choices=get_args(Ties),
+        help="rank by score; equal scores are ordered by item id (descending) or as in the file, "
+        "or count with the mean over all their orders",
+    )
+
+
+def _add_unjudged(ask: argparse.ArgumentParser) -> None:
+    unjudged = ask.add_argument_group("unjudged items")
+    unjudged.add_argument(
+        "--judged-only", action="store_true", help="drop unjudged items from the lists"
+    )
+    unjudged.add_argument(
+        "--bounds",
+        action="store_true",
+        help="add the least and greatest value that unjudged items allow",
+    )
+    unjudged.add_argument(
+        "--scenarios",
+        action="store_true",
+        help="add the values if none or all unjudged items are relevant",
+    )
+
+
+def _add_evaluate(ask: argparse.ArgumentParser) -> None:
+    _add_tables(ask)
     _add_metric(ask)
     rows = ask.add_argument_group("rows")
     rows.add_argument("--per-user", action="store_true", help="one row per user instead of means")
@@ -109,27 +147,8 @@ def _add_evaluate(ask: argparse.ArgumentParser) -> None:
         action="store_true",
         help="add the number of users with a value of each metric",
     )
-    conventions = _add_conventions(ask)
-    conventions.add_argument(
-        "--ties",
-        choices=get_args(Ties),
-        help="rank by score; equal scores are ordered by item id (descending) or as in the file, "
-        "or count with the mean over all their orders",
-    )
-    unjudged = ask.add_argument_group("unjudged items")
-    unjudged.add_argument(
-        "--judged-only", action="store_true", help="drop unjudged items from the lists"
-    )
-    unjudged.add_argument(
-        "--bounds",
-        action="store_true",
-        help="add the least and greatest value that unjudged items allow",
-    )
-    unjudged.add_argument(
-        "--scenarios",
-        action="store_true",
-        help="add the values if none or all unjudged items are relevant",
-    )
+    _add_ranking(_add_conventions(ask))
+    _add_unjudged(ask)
     output = _add_output(ask)
     output.add_argument(
         "--print",
@@ -141,9 +160,30 @@ def _add_evaluate(ask: argparse.ArgumentParser) -> None:
     _add_files(ask)
 
 
+def _add_check(ask: argparse.ArgumentParser) -> None:
+    _add_tables(ask)
+    _add_metric(ask)
+    rows = ask.add_argument_group("rows")
+    _add_by(rows, "a column that splits the run into lists, as in evaluate")
+    _add_ranking(_add_conventions(ask))
+    _add_unjudged(ask)
+    _add_files(ask)
+
+
+def _add_health(ask: argparse.ArgumentParser) -> None:
+    _add_tables(ask)
+    rows = ask.add_argument_group("rows")
+    _add_by(rows, "a column that splits the run into lists, as in evaluate")
+    rows.add_argument(
+        "-k", type=int, metavar="N", default=10, help="cut-off of the counts (default: 10)"
+    )
+    _add_output(ask)
+    _add_files(ask, ("items", "history"))
+
+
 def _add_compare(pairs: argparse.ArgumentParser) -> None:
-    pairs.add_argument("runs", metavar="RUN", type=input_path, nargs="+", help="files of the runs")
-    pairs.add_argument("truth", metavar="TRUTH", type=input_path, help="file of the truth")
+    pairs.add_argument("runs", metavar="RUN", type=run_of, nargs="+", help="files of the runs")
+    pairs.add_argument("truth", metavar="TRUTH", type=input_of, help="file of the truth")
     _add_metric(pairs)
     rows = pairs.add_argument_group("systems and segments")
     rows.add_argument(
@@ -156,8 +196,9 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
     _add_test(pairs)
     gate = pairs.add_argument_group(
         "gate",
-        "The exit code is 1 if a system fails, and one line on standard error explains why. The "
-        "margin is the accepted loss (default: 0).",
+        "The exit code is 1 if a system fails, and 2 if a gate has no interval, such as without "
+        "users; one line on standard error explains why. The margin is the accepted loss "
+        "(default: 0).",
     )
     for option, help_of in {
         "--fail-if-worse": "fail if the whole interval of the difference is beyond the margin; "
@@ -227,14 +268,14 @@ def _add_test(pairs: argparse.ArgumentParser) -> None:
 
 
 def _add_report(pairs: argparse.ArgumentParser) -> None:
-    pairs.add_argument("runs", metavar="RUN", type=input_path, nargs="+", help="files of the runs")
-    pairs.add_argument("truth", metavar="TRUTH", type=input_path, help="file of the truth")
+    pairs.add_argument("runs", metavar="RUN", type=run_of, nargs="+", help="files of the runs")
+    pairs.add_argument("truth", metavar="TRUTH", type=input_of, help="file of the truth")
     _add_metric(pairs)
     page = pairs.add_argument_group("page")
     page.add_argument(
         "-o",
         "--out",
-        type=input_path,
+        type=output_of,
         metavar="FILE",
         required=True,
         help="the .html file to write",
@@ -267,17 +308,27 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
 
 _EVALUATE = (
     "Evaluate runs (user, item, rank or score) against their truth (user, item, relevance). If "
-    "there are several runs, each is a model, named after its file without the suffix; duplicate "
-    "names get _2, _3, and so on. "
+    "there are several runs, each is a model, named by NAME=FILE, or after its file without the "
+    "suffix. "
+)
+_CHECK = (
+    "Check every rule on every row, with the files and options of evaluate. The exit code is 0 if "
+    "no rule is broken; otherwise it is 2, and one line on standard error names the rule and a "
+    "row. With -m, errors of evaluate count, too. "
+)
+_HEALTH = (
+    "Count what is in the tables and what is wrong with them: missed users, short lists, "
+    "duplicates, unjudged items, and so on. The printed table leaves out what is not found; "
+    "--wide, --json and --out have all counts. "
 )
 _COMPARE = (
-    "Compare runs: differences, intervals and tests. Each run is a system, named after its file "
-    "without the suffix; duplicate names get _2, _3, and so on. "
+    "Compare runs: differences, intervals and tests. Each run is a system, named by NAME=FILE, or "
+    "after its file without the suffix. "
 )
 _REPORT = (
     "Write one HTML file that needs no network, and print its verdict. Each run is a system, named "
-    "after its file without the suffix. Without -m, the metrics are nDCG, recall and precision at "
-    "k, map and mrr. "
+    "by NAME=FILE, or after its file without the suffix. Without -m, the metrics are nDCG, recall "
+    "and precision at k, map and mrr. "
 )
 #: Each command: its line of help, the function that adds its options, and keywords for argparse.
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[str, Any]]] = {
@@ -289,6 +340,22 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[
         {
             "usage": "rankframe evaluate RUN [RUN ...] [TRUTH] -m LABEL [-m LABEL ...] [options]",
             "description": _EVALUATE + _FILES,
+        },
+    ),
+    "check": (
+        "check every rule on every row",
+        _add_check,
+        {
+            "usage": "rankframe check RUN [RUN ...] [TRUTH] [options]",
+            "description": _CHECK + _FILES,
+        },
+    ),
+    "health": (
+        "count what is in the tables and what is wrong with them",
+        _add_health,
+        {
+            "usage": "rankframe health RUN [RUN ...] [TRUTH] [options]",
+            "description": _HEALTH + _FILES,
         },
     ),
     "compare": (
@@ -396,12 +463,14 @@ def _add_output(ask: argparse.ArgumentParser) -> _Group:
     group = ask.add_argument_group("output")
     group.add_argument(
         "--out",
-        type=input_path,
+        type=output_of,
         metavar="FILE",
         help="write a .csv, .parquet or .json file instead of printing; -: CSV on standard output",
     )
     group.add_argument(
-        "--json", action="store_true", help="print JSON: an object for one row, otherwise a list"
+        "--json",
+        action="store_true",
+        help="print JSON, a list of rows; with --out, write the file as well",
     )
     group.add_argument(
         "--wide", action="store_true", help="print all columns (default: those that fit)"
@@ -409,11 +478,15 @@ def _add_output(ask: argparse.ArgumentParser) -> _Group:
     return group
 
 
-def _add_files(ask: argparse.ArgumentParser) -> None:
-    """Add the options for files and their columns that evaluate and compare share."""
+def _add_files(
+    ask: argparse.ArgumentParser, beside_names: Sequence[str] = tuple(INPUT_MEANINGS)
+) -> None:
+    """Add the options for files and their columns that most commands share."""
+    ask.set_defaults(**dict.fromkeys((*INPUT_MEANINGS, "weights")))
     beside = ask.add_argument_group("further tables")
-    for name, meaning in INPUT_MEANINGS.items():
-        beside.add_argument(f"--{name}", metavar="FILE", type=input_path, help=meaning)
+    for name in beside_names:
+        meaning = INPUT_MEANINGS[name]
+        beside.add_argument(f"--{name}", metavar="FILE", type=input_of, help=meaning)
     columns = ask.add_argument_group("columns")
     for role in Columns.__annotations__:
         columns.add_argument(

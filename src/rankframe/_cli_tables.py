@@ -1,10 +1,12 @@
 """The output of the command: tables that fit the terminal, JSON, and files."""
 
+import contextlib
 import json
+import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +21,35 @@ _P_VALUES = ("p_value", "p_adjusted", "p_equivalent", "p_not_worse", "p")
 
 def write(result: pl.DataFrame, out: Path) -> None:
     """Write a result to a file by its suffix."""
-    if out.suffix.lower() == ".csv":
-        result.write_csv(out)
-    elif out.suffix.lower() == ".parquet":
-        result.write_parquet(out)
-    else:
-        result.write_json(out)
+    with replaced(out) as path:
+        if out.suffix.lower() == ".csv":
+            result.write_csv(path)
+        elif out.suffix.lower() == ".parquet":
+            result.write_parquet(path)
+        else:
+            result.write_json(path)
+
+
+@contextlib.contextmanager
+def replaced(out: Path) -> Generator[Path]:
+    """Give a path beside a file to write to; the file is replaced only if nothing was raised."""
+    if out.exists() and not out.is_file():  # a pipe or a device
+        yield out
+        return
+    real = out.resolve()
+    beside = real.with_name(f".{real.stem}.{os.getpid()}{real.suffix}")
+    try:
+        yield beside
+        if real.exists():
+            shutil.copymode(real, beside)
+        beside.replace(real)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def print_json(result: pl.DataFrame) -> None:
-    """Print a list of rows, or a single row as an object."""
-    rows = [_with_counts(row) for row in json.loads(result.write_json())]
-    print(json.dumps(rows[0] if len(rows) == 1 else rows))
+    """Print a list of rows."""
+    print(json.dumps([_with_counts(row) for row in json.loads(result.write_json())]))
 
 
 def _with_counts(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import contextlib
 import csv
 import gzip
 import io
+import json
 import re
 import zlib
 from collections.abc import Collection, Iterator, Sequence
@@ -124,6 +125,20 @@ def binary_format(stream: Stream) -> str | None:
     return next((form for magic, form in _BINARY.items() if start.startswith(magic)), None)
 
 
+def json_format(lines: Sequence[Line]) -> str | None:
+    """Return the format of JSON: an object per line, or a list of them."""
+    start = lines[0].text.strip(_SPACES) if lines else ""
+    if re.match(r"\[\s*(\{|$)", start):
+        return "json"
+    if not start.startswith("{"):
+        return None
+    try:
+        json.loads(start)
+    except ValueError:  # an object over several lines, or a line that is cut off
+        return "json" if len(lines) > 1 else "jsonl"
+    return "jsonl"
+
+
 def first_lines(stream: Stream) -> list[Line]:
     """Return the first lines that hold data, of text that may be compressed."""
     lines = _head(stream).decode(errors="replace").split("\n")
@@ -199,6 +214,13 @@ def has_graded_pairs(lines: Sequence[Line]) -> bool:
     """Whether the lines are two ids and a grade: qrels without the second field."""
     thirds = [line.words[2] for line in lines if has_three_fields([line])]
     return has_three_fields(lines) and all(map(_GRADE.fullmatch, thirds))
+
+
+def has_semicolons(lines: Sequence[Line], kind: Kind) -> bool:
+    """Whether the first line is divided by semicolons, and by nothing that can be read."""
+    first = lines[0] if lines else Line(0, "")
+    divided = ";" in first.text and not re.search("[\t,]", first.text)
+    return divided and not (is_trec(first.words, kind) or has_three_fields(lines))
 
 
 def is_of_other_kind(lines: Sequence[Line], kind: Kind) -> bool:

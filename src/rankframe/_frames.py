@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, cast
 
 import polars as pl
@@ -16,6 +17,7 @@ Frame: TypeAlias = "pl.DataFrame | pl.LazyFrame | pd.DataFrame"
 #: Up to this many rows, the in-memory engine is used for eager calls. It takes 0.5 of the streaming
 #: engine's time for 1,000 rows, 0.8 for 100,000, and more than 1 from about 200,000 on.
 _FEW_ROWS = 50_000
+_FEW_LEVELS = 8  # an error shows all levels of a smaller Enum
 
 FrameT = TypeVar("FrameT", bound="pl.DataFrame | pl.LazyFrame | pd.DataFrame")
 
@@ -84,6 +86,18 @@ def _engine(frames: "Iterable[Frame | None]") -> Literal["auto", "in-memory"]:
             return "auto"
         rows += 0 if frame is None else len(frame)
     return "in-memory" if rows <= _FEW_ROWS else "auto"
+
+
+def type_words(dtype: pl.DataType, other: pl.DataType) -> str:
+    """Name the type of a column beside another one; of a long Enum, the level that differs."""
+    if not isinstance(dtype, pl.Enum) or len(dtype.categories) <= _FEW_LEVELS:
+        return str(dtype)
+    levels = dtype.categories.to_list()
+    beside = other.categories.to_list() if isinstance(other, pl.Enum) else []
+    pairs = enumerate(zip_longest(levels, beside))
+    place = next((place for place, (own, theirs) in pairs if own != theirs), 0)
+    level = f"number {place + 1} is {levels[place]!r}" if place < len(levels) else f"no {place + 1}"
+    return f"an Enum of {len(levels):,} levels ({level})"
 
 
 def is_frame(value: object) -> bool:

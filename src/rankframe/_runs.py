@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 import polars as pl
 
 from rankframe._checks import common_integer, flag, guarded
-from rankframe._frames import Frame, FrameT, kind, to_caller_type, to_polars
+from rankframe._frames import Frame, FrameT, kind, to_caller_type, to_polars, type_words
 from rankframe._options import group_names
 from rankframe.errors import RankingDataError
 
@@ -163,9 +163,10 @@ def common_types_of_runs(
             common = common_type(dtype, schema[name])
             if common is None:
                 msg = (
-                    f"column {name!r}: it is {dtype} in run {first!r} and {schema[name]} in run "
-                    f"{run!r}: cast one; a column must have the same type in all runs, or any two "
-                    "integer types or any two float types"
+                    f"column {name!r}: it is {type_words(dtype, schema[name])} in run {first!r} "
+                    f"and {type_words(schema[name], dtype)} in run {run!r}: cast one; a column "
+                    "must have the same type in all runs, or any two integer types or any two "
+                    "float types"
                 )
                 raise RankingDataError(msg)
             types[name] = common

@@ -1,6 +1,6 @@
 """The statistics, on numpy arrays. Distributions are SciPy's; resampling is matrix algebra.
 
-Callers import this module only when they need it: numpy, SciPy and tqdm are the extra ``stats``.
+Callers import this module only when they need it: numpy and SciPy are of the extra ``stats``.
 Undefined values are NaN here, and null in the frames.
 """
 
@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 from itertools import permutations
 from math import ceil, inf, lgamma, log, nan, sqrt
 from statistics import NormalDist
@@ -18,7 +19,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize, special, stats
-from tqdm import tqdm
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Bits: TypeAlias = npt.NDArray[np.bool_]
@@ -208,7 +208,12 @@ def _times(advance: Advance, number: int) -> Advance:
 
 @contextmanager
 def progress(total: int) -> Generator[Advance]:
-    """Show a progress bar if resampling takes long."""
+    """Show a progress bar if resampling takes long, and tqdm is installed."""
+    if not total or find_spec("tqdm") is None:
+        yield lambda _: None
+        return
+    from tqdm import tqdm
+
     with tqdm(total=total, delay=PATIENCE, leave=False, disable=None) as bar:
         yield bar.update
 

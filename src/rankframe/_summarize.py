@@ -859,6 +859,6 @@ def asked_resampling(resamples: object, seed: object) -> Resampling:
 
 def check_packages() -> None:
     """Check that the packages of the statistics are installed."""
-    if missing := [name for name in ("numpy", "scipy", "tqdm") if find_spec(name) is None]:
+    if missing := [name for name in ("numpy", "scipy") if find_spec(name) is None]:
         msg = f"statistics need {' and '.join(missing)}: pip install 'rankframe[stats]'"
         raise ImportError(msg)

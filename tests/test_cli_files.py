@@ -1,0 +1,427 @@
+"""The inputs of the command: names of runs, folders, patterns, addresses, JSON, odd separators."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe._cli import main
+
+TRUTH = pl.DataFrame({"user": [1, 2, 3], "item": ["a", "b", "c"]})
+RUNS = {day: pl.DataFrame({"user": [1, 2], "item": ["a", "b"], "rank": [day, 1]}) for day in (1, 2)}
+DAYS = pl.concat(run.with_columns(day=pl.lit(day)) for day, run in RUNS.items())
+WRITERS = {
+    "parquet": pl.DataFrame.write_parquet,
+    "csv": pl.DataFrame.write_csv,
+    "arrow": pl.DataFrame.write_ipc,
+    "ndjson": pl.DataFrame.write_ndjson,
+    "json": pl.DataFrame.write_json,
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    TRUTH.write_parquet("truth.parquet")
+    return tmp_path
+
+
+def rows_of(capsys, command):
+    assert main(command.split()) == 0, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
+def said_by(capsys, command):
+    assert main(command.split()) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err.removeprefix("rankframe: error: ").rstrip("\n")
+
+
+def write(frame, path):
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    WRITERS[Path(path).suffix[1:]](frame, Path(path))
+
+
+# ------------------------------------------------------------------ names
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        ("a.csv b.csv", ["a", "b"]),
+        ("old=a.csv new=b.csv", ["old", "new"]),
+        ("old=a.csv b.csv", ["old", "b"]),
+        ("exp1/run.csv exp2/run.csv", ["exp1", "exp2"]),
+        ("exp1/out/run.csv exp2/out/run.csv", ["exp1", "exp2"]),
+        ("exp1/run.csv exp2/run.csv other.csv", ["exp1", "exp2", "other"]),
+        ("run.csv run.parquet", ["run.csv", "run.parquet"]),
+        ("run.csv exp2/run.csv", [None, "exp2"]),
+        ("day=1/0000.parquet day=2/0000.parquet", ["day=1", "day=2"]),
+        (
+            "a/day=1/0.csv a/day=2/0.csv b/day=1/0.csv",
+            ["a/day=1/0.csv", "a/day=2/0.csv", "b/day=1/0.csv"],
+        ),
+        ("exp1/run.csv exp2/run.csv exp1.csv", ["exp1/run.csv", "exp2/run.csv", "exp1"]),
+        ("a=b.csv new=b.csv", ["a=b", "new"]),  # a file of this name is there
+        ("new=day=1/x.csv day=1/x.csv", ["new", "x"]),
+        ("model=x.csv y=a=b.csv", ["model", "y"]),
+        ("old/ new", ["old", "new"]),
+        ("old/*.csv new/*.csv", ["old", "new"]),
+        ("x=old/*.csv y=new", ["x", "y"]),
+    ],
+)
+def test_names_of_runs(folder, capsys, files, names):
+    for name in [*files.replace("=b.csv", "=b.csv b.csv").split(), "x.csv"]:
+        if "*" not in name and not name.startswith(("old", "new", "x=", "y=", "model=")):
+            write(RUNS[1], name)
+    for name in ("old/0.csv", "new/0.csv", "a.csv", "day=1/x.csv", "a=b.csv", "b.csv"):
+        write(RUNS[1], name)
+    rows = rows_of(capsys, f"evaluate {files} truth.parquet -m map --json")
+    assert [row["model"] for row in rows] == [name or folder.name for name in names]
+
+
+def test_runs_of_trec_with_one_name_are_named_by_their_tags(folder, capsys):
+    for tag in ("rutcor", "nlpr"):
+        Path(f"input.{tag}03").write_text(f"1 Q0 a 1 0.9 {tag}\n2 Q0 b 1 0.9 {tag}\n")
+    command = "evaluate input.rutcor03 input.nlpr03 truth.parquet -m map --json"
+    assert [row["model"] for row in rows_of(capsys, command)] == ["rutcor", "nlpr"]
+    Path("input.nlpr03").write_text(Path("input.rutcor03").read_text())
+    names = [row["model"] for row in rows_of(capsys, command)]
+    assert names == ["input.rutcor03", "input.nlpr03"]
+    command = "compare input.rutcor03 input.nlpr03 truth.parquet -m map --json"
+    assert rows_of(capsys, command)[0]["baseline"] == "input.rutcor03"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("a.csv a.csv", "two runs are called 'a': name each of them, as in new=a.csv"),
+        ("x=a.csv x=b.csv", "two runs are called 'x': name each of them, as in new=b.csv"),
+        ("b=a.csv b.csv", "two runs are called 'b': name each of them, as in new=b.csv"),
+        ("x=none.csv", "x=none.csv: no such file"),
+        ("runs/day=1/x.csv", "runs/day=1/x.csv: no such file"),
+        ("runs/*.csv", "runs/*.csv: no such file (names that begin with _ or . are left out)"),
+    ],
+)
+def test_names_that_are_refused(folder, capsys, command, said):
+    for name in "ab":
+        write(RUNS[1], f"{name}.csv")
+    assert said_by(capsys, f"evaluate {command} truth.parquet -m map") == said
+
+
+def test_the_truth_has_no_name(folder, capsys):
+    write(RUNS[1], "a.csv")
+    text = said_by(capsys, "evaluate a.csv t=truth.parquet -m map")
+    assert text == "t=truth.parquet: the last file is the truth, which has no name"
+
+
+# ------------------------------------------------------------------ tables of several files
+
+
+@pytest.mark.parametrize("source", ["runs", "runs/", "runs/day=*/*", "runs/**/*", "runs/day=*"])
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_a_folder_is_one_table_with_hives_columns(folder, capsys, suffix, source):
+    for day, run in RUNS.items():
+        write(run, f"runs/day={day}/0000.{suffix}")
+        write(run.clear(), f"runs/day={day}/_temporary/0.{suffix}")
+    Path("runs/_SUCCESS").touch()
+    Path("runs/.hidden").touch()
+    rows = rows_of(capsys, f"evaluate {source} truth.parquet -m map --by day --json")
+    expected = rf.evaluate(DAYS, "map", truth=TRUTH, by="day")
+    if suffix == "csv":  # its ids are read like those of the truth, but days are in the run only
+        rows = [{**row, "day": int(row["day"])} for row in rows]
+    assert rows == expected.to_dicts()
+
+
+def test_values_of_folders_are_typed_as_a_whole(folder, capsys):
+    truth = TRUTH.join(pl.DataFrame({"day": ["2026-11-01", "2026-11-02"]}), how="cross")
+    truth = truth.with_columns(pl.col("day").str.to_date())
+    truth.write_parquet("truth.parquet")
+    for day, run in RUNS.items():
+        write(run, f"runs/day=2026-11-0{day}/x.parquet")
+    rows = rows_of(capsys, "evaluate runs/*/* truth.parquet -m map --by day --json")
+    assert [row["day"] for row in rows] == ["2026-11-01", "2026-11-02"]
+    assert [row["map"] for row in rows] == pytest.approx([2 / 3, 0.5])
+    for value in ("a b", "__HIVE_DEFAULT_PARTITION__"):
+        write(RUNS[1], f"other/day={value.replace(' ', '%20')}/x.parquet")
+    text = said_by(capsys, "check other/ --by day --items truth.parquet")
+    assert text.startswith("run, column 'day': null group: drop the row")
+    Path("other/day=__HIVE_DEFAULT_PARTITION__/x.parquet").unlink()
+    TRUTH.write_parquet("truth.parquet")
+    (row,) = rows_of(capsys, "evaluate other truth.parquet -m map --by day --json")
+    assert row["day"] == "a b"
+
+
+def test_files_of_trec_are_one_table(folder, capsys):
+    for user, item in ((1, "a"), (2, "b")):
+        Path(f"part{user}.run").write_text(f"{user} Q0 {item} 1 0.9 tag\n")
+    (row,) = rows_of(capsys, "evaluate part*.run truth.parquet -m map --json")
+    assert row == {"users": 3, "map": pytest.approx(2 / 3)}
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (
+            {"b.parquet": RUNS[1]},
+            "runs: files of one table must have one format: runs/a.csv is csv, runs/b.p",
+        ),
+        ({"b.csv": RUNS[1].rename({"rank": "score"})}, "runs/b.csv: no column 'rank', which runs/"),
+        ({"day=1/b.csv": RUNS[1]}, "runs: only one of runs/a.csv and runs/day=1/b.csv is in a fol"),
+        (
+            {"b.csv": RUNS[1].cast({"rank": str}).with_columns(rank=pl.lit("x"))},
+            "runs/b.csv, line 2, column 'rank': 'x' is not a number",
+        ),
+        (
+            {"_delta_log/0.json": RUNS[1]},
+            "runs: a Delta table, whose folder keeps rows of old vers",
+        ),
+    ],
+)
+def test_files_that_are_not_one_table(folder, capsys, files, said):
+    for name, frame in {"a.csv": RUNS[1], **files}.items():
+        write(frame, f"runs/{name}")
+    assert said_by(capsys, "evaluate runs truth.parquet -m map").startswith(said)
+
+
+def test_a_line_of_a_table_with_too_many_fields_is_named(folder, capsys):
+    for name, text in {"a": "1,a,1\n", "b": "1,a,1\n2,b,1,9\n"}.items():
+        Path("runs").mkdir(exist_ok=True)
+        Path(f"runs/{name}.csv").write_text(f"user,item,rank\n{text}")
+    text = said_by(capsys, "evaluate runs truth.parquet -m map")
+    assert text.startswith("runs/b.csv, line 3: it has 4 fields and the header 3: ")
+
+
+def test_empty_files_of_a_table_are_left_out(folder, capsys):
+    write(RUNS[1], "runs/a.ndjson")
+    Path("runs/b.ndjson").touch()
+    (row,) = rows_of(capsys, "evaluate runs truth.parquet -m map --json")
+    assert row == rf.evaluate(RUNS[1], "map", truth=TRUTH).row(0, named=True)
+    Path("runs/a.ndjson").write_text("")
+    assert said_by(capsys, "evaluate runs truth.parquet -m map") == "runs: it is empty"
+
+
+def test_out_is_not_inside_an_input(folder, capsys):
+    write(RUNS[1], "runs/a.parquet")
+    for source, out in [("runs", "runs/deep.csv"), ("runs/*.parquet", "runs/a.parquet")]:
+        text = said_by(capsys, f"evaluate {source} truth.parquet -m map --out {out}")
+        assert text == f"--out {out} is one of the inputs"
+
+
+# ------------------------------------------------------------------ addresses
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow", "ndjson"])
+def test_addresses_are_read_by_polars(folder, capsys, suffix):
+    write(RUNS[1], f"run.{suffix}")
+    address = (folder / f"run.{suffix}").as_uri()
+    (row,) = rows_of(capsys, f"evaluate {address} truth.parquet -m map --json")
+    assert row == rf.evaluate(RUNS[1], "map", truth=TRUTH).row(0, named=True)
+
+
+def test_tables_at_addresses_have_hives_columns(folder, capsys):
+    for day, run in RUNS.items():
+        write(run, f"runs/day={day}/0.parquet")
+    rows = rf.evaluate(DAYS, "map", truth=TRUTH, by="day").to_dicts()
+    for end in ("runs/day=*/*.parquet", "runs/"):
+        address = f"{folder.as_uri()}/{end}"
+        assert rows_of(capsys, f"evaluate {address} truth.parquet -m map --by day --json") == rows
+
+
+def test_an_address_reaches_polars_unchanged(folder, capsys, monkeypatch):
+    seen = []
+
+    def scan(source, **options):
+        seen.append((source, options))
+        return RUNS[1].lazy()
+
+    truth = pl.scan_parquet("truth.parquet").collect()
+    truth.write_csv("truth.csv")
+    monkeypatch.setattr(pl, "scan_parquet", scan)
+    for address in ("s3://bucket/a//x.parquet", "gs://b/runs/", "new=s3://bucket/day=1/x.parquet"):
+        assert main(["evaluate", address, "truth.csv", "-m", "map"]) == 0
+    hive = [options["hive_partitioning"] for _, options in seen]
+    assert [source for source, _ in seen] == [
+        *("s3://bucket/a//x.parquet", "gs://b/runs/", "s3://bucket/day=1/x.parquet")
+    ]
+    assert hive == [None, True, None]
+
+
+def test_what_an_address_cannot_be(folder, capsys):
+    text = said_by(capsys, "evaluate s3://bucket/a.run truth.parquet -m map")
+    assert text == (
+        "s3://bucket/a.run: only Parquet, CSV, TSV, Arrow IPC and JSON Lines are read from an "
+        "address"
+    )
+    text = said_by(capsys, "evaluate file:///none/x.parquet truth.parquet -m map")
+    assert text.startswith("file:///none/x.parquet: ")
+
+
+# ------------------------------------------------------------------ JSON and separators
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "run.jsonl",
+        "run.ndjson",
+        "run.json",
+        "run[1].jsonl",
+        "run",
+        "run.jsonl.gz",
+        "run.json.gz",
+        "run.jsonl.zst",
+    ],
+)
+def test_json_is_read(folder, capsys, name):
+    frame = RUNS[1].with_columns(note=pl.lit("x"))
+    text = (
+        frame.write_ndjson()
+        if "json" not in name or "l" in name or "nd" in name
+        else frame.write_json()
+    ).encode()
+    if name.endswith(".zst"):
+        frame.write_ndjson(name, compression="zstd")
+    else:
+        Path(name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    (row,) = rows_of(capsys, f"evaluate {name} truth.parquet -m map --json")
+    assert row == rf.evaluate(RUNS[1], "map", truth=TRUTH).row(0, named=True)
+
+
+def test_json_may_be_indented_and_late_in_its_fractions(folder, capsys):
+    rows = [{"user": 1, "item": "a", "score": 5}] * 1 + [
+        {"user": 2, "item": f"i{place}", "score": -place} for place in range(300)
+    ]
+    rows.append({"user": 2, "item": "b", "score": 0.5})
+    Path("run.json").write_text(json.dumps(rows, indent=1))
+    Path("run.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    for name in ("run.json", "run.jsonl"):
+        (row,) = rows_of(capsys, f"evaluate {name} truth.parquet -m map --json")
+        assert row["map"] == pytest.approx(2 / 3)
+
+
+def test_csv_is_read_in_the_types_of_json(folder, capsys):
+    for users in ([1, 2], ["1", "2"], ["01", "02"]):
+        run = RUNS[1].with_columns(user=pl.Series(users))
+        run.write_ndjson("run.jsonl")
+        truth = TRUTH.head(2).with_columns(user=pl.Series(users))
+        truth.write_csv("truth.csv")
+        (row,) = rows_of(capsys, "evaluate run.jsonl truth.csv -m map --json")
+        assert row["map"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "r.json",
+            '{\n "1": {"a": 0.5}\n}\n',
+            "run: no column 'user' for user, 'item' for item, 'rank' for rank; it has '1'; ",
+        ),
+        ("r.json", '[{"user": 1}, ', "r.json: "),
+        ("r.jsonl", '{"user":1,"item":"a","rank":1}\nx\n', "r.jsonl: "),
+        ("r.jsonl", "", "r.jsonl: it is empty"),
+        (
+            "r.csv",
+            "user;item;rank\n1;a;1\n",
+            "r.csv, line 1: the separator is ';': write the file with commas or tabs: 'user;",
+        ),
+        ("r", "user;item;rank\n1;a;1\n", "r, line 1: the separator is ';': write"),
+    ],
+)
+def test_text_that_cannot_be_read(folder, capsys, name, text, said):
+    Path(name).write_text(text)
+    error = said_by(capsys, f"evaluate {name} truth.parquet -m map")
+    assert error.startswith(said)
+    assert ("it is empty" in error) == (not text)
+
+
+def test_semicolons_may_be_in_ids(folder, capsys):
+    Path("r.run").write_text("1 Q0 a;b 1 0.9 t\n2 Q0 b 1 0.9 t\n")
+    Path("r.csv").write_text("user,item;,rank\n1,a,1\n2,b,1\n")
+    assert rows_of(capsys, "evaluate r.run truth.parquet -m map --json")[0]["map"] > 0
+    command = "evaluate r.csv truth.parquet -m map --run-item item; --json"
+    assert rows_of(capsys, command)[0]["map"] > 0
+
+
+# ------------------------------------------------------------------ check and health
+
+
+def test_check_finds_doubled_misses(folder, capsys):
+    run = pl.DataFrame({"user": [1, 1, 2], "item": ["z", "z", "b"], "rank": [1, 2, 1]})
+    run.write_csv("run.csv")
+    rf.evaluate(run, "map", truth=TRUTH)  # which looks for duplicates among relevant rows
+    text = said_by(capsys, "check run.csv truth.parquet")
+    assert text == (
+        "run, column 'item': duplicate (user, item): name a column of models, folds or days in "
+        "--by; otherwise keep the best row of each item. Offending row: user=1, item='z', rank=1"
+    )
+    run.unique("item").write_csv("run.csv")
+    assert main("check run.csv truth.parquet -m map".split()) == 0
+    assert capsys.readouterr() == ("No rule is broken (2 rows).\n", "")
+    assert said_by(capsys, "check run.csv truth.parquet -m mapp").startswith("unknown metric 'mapp")
+
+
+def test_check_takes_the_files_and_options_of_evaluate(folder, capsys):
+    for name in ("a", "b"):
+        RUNS[1].rename({"user": "uid"}).write_csv(f"{name}.csv")
+    Path("none.csv").write_text("item,genre\na,x\n")
+    command = "check a.csv b.csv truth.parquet --run-user uid -m map --depth 5 --users both"
+    assert main(command.split()) == 0
+    assert capsys.readouterr().out == "No rule is broken (4 rows).\n"
+    text = said_by(capsys, f"{command} --items none.csv")
+    assert text.startswith("run, column 'item': an item that --items lacks: add it to the catal")
+    for name in ("a.csv", "b.csv"):
+        write(RUNS[1].drop("rank").with_columns(score=1.0), name)
+    assert main("check a.csv truth.parquet --ties expected -m map".split()) == 0
+
+
+def test_health_prints_the_counts(folder, capsys):
+    run = pl.DataFrame({"user": [1, 1, 9], "item": ["z", "z", "b"], "rank": [1, 2, 1]})
+    run.write_csv("run.csv")
+    expected = rf.health(run, truth=TRUTH, k=2)
+    assert rows_of(capsys, "health run.csv truth.parquet -k 2 --json") == expected.to_dicts()
+    assert main("health run.csv truth.parquet -k 2".split()) == 0
+    text = capsys.readouterr().out
+    shown = re.findall(r"^│ [^┆]*┆ (\w+) ", text, re.MULTILINE)
+    assert shown[1:] == expected.filter(pl.col("count") > 0)["what"].to_list()
+    zeros = expected.filter(pl.col("count") == 0).height
+    assert text.endswith(f"Counts of 0 that are left out: {zeros} (--wide: all).\n")
+    assert main("health run.csv truth.parquet -k 2 --wide".split()) == 0
+    assert "invalid_ranks" in capsys.readouterr().out
+    run.write_csv("other.csv")
+    rows = rows_of(capsys, "health run.csv other.csv truth.parquet --json")
+    assert {row["model"] for row in rows} >= {"run", "other"}
+    DAYS.with_columns(model=pl.lit("m")).write_csv("run.csv")
+    rows = rows_of(capsys, "health run.csv truth.parquet --by day --json --out h.parquet")
+    assert pl.read_parquet("h.parquet").height == len(rows)
+
+
+# ------------------------------------------------------------------ gates
+
+
+def test_a_gate_without_an_interval_is_bad_input(folder, capsys):
+    run = pl.DataFrame({"user": [1], "item": ["a"], "rank": [1]})
+    run.write_csv("a.csv")
+    run.write_csv("b.csv")
+    pl.DataFrame({"user": [1], "item": ["a"], "relevance": [0]}).write_csv("t.csv")
+    for option in ("--fail-if-worse", "--fail-unless-not-worse"):
+        assert main(["compare", "a.csv", "b.csv", "t.csv", option, "ndcg@10:0.01"]) == 2
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        assert "no interval" in err
+    users = pl.DataFrame({"user": range(20), "item": "x", "c": ["many"] * 19 + ["one"]})
+    users.write_csv("t.csv")
+    ranks = users.select("user", "item", rank=pl.int_range(20) % 3 + 1)
+    ranks.write_csv("a.csv")
+    ranks.with_columns(pl.col("rank") * 2).write_csv("b.csv")
+    command = "compare a.csv b.csv t.csv --fail-if-worse rr"
+    assert main(command.split()) == 1  # worse
+    assert (
+        main(f"{command} --by c".split()) == 2
+    )  # worse in one segment, nothing to test in another
