@@ -137,7 +137,8 @@ def report(
         takes it.
     *metrics
         Labels or expressions, as in ``compare``. The first one, or ``primary``, decides the
-        verdict. By default nDCG, recall and precision at ``k``, ``map`` and ``mrr``.
+        verdict. By default nDCG, recall and precision at ``k``, ``map`` and ``mrr``, with nDCG as
+        ``primary``: its p-value is not corrected for the other four.
     truth
         The truth that judges the run.
     by
@@ -198,10 +199,14 @@ def report(
     table, by = as_frame(frame, by)
     k = whole_number("k", k)
     run, system = _with_system(table, truth, by, baseline)
+    if not metrics:
+        metrics = (*default_metrics(k),)
+        # nobody asked for the tests of the others
+        primary = default_metrics(k)[0] if primary is None else primary
     asked = Asked(
         run=run,
         truth=None if truth is None else to_lazy(truth, "truth"),
-        metrics=metrics or default_metrics(k),
+        metrics=metrics,
         by=system,
         baseline=baseline,
         segments=group_names(segments),

@@ -30,7 +30,7 @@ from rankframe._report_page import (
     percent,
     signed,
 )
-from rankframe._results import CORRECTIONS, tested_in_words
+from rankframe._results import CORRECTIONS, tested_in_words, tests_of
 
 _USERS: Mapping[Users, str] = {
     "truth": "every user with an item of grade > 0; a user without a list counts as 0",
@@ -174,24 +174,34 @@ def _summary(numbers: Numbers) -> Verdict:
 
 
 def _corrected(numbers: Numbers) -> str:
-    """Write for how many comparisons p is corrected, and that intervals are not."""
+    """Write for how many comparisons the p of the verdict is corrected; intervals are not."""
     assert numbers.compared is not None
-    asked, tests = numbers.asked, numbers.compared["p_value"].count()
-    if tests < 2:
+    asked, family = numbers.asked, tests_of(numbers.compared, numbers.asked.primary)
+    tests = numbers.compared["p_value"].count()
+    if tests < 2 or not family:
         return ""
     if asked.correction is None:
         return f"p is without correction for {tests} comparisons"
+    if family < 2:
+        return (
+            f"{asked.primary} is the primary metric: its p is not corrected for the others, which "
+            "count only where it shows a difference"
+        )
     alone = "the interval is of this comparison alone"
     if _several(numbers):
         alone = "each interval is of its comparison alone"
     if asked.test in JOINT_TESTS:
         alone = "" if asked.test in SIMULTANEOUS else f"; {alone}"
         return f"p is corrected over all pairs{alone}"
-    return f"p is after {CORRECTIONS[asked.correction]} for {tests} comparisons; {alone}"
+    of_primary = "" if asked.primary is None else f" in {asked.primary}, the primary metric"
+    words = f"{CORRECTIONS[asked.correction]} for {family} comparisons{of_primary}"
+    return f"p is after {words}; {alone}"
 
 
 def _is_corrected(numbers: Numbers) -> bool:
-    return numbers.asked.correction is not None and _corrected(numbers) != ""
+    assert numbers.compared is not None
+    family = tests_of(numbers.compared, numbers.asked.primary)
+    return numbers.asked.correction is not None and family > 1
 
 
 def _extreme(numbers: Numbers) -> str | None:
@@ -243,7 +253,9 @@ def _difference(row: Mapping[str, Any], numbers: Numbers, *, share: bool = False
         parts.append(f"{100 * numbers.asked.confidence:.10g}% interval {ends}")
     if row["p_adjusted"] is not None:
         p = "corrected p" if _is_corrected(numbers) else "p"
-        parts.append(f"{p} {p_value(row['p_adjusted'])}".replace("p <", "p < "))
+        overruled = row["p_value"] < 1 - numbers.asked.confidence <= row["p_adjusted"]
+        alone = f" ({p_value(row['p_value'])} without correction)" if overruled else ""
+        parts.append(f"{p} {p_value(row['p_adjusted'])}{alone}".replace("p <", "p < "))
     elif row["note"]:
         parts.append(row["note"])
     return ", ".join(parts)
@@ -380,7 +392,8 @@ def _systems(numbers: Numbers) -> Section:
 
 def _tested(numbers: Numbers) -> str:
     assert numbers.compared is not None
-    return tested_in_words(numbers.asked.test, numbers.asked.correction, numbers.compared)
+    asked = numbers.asked
+    return tested_in_words(asked.test, asked.correction, numbers.compared, asked.primary)
 
 
 def _means_grid(numbers: Numbers) -> Grid:
@@ -558,10 +571,28 @@ def _segments(numbers: Numbers, charts: Sequence[str]) -> Section | None:
         grids.append(_segment_grid(numbers, name, table))
         alt = f"{numbers.decides} by {name}; the table has the numbers."
         figures += _figures(charts, f"segment-{place}", alt)
-    text = [f"{numbers.decides} by segment."]
-    if numbers.pairs:
-        text = [f"{numbers.decides} by segment; p is corrected over the rows of each table."]
-    return Section("segments", "Segments", text, figures, grids)
+    families = [_family(numbers, name, table) for name, table in numbers.segments.items()]
+    text = " ".join([f"{numbers.decides} by segment.", *filter(None, families)])
+    return Section("segments", "Segments", [text], figures, grids)
+
+
+def _family(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
+    """Write over which comparisons the p of a table of segments is corrected."""
+    asked = numbers.asked
+    tests = table["p_value"].count() if "p_value" in table.columns else 0
+    if tests < 2:
+        return ""
+    of_table = f"By {name}, p" if len(numbers.segments) > 1 else "p"
+    if asked.correction is None:
+        return f"{of_table} is without correction for {tests} comparisons."
+    if asked.test in JOINT_TESTS:
+        return f"{of_table} is corrected over all pairs of each segment."
+    systems, segments = table[asked.by].n_unique(), table[name].n_unique()
+    family = f"{counted(systems, 'system')} × {counted(segments, 'segment')}"
+    of_all = f"all {tests} comparisons: {family}"
+    if tests < systems * segments:
+        of_all = f"{tests} comparisons, those with a test of {family}"
+    return f"{of_table} is after {CORRECTIONS[asked.correction]} for {of_all}."
 
 
 def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:

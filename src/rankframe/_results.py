@@ -361,9 +361,7 @@ class _Line(NamedTuple):
         if tested is None:
             return f"Means over {users}{best}."
         baseline = in_words(self.baseline)
-        corrected = correction_in_words(self.test, self.correction, tested["p_value"].count())
-        if self.primary is not None:
-            corrected += f", primary metric {self.primary}"
+        corrected = correction_in_words(self.test, self.correction, tested, self.primary)
         paired = _users(tested["users"]) + dependent
         who = users if paired == users else f"{paired} in pairs, means over {users}"
         if why := untested(tested):
@@ -373,22 +371,36 @@ class _Line(NamedTuple):
         return f"{system} than {baseline}: {how}; {who}{best}."
 
 
-def correction_in_words(test: Test, correction: Correction | None, comparisons: int) -> str:
-    """Name a correction, and for how many comparisons it is."""
-    many = f"{comparisons} comparison" + ("" if comparisons == 1 else "s")
+def correction_in_words(
+    test: Test, correction: Correction | None, compared: pl.DataFrame, primary: str | None
+) -> str:
+    """Name a correction, and for how many comparisons it is, apart from the primary metric."""
+    tests, family = compared["p_value"].count(), tests_of(compared, primary)
+    decides = "" if primary is None else f", primary metric {primary}"
     if test in JOINT_TESTS:
-        return "corrected over all pairs" if correction else "without correction"
+        return ("corrected over all pairs" if correction else "without correction") + decides
     if correction is None:
-        return "without correction" + (f" for {many}" if comparisons > 1 else "")
-    return f"after {CORRECTIONS[correction]} for {many}"
+        return "without correction" + (f" for {tests} comparisons" if tests > 1 else "") + decides
+    words = f"after {CORRECTIONS[correction]} for {family} comparison" + "s" * (family != 1)
+    if primary is None:
+        return words
+    others = f", and for {tests - family} in the others" if tests > family else ""
+    return f"{words} in {primary}, the primary metric{others}"
 
 
-def tested_in_words(test: Test, correction: Correction | None, compared: pl.DataFrame) -> str:
+def tests_of(compared: pl.DataFrame, primary: str | None) -> int:
+    """Count the tests whose p is corrected together: those of the primary metric, or all."""
+    family = pl.col("metric") == primary if primary is not None else pl.lit(value=True)
+    return compared.filter(family)["p_value"].count()
+
+
+def tested_in_words(
+    test: Test, correction: Correction | None, compared: pl.DataFrame, primary: str | None
+) -> str:
     """Name the test and the correction of a comparison, or why nothing is tested."""
     if why := untested(compared):
         return f"not tested: {why}"
-    corrected = correction_in_words(test, correction, compared["p_value"].count())
-    return f"{TESTS[test]}, p {corrected}"
+    return f"{TESTS[test]}, p {correction_in_words(test, correction, compared, primary)}"
 
 
 def untested(compared: pl.DataFrame) -> str:

@@ -561,9 +561,8 @@ def compare(
     higher = found[names[0]]
     look = verdict_look(found, margins, f"p < {1 - confidence:.2g}")
     what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
-    decides = "" if primary is None else f", primary metric {primary}"
     alone = "simultaneous" if test in SIMULTANEOUS else "not corrected"
-    tested = f"{tested_in_words(test, correction, compared)}{decides}"
+    tested = tested_in_words(test, correction, compared, primary)
     missed = missed_lines(missed_of_pairs(compared, groups))
     counted = f"{user_count(table['users'])}{weighted_by(options)}"
     compared_systems = texts(pl.concat([table["system"], table["baseline"]]))
