@@ -691,7 +691,7 @@ def ranked(ranks: pl.DataFrame) -> pl.DataFrame:
     for place, (name, rank) in enumerate(zip(names, places, strict=True)):
         left = place < half
         row = first + (place if left else len(names) - 1 - place)
-        side, text = "left" if left else "right", f"{one_line(name)}  {rank:.2f}"
+        side, text = "left" if left else "right", f"{one_line(name)} ({rank:.2f})"
         ends = {"low": rank, "high": rank}
         rows.append(
             {"part": "system", "system": name, **ends, "row": row, "side": side, "text": text}

@@ -69,6 +69,8 @@ from rankframe._charts import (
     change_axis,
     check_call,
     color_of,
+    compared_words,
+    described,
     halo,
     head_room,
     in_panels,
@@ -82,8 +84,8 @@ from rankframe._charts import (
     ranked_layers,
     selections,
     shape_of,
+    sure,
     title_of,
-    tooltip_of,
     verdict_look,
     zero_line,
 )
@@ -356,8 +358,10 @@ def precision_recall(
             "precision:Q", title="mean interpolated precision", scale=from_0_to_1, axis=axis_of()
         ),
         **color_of(systems, groups),
-        tooltip=tooltip_of(curve),
     )
+    words = {"system": "system", "recall": "recall"}
+    words |= {"mean interpolated precision": "precision", "users": "users"}
+    lines = described(lines, curve, words)
     points = lines.mark_point(filled=True, opacity=1, size=30)
     points = points.encode(**shape_of(systems, groups), **faint)
     points = points.add_params(chosen) if many else points
@@ -409,15 +413,15 @@ def users(
     Returns
     -------
     altair.FacetChart
-        One histogram per system and segment, with the mean as a line, and a separate box for the
-        share of users whose value is exactly 0. The drawn numbers are in ``chart.data``:
-        ``system``, ``segment``, ``low`` ≤ value < ``high`` (the last bin also includes its upper
-        end; ``low`` = ``high`` = 0 is exactly 0, which the other bins exclude), ``users``, their
-        ``share``, and the ``mean`` in the first row of each histogram. With six systems or more,
-        one row per system, best mean first, with quantiles of the users who are not exactly 0:
-        ``system``, ``segment``, ``users``, ``zeros`` (the share of users at exactly 0), ``low``
-        (5%), ``lower quarter``, ``median``, ``upper quarter``, ``high`` (95%) and the ``mean`` of
-        all users.
+        One histogram per system and segment, with the mean as a line, and on its left a box
+        filled to the share of users whose value is exactly 0. The drawn numbers are in
+        ``chart.data``: ``system``, ``segment``, ``low`` ≤ value < ``high`` (the last bin also
+        includes its upper end; ``low`` = ``high`` = 0 is exactly 0, which the other bins exclude),
+        ``users``, their ``share``, and the ``mean`` in the first row of each histogram. With six
+        systems or more, one row per system, best mean first, with quantiles of the users who are
+        not exactly 0: ``system``, ``segment``, ``users``, ``zeros`` (the share of users at exactly
+        0), ``low`` (5%), ``lower quarter``, ``median``, ``upper quarter``, ``high`` (95%) and the
+        ``mean`` of all users.
 
     Raises
     ------
@@ -603,9 +607,9 @@ def compare(
     table = table.drop("baseline")
     base = alt.Chart().encode(
         y=alt.Y(f"{row}:N", title=None, sort=order, axis=axis_of(**axis)),
-        tooltip=tooltip_of(table.drop("panel", "verdict", "system")),
         color=look["color"],
     )
+    base = described(base, table, compared_words(confidence))
     bars = base.mark_rule(strokeWidth=2).transform_filter("isValid(datum.ci_low)")
     bars = bars.encode(x=alt.X("ci_low:Q", title=axis_title), x2="ci_high:Q")
     points = base.mark_point(filled=True, opacity=1, size=80).encode(
@@ -836,8 +840,11 @@ def heatmap(
             sort=in_rows,
             axis=alt.Axis(titlePadding=12, labelLimit=260),
         ),
-        tooltip=tooltip_of(table.drop("text")),
     )
+    words = {", ".join(map(one_line, groups[:-1])): "panel", one_line(groups[-1]): "segment"}
+    words |= {"metric": "metric", averages_of(metrics)[:-1].lower(): "mean", "users": "users"}
+    words |= {"share of the greatest": "share"}
+    base = described(base, table, words)
     color = alt.Color(
         "share:Q",
         title=["share of the", "metric's", "greatest"],
@@ -980,9 +987,11 @@ def shares(
             axis=alt.Axis(labelLimit=120, titlePadding=10),
             scale=alt.Scale(paddingInner=0.3, paddingOuter=0.15),
         ),
-        tooltip=tooltip_of(table.drop("panel")),
         **offset,
     )
+    words = {"segment": "panel", one_line(name): "value", "system": "system"}
+    words |= {"share of exposure": "share", "target": "target"}
+    base = described(base, table, words)
     axis = axis_of(format="~%", tickCount=5)
     bars = base.mark_bar().encode(
         x=alt.X("share:Q", title=x_title, scale=scale, axis=axis),
@@ -1114,10 +1123,11 @@ def trade_off(
         alt.X("x:Q", **axes["x"], axis=quiet),
         alt.Y("y:Q", **axes["y"], axis=quiet),
     )
-    base = alt.Chart().encode(
-        **color_of(systems, groups, **look),
-        tooltip=tooltip_of(table.drop("panel", "place")),
-    )
+    words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "system"}
+    for axis, name in zip("xy", map(one_line, names), strict=True):
+        words |= {name: axis, f"{sure(confidence)} of {name}": (f"{axis}_low", f"{axis}_high")}
+    words["users"] = "users"
+    base = described(alt.Chart().encode(**color_of(systems, groups, **look)), table, words)
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6, clip=True)
     points = base.mark_point(filled=True, opacity=1, size=70)
     points = points.encode(x=across, y=up, **shape_of(systems, groups, **look))
@@ -1283,8 +1293,10 @@ def lorenz(
         **axes,
         **color_of(systems, groups, among=among),
         order="values:Q",
-        tooltip=tooltip_of(table.drop("panel")),
     )
+    words = {"segment": "panel", "system": "system", f"share of {what}": "values"}
+    words |= {"share of exposure": "exposure", "Gini": "gini"}
+    base = described(base, table, words)
     # a shape at each fifth of the exposure distinguishes lines without color
     points = base.mark_point(filled=True, opacity=1, size=30).transform_filter("datum.marked")
     points = points.encode(**shape_of(systems, groups, among=among))
@@ -1396,12 +1408,13 @@ def critical_difference(
     check_panels(panels)
     table = pl.concat(map(ranked, ranks.partition_by("panel", maintain_order=True)))
     systems = ranks["system"].n_unique()
+    what = f"{one_line(panels[0])}: m" if len(panels) == 1 else "M"
     notes = texts(ranks["note"].drop_nulls()) if len(panels) == 1 else []
     return in_panels(
         ranked_layers(table, systems),
         table,
         title_of(
-            f"Mean ranks of {systems} systems on {user_count(ranks['users'])}",
+            f"{what}ean ranks of {systems} systems on {user_count(ranks['users'])}",
             f"bars: systems not separated by Nemenyi's test at {confidence * 100:.10g}% confidence",
             *notes,
         ),
@@ -1477,8 +1490,10 @@ def agreement(
     base = alt.Chart().encode(
         x=alt.X("other:N", title=None, sort=columns, axis=alt.Axis(labelAngle=slant)),
         y=alt.Y("metric:N", title=None, sort=rows, axis=alt.Axis(labelLimit=180)),
-        tooltip=tooltip_of(table.drop("panel")),
     )
+    words = {"segment": "panel", "metric": "metric", "other metric": "other"}
+    words |= {_COEFFICIENTS[coefficient]: coefficient, "systems": "systems"}
+    base = described(base, table, words)
     color = alt.Color(
         f"{coefficient}:Q",
         title=_COEFFICIENTS[coefficient],
