@@ -1271,6 +1271,8 @@ def test_more_than_twelve_systems_are_compared_in_a_triangle():
         assert (row["depth"] == "not below") == (not sure) == (row["verdict"] == "undecided")
         if row["ci_low"] is not None:
             assert row["ci_low"] <= row["difference"] <= row["ci_high"]
+            assert (row["effect_size"] > 0) == (row["difference"] > 0)
+        assert row["mean"] - row["baseline_mean"] == pytest.approx(row["difference"], abs=1e-12)
         if sure:
             better = (row["difference"] > 0) == (row["panel"] == "ndcg@10")
             assert row["verdict"] == ("better" if better else "worse")

@@ -312,8 +312,9 @@ def test_a_p_of_a_primary_metric_is_corrected_for_its_own_pairs_only():
     made = rf.report(run, *METRICS, **ASKED, primary="map")
     lines = made.verdict.splitlines()
     alone = "each interval is of its comparison alone"
-    assert f"p is after Holm's correction for 2 comparisons in map, the primary metric; {alone}." in (
-        lines
+    assert (
+        f"p is after Holm's correction for 2 comparisons in map, the primary metric; {alone}."
+        in (lines)
     )
     assert any("in map: " in line and ", corrected p " in line for line in lines)
     table = made.tables["comparison"]
@@ -377,7 +378,7 @@ def test_a_comparison_without_a_test_is_not_in_the_family():
     run = pl.concat([RUN.filter(model="old"), same])
     made = rf.report(run, "map", truth=truth, baseline="old", segments="country")
     assert made.tables["segments: country"]["p_value"].count() == 2
-    said = "p is after Holm's correction for 2 comparisons, those with a test of 1 system × 3 segments."
+    said = "Holm's correction for 2 comparisons, those with a test of 1 system × 3 segments."
     assert said in html.unescape(made.html())
 
 

@@ -103,8 +103,20 @@ def table(
         SciPy is not needed.
     digits
         Decimal places of the means.
-    test, correction, confidence, primary, resamples, seed, cluster
-        As in ``compare``.
+    test
+        The test, as in ``compare``.
+    correction
+        The correction for the number of comparisons, as in ``compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    primary
+        The metric that decides, whose p-value is not corrected for the others, as in ``compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
+    cluster
+        A column of the truth or the run whose users depend on each other, as in ``compare``.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
         that play the roles.

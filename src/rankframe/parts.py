@@ -192,8 +192,12 @@ def sums(
     facts
         The facts of the whole tables. They may be left out where no metric reads the highest grade
         of the truth, and the truth has the columns ``by``.
-    bounds, scenarios, count_users
-        As in ``evaluate``.
+    bounds
+        Add the least and the greatest value that judgments can give, as in ``evaluate``.
+    scenarios
+        Add the values with none and with all unjudged items relevant, as in ``evaluate``.
+    count_users
+        Add the number of users behind each mean, as in ``evaluate``.
     **options
         All other keywords of ``evaluate``; ``items=`` and ``history=`` are whole tables.
 
@@ -317,14 +321,22 @@ def values(
 
     Parameters
     ----------
-    frame, truth, by, facts
-        As in ``sums``.
+    frame
+        All rows of some users of a run or a judged table, as in ``sums``.
     *metrics
         Labels or expressions, as in ``per_user``.
+    truth
+        All rows of the same users of the truth.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    facts
+        The facts of the whole tables, as in ``sums``.
     cluster
         A column of the truth or the run: users with the same value depend on each other.
-    bounds, scenarios
-        As in ``per_user``.
+    bounds
+        Add the least and the greatest value that judgments can give, as in ``per_user``.
+    scenarios
+        Add the values with none and with all unjudged items relevant, as in ``per_user``.
     **options
         All other keywords of ``evaluate``; ``items=`` and ``history=`` are whole tables.
 

@@ -484,8 +484,28 @@ def compare(
         Labels or expressions, as in ``per_user``.
     truth
         The truth that judges the run.
-    by, baseline, test, correction, confidence, margin, primary, resamples, seed, cluster
-        As in ``rankframe.compare``.
+    by
+        The columns of the systems and of segments, as in ``rankframe.compare``.
+    baseline
+        The system that the others are compared with; by default every pair is compared.
+    test
+        The test, as in ``rankframe.compare``.
+    correction
+        The correction for the number of comparisons, as in ``rankframe.compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    margin
+        A difference too small to matter, as in ``rankframe.compare``.
+    primary
+        The metric that decides, whose p-value is not corrected for the others, as in
+        ``rankframe.compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
+    cluster
+        A column of the truth or the run whose users depend on each other, as in
+        ``rankframe.compare``.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
         that play the roles.
@@ -897,8 +917,22 @@ def shares(
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
         by name, as ``from_runs`` takes it.
-    of, k, weight, target, truth, items, history, exclude
-        As in ``rankframe.shares``; all lists of a system count together.
+    of
+        Whose shares are drawn, as in ``rankframe.shares``.
+    k
+        The cut-off, as in ``rankframe.shares``; all lists of a system count together.
+    weight
+        The weight of each rank, as in ``rankframe.shares``.
+    target
+        What the shares are measured against, as in ``rankframe.shares``.
+    truth
+        The truth, as in ``rankframe.shares``.
+    items
+        The catalogue.
+    history
+        The earlier events of users.
+    exclude
+        Rows that leave the lists, as in ``rankframe.shares``.
     by
         The column that identifies the systems, which have different colors: by default ``model``,
         or ``()``, a single system, if there is no such column. Further columns are segments, each
@@ -1036,9 +1070,11 @@ def trade_off(
     frame
         A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
         takes it.
-    x, y
-        Labels or expressions, as in ``summarize``; also metrics of all lists together, such as
-        ``"coverage@10"``.
+    x
+        The metric of the horizontal axis: a label or an expression, as in ``summarize``; also a
+        metric of all lists together, such as ``"coverage@10"``.
+    y
+        The metric of the vertical axis, as ``x``.
     truth
         The truth that judges the run.
     by
@@ -1196,9 +1232,21 @@ def lorenz(
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
         by name, as ``from_runs`` takes it.
-    of, k, weight, truth, items, history, exclude
-        As in ``rankframe.shares``; all lists of a system count together. ``of="shown"`` leaves out
-        items that are never shown.
+    of
+        Whose exposure is drawn, as in ``rankframe.shares``; ``"shown"`` leaves out items that are
+        never shown.
+    k
+        The cut-off, as in ``rankframe.shares``; all lists of a system count together.
+    weight
+        The weight of each rank, as in ``rankframe.shares``.
+    truth
+        The truth, as in ``rankframe.shares``.
+    items
+        The catalogue.
+    history
+        The earlier events of users.
+    exclude
+        Rows that leave the lists, as in ``rankframe.shares``.
     by
         The column that identifies the systems, which have different colors: by default ``model``,
         or ``()``, a single system, if there is no such column. Further columns are segments, each
@@ -1441,8 +1489,13 @@ def agreement(
     ----------
     means
         A frame of ``evaluate``: one row per system, one column per metric.
-    *metrics, other, by
-        As in ``rankframe.agreement``; each segment has its own panel.
+    *metrics
+        The columns to compare; by default all numeric columns except ``users``.
+    other
+        A second frame of ``evaluate``, as in ``rankframe.agreement``.
+    by
+        The columns of systems and segments, as in ``rankframe.agreement``; each segment has its own
+        panel.
     coefficient
         ``"kendall_tau"``, or ``"tau_ap"``, for which the column of the matrix is the truth.
 
