@@ -6,9 +6,11 @@ import re
 from html.parser import HTMLParser
 from typing import get_args
 
+import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from scipy import stats
 
 import rankframe as rf
 from rankframe._compare import Correction, Test
@@ -48,10 +50,9 @@ def test_means_are_those_of_evaluate_and_marks_those_of_compare():
 
 def test_lower_is_better_where_that_is_declared():
     made = rf.table(lists(), "mean_hit_rank@10", "e@3", truth=TRUTH, baseline="old")
-    assert made.frame.filter("best").select("model", "metric").rows() == [
-        ("new", "mean_hit_rank@10"),
-        ("new", "e@3"),
-    ]
+    best = made.frame.filter("best").select("metric", "model").rows()
+    assert [model for metric, model in best if metric == "mean_hit_rank@10"] == ["new"]
+    assert [model for metric, model in best if metric == "e@3"] == ["mid", "new", "old"]  # a tie
     assert made.frame.filter("better")["model"].unique().to_list() == ["new"]
     worse = rf.table(lists(), "mean_hit_rank@10", truth=TRUTH, baseline="new")
     assert not worse.frame["better"].any()
@@ -74,10 +75,95 @@ def test_those_that_show_the_same_digits_are_both_best():
     assert rf.table(run, "rr", truth=truth, digits=1).frame["best"].to_list() == [True, True]
 
 
+def drawn(seed, systems=5, users=40):
+    """Ranks of one relevant item per user, which fall from system to system."""
+    random = np.random.default_rng(seed)
+    ranks = 1 + random.poisson(np.linspace(4, 2, systems)[:, None], (systems, users))
+    return ranks, pl.concat(
+        pl.DataFrame({"model": f"m{place}", "user": range(users), "item": 1, "rank": of_users})
+        for place, of_users in enumerate(ranks)
+    )
+
+
+def holm(p):
+    order = np.argsort(p)
+    steps = np.maximum.accumulate(np.array(p)[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(steps, 1)
+    return adjusted
+
+
+@pytest.mark.parametrize("seed", [4, 7, 8])
+def test_bold_is_not_significantly_worse_than_the_best(seed):
+    """Paired t tests against the best of each metric, corrected over both metrics."""
+    ranks, run = drawn(seed)
+    truth = pl.DataFrame({"user": range(40), "item": 1})
+    made = rf.table(run, "rr", "mean_hit_rank@99", truth=truth, baseline="m0")
+    better_if_high = 1 / ranks, -ranks
+    for name, mine in zip(("rr", "mean_hit_rank@99"), better_if_high, strict=True):
+        best = int(mine.mean(axis=1).argmax())
+        others = [place for place in range(5) if place != best]
+        changes = [values[best] - values[place] for values in better_if_high for place in others]
+        p = holm([stats.ttest_1samp(change, 0).pvalue for change in changes])
+        own = p[4:] if name != "rr" else p[:4]
+        worse = {place for place, each in zip(others, own, strict=True) if each < 0.05}
+        got = made.frame.filter(metric=name).sort("model")["best"].to_list()
+        assert got == [place not in worse for place in range(5)]
+        assert 0 < len(worse) < 4
+    assert made.note.endswith("; bold: not significantly worse than the best.")
+
+
+def test_a_small_sure_loss_is_not_bold_though_it_shows_the_same_digits():
+    """Ranks of 1,000 and 1,001 or 1,002: 0.001 for both, and a loss for each of 400 users."""
+    users = pl.DataFrame({"user": range(400), "item": 1})
+    run = pl.concat(
+        users.with_columns(model=pl.lit(name), rank=1000 + pl.col("user") % 2 * step + step)
+        for name, step in (("a", 0), ("b", 1))
+    )
+    made = rf.table(run, "rr", truth=users, baseline="a", digits=3)
+    assert [round(mean, 3) for mean in made.frame["mean"]] == [0.001, 0.001]
+    assert made.frame["best"].to_list() == [True, False]
+    assert rf.table(run, "rr", truth=users, digits=3).frame["best"].to_list() == [True, True]
+
+
+@pytest.mark.parametrize("test", ["t", "randomization", "wilcoxon", "tukey"])
+def test_bold_reads_the_test_of_the_table(test):
+    """With the best as the baseline, bold is whatever compare does not call worse."""
+    _, run = drawn(5)
+    truth = pl.DataFrame({"user": range(40), "item": 1})
+    options = {"truth": truth, "test": test, "resamples": 500, "primary": "rr"}
+    made = rf.table(run, "rr", "hit@2", baseline="m0", **options).frame
+    for metric in ("rr", "hit@2"):
+        rows = made.filter(metric=metric)
+        best = rows.sort("mean", descending=True)["model"][0]
+        compared = rf.compare(run, "rr", "hit@2", baseline=best, **options).filter(metric=metric)
+        worse = compared.filter(verdict="lower")["model"]
+        assert {*rows.filter(~pl.col("best"))["model"]} == {*worse} != set()
+
+
+def test_without_a_test_the_mean_decides():
+    """All users lose alike, so no test exists: 0.0 is no tie with 1.0."""
+    ranks = pl.DataFrame({"model": ["a", "b", "c"], "rank": [1, 2, 2]})
+    run = ranks.join(TRUTH, how="cross")
+    for baseline in (None, "a", "b"):
+        made = rf.table(run, "hit@1", truth=TRUTH, baseline=baseline)
+        assert made.frame["best"].to_list() == [True, False, False]
+    assert "; bold: the best mean, not tested." in made.note
+
+
+def test_a_segment_with_the_name_of_the_best_system_is_no_ambiguity():
+    _, run = drawn(6)
+    run = run.select(pl.col("model").str.strip_prefix("m").cast(pl.Int64), pl.exclude("model"))
+    run = run.rename({"model": "run"})
+    truth = pl.DataFrame({"user": range(40), "item": 1, "fold": [1, 2, 3, 4] * 10})
+    made = rf.table(run, "rr", truth=truth, by=["run", "fold"], baseline=0)
+    assert made.frame.group_by("fold").agg(pl.col("best").any())["best"].all()
+
+
 def test_without_a_baseline_there_is_no_test():
     made = rf.table(lists(), "rr", truth=TRUTH)
     assert cells(made, "p_adjusted") == dict.fromkeys(RANKS)
-    assert made.note == "Means over 10 users; the best in bold."
+    assert made.note == "Means over 10 users; bold: the best mean, not tested."
     assert "†" not in str(made) + made.as_markdown() + made._repr_html_()
     one = rf.table(lists().filter(model="old").drop("model"), "rr", truth=TRUTH, digits=1)
     assert one.as_markdown().startswith("|  rr |\n|----:|\n| 0.4 |\n")
@@ -87,7 +173,7 @@ def test_the_line_has_test_correction_and_users():
     holm = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", confidence=0.99)
     assert holm.note == (
         "† better than old: paired t test, p < 0.01 after Holm's correction for 4 comparisons; "
-        "10 users; the best in bold."
+        "10 users; bold: not significantly worse than the best."
     )
     joint = rf.table(lists(), "rr", truth=TRUTH, baseline="old", test="tukey")
     assert "Tukey's honest significant differences, p < 0.05 corrected over all pairs" in joint.note
@@ -97,19 +183,19 @@ def test_the_line_has_test_correction_and_users():
     assert "sequential t test, p < 0.05 after Holm's correction" in looked.note
     fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 6))
     told = rf.table(fewer, "rr", truth=TRUTH, baseline="old", users="both").note
-    assert "; 6 to 10 users; the best" in told
+    assert "; 6 to 10 users; bold: " in told
 
 
 def test_segments_have_their_own_best():
     truth = TRUTH.with_columns(
         country=pl.when(pl.col("user") < 5).then(pl.lit("no")).otherwise(pl.lit("se"))
     )
-    made = rf.table(lists(), "rr", truth=truth, by=["model", "country"], baseline="old")
+    made = rf.table(lists(), "rr", truth=truth, by=["model", "country"])
     assert made.frame.filter("best").select("country", "model").sort("country").rows() == [
         ("no", "new"),
         ("se", "new"),
     ]
-    assert made.as_markdown().startswith("| country | model |         rr |")
+    assert made.as_markdown().startswith("| country | model |        rr |")
     rows = made.frame.select("country", "model").rows()
     assert rows == [(country, model) for country in ("no", "se") for model in ("mid", "new", "old")]
 
@@ -209,12 +295,12 @@ def test_it_is_read_as_text():
     assert str(made) == (
         "model       rr    hit@1\n"
         "-----  -------  -------\n"
-        "mid    0.412    0.100\n"
-        "new    0.783*†  0.600*\n"
-        "old    0.403    0.100\n"
+        "mid    0.412    0.100•\n"
+        "new    0.783•†  0.600•\n"
+        "old    0.403    0.100•\n"
         "\n"
         "† better than old: paired randomization test, p < 0.05 after Holm's correction for "
-        "4 comparisons; 10 users; * the best."
+        "4 comparisons; 10 users; •: not significantly worse than the best."
     )
 
 
@@ -222,7 +308,7 @@ def test_great_tables_has_the_same_marks():
     pytest.importorskip("great_tables")
     made = rf.table(lists(), "rr", "hit@1", truth=TRUTH, baseline="old", test="randomization")
     page = made.gt().as_raw_html()
-    assert re.findall(r"bold;[^>]*>([^<]*)</td>", page) == ["0.783†", "0.600"]
+    assert re.findall(r"bold;[^>]*>([^<]*)</td>", page) == ["0.100", "0.783†", "0.600", "0.100"]
     assert html.escape("p < 0.05 after Holm") in page
 
 
@@ -264,7 +350,12 @@ def test_the_line_names_those_who_were_missed():
     fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 6))
     for baseline in (None, "old"):
         told = rf.table(fewer, "rr", "hit@1", truth=TRUTH, baseline=baseline).note
-        assert told.endswith("; the best in bold. 4 of 10 users have no list of mid.")
+        bold = (
+            "the best mean, not tested"
+            if baseline is None
+            else "not significantly worse than the best"
+        )
+        assert told.endswith(f"; bold: {bold}. 4 of 10 users have no list of mid.")
 
 
 def test_the_line_has_clusters_and_effective_users():
@@ -274,7 +365,10 @@ def test_the_line_has_clusters_and_effective_users():
     made = rf.table(lists(), "rr", truth=truth, baseline="old", cluster="group")
     assert "; 10 users in 5 clusters, too few for a sure test; " in made.note
     alone = rf.table(lists(), "rr", truth=truth, weights="weight").note
-    assert alone == "Means over 10 users, weighted: effective number 8; the best in bold."
+    assert (
+        alone
+        == "Means over 10 users, weighted: effective number 8; bold: the best mean, not tested."
+    )
     both = rf.table(lists(), "rr", truth=truth, baseline="old", weights="weight").note
     assert "; 10 users, weighted: effective number 8; " in both
     one = lists().filter(model="old").drop("model")
@@ -284,7 +378,9 @@ def test_the_line_has_clusters_and_effective_users():
 def test_the_line_says_why_nothing_is_tested():
     same = pl.concat(lists().filter(model="old").with_columns(model=pl.lit(name)) for name in "ab")
     said = rf.table(same, "rr", truth=TRUTH, baseline="a").note
-    assert said == "Not tested against a: no user differs; 10 users; the best in bold."
+    assert (
+        said == "Not tested against a: no user differs; 10 users; bold: the best mean, not tested."
+    )
     one = rf.table(lists().filter(user=0), "rr", truth=TRUTH.head(1), baseline="old").note
     assert one.startswith("Not tested against old: one user; 1 user")
     two = lists().filter(pl.col("model") != "mid")

@@ -513,9 +513,13 @@ def comparison_of(
     resamples: int,
     seed: int,
     total: bool = False,
+    known: bool = False,
     verb: str = "compare",
 ) -> pl.LazyFrame:
-    """Plan a comparison of values per user."""
+    """Plan a comparison of values per user.
+
+    A ``known`` baseline is not the caller's, so that a segment of its name is no ambiguity.
+    """
     check_confidence(confidence)
     confidence = float(confidence)
     check_choice("test", test, get_args(Test))
@@ -547,6 +551,7 @@ def comparison_of(
         values=values,
         total=total,
         baseline=baseline,
+        known=known,
         test=test,
         correction=correction,
         confidence=confidence,
@@ -567,6 +572,7 @@ def comparison_of(
             of_lists=of_lists,
             kind=kind,
             baseline=baseline,
+            known=known,
             test=test,
             resampling=resampling,
             schema=schema,
@@ -592,6 +598,7 @@ def _compared_lists(
     of_lists: OfLists,
     kind: Kind,
     baseline: object,
+    known: bool,
     test: Test,
     resampling: Resampling,
     schema: Mapping[str, Any],
@@ -600,7 +607,7 @@ def _compared_lists(
     from rankframe._statistics import progress
 
     model, *segments = of_lists.by
-    systems = _systems(lists, model, baseline, segments).to_list()
+    systems = _systems(lists, model, baseline, [] if known else segments).to_list()
     groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
     pairs = _pairs_of_places(systems, baseline)
     times = resampling.times if test == "randomization" else 0
@@ -1040,6 +1047,7 @@ def _compared(
     values: UserValues,
     total: bool,
     baseline: object,
+    known: bool,
     test: Test,
     correction: Correction | None,
     confidence: float,
@@ -1052,7 +1060,7 @@ def _compared(
     if test == "mcnemar":
         check_hits(rows, values, "test='mcnemar'")
     joint = test in JOINT_TESTS
-    paired, matrices = _opened(rows, values, baseline, complete=joint, total=total)
+    paired, matrices = _opened(rows, values, baseline, complete=joint, total=total, known=known)
     systems = _pairs_of_places(paired.systems.to_list(), baseline)
     number = len(values.requested) * max(1, len(paired.segments))
     per_matrix = 1 if test == "randomized_tukey" else len(systems)
@@ -1183,7 +1191,13 @@ def shared_users(
 
 
 def _opened(
-    rows: pl.DataFrame, values: UserValues, baseline: object, *, complete: bool, total: bool
+    rows: pl.DataFrame,
+    values: UserValues,
+    baseline: object,
+    *,
+    complete: bool,
+    total: bool,
+    known: bool = False,
 ) -> tuple[Paired, Iterator[Matrix]]:
     """Find the systems and the segments, and return the matrices one after the other."""
     check_sizes(rows, values)
@@ -1192,7 +1206,7 @@ def _opened(
     rows = in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by
-    systems = _systems(rows, model, baseline, segments)
+    systems = _systems(rows, model, baseline, [] if known else segments)
     matrices = _matrices(rows, values, systems, complete=complete, total=total)
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
     if total:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import polars as pl
 
@@ -60,10 +61,18 @@ _MADE = {
     "users": pl.Int64,
     **dict.fromkeys(("mean", "p_adjusted"), pl.Float64),
     **dict.fromkeys(("best", "better"), pl.Boolean),
+    "note": pl.String,
 }
-_SHOWN = f"{INNER}shown"
+_SHOWN, _RATING, _BEST_SYSTEM = (f"{INNER}{name}" for name in ("shown", "rating", "best"))
 _ABSENT = "–"  # where a mean is undefined
-_BEST = "the best in bold"
+_BOLD, _BOLD_IN_TEXT, _NOTE = "bold:", "•", "*"
+_NOT_WORSE = f"{_BOLD} not significantly worse than the best"
+_BEST_MEAN = f"{_BOLD} the best mean, not tested"
+#: Notes of a comparison that the line below the table has already.
+_SAID = re.compile(
+    r"effective users: |one cluster$|\d+ clusters|[\d,]+ of [\d,]+ users? ha(s|ve) no list of "
+    r"|(primary|secondary) metric: |always valid: "
+)
 
 
 def table(
@@ -84,7 +93,7 @@ def table(
     **options: Unpack[Options],
 ) -> ResultsTable:
     """
-    Make a table of systems and metrics: the best in bold, † for better than the baseline.
+    Make a table of systems and metrics: bold for the best, † for better than the baseline.
 
     Parameters
     ----------
@@ -99,8 +108,8 @@ def table(
         The column that identifies the systems, by default ``"model"``; further columns are
         segments, as in ``compare``, each with its own best system; they are the first columns.
     baseline
-        The system that the others are tested against. By default there is no test and no †, and
-        SciPy is not needed.
+        The system that the others are tested against. By default there is no test and no †, bold
+        is the best mean, and SciPy is not needed.
     digits
         Decimal places of the means.
     test
@@ -125,17 +134,19 @@ def table(
     -------
     ResultsTable
         ``.as_markdown()``, ``.as_latex()`` and ``.gt()`` (Great Tables) convert it, notebooks show
-        it as HTML, and ``print`` writes text. ``.note`` is the line below it: the test and its
-        correction, the number of users, the effective number with ``weights``, the number of
-        clusters with ``cluster``, and the systems without a list for at least 5% of the users.
-        ``.frame`` (polars) has one row per system and metric: segments…, the system, ``metric``,
-        ``users``, ``mean``, ``best``, ``p_adjusted`` and ``better``, which is true for means marked
-        †.
+        it as HTML, and ``print`` writes text, with • for bold. ``.note`` is the line below it: the
+        test and its correction, the number of users, the effective number with ``weights``, the
+        number of clusters with ``cluster``, the systems without a list for at least 5% of the
+        users, and other notes of ``compare``, with a * at their cells. ``.frame`` (polars) has one
+        row per system and metric: segments…, the system, ``metric``, ``users``, ``mean``, ``best``,
+        ``p_adjusted``, ``better``, which is true for means marked †, and ``note``.
 
-        The best systems are those with the highest displayed mean, or the lowest where lower is
-        better; a metric without a better direction has no best. † means that the verdict of
-        ``compare`` is in the better direction: ``p_adjusted`` < 1 − ``confidence``. Counts such as
-        ``num_hits`` are averaged.
+        Bold (``best``) are the system with the best mean and those that are not significantly worse
+        than it: the same test and correction as for †, with the best system as the baseline. So
+        several bold means are a tie. Without a ``baseline``, or where a pair has no test, the best
+        displayed mean is bold. A metric without a better direction has no bold. † means that the
+        verdict of ``compare`` is in the better direction: ``p_adjusted`` < 1 − ``confidence``.
+        Counts such as ``num_hits`` are averaged.
 
     Raises
     ------
@@ -159,7 +170,7 @@ def table(
     | new   | **0.611** | **0.333** |
     | old   |     0.417 |     0.000 |
     <BLANKLINE>
-    Means over 3 users; the best in bold.
+    Means over 3 users; bold: the best mean, not tested.
     """
     digits = whole_number("digits", digits, least=0)
     frame, by = as_frame(frame, by)
@@ -169,30 +180,36 @@ def table(
         check_systems("table", groups)
     values = user_values(frame, metrics, truth, groups, settings, per_user=False, all_lists=True)
     made_schema("table", values, _MADE)
-    tested = None
     if baseline is not None or values.weights is not None:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
-    if baseline is not None:
-        tested = comparison_of(
-            values,
-            baseline=baseline,
-            test=test,
-            correction=correction,
-            confidence=confidence,
-            margin=None,
-            primary=primary,
-            resamples=resamples,
-            seed=seed,
-            verb="table",
-        ).collect()
+    compare = partial(
+        comparison_of,
+        values,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        margin=None,
+        primary=primary,
+        resamples=resamples,
+        seed=seed,
+        verb="table",
+    )
+    tested = None if baseline is None else compare(baseline=baseline).collect()
+
+    def compare_with(name: object) -> pl.DataFrame:
+        if tested is not None and name == baseline:
+            return tested
+        return compare(baseline=name, known=True).collect()
+
     means = description_of(values).collect()
     line = _Line(baseline, test, correction, confidence, primary)
-    made = _marked(means, tested, values, digits)
+    made = _marked(means, tested, values, digits, None if tested is None else compare_with)
     missed = missed_lines(
         means.select(*named(means, values.by), pl.col("users"), pl.col("num_missed"))
     )
     note = line.of(made, tested, _of_dependent(values, tested=tested is not None))
-    return ResultsTable(made, " ".join([note, *_sentence(missed)]), digits)
+    notes = [f"{_NOTE} {line}." for line in lines_of_notes(made, [*values.by[1:], *values.by[:1]])]
+    return ResultsTable(made, " ".join([note, *_sentence(missed), *notes]), digits)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -204,7 +221,7 @@ class ResultsTable:
     digits: int = 3
 
     def as_markdown(self) -> str:
-        """Return it as Markdown: the best in bold, and the note below."""
+        """Return it as Markdown: bold, and the note below."""
         return _above(_escaped_in_markdown(self.note), _markdown_rows(_grid(self)))
 
     def as_latex(self) -> str:
@@ -245,7 +262,7 @@ class ResultsTable:
             raise ImportError(msg) from None
         grid = _grid(self)
         names = [f"column_{place}" for place in range(len(grid.header))]
-        texts = [[*row.keys, *(cell.text + cell.mark for cell in row.cells)] for row in grid.rows]
+        texts = [[*row.keys, *(cell.text + cell.marks for cell in row.cells)] for row in grid.rows]
         shown = pl.DataFrame(texts, schema=dict.fromkeys(names, pl.String), orient="row")
         labels: dict[str, Any] = {
             name: as_it_is(html.escape(label))
@@ -280,25 +297,30 @@ class ResultsTable:
 
     def __repr__(self) -> str:
         grid = _grid(self)
+        noted = max((len(cell.note) for row in grid.rows for cell in row.cells), default=0)
         rows = [grid.header]
         rows += [
-            [*map(_in_one_line, row.keys), *(_text_cell(cell) for cell in row.cells)]
+            [*map(_in_one_line, row.keys), *(_text_cell(cell, noted) for cell in row.cells)]
             for row in grid.rows
         ]
         widths = [max(len(text) for text in column) for column in zip(*rows, strict=True)]
         left = len(grid.keys)
         lines = ["  ".join(_padded(row, widths, left)).rstrip() for row in rows]
         lines.insert(1, "  ".join("-" * width for width in widths))
-        return _above(self.note.replace(_BEST, "* the best"), lines)
+        return _above(self.note.replace(f"; {_BOLD}", f"; {_BOLD_IN_TEXT}:", 1), lines)
 
 
 # ------------------------------------------------------------------ numbers
 
 
 def _marked(
-    means: pl.DataFrame, tested: pl.DataFrame | None, values: UserValues, digits: int
+    means: pl.DataFrame,
+    tested: pl.DataFrame | None,
+    values: UserValues,
+    digits: int,
+    compare_with: Callable[[object], pl.DataFrame] | None,
 ) -> pl.DataFrame:
-    """Mark the best means, and the systems that are better than the baseline.
+    """Mark the best systems, and the systems that are better than the baseline.
 
     The rows of a segment stand together.
     """
@@ -307,25 +329,12 @@ def _marked(
     means = means.sort(keys, maintain_order=True) if segments else means
     lists = [] if values.of_lists is None else values.of_lists.requested
     directions = directions_of([*values.requested, *lists])
-    signs = {name: 1 if higher else -1 for name, higher in directions.items() if higher is not None}
-    sign = pl.col("metric").replace_strict(signs, default=None, return_dtype=pl.Int64)
     made = means.select(*keys, "metric", "users", "mean")
-    shown = [None if mean is None else round(mean, digits) for mean in made["mean"]]
-    made = made.with_columns(pl.Series(_SHOWN, shown, pl.Float64))
-    rating, others = pl.col(_SHOWN) * sign, [*segments, "metric"]
-    is_best = (rating == rating.max().over(others)) & (pl.len().over(others) > 1)
-    made = made.with_columns(best=is_best.fill_null(value=False)).drop(_SHOWN)
+    made = made.with_columns(best=best_or_tied(made, values.by, directions, digits, compare_with))
     if tested is None:
-        return made.with_columns(p_adjusted=pl.lit(None, pl.Float64), better=False)
-    better = {1: "higher", -1: "lower"}
-    found = tested.select(
-        *keys,
-        "metric",
-        "p_adjusted",
-        better=(
-            pl.col("verdict") == sign.replace_strict(better, default=None, return_dtype=pl.String)
-        ).fill_null(value=False),
-    )
+        nothing = {name: pl.lit(None, _MADE[name]) for name in ("p_adjusted", "note")}
+        return made.with_columns(better=False, **nothing).select(*keys, *_MADE)
+    found = tested.select(*keys, "metric", "p_adjusted", _is(directions, "better"), _unsaid(tested))
     joined = made.join(
         found,
         on=[*keys, "metric"],
@@ -333,7 +342,87 @@ def _marked(
         nulls_equal=True,
         maintain_order="left",
     )
-    return joined.with_columns(pl.col("better").fill_null(value=False))
+    return joined.with_columns(pl.col("better").fill_null(value=False)).select(*keys, *_MADE)
+
+
+def _unsaid(tested: pl.DataFrame) -> pl.Series:
+    """Return the notes of a comparison, without the parts that the line below the table has."""
+    why = untested(tested)
+    notes = [
+        [part for part in (note or "").split("; ") if part != why and not _SAID.match(part)]
+        for note in tested["note"]
+    ]
+    return pl.Series("note", ["; ".join(parts) or None for parts in notes], pl.String)
+
+
+def lines_of_notes(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Write each note once, after the metrics and ``names`` of the first rows that have it."""
+    rows: dict[str, list[str]] = {}
+    for row in table.filter(pl.col("note").is_not_null()).iter_rows(named=True):
+        rows.setdefault(row["note"], []).append(
+            " ".join([row["metric"], *(in_words(row[name]) for name in names)])
+        )
+    more = {note: f" and {len(of) - 3} more" if len(of) > 3 else "" for note, of in rows.items()}
+    return [f"{', '.join(of[:3])}{more[note]}: {note}" for note, of in rows.items()]
+
+
+def best_or_tied(
+    means: pl.DataFrame,
+    by: Sequence[str],
+    directions: Mapping[str, bool | None],
+    digits: int,
+    compare_with: Callable[[object], pl.DataFrame] | None,
+) -> pl.Series:
+    """Return which rows of ``means`` are not significantly worse than the best of their metric.
+
+    ``compare_with`` returns the comparison of all systems with one. Where nothing is tested, the
+    best are those with the best displayed mean. A metric without a direction, or of one system, has
+    no best.
+    """
+    if not by:
+        return pl.repeat(value=False, n=means.height, eager=True).alias("best")
+    model, *segments = by
+    family = [*segments, "metric"]
+    shown = [None if mean is None else round(mean, digits) for mean in means["mean"]]
+    sign = pl.col("metric").replace_strict(
+        {name: 1 if higher else -1 for name, higher in directions.items() if higher is not None},
+        default=None,
+        return_dtype=pl.Int64,
+    )
+    rated = means.select(
+        *by, "metric", (pl.col("mean") * sign).alias(_RATING), pl.Series(_SHOWN, shown) * sign
+    )
+    ranked = rated.drop_nulls(_RATING).sort(_RATING, descending=True, maintain_order=True)
+    best = ranked.unique(family, keep="first", maintain_order=True)
+    best = best.select(*family, pl.col(model).alias(_BEST_SYSTEM))
+    rated = rated.join(best, on=family, how="left", nulls_equal=True, maintain_order="left")
+    worse = pl.lit(None, pl.Boolean)
+    if compare_with is not None and rated[model].n_unique() > 1:
+        tested = pl.concat(
+            compare_with(name).select(
+                *by, "metric", pl.col("baseline").alias(_BEST_SYSTEM), _is(directions, "worse")
+            )
+            for name in best[_BEST_SYSTEM].unique(maintain_order=True)
+        )
+        keys = [*by, "metric", _BEST_SYSTEM]
+        rated = rated.join(tested, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        worse = pl.col("worse")
+    is_best = pl.col(model) == pl.col(_BEST_SYSTEM)
+    alike = pl.col(_SHOWN) == pl.col(_SHOWN).max().over(family)
+    several = pl.len().over(family) > 1
+    tied = is_best | pl.coalesce(~worse, alike)
+    return rated.select((tied & several).fill_null(value=False).alias("best"))["best"]
+
+
+def _is(directions: Mapping[str, bool | None], what: Literal["better", "worse"]) -> pl.Expr:
+    """Whether the verdict of a comparison is in this direction; null without a test."""
+    words = {
+        name: "higher" if higher is (what == "better") else "lower"
+        for name, higher in directions.items()
+        if higher is not None
+    }
+    word = pl.col("metric").replace_strict(words, default=None, return_dtype=pl.String)
+    return (pl.col("verdict") == word).alias(what)
 
 
 def _of_dependent(values: UserValues, *, tested: bool) -> str:
@@ -369,14 +458,16 @@ class _Line(NamedTuple):
     def of(self, made: pl.DataFrame, tested: pl.DataFrame | None, dependent: str) -> str:
         """Name the test, the correction and the number of users."""
         users = _users(made["users"]) + dependent
-        best = f"; {_BEST}" if made["best"].any() else ""
+        why = "" if tested is None else untested(tested)
+        bold = _BEST_MEAN if tested is None or why else _NOT_WORSE
+        best = f"; {bold}" if made["best"].any() else ""
         if tested is None:
             return f"Means over {users}{best}."
         baseline = in_words(self.baseline)
         corrected = correction_in_words(self.test, self.correction, tested, self.primary)
         paired = _users(tested["users"]) + dependent
         who = users if paired == users else f"{paired} in pairs, means over {users}"
-        if why := untested(tested):
+        if why:
             return f"Not tested against {baseline}: {why}; {who}{best}."
         system = "† better" if made["better"].any() else "No system is shown to be better"
         how = f"{TESTS[self.test]}, p < {1 - self.confidence:.10g} {corrected}"
@@ -456,7 +547,13 @@ def _sentence(clauses: Sequence[str]) -> list[str]:
 class _Cell(NamedTuple):
     text: str
     best: bool
-    mark: str
+    mark: str = ""
+    note: str = ""
+
+    @property
+    def marks(self) -> str:
+        """What stands after the number."""
+        return self.mark + self.note
 
 
 class _Row(NamedTuple):
@@ -477,9 +574,10 @@ def _grid(made: ResultsTable) -> _Grid:
     metrics = frame["metric"].unique(maintain_order=True).to_list()
     rows: dict[tuple[object, ...], dict[str, _Cell]] = {}
     for row in frame.iter_rows(named=True):
-        cell = _Cell(_number(row["mean"], made.digits), row["best"], "†" * row["better"])
+        note = f" {_NOTE}" if row["note"] else ""
+        cell = _Cell(_number(row["mean"], made.digits), row["best"], "†" * row["better"], note)
         rows.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = cell
-    nothing = _Cell(_ABSENT, best=False, mark="")
+    nothing = _Cell(_ABSENT, best=False)
     arranged = [
         _Row(list(map(in_words, key)), [cells.get(metric, nothing) for metric in metrics])
         for key, cells in rows.items()
@@ -510,14 +608,15 @@ def _in_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _text_cell(cell: _Cell) -> str:
-    # every cell has two places for marks, so that digits align
-    return cell.text + ("*" if cell.best else " ") + (cell.mark or " ")
+def _text_cell(cell: _Cell, noted: int) -> str:
+    # every cell has as many places for marks, so that digits align
+    bold = _BOLD_IN_TEXT if cell.best else " "
+    return cell.text + bold + (cell.mark or " ") + cell.note.ljust(noted)
 
 
 def _markdown_rows(grid: _Grid) -> list[str]:
     def bold(cell: _Cell) -> str:
-        return (f"**{cell.text}**" if cell.best else cell.text) + cell.mark
+        return (f"**{cell.text}**" if cell.best else cell.text) + _escaped_in_markdown(cell.marks)
 
     rows = [[_escaped_in_markdown(name) for name in grid.header]]
     rows += [
@@ -537,12 +636,19 @@ def _markdown_rows(grid: _Grid) -> list[str]:
 
 def _html_cell(cell: _Cell) -> str:
     text = html.escape(cell.text)
-    return (f"<strong>{text}</strong>" if cell.best else text) + cell.mark
+    return (f"<strong>{text}</strong>" if cell.best else text) + cell.marks
+
+
+_LATEX_NOTES = {"": "", f" {_NOTE}": r"\textsuperscript{*}"}
 
 
 def _latex_cell(cell: _Cell) -> str:
     text = cell.text.replace("-", "$-$").replace(_ABSENT, "--")
-    return (rf"\textbf{{{text}}}" if cell.best else text) + _escaped_in_latex(cell.mark)
+    return (
+        (rf"\textbf{{{text}}}" if cell.best else text)
+        + _escaped_in_latex(cell.mark)
+        + _LATEX_NOTES[cell.note]
+    )
 
 
 # a [ or * at the start of a row would be read as an option of the \\ before it
