@@ -424,6 +424,60 @@ def test_many_systems_are_summed_up():
     assert made.tables["comparison"].height == 6
 
 
+def bold_cells(made, folder):
+    """The rows of the first table: which means are bold."""
+    elements = Elements(page(made, folder, static=True))
+    cells = [one for one in elements.all("td") if "details" not in one["inside"]]
+    metrics = made.tables["means"]["metric"].n_unique()
+    systems = made.tables["means"]["model"].n_unique()
+    kinds = ["best" in (one.get("class") or "") for one in cells[: systems * metrics]]
+    return [kinds[start : start + metrics] for start in range(0, len(kinds), metrics)]
+
+
+def test_bold_is_not_significantly_worse_than_the_best(tmp_path):
+    old = RUN.filter(model="old")
+    near = old.with_columns(
+        model=pl.lit("near"), rank=(pl.col("rank") - 1 + (pl.col("user") < 2)) % 8 + 1
+    )
+    far = old.with_columns(model=pl.lit("far"), rank=9 - pl.col("rank"))
+    run = pl.concat([old, near, far])
+    made = rf.report(run, "ndcg@5", "map", truth=TRUTH, baseline="old")
+    means = made.tables["means"].pivot("metric", index="model", values="mean")
+    bold = {}
+    for metric in ("ndcg@5", "map"):
+        best = means.sort(metric, descending=True)["model"][0]
+        against = run.rank.compare("ndcg@5", "map", truth=TRUTH, baseline=best)
+        worse = {*against.filter(metric=metric, verdict="lower")["model"]}
+        bold[metric] = {*means["model"]} - worse
+        assert "far" in worse
+    assert any(len(systems) == 2 for systems in bold.values())  # a tie
+    order = [
+        "old",
+        *(name for name in means.sort("ndcg@5", descending=True)["model"] if name != "old"),
+    ]
+    want = [[name in bold[metric] for metric in ("ndcg@5", "map")] for name in order]
+    assert bold_cells(made, tmp_path) == want
+    assert "Bold: not significantly worse than the best." in made.html()
+    best = rf.table(run, "ndcg@5", "map", truth=TRUTH, baseline="old").frame.filter("best")
+    assert {*best.select("metric", "model").rows()} == {
+        (metric, name) for metric, names in bold.items() for name in names
+    }
+    alone = rf.report(run, "ndcg@5", "map", truth=TRUTH)  # no test
+    assert [sum(column) for column in zip(*bold_cells(alone, tmp_path), strict=True)] == [1, 1]
+    assert "Bold: the best mean, not tested." in alone.html()
+
+
+def test_a_note_of_a_comparison_is_below_its_table(tmp_path):
+    run = pl.concat([RUN, RUN.filter(model="old").with_columns(model=pl.lit("copy"))])
+    made = rf.report(run, "map", "hit@1", truth=TRUTH, baseline="old")
+    elements = Elements(page(made, tmp_path, static=True))
+    marks = [one["text"] for one in elements.all("span") if one.get("class") == "mark"]
+    assert [mark for mark in marks if mark.endswith(" *")] == ["· 0.0000 *"] * 2
+    said = [one["text"] for one in elements.all("p") if one["text"].startswith("* ")]
+    assert said[0] == "* map copy, hit@1 copy: no user differs."
+    assert not [line for line in said if "no list of" in line]  # the warnings have it
+
+
 # ------------------------------------------------------------------ what can be asked
 
 

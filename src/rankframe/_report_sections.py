@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 import polars as pl
@@ -30,7 +30,14 @@ from rankframe._report_page import (
     percent,
     signed,
 )
-from rankframe._results import CORRECTIONS, tested_in_words, tests_of
+from rankframe._results import (
+    CORRECTIONS,
+    lines_of_notes,
+    tested_in_words,
+    tests_of,
+    unsaid,
+    untested,
+)
 
 _USERS: Mapping[Users, str] = {
     "truth": "every user with an item of grade > 0; a user without a list counts as 0",
@@ -378,15 +385,15 @@ def _systems(numbers: Numbers) -> Section:
         text.append(
             f"Means with {sure} intervals; below them the difference from "
             f"{_text(asked.baseline)}. ▲ ▼: shown at p < {alpha} ({_tested(numbers)}); "
-            "·: undecided. Bold: best mean."
+            f"·: undecided. {_bold_words(numbers)}"
         )
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
         if numbers.served is not None:
             caption = "The same differences on the users whom both serve"
             grids.append(_differences_grid(numbers, numbers.served, caption))
     else:
-        bold = " Bold: best mean." if len(numbers.systems) > 1 else ""
-        text.append(f"Means with {sure} intervals.{bold}")
+        bold = _bold_words(numbers) if len(numbers.systems) > 1 else ""
+        text.append(f"Means with {sure} intervals. {bold}".rstrip())
     return Section("systems", "Systems", text, grids=grids)
 
 
@@ -396,40 +403,55 @@ def _tested(numbers: Numbers) -> str:
     return tested_in_words(asked.test, asked.correction, numbers.compared, asked.primary)
 
 
+def _bold_words(numbers: Numbers) -> str:
+    """Write what is bold; nothing if no metric has a better direction."""
+    if not numbers.bold:
+        return ""
+    if numbers.compared is None or untested(numbers.compared):
+        return "Bold: the best mean, not tested."
+    return "Bold: not significantly worse than the best."
+
+
 def _means_grid(numbers: Numbers) -> Grid:
-    best = _best_means(numbers)
+    noted = set() if numbers.compared is None else _noted(numbers.compared, numbers.asked.by)
     rows = [
         [
             Cell(_text(system), "baseline" if numbers.pairs and place == 0 else ""),
-            *(_mean_cell(numbers, system, metric, best) for metric in numbers.names),
+            *(_mean_cell(numbers, system, metric, noted) for metric in numbers.names),
         ]
         for place, system in enumerate(numbers.systems)
     ]
-    return Grid("Mean of each metric over users", ["system", *numbers.names], rows)
+    notes = [] if numbers.compared is None else _notes(numbers, numbers.compared)
+    return Grid("Mean of each metric over users", ["system", *numbers.names], rows, notes=notes)
 
 
-def _best_means(numbers: Numbers) -> dict[str, float]:
-    best: dict[str, float] = {}
-    for metric in numbers.names:
-        means = numbers.means.filter(pl.col("metric") == metric)["mean"].drop_nulls().to_list()
-        direction = numbers.directions.get(metric)
-        if means and direction is not None and len(numbers.systems) > 1:
-            best[metric] = max(means) if direction else min(means)
-    return best
+def _notes(numbers: Numbers, table: pl.DataFrame) -> list[str]:
+    """Write the notes of a comparison that the page does not say elsewhere."""
+    lines = lines_of_notes(table.with_columns(unsaid(table)), [numbers.asked.by])
+    return [f"* {line}." for line in lines]
 
 
-def _mean_cell(numbers: Numbers, system: object, metric: str, best: Mapping[str, float]) -> Cell:
+def _noted(table: pl.DataFrame, by: str) -> set[tuple[object, str]]:
+    """Return the systems and metrics that have such a note."""
+    noted = table.with_columns(unsaid(table)).drop_nulls("note")
+    return {*noted.select(by, "metric").iter_rows()}
+
+
+def _mean_cell(
+    numbers: Numbers, system: object, metric: str, noted: Collection[tuple[object, str]]
+) -> Cell:
     row = _row(numbers.means, numbers, system, metric)
     if not row:
         return Cell(DASH)
-    kind = "best" if best.get(metric) == row["mean"] is not None else ""
+    kind = "best" if (system, metric) in numbers.bold else ""
     small = interval(row["ci_low"], row["ci_high"])
     mark = ""
     if numbers.compared is not None and system != numbers.asked.baseline:
         tested = _row(numbers.compared, numbers, system, metric)
         if tested:
             said = _read(tested, numbers)
-            mark = f"{_MARKS.get(said, '·')} {signed(tested['difference'])}"
+            star = " *" * ((system, metric) in noted)
+            mark = f"{_MARKS.get(said, '·')} {signed(tested['difference'])}{star}"
             kind = f"{kind} {said}" if said in ("better", "worse") else kind
     text = number(row["mean"])
     return Cell(text, small, kind.strip(), mark)
@@ -438,6 +460,7 @@ def _mean_cell(numbers: Numbers, system: object, metric: str, best: Mapping[str,
 def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
     rows: list[list[Cell]] = []
     many = are_many([*map(_text, numbers.systems)])
+    noted = _noted(table, numbers.asked.by)
     for metric in [numbers.decides] if many else numbers.names:
         for system in numbers.systems[1:]:
             row = _row(table, numbers, system, metric)
@@ -458,13 +481,18 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
                     ),
                     Cell(p_value(row["p_adjusted"])),
                     Cell(won),
-                    Cell(f"{_MARKS.get(said, '·')} {said}", "", said),
+                    Cell(
+                        f"{_MARKS.get(said, '·')} {said}" + " *" * ((system, metric) in noted),
+                        "",
+                        said,
+                    ),
                 ]
             )
+    drawn = table.filter(metric=numbers.decides) if many else table
     caption = f"{caption} in {numbers.decides}" if many else caption
     head = ["metric", "users", _text(numbers.asked.baseline), "system", "difference", "p"]
     head += ["higher / equal / lower", "verdict"]
-    return Grid(caption, head, rows, folded=True)
+    return Grid(caption, head, rows, folded=True, notes=_notes(numbers, drawn))
 
 
 def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:

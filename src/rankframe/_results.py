@@ -334,7 +334,7 @@ def _marked(
     if tested is None:
         nothing = {name: pl.lit(None, _MADE[name]) for name in ("p_adjusted", "note")}
         return made.with_columns(better=False, **nothing).select(*keys, *_MADE)
-    found = tested.select(*keys, "metric", "p_adjusted", _is(directions, "better"), _unsaid(tested))
+    found = tested.select(*keys, "metric", "p_adjusted", _is(directions, "better"), unsaid(tested))
     joined = made.join(
         found,
         on=[*keys, "metric"],
@@ -345,7 +345,7 @@ def _marked(
     return joined.with_columns(pl.col("better").fill_null(value=False)).select(*keys, *_MADE)
 
 
-def _unsaid(tested: pl.DataFrame) -> pl.Series:
+def unsaid(tested: pl.DataFrame) -> pl.Series:
     """Return the notes of a comparison, without the parts that the line below the table has."""
     why = untested(tested)
     notes = [
