@@ -469,7 +469,8 @@ def test_bold_is_not_significantly_worse_than_the_best(tmp_path):
 
 def test_a_note_of_a_comparison_is_below_its_table(tmp_path):
     run = pl.concat([RUN, RUN.filter(model="old").with_columns(model=pl.lit("copy"))])
-    made = rf.report(run, "map", "hit@1", truth=TRUTH, baseline="old")
+    made = rf.report(run, "map", "hit@1", truth=TRUTH, baseline="old", primary="map")
+    assert "copy and old are not tested in map: 0.0000 (0%), no user differs.\n" in made.verdict
     elements = Elements(page(made, tmp_path, static=True))
     marks = [one["text"] for one in elements.all("span") if one.get("class") == "mark"]
     assert [mark for mark in marks if mark.endswith(" *")] == ["· 0.0000 *"] * 2

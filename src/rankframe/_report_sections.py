@@ -264,7 +264,7 @@ def _difference(row: Mapping[str, Any], numbers: Numbers, *, share: bool = False
         alone = f" ({p_value(row['p_value'])} without correction)" if overruled else ""
         parts.append(f"{p} {p_value(row['p_adjusted'])}{alone}".replace("p <", "p < "))
     elif row["note"]:
-        parts.append(row["note"])
+        parts.append(row["note"].partition("; primary metric: ")[0])
     return ", ".join(parts)
 
 
