@@ -413,7 +413,8 @@ def _bold_words(numbers: Numbers) -> str:
 
 
 def _means_grid(numbers: Numbers) -> Grid:
-    noted = set() if numbers.compared is None else _noted(numbers.compared, numbers.asked.by)
+    compared, by = numbers.compared, numbers.asked.by
+    noted: set[tuple[object, str]] = set() if compared is None else _noted(compared, by)
     rows = [
         [
             Cell(_text(system), "baseline" if numbers.pairs and place == 0 else ""),
@@ -421,7 +422,7 @@ def _means_grid(numbers: Numbers) -> Grid:
         ]
         for place, system in enumerate(numbers.systems)
     ]
-    notes = [] if numbers.compared is None else _notes(numbers, numbers.compared)
+    notes = [] if compared is None else _notes(numbers, compared)
     return Grid("Mean of each metric over users", ["system", *numbers.names], rows, notes=notes)
 
 
