@@ -14,10 +14,10 @@ from test_statistics import FEW, TESTS, VALUE, compared, judged, one, sample
 
 import rankframe as rf
 
-COMPARISON = """metric model baseline users num_missed baseline_num_missed mean baseline_mean
-    difference ci_low ci_high p_value p_adjusted effect_size wins ties losses detectable verdict
-    p_equivalent p_not_worse note""".split()
-SUMMARY = "metric users num_missed undefined mean std ci_low ci_high min median max note".split()
+COMPARISON = """metric model baseline difference users num_left_out num_missed baseline_num_missed
+    mean baseline_mean p_value effect_size wins ties losses detectable note ci_low ci_high
+    p_adjusted verdict""".split()
+SUMMARY = "metric users undefined mean num_missed min median max std ci_low ci_high note".split()
 DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change reading
     precision recall attainable_precision attainable_recall""".split()
 
@@ -215,7 +215,11 @@ def test_a_segment_without_users_says_so():
         (1, 5, "2 of 5 users have no list of old; 2 of 5 users have no list of new"),
         (2, 0, "no user has a value in both"),
     ]
-    assert got.row(1)[5:15] == (0, 0, *(None,) * 8)
+    told = ("difference", "mean", "baseline_mean", "ci_low", "p_adjusted", "verdict")
+    counts = ("num_missed", "baseline_num_missed", "wins", "ties", "losses", "num_left_out")
+    row = got.row(1, named=True)
+    assert [row[name] for name in told] == [None] * 6
+    assert [row[name] for name in counts] == [0] * 6
     got = run.rank.summarize("rr", truth=truth.drop("country"), by=by)
     assert (
         got.filter(day=2).select("users", "mean", "note").rows()
@@ -225,6 +229,169 @@ def test_a_segment_without_users_says_so():
     assert got.filter(day=2).drop("model", "day").rows() == [
         (None, None, 0, *[None] * 3, "no user has a value in both", *[None] * 4)
     ]
+
+
+# ------------------------------------------------------------------ the order of columns
+
+
+def test_the_answer_is_in_the_columns_that_a_narrow_print_shows():
+    """A terminal shows the first four and the last four columns; new ones go into the middle."""
+    values = RUN.rank.per_user("rr", truth=TRUTH, by="model")
+    first, last = (
+        ["metric", "model", "baseline", "difference"],
+        ["ci_low", "ci_high", "p_adjusted", "verdict"],
+    )
+    both = {"baseline": "old", "truth": TRUTH}
+    for made in (
+        RUN.rank.compare("rr", **both),
+        RUN.rank.compare("rr", **both, margin=0.1),
+        RUN.rank.compare("rr", **both, test="tukey"),
+        RUN.rank.compare("coverage@2", **both, items=TRUTH.select("item").unique()),
+        rf.compare_values(values, "rr", baseline="old"),
+        rf.compare_values(values, "rr", baseline="old", margin={"rr": 0.1}),
+    ):
+        assert (made.columns[:4], made.columns[-4:]) == (first, last)
+        assert made.columns[-5] == "note"
+        shown = str(made).splitlines()[2]
+        assert [name.strip() for name in shown.strip("│").split("┆")] == [*first, "…", *last]
+    for total in (False, True):
+        by = {"by": "model", "total": True} if total else {}
+        made = RUN.filter(model="old").rank.summarize("rr", truth=TRUTH, **by)
+        assert made.columns[total : 4 + total] == ["metric", "users", "undefined", "mean"]
+        assert made.columns[-4:] == ["std", "ci_low", "ci_high", "note"]
+    made = RUN.rank.power("rr", **both)
+    assert made.columns[:4] == ["metric", "model", "baseline", "users"]
+    assert made.columns[-2:] == ["detectable", "needed"]
+    truth = TRUTH.join(COUNTRIES, on="user")
+    by = ["model", "country"]
+    made = RUN.rank.compare_segments("rr", truth=truth, by=by, baseline="old")
+    assert made.columns[:4] == ["country", "metric", "model", "baseline"]
+    assert made.columns[-4:] == ["contrast", "ci_low", "ci_high", "p_adjusted"]
+
+
+def test_columns_of_a_margin_are_there_with_a_margin():
+    told = {"p_equivalent", "p_not_worse"}
+    for margin, there in [(None, set()), ({}, set()), (0.1, told), ({"rr": 0.1}, told)]:
+        frames = RUN.rank.compare("rr", truth=TRUTH, baseline="old", margin=margin)
+        assert told & {*frames.columns} == there
+        lazy = RUN.lazy().rank.compare("rr", truth=TRUTH, baseline="old", margin=margin)
+        assert lazy.collect_schema() == frames.schema
+
+
+# ------------------------------------------------------------------ users in one group only
+
+
+def weeks(ranks):
+    """Ranks of one item by week and user, as a run and its truth."""
+    rows = [(week, user, rank) for week, of in ranks.items() for user, rank in of.items()]
+    run = pl.DataFrame(rows, schema=["week", "user", "rank"], orient="row")
+    run = run.with_columns(item=pl.lit("a"))
+    return run, run.select("week", "user", "item")
+
+
+OTHER_USERS = {"l": dict.fromkeys("abcd", 1), "t": {"d": 9, "e": 1, "f": 1, "g": 1}}
+LEFT_OUT = "6 of 7 users are left out: they are in one group only"
+
+
+def test_users_in_one_group_only_are_counted():
+    """Weeks of users a–d and d–g share d; the means over all users are 1 and 7/9."""
+    run, truth = weeks(OTHER_USERS)
+    got = rf.compare(run, "rr", truth=truth, by="week", baseline="l").row(0, named=True)
+    assert (got["users"], got["num_left_out"]) == (1, 6)
+    assert got["note"] == f"one user; {LEFT_OUT}"
+    back = rf.compare(run, "rr", truth=truth, by="week", baseline="t").row(0, named=True)
+    assert (back["users"], back["num_left_out"], back["note"]) == (1, 6, got["note"])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_left_out_users_are_those_of_one_set_only(seed):
+    """Sets of users per system and segment, with undefined values, counted in plain Python."""
+    random = np.random.default_rng(seed)
+    rows = [
+        (model, segment, user, None if random.random() < 0.2 else random.random())
+        for model in "abc"
+        for segment in "xy"
+        for user in range(30)
+        if random.random() < 0.8
+    ]
+    schema = {"model": pl.String, "segment": pl.String, "user": pl.Int64, "value": pl.Float64}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    there = {
+        (m, s): {u for m2, s2, u, _ in rows if (m2, s2) == (m, s)} for m in "abc" for s in "xy"
+    }
+    known = {
+        key: {u for m, s, u, value in rows if (m, s) == key and value is not None} for key in there
+    }
+    weight = pl.when(pl.col("user") < 4).then(0).otherwise(1)
+    table = table.with_columns(weight=weight, cluster=pl.col("user") // 3)
+
+    def expected(one, other, segment, light):
+        first, second = (one, segment), (other, segment)
+        found = (known[first] - there[second]) | (known[second] - there[first])
+        return found - {*range(4)} if light else found
+
+    by = ["model", "segment"]
+    for option in ({}, {"weights": "weight"}, {"cluster": "cluster"}, {"test": "wilcoxon"}):
+        got = rf.compare_values(table, "value", by=by, **option)
+        for row in got.iter_rows(named=True):
+            names = row["model"], row["baseline"], row["segment"]
+            left_out = len(expected(*names, "weights" in option))
+            assert row["num_left_out"] == left_out
+            many = left_out >= 0.05 * (left_out + row["users"])
+            assert many == ("left out" in (row["note"] or ""))
+        parts = rf.compare_values(table, "value", by=by, total=True, **option)
+        for row in parts.filter(pl.col("segment").is_null()).iter_rows(named=True):
+            names = row["model"], row["baseline"]
+            out = {u for s in "xy" for u in expected(*names, s, "weights" in option)}
+            kept = {u for s in "xy" for u in known[names[0], s] & known[names[1], s]}
+            assert row["num_left_out"] == len(out - kept)
+    got = rf.compare_values(table, "value", by=by, test="tukey")
+    for segment, of in got.group_by("segment"):
+        some = set.union(*(known[m, segment[0]] for m in "abc"))
+        lacking = some - set.intersection(*(there[m, segment[0]] for m in "abc"))
+        assert of["num_left_out"].to_list() == [len(lacking)] * 3
+        assert all("users are left out: they are not in all groups" in n for n in of["note"])
+
+
+def test_a_note_names_5_percent_or_more():
+    """19 of 20 and 20 of 21 users are in both groups: 5% are a note, 4.8% are a number only."""
+    for both, told in [(19, "1 of 20 users is left out: this user is in one group only"), (20, "")]:
+        users = [f"u{place}" for place in range(both)]
+        ranks = {u: place % 3 + 1 for place, u in enumerate(users)}
+        run, truth = weeks({"l": {**ranks, "new": 1}, "t": dict.fromkeys(users, 1)})
+        got = rf.compare(run, "rr", truth=truth, by="week", baseline="l").row(0, named=True)
+        assert (got["users"], got["num_left_out"]) == (both, 1)
+        assert (got["note"] or "") == told
+
+
+def test_users_of_the_truth_are_not_left_out():
+    """A user whom a run misses is a miss of that system, not a user of one group."""
+    got = RUN.rank.compare("rr", "mean_hit_rank@9", truth=TRUTH, baseline="old")
+    assert got["num_left_out"].to_list() == [0, 0]
+    assert not got["note"].str.contains("left out").any()
+    served = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="served")
+    assert served["num_left_out"].to_list() == [0]
+    both = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both").row(0, named=True)
+    assert (both["users"], both["num_left_out"]) == (2, 2)
+    assert both["note"] == "2 of 4 users are left out: they are in one group only"
+
+
+def test_every_door_counts_those_who_are_left_out():
+    pytest.importorskip("pandas")
+    run, truth = weeks(OTHER_USERS)
+    items = pl.DataFrame({"item": ["a", "b"]})
+    options = {"by": "week", "baseline": "l"}
+    frame = rf.compare(run.to_pandas(), "rr", truth=truth.to_pandas(), **options)
+    assert frame["num_left_out"].tolist() == [6]
+    lazy = rf.compare(run.lazy(), "rr", truth=truth.lazy(), **options).collect()
+    assert lazy["note"].item() == f"one user; {LEFT_OUT}"
+    for test in ("t", "randomization"):
+        of_lists = rf.compare(run, "coverage@9", truth=truth, items=items, test=test, **options)
+        assert of_lists["num_left_out"].item() == 6
+        assert of_lists["note"].item().endswith(LEFT_OUT)
+    runs = {week[0]: rows.drop("week") for week, rows in run.group_by("week")}
+    alone = rf.compare(runs, "rr", truth=truth.select("user", "item").unique(), users="run")
+    assert alone["num_left_out"].item() == 6
 
 
 # ------------------------------------------------------------------ kinds of frames
@@ -353,9 +520,10 @@ def test_a_seed_gives_the_same_numbers_in_every_process():
         printed.append(done.stdout)
     assert printed[0] == printed[1]
     # written down: the numbers are the same on every machine
-    assert b"'b', 'a', 400," in printed[0]
+    assert b"'b', 'a', 0.0" in printed[0]
     first, second = (line.split(b", ") for line in printed[0].splitlines()[:2])
-    assert (first[11], second[11]) == (b"0.109", b"0.118")
+    place = COMPARISON.index("p_value")
+    assert (first[place], second[place]) == (b"0.109", b"0.118")
 
 
 def test_another_seed_gives_other_numbers():
@@ -715,9 +883,24 @@ def test_diagnose_adds_up_to_evaluate():
             inside = [u for u, size in enumerate(sizes) if low <= size <= high]
             assert len(inside) == users
             gained = [Fraction(hits[model][u] - hits["b"][u]) for u in inside]
-            assert change == pytest.approx(float(sum(gained) / users))
+            assert change == float(sum(gained) / users)  # counts, not k × a rounded share
             shares = [gain / sizes[u] for gain, u in zip(gained, inside, strict=True)]
             assert recall == pytest.approx(float(sum(shares) / users))
+
+
+@pytest.mark.parametrize("k", [3, 7, 10, 49])
+def test_a_change_of_hits_is_counted(k):
+    """Two users lose two hits and gain one: exactly −2, 1, and −1/2 as their mean."""
+    run, truth = with_hits([20, 100], old=[0, 3], new=[1, 1])
+    got = run.rank.diagnose(k, truth=truth, baseline="old")
+    assert got["hits_change"].to_list() == [1.0, -2.0, -0.5]
+    truth = truth.with_columns(country=pl.lit("x"))
+    got = run.rank.diagnose(k, truth=truth, baseline="old", by=["model", "country"])
+    assert got["hits_change"].to_list() == [1.0, -2.0, -0.5, -0.5]
+    tied = run.rename({"rank": "score"}).with_columns(-pl.col("score"))
+    tied = rf.with_rank(tied, by="model", ties="expected")
+    got = rf.diagnose(tied, k, truth=truth.drop("country"), baseline="old")
+    assert got["hits_change"].to_list() == pytest.approx([1, -2, -0.5])
 
 
 def test_users_of_equal_r_stay_together():

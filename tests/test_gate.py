@@ -67,7 +67,8 @@ def test_lower_may_be_better():
 
 def test_its_frame():
     frame = rf.gate(RUNS, "rr", "hit@1", truth=TRUTH, baseline="old", margin={"rr": 0.01})
-    columns = "metric model baseline users margin difference ci_low ci_high passed why"
+    columns = "metric model baseline users num_left_out margin difference note ci_low ci_high"
+    columns += " passed why"
     assert frame.columns == columns.split()
     compared = rf.compare(RUNS, "rr", "hit@1", truth=TRUTH, baseline="old", correction=None)
     for name in ("metric", "model", "baseline", "users", "difference", "ci_low", "ci_high"):
@@ -97,12 +98,40 @@ def test_all_users_who_lose_alike_are_an_interval():
     ]
 
 
-def test_one_user_is_undecided():
+def test_without_an_interval_a_system_fails():
+    """No users, one user who loses, one who is as before: nothing is known, so nothing passes."""
     runs = {name: rows.filter(user=4) for name, rows in RUNS.items()}
+    other = runs | {"worse": runs["worse"].with_columns(user=99)}
     for strict in (False, True):
-        frame = rf.gate(runs, "rr", truth=TRUTH.filter(user=4), baseline="old", strict=strict)
-        assert frame["passed"].to_list() == [not strict] * 2
-        assert frame["why"].to_list() == ["undecided: no interval: one user"] * 2
+        options = {"baseline": "old", "strict": strict, "margin": 5.0}
+        frame = rf.gate(runs, "rr", truth=TRUTH.filter(user=4), **options)
+        assert frame["passed"].to_list() == [False, False]
+        assert frame["why"].to_list() == ["no interval: one user"] * 2
+        frame = rf.gate(runs | {"like": runs["old"]}, "rr", truth=TRUTH.filter(user=4), **options)
+        assert frame["passed"].to_list() == [False, False]
+        frame = rf.gate(other, "rr", truth=TRUTH, users="run", **options).filter(model="worse")
+        assert frame["passed"].to_list() == [False]
+        assert frame["why"].item().startswith("no interval: no user has a value in both")
+        few = rf.gate(RUNS, "rr", truth=TRUTH, test="sequential", **options)
+        assert few["passed"].to_list() == [False, False]
+        assert few["why"].str.starts_with("no interval: ").all()
+
+
+def test_a_segment_without_users_does_not_hide_the_others():
+    truth = TRUTH.with_columns(country=pl.when(pl.col("user") < 9).then(pl.lit("a")))
+    truth = truth.with_columns(pl.col("country").fill_null("b"))
+    by = ["model", "country"]
+    frame = rf.gate(RUNS, "rr", truth=truth, by=by, baseline="old").filter(model="like")
+    assert frame.select("country", "passed").rows() == [("a", True), ("b", False)]
+    assert frame["why"].to_list()[1] == "no interval: one user"
+
+
+def test_a_gate_counts_users_in_one_group_only():
+    runs = {"old": RUNS["old"], "like": RUNS["like"].filter(pl.col("user") < 4)}
+    frame = rf.gate(runs, "rr", truth=TRUTH, users="run", baseline="old")
+    assert frame.select("users", "num_left_out", "note").rows() == [
+        (4, 6, "6 of 10 users are left out: they are in one group only")
+    ]
 
 
 def test_segments_are_decided_by_themselves():

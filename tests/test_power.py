@@ -17,9 +17,9 @@ RUN = pl.DataFrame({"user": [1, 2, 3, 4] * 2, "item": [7] * 8, "rank": [2, 2, 4,
 RUN = RUN.with_columns(model=pl.Series(["old"] * 4 + ["new"] * 4))
 TRUTH = pl.DataFrame({"user": [1, 2, 3, 4], "item": [7] * 4})
 PAIRS = (
-    """metric model baseline users baseline_mean deviation detectable target needed note""".split()
+    """metric model baseline users baseline_mean note deviation target detectable needed""".split()
 )
-ANOVA = "metric systems users baseline_mean deviation detectable target needed note".split()
+ANOVA = "metric systems users baseline_mean note deviation target detectable needed".split()
 
 
 def asked(*systems, **options):

@@ -14,10 +14,8 @@ import rankframe as rf
 from rankframe import _statistics as st
 
 BY = ["model", "country"]
-COLUMNS = [
-    *("country", "metric", "model", "baseline", "users", "difference", "rest_users"),
-    *("rest_difference", "contrast", "ci_low", "ci_high", "f", "p_value", "p_adjusted", "note"),
-]
+COLUMNS = """country metric model baseline users difference rest_users rest_difference f p_value
+    note contrast ci_low ci_high p_adjusted""".split()
 
 MIX = ", each system over its own users: the mix changed"
 

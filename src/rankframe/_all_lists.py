@@ -282,6 +282,7 @@ class Swaps(NamedTuple):
     system: float | None
     baseline: float | None
     users: int
+    left_out: int  # users with one of the two lists
     p: float | None
 
 
@@ -305,14 +306,15 @@ def swapped(
     model, user = of_lists.by[0], of_lists.sources.keys[-1]
     names = [one.name for one in of_lists.kinds()[kind]]
     exposed = [name for name in lists.columns if name.startswith("exposure(")]
-    both = lists.filter(pl.col(model).is_in(list(pair)))
-    both = both.filter(pl.col(model).n_unique().over(user) == 2)
+    some = lists.filter(pl.col(model).is_in(list(pair)))
+    both = some.filter(pl.col(model).n_unique().over(user) == 2)
     segment, known = of_lists.by[1:], of_lists.catalogue(kind)
     if known is None:
         values = both.select(*segment, VALUE).unique(maintain_order=True)
     else:
         values = both.select(segment).unique().join(known, how="cross") if segment else known
     users = both.select(user).unique().sort(user)
+    left_out = some[user].n_unique() - len(users)
     placed = both.join(values.with_row_index("__rankframe_value_place"), on=values.columns)
     placed = placed.join(users.with_row_index("__rankframe_user_place"), on=user)
     of_system = (placed[model] == pair[0]).to_numpy()
@@ -369,7 +371,7 @@ def swapped(
     for i, name in enumerate(names):
         system, baseline = (None if np.isnan(x[i]) else float(x[i]) for x in observed)
         tested = None if np.isnan(difference[i]) else float(p[i])
-        made_of.append(Swaps(name, system, baseline, shape[1], tested))
+        made_of.append(Swaps(name, system, baseline, shape[1], left_out, tested))
     return made_of
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from rankframe._results import NOTE, lines_of_notes
+
 OUTPUTS = (".csv", ".parquet", ".json")
 _WIDTH = 80  # if the output is not a terminal
 _NARROWEST = 8  # least width of a cut column of names
@@ -114,11 +116,13 @@ def _compared(result: pl.DataFrame) -> pl.DataFrame:
     cells = _in_cells(result).with_columns(
         numbers(name) for name in ("mean", "baseline_mean", "difference", "ci_low", "ci_high")
     )
+    noted = [f" {NOTE}" if note else "" for note in result["note"]]
     low_to_high = pl.concat_str("ci_low", pl.lit(" to "), "ci_high")
     known = pl.Series(result["ci_low"].is_not_null())
     return cells.with_columns(
         interval=pl.when(known).then(low_to_high).otherwise(pl.lit("null")),
         p=pl.col("p_adjusted"),
+        difference=pl.concat_str("difference", pl.Series(noted)),
         **{"wins/ties/losses": pl.concat_str("wins", "ties", "losses", separator="/")},
     )
 
@@ -157,16 +161,8 @@ def _most_that_fits(
 
 def _notes(result: pl.DataFrame, systems: Sequence[str], width: int) -> str:
     """Write each note once, with the rows that it applies to."""
-    rows: dict[str, list[str]] = {}
-    for row in result.filter(pl.col("note").is_not_null()).iter_rows(named=True):
-        named = [_printable(str(row[name])) for name in ("metric", *systems)]
-        rows.setdefault(row["note"], []).append(" ".join(named))
-    lines: list[str] = []
-    for note, of in rows.items():
-        more = f" and {len(of) - 3} more" if len(of) > 3 else ""
-        text = f"{', '.join(of[:3])}{more}: {_printable(note)}"
-        lines.append(textwrap.fill(text, width, subsequent_indent="  ") + "\n")
-    return "".join(lines)
+    lines = [f"{NOTE} {_printable(line)}" for line in lines_of_notes(result, systems)]
+    return "".join(textwrap.fill(line, width, subsequent_indent="  ") + "\n" for line in lines)
 
 
 # ------------------------------------------------------------------ cells

@@ -33,6 +33,7 @@ from rankframe._options import (
 from rankframe._runs import as_frame
 from rankframe._shares import Kind
 from rankframe._summarize import (
+    WORTH_A_NOTE,
     asked_resampling,
     check_hits,
     check_no_logarithms,
@@ -57,7 +58,7 @@ from rankframe.metrics.core import (
     precision_at,
     recall_at,
 )
-from rankframe.metrics.trec import num_relevant
+from rankframe.metrics.trec import num_hits, num_relevant
 
 if TYPE_CHECKING:
     from rankframe._statistics import Advance, Array, Bits, Outcome, Places, Resampling, Sample
@@ -83,16 +84,18 @@ _UNWEIGHTED = ("wilcoxon", "mcnemar", "sequential", *JOINT_TESTS)
 _CLUSTERED = ("t", "randomization", "bootstrap")
 SIMULTANEOUS = ("tukey", "randomized_tukey")  # their intervals cover all differences at once
 
+#: The first column and the last four are the answer, which narrow prints show: add others between.
 _COMPARISON = {
-    **dict.fromkeys(("users", "num_missed", "baseline_num_missed"), pl.Int64),
-    **dict.fromkeys(("mean", "baseline_mean", "difference", "ci_low", "ci_high"), pl.Float64),
-    **dict.fromkeys(("p_value", "p_adjusted", "effect_size"), pl.Float64),
+    "difference": pl.Float64,
+    **dict.fromkeys(("users", "num_left_out", "num_missed", "baseline_num_missed"), pl.Int64),
+    **dict.fromkeys(("mean", "baseline_mean", "p_value", "effect_size"), pl.Float64),
     **dict.fromkeys(("wins", "ties", "losses"), pl.Int64),
-    "detectable": pl.Float64,
-    "verdict": pl.String,
-    **dict.fromkeys(("p_equivalent", "p_not_worse"), pl.Float64),
+    **dict.fromkeys(("detectable", "p_equivalent", "p_not_worse"), pl.Float64),
     "note": pl.String,
+    **dict.fromkeys(("ci_low", "ci_high", "p_adjusted"), pl.Float64),
+    "verdict": pl.String,
 }
+_OF_MARGIN = ("p_equivalent", "p_not_worse")
 #: The tests of a mean difference: a margin bounds it, and Student's t approximates their power.
 _OF_MEANS = ("t", "randomization", "bootstrap")
 #: Tests that take a margin: flipped signs test symmetry about it, not the mean.
@@ -107,6 +110,8 @@ _SIGN = "__rankframe_sign"  # of the effect that a test of ranks finds
 #: Number of differences tested at a time; they share each resample.
 _TESTED_CELLS, _RESAMPLED_CELLS = 2**20, 2**24
 _POWER = 0.8  # of the column ``detectable``
+#: What changes, and the columns of its change.
+_CHANGING = ("hits", "precision", "recall")
 _CHANGES = ("hits_change", "precision_change", "recall_change")
 #: How the readings of users without a list begin.
 NO_LIST = "no list"
@@ -215,20 +220,25 @@ def compare(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
-        as in ``by``), ``baseline``, ``users`` (for whom both values are defined; the other columns
-        describe these users), ``num_missed`` and ``baseline_num_missed`` (how many of them have no
-        list of the system, and of the baseline), ``mean``, ``baseline_mean``, ``difference``, its
-        interval ``ci_low`` to ``ci_high`` (BCa for ``"bootstrap"``, Newcombe's for ``"mcnemar"``,
-        simultaneous for ``"tukey"`` and ``"randomized_tukey"``, a confidence sequence for
-        ``"sequential"``, else Student's), ``p_value``, ``p_adjusted``, ``effect_size`` (Cohen's d
-        of paired data: mean / standard deviation of the differences), ``wins``, ``ties``,
-        ``losses`` (users whose value is higher, equal, lower), ``detectable``, ``verdict``,
-        ``p_equivalent``, ``p_not_worse`` and ``note``, which explains why a number is null, and
-        names each system that has no list for 5% of the users or more. With ``weights``, users of
-        weight 0 are left out, means, interval, p-value and effect size are weighted, and ``note``
-        reports the effective number of users. With ``cluster``, ``note`` reports the number of
-        clusters. The frame is wide: to print it, select columns, such as
-        ``.select("model", "metric", "difference", "verdict")``, or call ``table``.
+        as in ``by``), ``baseline``, ``difference``, ``users`` (for whom both values are defined;
+        the other columns describe these users), ``num_left_out`` (users with a value in one of the
+        two groups who are not in the other), ``num_missed`` and ``baseline_num_missed`` (how many
+        of ``users`` have no list of the system, and of the baseline), ``mean``, ``baseline_mean``,
+        ``p_value``, ``effect_size`` (Cohen's d of paired data: mean / standard deviation of the
+        differences), ``wins``, ``ties``, ``losses`` (users whose value is higher, equal, lower),
+        ``detectable``, with a margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval
+        of the difference ``ci_low`` to ``ci_high`` (BCa for ``"bootstrap"``, Newcombe's for
+        ``"mcnemar"``, simultaneous for ``"tukey"`` and ``"randomized_tukey"``, a confidence
+        sequence for ``"sequential"``, else Student's), ``p_adjusted`` and ``verdict``. A print that
+        is too narrow leaves out the columns in the middle, and shows the answer.
+
+        ``note`` explains why a number is null, names each system that has no list for 5% of the
+        users or more, and reports users who are left out, if they are 5% or more: a test of paired
+        values cannot use them, so the difference may not be that of the groups' means. For tests of
+        all systems at once, these are users who are not in all systems; in a row of ``total``, they
+        are left out in each of their segments. With ``weights``, users of weight 0 are left out
+        uncounted, means, interval, p-value and effect size are weighted, and ``note`` reports the
+        effective number of users. With ``cluster``, ``note`` reports the number of clusters.
 
         Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
         reports the ratio (mean + ε) / (baseline_mean + ε) and its interval; ``ci_low`` and
@@ -249,10 +259,10 @@ def compare(
         which of them is worse.
 
         ``p_equivalent`` and ``p_not_worse`` are one-sided, so they decide like an interval of
-        confidence 1 − 2α; they are null without a margin. ``p_not_worse`` is also null for a metric
-        without a better direction, and for an expression of your own. The two are not corrected for
-        each other; ``correction`` adjusts each of them over metrics and pairs, and with
-        ``primary``, separately over the pairs of that metric and over all others.
+        confidence 1 − 2α; they are null for a metric without a margin. ``p_not_worse`` is also null
+        for a metric without a better direction, and for an expression of your own. The two are not
+        corrected for each other; ``correction`` adjusts each of them over metrics and pairs, and
+        with ``primary``, separately over the pairs of that metric and over all others.
 
     Raises
     ------
@@ -417,7 +427,8 @@ def compare_values(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         The frame of ``compare``; ``metric`` contains the column names. Users with values of both
-        systems are paired; a user without a row for one of them is left out. ``num_missed`` and
+        systems are paired; a user without a row for one of them is left out, and counts in
+        ``num_left_out``. ``num_missed`` and
         ``baseline_num_missed`` are null: values do not show which users have a list.
 
     Raises
@@ -544,7 +555,7 @@ def comparison_of(
     _check_primary(primary, values, test)
     made = made_schema(verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON})
     model, *segments = values.by
-    order = [*segments, "metric", model, "baseline", *_COMPARISON]
+    order = [*segments, "metric", model, "baseline", *_columns(margins)]
     schema = {name: made[model if name == "baseline" else name] for name in order}
     reduce = partial(
         _compared,
@@ -592,6 +603,11 @@ def comparison_of(
     return both.map_batches(correct, schema=schema)
 
 
+def _columns(margins: Mapping[str, float]) -> list[str]:
+    """Name the columns of a comparison after those of the pair."""
+    return [name for name in _COMPARISON if margins or name not in _OF_MARGIN]
+
+
 def _compared_lists(
     lists: pl.DataFrame,
     *,
@@ -626,13 +642,14 @@ def _compared_lists(
                         model: pair[0],
                         "baseline": pair[1],
                         "users": one.users,
+                        "num_left_out": one.left_out,
                         "num_missed": 0,  # users without one of the two lists are left out
                         "baseline_num_missed": 0,
                         "mean": one.system,
                         "baseline_mean": one.baseline,
                         "difference": _difference(one),
                         "p_value": one.p if times and one.metric not in moving else None,
-                        "note": _note_of(one, moving, tested=times > 0),
+                        "note": "; ".join(_notes_of(one, moving, tested=times > 0)) or None,
                     }
                     for one in found
                 ]
@@ -640,13 +657,16 @@ def _compared_lists(
     return pl.DataFrame([{**empty, **row} for row in made], schema=dict(schema))
 
 
-def _note_of(one: Swaps, moving: Collection[str], *, tested: bool) -> str | None:
-    """Return why a number is null."""
+def _notes_of(one: Swaps, moving: Collection[str], *, tested: bool) -> list[str]:
+    """Write why a number is null, and how many users are left out."""
+    notes: list[str] = []
     if one.metric in moving:
-        return "one number of all lists; no test: its target changes with the users"
-    if not one.users:
-        return "no user has a list in both"
-    return None if tested else _UNTESTED
+        notes = ["one number of all lists; no test: its target changes with the users"]
+    elif not one.users:
+        notes = ["no user has a list in both"]
+    elif not tested:
+        notes = [_UNTESTED]
+    return [*notes, *_notes_of_left_out(one.left_out, one.users)]
 
 
 _UNTESTED = "one number of all lists: test='randomization' swaps the lists of users"
@@ -670,7 +690,7 @@ def _corrected_together(
     p = table["p_value"].fill_null(nan).to_numpy()
     adjusted = _in_families(p, table["metric"].to_list(), primary, correction)
     table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
-    return table.pipe(_gated, by, primary).with_columns(_verdict(confidence))
+    return table.pipe(_gated, by, primary).pipe(_with_verdict, confidence)
 
 
 def _in_families(
@@ -822,7 +842,7 @@ def diagnose(
         raise ValueError(msg)
     measures = (precision_at, recall_at, attainable_precision_at, attainable_recall_at)
     levels = [measure(k).alias(name) for measure, name in zip(measures, _LEVELS, strict=True)]
-    metrics = [num_relevant().alias("total"), *levels]
+    metrics = [num_relevant().alias("total"), num_hits(k).alias("hits"), *levels]
     if options.get("weights") is not None:
         msg = "diagnose describes users in bins, which have no weighted form: leave out weights="
         raise ValueError(msg)
@@ -832,7 +852,7 @@ def diagnose(
     check_systems("diagnose", values.by)
     check_packages()
     schema = made_schema("diagnose", values, _DIAGNOSIS)
-    reduce = partial(diagnosed, values=values, k=k, baseline=baseline, bins=bins)
+    reduce = partial(diagnosed, values=values, baseline=baseline, bins=bins)
     diagnosis = values.rows.map_batches(reduce, schema=schema)
     return to_caller_type(
         diagnosis, like=frame, beside=(truth, *(options.get(name) for name in INPUTS))
@@ -963,6 +983,8 @@ class Matrix(NamedTuple):
     users: Places | None = None  # of all segments together: the user of each row
     clusters: Places | None = None
     missed: Array | None = None  # 1 where the system has no list for the user, else 0
+    absent: Bits | None = None  # where the system has no row of the user; None if there is none
+    left_out: int | None = None  # of a complete matrix: users with a value, but not in all systems
 
 
 class Place(NamedTuple):
@@ -990,6 +1012,8 @@ class Pair(NamedTuple):
     sample: Sample  # the differences of independent observations: users or clusters
     undefined: str | None  # why the differences have no test
     missed: tuple[int, int] | None = None  # users without a list of the system, of the baseline
+    left_out: int = 0  # users with a value in one group who are not in the other
+    joint: bool = False  # the users are those of all systems
 
     @property
     def place(self) -> Place:
@@ -1084,9 +1108,7 @@ def _compared(
         for pairs, found in tested(matrices, systems, values.weights, asked):
             places += [pair.place for pair in pairs]
             numbers += _numbers_of(pairs, found, asked)
-    table = pl.DataFrame(numbers, schema={**_COMPARISON, _SIGN: pl.Float64}).with_columns(
-        pl.lit(None, pl.String).alias("verdict")
-    )
+    table = pl.DataFrame(numbers, schema={**_COMPARISON, _SIGN: pl.Float64})
     metrics = [place.metric for place in places]
 
     def adjusted(name: str) -> pl.Series:
@@ -1100,10 +1122,10 @@ def _compared(
         table["p_adjusted"] if joint else adjusted("p_adjusted"),
     )
     table = (
-        table.select(*paired.named(values.by[0], places), *_COMPARISON, _SIGN)
+        table.select(*paired.named(values.by[0], places), *_columns(margins), _SIGN)
         .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
         .pipe(_gated, values.by, gate)
-        .with_columns(_verdict(confidence))
+        .pipe(_with_verdict, confidence)
         .pipe(_with_ratios, values.requested, confidence)
     )
     if test in ("wilcoxon", "friedman"):
@@ -1311,6 +1333,9 @@ def _matrices(
             .join(columns, on=model)
         )
         at, row, column = (placed[name].to_numpy() for name in _PLACED)
+        present = np.zeros((len(systems), len(users)), np.bool_)
+        present[column, row] = True
+        absent = None if present.all() else ~present.T
         missed = None
         if MISSED in group.columns:
             of_lists = np.zeros((len(systems), len(users)))
@@ -1324,7 +1349,7 @@ def _matrices(
         for name in names:
             of_systems = np.full((len(systems), len(users)), np.nan)
             of_systems[column, row] = group[name].cast(pl.Float64).to_numpy()[at]
-            matrix = Matrix(segment, name, of_systems.T, weights, whose, clusters, missed)
+            matrix = Matrix(segment, name, of_systems.T, weights, whose, clusters, missed, absent)
             yield _complete(matrix) if complete else matrix
 
 
@@ -1350,12 +1375,27 @@ def _complete(matrix: Matrix) -> Matrix:
     """Keep the users for whom every system is defined."""
     import numpy as np
 
-    keep = ~np.isnan(matrix.values).any(axis=1)
+    keep = np.asarray(~np.isnan(matrix.values).any(axis=1), np.bool_)
     users = None if matrix.users is None else matrix.users[keep]
     missed = None if matrix.missed is None else matrix.missed[keep]
+    left_out = 0
+    if matrix.absent is not None:
+        some = ~np.isnan(matrix.values).all(axis=1) & matrix.absent.any(axis=1)
+        left_out = _count_left_out(np.asarray(some, np.bool_), keep, matrix.users)
     return matrix._replace(
-        values=np.ascontiguousarray(matrix.values[keep]), users=users, missed=missed
+        values=np.ascontiguousarray(matrix.values[keep]),
+        users=users,
+        missed=missed,
+        absent=None,
+        left_out=left_out,
     )
+
+
+def _count_left_out(left_out: Bits, kept: Bits, users: Places | None) -> int:
+    """Count users; over all segments, those who are kept in none."""
+    import numpy as np
+
+    return int(left_out.sum()) if users is None else len(np.setdiff1d(users[left_out], users[kept]))
 
 
 class _Column(NamedTuple):
@@ -1388,6 +1428,12 @@ def _pair(matrix: Matrix, place: Place, one: _Column, other: _Column, column: st
 
     weights, clusters, users = matrix.weights, matrix.clusters, matrix.users
     counts = one.known & other.known
+    left_out = matrix.left_out or 0
+    if matrix.absent is not None:
+        alone = one.known & matrix.absent[:, place.baseline]
+        alone |= other.known & matrix.absent[:, place.system]
+        alone &= True if weights is None else weights > 0
+        left_out = _count_left_out(alone, counts, users)
     if column is not None and weights is not None:
         if counts.any() and not (counts & (weights > 0)).any():
             raise_no_weight(column, matrix.metric)
@@ -1417,6 +1463,8 @@ def _pair(matrix: Matrix, place: Place, one: _Column, other: _Column, column: st
         sample=sample_of(change, weights, clusters),
         undefined=why_undefined(change),
         missed=_without_lists(*lists) if lists else None,
+        left_out=left_out,
+        joint=matrix.left_out is not None,
     )
 
 
@@ -1555,7 +1603,17 @@ def with_notes(note: str | None, pair: Pair, *, weighted: bool) -> str | None:
     more = notes_of_users(pair.difference, weights, pair.returning)
     if pair.clusters is not None:
         more += notes_of_clusters(Sample(pair.difference, pair.weights), pair.sample)
+    more += _notes_of_left_out(pair.left_out, len(pair.difference), joint=pair.joint)
     return "; ".join([*([note] if note else []), *more]) or None
+
+
+def _notes_of_left_out(left_out: int, users: int, *, joint: bool = False) -> list[str]:
+    """Write how many users are in one of two groups only, if they are many."""
+    if not left_out or left_out < WORTH_A_NOTE * (users + left_out):
+        return []
+    who = "is left out: this user is" if left_out == 1 else "are left out: they are"
+    where = "not in all groups" if joint else "in one group only"
+    return [f"{left_out:,} of {users + left_out:,} users {who} {where}"]
 
 
 def notes_of_lists(pair: Pair, systems: pl.Series) -> list[str]:
@@ -1591,6 +1649,7 @@ def _numbers(pair: Pair) -> dict[str, float | None]:
     missed, of_baseline = pair.missed or (None, None)
     return {
         "users": len(change),
+        "num_left_out": pair.left_out,
         "num_missed": missed,
         "baseline_num_missed": of_baseline,
         "mean": float(weighted_mean(pair.of_system, weights)) if has_users else nan,
@@ -1693,18 +1752,22 @@ def _detectable(pair: Pair, asked: _Asked) -> float:
     return st.detectable(float(values.std(ddof=1)), number, design)
 
 
-def _verdict(confidence: float) -> pl.Expr:
+def _with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     """Read the adjusted p-values; the first verdict that holds counts."""
     alpha = 1 - confidence
     differs = pl.col("p_adjusted") < alpha
-    return (
-        pl.when(pl.col("p_equivalent") < alpha)
+    nowhere = pl.lit(value=False)
+    equivalent, not_worse = (
+        pl.col(name) < alpha if name in table.columns else nowhere for name in _OF_MARGIN
+    )
+    return table.with_columns(
+        pl.when(equivalent)
         .then(pl.lit("equivalent"))
         .when(differs & (pl.col("difference") > 0))
         .then(pl.lit("higher"))
         .when(differs & (pl.col("difference") < 0))
         .then(pl.lit("lower"))
-        .when(pl.col("p_not_worse") < alpha)
+        .when(not_worse)
         .then(pl.lit("not worse"))
         .when(pl.col("p_adjusted").is_not_null())
         .then(pl.lit("undecided"))
@@ -1732,7 +1795,7 @@ def _unless_contrary(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def diagnosed(
-    rows: pl.DataFrame, *, values: UserValues, k: int, baseline: object, bins: int
+    rows: pl.DataFrame, *, values: UserValues, baseline: object, bins: int
 ) -> pl.DataFrame:
     model, *segments = values.by
     from rankframe._statistics import differences
@@ -1748,11 +1811,7 @@ def diagnosed(
     smaller = pl.col("total before").rank("min").cast(pl.Int64) - 1
     place = (smaller * bins // pl.len()).over(values.by).alias(_BIN)
     bounds = pl.col("total before").min(), pl.col("total before").max()
-    precision, recall = (pl.col(name) - pl.col(f"{name} before") for name in _LEVELS[:2])
-    changes = (precision * k, precision, recall)
-    means = [
-        order_free_mean(change).alias(name) for change, name in zip(changes, _CHANGES, strict=True)
-    ]
+    means = [order_free_mean(change) for change in _changes()]
     means += [order_free_mean(pl.col(name)).alias(name) for name in _LEVELS]
     paired = paired.with_columns(
         pl.Series(
@@ -1788,7 +1847,7 @@ def diagnosed(
     )
     if segments:
         systems = rows.select(model).unique()
-        whole = _of_all_segments(known, systems, values, baseline, k)
+        whole = _of_all_segments(known, systems, values, baseline)
         table = pl.concat([table, whole], how="diagonal_relaxed")
     table = table.sort(*values.by, _BIN, nulls_last=True)
     return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
@@ -1846,13 +1905,13 @@ def _reading_of_missed(without: Sequence[int], system: object, baseline: object)
 
 
 def _of_all_segments(
-    known: pl.DataFrame, systems: pl.DataFrame, values: UserValues, baseline: object, k: int
+    known: pl.DataFrame, systems: pl.DataFrame, values: UserValues, baseline: object
 ) -> pl.DataFrame:
     """Compare the means of each system over its own users, and name Simpson's reversals."""
     by = values.by
     model, *segments = by
     everywhere = systems.join(known.select(segments).unique(), how="cross")
-    within = _changes_of_means(known, everywhere, by, baseline, k)
+    within = _changes_of_means(known, everywhere, by, baseline)
     within = within.filter(pl.len().over(model) > 1)
     signs = {"rises": pl.Expr.gt, "falls": pl.Expr.lt}
     of_each = within.group_by(model).agg(
@@ -1860,7 +1919,7 @@ def _of_all_segments(
         for name in _CHANGES[1:]
         for (sign, compared), end in zip(signs.items(), (_NOTHING, -_NOTHING), strict=True)
     )
-    whole = _changes_of_means(known, systems, [model], baseline, k)
+    whole = _changes_of_means(known, systems, [model], baseline)
     whole = whole.join(of_each, on=model, how="left")
     readings = [
         _reading_of_all(known, values, system=system, baseline=baseline) for system in whole[model]
@@ -1915,27 +1974,31 @@ def _reading_of_all(
 
 
 def _changes_of_means(
-    known: pl.DataFrame, groups: pl.DataFrame, by: Sequence[str], baseline: object, k: int
+    known: pl.DataFrame, groups: pl.DataFrame, by: Sequence[str], baseline: object
 ) -> pl.DataFrame:
     """Subtract the means of the baseline, each over its own users."""
     model, *segments = by
     means = known.group_by(by).agg(
         pl.len().cast(pl.Int64).alias("users"),
-        *(order_free_mean(pl.col(name)).alias(name) for name in _LEVELS),
+        *(order_free_mean(pl.col(name)).alias(name) for name in ("hits", *_LEVELS)),
     )
     of_baseline = pl.col(model) == pl.lit(baseline, dtype=known.schema[model])
     means = groups.join(means, on=by, how="left")
-    before = means.filter(of_baseline).select(*segments, *_LEVELS[:2])
+    before = means.filter(of_baseline).select(*segments, *_CHANGING)
     after = means.filter(~of_baseline)
     if segments:
         both = after.join(before, on=segments, how="left", suffix=" before")
     else:
         both = after.join(before, how="cross", suffix=" before")
-    precision, recall = (pl.col(name) - pl.col(f"{name} before") for name in _LEVELS[:2])
-    changes = zip(_CHANGES, (precision * k, precision, recall), strict=True)
-    return both.with_columns(change.alias(name) for name, change in changes).drop(
-        f"{name} before" for name in _LEVELS[:2]
-    )
+    return both.with_columns(_changes()).drop("hits", *(f"{name} before" for name in _CHANGING))
+
+
+def _changes() -> list[pl.Expr]:
+    """Return the changes from the values of the baseline, which are called "before"."""
+    return [
+        (pl.col(name).cast(pl.Float64) - pl.col(f"{name} before").cast(pl.Float64)).alias(change)
+        for name, change in zip(_CHANGING, _CHANGES, strict=True)
+    ]
 
 
 _MIX = ", each system over its own users: the mix changed"

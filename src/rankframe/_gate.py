@@ -65,8 +65,9 @@ def gate(
         The accepted loss, ≥ 0, on the scale of the metric: one number for all metrics, or a mapping
         such as ``{"ndcg@10": 0.01}``; metrics missing from the mapping have 0.
     strict
-        False: fail if the whole interval is beyond the margin, so the system is worse. True: also
-        fail if this is undecided, so only a system that is not worse passes.
+        False: fail if the whole interval is beyond the margin, so the system is worse, or if there
+        is no interval. True: also fail if the interval is undecided, so only a system that is not
+        worse passes.
     total
         Add the decision over all segments, with null in the segment columns.
     test
@@ -87,9 +88,10 @@ def gate(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and system: segments…, ``metric``, the system (in a column named
-        as in ``by``), ``baseline``, ``users``, ``margin``, ``difference``, its interval ``ci_low``
-        to ``ci_high``, ``passed`` (Boolean) and ``why``, which begins with "worse", "not worse" or
-        "undecided".
+        as in ``by``), ``baseline``, ``users``, ``num_left_out`` and ``note``, as in ``compare``,
+        ``margin``, ``difference``, its interval ``ci_low`` to ``ci_high``, ``passed`` (Boolean,
+        never null) and ``why``, which begins with "worse", "not worse", "undecided" or "no
+        interval".
 
     Raises
     ------
@@ -106,10 +108,10 @@ def gate(
     Notes
     -----
     If all users differ by the same amount, such as 0, there is no spread: the interval is that
-    amount. With one user there is no interval, and the decision is "undecided". Intervals are not
-    corrected for their number: at confidence 0.95, a system as good as the baseline fails each
-    metric of margin 0 with probability 0.025; with ``strict``, a system that is worse by exactly
-    the margin passes with the same probability.
+    amount. Without an interval, as with no users or one, nothing is known, and a system fails.
+    Intervals are not corrected for their number: at confidence 0.95, a system as good as the
+    baseline fails each metric of margin 0 with probability 0.025; with ``strict``, a system that is
+    worse by exactly the margin passes with the same probability.
 
     Examples
     --------
@@ -166,8 +168,8 @@ def gate(
 
 #: The columns of a decision, beside segments, metric and system.
 DECISION = (
-    *("baseline", "users", "margin", "difference", "ci_low", "ci_high"),
-    *("passed", "why"),
+    *("baseline", "users", "num_left_out", "margin", "difference", "note"),
+    *("ci_low", "ci_high", "passed", "why"),
 )
 
 
@@ -242,6 +244,7 @@ def decided(comparison: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFrame
     low, high = ends["ci_low"], ends["ci_high"]
     least = pl.when(higher_is_better).then(low).otherwise(-high)
     greatest = pl.when(higher_is_better).then(high).otherwise(-low)
+    nothing = low.is_null() | high.is_null()
     worse = (greatest < -margin).fill_null(value=False)
     not_worse = (least >= -margin).fill_null(value=False)
     below = pl.when(higher_is_better).then(pl.lit("below ")).otherwise(pl.lit("above "))
@@ -253,8 +256,8 @@ def decided(comparison: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFrame
         .then(pl.concat_str(pl.lit("interval "), below, bound))
         .when(not_worse)
         .then(pl.concat_str(pl.lit("interval "), above, bound))
-        .when(low.is_null())
-        .then(pl.concat_str(pl.lit("no interval"), "note", separator=": ", ignore_nulls=True))
+        .when(nothing)
+        .then(pl.col("note").fill_null("the test has none"))
         .otherwise(pl.concat_str(bound, pl.lit(" in interval")))
     )
     found = (
@@ -262,12 +265,15 @@ def decided(comparison: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFrame
         .then(pl.lit("worse: "))
         .when(not_worse)
         .then(pl.lit("not worse: "))
+        .when(nothing)
+        .then(pl.lit("no interval: "))
         .otherwise(pl.lit("undecided: "))
     )
     known = margin.is_not_null()
+    passed = pl.when(strict).then(not_worse).otherwise(~worse) & ~nothing
     return comparison.with_columns(
         **ends,
         margin=margin,
-        passed=pl.when(known).then(pl.when(strict).then(not_worse).otherwise(~worse)),
+        passed=pl.when(known).then(passed),
         why=pl.when(known).then(pl.concat_str(found, why)),
     )

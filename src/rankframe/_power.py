@@ -40,11 +40,13 @@ if TYPE_CHECKING:
 Target: TypeAlias = float | str
 Kind: TypeAlias = Literal["pairs", "anova"]
 
+#: The first column and the last two are the answer, which narrow prints show: add others between.
 _MADE = {
     "users": pl.Int64,
-    **dict.fromkeys(("baseline_mean", "deviation", "detectable", "target"), pl.Float64),
-    "needed": pl.Int64,
+    "baseline_mean": pl.Float64,
     "note": pl.String,
+    **dict.fromkeys(("deviation", "target", "detectable"), pl.Float64),
+    "needed": pl.Int64,
 }
 
 
@@ -104,10 +106,10 @@ def power(
     DataFrame, LazyFrame or pandas.DataFrame
         One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
         as in ``by``), ``baseline``, ``users`` (for whom both values are defined),
-        ``baseline_mean``, ``deviation`` (σ), ``detectable`` (the smallest true difference that
-        these users detect with this power), ``target`` (the difference to detect, on the scale of
-        the metric), ``needed`` (the least number of users that detect it with this power) and
-        ``note``, which explains why a number is null. For ``"anova"``, one row per segment and
+        ``baseline_mean``, ``note``, which explains why a number is null, ``deviation`` (σ),
+        ``target`` (the difference to detect, on the scale of the metric), ``detectable`` (the
+        smallest true difference that these users detect with this power) and ``needed`` (the least
+        number of users that detect the target with it). For ``"anova"``, one row per segment and
         metric, with the number of ``systems`` instead of the system and ``baseline``; ``users`` are
         those for whom every system is defined.
 

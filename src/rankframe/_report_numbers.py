@@ -33,7 +33,7 @@ from rankframe.metrics.core import (
     precision_at,
     recall_at,
 )
-from rankframe.metrics.trec import num_relevant, num_retrieved
+from rankframe.metrics.trec import num_hits, num_relevant, num_retrieved
 
 _DIGITS = 4  # of the means on the page
 #: The least share of users without a list of a system that matters.
@@ -42,6 +42,7 @@ OWN = "report: "  # prefix of columns that are computed in addition to the metri
 _LISTED = f"{OWN}listed"
 _LEVELS: dict[str, Callable[[int], pl.Expr]] = {
     "total": lambda k: num_relevant(),  # noqa: ARG005  (all have one form)
+    "hits": lambda k: num_hits(k),
     "precision": lambda k: precision_at(k),
     "recall": lambda k: recall_at(k),
     "attainable_precision": attainable_precision_at,
@@ -383,7 +384,7 @@ def _diagnosis(values: Values, asked: Asked, shown: Sequence[object]) -> pl.Data
     rows = values.rows.filter(pl.col(asked.by).is_in([asked.baseline, *shown]))
     levels = {OWN + name: name for name in _LEVELS}
     rows = rows.select(asked.by, values.values.user, MISSED, *levels).rename(levels)
-    return diagnosed(rows, values=values.values, k=asked.k, baseline=asked.baseline, bins=4)
+    return diagnosed(rows, values=values.values, baseline=asked.baseline, bins=4)
 
 
 def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:

@@ -65,7 +65,8 @@ _MADE = {
 }
 _SHOWN, _RATING, _BEST_SYSTEM = (f"{INNER}{name}" for name in ("shown", "rating", "best"))
 _ABSENT = "–"  # where a mean is undefined
-_BOLD, _BOLD_IN_TEXT, _NOTE = "bold:", "•", "*"
+_BOLD, _BOLD_IN_TEXT = "bold:", "•"
+NOTE = "*"  # at a cell with a note
 _NOT_WORSE = f"{_BOLD} not significantly worse than the best"
 _BEST_MEAN = f"{_BOLD} the best mean, not tested"
 #: Notes of a comparison that the line below the table has already.
@@ -208,7 +209,7 @@ def table(
         means.select(*named(means, values.by), pl.col("users"), pl.col("num_missed"))
     )
     note = line.of(made, tested, _of_dependent(values, tested=tested is not None))
-    notes = [f"{_NOTE} {line}." for line in lines_of_notes(made, [*values.by[1:], *values.by[:1]])]
+    notes = [f"{NOTE} {line}." for line in lines_of_notes(made, [*values.by[1:], *values.by[:1]])]
     return ResultsTable(made, " ".join([note, *_sentence(missed), *notes]), digits)
 
 
@@ -574,7 +575,7 @@ def _grid(made: ResultsTable) -> _Grid:
     metrics = frame["metric"].unique(maintain_order=True).to_list()
     rows: dict[tuple[object, ...], dict[str, _Cell]] = {}
     for row in frame.iter_rows(named=True):
-        note = f" {_NOTE}" if row["note"] else ""
+        note = f" {NOTE}" if row["note"] else ""
         cell = _Cell(_number(row["mean"], made.digits), row["best"], "†" * row["better"], note)
         rows.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = cell
     nothing = _Cell(_ABSENT, best=False)
@@ -639,7 +640,7 @@ def _html_cell(cell: _Cell) -> str:
     return (f"<strong>{text}</strong>" if cell.best else text) + cell.marks
 
 
-_LATEX_NOTES = {"": "", f" {_NOTE}": r"\textsuperscript{*}"}
+_LATEX_NOTES = {"": "", f" {NOTE}": r"\textsuperscript{*}"}
 
 
 def _latex_cell(cell: _Cell) -> str:

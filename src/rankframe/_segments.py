@@ -32,13 +32,14 @@ from rankframe.errors import RankingDataError
 if TYPE_CHECKING:
     from rankframe._statistics import Bits, Estimate, Sample
 
+#: The last four columns are the answer, which narrow prints show: add others before.
 _MADE = {
     "users": pl.Int64,
     "difference": pl.Float64,
     "rest_users": pl.Int64,
-    "rest_difference": pl.Float64,
-    **dict.fromkeys(("contrast", "ci_low", "ci_high", "f", "p_value", "p_adjusted"), pl.Float64),
+    **dict.fromkeys(("rest_difference", "f", "p_value"), pl.Float64),
     "note": pl.String,
+    **dict.fromkeys(("contrast", "ci_low", "ci_high", "p_adjusted"), pl.Float64),
 }
 
 
@@ -91,9 +92,9 @@ def compare_segments(
         One row per segment, metric and pair, and a last one per metric and pair for all segments,
         with null segments: segments…, ``metric``, the system (in a column named as in ``by``),
         ``baseline``, ``users``, ``difference`` (their mean difference), ``rest_users`` and
-        ``rest_difference`` (of the users of all other segments), ``contrast`` (difference −
-        rest_difference), its interval ``ci_low`` to ``ci_high``, ``f``, ``p_value``, ``p_adjusted``
-        and ``note``, which explains why a number is null.
+        ``rest_difference`` (of the users of all other segments), ``f``, ``p_value``, ``note``,
+        which explains why a number is null, ``contrast`` (difference − rest_difference), its
+        interval ``ci_low`` to ``ci_high``, and ``p_adjusted``.
 
         In the row of all segments, ``p_value`` tests whether any of the differences differ (``f``
         is Welch's F); in the row of a segment, whether it differs from the rest (Welch's t). Read

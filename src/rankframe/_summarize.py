@@ -45,16 +45,20 @@ Method: TypeAlias = Literal["t", "bootstrap", "percentile", "studentized", "wils
 
 _MOST_RESAMPLES = 10_000_000  # their shifts are held in memory
 
+#: The first four columns and the last four are the answer: add others between.
 _SUMMARY = {
     "metric": pl.String,
-    **dict.fromkeys(("users", "num_missed", "undefined"), pl.Int64),
-    **dict.fromkeys(("mean", "std", "ci_low", "ci_high", "min", "median", "max"), pl.Float64),
+    **dict.fromkeys(("users", "undefined"), pl.Int64),
+    "mean": pl.Float64,
+    "num_missed": pl.Int64,
+    **dict.fromkeys(("min", "median", "max", "std", "ci_low", "ci_high"), pl.Float64),
     "note": pl.String,
 }
 #: Columns of a row of totals: one vote per group.
 _VOTES = {"groups": pl.Int64, "groups_mean": pl.Float64, "groups_std": pl.Float64}
 _ORDER = "__rankframe_order"
-_WORTH_A_NOTE = 0.05  # the share of users without a list that a note and a chart name
+#: The share of users without a list, or in one of two groups only, that a note names.
+WORTH_A_NOTE = 0.05
 
 
 def summarize(
@@ -113,21 +117,22 @@ def summarize(
     -------
     DataFrame, LazyFrame or pandas.DataFrame
         One row per group and metric: by…, ``metric``, ``users`` (the number that ``users=``
-        selects), ``num_missed`` (how many of these have no list, so that most metrics are 0 for
-        them), ``undefined`` (the number of those whose value is null; the following columns leave
-        them out), ``mean``, ``std``, ``ci_low``, ``ci_high``, ``min``, ``median``, ``max`` and
-        ``note``, which explains why a number is null, and reports how many users have no list if
-        they are at least 5%. Counts such as ``num_hits`` are averaged. With ``weights``, ``mean``,
-        ``std`` and the interval are weighted, and ``note`` has the effective number of users. With
-        ``cluster``, it has the number of clusters. With ``"studentized"`` and ``"auto"``, ``note``
-        reports resamples without spread: these have no t statistic and are ignored (the interval is
-        null if their share is above (1 − confidence) / 2). It also reports fewer than 20 users, or,
-        if a quarter of the users or more share one value such as 0, fewer than 20 users with other
-        values: the interval may then cover less often than stated. With ``cluster``, these counts
-        are of clusters and their means; ``"auto"`` chooses by them, and never chooses ``"wilson"``.
-        For a geometric mean such as ``gmap@10``, ``mean`` is that mean, and its interval is that of
-        the mean of ln(x + ε), transformed back to the scale of the metric (for few users it may end
-        above the metric's greatest value); the other columns describe the users' values x.
+        selects), ``undefined`` (the number of those whose value is null; the other columns leave
+        them out), ``mean``, ``num_missed`` (how many of ``users`` have no list, so that most
+        metrics are 0 for them), ``min``, ``median``, ``max``, with ``total`` its columns, ``std``,
+        ``ci_low``, ``ci_high`` and ``note``, which explains why a number is null, and reports how
+        many users have no list if they are at least 5%. Counts such as ``num_hits`` are averaged.
+        With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
+        effective number of users. With ``cluster``, it has the number of clusters. With
+        ``"studentized"`` and ``"auto"``, ``note`` reports resamples without spread: these have no t
+        statistic and are ignored (the interval is null if their share is above (1 − confidence) /
+        2). It also reports fewer than 20 users, or, if a quarter of the users or more share one
+        value such as 0, fewer than 20 users with other values: the interval may then cover less
+        often than stated. With ``cluster``, these counts are of clusters and their means;
+        ``"auto"`` chooses by them, and never chooses ``"wilson"``. For a geometric mean such as
+        ``gmap@10``, ``mean`` is that mean, and its interval is that of the mean of ln(x + ε),
+        transformed back to the scale of the metric (for few users it may end above the metric's
+        greatest value); the other columns describe the users' values x.
 
     Raises
     ------
@@ -387,8 +392,9 @@ def _columns(*, total: bool) -> dict[str, Any]:
     """Name the columns of a summary besides those of ``by``."""
     if not total:
         return dict(_SUMMARY)
-    columns = {name: dtype for name, dtype in _SUMMARY.items() if name != "note"}
-    return {**columns, **_VOTES, "note": _SUMMARY["note"]}
+    last = {name: _SUMMARY[name] for name in ("std", "ci_low", "ci_high", "note")}
+    first = {name: dtype for name, dtype in _SUMMARY.items() if name not in last}
+    return {**first, **_VOTES, **last}
 
 
 class _Sampled(NamedTuple):
@@ -717,7 +723,7 @@ def _note_of_row(row: Mapping[str, int]) -> str | None:
 
 def notes_of_missed(missed: int, users: int, system: object = None) -> list[str]:
     """Write how many users have no list of ``system``, if they are many."""
-    if not users or missed < _WORTH_A_NOTE * users:
+    if not users or missed < WORTH_A_NOTE * users:
         return []
     verb = "has" if missed == 1 else "have"
     whose = "" if system is None else f" of {in_words(system)}"
