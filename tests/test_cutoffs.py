@@ -139,6 +139,11 @@ def test_without_intervals_the_means_are_the_same_and_the_ends_null():
     assert bare["ci_low"].null_count() == bare["ci_high"].null_count() == bare.height
     assert bare.schema == whole.schema
     assert bare["metric"].unique(maintain_order=True).to_list() == asked
+    known = RUN.rank.evaluate("coverage@2", truth=TRUTH, by="model", items=ITEMS).sort("model")
+    for table in (whole, bare):  # a number of all lists counts all users: none is undefined
+        number = table.filter(metric="coverage", k=2).sort("model")
+        assert number["users"].to_list() == known["users"].to_list() != [None, None]
+        assert number["mean"].to_list() == known["coverage@2"].to_list()
     counts = RUN.rank.per_user("num_hits@2", truth=TRUTH, by="model").group_by("model").mean()
     hits = bare.filter(pl.col("metric") == "num_hits", pl.col("k") == 2)
     assert dict(hits.select("model", "mean").rows()) == dict(

@@ -1027,6 +1027,10 @@ def test_missed_and_served_users(rs, bring, truth):
         got = take(rs.compare(run, "precision@3", truth=truth, **options))
         expected = rf.compare(local, "precision@3", truth=TRUTH, **options)
         assert_same(got, expected, check_dtypes=True)
+    got = take(rs.compare(run, "precision@3", truth=truth, by=by, users="both"))
+    assert got["num_left_out"].item() > 0
+    assert "are left out: they are in one group only" in got["note"].item()
+    assert_same(got, rf.compare(local, "precision@3", truth=TRUTH, by=by, users="both"))
     got = take(rs.summarize(run, "precision@3", truth=truth, by=by))
     assert_same(got, rf.summarize(local, "precision@3", truth=TRUTH, by=by), check_dtypes=True)
     judged = bring(rf.judge(local, TRUTH, by=by).select(*local.columns, "relevance"))
@@ -1042,6 +1046,7 @@ def test_compare(rs, run, truth):
     got = take(rs.compare(run, *metrics, truth=truth, **options))
     expected = rf.compare(RUN, *metrics, truth=TRUTH, **options)
     assert_same(got, expected, check_dtypes=True)
+    assert got.columns == expected.columns
     with pytest.raises(ValueError, match="'num_users' is a mean over users"):
         rs.compare(run, "num_users", truth=truth)
     with pytest.raises(ValueError, match="baseline must be one of 'a', 'b', not 'c'"):
