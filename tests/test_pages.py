@@ -1,9 +1,11 @@
 """What the README and the guide print is what their code prints; they leave nothing out."""
 
 import ast
+import importlib
 import inspect
 import math
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pages
@@ -12,6 +14,7 @@ import pytest
 import test_doors
 
 import rankframe as rf
+from rankframe import parts, plot, trec
 
 README = pages.PAGES[0].read_text()
 GENERATED = ("metrics.md", "odd_input.md")
@@ -45,6 +48,72 @@ def test_every_public_name_is_on_a_page():
     for name in rf.__all__:
         if name not in ("RankFrame", "metric"):
             assert re.search(rf"\b{name}\b", text), name
+
+
+def public():
+    """Functions, and methods of the classes whose methods have their own documentation."""
+    modules = [rf, parts, plot, trec]
+    if find_spec("pyspark"):
+        modules.append(importlib.import_module("rankframe.spark"))
+    for module in modules:
+        for name in dir(module):
+            thing = getattr(module, name)
+            own = module is rf or getattr(thing, "__module__", "") == module.__name__
+            if inspect.isfunction(thing) and own and name[0] != "_":
+                yield f"{module.__name__}.{name}", thing
+    yield "rankframe.Meter", rf.Meter
+    for kind in (rf.Meter, rf.Report, rf.ResultsTable):
+        for name, method in vars(kind).items():
+            if inspect.isfunction(method) and name[0] != "_":
+                yield f"rankframe.{kind.__name__}.{name}", method
+
+
+PUBLIC = dict(public())
+
+
+def documented(function):
+    """The entries of a docstring's section Parameters, as numpydoc reads them; None without it.
+
+    A reference takes type and default of an entry from the parameter of its name; an entry of
+    several names has those of its first one.
+    """
+    text = inspect.getdoc(function)
+    section = re.search(
+        r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", text, re.MULTILINE | re.DOTALL
+    )
+    return None if section is None else re.findall(r"^\S.*", section[1], re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_each_parameter_is_documented_by_its_own_name(name):
+    function = PUBLIC[name]
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    parameters = inspect.signature(function).parameters.values()
+    names = [stars.get(one.kind, "") + one.name for one in parameters if one.name != "self"]
+    entries = documented(function)
+    if entries is None and names:  # one sentence that names the function with the same parameters
+        assert re.fullmatch(r".*; see :func:`(\w+)`\.", inspect.getdoc(function))
+    else:
+        assert (entries or []) == names
+
+
+def test_an_entry_of_several_names_is_seen():
+    def grouped(one, two=2):
+        """
+        Group two names.
+
+        Parameters
+        ----------
+        one, two : int
+            Both.
+
+        Returns
+        -------
+        int
+        """
+
+    assert documented(grouped) == ["one, two : int"]
+    assert len(PUBLIC) > 150
 
 
 def test_every_link_leads_somewhere():

@@ -1222,7 +1222,7 @@ def test_exactly_zero_has_a_bar_of_its_own():
     assert data["mean"].to_list() == [pytest.approx(1.04 / 4), None, None]
     never = run.filter(pl.col("user") < 3).rank.plot.users("rr", truth=wanted, users="both")
     assert "exactly 0" not in " ".join(never.title.subtitle)
-    assert len(never.to_dict()["spec"]["layer"]) == 2
+    assert len(never.to_dict()["spec"]["layer"]) == 2  # no box
     nobody = run.filter(pl.col("user") > 2).rank.plot.users("rr", truth=wanted, users="both")
     assert nobody.data.select("low", "high", "users").rows() == [(0, 0, 2)]
 
@@ -1271,6 +1271,8 @@ def test_more_than_twelve_systems_are_compared_in_a_triangle():
         assert (row["depth"] == "not below") == (not sure) == (row["verdict"] == "undecided")
         if row["ci_low"] is not None:
             assert row["ci_low"] <= row["difference"] <= row["ci_high"]
+            assert (row["effect_size"] > 0) == (row["difference"] > 0)
+        assert row["mean"] - row["baseline_mean"] == pytest.approx(row["difference"], abs=1e-12)
         if sure:
             better = (row["difference"] > 0) == (row["panel"] == "ndcg@10")
             assert row["verdict"] == ("better" if better else "worse")
@@ -1448,31 +1450,109 @@ def test_names_of_the_best_do_not_exceed_the_range():
     assert apart == pytest.approx({"a": 1, "b": 0.9, "c": 0.8})
 
 
-def test_exact_zeros_have_the_scale_of_the_other_bars():
-    chart = CHARTS["users"]
-    zeros = chart.data.filter(pl.col("low") == pl.col("high"))
-    assert len(zeros) == 3
-    layers = chart.to_dict()["spec"]["layer"]
-    bar = next(one for one in layers if one["mark"]["type"] == "rect")
-    top = _charts.highest_bar(chart.data)
-    assert bar["transform"][-1]["calculate"] == f"min(datum.share, {top})"
-    assert bar["encoding"]["y"]["field"] == "level"
-    cut = pl.DataFrame({"low": [0.0, 0.5], "high": [0.0, 1.0], "share": [0.9, 0.1]})
-    assert _charts.highest_bar(cut) == pytest.approx(0.2)
-    assert _charts.is_cut(cut)
-    assert not _charts.is_cut(cut.with_columns(share=pl.Series([0.15, 0.1])))
+def heights(picture, mark):
+    """The height of each rectangle of a kind of mark, from the paths of a picture."""
+    groups = re.findall(rf'<g class="mark-rect role-mark {mark}"[^>]*>(.*?)</g>', picture)
+    shapes = [re.findall(r' d="M[^"]*?h[^"]*?v(-?[\d.]+)', group) for group in groups]
+    return [abs(float(height)) for found in shapes for height in found]
 
 
-def test_a_bar_of_zeros_that_is_cut_says_so():
-    wanted = pl.DataFrame({"user": range(50), "item": [1] * 50})
-    run = wanted.select("user", item=pl.when(pl.col("user") > 44).then(1).otherwise(2))
-    run = run.with_columns(rank=pl.col("user").clip(45) - 44)
+@pytest.mark.parametrize("zeros", [[64, 55, 40], [64, 55, 40, 10, 1, 99]])
+def test_the_box_of_exact_zeros_is_filled_to_their_share(zeros):
+    wanted = pl.DataFrame({"user": range(100), "item": [1] * 100})
+    run = pl.concat(
+        wanted.select(
+            "user",
+            item=pl.when(pl.col("user") < number).then(2).otherwise(1),
+            rank=1 + pl.col("user") % 7,
+            model=pl.lit(f"s{place}"),
+        )
+        for place, number in enumerate(zeros)
+    )
     chart = run.rank.plot.users("rr", truth=wanted)
-    assert "with a gap: longer than the axis" in " ".join(chart.title.subtitle)
-    layers = chart.to_dict()["spec"]["layer"]
-    assert sum(one["mark"]["type"] == "rect" for one in layers) == 2
-    whole = CHARTS["users alone"]
-    assert "gap" not in " ".join(whole.title.subtitle)
+    spec = json.loads(chart.to_json())
+    picture = vl_convert.vegalite_to_svg(spec)
+    drawn = [100 * float(share) for share in re.findall(r">(\d+)%</text>", picture)]
+    assert {*zeros} <= {share / 100 for share in drawn}
+    assert "box on the left: filled to the share of users whose value is exactly 0" in (
+        " ".join(chart.title.subtitle)
+    )
+    if len(zeros) < 6:
+        found = heights(picture, "child_layer_2_marks")
+        whole = {*heights(picture, "child_layer_3_marks")}
+        assert len(whole) == 1
+        assert found == [pytest.approx(share / 100 * max(whole)) for share in zeros]
+
+
+def test_a_system_without_zeros_has_an_empty_box():
+    wanted = pl.DataFrame({"user": [1, 2], "item": [1, 1]})
+    run = pl.concat(
+        wanted.select(
+            "user", pl.col("item") + shift * (pl.col("user") - 1), rank=1, model=pl.lit(name)
+        )
+        for shift, name in enumerate(["none", "half"])
+    )
+    chart = run.rank.plot.users("rr", truth=wanted)
+    picture = vl_convert.vegalite_to_svg(chart.to_json())
+    assert "users at exactly 0: 0%" in picture
+    assert "users at exactly 0: 50%" in picture
+
+
+# ------------------------------------------------------------------ tooltips
+
+
+def tooltips(spec):
+    """All tooltips of a chart: the title of each row."""
+    if isinstance(spec, list):
+        return [found for one in spec for found in tooltips(one)]
+    if not isinstance(spec, dict):
+        return []
+    mine = [spec["tooltip"]] if isinstance(spec.get("tooltip"), list) else []
+    return mine + [
+        found
+        for name, one in spec.items()
+        if name not in ("datasets", "data")
+        for found in tooltips(one)
+    ]
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_tooltips_are_in_words(name):
+    found = tooltips(CHARTS[name].to_dict())
+    assert found
+    for rows in found:
+        titles = [row["title"] for row in rows]
+        assert len({*titles}) == len(titles) > 0
+        assert not [title for title in titles if "_" in title and title not in NAMES]
+        assert not {"panel", "count", "low", "high", "x", "y", "values"} & {*titles}
+
+
+#: names of metrics and coefficients, which the caller chose
+NAMES = ["τ_AP", "num_hits", "num_hits per user"]
+
+
+def test_an_interval_is_one_row_of_a_tooltip():
+    picture = vl_convert.vegalite_to_svg(CHARTS["compare"].to_json())
+    row = CHARTS["compare"].data.row(0, named=True)
+    low, high = (f"{row[name]:.4f}".rstrip("0").replace("-", "−") for name in ("ci_low", "ci_high"))
+    assert f"95% interval: {low} to {high}" in picture
+    counts = " / ".join(str(row[name]) for name in ("wins", "ties", "losses"))
+    assert f"users higher / equal / lower: {counts}" in picture
+    assert "ci_low: " not in picture
+    assert "null" not in picture
+    p = row["p_adjusted"]
+    assert f"p, adjusted: {'&lt;0.0001' if p < 0.0001 else format(p, '.4f')}" in picture
+
+
+def test_the_picture_of_mean_ranks_names_the_metric_and_no_tiny_p():
+    chart = CHARTS["critical_difference of many"]
+    title = chart.title.to_dict()
+    assert title["text"] == "e@10: mean ranks of 12 systems on 40 users"
+    assert title["subtitle"][1].startswith("Friedman: chi² = ")
+    assert title["subtitle"][1].endswith(", p < 0.0001")
+    texts = chart.data.drop_nulls("side")
+    for system, rank, text in texts.select("system", "low", "text").rows():
+        assert text == f"{system} ({rank:.2f})"
 
 
 def test_the_heatmap_of_one_metric_is_one_grid():

@@ -268,18 +268,118 @@ def test_every_test_is_reported(test):
     assert html.escape(_results.TESTS[test]) in made.html().replace("&#39;", "&#x27;")
 
 
-def undecided():
+def undecided(users=40, seed=3):
     """A difference of all metrics that is shown alone, but not after correction."""
-    draw = random.Random(3)
+    draw = random.Random(seed)
     rows = [
         (model, user, item, rank)
-        for user in range(40)
+        for user in range(users)
         for model in ("old", "new")
         for rank, item in enumerate(draw.sample(range(4 if model == "new" else 6), 2), 1)
     ]
     run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
-    truth = pl.DataFrame({"user": range(40), "item": 0})
+    truth = pl.DataFrame({"user": range(users), "item": 0})
     return run, truth
+
+
+def test_the_first_default_metric_does_not_pay_for_the_others():
+    run, truth = undecided(users=38, seed=5)
+    made = rf.report(run, truth=truth, baseline="old", k=5)
+    labels = _report_numbers.default_metrics(5)
+    table = made.tables["comparison"]
+    want = run.rank.compare(*labels, truth=truth, baseline="old", primary="ndcg@5")
+    assert_frame_equal(table, want)
+    plain = run.rank.compare(*labels, truth=truth, baseline="old")
+    assert plain["p_value"][0] < 0.05 < plain["p_adjusted"][0]
+    p = plain["p_value"][0]
+    lead, why, *_ = made.verdict.splitlines()
+    assert lead.startswith("new is better than old in ndcg@5: ")
+    assert lead.endswith(f", p {p:.4f}.")  # it is raw, and not called corrected
+    assert why == (
+        "ndcg@5 is the primary metric: its p is not corrected for the others, which count only "
+        "where it shows a difference."
+    )
+    assert "primary='ndcg@5'" in made.html().replace("&#39;", "'")
+    same = rf.report(run, *labels, truth=truth, baseline="old", k=5, primary="ndcg@5")
+    assert same.html() == made.html()
+    named = rf.report(run, *labels, truth=truth, baseline="old", k=5)  # nobody named a primary one
+    assert named.verdict.startswith("No difference between new and old is shown")
+
+
+def test_a_p_of_a_primary_metric_is_corrected_for_its_own_pairs_only():
+    third = RUN.filter(model="old").with_columns(model=pl.lit("third"), rank=9 - pl.col("rank"))
+    run = pl.concat([RUN, third])
+    made = rf.report(run, *METRICS, **ASKED, primary="map")
+    lines = made.verdict.splitlines()
+    alone = "each interval is of its comparison alone"
+    assert (
+        f"p is after Holm's correction for 2 comparisons in map, the primary metric; {alone}."
+        in (lines)
+    )
+    assert any("in map: " in line and ", corrected p " in line for line in lines)
+    table = made.tables["comparison"]
+    p = table.filter(metric="map").sort("p_value")
+    least = p.select(2 * pl.col("p_value").first()).item()
+    assert p["p_adjusted"][0] == pytest.approx(least)
+    assert (
+        "p after Holm's correction for 2 comparisons in map, the primary metric, and for 4 in the "
+        "others" in html.unescape(made.html())
+    )
+
+
+def test_an_interval_that_correction_overrules_is_explained():
+    run, truth = undecided()
+    labels = [f"ndcg@{k}" for k in range(1, 9)]
+    made = rf.report(run, *labels, truth=truth, baseline="old")
+    row = made.tables["comparison"].row(0, named=True)
+    assert row["ci_low"] > 0
+    assert row["p_value"] < 0.05 < row["p_adjusted"]
+    lead = made.verdict.splitlines()[0]
+    assert lead.startswith("No difference between new and old is shown in ndcg@1: +")
+    ends = f"corrected p {row['p_adjusted']:.4f} ({row['p_value']:.4f} without correction)."
+    assert lead.endswith(ends)
+
+
+@pytest.mark.parametrize(
+    ("systems", "options", "family"),
+    [
+        (1, {}, "p is after Holm's correction for all 3 comparisons: 1 system × 3 segments."),
+        (7, {}, "p is after Holm's correction for all 21 comparisons: 7 systems × 3 segments."),
+        (2, {"correction": None}, "p is without correction for 6 comparisons."),
+        (2, {"correction": "bh"}, "p is after Benjamini and Hochberg's correction for all 6 "),
+        (2, {"test": "tukey"}, "p is corrected over all pairs of each segment."),
+    ],
+)
+def test_segments_name_the_family_of_their_p(systems, options, family):
+    old = RUN.filter(model="old")
+    others = [
+        old.with_columns(model=pl.lit(f"s{n}"), item=(pl.col("item") + n) % 40)
+        for n in range(1, systems + 1)
+    ]
+    truth = TRUTH.with_columns(country=pl.col("user") % 3)
+    made = rf.report(
+        pl.concat([old, *others]), "map", "mrr", truth=truth, baseline="old", segments="country",
+        **options,
+    )  # fmt: skip
+    table = made.tables["segments: country"]
+    assert table["p_value"].count() == 3 * systems
+    if options.get("correction", "holm") == "holm" and "test" not in options:  # as computed
+        least = table.sort("p_value").row(0, named=True)
+        assert least["p_adjusted"] == pytest.approx(min(1, 3 * systems * least["p_value"]))
+    assert f"map by segment. {family}" in html.unescape(made.html())
+
+
+def test_a_comparison_without_a_test_is_not_in_the_family():
+    same = RUN.filter(model="old").with_columns(
+        model=pl.lit("new"),
+        item=pl.when(pl.col("user") % 3 == 0).then("item").otherwise(39 - pl.col("item")),
+    )
+    truth = TRUTH.with_columns(country=pl.col("user") % 3)
+    run = pl.concat([RUN.filter(model="old"), same])
+    made = rf.report(run, "map", truth=truth, baseline="old", segments="country")
+    assert made.tables["segments: country"]["p_value"].count() == 2
+    said = "Holm's correction for 2 comparisons, those with a test of 1 system × 3 segments."
+    assert said in html.unescape(made.html())
 
 
 def test_a_reading_does_not_overrule_the_verdict(monkeypatch):
@@ -322,6 +422,61 @@ def test_many_systems_are_summed_up():
     made = rf.report(shuffled, "ndcg@5", truth=TRUTH, baseline="s0")
     assert made.verdict.startswith("Of 6 systems against s0 in ndcg@5: ")
     assert made.tables["comparison"].height == 6
+
+
+def bold_cells(made, folder):
+    """The rows of the first table: which means are bold."""
+    elements = Elements(page(made, folder, static=True))
+    cells = [one for one in elements.all("td") if "details" not in one["inside"]]
+    metrics = made.tables["means"]["metric"].n_unique()
+    systems = made.tables["means"]["model"].n_unique()
+    kinds = ["best" in (one.get("class") or "") for one in cells[: systems * metrics]]
+    return [kinds[start : start + metrics] for start in range(0, len(kinds), metrics)]
+
+
+def test_bold_is_not_significantly_worse_than_the_best(tmp_path):
+    old = RUN.filter(model="old")
+    near = old.with_columns(
+        model=pl.lit("near"), rank=(pl.col("rank") - 1 + (pl.col("user") < 2)) % 8 + 1
+    )
+    far = old.with_columns(model=pl.lit("far"), rank=9 - pl.col("rank"))
+    run = pl.concat([old, near, far])
+    made = rf.report(run, "ndcg@5", "map", truth=TRUTH, baseline="old")
+    means = made.tables["means"].pivot("metric", index="model", values="mean")
+    bold = {}
+    for metric in ("ndcg@5", "map"):
+        best = means.sort(metric, descending=True)["model"][0]
+        against = run.rank.compare("ndcg@5", "map", truth=TRUTH, baseline=best)
+        worse = {*against.filter(metric=metric, verdict="lower")["model"]}
+        bold[metric] = {*means["model"]} - worse
+        assert "far" in worse
+    assert any(len(systems) == 2 for systems in bold.values())  # a tie
+    order = [
+        "old",
+        *(name for name in means.sort("ndcg@5", descending=True)["model"] if name != "old"),
+    ]
+    want = [[name in bold[metric] for metric in ("ndcg@5", "map")] for name in order]
+    assert bold_cells(made, tmp_path) == want
+    assert "Bold: not significantly worse than the best." in made.html()
+    best = rf.table(run, "ndcg@5", "map", truth=TRUTH, baseline="old").frame.filter("best")
+    assert {*best.select("metric", "model").rows()} == {
+        (metric, name) for metric, names in bold.items() for name in names
+    }
+    alone = rf.report(run, "ndcg@5", "map", truth=TRUTH)  # no test
+    assert [sum(column) for column in zip(*bold_cells(alone, tmp_path), strict=True)] == [1, 1]
+    assert "Bold: the best mean, not tested." in alone.html()
+
+
+def test_a_note_of_a_comparison_is_below_its_table(tmp_path):
+    run = pl.concat([RUN, RUN.filter(model="old").with_columns(model=pl.lit("copy"))])
+    made = rf.report(run, "map", "hit@1", truth=TRUTH, baseline="old", primary="map")
+    assert "copy and old are not tested in map: 0.0000 (0%), no user differs.\n" in made.verdict
+    elements = Elements(page(made, tmp_path, static=True))
+    marks = [one["text"] for one in elements.all("span") if one.get("class") == "mark"]
+    assert [mark for mark in marks if mark.endswith(" *")] == ["· 0.0000 *"] * 2
+    said = [one["text"] for one in elements.all("p") if one["text"].startswith("* ")]
+    assert said[0] == "* map copy, hit@1 copy: no user differs."
+    assert not [line for line in said if "no list of" in line]  # the warnings have it
 
 
 # ------------------------------------------------------------------ what can be asked

@@ -236,7 +236,8 @@ def test_friedman_and_nemenyi():
     values = sample(10, 20, systems=3)
     got = compared(*values, test="friedman", baseline="m0")
     omnibus = stats.friedmanchisquare(*values)
-    said = f"Friedman: chi² = {omnibus.statistic:.4g}, p = {omnibus.pvalue:.3g}"
+    p = "p < 0.0001" if omnibus.pvalue < 0.0001 else f"p = {omnibus.pvalue:.3g}"
+    said = f"Friedman: chi² = {omnibus.statistic:.4g}, {p}"
     ranks = stats.rankdata(values, axis=0).mean(axis=1)
     for row, place in zip(got.rows(named=True), (1, 2), strict=True):
         assert row["note"] == said

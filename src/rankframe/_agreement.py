@@ -186,8 +186,10 @@ def discriminative_power(
         A pair is separated if p is below 1 − confidence.
     curve
         Return the curve instead: the achieved significance level (ASL) of every pair, least first.
-    resamples, seed
-        As in ``compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
     **options
         All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
         columns that play the roles. ``weights`` raise an error: users count equally.

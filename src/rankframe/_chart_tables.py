@@ -318,10 +318,12 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
         "difference": -pl.col("difference"),
         "ci_low": -pl.col("ci_high"),
         "ci_high": -pl.col("ci_low"),
-        "wins": pl.col("losses"),
-        "losses": pl.col("wins"),
+        "effect_size": -pl.col("effect_size"),
         "p_not_worse": pl.lit(None, pl.Float64),
     }
+    sides = {"wins": "losses", "mean": "baseline_mean", "num_missed": "baseline_num_missed"}
+    sides |= {twin: name for name, twin in sides.items()}
+    values |= {name: pl.col(twin) for name, twin in sides.items()}
     table = table.with_columns(
         turned.then(value).otherwise(pl.col(name)).alias(name)
         for name, value in values.items()
@@ -691,7 +693,7 @@ def ranked(ranks: pl.DataFrame) -> pl.DataFrame:
     for place, (name, rank) in enumerate(zip(names, places, strict=True)):
         left = place < half
         row = first + (place if left else len(names) - 1 - place)
-        side, text = "left" if left else "right", f"{one_line(name)}  {rank:.2f}"
+        side, text = "left" if left else "right", f"{one_line(name)} ({rank:.2f})"
         ends = {"low": rank, "high": rank}
         rows.append(
             {"part": "system", "system": name, **ends, "row": row, "side": side, "text": text}

@@ -70,7 +70,8 @@ _LETTERS, _NARROW_LETTERS = 84, 46  # characters in a line of a subtitle: 400 an
 _NARROW_LEGEND, _NARROW_LABEL = 258, 220  # pixels
 _LETTER = 6.7  # pixels of a character
 _SHORT_NAME = 12  # characters that leave room for a chart beside the legend of a phone
-_CUT = 2.0  # times the tallest other bar: a bar of exact zeros that is higher is cut
+_SHARES = ("share", "target", "exposure", "values", "zeros")  # columns that are read in percent
+_P_VALUES = ("p_value", "p_adjusted", "p_equivalent", "p_not_worse")
 _DARK = 0.2  # luminance below which a background needs light colors
 
 
@@ -324,16 +325,79 @@ def cutoff_axis(cutoffs: Sequence[int], *, room: bool) -> alt.X:
     return alt.X("k:Q", title="k", axis=axis, scale=scale)
 
 
-def tooltip_of(table: pl.DataFrame) -> list[alt.Tooltip]:
+def described(
+    chart: alt.Chart, table: pl.DataFrame, rows: Mapping[str, str | Sequence[str]]
+) -> alt.Chart:
+    """Add a tooltip in words: a title and a column per row, or the columns that it joins."""
     import altair as alt
 
-    formats = {True: ".4~f", False: ",d"}
-    return [
-        alt.Tooltip(f"{name}:Q", format=formats[dtype.is_float()])
-        if dtype.is_numeric()
-        else alt.Tooltip(f"{name}:N")
-        for name, dtype in table.schema.items()
-    ]
+    tips: list[alt.Tooltip] = []
+    for title, fields in rows.items():
+        names = [fields] if isinstance(fields, str) else [*fields]
+        if any(name not in table.columns for name in names):
+            continue
+        known = table.select(pl.col(names).cast(pl.String).replace("", None)).drop_nulls()
+        if known.is_empty():
+            continue
+        formats = [_format_of(name, table.schema[name]) for name in names]
+        if len(names) == 1 and formats[0] and len(known) == len(table):
+            tips.append(alt.Tooltip(f"{names[0]}:Q", title=title, format=formats[0]))
+            continue
+        if len(names) == 1 and not formats[0] and names[0] not in _P_VALUES:
+            tips.append(alt.Tooltip(f"{names[0]}:N", title=title))
+            continue
+        text = f"{' and '.join(names)} in words"
+        chart = chart.transform_calculate(**{text: _in_words(names, formats)})
+        tips.append(alt.Tooltip(f"{text}:N", title=title))
+    described_chart: alt.Chart = chart.encode(tooltip=tips)
+    return described_chart
+
+
+def _format_of(name: str, dtype: pl.DataType) -> str:
+    """Return how a tooltip writes a column of numbers; empty for text and for p-values."""
+    if not dtype.is_numeric() or name in _P_VALUES:
+        return ""
+    return ".1~%" if name in _SHARES else ".4~f" if dtype.is_float() else ",d"
+
+
+def _in_words(names: Sequence[str], formats: Sequence[str]) -> str:
+    """Write columns as an expression of Vega: a number, both ends of an interval, or counts."""
+    parts: list[str] = []
+    for name, own in zip(names, formats, strict=True):
+        value = f"datum['{name}']"
+        small = f"{value} < 0.0001 ? '<0.0001' : " if name in _P_VALUES else ""
+        parts.append(f"({small}format({value}, '{own or '.4f'}'))")
+    text = (" + ' to ' + " if len(parts) == 2 else " + ' / ' + ").join(parts)
+    if len(parts) == 2:
+        text = f"{parts[0]} === {parts[1]} ? {parts[0]} : {text}"
+    return f"isValid(datum['{names[0]}']) ? {text} : '–'"
+
+
+def sure(confidence: float) -> str:
+    """Name an interval by its confidence."""
+    return f"{confidence * 100:.10g}% interval"
+
+
+def compared_words(confidence: float) -> dict[str, str | Sequence[str]]:
+    """Return the rows of the tooltip of a comparison."""
+    return {
+        "systems": "pair",
+        "metric": "panel",
+        "difference": "difference",
+        sure(confidence): ("ci_low", "ci_high"),
+        "verdict": "verdict",
+        "p, adjusted": "p_adjusted",
+        "p, not adjusted": "p_value",
+        "users": "users",
+        "users higher / equal / lower": ("wins", "ties", "losses"),
+        "mean": "mean",
+        "mean of the baseline": "baseline_mean",
+        "margin": "margin",
+        "p of equivalence": "p_equivalent",
+        "p of not worse": "p_not_worse",
+        "detectable difference": "detectable",
+        "note": "note",
+    }
 
 
 def head_room() -> alt.Chart:
@@ -390,8 +454,9 @@ def change_chart(
             axis=change_axis(format="+.2~f", tickCount=7),
         ),
         size=alt.Size("count:Q", title="users", scale=alt.Scale(range=[12, 400], zero=False)),
-        tooltip=tooltip_of(table.select("relevant", "change", "count")),
     )
+    words = {"users": "count", "relevant items, mean": "relevant", "change, mean": "change"}
+    circles = described(circles, table.drop_nulls("count"), words)
     # a bar that covers a single R would have no length
     bars = alt.Chart().mark_bar(color=ink(), height=4, cornerRadius=2)
     bars = bars.transform_filter("isValid(datum.mean)").transform_calculate(
@@ -401,8 +466,10 @@ def change_chart(
         x=alt.X("begin:Q", title=x_title),
         x2="end:Q",
         y=alt.Y("mean:Q", title=None),
-        tooltip=tooltip_of(table.select("relevant_low", "relevant_high", "users", "mean")),
     )
+    ends = ("relevant_low", "relevant_high")
+    of_bin = {"relevant items": ends, "users": "users", "change, mean": "mean"}
+    bars = described(bars, table.drop_nulls("mean"), of_bin)
     layers = layered(area, zero_line().encode(y=alt.YDatum(0)), circles, bars, data=table)
     circled = f"{user_count(overall['users'])} in {len(cells):,} circles, by similar R and change"
     return in_grid(
@@ -445,10 +512,12 @@ def path_chart(
     lines_look = {} if chosen is None else of_many(systems, chosen)
     points_look = {} if chosen is None else points_of_many(systems, chosen)
     base = alt.Chart().encode(x=x, y=y, **color_of(systems, groups))
-    drawn = tooltip_of(table.drop("at", "above", "name", "name_at"))
-    path = base.mark_line().encode(order="k:Q", tooltip=drawn, **lines_look)
+    words = {"system": "system", "k": "k", "mean recall@k": "recall"}
+    words |= {"mean precision@k": "precision", "users": "users"}
+    path = described(base.mark_line(), table, words).encode(order="k:Q", **lines_look)
     points = base.mark_point(filled=True, opacity=1, size=30)
-    points = points.encode(tooltip=drawn, **shape_of(systems, groups), **points_look)
+    points = described(points, table, words)
+    points = points.encode(**shape_of(systems, groups), **points_look)
     layers = [head_room(), lines, marks, path, points]
     for row in table.drop_nulls("at").iter_rows(named=True):
         up: dict[str, Any] = {"baseline": "bottom", "dy": -7}
@@ -484,7 +553,7 @@ def names_beside(base: alt.Chart, chosen: Any, limit: float) -> list[alt.Chart]:
 
 
 def histogram_layers(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.LayerChart:
-    """Draw bars of users, their mean, and a bar of its own for the share of exact zeros."""
+    """Draw bars of users, their mean, and a box filled to the share of exact zeros."""
     import altair as alt
 
     filled = table.filter(pl.col("low") != pl.col("high"))
@@ -492,7 +561,7 @@ def histogram_layers(table: pl.DataFrame, systems: Sequence[str], title: str) ->
     lowest, highest = _ends(table if has_zeros else filled, "low", "high", "mean")
     span = highest - lowest
     left, right = lowest - 0.17 * span, lowest - 0.07 * span
-    top = highest_bar(table)
+    top = bounds(filled["share"])[1] if len(filled) else 1.0
     x = alt.X(
         "low:Q",
         bin="binned",
@@ -501,53 +570,44 @@ def histogram_layers(table: pl.DataFrame, systems: Sequence[str], title: str) ->
         scale=alt.Scale(domain=[left if has_zeros else lowest, highest], nice=False, zero=False),
     )
     y = alt.Scale(domain=[0, 1.2 * top if has_zeros else top])  # with room for a number
-    tooltip = tooltip_of(table.drop("mean"))
     color = color_of(systems, ["system"] if len(systems) > 1 else [], legend=False)
-    base = alt.Chart().encode(tooltip=tooltip, **color)
-    bars = base.mark_bar(binSpacing=1).transform_filter("datum.low !== datum.high")
-    percent = axis_of(format="%", tickCount=3)
+    base = alt.Chart().encode(**color)
+    of = {"system": "system", "segment": "segment"}
+    words = {**of, title: ("low", "high"), "users": "users", "share of users": "share"}
+    bars = described(base.mark_bar(binSpacing=1), filled, words)
+    bars = bars.transform_filter("datum.low !== datum.high")
+    # away from the box, which has its own scale
+    percent = axis_of(format="%", tickCount=3, orient="right" if has_zeros else "left")
     layers = [bars.encode(x=x, x2="high:Q", y=alt.Y("share:Q", title=None, axis=percent, scale=y))]
+    # the first row of each histogram
+    first = table.drop_nulls("mean")
     line = alt.Chart().mark_rule(strokeWidth=2, color=ink(), strokeDash=[5, 2])
-    line = line.transform_filter("isValid(datum.mean)")
-    mean = alt.Tooltip("mean:Q", format=".4~f")
-    layers.append(line.encode(x=alt.X("mean:Q", title=title), tooltip=mean))
+    line = described(line, first, {**of, "mean": "mean"}).transform_filter("isValid(datum.mean)")
+    layers.append(line.encode(x=alt.X("mean:Q", title=title)))
     if has_zeros:
-        ends: dict[str, Any] = {"x": alt.XDatum(left, title=title), "x2": alt.X2Datum(right)}
-        zeros = base.transform_filter("datum.low === datum.high").transform_calculate(
-            floor="0", level=f"min(datum.share, {top})"
+        box = base.transform_filter("isValid(datum.mean)").transform_calculate(
+            zeros="datum.low === datum.high ? datum.share : 0", level=f"datum.zeros * {top}"
         )
-        level = alt.Y("level:Q", title=None)
-        text = zeros.mark_text(baseline="bottom", dy=-2, fontSize=10, align="left")
+        words = {**of, "users at exactly 0": "zeros", "mean": "mean"}
+        box = described(box, first.with_columns(zeros="share"), words)
+        ends: dict[str, Any] = {"x": alt.XDatum(left, title=title), "x2": alt.X2Datum(right)}
+        end = alt.YDatum(top, title=None)
+        whole = box.mark_rect(fill=ink(GRAY), fillOpacity=0, stroke=ink(GRAY), strokeWidth=1)
+        text = box.mark_text(baseline="bottom", dy=-2, fontSize=10, align="left")
         layers += [
-            zeros.mark_rect(opacity=0.6).encode(y=level, y2="floor:Q", **ends),
+            box.mark_rect(opacity=0.6).encode(
+                y=alt.Y("level:Q", title=None), y2=alt.Y2Datum(0), **ends
+            ),
+            whole.encode(y=end, y2=alt.Y2Datum(0), **ends),
             text.encode(
                 x=ends["x"],
-                y=level,
-                text=alt.Text("share:Q", format=".0%"),
+                y=end,
+                text=alt.Text("zeros:Q", format=".0%"),
                 color=alt.value(ink()),
             ),
         ]
-        if is_cut(table):
-            gap = alt.Chart().transform_filter("datum.low === datum.high")
-            gap = gap.transform_filter(f"datum.share > {top}")
-            gap = gap.transform_calculate(begin=str(0.75 * top), end=str(0.85 * top))
-            gap = gap.mark_rect(color=alt.expr("background || 'white'"))
-            layers.append(gap.encode(y=alt.Y("begin:Q", title=None), y2="end:Q", **ends))
     picture: alt.LayerChart = layered(*layers, data=table)
     return picture
-
-
-def highest_bar(table: pl.DataFrame) -> float:
-    """Return the end of the axis of shares, where a bar of exact zeros is cut."""
-    is_zero = pl.col("low") == pl.col("high")
-    others, zeros = table.remove(is_zero)["share"], table.filter(is_zero)["share"]
-    tallest = bounds(others)[1] if len(others) else 1.0
-    return max(tallest, min(bounds(zeros)[1], _CUT * tallest)) if len(zeros) else tallest
-
-
-def is_cut(table: pl.DataFrame) -> bool:
-    """Return whether a bar of exact zeros is higher than the axis of shares."""
-    return bounds(table["share"])[1] > highest_bar(table)
 
 
 def strip_layers(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.LayerChart:
@@ -567,7 +627,16 @@ def strip_layers(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt
         "axis": axis_of(labelFlush=False, labelOverlap=True, **_ticks(lowest, highest)),
     }
     y = alt.Y("system:N", title=None, sort=list(systems), axis=axis_of(labelLimit=280))
-    base = alt.Chart().encode(y=y, tooltip=tooltip_of(table.drop("segment")))
+    words: dict[str, str | Sequence[str]] = {
+        "system": "system",
+        "mean": "mean",
+        "users at exactly 0": "zeros",
+        "others, 5% to 95%": ("low", "high"),
+        "others, 25% to 75%": ("lower quarter", "upper quarter"),
+        "others, median": "median",
+        "users": "users",
+    }
+    base = described(alt.Chart().encode(y=y), table, words)
     known = base.transform_filter("isValid(datum.low)")
     layers = [
         known.mark_rule(color=ink(COLORS[0])).encode(x=alt.X("low:Q", **x), x2="high:Q"),
@@ -633,8 +702,8 @@ def pair_cells(
     base = alt.Chart().encode(
         x=alt.X("baseline:N", title=None, sort=order, axis=alt.Axis(labelAngle=-90, **labels)),
         y=alt.Y("system:N", title=None, sort=order, axis=alt.Axis(**labels)),
-        tooltip=tooltip_of(table.drop("panel", "pair")),
     )
+    base = described(base, table, compared_words(confidence))
     scale = alt.Scale(type="ordinal", domain=depths, range=[1, 0.7, 0.4, 0.1])
     # the opacity of its swatches is what it explains
     swatches = alt.Legend(title="adjusted p", padding=8, symbolFillColor=ink())
@@ -663,7 +732,8 @@ def ranked_layers(table: pl.DataFrame, systems: int) -> list[alt.Chart]:
     )
     rows = alt.Scale(domain=[0, greatest(table, "row") + 0.5], reverse=True)
     y = alt.Y("row:Q", title=None, axis=None, scale=rows)
-    base = alt.Chart().encode(x=x, y=y, tooltip=tooltip_of(table.select("system", "users", "low")))
+    bare = alt.Chart().encode(x=x, y=y)
+    base = described(bare, table, {"system": "system", "mean rank": "low", "users": "users"})
     layers = [
         base.mark_rule(color=ink(GRAY))
         .transform_filter("datum.part == 'system'")
@@ -678,10 +748,10 @@ def ranked_layers(table: pl.DataFrame, systems: int) -> list[alt.Chart]:
         layers.append(own.mark_rule(color=ink(GRAY)).encode(x2=alt.value(edge)))
         names = own.mark_text(align=align, color=ink(), dx=shift, baseline="middle", limit=205)
         layers.append(names.encode(x=alt.value(edge), text="text:N"))
-    bars = base.mark_rule(strokeWidth=5, color=ink(COLORS[0])).transform_filter(
-        "datum.part == 'group'"
-    )
-    scale = base.transform_filter("datum.part == 'scale'")
+    groups = {"not separated": "system", "mean ranks": ("low", "high"), "users": "users"}
+    bars = described(bare.mark_rule(strokeWidth=5, color=ink(COLORS[0])), table, groups)
+    bars = bars.transform_filter("datum.part == 'group'")
+    scale = bare.transform_filter("datum.part == 'scale'")
     layers += [
         bars.encode(x2="high:Q"),
         scale.mark_rule(strokeWidth=2, color=ink()).encode(x2="high:Q", y=alt.value(-46)),

@@ -388,7 +388,7 @@ def _compare(given: argparse.Namespace) -> int:
         )
         result = (decided(comparison, rules) if rules else comparison).collect()
     if not _delivered(result, given):
-        words = tested_in_words(given.test, correction, result)
+        words = tested_in_words(given.test, correction, result, given.primary)
         how = f"{given.confidence * 100:.10g}% intervals, {words}"
         show_comparison(result, given.by, MODEL, how, wide=given.wide)
     if not rules:

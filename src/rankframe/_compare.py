@@ -404,8 +404,24 @@ def compare_values(
     cluster
         A column that names the cluster of each user, as in ``compare``: the same in the rows of all
         systems.
-    total, baseline, test, correction, confidence, margin, primary, resamples, seed
-        As in ``compare``.
+    total
+        Add the comparison over all segments, as in ``compare``.
+    baseline
+        The system that the others are compared with; by default every pair is compared.
+    test
+        The test, as in ``compare``.
+    correction
+        The correction for the number of comparisons, as in ``compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    margin
+        A difference too small to matter, as in ``compare``.
+    primary
+        The metric that decides, whose p-value is not corrected for the others, as in ``compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
 
     Returns
     -------

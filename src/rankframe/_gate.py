@@ -70,8 +70,16 @@ def gate(
         worse passes.
     total
         Add the decision over all segments, with null in the segment columns.
-    test, confidence, resamples, seed, cluster
-        As in ``compare``: they make the interval.
+    test
+        The test whose interval decides, as in ``compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
+    cluster
+        A column of the truth or the run whose users depend on each other, as in ``compare``.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
         that play the roles.

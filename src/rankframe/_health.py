@@ -68,8 +68,10 @@ def health(
         one. A truth with these columns is split, too.
     k
         The cut-off for short lists, ties at the cut, unjudged and seen items.
-    items, history
-        The catalogue and the earlier events of users, as in ``per_user``.
+    items
+        The catalogue, as in ``per_user``.
+    history
+        The earlier events of users, as in ``per_user``.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.

@@ -82,8 +82,12 @@ def from_scores(
     descending
         True if the highest score is the best; False for distances, where inf takes the place of
         −inf.
-    user, item, score
-        Names for the columns.
+    user
+        Name for the column of users.
+    item
+        Name for the column of items.
+    score
+        Name for the column of scores.
 
     Returns
     -------
@@ -160,8 +164,12 @@ def from_matrix(
         The ids of the rows, a sequence, an array or a Series. By default row positions.
     item_ids
         The ids of the columns. By default column positions.
-    user, item, relevance
-        Names for the columns.
+    user
+        Name for the column of users.
+    item
+        Name for the column of items.
+    relevance
+        Name for the column of grades.
 
     Returns
     -------

@@ -90,8 +90,12 @@ class Meter(Generic[MeterFrameT]):
         Labels or expressions, as in ``evaluate``.
     by
         Columns that split the run into separate lists, such as model, fold or day.
-    bounds, scenarios, count_users
-        As in ``evaluate``.
+    bounds
+        Add the least and the greatest value that judgments can give, as in ``evaluate``.
+    scenarios
+        Add the values with none and with all unjudged items relevant, as in ``evaluate``.
+    count_users
+        Add the number of users behind each mean, as in ``evaluate``.
     **options
         All other keywords of ``evaluate``: ``users``, ``items``, ``history``…, and the columns
         that play the roles.

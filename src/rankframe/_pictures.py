@@ -45,11 +45,11 @@ from rankframe._charts import (
     cutoff_axis,
     dash_of,
     dashes_of,
+    described,
     histogram_layers,
     in_grid,
     in_panels,
     ink,
-    is_cut,
     legend_above,
     legend_of,
     names_beside,
@@ -59,8 +59,8 @@ from rankframe._charts import (
     selections,
     shape_of,
     strip_layers,
+    sure,
     title_of,
-    tooltip_of,
 )
 from rankframe._compare import (
     NO_LIST,
@@ -123,8 +123,16 @@ def at_k_picture(
         systems = [name for name in order[0] if name in drawn]
     check_lines(systems, groups)
     many = are_many(systems)
-    tooltip = tooltip_of(table)
     panels = texts(table["panel"])
+    words: dict[str, str | Sequence[str]] = {
+        "system": "system",
+        "segment" if together else "metric": "panel",
+        **({"metric": "metric"} if together else {}),
+        "k": "k",
+        "mean": "mean",
+        sure(confidence or 0): ("ci_low", "ci_high"),
+        "users": "users",
+    }
     three = len(panels) == 3 and not many
     height = 220 if three else 300
     limit = 130 if len(panels) == 1 else 75  # pixels of a name
@@ -151,7 +159,7 @@ def at_k_picture(
         colors |= {} if groups else {"color": _colored_metrics(metrics)}
     x = cutoff_axis(cutoffs, room=many and not together)
     axis_title = (f"mean {panels[0]}" if not together else "mean") if len(panels) == 1 else None
-    base = alt.Chart().encode(x=x, tooltip=tooltip, **colors)
+    base = described(alt.Chart().encode(x=x, **colors), table, words)
     scale, axis = alt.Scale(zero=False), axis_of()
     low, high = pl.col("ci_low"), pl.col("ci_high")
     inside = table.select("mean", low.clip(limits[0]), high.clip(upper_bound=limits[1]))
@@ -253,9 +261,7 @@ def users_picture(
         width, height = max(90, 600 // len(segments)), 80
         lines = [f"{user_count(counts)} in each panel; dashed line: mean{left_out}"]
     if zeros:
-        mark = "box" if in_strips else "bar"
-        cut = "" if in_strips or not is_cut(table) else "; with a gap: longer than the axis"
-        lines += [f"{mark} on the left: the share of users whose value is exactly 0{cut}"]
+        lines += ["box on the left: filled to the share of users whose value is exactly 0"]
     rows = {} if in_strips else {"row": panels_by("system", systems, "share of users")}
     return in_grid(
         layers.properties(width=width, height=height),

@@ -84,11 +84,27 @@ class Report:
         Path(path).write_text(self.html(static=static), encoding="utf-8", newline="\n")
 
     def html(self, *, static: bool = False) -> str:
-        """Return the page that ``save`` writes."""
+        """
+        Return the page that ``save`` writes.
+
+        Parameters
+        ----------
+        static
+            Write pictures instead of charts with tooltips, as in ``save``.
+        """
         return rendered(self._page, self.charts, static=static)
 
     def made_by(self, command: str, paths: Sequence[Path]) -> Report:
-        """Return a report that shows the command that made it, and the checksums of its files."""
+        """
+        Return a report that shows the command that made it, and the checksums of its files.
+
+        Parameters
+        ----------
+        command
+            The command, as it is typed.
+        paths
+            The files that it read.
+        """
         sums = [
             f"# sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}  {path}" for path in paths
         ]
@@ -137,7 +153,8 @@ def report(
         takes it.
     *metrics
         Labels or expressions, as in ``compare``. The first one, or ``primary``, decides the
-        verdict. By default nDCG, recall and precision at ``k``, ``map`` and ``mrr``.
+        verdict. By default nDCG, recall and precision at ``k``, ``map`` and ``mrr``, with nDCG as
+        ``primary``: its p-value is not corrected for the other four.
     truth
         The truth that judges the run.
     by
@@ -149,8 +166,22 @@ def report(
         Columns of the truth (or of the judged table) that split the users, such as their country.
     k
         The length of the displayed lists, and the cut-off for the section "Who gained".
-    test, correction, confidence, margin, primary, resamples, seed, cluster
-        As in ``compare``.
+    test
+        The test, as in ``compare``.
+    correction
+        The correction for the number of comparisons, as in ``compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    margin
+        A difference too small to matter, as in ``compare``.
+    primary
+        The metric that decides, whose p-value is not corrected for the others, as in ``compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
+    cluster
+        A column of the truth or the run whose users depend on each other, as in ``compare``.
     title
         The title of the page; by default the names of the systems.
     **options
@@ -198,10 +229,14 @@ def report(
     table, by = as_frame(frame, by)
     k = whole_number("k", k)
     run, system = _with_system(table, truth, by, baseline)
+    if not metrics:
+        metrics = (*default_metrics(k),)
+        # nobody asked for the tests of the others
+        primary = default_metrics(k)[0] if primary is None else primary
     asked = Asked(
         run=run,
         truth=None if truth is None else to_lazy(truth, "truth"),
-        metrics=metrics or default_metrics(k),
+        metrics=metrics,
         by=system,
         baseline=baseline,
         segments=group_names(segments),

@@ -10,10 +10,11 @@ from rankframe._chart_tables import text_of
 from rankframe._charts import (
     are_many,
     color_of,
+    described,
     layered,
     legend_above,
     shape_of,
-    tooltip_of,
+    sure,
     zero_line,
 )
 from rankframe._evaluate import MISSED
@@ -105,10 +106,12 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     look: dict[str, Any] = {"among": _order(numbers), "legend": several and legend_above(systems)}
     base = alt.Chart(rows).encode(
         y=alt.Y("segment:N", sort=segments, title=name, axis=alt.Axis(labelLimit=160)),
-        tooltip=tooltip_of(rows),
         **color_of(systems, [by], **look),
         **offset,
     )
+    ends = {sure(numbers.asked.confidence): ("low", "high")}
+    words = {name: "segment", "system": "system", title: "value", **ends, "users": "users"}
+    base = described(base, rows, words)
     lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2="high:Q")
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
         x=alt.X("value:Q", title=title), **shape_of(systems, [by], **look)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 
@@ -22,6 +22,7 @@ from rankframe._health import health
 from rankframe._labels import Metric, RequestedMetric, parse_metrics
 from rankframe._names import with_ids
 from rankframe._options import Options, Settings
+from rankframe._results import best_or_tied
 from rankframe._side_by_side import lists
 from rankframe._summarize import summary_of
 from rankframe._table import judge, prepare_tables
@@ -34,6 +35,7 @@ from rankframe.metrics.core import (
 )
 from rankframe.metrics.trec import num_hits, num_relevant, num_retrieved
 
+_DIGITS = 4  # of the means on the page
 #: The least share of users without a list of a system that matters.
 MATTERS = 0.05
 OWN = "report: "  # prefix of columns that are computed in addition to the metrics
@@ -138,6 +140,7 @@ class Numbers(NamedTuple):
     users: int
     missed: Mapping[object, int]
     means: pl.DataFrame
+    bold: frozenset[tuple[object, str]]  # systems and metrics
     compared: pl.DataFrame | None
     served: pl.DataFrame | None
     cut_means: pl.DataFrame | None  # of labels, as ``means_of`` has them
@@ -205,6 +208,7 @@ def numbers_of(asked: Asked) -> Numbers:
         users=max(counts["users"], default=0),
         missed=dict(counts.select(asked.by, "num_missed").iter_rows()),
         means=means,
+        bold=_bold(means, compared, values, asked),
         compared=compared,
         served=served,
         cut_means=cut_means,
@@ -307,6 +311,22 @@ def _compared(values: UserValues, asked: Asked) -> pl.DataFrame:
         resamples=asked.resamples,
         seed=asked.seed,
     ).collect()
+
+
+def _bold(
+    means: pl.DataFrame, compared: pl.DataFrame | None, values: Values, asked: Asked
+) -> frozenset[tuple[object, str]]:
+    """Find the systems that are not significantly worse than the best, per metric."""
+
+    def compare_with(name: object) -> pl.DataFrame:
+        if compared is None or name == asked.baseline:
+            return cast("pl.DataFrame", compared)
+        only = values.only([one.name for one in values.requested])
+        return _compared(only, asked._replace(baseline=name))
+
+    tested = None if compared is None else compare_with
+    best = best_or_tied(means, [asked.by], values.directions, _DIGITS, tested)
+    return frozenset(means.filter(best).select(asked.by, "metric").iter_rows())
 
 
 def _known(margin: Margin | None, names: set[str]) -> Margin | None:

@@ -54,6 +54,7 @@ class Grid(NamedTuple):
     folded: bool = False
     kind: str = ""
     words: Sequence[str] = ()  # the heads of columns of text
+    notes: Sequence[str] = ()  # lines below it
 
 
 class Verdict(NamedTuple):

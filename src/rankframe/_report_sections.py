@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 import polars as pl
@@ -30,7 +30,14 @@ from rankframe._report_page import (
     percent,
     signed,
 )
-from rankframe._results import CORRECTIONS, tested_in_words
+from rankframe._results import (
+    CORRECTIONS,
+    lines_of_notes,
+    tested_in_words,
+    tests_of,
+    unsaid,
+    untested,
+)
 
 _USERS: Mapping[Users, str] = {
     "truth": "every user with an item of grade > 0; a user without a list counts as 0",
@@ -174,24 +181,34 @@ def _summary(numbers: Numbers) -> Verdict:
 
 
 def _corrected(numbers: Numbers) -> str:
-    """Write for how many comparisons p is corrected, and that intervals are not."""
+    """Write for how many comparisons the p of the verdict is corrected; intervals are not."""
     assert numbers.compared is not None
-    asked, tests = numbers.asked, numbers.compared["p_value"].count()
-    if tests < 2:
+    asked, family = numbers.asked, tests_of(numbers.compared, numbers.asked.primary)
+    tests = numbers.compared["p_value"].count()
+    if tests < 2 or not family:
         return ""
     if asked.correction is None:
         return f"p is without correction for {tests} comparisons"
+    if family < 2:
+        return (
+            f"{asked.primary} is the primary metric: its p is not corrected for the others, which "
+            "count only where it shows a difference"
+        )
     alone = "the interval is of this comparison alone"
     if _several(numbers):
         alone = "each interval is of its comparison alone"
     if asked.test in JOINT_TESTS:
         alone = "" if asked.test in SIMULTANEOUS else f"; {alone}"
         return f"p is corrected over all pairs{alone}"
-    return f"p is after {CORRECTIONS[asked.correction]} for {tests} comparisons; {alone}"
+    of_primary = "" if asked.primary is None else f" in {asked.primary}, the primary metric"
+    words = f"{CORRECTIONS[asked.correction]} for {family} comparisons{of_primary}"
+    return f"p is after {words}; {alone}"
 
 
 def _is_corrected(numbers: Numbers) -> bool:
-    return numbers.asked.correction is not None and _corrected(numbers) != ""
+    assert numbers.compared is not None
+    family = tests_of(numbers.compared, numbers.asked.primary)
+    return numbers.asked.correction is not None and family > 1
 
 
 def _extreme(numbers: Numbers) -> str | None:
@@ -243,9 +260,11 @@ def _difference(row: Mapping[str, Any], numbers: Numbers, *, share: bool = False
         parts.append(f"{100 * numbers.asked.confidence:.10g}% interval {ends}")
     if row["p_adjusted"] is not None:
         p = "corrected p" if _is_corrected(numbers) else "p"
-        parts.append(f"{p} {p_value(row['p_adjusted'])}".replace("p <", "p < "))
+        overruled = row["p_value"] < 1 - numbers.asked.confidence <= row["p_adjusted"]
+        alone = f" ({p_value(row['p_value'])} without correction)" if overruled else ""
+        parts.append(f"{p} {p_value(row['p_adjusted'])}{alone}".replace("p <", "p < "))
     elif row["note"]:
-        parts.append(row["note"])
+        parts.append(row["note"].partition("; primary metric: ")[0])
     return ", ".join(parts)
 
 
@@ -366,57 +385,74 @@ def _systems(numbers: Numbers) -> Section:
         text.append(
             f"Means with {sure} intervals; below them the difference from "
             f"{_text(asked.baseline)}. ▲ ▼: shown at p < {alpha} ({_tested(numbers)}); "
-            "·: undecided. Bold: best mean."
+            f"·: undecided. {_bold_words(numbers)}"
         )
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
         if numbers.served is not None:
             caption = "The same differences on the users whom both serve"
             grids.append(_differences_grid(numbers, numbers.served, caption))
     else:
-        bold = " Bold: best mean." if len(numbers.systems) > 1 else ""
-        text.append(f"Means with {sure} intervals.{bold}")
+        bold = _bold_words(numbers) if len(numbers.systems) > 1 else ""
+        text.append(f"Means with {sure} intervals. {bold}".rstrip())
     return Section("systems", "Systems", text, grids=grids)
 
 
 def _tested(numbers: Numbers) -> str:
     assert numbers.compared is not None
-    return tested_in_words(numbers.asked.test, numbers.asked.correction, numbers.compared)
+    asked = numbers.asked
+    return tested_in_words(asked.test, asked.correction, numbers.compared, asked.primary)
+
+
+def _bold_words(numbers: Numbers) -> str:
+    """Write what is bold; nothing if no metric has a better direction."""
+    if not numbers.bold:
+        return ""
+    if numbers.compared is None or untested(numbers.compared):
+        return "Bold: the best mean, not tested."
+    return "Bold: not significantly worse than the best."
 
 
 def _means_grid(numbers: Numbers) -> Grid:
-    best = _best_means(numbers)
+    compared, by = numbers.compared, numbers.asked.by
+    noted: set[tuple[object, str]] = set() if compared is None else _noted(compared, by)
     rows = [
         [
             Cell(_text(system), "baseline" if numbers.pairs and place == 0 else ""),
-            *(_mean_cell(numbers, system, metric, best) for metric in numbers.names),
+            *(_mean_cell(numbers, system, metric, noted) for metric in numbers.names),
         ]
         for place, system in enumerate(numbers.systems)
     ]
-    return Grid("Mean of each metric over users", ["system", *numbers.names], rows)
+    notes = [] if compared is None else _notes(numbers, compared)
+    return Grid("Mean of each metric over users", ["system", *numbers.names], rows, notes=notes)
 
 
-def _best_means(numbers: Numbers) -> dict[str, float]:
-    best: dict[str, float] = {}
-    for metric in numbers.names:
-        means = numbers.means.filter(pl.col("metric") == metric)["mean"].drop_nulls().to_list()
-        direction = numbers.directions.get(metric)
-        if means and direction is not None and len(numbers.systems) > 1:
-            best[metric] = max(means) if direction else min(means)
-    return best
+def _notes(numbers: Numbers, table: pl.DataFrame) -> list[str]:
+    """Write the notes of a comparison that the page does not say elsewhere."""
+    lines = lines_of_notes(table.with_columns(unsaid(table)), [numbers.asked.by])
+    return [f"* {line}." for line in lines]
 
 
-def _mean_cell(numbers: Numbers, system: object, metric: str, best: Mapping[str, float]) -> Cell:
+def _noted(table: pl.DataFrame, by: str) -> set[tuple[object, str]]:
+    """Return the systems and metrics that have such a note."""
+    noted = table.with_columns(unsaid(table)).drop_nulls("note")
+    return {*noted.select(by, "metric").iter_rows()}
+
+
+def _mean_cell(
+    numbers: Numbers, system: object, metric: str, noted: Collection[tuple[object, str]]
+) -> Cell:
     row = _row(numbers.means, numbers, system, metric)
     if not row:
         return Cell(DASH)
-    kind = "best" if best.get(metric) == row["mean"] is not None else ""
+    kind = "best" if (system, metric) in numbers.bold else ""
     small = interval(row["ci_low"], row["ci_high"])
     mark = ""
     if numbers.compared is not None and system != numbers.asked.baseline:
         tested = _row(numbers.compared, numbers, system, metric)
         if tested:
             said = _read(tested, numbers)
-            mark = f"{_MARKS.get(said, '·')} {signed(tested['difference'])}"
+            star = " *" * ((system, metric) in noted)
+            mark = f"{_MARKS.get(said, '·')} {signed(tested['difference'])}{star}"
             kind = f"{kind} {said}" if said in ("better", "worse") else kind
     text = number(row["mean"])
     return Cell(text, small, kind.strip(), mark)
@@ -425,6 +461,7 @@ def _mean_cell(numbers: Numbers, system: object, metric: str, best: Mapping[str,
 def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
     rows: list[list[Cell]] = []
     many = are_many([*map(_text, numbers.systems)])
+    noted = _noted(table, numbers.asked.by)
     for metric in [numbers.decides] if many else numbers.names:
         for system in numbers.systems[1:]:
             row = _row(table, numbers, system, metric)
@@ -445,13 +482,18 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
                     ),
                     Cell(p_value(row["p_adjusted"])),
                     Cell(won),
-                    Cell(f"{_MARKS.get(said, '·')} {said}", "", said),
+                    Cell(
+                        f"{_MARKS.get(said, '·')} {said}" + " *" * ((system, metric) in noted),
+                        "",
+                        said,
+                    ),
                 ]
             )
+    drawn = table.filter(metric=numbers.decides) if many else table
     caption = f"{caption} in {numbers.decides}" if many else caption
     head = ["metric", "users", _text(numbers.asked.baseline), "system", "difference", "p"]
     head += ["higher / equal / lower", "verdict"]
-    return Grid(caption, head, rows, folded=True)
+    return Grid(caption, head, rows, folded=True, notes=_notes(numbers, drawn))
 
 
 def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
@@ -558,10 +600,28 @@ def _segments(numbers: Numbers, charts: Sequence[str]) -> Section | None:
         grids.append(_segment_grid(numbers, name, table))
         alt = f"{numbers.decides} by {name}; the table has the numbers."
         figures += _figures(charts, f"segment-{place}", alt)
-    text = [f"{numbers.decides} by segment."]
-    if numbers.pairs:
-        text = [f"{numbers.decides} by segment; p is corrected over the rows of each table."]
-    return Section("segments", "Segments", text, figures, grids)
+    families = [_family(numbers, name, table) for name, table in numbers.segments.items()]
+    text = " ".join([f"{numbers.decides} by segment.", *filter(None, families)])
+    return Section("segments", "Segments", [text], figures, grids)
+
+
+def _family(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
+    """Write over which comparisons the p of a table of segments is corrected."""
+    asked = numbers.asked
+    tests = table["p_value"].count() if "p_value" in table.columns else 0
+    if tests < 2:
+        return ""
+    of_table = f"By {name}, p" if len(numbers.segments) > 1 else "p"
+    if asked.correction is None:
+        return f"{of_table} is without correction for {tests} comparisons."
+    if asked.test in JOINT_TESTS:
+        return f"{of_table} is corrected over all pairs of each segment."
+    systems, segments = table[asked.by].n_unique(), table[name].n_unique()
+    family = f"{counted(systems, 'system')} × {counted(segments, 'segment')}"
+    of_all = f"all {tests} comparisons: {family}"
+    if tests < systems * segments:
+        of_all = f"{tests} comparisons, those with a test of {family}"
+    return f"{of_table} is after {CORRECTIONS[asked.correction]} for {of_all}."
 
 
 def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:

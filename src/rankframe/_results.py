@@ -113,8 +113,20 @@ def table(
         is the best mean, and SciPy is not needed.
     digits
         Decimal places of the means.
-    test, correction, confidence, primary, resamples, seed, cluster
-        As in ``compare``.
+    test
+        The test, as in ``compare``.
+    correction
+        The correction for the number of comparisons, as in ``compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    primary
+        The metric that decides, whose p-value is not corrected for the others, as in ``compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
+    cluster
+        A column of the truth or the run whose users depend on each other, as in ``compare``.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
         that play the roles.
@@ -323,7 +335,7 @@ def _marked(
     if tested is None:
         nothing = {name: pl.lit(None, _MADE[name]) for name in ("p_adjusted", "note")}
         return made.with_columns(better=False, **nothing).select(*keys, *_MADE)
-    found = tested.select(*keys, "metric", "p_adjusted", _is(directions, "better"), _unsaid(tested))
+    found = tested.select(*keys, "metric", "p_adjusted", _is(directions, "better"), unsaid(tested))
     joined = made.join(
         found,
         on=[*keys, "metric"],
@@ -334,7 +346,7 @@ def _marked(
     return joined.with_columns(pl.col("better").fill_null(value=False)).select(*keys, *_MADE)
 
 
-def _unsaid(tested: pl.DataFrame) -> pl.Series:
+def unsaid(tested: pl.DataFrame) -> pl.Series:
     """Return the notes of a comparison, without the parts that the line below the table has."""
     why = untested(tested)
     notes = [
@@ -453,9 +465,7 @@ class _Line(NamedTuple):
         if tested is None:
             return f"Means over {users}{best}."
         baseline = in_words(self.baseline)
-        corrected = correction_in_words(self.test, self.correction, tested["p_value"].count())
-        if self.primary is not None:
-            corrected += f", primary metric {self.primary}"
+        corrected = correction_in_words(self.test, self.correction, tested, self.primary)
         paired = _users(tested["users"]) + dependent
         who = users if paired == users else f"{paired} in pairs, means over {users}"
         if why:
@@ -465,22 +475,36 @@ class _Line(NamedTuple):
         return f"{system} than {baseline}: {how}; {who}{best}."
 
 
-def correction_in_words(test: Test, correction: Correction | None, comparisons: int) -> str:
-    """Name a correction, and for how many comparisons it is."""
-    many = f"{comparisons} comparison" + ("" if comparisons == 1 else "s")
+def correction_in_words(
+    test: Test, correction: Correction | None, compared: pl.DataFrame, primary: str | None
+) -> str:
+    """Name a correction, and for how many comparisons it is, apart from the primary metric."""
+    tests, family = compared["p_value"].count(), tests_of(compared, primary)
+    decides = "" if primary is None else f", primary metric {primary}"
     if test in JOINT_TESTS:
-        return "corrected over all pairs" if correction else "without correction"
+        return ("corrected over all pairs" if correction else "without correction") + decides
     if correction is None:
-        return "without correction" + (f" for {many}" if comparisons > 1 else "")
-    return f"after {CORRECTIONS[correction]} for {many}"
+        return "without correction" + (f" for {tests} comparisons" if tests > 1 else "") + decides
+    words = f"after {CORRECTIONS[correction]} for {family} comparison" + "s" * (family != 1)
+    if primary is None:
+        return words
+    others = f", and for {tests - family} in the others" if tests > family else ""
+    return f"{words} in {primary}, the primary metric{others}"
 
 
-def tested_in_words(test: Test, correction: Correction | None, compared: pl.DataFrame) -> str:
+def tests_of(compared: pl.DataFrame, primary: str | None) -> int:
+    """Count the tests whose p is corrected together: those of the primary metric, or all."""
+    family = pl.col("metric") == primary if primary is not None else pl.lit(value=True)
+    return compared.filter(family)["p_value"].count()
+
+
+def tested_in_words(
+    test: Test, correction: Correction | None, compared: pl.DataFrame, primary: str | None
+) -> str:
     """Name the test and the correction of a comparison, or why nothing is tested."""
     if why := untested(compared):
         return f"not tested: {why}"
-    corrected = correction_in_words(test, correction, compared["p_value"].count())
-    return f"{TESTS[test]}, p {corrected}"
+    return f"{TESTS[test]}, p {correction_in_words(test, correction, compared, primary)}"
 
 
 def untested(compared: pl.DataFrame) -> str:

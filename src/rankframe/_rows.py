@@ -69,9 +69,14 @@ def listed(
     truth
         The truth, if a metric reads ``relevant``; the result then includes its rows that were not
         retrieved, with ``listed`` false.
-    items, history, other, exclude
-        The catalogue, past interactions, another run, and rows to remove from the lists, as in
-        ``per_user``.
+    items
+        The catalogue, as in ``per_user``.
+    history
+        Past interactions, as in ``per_user``.
+    other
+        Another run, as in ``per_user``.
+    exclude
+        Rows to remove from the lists, as in ``per_user``.
     by
         Columns that split the run into separate lists.
     **columns
@@ -156,8 +161,12 @@ def shares(
         What a share should be: the share in the ``"catalogue"``, ``"uniform"``, the share in the
         ``"history"``, in the relevant items of the ``"truth"``, among ``"candidates"`` (the
         catalogue without each user's past items), or None.
-    truth, items, history
-        The tables that are measured against, as in ``evaluate``.
+    truth
+        The truth, as in ``evaluate``.
+    items
+        The catalogue, as in ``evaluate``.
+    history
+        The earlier events of users, as in ``evaluate``.
     exclude
         Rows that leave the lists, as in ``evaluate``.
     by
@@ -250,9 +259,14 @@ def check(
         of these by name, as ``from_runs`` takes it.
     truth
         The truth (user, item and, unless it is 1 in every row, relevance).
-    items, history, other, exclude
-        The catalogue, past interactions, another run, and rows to remove from the lists, as in
-        ``per_user``; with one of them a run needs no truth.
+    items
+        The catalogue, as in ``per_user``; with it a run needs no truth.
+    history
+        Past interactions, as in ``per_user``; with it a run needs no truth.
+    other
+        Another run, as in ``per_user``; with it a run needs no truth.
+    exclude
+        Rows to remove from the lists, as in ``per_user``; with it a run needs no truth.
     by
         Columns that split the run into separate lists.
     **columns

@@ -76,9 +76,11 @@ def lists(
         The column that identifies the systems, by default ``"model"`` where there is one; further
         columns, such as fold or day, are groups with lists of their own. Without a system there is
         one list.
-    baseline, system
-        The two systems, the baseline first. Of two systems, those that are not named are taken in
-        the order of their names; of three or more, both must be named.
+    baseline
+        The system of the first list. Of two systems, those that are not named are taken in the
+        order of their names; of three or more, both must be named.
+    system
+        The system of the second list.
     items
         The catalogue, whose columns of text, such as a title, are added.
     **columns

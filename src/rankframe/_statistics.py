@@ -1035,7 +1035,8 @@ def friedman(matrix: Array) -> Joint:
     note = None
     if systems > 2:
         omnibus = stats.friedmanchisquare(*ranks.T)
-        note = f"Friedman: chi² = {omnibus.statistic:.4g}, p = {omnibus.pvalue:.3g}"
+        p = "p < 0.0001" if omnibus.pvalue < 0.0001 else f"p = {omnibus.pvalue:.3g}"
+        note = f"Friedman: chi² = {omnibus.statistic:.4g}, {p}"
     return Joint(distance, np.inf, np.nan, note, means)
 
 

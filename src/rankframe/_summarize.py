@@ -231,8 +231,16 @@ def summarize_values(
         A column of weights ≥ 0: how much each row counts.
     cluster
         A column that names the cluster of each user, as in ``summarize``.
-    total, confidence, method, resamples, seed
-        As in ``summarize``.
+    total
+        Add the summary of all segments together, as in ``summarize``.
+    confidence
+        The probability that a single interval covers the true mean.
+    method
+        The method of the interval, as in ``summarize``.
+    resamples
+        Number of bootstrap resamples.
+    seed
+        Seed of the resamples.
 
     Returns
     -------

@@ -230,8 +230,12 @@ def sums(
         The key of the part, such as its day: ``part="2026-11-01"``. ``combine`` and ``merge`` know
         by it a part that was computed again, also with other users. Without a key, they know only a
         part with the same groups and users.
-    bounds, scenarios, count_users
-        As in ``evaluate``.
+    bounds
+        Add the least and the greatest value that judgments can give, as in ``evaluate``.
+    scenarios
+        Add the values with none and with all unjudged items relevant, as in ``evaluate``.
+    count_users
+        Add the number of users behind each mean, as in ``evaluate``.
     **options
         All other keywords of ``evaluate``; ``items=`` and ``history=`` are whole tables.
 
@@ -369,17 +373,25 @@ def values(
 
     Parameters
     ----------
-    frame, truth, by, facts
-        As in ``sums``.
+    frame
+        All rows of some users of a run or a judged table, as in ``sums``.
     *metrics
         Labels or expressions, as in ``per_user``.
+    truth
+        All rows of the same users of the truth.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    facts
+        The facts of the whole tables, as in ``sums``.
     part
         The key of the part, such as its day, for the last column, ``part``: ``merge`` concatenates
         the rows of several parts, and knows by it a part that was computed again.
     cluster
         A column of the truth or the run: users with the same value depend on each other.
-    bounds, scenarios
-        As in ``per_user``.
+    bounds
+        Add the least and the greatest value that judgments can give, as in ``per_user``.
+    scenarios
+        Add the values with none and with all unjudged items relevant, as in ``per_user``.
     **options
         All other keywords of ``evaluate``; ``items=`` and ``history=`` are whole tables.
 

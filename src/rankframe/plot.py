@@ -69,6 +69,8 @@ from rankframe._charts import (
     change_axis,
     check_call,
     color_of,
+    compared_words,
+    described,
     halo,
     head_room,
     in_panels,
@@ -82,8 +84,8 @@ from rankframe._charts import (
     ranked_layers,
     selections,
     shape_of,
+    sure,
     title_of,
-    tooltip_of,
     verdict_look,
     zero_line,
 )
@@ -356,8 +358,10 @@ def precision_recall(
             "precision:Q", title="mean interpolated precision", scale=from_0_to_1, axis=axis_of()
         ),
         **color_of(systems, groups),
-        tooltip=tooltip_of(curve),
     )
+    words = {"system": "system", "recall": "recall"}
+    words |= {"mean interpolated precision": "precision", "users": "users"}
+    lines = described(lines, curve, words)
     points = lines.mark_point(filled=True, opacity=1, size=30)
     points = points.encode(**shape_of(systems, groups), **faint)
     points = points.add_params(chosen) if many else points
@@ -409,15 +413,15 @@ def users(
     Returns
     -------
     altair.FacetChart
-        One histogram per system and segment, with the mean as a line, and a separate box for the
-        share of users whose value is exactly 0. The drawn numbers are in ``chart.data``:
-        ``system``, ``segment``, ``low`` ≤ value < ``high`` (the last bin also includes its upper
-        end; ``low`` = ``high`` = 0 is exactly 0, which the other bins exclude), ``users``, their
-        ``share``, and the ``mean`` in the first row of each histogram. With six systems or more,
-        one row per system, best mean first, with quantiles of the users who are not exactly 0:
-        ``system``, ``segment``, ``users``, ``zeros`` (the share of users at exactly 0), ``low``
-        (5%), ``lower quarter``, ``median``, ``upper quarter``, ``high`` (95%) and the ``mean`` of
-        all users.
+        One histogram per system and segment, with the mean as a line, and on its left a box
+        filled to the share of users whose value is exactly 0. The drawn numbers are in
+        ``chart.data``: ``system``, ``segment``, ``low`` ≤ value < ``high`` (the last bin also
+        includes its upper end; ``low`` = ``high`` = 0 is exactly 0, which the other bins exclude),
+        ``users``, their ``share``, and the ``mean`` in the first row of each histogram. With six
+        systems or more, one row per system, best mean first, with quantiles of the users who are
+        not exactly 0: ``system``, ``segment``, ``users``, ``zeros`` (the share of users at exactly
+        0), ``low`` (5%), ``lower quarter``, ``median``, ``upper quarter``, ``high`` (95%) and the
+        ``mean`` of all users.
 
     Raises
     ------
@@ -480,8 +484,28 @@ def compare(
         Labels or expressions, as in ``per_user``.
     truth
         The truth that judges the run.
-    by, baseline, test, correction, confidence, margin, primary, resamples, seed, cluster
-        As in ``rankframe.compare``.
+    by
+        The columns of the systems and of segments, as in ``rankframe.compare``.
+    baseline
+        The system that the others are compared with; by default every pair is compared.
+    test
+        The test, as in ``rankframe.compare``.
+    correction
+        The correction for the number of comparisons, as in ``rankframe.compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    margin
+        A difference too small to matter, as in ``rankframe.compare``.
+    primary
+        The metric that decides, whose p-value is not corrected for the others, as in
+        ``rankframe.compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
+    cluster
+        A column of the truth or the run whose users depend on each other, as in
+        ``rankframe.compare``.
     **options
         All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
         that play the roles.
@@ -561,9 +585,8 @@ def compare(
     higher = found[names[0]]
     look = verdict_look(found, margins, f"p < {1 - confidence:.2g}")
     what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
-    decides = "" if primary is None else f", primary metric {primary}"
     alone = "simultaneous" if test in SIMULTANEOUS else "not corrected"
-    tested = f"{tested_in_words(test, correction, compared)}{decides}"
+    tested = tested_in_words(test, correction, compared, primary)
     missed = missed_lines(missed_of_pairs(compared, groups))
     counted = f"{user_count(table['users'])}{weighted_by(options)}"
     compared_systems = texts(pl.concat([table["system"], table["baseline"]]))
@@ -604,9 +627,9 @@ def compare(
     table = table.drop("baseline")
     base = alt.Chart().encode(
         y=alt.Y(f"{row}:N", title=None, sort=order, axis=axis_of(**axis)),
-        tooltip=tooltip_of(table.drop("panel", "verdict", "system")),
         color=look["color"],
     )
+    base = described(base, table, compared_words(confidence))
     bars = base.mark_rule(strokeWidth=2).transform_filter("isValid(datum.ci_low)")
     bars = bars.encode(x=alt.X("ci_low:Q", title=axis_title), x2="ci_high:Q")
     points = base.mark_point(filled=True, opacity=1, size=80).encode(
@@ -837,8 +860,11 @@ def heatmap(
             sort=in_rows,
             axis=alt.Axis(titlePadding=12, labelLimit=260),
         ),
-        tooltip=tooltip_of(table.drop("text")),
     )
+    words = {", ".join(map(one_line, groups[:-1])): "panel", one_line(groups[-1]): "segment"}
+    words |= {"metric": "metric", averages_of(metrics)[:-1].lower(): "mean", "users": "users"}
+    words |= {"share of the greatest": "share"}
+    base = described(base, table, words)
     color = alt.Color(
         "share:Q",
         title=["share of the", "metric's", "greatest"],
@@ -891,8 +917,22 @@ def shares(
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
         by name, as ``from_runs`` takes it.
-    of, k, weight, target, truth, items, history, exclude
-        As in ``rankframe.shares``; all lists of a system count together.
+    of
+        Whose shares are drawn, as in ``rankframe.shares``.
+    k
+        The cut-off, as in ``rankframe.shares``; all lists of a system count together.
+    weight
+        The weight of each rank, as in ``rankframe.shares``.
+    target
+        What the shares are measured against, as in ``rankframe.shares``.
+    truth
+        The truth, as in ``rankframe.shares``.
+    items
+        The catalogue.
+    history
+        The earlier events of users.
+    exclude
+        Rows that leave the lists, as in ``rankframe.shares``.
     by
         The column that identifies the systems, which have different colors: by default ``model``,
         or ``()``, a single system, if there is no such column. Further columns are segments, each
@@ -981,9 +1021,11 @@ def shares(
             axis=alt.Axis(labelLimit=120, titlePadding=10),
             scale=alt.Scale(paddingInner=0.3, paddingOuter=0.15),
         ),
-        tooltip=tooltip_of(table.drop("panel")),
         **offset,
     )
+    words = {"segment": "panel", one_line(name): "value", "system": "system"}
+    words |= {"share of exposure": "share", "target": "target"}
+    base = described(base, table, words)
     axis = axis_of(format="~%", tickCount=5)
     bars = base.mark_bar().encode(
         x=alt.X("share:Q", title=x_title, scale=scale, axis=axis),
@@ -1028,9 +1070,11 @@ def trade_off(
     frame
         A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
         takes it.
-    x, y
-        Labels or expressions, as in ``summarize``; also metrics of all lists together, such as
-        ``"coverage@10"``.
+    x
+        The metric of the horizontal axis: a label or an expression, as in ``summarize``; also a
+        metric of all lists together, such as ``"coverage@10"``.
+    y
+        The metric of the vertical axis, as ``x``.
     truth
         The truth that judges the run.
     by
@@ -1115,10 +1159,11 @@ def trade_off(
         alt.X("x:Q", **axes["x"], axis=quiet),
         alt.Y("y:Q", **axes["y"], axis=quiet),
     )
-    base = alt.Chart().encode(
-        **color_of(systems, groups, **look),
-        tooltip=tooltip_of(table.drop("panel", "place")),
-    )
+    words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "system"}
+    for axis, name in zip("xy", map(one_line, names), strict=True):
+        words |= {name: axis, f"{sure(confidence)} of {name}": (f"{axis}_low", f"{axis}_high")}
+    words["users"] = "users"
+    base = described(alt.Chart().encode(**color_of(systems, groups, **look)), table, words)
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6, clip=True)
     points = base.mark_point(filled=True, opacity=1, size=70)
     points = points.encode(x=across, y=up, **shape_of(systems, groups, **look))
@@ -1187,9 +1232,21 @@ def lorenz(
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
         by name, as ``from_runs`` takes it.
-    of, k, weight, truth, items, history, exclude
-        As in ``rankframe.shares``; all lists of a system count together. ``of="shown"`` leaves out
-        items that are never shown.
+    of
+        Whose exposure is drawn, as in ``rankframe.shares``; ``"shown"`` leaves out items that are
+        never shown.
+    k
+        The cut-off, as in ``rankframe.shares``; all lists of a system count together.
+    weight
+        The weight of each rank, as in ``rankframe.shares``.
+    truth
+        The truth, as in ``rankframe.shares``.
+    items
+        The catalogue.
+    history
+        The earlier events of users.
+    exclude
+        Rows that leave the lists, as in ``rankframe.shares``.
     by
         The column that identifies the systems, which have different colors: by default ``model``,
         or ``()``, a single system, if there is no such column. Further columns are segments, each
@@ -1284,8 +1341,10 @@ def lorenz(
         **axes,
         **color_of(systems, groups, among=among),
         order="values:Q",
-        tooltip=tooltip_of(table.drop("panel")),
     )
+    words = {"segment": "panel", "system": "system", f"share of {what}": "values"}
+    words |= {"share of exposure": "exposure", "Gini": "gini"}
+    base = described(base, table, words)
     # a shape at each fifth of the exposure distinguishes lines without color
     points = base.mark_point(filled=True, opacity=1, size=30).transform_filter("datum.marked")
     points = points.encode(**shape_of(systems, groups, among=among))
@@ -1397,12 +1456,13 @@ def critical_difference(
     check_panels(panels)
     table = pl.concat(map(ranked, ranks.partition_by("panel", maintain_order=True)))
     systems = ranks["system"].n_unique()
+    what = f"{one_line(panels[0])}: m" if len(panels) == 1 else "M"
     notes = texts(ranks["note"].drop_nulls()) if len(panels) == 1 else []
     return in_panels(
         ranked_layers(table, systems),
         table,
         title_of(
-            f"Mean ranks of {systems} systems on {user_count(ranks['users'])}",
+            f"{what}ean ranks of {systems} systems on {user_count(ranks['users'])}",
             f"bars: systems not separated by Nemenyi's test at {confidence * 100:.10g}% confidence",
             *notes,
         ),
@@ -1429,8 +1489,13 @@ def agreement(
     ----------
     means
         A frame of ``evaluate``: one row per system, one column per metric.
-    *metrics, other, by
-        As in ``rankframe.agreement``; each segment has its own panel.
+    *metrics
+        The columns to compare; by default all numeric columns except ``users``.
+    other
+        A second frame of ``evaluate``, as in ``rankframe.agreement``.
+    by
+        The columns of systems and segments, as in ``rankframe.agreement``; each segment has its own
+        panel.
     coefficient
         ``"kendall_tau"``, or ``"tau_ap"``, for which the column of the matrix is the truth.
 
@@ -1478,8 +1543,10 @@ def agreement(
     base = alt.Chart().encode(
         x=alt.X("other:N", title=None, sort=columns, axis=alt.Axis(labelAngle=slant)),
         y=alt.Y("metric:N", title=None, sort=rows, axis=alt.Axis(labelLimit=180)),
-        tooltip=tooltip_of(table.drop("panel")),
     )
+    words = {"segment": "panel", "metric": "metric", "other metric": "other"}
+    words |= {_COEFFICIENTS[coefficient]: coefficient, "systems": "systems"}
+    base = described(base, table, words)
     color = alt.Color(
         f"{coefficient}:Q",
         title=_COEFFICIENTS[coefficient],

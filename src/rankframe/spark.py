@@ -232,11 +232,16 @@ def with_rank(
         ``rf.from_runs``.
     by
         Columns that split the run into separate lists.
-    descending, ties, close_gaps
-        As in ``rf.with_rank``. ``ties="order"`` is refused: rows have no order in Spark.
+    descending
+        Whether the highest score is the best, as in ``rf.with_rank``.
+    ties
+        How equal scores are ranked, as in ``rf.with_rank``. ``"order"`` is refused: rows have no
+        order in Spark.
     exclude
         Rows to drop before ranks are made, as in ``rf.with_rank``; of Spark, Polars or pandas. They
         go to every worker.
+    close_gaps
+        Close the gaps of ranks, as in ``rf.with_rank``.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **columns
@@ -562,8 +567,16 @@ def summarize(
         The truth that judges the run; of Spark, Polars or pandas.
     by
         Columns that split the run into separate lists, such as model, fold or day.
-    total, confidence, method, resamples, seed
-        As in ``rf.summarize``.
+    total
+        Add the summary of all segments together, as in ``rf.summarize``.
+    confidence
+        The probability that a single interval covers the true mean.
+    method
+        The method of the interval, as in ``rf.summarize``.
+    resamples
+        Number of bootstrap resamples.
+    seed
+        Seed of the resamples.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
         for a small truth.
@@ -653,8 +666,25 @@ def compare(
         The column that identifies the systems, by default ``"model"``; further columns are
         segments. Of several columns, the one called ``model`` identifies the systems, else the
         first one.
-    total, baseline, test, correction, confidence, margin, primary, resamples, seed
-        As in ``rf.compare``.
+    total
+        Add the comparison over all segments, as in ``rf.compare``.
+    baseline
+        The system that the others are compared with; by default every pair is compared.
+    test
+        The test, as in ``rf.compare``.
+    correction
+        The correction for the number of comparisons, as in ``rf.compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    margin
+        A difference too small to matter, as in ``rf.compare``.
+    primary
+        The metric that decides, whose p-value is not corrected for the others, as in
+        ``rf.compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
         for a small truth.

@@ -400,8 +400,14 @@ def utility(
 
     Parameters
     ----------
-    relevant, nonrelevant, missed, rest
-        The weights a, b, c, d.
+    relevant
+        The weight a of a relevant item that is retrieved.
+    nonrelevant
+        The weight b of a retrieved item that is not relevant.
+    missed
+        The weight c of a relevant item that is not retrieved.
+    rest
+        The weight d of an item that is neither relevant nor retrieved.
     collection
         D, the number of items in the collection.
 
