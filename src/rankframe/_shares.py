@@ -18,6 +18,7 @@ from rankframe._list_columns import catalogue, column_of_values, with_numbers
 from rankframe._vocabulary import (
     Input,
     Sources,
+    check_cut,
     given_column,
     reading_of,
     rows_of_scope,
@@ -77,11 +78,6 @@ def _values(text: str) -> None:
         raise ValueError
 
 
-def _cut(text: str) -> None:
-    if text and int(text) < 1:
-        raise ValueError
-
-
 _OF_SHARES: dict[str, Any] = {
     "scope": "shares",
     "source": "shares",
@@ -113,7 +109,7 @@ given_column(
 given_column(
     "lists",
     "Number of lists; of those that have an item down to rank 10: lists(10)",
-    parameter=_cut,
+    parameter=check_cut,
     **_OF_SHARES,
 )
 

@@ -553,13 +553,14 @@ def graded(rows: Rows) -> pl.Expr:
     return _count(_is_graded.sum().over(rows.keys))
 
 
-def _cut_off(text: str) -> None:
+def check_cut(text: str) -> None:
+    """Check the text of a cut-off; empty for the whole list."""
     if text and int(text) < 1:
         raise ValueError
 
 
 @joined_column(
-    parameter=_cut_off,
+    parameter=check_cut,
     derived_over="listed",
     beside_subtopics=True,
     of_lists=True,
