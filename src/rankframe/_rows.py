@@ -248,7 +248,8 @@ def check(
         A run (user, item, rank or score) with ``truth``, or a judged table without it; or a dict
         of these by name, as ``from_runs`` takes it.
     truth
-        The truth (user, item and, unless it is 1 in every row, relevance).
+        The truth (user, item and, unless it is 1 in every row, relevance). Without a relevance, a
+        column of 0 and 1, or of False and True, breaks a rule.
     items, history, other, exclude
         The catalogue, past interactions, another run, and rows to remove from the lists, as in
         ``per_user``; with one of them a run needs no truth.
