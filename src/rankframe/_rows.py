@@ -258,7 +258,8 @@ def check(
         A run (user, item, rank or score) with ``truth``, or a judged table without it; or a dict
         of these by name, as ``from_runs`` takes it.
     truth
-        The truth (user, item and, unless it is 1 in every row, relevance).
+        The truth (user, item and, unless it is 1 in every row, relevance). Without a relevance, a
+        column of 0 and 1, or of False and True, breaks a rule.
     items
         The catalogue, as in ``per_user``; with it a run needs no truth.
     history
