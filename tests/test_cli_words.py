@@ -201,6 +201,9 @@ def test_refusals_are_in_words_of_the_command(folder, capsys, command):
         ("ap(rel=2), geometric(metric=ap)", "ap(rel=2), geometric(metric=ap)"),
         ("runs/user=7/x.csv: no such file", "runs/user=7/x.csv: no such file"),
         ("user=7/x.csv: no such file", "user=7/x.csv: no such file"),
+        ("depth=7/x.csv: no such file", "depth=7/x.csv: no such file"),
+        ("which has day=2, user='a', item=-1", "which has day=2, user='a', item=-1"),
+        ("name them with user=, item=", "name them with --user, --item"),
     ],
 )
 def test_keywords_become_options(message, said):

@@ -126,9 +126,10 @@ _KEYWORDS = (
     *("total", "ties", "test", "confidence", "margin", "primary", "resamples", "seed", "cluster"),
     *("baseline", *INPUT_MEANINGS),
 )
-#: A keyword with True, a text, a number or nothing, but not a folder such as user=7/.
+#: A keyword with True, a text, a number or nothing, but neither an example of a row such as user=7
+#: nor a folder such as depth=7/.
 _KEYWORD = re.compile(
-    rf"(?<![\w.(/-])({'|'.join(_KEYWORDS)})="
+    rf"(?<![\w.(/-])(?!(?:user|item|rank|score)=[^ ,;:.)])({'|'.join(_KEYWORDS)})="
     r"""(?:True\b|['"]([^'"]*)['"]|([\w.+-]++)(?!/)|(?=[ ,;:.)]|$))"""
 )
 _OWN = "--run-user, --run-item, --truth-user and --truth-item"
