@@ -62,9 +62,11 @@ def test_lower_is_better_where_that_is_declared():
 
 
 def test_a_metric_without_a_direction_has_no_best():
-    made = rf.table(lists(), "num_relevant", "popularity@2", truth=TRUTH, history=TRUTH)
-    assert not made.frame["best"].any()
-    assert made.note == "Means over 10 users."
+    for baseline in (None, "old"):
+        options = {"history": TRUTH, "baseline": baseline}
+        made = rf.table(lists(), "num_relevant", "popularity@2", truth=TRUTH, **options)
+        assert not made.frame["best"].any()
+        assert "bold" not in made.note
 
 
 def test_those_that_show_the_same_digits_are_both_best():
@@ -216,9 +218,10 @@ def test_any_frame_will_do():
 
 def test_an_undefined_mean_is_a_dash():
     truth = TRUTH.with_columns(relevance=0)
-    made = rf.table(lists(), "rr", truth=truth, users="judged")
-    assert "| old   |   – |" in made.as_markdown()
-    assert not made.frame["best"].any()
+    for baseline in (None, "old"):
+        made = rf.table(lists(), "rr", truth=truth, users="judged", baseline=baseline)
+        assert re.search(r"\| old +\| +– \|", made.as_markdown())
+        assert not made.frame["best"].any()
 
 
 HOSTILE = ["a|b", "x & y_1", "<script>alert(1)</script>"]
