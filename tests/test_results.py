@@ -398,3 +398,28 @@ def test_an_empty_name_is_seen():
     assert "better than '': " in made.note
     assert "4 of 10 users have no list of ''." in made.note
     assert "| ''    |" in made.as_markdown()
+
+
+def test_a_note_is_a_star_at_its_cell_and_a_line_below():
+    """Six users have no list of mid, so only four are compared; new is compared on all."""
+    fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 4))
+    made = rf.table(fewer, "rr", truth=TRUTH, baseline="old", users="run")
+    note = "6 of 10 users are left out: they are in one group only"
+    assert dict(made.frame.select("model", "note").rows()) == {
+        "mid": note,
+        "new": None,
+        "old": None,
+    }
+    assert made.note.endswith(f" * rr mid: {note}.")
+    rows = str(made).splitlines()[2:5]
+    assert [row.endswith(" *") for row in rows] == [True, False, False]
+    assert len({row.index(".") for row in rows}) == 1  # digits align
+    assert r"**0.458** \* |" in made.as_markdown()
+    assert rf" \* rr mid: {note}." in made.as_markdown()
+    assert r"\textbf{0.458}\textsuperscript{*} \\" in made.as_latex()
+    assert "<strong>0.458</strong> *</td>" in made._repr_html_()
+    assert rf.table(fewer, "rr", truth=TRUTH, users="run").frame["note"].null_count() == 3
+    weighed = TRUTH.with_columns(w=pl.col("user") + 1, group=pl.col("user") % 3)
+    for option in ({"weights": "w"}, {"cluster": "group"}, {"primary": "rr"}):
+        told = rf.table(lists(), "rr", truth=weighed, baseline="old", **option)
+        assert told.frame["note"].null_count() == 3  # the line has these numbers

@@ -594,7 +594,9 @@ def _text_cell(cell: _Cell, noted: int) -> str:
 
 def _markdown_rows(grid: _Grid) -> list[str]:
     def bold(cell: _Cell) -> str:
-        return (f"**{cell.text}**" if cell.best else cell.text) + _escaped_in_markdown(cell.marks)
+        return (f"**{cell.text}**" if cell.best else cell.text) + cell.marks.replace(
+            NOTE, rf"\{NOTE}"
+        )
 
     rows = [[_escaped_in_markdown(name) for name in grid.header]]
     rows += [
