@@ -125,7 +125,11 @@ def test_a_p_value_is_never_0(tmp_path, monkeypatch, capsys):
 def test_notes_stand_below(folder, capsys):
     run(0).with_columns(rank=2).write_csv("same.csv")
     text = printed(capsys, "compare a=same.csv b=same.csv truth.csv -m rr -m ap")
-    assert text.endswith("rr b, ap b: no user differs\n")
+    assert text.endswith("\n* rr b, ap b: no user differs\n")
+    rows = text.splitlines()
+    assert [row.count(" 0.0000 *") for row in rows if row.startswith(("│ rr", "│ ap"))] == [1, 1]
+    assert all(len(row) <= 80 for row in rows)
+    assert "*" not in printed(capsys, "compare old.csv new.csv truth.csv -m rr")
 
 
 def test_counts_are_integers(folder, capsys):

@@ -62,9 +62,11 @@ def test_lower_is_better_where_that_is_declared():
 
 
 def test_a_metric_without_a_direction_has_no_best():
-    made = rf.table(lists(), "num_relevant", "popularity@2", truth=TRUTH, history=TRUTH)
-    assert not made.frame["best"].any()
-    assert made.note == "Means over 10 users."
+    for baseline in (None, "old"):
+        options = {"history": TRUTH, "baseline": baseline}
+        made = rf.table(lists(), "num_relevant", "popularity@2", truth=TRUTH, **options)
+        assert not made.frame["best"].any()
+        assert "bold" not in made.note
 
 
 def test_those_that_show_the_same_digits_are_both_best():
@@ -216,9 +218,10 @@ def test_any_frame_will_do():
 
 def test_an_undefined_mean_is_a_dash():
     truth = TRUTH.with_columns(relevance=0)
-    made = rf.table(lists(), "rr", truth=truth, users="judged")
-    assert "| old   |   – |" in made.as_markdown()
-    assert not made.frame["best"].any()
+    for baseline in (None, "old"):
+        made = rf.table(lists(), "rr", truth=truth, users="judged", baseline=baseline)
+        assert re.search(r"\| old +\| +– \|", made.as_markdown())
+        assert not made.frame["best"].any()
 
 
 HOSTILE = ["a|b", "x & y_1", "<script>alert(1)</script>"]
@@ -395,3 +398,28 @@ def test_an_empty_name_is_seen():
     assert "better than '': " in made.note
     assert "4 of 10 users have no list of ''." in made.note
     assert "| ''    |" in made.as_markdown()
+
+
+def test_a_note_is_a_star_at_its_cell_and_a_line_below():
+    """Six users have no list of mid, so only four are compared; new is compared on all."""
+    fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 4))
+    made = rf.table(fewer, "rr", truth=TRUTH, baseline="old", users="run")
+    note = "6 of 10 users are left out: they are in one group only"
+    assert dict(made.frame.select("model", "note").rows()) == {
+        "mid": note,
+        "new": None,
+        "old": None,
+    }
+    assert made.note.endswith(f" * rr mid: {note}.")
+    rows = str(made).splitlines()[2:5]
+    assert [row.endswith(" *") for row in rows] == [True, False, False]
+    assert len({row.index(".") for row in rows}) == 1  # digits align
+    assert r"**0.458** \* |" in made.as_markdown()
+    assert rf" \* rr mid: {note}." in made.as_markdown()
+    assert r"\textbf{0.458}\textsuperscript{*} \\" in made.as_latex()
+    assert "<strong>0.458</strong> *</td>" in made._repr_html_()
+    assert rf.table(fewer, "rr", truth=TRUTH, users="run").frame["note"].null_count() == 3
+    weighed = TRUTH.with_columns(w=pl.col("user") + 1, group=pl.col("user") % 3)
+    for option in ({"weights": "w"}, {"cluster": "group"}, {"primary": "rr"}):
+        told = rf.table(lists(), "rr", truth=weighed, baseline="old", **option)
+        assert told.frame["note"].null_count() == 3  # the line has these numbers

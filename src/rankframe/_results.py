@@ -398,12 +398,13 @@ def best_or_tied(
     best = best.select(*family, pl.col(model).alias(_BEST_SYSTEM))
     rated = rated.join(best, on=family, how="left", nulls_equal=True, maintain_order="left")
     worse = pl.lit(None, pl.Boolean)
-    if compare_with is not None and rated[model].n_unique() > 1:
+    names = best[_BEST_SYSTEM].unique(maintain_order=True)
+    if compare_with is not None and len(names) and rated[model].n_unique() > 1:
         tested = pl.concat(
             compare_with(name).select(
                 *by, "metric", pl.col("baseline").alias(_BEST_SYSTEM), _is(directions, "worse")
             )
-            for name in best[_BEST_SYSTEM].unique(maintain_order=True)
+            for name in names
         )
         keys = [*by, "metric", _BEST_SYSTEM]
         rated = rated.join(tested, on=keys, how="left", nulls_equal=True, maintain_order="left")
@@ -617,7 +618,9 @@ def _text_cell(cell: _Cell, noted: int) -> str:
 
 def _markdown_rows(grid: _Grid) -> list[str]:
     def bold(cell: _Cell) -> str:
-        return (f"**{cell.text}**" if cell.best else cell.text) + _escaped_in_markdown(cell.marks)
+        return (f"**{cell.text}**" if cell.best else cell.text) + cell.marks.replace(
+            NOTE, rf"\{NOTE}"
+        )
 
     rows = [[_escaped_in_markdown(name) for name in grid.header]]
     rows += [
