@@ -55,8 +55,10 @@ _NO_CHANGE = ("no difference seen", "unchanged")  # readings that claim nothing
 _MANY = 6  # systems that fit beside each other
 #: Counts that are wrong if above 0, and counts that may do harm if they are large.
 _WRONG = ("null_", "invalid_", "nonfinite_", "duplicates", "shared_ranks", "user_ids", "item_ids")
-_MAY_HARM = ("missed_users", "short_lists", "gaps", "ties_at_the_cut", "users_unknown")
-_MAY_HARM += ("groups_without",)
+_MAY_HARM = (
+    *("missed_users", "groups_without", "short_lists", "gaps", "ties_at_the_cut"),
+    "users_unknown",
+)
 
 
 def page_of(numbers: Numbers, charts: Sequence[str], title: str | None) -> Page:

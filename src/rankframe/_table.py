@@ -178,7 +178,8 @@ def judge(
     truth
         One row per judged item: user, item, relevance. Without a relevance column every row
         has relevance 1; then no other column may hold 0 and 1, or False and True, and nothing else
-        but null, since it would be grades that nobody reads. With a column ``subtopic``, one row per subtopic of an item.
+        but null, since it would be grades that nobody reads. With a column ``subtopic``, one row
+        per subtopic of an item.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
         ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. The
