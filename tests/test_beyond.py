@@ -1111,6 +1111,23 @@ def test_norms_of_scores(norm, of_a):
     assert got["a"] == pytest.approx(of_a)
 
 
+@pytest.mark.parametrize("dtype", [pl.UInt8, pl.Int64, pl.Float32])
+@pytest.mark.parametrize("norm", [None, "min_max", "sum", "zmuv"])
+def test_the_type_of_scores_does_not_matter(norm, dtype):
+    """Scores of a list may all be equal, and those of another fill their type."""
+    rows = [("p", "a", 7), ("p", "b", 7), ("q", "a", 255), ("q", "b", 3), ("q", "c", 254)]
+    run = pl.DataFrame(rows, schema=["model", "item", "score"], orient="row").with_columns(user=1)
+    weights = {"p": 0.1, "q": 0.3}
+    frames = [
+        rf.fuse(
+            run.with_columns(pl.col("score").cast(kind)), "comb_sum", norm=norm, weights=weights
+        )
+        for kind in (dtype, pl.Float64)
+    ]
+    assert frames[0].equals(frames[1])
+    assert frames[0]["score"].is_finite().all()
+
+
 def test_a_fusion_is_a_run():
     fused = rf.fuse(RUNS.lazy(), "rrf", weights={"p": 1, "q": 2, "r": 0})
     truth = pl.DataFrame({"user": [1], "item": ["b"]})
