@@ -192,6 +192,15 @@ def test_the_verdict_says_where_missing_lists_turn_the_answer(report):
     assert f"{abs(there):.4f}" in served
 
 
+def test_a_system_that_serves_nobody_is_compared_and_not_tested():
+    old = RUN.filter(model="old")
+    third = old.with_columns(model=pl.lit("third"), rank=9 - pl.col("rank"))
+    lost = old.with_columns(model=pl.lit("lost"), user=pl.col("user") + 1000)
+    made = rf.report(pl.concat([old, third, lost]), "map", truth=TRUTH, baseline="old")
+    served = made.tables["comparison served"].sort("model").select("model", "users", "verdict")
+    assert served.rows() == [("lost", 0, None), ("third", 60, "lower")]
+
+
 def test_the_verdict_is_silent_of_served_users_where_nobody_is_missed():
     made_run, truth = made(served=60)
     verdict = rf.report(made_run, "ndcg@5", truth=truth, baseline="old").verdict

@@ -190,7 +190,7 @@ def numbers_of(asked: Asked) -> Numbers:
         shown = systems[1:] if len(systems) <= _SHOWN_ALL + 1 else [chosen]
         compared = _compared(values.only(names), asked)
         if any(counts["num_missed"]):
-            served = _compared(values.only(of_users, _of_served(rows, of_users)), asked)
+            served = _compared(values.only(of_users, _of_served(rows, of_users, asked.by)), asked)
         if _has_levels(rows) and asked.settings.weights is None:
             diagnosis = _diagnosis(values, asked, shown)
         if user_metric is not None:
@@ -289,10 +289,14 @@ def _missed(rows: pl.DataFrame, by: str, user: str) -> pl.DataFrame:
     return rows.group_by(by).agg(counts).sort(by)
 
 
-def _of_served(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Make values of users without a list undefined, so that pairs contain only users of both."""
-    served = pl.when(~pl.col(MISSED))
-    return rows.with_columns(served.then(pl.col(name)).alias(name) for name in names)
+def _of_served(rows: pl.DataFrame, names: Sequence[str], by: str) -> pl.DataFrame:
+    """Leave out users without a list, so that pairs contain only users of both.
+
+    A system that serves nobody keeps its users, without values: it is compared, and not tested.
+    """
+    missed = pl.col(MISSED)
+    served = [pl.when(~missed).then(pl.col(name)).alias(name) for name in names]
+    return rows.with_columns(served).remove(missed & ~missed.all().over(by))
 
 
 # ------------------------------------------------------------------ statistics
