@@ -115,8 +115,9 @@ class Rows(NamedTuple):
 
 #: Derives a column: of the rows and, where it takes one, the text of its parameter.
 Derive: TypeAlias = Callable[..., pl.Expr]
-#: Adds columns of one kind (name → text of the parameter) by a join, or in several steps.
-Join: TypeAlias = Callable[[pl.LazyFrame, Rows, Mapping[str, str]], pl.LazyFrame]
+#: Adds columns of one kind by a join, or in several steps: of the frame, the rows, and the text of
+#: the parameter by name.
+Join: TypeAlias = Callable[..., pl.LazyFrame]
 
 
 class Column(NamedTuple):
@@ -398,7 +399,7 @@ def register_column(
         raise ValueError(msg)
 
     def register(function: Callable[..., pl.Expr]) -> Callable[..., pl.Expr]:
-        def derive(rows: Rows, *text: str) -> pl.Expr:
+        def derive(rows: Any, *text: str) -> pl.Expr:
             return function(rows.keys, *text)
 
         known = Column(
