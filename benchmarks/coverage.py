@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks import report
-from rankframe import _statistics as st
+from rankframe._comparison import statistics as st
 
 USERS = [10, 20, 50, 200]
 RUNS = 2000

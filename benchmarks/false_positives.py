@@ -26,7 +26,7 @@ import polars as pl
 import rankframe as rf
 from benchmarks import report
 from benchmarks.data import CACHE
-from rankframe import _statistics as st
+from rankframe._comparison import statistics, system_statistics
 
 USERS = [20, 50, 200]
 RUNS = 2000
@@ -38,7 +38,7 @@ CLUSTER = 4  # users
 MARGIN = 0.1
 KEPT = CACHE / "false_positives.json"
 
-Found = st.Bits  # for each run
+Found = statistics.Bits  # for each run
 
 
 class Case(NamedTuple):
@@ -50,36 +50,36 @@ class Case(NamedTuple):
     claims: bool = True  # to hold the level
 
 
-def ndcg(rng: np.random.Generator, size: tuple[int, ...]) -> st.Array:
+def ndcg(rng: np.random.Generator, size: tuple[int, ...]) -> statistics.Array:
     """Draw values of users."""
     return np.where(rng.random(size) < 0.3, 0.0, rng.beta(0.7, 2, size))
 
 
-def equal(rng: np.random.Generator, users: int, runs: int, systems: int = 2) -> st.Array:
+def equal(rng: np.random.Generator, users: int, runs: int, systems: int = 2) -> statistics.Array:
     """Draw the values of each system: half of them are the user's own, whatever the system."""
     size = systems, users, runs
     return np.where(rng.random(size) < 0.5, ndcg(rng, size[1:]), ndcg(rng, size))
 
 
-def dependent(rng: np.random.Generator, users: int, runs: int) -> st.Array:
+def dependent(rng: np.random.Generator, users: int, runs: int) -> statistics.Array:
     """Draw the values of two systems: half of them are those of the cluster."""
     of_clusters = np.repeat(ndcg(rng, (2, users // CLUSTER, runs)), CLUSTER, axis=1)
     size = 2, users // CLUSTER * CLUSTER, runs
     return np.where(rng.random(size) < 0.55, of_clusters, ndcg(rng, size))
 
 
-def found_in(of_systems: st.Array, column: str = "p_adjusted", **options: Any) -> Found:
+def found_in(of_systems: statistics.Array, column: str = "p_adjusted", **options: Any) -> Found:
     """Compare systems, each run being a metric, and find the runs with a p-value below 5 %."""
     parts = enumerate(in_parts(of_systems))
     return np.concatenate([_found(part, column, seed=seed, **options) for seed, part in parts])
 
 
-def in_parts(matrix: st.Array) -> list[st.Array]:
+def in_parts(matrix: statistics.Array) -> list[statistics.Array]:
     """Split the runs, so that only a few of them share the resamples."""
     return np.split(matrix, range(PART, matrix.shape[-1], PART), axis=-1)
 
 
-def _found(of_systems: st.Array, column: str, **options: Any) -> Found:
+def _found(of_systems: statistics.Array, column: str, **options: Any) -> Found:
     _, users, runs = of_systems.shape
     names = [f"run {number}" for number in range(runs)]
     weight, number = np.arange(users) % 5 + 1, np.arange(users)
@@ -117,8 +117,10 @@ def interval(rng: np.random.Generator, users: int, runs: int) -> Found:
     """Ask if the studentized interval of the differences leaves out 0."""
     found: list[Found] = []
     for seed, (system, baseline) in enumerate(in_parts(equal(rng, users, runs))):
-        sample = st.Sample(st.differences(system, baseline))
-        outcome = st.studentized(sample, 1 - LEVEL, st.Resampling(RESAMPLES, seed), _silent)
+        sample = statistics.Sample(statistics.differences(system, baseline))
+        outcome = statistics.studentized(
+            sample, 1 - LEVEL, statistics.Resampling(RESAMPLES, seed), _silent
+        )
         found.append((outcome.low > 0) | (outcome.high < 0))
     return np.concatenate(found)
 
@@ -131,11 +133,11 @@ def clustered(rng: np.random.Generator, users: int, runs: int, **options: Any) -
 def looks(rng: np.random.Generator, users: int, runs: int, test: str) -> Found:
     """Look after each user."""
     system, baseline = equal(rng, users, runs)
-    change = st.differences(system, baseline)
+    change = statistics.differences(system, baseline)
     found = np.zeros(runs, np.bool_)
     for number in range(2, users + 1):
-        sample = st.Sample(change[:number])
-        tested = st.sequential if test == "sequential" else st.t_test
+        sample = statistics.Sample(change[:number])
+        tested = statistics.sequential if test == "sequential" else statistics.t_test
         found |= tested(sample, 1 - LEVEL).p <= LEVEL
     return found
 
@@ -147,11 +149,15 @@ def family(rng: np.random.Generator, users: int, runs: int, **options: Any) -> F
 
 def distances(rng: np.random.Generator, users: int, runs: int, test: str) -> Found:
     """Do the same by the critical distance, which saves SciPy's slow studentized range."""
-    joint = st.friedman if test == "friedman" else partial(st.tukey, confidence=1 - LEVEL)
+    joint = (
+        system_statistics.friedman
+        if test == "friedman"
+        else partial(system_statistics.tukey, confidence=1 - LEVEL)
+    )
     found: list[bool] = []
     for matrix in equal(rng, users, runs, SYSTEMS).transpose(2, 1, 0):
         tested = joint(np.ascontiguousarray(matrix))
-        limit = st.critical(1 - LEVEL, SYSTEMS, tested.freedom)
+        limit = system_statistics.critical(1 - LEVEL, SYSTEMS, tested.freedom)
         found.append(bool(tested.distance.max() >= limit))
     return np.array(found)
 
@@ -167,12 +173,14 @@ def not_worse(rng: np.random.Generator, users: int, runs: int, test: str) -> Fou
     """Take for not worse what is worse by the margin."""
     found: list[Found] = []
     for seed, (system, baseline) in enumerate(in_parts(equal(rng, users, runs))):
-        sample = st.Sample(system - MARGIN - baseline + MARGIN)
+        sample = statistics.Sample(system - MARGIN - baseline + MARGIN)
         if test == "t":
-            p = st.above_zero(st.t_test(sample, 1 - LEVEL).p, sample.values.sum(axis=0))
+            p = statistics.above_zero(
+                statistics.t_test(sample, 1 - LEVEL).p, sample.values.sum(axis=0)
+            )
         else:
-            drawn = st.Resampling(RESAMPLES, seed), _silent
-            p = st.bootstrap(sample, 1 - LEVEL, *drawn, one_sided=True).p
+            drawn = statistics.Resampling(RESAMPLES, seed), _silent
+            p = statistics.bootstrap(sample, 1 - LEVEL, *drawn, one_sided=True).p
         found.append(np.asarray(p <= LEVEL, np.bool_))
     return np.concatenate(found)
 
@@ -180,18 +188,18 @@ def not_worse(rng: np.random.Generator, users: int, runs: int, test: str) -> Fou
 def segments(rng: np.random.Generator, users: int, runs: int, part: str) -> Found:
     """Ask if the difference itself differs between four segments."""
     system, baseline = equal(rng, users, runs)
-    change = st.differences(system, baseline)
+    change = statistics.differences(system, baseline)
     inside = np.arange(users) % 4 == np.arange(4)[:, None]
     found: list[bool] = []
     for column in change.T:
-        own = [st.estimate(st.Sample(column[one])) for one in inside]
+        own = [statistics.estimate(statistics.Sample(column[one])) for one in inside]
         if part == "F":
-            found.append(st.heterogeneity(own).p <= LEVEL)
+            found.append(statistics.heterogeneity(own).p <= LEVEL)
             continue
-        rest = [st.estimate(st.Sample(column[~one])) for one in inside]
+        rest = [statistics.estimate(statistics.Sample(column[~one])) for one in inside]
         contrasts = zip(own, rest, strict=True)
-        p = np.array([st.contrast(*both, 1 - LEVEL).p for both in contrasts])
-        found.append(bool((st.corrected(p, "holm") <= LEVEL).any()))
+        p = np.array([statistics.contrast(*both, 1 - LEVEL).p for both in contrasts])
+        found.append(bool((statistics.corrected(p, "holm") <= LEVEL).any()))
     return np.array(found)
 
 
@@ -202,10 +210,10 @@ def best(rng: np.random.Generator, users: int, runs: int, method: str) -> Found:
     for run in range(runs):
         matrix = np.ascontiguousarray(of_systems[:, :, run].T)
         if method == "mcb":
-            lead = st.lead(matrix, 1 - LEVEL)
+            lead = system_statistics.lead(matrix, 1 - LEVEL)
         else:
-            drawn = st.Resampling(RESAMPLES, run), _silent
-            lead = st.lead_by_bootstrap(matrix, 1 - LEVEL, *drawn)
+            drawn = statistics.Resampling(RESAMPLES, run), _silent
+            lead = system_statistics.lead_by_bootstrap(matrix, 1 - LEVEL, *drawn)
         found.append(not lead.may_be_best[0])
     return np.array(found)
 

@@ -114,7 +114,7 @@ def measure(case: str, users: int) -> Any:
 
 def here(case: str, users: int) -> dict[str, float]:
     """Run once, in this process."""
-    import_module("rankframe._statistics")  # SciPy takes a second to import
+    import_module("rankframe._comparison.statistics")  # SciPy takes a second to import
     begin = perf_counter()
     CASES[case](users).collect()
     return {"seconds": perf_counter() - begin, "peak_mb": peak()}

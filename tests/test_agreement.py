@@ -10,7 +10,7 @@ from scipy import stats
 from test_statistics import FEW, VALUE, judged, sample
 
 import rankframe as rf
-from rankframe import _statistics as st
+from rankframe._comparison import statistics as st
 
 COLUMNS = ["metric", "other", "systems", "kendall_tau", "tau_ap", "note"]
 POWER = ["metric", "pairs", "separated", "share", "note"]

@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 from test_invariants import RUN, TRUTH, A
 
 import rankframe as rf
-from rankframe._labels import extremes_of
+from rankframe._request.labels import extremes_of
 
 BOUNDED = {label: e for label, e in EVERY_METRIC.items() if extremes_of(e)[0]}
 

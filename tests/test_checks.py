@@ -8,7 +8,7 @@ import pytest
 from every_metric import EVERY_METRIC, RANGES
 
 import rankframe as rf
-from rankframe._vocabulary import reading_of
+from rankframe._request.registry import reading_of
 
 nan, inf = math.nan, math.inf
 

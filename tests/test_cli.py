@@ -13,7 +13,7 @@ import pytest
 
 import rankframe as rf
 from rankframe import trec
-from rankframe._cli import main
+from rankframe._command.main import main
 
 RUN = pl.DataFrame(
     {"model": list("aaab"), "uid": [1, 1, 2, 1], "sku": [7, 8, 7, 8], "rank": [1, 2, 1, 1]}

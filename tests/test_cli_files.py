@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._cli import main
+from rankframe._command.main import main
 
 TRUTH = pl.DataFrame({"user": [1, 2, 3], "item": ["a", "b", "c"]})
 RUNS = {day: pl.DataFrame({"user": [1, 2], "item": ["a", "b"], "rank": [day, 1]}) for day in (1, 2)}

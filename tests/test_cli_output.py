@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._cli import main
-from rankframe._cli_trec import spelled_out
-from rankframe._labels import every_label
+from rankframe._command.main import main
+from rankframe._command.trec import spelled_out
+from rankframe._request.labels import every_label
 
 TRUTH = pl.DataFrame({"user": range(40), "item": "a", "country": ["no", "se"] * 20})
 NAMES = ["popularity_of_the_last_month_variant_01", "popularity_of_the_last_month_variant_02"]

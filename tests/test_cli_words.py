@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._cli import _in_options, main
+from rankframe._command.main import _in_options, main
 
 # labels have parameters too, such as ap(rel=2), and types of columns have brackets
 LABELS = (

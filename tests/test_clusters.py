@@ -10,8 +10,8 @@ from scipy import stats
 from test_statistics import FEW, VALUE
 
 import rankframe as rf
-from rankframe import _statistics as st
-from rankframe._cli import main
+from rankframe._command.main import main
+from rankframe._comparison import statistics as st
 
 OLD = [0.1, 0.4, 0.35, 0.8, 0.9, 0.2, 0.6, 0.55]
 NEW = [0.3, 0.2, 0.45, 0.7, 0.4, 0.1, 0.6, 0.95]

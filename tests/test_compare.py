@@ -14,7 +14,7 @@ from test_statistics import FEW, TESTS, VALUE, compared, judged, one, sample
 from tqdm import tqdm
 
 import rankframe as rf
-from rankframe._summarize import check_packages
+from rankframe._comparison.summaries import check_packages
 
 COMPARISON = """metric model baseline difference users num_left_out num_missed baseline_num_missed
     mean baseline_mean p_value effect_size wins ties losses detectable note ci_low ci_high
@@ -645,7 +645,7 @@ import sys, importlib.util, polars as pl, rankframe as rf
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name: None if name == "scipy" else found(name)
 import importlib
-sys.modules.pop("rankframe._summarize"); summarize = importlib.import_module("rankframe._summarize")
+sys.modules.pop("rankframe._comparison.summaries"); summarize = importlib.import_module("rankframe._comparison.summaries")
 table = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
 try:
     summarize.summarize(table, "rr")
@@ -658,7 +658,7 @@ else:
 
 
 def test_a_bar_after_two_seconds(monkeypatch, capsys):
-    from rankframe import _statistics as st
+    from rankframe._comparison import statistics as st
 
     bars = []
 
@@ -702,7 +702,7 @@ def several(users=25, systems=3, metrics=("a", "b"), seed=8):
 
 @pytest.mark.parametrize("test", ["t", "wilcoxon", "randomization", "bootstrap", "sequential"])
 def test_pairs_that_are_tested_in_several_batches_have_the_same_numbers(monkeypatch, test):
-    from rankframe import _compare
+    from rankframe._comparison import comparison
 
     table = several()
     options = {"test": test, "resamples": FEW}
@@ -710,13 +710,13 @@ def test_pairs_that_are_tested_in_several_batches_have_the_same_numbers(monkeypa
         options |= {"margin": {"a": 0.1}, "primary": "a"}
     together = rf.compare_values(table, "a", "b", **options)
     for cells in ("_TESTED_CELLS", "_RESAMPLED_CELLS"):
-        monkeypatch.setattr(_compare, cells, 40)  # less than two pairs
+        monkeypatch.setattr(comparison, cells, 40)  # less than two pairs
     alone = rf.compare_values(table, "a", "b", **options)
     assert_frame_equal(alone, together, check_exact=False, rel_tol=1e-12)
 
 
 def test_one_bar_counts_the_resamples_of_all_pairs_and_margins(monkeypatch):
-    from rankframe import _compare
+    from rankframe._comparison import comparison
 
     done = []
 
@@ -726,7 +726,7 @@ def test_one_bar_counts_the_resamples_of_all_pairs_and_margins(monkeypatch):
             return super().update(n)
 
     monkeypatch.setattr("tqdm.tqdm", Bar)
-    monkeypatch.setattr(_compare, "_RESAMPLED_CELLS", 40)
+    monkeypatch.setattr(comparison, "_RESAMPLED_CELLS", 40)
     rf.compare_values(several(), "a", "b", test="bootstrap", resamples=10, margin={"b": 0.1})
     totals, steps = zip(*done, strict=True)
     # 3 pairs of 2 metrics, and both sides of the margin of one
@@ -949,7 +949,7 @@ def test_bad_diagnoses():
 def test_the_options_are_those_of_evaluate():
     import inspect
 
-    from rankframe._options import Columns, Options
+    from rankframe._request.keywords import Columns, Options
 
     own = {"frame", "metrics", "truth", "by", "columns", "bounds", "scenarios"}
     of_values = inspect.signature(rf.per_user).parameters.keys() - own

@@ -8,7 +8,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe._cli import main
+from rankframe._command.main import main
 
 RUN = pl.DataFrame(
     {

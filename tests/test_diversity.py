@@ -10,7 +10,7 @@ from every_metric import FEW
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe._vocabulary import reading_of
+from rankframe._request.registry import reading_of
 
 ITEMS = {
     label: metric

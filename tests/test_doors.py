@@ -10,9 +10,9 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 import rankframe.pandas
-from rankframe import _labels, _vocabulary
-from rankframe._cli import main
-from rankframe._reference import reference_page
+from rankframe._command.main import main
+from rankframe._command.reference import reference_page
+from rankframe._request import labels, registry
 
 RUN = pl.DataFrame(
     {
@@ -28,20 +28,20 @@ TRUTH = pl.DataFrame({"user": [1, 1, 1, 2, 3], "item": [2, 4, 9, 5, 1]})
 @contextmanager
 def registered():
     """Import the package; take back afterwards what it has registered."""
-    kept = [dict(known) for known in (_labels.METRICS, _labels._ENTRIES, _labels._ALIASES)]
-    columns = dict(_vocabulary.COLUMNS)
+    kept = [dict(known) for known in (labels.METRICS, labels._ENTRIES, labels._ALIASES)]
+    columns = dict(registry.COLUMNS)
     sys.modules.pop("acme_metrics", None)
     import acme_metrics
 
     try:
         yield acme_metrics
     finally:
-        known = (_labels.METRICS, _labels._ENTRIES, _labels._ALIASES)
-        for registry, before in zip((*known, _vocabulary.COLUMNS), (*kept, columns), strict=True):
+        known = (labels.METRICS, labels._ENTRIES, labels._ALIASES)
+        for registry, before in zip((*known, registry.COLUMNS), (*kept, columns), strict=True):
             registry.clear()
             registry.update(before)
-        _labels._by_label_alone.cache_clear()
-        _vocabulary._reading.cache_clear()
+        labels._by_label_alone.cache_clear()
+        registry._reading.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe import _rank_order
+from rankframe._tables import rank_order
 from rankframe.errors import RankingDataError
 
 FIRST = datetime.date(2026, 1, 1)
@@ -167,9 +167,9 @@ def test_items_that_share_a_number_are_not_duplicates(monkeypatch):
     truth = pl.DataFrame({"user": [1, 1, 1], "item": [2, *twins]})
     assert rf.evaluate(run, "ap", truth=truth).item(0, "ap") == pytest.approx(0.5 / 3)
     looks = []
-    look = _rank_order._number_of_item
+    look = rank_order._number_of_item
     monkeypatch.setattr(
-        _rank_order, "_number_of_item", lambda *args: looks.append(args) or look(*args) * 0
+        rank_order, "_number_of_item", lambda *args: looks.append(args) or look(*args) * 0
     )
     for ids in IDS:
         run, truth = tables(ids)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankframe as rf
-from rankframe._sums import order_free_mean
+from rankframe._evaluation.sums import order_free_mean
 
 DEEPEST = 200
 

@@ -258,7 +258,7 @@ def test_a_pair_needs_both_systems_in_the_same_fold():
 
 
 def test_the_command_compares_over_all_segments(tmp_path, capsys):
-    from rankframe._cli import main
+    from rankframe._command.main import main
 
     for name in ("old", "new"):
         ranks = {"old": [2, 2, 4, 3], "new": [1, 2, 3, 1]}[name]

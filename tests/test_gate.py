@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
-from rankframe._cli import main
+from rankframe._command.main import main
 
 OLD = [1, 1, 2, 1, 2, 3, 1, 1, 2, 1]
 #: like the first by chance, and clearly worse
@@ -305,11 +305,11 @@ def test_the_same_stem_is_named_by_the_folder(folder, capsys):
 
 
 def test_an_error_of_our_own_is_not_a_failed_gate(folder, capsys, monkeypatch):
-    from rankframe import _cli
+    from rankframe._comparison import comparison
 
     def broken(*_, **__):
         raise KeyError
 
-    monkeypatch.setattr(_cli, "compare", broken)
+    monkeypatch.setattr(comparison, "compare", broken)
     assert main("compare old.csv worse.csv truth.csv --fail-if-worse rr".split()) == 3
     assert "KeyError" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._cli import _MODELS, _RELEVANT
+from rankframe._command.main import _MODELS, _RELEVANT
 
 pytest.importorskip("scipy")
 from scipy import stats
@@ -301,13 +301,13 @@ def test_values_below_0_of_a_metric_of_ones_own():
         got = rf.evaluate(RUN, shifted, truth=TRUTH, by="model")[shifted]
         assert got.to_list() == [close(geometric(x, 0)) for x in values]
     finally:
-        from rankframe import _labels
+        from rankframe._request import labels
 
-        _labels._forget(_labels._ENTRIES["mirrored"])
+        labels._forget(labels._ENTRIES["mirrored"])
 
 
 def test_the_command_compares_them(tmp_path, capsys):
-    from rankframe._cli import main
+    from rankframe._command.main import main
 
     for model in _MODELS:
         RUN.filter(model=model).drop("model").write_parquet(tmp_path / f"{model}.parquet")

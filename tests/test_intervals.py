@@ -9,7 +9,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
 import rankframe as rf
-from rankframe import _statistics as st
+from rankframe._comparison import statistics as st
 
 FEW = 499  # resamples, where their number does not matter
 

@@ -12,8 +12,8 @@ from every_metric import CALLS, EVERY_METRIC, FEW, LABELS, RANGES, SPECIAL_MEANS
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe._labels import entry_of
-from rankframe._vocabulary import BASIC
+from rankframe._request.labels import entry_of
+from rankframe._request.registry import BASIC
 
 MODELS = ["a", "b"]
 

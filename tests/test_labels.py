@@ -5,7 +5,7 @@ import pytest
 from every_metric import EVERY_METRIC, LABELS, SPECIAL_MEANS
 
 import rankframe as rf
-from rankframe._labels import METRICS, parse_metric
+from rankframe._request.labels import METRICS, parse_metric
 
 
 def same(left: pl.Expr, right: pl.Expr) -> bool:

@@ -9,7 +9,7 @@ from scipy import stats
 from test_statistics import FEW, VALUE, compared, judged, one, sample
 
 import rankframe as rf
-from rankframe import _statistics as st
+from rankframe._comparison import statistics as st
 
 MEANS = ["t", "bootstrap"]
 RANKS = ["wilcoxon", "friedman"]

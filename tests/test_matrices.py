@@ -13,7 +13,7 @@ import rankframe as rf
 
 np = pytest.importorskip("numpy")
 sparse = pytest.importorskip("scipy.sparse")
-from rankframe import _arrays  # noqa: E402  (it needs NumPy)
+from rankframe._tables import arrays  # noqa: E402  (it needs NumPy)
 
 INF, NAN = math.inf, math.nan
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.7]])
@@ -124,7 +124,7 @@ def test_scores_that_only_64_bits_distinguish():
 def test_slices_make_no_difference(monkeypatch, cells):
     scores = drawn("float32")
     expected = oracle(scores, 5)
-    monkeypatch.setattr(_arrays, "_CELLS", cells)
+    monkeypatch.setattr(arrays, "_CELLS", cells)
     assert_frame_equal(rf.from_scores(scores, k=5), expected)
     assert_frame_equal(rf.from_scores(np.asfortranarray(scores), k=5), expected)
     wide = np.repeat(scores, 2, axis=1)
@@ -164,8 +164,8 @@ def test_groups_of_columns_make_no_difference(monkeypatch, dtype, k):
     scores = drawn(dtype)
     expected = rf.from_scores(scores, k=k)
     for groups, crowd in ((1, 4), (17, 1), (20, 10)):
-        monkeypatch.setattr(_arrays, "_GROUPS", groups)
-        monkeypatch.setattr(_arrays, "_CROWD", crowd)
+        monkeypatch.setattr(arrays, "_GROUPS", groups)
+        monkeypatch.setattr(arrays, "_CROWD", crowd)
         assert_frame_equal(rf.from_scores(scores, k=k), expected)
 
 

@@ -10,7 +10,7 @@ import pytest
 from test_statistics import FEW
 
 import rankframe as rf
-from rankframe._cli import main
+from rankframe._command.main import main
 
 RUN = pl.DataFrame(
     [

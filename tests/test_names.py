@@ -245,7 +245,7 @@ def test_the_plan_of_common_names_is_remembered():
 
 
 def printed(capsys, command):
-    from rankframe._cli import main
+    from rankframe._command.main import main
 
     code = main([str(word) for word in command])
     shown = capsys.readouterr()

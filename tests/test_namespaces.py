@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._labels import METRICS
 from rankframe._namespace import RankFrame, RankPlot
+from rankframe._request.labels import METRICS
 
 TABLE = {"user": [1, 1, 2], "item": [1, 2, 1], "rank": [1, 2, 1], "relevance": [0, 1, 1]}
 VERBS = ["judge", "with_rank", "relevant", "from_lists", "check", "health", "per_user", "evaluate"]

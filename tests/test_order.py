@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from reference import drawn
 
 import rankframe as rf
-from rankframe._rank_order import SHARES_RANK, in_rank_order
+from rankframe._tables.rank_order import SHARES_RANK, in_rank_order
 from rankframe.errors import RankingDataError
 
 DAY = datetime.date(2026, 1, 1)

@@ -8,19 +8,12 @@ from every_metric import CALLS, EVERY_METRIC, SPECIAL_MEANS
 from test_invariants import RUN, TRUTH, A, assert_same
 
 import rankframe as rf
-from rankframe._checks import Totals
-from rankframe._evaluate import plan_values
-from rankframe._labels import cut_off
-from rankframe._options import Settings, read_options
-from rankframe._partitions import (
-    is_proved,
-    judged_of,
-    means_of,
-    needs_of,
-    sums_of,
-    values_of,
-)
-from rankframe._vocabulary import reading_of
+from rankframe._evaluation.evaluation import plan_values
+from rankframe._request.keywords import Settings, read_options
+from rankframe._request.labels import cut_off
+from rankframe._request.registry import reading_of
+from rankframe._tables.table import Totals
+from rankframe.parts._partitions import is_proved, judged_of, means_of, needs_of, sums_of, values_of
 
 #: one of each function: the parts are many, and the options are the same expressions
 _LABELS = {function: label for label, (function, _) in CALLS.items()}

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from test_statistics import VALUE, judged, sample
 
 import rankframe as rf
-from rankframe import _statistics as st
+from rankframe._comparison import power_statistics, statistics
 
 RUN = pl.DataFrame({"user": [1, 2, 3, 4] * 2, "item": [7] * 8, "rank": [2, 2, 4, 1, 1, 2, 3, 1]})
 RUN = RUN.with_columns(model=pl.Series(["old"] * 4 + ["new"] * 4))
@@ -79,9 +79,11 @@ NAGATA = [
 @pytest.mark.parametrize(("alpha", "beta", "first", "second"), NAGATA)
 @pytest.mark.parametrize("systems", [3, 10, 30])
 def test_lambda_is_that_of_sakais_table(alpha, beta, first, second, systems):
-    design = st.Design(1 - alpha, 1 - beta, systems)
+    design = power_statistics.Design(1 - alpha, 1 - beta, systems)
     expected = first + second * sqrt(systems - 1)
-    assert st.least_distance(100_000, design) ** 2 == pytest.approx(expected, rel=0.05)
+    assert power_statistics.least_distance(100_000, design) ** 2 == pytest.approx(
+        expected, rel=0.05
+    )
 
 
 # ------------------------------------------------------------------ other implementations
@@ -113,10 +115,12 @@ def test_detectable_is_that_of_statsmodels(users, confidence, power):
 def test_needed_users_are_those_of_statsmodels(effect, confidence, power):
     sm = pytest.importorskip("statsmodels.stats.power", reason="a second opinion on power")
     expected = sm.TTestPower().solve_power(effect, alpha=1 - confidence, power=power)
-    design = st.Design(confidence, power)
-    assert st.needed_users(effect, 1.0, design) == ceil(expected)
+    design = power_statistics.Design(confidence, power)
+    assert power_statistics.needed_users(effect, 1.0, design) == ceil(expected)
     expected = sm.TTestIndPower().solve_power(effect, alpha=1 - confidence, power=power)
-    assert st.needed_users(effect, 1.0, st.Design(confidence, power, 2)) == ceil(expected)
+    assert power_statistics.needed_users(
+        effect, 1.0, power_statistics.Design(confidence, power, 2)
+    ) == ceil(expected)
 
 
 def integrated(distance, freedom, confidence):
@@ -139,17 +143,19 @@ def integrated(distance, freedom, confidence):
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.9999])
 @pytest.mark.parametrize("power", [0.55, 0.8, 0.99, 0.9999])
 def test_power_is_the_integral_over_the_variance(users, confidence, power):
-    distance = st.least_distance(users, st.Design(confidence, power))
+    distance = power_statistics.least_distance(users, power_statistics.Design(confidence, power))
     assert integrated(distance, users - 1, confidence) == pytest.approx(power, abs=1e-7)
 
 
 @pytest.mark.parametrize("users", [5, 30, 200])
 def test_a_detectable_difference_is_found_as_often_as_said(users):
     rng = np.random.default_rng(users)
-    detectable = st.detectable(0.3, users, st.Design(0.95, 0.8))
+    detectable = power_statistics.detectable(0.3, users, power_statistics.Design(0.95, 0.8))
     changes = rng.normal(detectable, 0.3, (users, 4000))
-    assert 0.78 <= (st.t_test(st.Sample(changes, None), 0.95).p < 0.05).mean() <= 0.82
-    detectable = st.detectable(0.3, users, st.Design(0.95, 0.8, 4))
+    assert (
+        0.78 <= (statistics.t_test(statistics.Sample(changes, None), 0.95).p < 0.05).mean() <= 0.82
+    )
+    detectable = power_statistics.detectable(0.3, users, power_statistics.Design(0.95, 0.8, 4))
     values = rng.normal(0.5, 0.3, (4, users, 4000))
     values[0] += detectable / 2
     values[1] -= detectable / 2
@@ -167,9 +173,9 @@ def test_so_many_users_suffice_where_the_difference_is_detectable(design, share)
     plain = asked(*values, **options)["detectable"][0]
     row = asked(*values, difference=share * plain, **options).row(0, named=True)
     assert (row["needed"] <= 50) == (share > 1)
-    goal = st.Design(0.9, 0.9, 3 if design == "anova" else None)
+    goal = power_statistics.Design(0.9, 0.9, 3 if design == "anova" else None)
     distances = [
-        st.power_of(row["target"] / goal.error(row["deviation"], users), users, goal)
+        power_statistics.power_of(row["target"] / goal.error(row["deviation"], users), users, goal)
         for users in (row["needed"] - 1, row["needed"])
         if users > 1
     ]
@@ -180,13 +186,15 @@ def test_so_many_users_suffice_where_the_difference_is_detectable(design, share)
 @pytest.mark.parametrize("effect", [1e-6, 1e-5, 0.01, 50.0, 1e5, 1e300])
 def test_any_difference_has_its_number_of_users(effect):
     for systems in (None, 2, 20):
-        needed = st.needed_users(effect, 1.0, st.Design(0.95, 0.8, systems))
+        needed = power_statistics.needed_users(
+            effect, 1.0, power_statistics.Design(0.95, 0.8, systems)
+        )
         assert isinstance(needed, int)
         assert needed >= 2
         if effect < 1e-4 and systems is None:
             normal = (stats.norm.isf(0.025) + stats.norm.isf(0.2)) / effect
             assert needed == pytest.approx(normal**2, rel=1e-4)
-    assert st.needed_users(1e-9, 1.0, st.Design(0.95, 0.8)) is None
+    assert power_statistics.needed_users(1e-9, 1.0, power_statistics.Design(0.95, 0.8)) is None
 
 
 def test_a_relative_difference_is_of_the_baselines_mean():

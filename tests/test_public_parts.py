@@ -17,7 +17,7 @@ from test_beyond import OF_ALL, OF_USERS, WORLD
 from test_invariants import RUN, TRUTH, A, assert_same
 
 import rankframe as rf
-from rankframe._labels import METRICS, entry_of
+from rankframe._request.labels import METRICS, entry_of
 
 METRICS_OF_CALLS = [*EVERY_METRIC.values(), *SPECIAL_MEANS]
 LABELS = ["rr", "err", "rbp(gain=graded)", "ndcg@3", "gmap@3", "num_hits", "bpref"]

@@ -9,10 +9,10 @@ from polars.testing import assert_frame_equal
 from test_ties import FEW_WITH_FORM
 
 import rankframe as rf
-from rankframe._cli import main
-from rankframe._evaluate import plan_means
-from rankframe._options import Settings
-from rankframe._partitions import means_of, sums_of
+from rankframe._command.main import main
+from rankframe._evaluation.evaluation import plan_means
+from rankframe._request.keywords import Settings
+from rankframe.parts._partitions import means_of, sums_of
 
 FROM_2 = {"relevant_at": 2, "gains_from": "relevant_at"}
 

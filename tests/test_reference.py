@@ -6,10 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rankframe._cli import main
-from rankframe._labels import every_entry
-from rankframe._reference import reference_page
-from rankframe._vocabulary import COLUMNS
+from rankframe._command.main import main
+from rankframe._command.reference import reference_page
+from rankframe._request.labels import every_entry
+from rankframe._request.registry import COLUMNS
 from rankframe.presets import PRESETS
 
 PAGE = Path(__file__).parents[1] / "notebooks" / "metrics.md"

@@ -18,10 +18,12 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe import _report_numbers, _report_page, _report_sections, _results
-from rankframe._cli import main
-from rankframe._compare import Test
-from rankframe._options import Users
+from rankframe._command.main import main
+from rankframe._comparison import diagnosis, sentences
+from rankframe._comparison.trial import Test
+from rankframe._evaluation import evaluation
+from rankframe._report import facts, markup, sections
+from rankframe._request.keywords import Users
 
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
@@ -157,9 +159,9 @@ def test_a_user_in_two_segments_counts_in_both():
 
 def test_the_values_of_users_are_computed_once(monkeypatch):
     calls = []
-    read = _report_numbers.user_values
+    read = evaluation.user_values
     monkeypatch.setattr(
-        _report_numbers, "user_values", lambda *args, **more: calls.append(1) or read(*args, **more)
+        evaluation, "user_values", lambda *args, **more: calls.append(1) or read(*args, **more)
     )
     rf.report(RUN, *METRICS, **ASKED, segments="country")
     assert len(calls) == 1
@@ -264,7 +266,7 @@ def test_items_show_their_title_their_grade_and_how_they_moved(tmp_path):
 
 
 def test_every_policy_of_users_has_words():
-    assert {*_report_sections._USERS} == {*get_args(Users)}
+    assert {*sections._USERS} == {*get_args(Users)}
     served = rf.report(RUN, "map", truth=TRUTH, baseline="old", users="served")
     assert served.tables["comparison"]["users"].to_list() == [24]
     assert "users with a row in the truth and a list of every system" in served.html()
@@ -274,7 +276,7 @@ def test_every_policy_of_users_has_words():
 def test_every_test_is_reported(test):
     metric = "hit@1" if test == "mcnemar" else "map"
     made = rf.report(RUN, metric, truth=TRUTH, baseline="old", test=test, resamples=100)
-    assert html.escape(_results.TESTS[test]) in made.html().replace("&#39;", "&#x27;")
+    assert html.escape(sentences.TESTS[test]) in made.html().replace("&#39;", "&#x27;")
 
 
 def undecided(users=40, seed=3):
@@ -294,7 +296,7 @@ def undecided(users=40, seed=3):
 def test_the_first_default_metric_does_not_pay_for_the_others():
     run, truth = undecided(users=38, seed=5)
     made = rf.report(run, truth=truth, baseline="old", k=5)
-    labels = _report_numbers.default_metrics(5)
+    labels = facts.default_metrics(5)
     table = made.tables["comparison"]
     want = run.rank.compare(*labels, truth=truth, baseline="old", primary="ndcg@5")
     assert_frame_equal(table, want)
@@ -395,9 +397,9 @@ def test_a_reading_does_not_overrule_the_verdict(monkeypatch):
     run, truth = undecided()
     labels = [f"ndcg@{k}" for k in range(1, 9)]
     monkeypatch.setattr(
-        _report_numbers,
+        diagnosis,
         "diagnosed",
-        lambda *args, _of=_report_numbers.diagnosed, **more: _of(*args, **more).with_columns(
+        lambda *args, _of=diagnosis.diagnosed, **more: _of(*args, **more).with_columns(
             reading=pl.lit("better overall")
         ),
     )
@@ -564,9 +566,9 @@ def test_what_cannot_be_reported_is_an_error(asked, error, text):
 
 
 def test_a_missing_package_is_named_with_its_cure(monkeypatch):
-    found = _report_page.find_spec
+    found = markup.find_spec
     monkeypatch.setattr(
-        _report_page, "find_spec", lambda name: None if name == "vl_convert" else found(name)
+        markup, "find_spec", lambda name: None if name == "vl_convert" else found(name)
     )
     with pytest.raises(ImportError, match=r"vl-convert-python: pip install 'rankframe\[report\]'"):
         rf.report(RUN, *METRICS, **ASKED)

@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 import rankframe as rf
-from rankframe._compare import Correction, Test
-from rankframe._results import CORRECTIONS, TESTS
+from rankframe._comparison.sentences import CORRECTIONS, TESTS
+from rankframe._comparison.trial import Correction, Test
 
 RANKS = {
     "old": [2, 3, 4, 2, 5, 4, 3, 2, 6, 1],

@@ -7,7 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe._vocabulary import COLUMNS, reading_of
+from rankframe._request.registry import COLUMNS, reading_of
 
 LISTED, RANK, POP = pl.col("listed"), pl.col("rank"), pl.col("popularity")
 MEAN = POP.filter(LISTED & (RANK <= 10)).mean().alias("pop@10")

@@ -11,7 +11,7 @@ from scipy import stats
 from test_statistics import VALUE
 
 import rankframe as rf
-from rankframe import _statistics as st
+from rankframe._comparison import statistics as st
 
 BY = ["model", "country"]
 COLUMNS = """country metric model baseline users difference rest_users rest_difference f p_value

@@ -6,7 +6,7 @@ import pytest
 from scipy import integrate, stats
 
 import rankframe as rf
-from rankframe import _statistics as st
+from rankframe._comparison import statistics as st
 
 EFFECT = 0.1  # ρ
 

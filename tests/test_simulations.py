@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rankframe import _statistics as st
+from rankframe._comparison import statistics, system_statistics
 
 
 def outcomes(test, matrix):
     """One call for many data sets: its columns."""
-    resampling, sample = st.Resampling(1000, 0), st.Sample(matrix)
+    resampling, sample = statistics.Resampling(1000, 0), statistics.Sample(matrix)
     if test in ("randomization", "bootstrap", "studentized"):
-        return getattr(st, test)(sample, 0.95, resampling, lambda _: None)
-    return getattr(st, "t_test" if test == "t" else test)(sample, 0.95)
+        return getattr(statistics, test)(sample, 0.95, resampling, lambda _: None)
+    return getattr(statistics, "t_test" if test == "t" else test)(sample, 0.95)
 
 
 def covered(outcome, mean):
@@ -23,8 +23,10 @@ def covered(outcome, mean):
 def test_intervals_cover(test):
     matrix = np.random.default_rng(1).normal(0.3, 1, (60, 2000))
     if test == "percentile":
-        nothing = st.Resampling(1000, 0)
-        got = st.bootstrap(st.Sample(matrix), 0.95, nothing, lambda _: None, bca=False)
+        nothing = statistics.Resampling(1000, 0)
+        got = statistics.bootstrap(
+            statistics.Sample(matrix), 0.95, nothing, lambda _: None, bca=False
+        )
     else:
         got = outcomes(test, matrix)
     assert 0.93 <= covered(got, 0.3) <= 0.97
@@ -64,7 +66,7 @@ def test_newcombes_interval_covers_and_mcnemars_test_rejects_seldom(rate, users)
     old, new, own = np.random.default_rng(7).random((3, users, 1000))
     new = np.where(own < 0.5, old, new)
     pairs = zip((new < rate).T.astype(float), (old < rate).T.astype(float), strict=True)
-    p, low, high = np.array([st.mcnemar(*pair, 0.95) for pair in pairs]).T
+    p, low, high = np.array([statistics.mcnemar(*pair, 0.95) for pair in pairs]).T
     assert ((low <= 0) & (high >= 0)).mean() >= 0.93
     assert (p <= 0.05).mean() <= 0.06
 
@@ -82,21 +84,24 @@ def test_a_difference_of_the_margin_passes_as_seldom_as_said(test, margin):
     old, new = np.random.default_rng(4).beta(2, 3, (2, 60, 2000))
     change = new - old + margin
     inward = 0.1 - change if margin > 0 else change + 0.1
-    resampling = st.Resampling(1000, 0)
+    resampling = statistics.Resampling(1000, 0)
     if test == "bootstrap":
-        sample = st.Sample(inward)
-        p = st.bootstrap(sample, 0.95, resampling, lambda _: None, one_sided=True).p
+        sample = statistics.Sample(inward)
+        p = statistics.bootstrap(sample, 0.95, resampling, lambda _: None, one_sided=True).p
     else:
-        p = st.above_zero(outcomes(test, inward).p, inward.sum(axis=0))
+        p = statistics.above_zero(outcomes(test, inward).p, inward.sum(axis=0))
     assert 0.035 <= (p <= 0.05).mean() <= 0.065
 
 
 @pytest.mark.parametrize("test", ["tukey", "friedman"])
 def test_joint_tests_have_as_many_false_positives_as_said(test):
     values = np.random.default_rng(3).beta(2, 3, (2000, 40, 3))
-    got = [st.tukey(x, 0.95) if test == "tukey" else st.friedman(x) for x in values]
+    got = [
+        system_statistics.tukey(x, 0.95) if test == "tukey" else system_statistics.friedman(x)
+        for x in values
+    ]
     assert 0.035 <= np.mean([joint.p((0, 1)) <= 0.05 for joint in got]) <= 0.065
     # p ≤ 0.05 among all pairs is a distance that reaches the critical one
-    limit = st.critical(0.95, 3, got[0].freedom)
+    limit = system_statistics.critical(0.95, 3, got[0].freedom)
 
     assert 0.035 <= np.mean([joint.distance.max() >= limit for joint in got]) <= 0.065

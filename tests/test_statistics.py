@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import rankframe as rf
-from rankframe import _statistics as st
+from rankframe._comparison import statistics as st
 
 TESTS = ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "randomized_tukey", "friedman"]
 FEW = 999  # resamples, where their number does not matter

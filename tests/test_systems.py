@@ -11,7 +11,7 @@ from scipy import stats
 from test_statistics import FEW, VALUE, compared, judged, one, sample
 
 import rankframe as rf
-from rankframe import _statistics as st
+from rankframe._comparison import statistics, system_statistics
 
 # T. Sakai, 情報アクセス評価方法論, 2015, Table 5.1: three systems, 20 topics; elinor has the same
 TENTHS = (
@@ -86,8 +86,8 @@ def test_equal_systems_leave_no_residual_whatever_the_digits():
     rng = np.random.default_rng(20)
     for systems in (2, 3, 7):
         user = 1 / rng.integers(1, 50, (40, 1)) * rng.choice([1e-6, 1.0, 1e6], (40, 1))
-        assert not st.residuals(np.repeat(user, systems, axis=1)).any()
-        assert not st.residuals(rng.random((40, 1)) + rng.random(systems)).any()
+        assert not system_statistics.residuals(np.repeat(user, systems, axis=1)).any()
+        assert not system_statistics.residuals(rng.random((40, 1)) + rng.random(systems)).any()
 
 
 # ------------------------------------------------------------------ randomized Tukey
@@ -141,8 +141,12 @@ def test_randomized_tukey_of_two_systems_is_the_randomization_test():
 def test_drawn_permutations_come_close_to_all():
     values = [[3, 1, 4, 1, 5], [9, 2, 6, 5, 3], [5, 8, 9, 7, 9]]
     matrix = np.array(values, float).T
-    exact = st.randomized_tukey(matrix, 0.95, st.Resampling(6**5, 0), nothing)
-    drawn = st.randomized_tukey(matrix, 0.95, st.Resampling(6**5 - 1, 0), nothing)
+    exact = system_statistics.randomized_tukey(
+        matrix, 0.95, statistics.Resampling(6**5, 0), nothing
+    )
+    drawn = system_statistics.randomized_tukey(
+        matrix, 0.95, statistics.Resampling(6**5 - 1, 0), nothing
+    )
     assert (exact.among != drawn.among).any()
     assert drawn.among == pytest.approx(exact.among, abs=0.02)
     assert drawn.alone == pytest.approx(exact.alone, abs=0.02)
@@ -150,7 +154,7 @@ def test_drawn_permutations_come_close_to_all():
 
 
 def test_orders_are_all_as_frequent():
-    (orders,) = st._orders(2, 3, st.Resampling(60_000, 5), nothing)
+    (orders,) = system_statistics._orders(2, 3, statistics.Resampling(60_000, 5), nothing)
     assert orders.shape == (60_000, 2, 3)
     for user in (0, 1):
         _, counts = np.unique(orders[:, user], axis=0, return_counts=True)
@@ -162,9 +166,9 @@ def test_orders_are_all_as_frequent():
 
 def test_many_users_come_in_blocks_that_change_nothing(monkeypatch):
     matrix = sample(24, 30, systems=4).T
-    whole = st.randomized_tukey(matrix, 0.95, st.Resampling(500, 3), nothing)
-    monkeypatch.setattr(st, "_CELLS", 1000)
-    parts = st.randomized_tukey(matrix, 0.95, st.Resampling(500, 3), nothing)
+    whole = system_statistics.randomized_tukey(matrix, 0.95, statistics.Resampling(500, 3), nothing)
+    monkeypatch.setattr(statistics, "_CELLS", 1000)
+    parts = system_statistics.randomized_tukey(matrix, 0.95, statistics.Resampling(500, 3), nothing)
     assert (whole.among == parts.among).all()
     assert (whole.alone == parts.alone).all()
     assert whole.margin == parts.margin
@@ -216,7 +220,7 @@ def test_dunnetts_distribution_is_scipys_multivariate_t(others, freedom):
     for distance in (-1.0, 0.3, 2.1):
         theirs = stats.multivariate_t(shape=shape, df=freedom, seed=1)
         expected = 1 - theirs.cdf(np.full(others, distance), maxpts=100_000)
-        ours = st.dunnett(distance, others, freedom)
+        ours = system_statistics.dunnett(distance, others, freedom)
         assert ours == pytest.approx(expected, abs=4e-4)
 
 
@@ -224,7 +228,9 @@ def test_dunnett_of_two_systems_is_t():
     for freedom in (1, 2, 5, 40, 10_000):
         for distance in (-2.0, 0.0, 1.5, 4.0):
             expected = stats.t.sf(distance, freedom)
-            assert st.dunnett(distance, 1, freedom) == pytest.approx(expected, rel=1e-9)
+            assert system_statistics.dunnett(distance, 1, freedom) == pytest.approx(
+                expected, rel=1e-9
+            )
 
 
 @pytest.mark.parametrize(
@@ -233,7 +239,9 @@ def test_dunnett_of_two_systems_is_t():
 )
 def test_critical_values_are_those_of_dunnetts_table(others, freedom, limit):
     """C. W. Dunnett, JASA 50, 1955, Table 1a: one-sided, 5 %."""
-    assert st._dunnett_critical(0.95, others, freedom) == pytest.approx(limit, abs=0.011)
+    assert system_statistics._dunnett_critical(0.95, others, freedom) == pytest.approx(
+        limit, abs=0.011
+    )
 
 
 def test_the_intervals_are_those_of_minitabs_paint():
@@ -242,9 +250,14 @@ def test_the_intervals_are_those_of_minitabs_paint():
     """
     means = np.array([14.733, 8.567, 12.983, 18.067])
     error = 3.95012 * math.sqrt(2 / 6)
-    p = np.array([st.dunnett(float(-one / error), 3, 20) for one in st._ahead(means)])
-    width = np.full(4, st._dunnett_critical(0.95, 3, 20) * error)
-    got = st._constrained(means, width, p, 0.95)
+    p = np.array(
+        [
+            system_statistics.dunnett(float(-one / error), 3, 20)
+            for one in system_statistics._ahead(means)
+        ]
+    )
+    width = np.full(4, system_statistics._dunnett_critical(0.95, 3, 20) * error)
+    got = system_statistics._constrained(means, width, p, 0.95)
     assert (got.low[1], got.high[1]) == pytest.approx((-14.5, 0), abs=2e-3)
     assert (got.low[2], got.high[2]) == pytest.approx((-10.0833, 0), abs=2e-3)
     assert got.may_be_best.tolist() == [True, False, False, True]
@@ -258,12 +271,12 @@ def test_the_best_of_sakais_systems_by_hand():
     assert got["mean"].to_list() == pytest.approx([0.345, 0.27, 0.245])
     assert got["difference"].to_list() == pytest.approx([0.075, -0.075, -0.1])
     error = math.sqrt(2 * 0.831667 / 38 / 20)
-    width = st._dunnett_critical(0.95, 2, 38) * error
+    width = system_statistics._dunnett_critical(0.95, 2, 38) * error
     assert got["ci_high"].to_list() == pytest.approx([0.075 + width, width - 0.075, 0], abs=1e-6)
     lows = [0.075 - width, -0.075 - width, -0.1 - width]
     assert got["ci_low"].to_list() == pytest.approx(lows, abs=1e-6)
     assert got["may_be_best"].to_list() == [True, True, False]
-    expected = st.dunnett(0.1 / error, 2, 38)
+    expected = system_statistics.dunnett(0.1 / error, 2, 38)
     assert got["p_value"][2] == pytest.approx(expected, abs=1e-6)
 
 
@@ -328,7 +341,9 @@ def test_equal_systems_are_seldom_separated():
     values += np.random.default_rng(31).binomial(3, 0.5, (500, 20, 1))  # what is the user's own
     wrong = 0
     for matrix in values:
-        got = st.randomized_tukey(matrix, 0.95, st.Resampling(199, 0), nothing)
+        got = system_statistics.randomized_tukey(
+            matrix, 0.95, statistics.Resampling(199, 0), nothing
+        )
         wrong += got.among.min() <= 0.05
     assert 0.02 <= wrong / 500 <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 500)
 
@@ -340,13 +355,15 @@ def test_the_best_system_is_seldom_left_out(method, gap):
     true = np.array([gap, 0, 0, 0, 0])
     rng = np.random.default_rng(32)
     values = rng.normal(0, 1, (250, 40, 5)) + rng.normal(0, 1, (250, 40, 1)) + true
-    ahead = st._ahead(true)
+    ahead = system_statistics._ahead(true)
     left_out = missed = 0
     for matrix in values:
         if method == "mcb":
-            got = st.lead(matrix, 0.95)
+            got = system_statistics.lead(matrix, 0.95)
         else:
-            got = st.lead_by_bootstrap(matrix, 0.95, st.Resampling(399, 0), nothing)
+            got = system_statistics.lead_by_bootstrap(
+                matrix, 0.95, statistics.Resampling(399, 0), nothing
+            )
         left_out += not got.may_be_best[0]
         missed += ((got.low > ahead + 1e-12) | (got.high < ahead - 1e-12)).any()
     most = 0.05 + 2.5 * math.sqrt(0.05 * 0.95 / 250)
@@ -564,7 +581,7 @@ def test_bad_calls_say_what_is_wrong():
 
 
 def test_a_missing_extra_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("rankframe._summarize.find_spec", lambda name: None)
+    monkeypatch.setattr("rankframe._comparison.summaries.find_spec", lambda name: None)
     means = pl.DataFrame({"model": ["a", "b"], "rr": [0.1, 0.2], "ap": [0.1, 0.3]})
     for call in (
         lambda: rf.anova(BOOK, VALUE),

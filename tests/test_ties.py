@@ -12,7 +12,7 @@ from every_metric import CALLS, EVERY_METRIC, FEW
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe._labels import every_entry
+from rankframe._request.labels import every_entry
 from rankframe.metrics._building_blocks import _harmonic
 
 PAGE = (Path(__file__).parents[1] / "notebooks" / "metrics.md").read_text()

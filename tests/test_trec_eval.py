@@ -7,7 +7,7 @@ import pytest
 
 import rankframe as rf
 from rankframe import trec
-from rankframe._cli import main
+from rankframe._command.main import main
 
 OVER_USERS = {"gm_map", "gm_bpref", "num_q"}
 DATA_SETS = ["trec_sample", "web12_catb"]

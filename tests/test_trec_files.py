@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe import _lines, trec
+from rankframe import trec
+from rankframe.trec import _lines
 
 ENGINES = ["streaming", "in-memory"]
 RUN = b"q1 Q0 d1 1 0.5 tag\nq1 Q0 d2 2 0.25 tag\nq2 Q0 d1 1 -3 tag\n"

@@ -394,7 +394,7 @@ def test_charts_are_weighted():
 
 
 def test_the_command_takes_weights(tmp_path, capsys):
-    from rankframe._cli import main
+    from rankframe._command.main import main
 
     RUN.write_csv(tmp_path / "run.csv")
     TRUTH.write_csv(tmp_path / "truth.csv")

@@ -127,7 +127,7 @@ def test_every_entry_equals_its_exact_value(entries):
 
 def test_the_article_on_map_and_gmap():
     """The article's example without the shared data: the command shows it."""
-    from rankframe._cli import _MODELS, _RELEVANT
+    from rankframe._command.main import _MODELS, _RELEVANT
 
     truth = [list(items) for items in _RELEVANT]
     exact = {"M1": (83 / 225, 0.32038055292405304), "M2": (317 / 900, 0.12118709807942667)}

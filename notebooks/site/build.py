@@ -14,7 +14,7 @@ import nbformat
 from nbconvert import MarkdownExporter
 
 import rankframe as rf
-from rankframe._labels import METRICS
+from rankframe._request.labels import METRICS
 
 HERE = Path(__file__).parent
 TOP = HERE.parents[1]

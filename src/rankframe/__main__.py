@@ -2,6 +2,6 @@
 
 import sys
 
-from rankframe._cli import main
+from rankframe._command.main import main
 
 sys.exit(main())

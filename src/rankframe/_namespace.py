@@ -10,38 +10,23 @@ from typing import Any, Generic
 
 import polars as pl
 
-from rankframe._agreement import agreement, discriminative_power
-from rankframe._compare import compare, compare_values, diagnose
-from rankframe._cutoffs import at_k
-from rankframe._evaluate import evaluate, per_user
-from rankframe._frames import Frame, FrameT
-from rankframe._fusion import fuse
-from rankframe._gate import gate
-from rankframe._health import health
-from rankframe._labels import METRICS, made_with, reserve_methods
-from rankframe._overlap import overlap, rbo
-from rankframe._power import power
-from rankframe._report import report
-from rankframe._results import table
-from rankframe._rows import check, listed, shares
-from rankframe._segments import compare_segments
-from rankframe._side_by_side import lists
-from rankframe._summarize import summarize, summarize_values
-from rankframe._systems import anova, best_systems, letters
-from rankframe._table import from_lists, judge, relevant, with_rank
-from rankframe.plot import agreement as agreement_chart
-from rankframe.plot import at_k as at_k_chart
-from rankframe.plot import (
-    change,
-    critical_difference,
-    heatmap,
-    lorenz,
-    precision_recall,
-    trade_off,
-    users,
+from rankframe._comparison import (
+    comparison,
+    cutoff_curves,
+    diagnosis,
+    gate,
+    many_systems,
+    power,
+    segments,
+    summaries,
+    system_agreement,
 )
-from rankframe.plot import compare as compare_chart
-from rankframe.plot import shares as shares_chart
+from rankframe._evaluation import evaluation, overlap, row_verbs
+from rankframe._report import report, results
+from rankframe._request import labels
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import fusion, health, side_by_side, verbs
+from rankframe.plot import _of_cutoffs, _of_exposure, _of_pairs, _of_segments, _of_users
 
 
 class RankFrame(Generic[FrameT]):
@@ -69,16 +54,16 @@ class RankFrame(Generic[FrameT]):
 
     def __getattr__(self, name: str) -> Any:
         """Look up a metric that was registered after the import."""
-        function = METRICS.get(name)
+        function = labels.METRICS.get(name)
         if function is None:
-            close = get_close_matches(name, [*_verb_names(), *METRICS], n=1)
+            close = get_close_matches(name, [*_verb_names(), *labels.METRICS], n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             msg = f"rankframe has no verb and no metric {name!r}{hint}"
             raise AttributeError(msg)
         return functools.partial(_metric(function), self)
 
     def __dir__(self) -> list[str]:
-        return sorted([*_verb_names(), "plot", *METRICS])
+        return sorted([*_verb_names(), "plot", *labels.METRICS])
 
     def __repr__(self) -> str:
         kind = type(self.frame).__name__
@@ -87,7 +72,7 @@ class RankFrame(Generic[FrameT]):
             f"rankframe on a {kind}\n"
             f"  verbs: {verbs}\n"
             f"  charts: .plot\n"
-            f"  metrics: {len(METRICS)}, such as precision_at, ndcg_at; rankframe.metric(label)"
+            f"  metrics: {len(labels.METRICS)}, such as precision_at, ndcg_at; rankframe.metric(label)"
         )
 
 
@@ -144,14 +129,14 @@ of ``per_user`` in addition to those of the function, which follow."""
 def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
     """``df.rank.precision_at(10, …)`` is ``per_user(df, precision_at(10), …)``, with presets."""
     own = inspect.signature(function).parameters
-    verb = inspect.signature(per_user)
+    verb = inspect.signature(evaluation.per_user)
     shared = [p for p in verb.parameters.values() if p.name not in ("frame", "metrics")]
 
     @functools.wraps(function)
     def method(self: RankFrame[Any], *args: Any, **options: Any) -> Any:
         mine = {name: options.pop(name) for name in own if name in options}
-        metric = made_with(function, args, mine, options.get("defaults"))
-        return per_user(self.frame, metric, **options)
+        metric = labels.made_with(function, args, mine, options.get("defaults"))
+        return evaluation.per_user(self.frame, metric, **options)
 
     first, _, rest = (inspect.getdoc(function) or "").partition("\n")
     method.__doc__ = f"{first}\n\n{_METHOD}\n{rest}"
@@ -183,36 +168,36 @@ def _signed(
 
 
 _VERBS: tuple[Callable[..., Any], ...] = (
-    judge,
-    with_rank,
-    relevant,
-    from_lists,
-    check,
-    health,
-    lists,
-    per_user,
-    evaluate,
-    at_k,
-    summarize,
-    compare,
-    compare_segments,
-    diagnose,
-    summarize_values,
-    compare_values,
-    power,
-    overlap,
-    rbo,
-    fuse,
-    listed,
-    shares,
-    anova,
-    best_systems,
-    letters,
-    agreement,
-    discriminative_power,
-    report,
-    table,
-    gate,
+    verbs.judge,
+    verbs.with_rank,
+    row_verbs.relevant,
+    verbs.from_lists,
+    row_verbs.check,
+    health.health,
+    side_by_side.lists,
+    evaluation.per_user,
+    evaluation.evaluate,
+    cutoff_curves.at_k,
+    summaries.summarize,
+    comparison.compare,
+    segments.compare_segments,
+    diagnosis.diagnose,
+    summaries.summarize_values,
+    comparison.compare_values,
+    power.power,
+    overlap.overlap,
+    overlap.rbo,
+    fusion.fuse,
+    row_verbs.listed,
+    row_verbs.shares,
+    many_systems.anova,
+    many_systems.best_systems,
+    many_systems.letters,
+    system_agreement.agreement,
+    system_agreement.discriminative_power,
+    report.report,
+    results.table,
+    gate.gate,
 )
 
 
@@ -220,22 +205,22 @@ def _verb_names() -> list[str]:
     return [verb.__name__ for verb in _VERBS]
 
 
-reserve_methods([*_verb_names(), "plot", "frame"])
+labels.reserve_methods([*_verb_names(), "plot", "frame"])
 for _function in _VERBS:
     setattr(RankFrame, _function.__name__, _verb(_function))
 for _function in (
-    at_k_chart,
-    precision_recall,
-    users,
-    compare_chart,
-    change,
-    heatmap,
-    shares_chart,
-    trade_off,
-    lorenz,
-    critical_difference,
-    agreement_chart,
+    _of_cutoffs.at_k,
+    _of_cutoffs.precision_recall,
+    _of_users.users,
+    _of_pairs.compare,
+    _of_users.change,
+    _of_segments.heatmap,
+    _of_exposure.shares,
+    _of_exposure.trade_off,
+    _of_exposure.lorenz,
+    _of_pairs.critical_difference,
+    _of_pairs.agreement,
 ):
     setattr(RankPlot, _function.__name__, _verb(_function))
-for _name, _metric_function in METRICS.items():
+for _name, _metric_function in labels.METRICS.items():
     setattr(RankFrame, _name, _Method(_name, _metric_function))

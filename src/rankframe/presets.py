@@ -6,7 +6,7 @@ preset sets the formulas, not the order of ties: rank a run with tied scores bef
 
 from typing import TypedDict
 
-from rankframe._options import Defaults, Users
+from rankframe._request.keywords import Defaults, Users
 
 
 class Preset(TypedDict, total=False):

@@ -4,20 +4,8 @@ from math import inf
 
 import polars as pl
 
-from rankframe._labels import labelled
-from rankframe.metrics._building_blocks import (
-    R,
-    count_within,
-    divisor_hits,
-    hit_ranks,
-    hits_within,
-    judged,
-    list_length,
-    n,
-    precisions,
-    relevant,
-    where_relevant,
-)
+from rankframe._request import labels
+from rankframe.metrics import _building_blocks
 
 __all__ = [
     "concordance",
@@ -29,7 +17,7 @@ __all__ = [
 ]
 
 
-@labelled("concordance", in_words="Of two judged items, how often is the better one above?")
+@labels.labelled("concordance", in_words="Of two judged items, how often is the better one above?")
 def concordance() -> pl.Expr:
     """
     Concordance: the share of pairs of different grades in which the higher grade is ranked above.
@@ -59,7 +47,7 @@ def concordance() -> pl.Expr:
     return pl.when(_pairs() > 0).then(_pairs_in_order() / _pairs())
 
 
-@labelled(
+@labels.labelled(
     "kendall_tau_b",
     aliases={"tau_b": "kendall_tau_b"},
     value_range=(-1, 1),
@@ -91,14 +79,16 @@ def kendall_tau_b() -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.kendall_tau_b()).item(0, "kendall_tau_b"), 4)
     -0.3333
     """
-    items = count_within(judged, None)
+    items = _building_blocks.count_within(_building_blocks.judged, None)
     every_pair = items * (items - 1) / 2
     surplus = 2 * _pairs_in_order() - _pairs()
     value = surplus / (every_pair * _pairs()).sqrt()
     return pl.when(_pairs() > 0).then(value.clip(-1, 1))  # rounding may exceed 1
 
 
-@labelled("fallout", higher_is_better=False, in_words="How much of what is unwanted do we show?")
+@labels.labelled(
+    "fallout", higher_is_better=False, in_words="How much of what is unwanted do we show?"
+)
 def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Expr:
     """
     Fallout: nonrelevant items at rank ≤ k / all nonrelevant items.
@@ -139,15 +129,19 @@ def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Exp
     0.1
     """
     if collection is None:
-        missed = judged & ~relevant
+        missed = _building_blocks.judged & ~_building_blocks.relevant
         others = missed.sum().cast(pl.Int64)
-        return where_relevant(pl.when(others > 0).then(count_within(missed, k) / others))
-    others = float(collection) - R
-    value = pl.when(others > 0).then((list_length(k) - hits_within(k)) / others)
-    return where_relevant(_if_held(collection, value))
+        return _building_blocks.where_relevant(
+            pl.when(others > 0).then(_building_blocks.count_within(missed, k) / others)
+        )
+    others = float(collection) - _building_blocks.R
+    value = pl.when(others > 0).then(
+        (_building_blocks.list_length(k) - _building_blocks.hits_within(k)) / others
+    )
+    return _building_blocks.where_relevant(_if_held(collection, value))
 
 
-@labelled(
+@labels.labelled(
     "mcc",
     value_range=(-1, 1),
     in_words="How well do the first places separate wanted from unwanted items?",
@@ -192,15 +186,17 @@ def mcc_at(k: int | None = None, *, collection: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.mcc_at(2, collection=6)).item(0, label)
     0.25
     """
-    items, size = list_length(k).cast(pl.Float64), float(collection)
-    product = (items * (size - items)) * (R * (size - R))
-    value = (hits_within(k) * size - items * R) / product.sqrt()
+    items, size = _building_blocks.list_length(k).cast(pl.Float64), float(collection)
+    product = (items * (size - items)) * (_building_blocks.R * (size - _building_blocks.R))
+    value = (_building_blocks.hits_within(k) * size - items * _building_blocks.R) / product.sqrt()
     value = value.clip(-1, 1)  # rounding may exceed 1
-    defined = pl.when(size > R).then(pl.when(product > 0).then(value).otherwise(0.0))
-    return where_relevant(_if_held(collection, defined))
+    defined = pl.when(size > _building_blocks.R).then(
+        pl.when(product > 0).then(value).otherwise(0.0)
+    )
+    return _building_blocks.where_relevant(_if_held(collection, defined))
 
 
-@labelled(
+@labels.labelled(
     "mean_hit_rank",
     value_range=(1, inf),
     higher_is_better=False,
@@ -239,11 +235,11 @@ def mean_hit_rank(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.mean_hit_rank()).item(0, "mean_hit_rank")
     3.5
     """
-    found = divisor_hits(k)
-    return pl.when(found > 0).then(hit_ranks(k) / found)
+    found = _building_blocks.divisor_hits(k)
+    return pl.when(found > 0).then(_building_blocks.hit_ranks(k) / found)
 
 
-@labelled("lrap", in_words="Among the items down to a wanted one, how many are wanted?")
+@labels.labelled("lrap", in_words="Among the items down to a wanted one, how many are wanted?")
 def label_ranking_average_precision() -> pl.Expr:
     """
     Label ranking average precision: Σ hits / rank over the hits / number of hits of the list.
@@ -270,9 +266,11 @@ def label_ranking_average_precision() -> pl.Expr:
     >>> judged.rank.evaluate("lrap").item(0, "lrap")
     0.5
     """
-    found = divisor_hits(None)
+    found = _building_blocks.divisor_hits(None)
     # n is at least found: reading it has the ranks of the misses checked, too
-    return pl.when((n > 0) & (found > 0)).then(precisions(None) / found)
+    return pl.when((_building_blocks.n > 0) & (found > 0)).then(
+        _building_blocks.precisions(None) / found
+    )
 
 
 def _pairs() -> pl.Expr:
@@ -287,5 +285,5 @@ def _pairs_in_order() -> pl.Expr:
 
 def _if_held(collection: int, value: pl.Expr) -> pl.Expr:
     """NaN where the collection does not hold the list and the relevant items."""
-    items = n + R - hits_within(None)
+    items = _building_blocks.n + _building_blocks.R - _building_blocks.hits_within(None)
     return pl.when(items <= collection).then(value).otherwise(float("nan"))

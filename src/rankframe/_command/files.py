@@ -1,0 +1,758 @@
+"""The files of the command: their formats, and the roles of their columns."""
+
+import argparse
+import contextlib
+import csv
+import glob
+import gzip
+import io
+import itertools
+import re
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import polars as pl
+
+from rankframe._request.keywords import Columns
+from rankframe._tables import column_roles, side_tables
+from rankframe.trec import _formats, _lines
+from rankframe.trec._formats import Fit, Kind, Line, Stream
+
+FORMATS = {
+    "parquet": (".parquet", ".pq"),
+    "csv": (".csv",),
+    "tsv": (".tsv",),
+    "ipc": (".arrow", ".ipc", ".feather"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "json": (".json",),
+    "trec": (".trec", ".run", ".qrels", ".txt"),
+}
+_SEPARATORS = {"csv": ",", "tsv": "\t", "trec": None}
+FILE_ROLES = {
+    "run": ("user", "item", "rank", "score"),
+    "truth": ("user", "item", "relevance", "subtopic"),
+}
+_PATTERN = re.compile(r"[*?\[]")
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # of a folder whose rows have a null
+
+
+STDOUT = Path("-")  # compared by identity: a file of this name is passed as ./-
+
+
+class Input(NamedTuple):
+    """An input as the caller writes it: a file, a folder, a pattern, an address, or ``-``."""
+
+    text: str
+    name: str | None = None  # of NAME=FILE
+
+    @property
+    def path(self) -> Path:
+        """The path of an input that is neither standard input nor an address."""
+        return Path(self.text)
+
+    @property
+    def is_stdin(self) -> bool:
+        """Whether it is standard input; a file of this name is passed as ./-."""
+        return self.text == "-"
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is an address, which Polars reads."""
+        return "://" in self.text
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a folder or a pattern, whose files are one table."""
+        if self.is_stdin or self.is_remote:
+            return False
+        return self.path.is_dir() if self.path.exists() else bool(_PATTERN.search(self.text))
+
+    def __str__(self) -> str:
+        """Name the input in an error."""
+        return "<stdin>" if self.is_stdin else self.text
+
+    def files(self) -> list[Path]:
+        """Return the local files; of a table, without names that begin with _ or a dot."""
+        if self.is_stdin or self.is_remote:
+            return []
+        if not self.is_table:
+            return [self.path]
+        is_folder = self.path.is_dir()
+        found = [self.text] if is_folder else glob.glob(self.text, recursive=True)  # noqa: PTH207
+        fixed = list(itertools.takewhile(lambda part: not _PATTERN.search(part), self.path.parts))
+        start = len(self.path.parts if is_folder else fixed)
+        files = {file for root in found for file in _files_in(Path(root))}
+        hidden = ("_", ".")
+        return sorted(
+            file
+            for file in files
+            if not any(part.startswith(hidden) for part in file.parts[start:])
+        )
+
+
+def _files_in(root: Path) -> list[Path]:
+    """Return the files of a folder and of the folders in it, or a file itself."""
+    if (root / "_delta_log").is_dir():
+        msg = f"{root}: a Delta table, whose folder keeps rows of old versions: save it as Parquet"
+        raise ValueError(msg)
+    return [file for file in (root.rglob("*") if root.is_dir() else [root]) if file.is_file()]
+
+
+def output_of(text: str) -> Path:
+    return STDOUT if text == "-" else Path(text)
+
+
+def input_of(text: str) -> Input:
+    return Input(text)
+
+
+def run_of(text: str) -> Input:
+    """Read FILE or NAME=FILE; a text that is a file or a pattern of files as a whole is no name."""
+    name, _, rest = text.partition("=")
+    whole = Input(text)
+    is_name = bool(name and rest) and not re.search(r"[/\\*?\[]", name)
+    if not is_name or whole.path.exists() or (whole.is_table and whole.files()):
+        return whole
+    return Input(rest, name)
+
+
+class Tables(NamedTuple):
+    """The tables of a call, with the columns that play roles."""
+
+    runs: dict[str, pl.LazyFrame]
+    truth: pl.LazyFrame | None
+    beside: dict[str, pl.LazyFrame]
+    columns: Columns
+    tag: str  # the run name in the first file
+
+
+def read_files(given: argparse.Namespace, columns: Columns) -> Tables:
+    """Scan runs, truth and further tables; give each id one type, and parse numbers in CSV.
+
+    The returned columns include the common names that were found.
+    """
+    runs: list[Input] = given.runs
+    beside = {name: getattr(given, name) for name in side_tables.INPUT_MEANINGS}
+    beside = {name: path for name, path in beside.items() if path is not None}
+    judged = [] if given.truth is None else [given.truth]
+    _check_inputs([*runs, *judged, *beside.values()])
+    weights = [] if given.weights is None else [given.weights]
+    as_run, as_truth = _layout("run", given, columns), _layout("truth", given, columns)
+    files = [_scan(path, as_run) for path in runs]
+    truths = [_scan(path, as_truth) for path in judged]
+    columns = _with_names(given, columns, files, truths)
+    ids = ids_of(given, columns)
+    files = [
+        _with_numbers(
+            file, [*_placing(file, given, columns), *weights], without=ids, booleans=False
+        )
+        for file in files
+    ]
+    subtopic = columns.get("subtopic", "subtopic")
+    for truth in truths:
+        names = truth.frame.collect_schema().names()
+        grades = column_roles.with_relevance(columns, given.by, names).get("relevance", "relevance")
+        (typed,) = _of_one_type(subtopic, truth)
+        read = [*ids, subtopic, *weights, getattr(given, "cluster", None)]
+        unnamed = [
+            *_numeric(truth, (*column_roles.RATINGS, *column_roles.GRADES)),
+            *_flags(truth, read),
+        ]
+        numbers = [grades] if grades in names else list(dict.fromkeys(unnamed))
+        typed = _with_numbers(typed, numbers, without=ids, booleans=True)
+        files.append(_with_numbers(typed, weights, without=[*ids, grades], booleans=False))
+    for name, path in beside.items():
+        file = _scan(path, _layout(name, given, columns))
+        numbers = _placing(file, given, columns) if name == "other" else []
+        files.append(_with_numbers(file, numbers, without=ids, booleans=False))
+    for name in ids:
+        files = list(_of_one_type(name, *files))
+    frames = [file.frame for file in files]
+    names = names_of(runs, [file.tag for file in files[: len(runs)]])
+    return Tables(
+        dict(zip(names, frames[: len(runs)], strict=True)),
+        frames[len(runs)] if judged else None,
+        dict(zip(beside, frames[len(runs) + len(judged) :], strict=True)),
+        columns,
+        files[0].tag or names[0],
+    )
+
+
+def _with_names(
+    given: argparse.Namespace, columns: Columns, runs: Sequence["_File"], truths: Sequence["_File"]
+) -> Columns:
+    """Add the common names of user, item, and rank or score, as a call from Python does."""
+    tables = {str(place): file.frame for place, file in enumerate((*runs, *truths))}
+    names = [name for run in runs for name in run.frame.collect_schema()]
+    placed = (
+        column_roles.with_placing
+        if getattr(given, "ties", None) is None
+        else column_roles.with_score
+    )
+    return placed(column_roles.with_ids(columns, given.by, tables), given.by, names)
+
+
+def _numeric(file: "_File", names: Sequence[str]) -> list[str]:
+    """Return the columns of a CSV file that contain only numbers."""
+    found = [name for name in names if file.is_text and name in file.frame.collect_schema()]
+    numbers = [pl.col(name).cast(pl.Float64, strict=False).count() for name in found]
+    read = [number == pl.col(name).count() for name, number in zip(found, numbers, strict=True)]
+    return list(itertools.compress(found, file.read(*read).row(0))) if found else []
+
+
+def _flags(file: "_File", without: Sequence[str | None]) -> list[str]:
+    """Return the columns of a CSV file that contain only 0 and 1, or only true and false."""
+    names = file.frame.collect_schema().names() if file.is_text else []
+    has_ids = {*without[:2]} <= {*names}  # otherwise, it may be a file of another format
+    found = [name for name in names if name not in without] if has_ids else []
+    of_each = [pl.col(name).str.strip_chars(" \t").str.to_lowercase() for name in found]
+    words = (["0", "1", "0.0", "1.0"], ["true", "false"])
+    fits = [pl.any_horizontal(text.is_in(some).all() for some in words) for text in of_each]
+    fits = [fit.alias(str(place)) for place, fit in enumerate(fits)]
+    return list(itertools.compress(found, file.read(*fits).row(0))) if found else []
+
+
+def _check_inputs(inputs: Sequence[Input]) -> None:
+    """Check that all files exist, and no pipe is read twice: the second read would wait forever."""
+    seen: set[Path] = set()
+    for source in inputs:
+        if source.is_remote:
+            continue
+        _check_exists(source)
+        real = resolved(source)
+        once = source.is_stdin or (not source.is_table and not _lines.can_be_scanned(source.path))
+        if once and real in seen:
+            msg = (
+                f"{source}: two inputs, but it can be read only once; "
+                "save it to a file, and pass the file for one of them"
+            )
+            raise ValueError(msg)
+        seen.add(real)
+
+
+def _placing(file: "_File", given: argparse.Namespace, columns: Columns) -> list[str]:
+    """Return the columns of a run that are read as numbers: the rank, or otherwise the score."""
+    rank, score = columns.get("rank", "rank"), columns.get("score", "score")
+    by_rank = rank in file.frame.collect_schema() and getattr(given, "ties", None) is None
+    return [rank, "tied"] if by_rank else [score]
+
+
+def of_systems(
+    runs: Mapping[str, pl.LazyFrame], given: argparse.Namespace, columns: Columns
+) -> pl.LazyFrame:
+    """Stack the runs, with the name of each in a column ``model``."""
+    if "model" in given.by:
+        msg = "--by model: pass only segments, since systems are named after their files"
+        raise ValueError(msg)
+    of_users = [given.weights, getattr(given, "cluster", None)]
+    kept = list(dict.fromkeys([*ids_of(given, columns), *filter(None, of_users)]))
+    rank, score = columns.get("rank", "rank"), columns.get("score", "score")
+    frames: list[pl.LazyFrame] = []
+    used: set[str | None] = set()
+    for name, run in runs.items():
+        has = run.collect_schema().names()
+        order = next((column for column in (rank, score) if column in has), None)
+        used.add(order)
+        frame = run.select(column for column in (*kept, order) if column in has)
+        frames.append(frame.with_columns(model=pl.lit(name, dtype=pl.Enum(list(runs)))))
+    if len(used) > 1:
+        msg = f"only some runs have {rank!r}: add it to all runs, or leave only {score!r} in all"
+        raise ValueError(msg)
+    return pl.concat(frames, how="diagonal_relaxed")
+
+
+def names_of(runs: Sequence[Input], tags: Sequence[str | None]) -> list[str]:
+    """Name runs as the caller does, or after their files without the suffix.
+
+    Equal names are replaced by the tags of TREC runs, or by the nearest part of the paths, if these
+    differ.
+    """
+    names = [_plain_name(run) if run.name is None else run.name for run in runs]
+    chosen = names.copy()
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        places = [place for place, other in enumerate(names) if other == name]
+        parts = [_parts(runs[place])[::-1] for place in places]
+        labels = [[tags[place] for place in places], *map(list, zip(*parts, strict=False))]
+        labels.append([str(runs[place]) for place in places])
+        others = {*chosen} - {name}
+        fit = (texts for texts in labels if len({*texts} - {None, *others}) == len(places))
+        found = next(fit, None)
+        if found is None or any(runs[place].name is not None for place in places):
+            msg = f"two runs are called {name!r}: name each of them, as in new={runs[places[1]]}"
+            raise ValueError(msg)
+        for place, label in zip(places, found, strict=True):
+            chosen[place] = str(label)
+    return chosen
+
+
+def _plain_name(run: Input) -> str:
+    """Name a file without its suffix, and a table by the last part of its path that is a name."""
+    if run.is_stdin:
+        return run.text
+    last = _parts(run)[-1]
+    is_file = not run.is_table or (not run.path.is_dir() and run.text.endswith(last))
+    return Path(last).stem if is_file else last
+
+
+def _parts(run: Input) -> list[str]:
+    """Return the parts of a path that are no patterns."""
+    parts = run.text.split("/") if run.is_remote else list(run.path.absolute().parts)
+    return [part for part in parts if not (run.is_table and _PATTERN.search(part))]
+
+
+def ids_of(given: argparse.Namespace, columns: Columns) -> list[str]:
+    return [columns.get("user", "user"), columns.get("item", "item"), *given.by]
+
+
+class _Layout(NamedTuple):
+    """What the caller declares about a file."""
+
+    table: str
+    kind: Kind
+    form: str | None
+    fields: list[str] | None
+    own: dict[str, str]  # columns by role, named for this file alone
+    shared: dict[str, str]
+    subtopics: bool
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The columns of the file by the roles that they may play."""
+        roles = {"items": ("item",)}.get(self.table, ("user", "item", *self.own))
+        return {role: self.own.get(role, self.shared.get(role, role)) for role in roles}
+
+    def option(self, fit: Fit) -> str:
+        """Return the option that selects a format."""
+        if self.table in FILE_ROLES:
+            fields = fit.form == "fields"
+            return f"--{self.table}-" + (f"fields {fit.fields}" if fields else f"format {fit.form}")
+        if fit.form == "fields":
+            return "add a header"
+        return f"end its name in {FORMATS[fit.form][0]}"
+
+
+class _File(NamedTuple):
+    name: str
+    form: str
+    frame: pl.LazyFrame
+    names: Mapping[str, str] = {}  # names in the file of columns that have been renamed
+    source: Path | bytes | None = None
+    tag: str | None = None  # of a run of TREC
+    parts: Sequence["_File"] = ()  # of a table of several files
+
+    @property
+    def is_text(self) -> bool:
+        """Whether all columns are read as text, whatever they contain."""
+        return self.form in ("csv", "tsv")
+
+    def read(self, *exprs: pl.Expr) -> pl.DataFrame:
+        """Compute expressions of the file; an error names the file."""
+        try:
+            return self.frame.select(*exprs).collect()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            msg = f"{self.name}: {one_line(error)}"
+            raise ValueError(msg) from None
+
+
+def _layout(table: str, given: argparse.Namespace, columns: Columns) -> _Layout:
+    own = {role: getattr(given, f"{table}_{role}") for role in FILE_ROLES.get(table, ())}
+    form = getattr(given, f"{table}_format", None) or given.format
+    if form == "auto" or (form == "trec" and table not in FILE_ROLES):
+        form = None
+    kinds: dict[str, Kind] = {"truth": "truth", "items": "table"}
+    return _Layout(
+        table,
+        kinds.get(table, "run"),
+        form,
+        getattr(given, f"{table}_fields", None),
+        {role: name for role, name in own.items() if name},
+        {role: str(name) for role, name in columns.items()},
+        given.subtopic_qrels,
+    )
+
+
+def _scan(source: Input, layout: _Layout) -> _File:
+    """Scan an input; columns of CSV files are read as text, and those with roles are renamed."""
+    if source.is_remote:
+        return _in_roles(_scan_remote(source, layout), layout)
+    if not source.is_table:
+        return _scan_file(source, layout)
+    files = [path for path in source.files() if path.stat().st_size]  # a writer may have had no row
+    if not files:
+        msg = f"{source}: it is empty"
+        raise ValueError(msg)
+    first, *others = parts = [_scan_file(Input(str(path)), layout) for path in files]
+    for part in others:
+        if part.form != first.form:
+            forms = f"{first.name} is {first.form}, {part.name} is {part.form}"
+            msg = f"{source}: files of one table must have one format: {forms}"
+            raise ValueError(msg)
+        lacking = {*first.frame.collect_schema()} ^ {*part.frame.collect_schema()}
+        if lacking:
+            name = min(lacking)
+            has, no = (first, part) if name in first.frame.collect_schema() else (part, first)
+            columns = "files of one table must have the same columns"
+            msg = f"{no.name}: no column {name!r}, which {has.name} has: {columns}"
+            raise ValueError(msg)
+    names = first.frame.collect_schema().names()
+    folders = _folders(source, files, as_text=first.is_text)
+    frames = [
+        part.frame.select(names).with_columns(
+            pl.lit(values[place], values.dtype).alias(name) for name, values in folders.items()
+        )
+        for place, part in enumerate(parts)
+    ]
+    frame = pl.concat(frames, how="vertical_relaxed")
+    return first._replace(name=str(source), frame=frame, source=None, parts=parts)
+
+
+def _folders(source: Input, files: Sequence[Path], *, as_text: bool) -> dict[str, pl.Series]:
+    """Return the columns that Hive keeps in names of folders, such as day=2026-11-01."""
+    pairs = [dict(part.split("=", 1) for part in file.parts[:-1] if "=" in part) for file in files]
+    for file, pair in zip(files, pairs, strict=True):
+        if lacking := {*pairs[0]} ^ {*pair}:
+            msg = f"{source}: only one of {files[0]} and {file} is in a folder {min(lacking)}=…"
+            raise ValueError(msg)
+    return {
+        name: _typed(name, [pair[name] for pair in pairs], as_text=as_text) for name in pairs[0]
+    }
+
+
+def _typed(name: str, texts: Sequence[str], *, as_text: bool) -> pl.Series:
+    """Read the names of folders as integers, dates, or otherwise text, as Polars does."""
+    given = pl.Series(name, [None if text == _NO_VALUE else unquote(text) for text in texts])
+    if as_text:
+        return given
+    numbers, dates = given.cast(pl.Int64, strict=False), given.str.to_date("%Y-%m-%d", strict=False)
+    fit = (read for read in (numbers, dates) if read.null_count() == given.null_count())
+    return next(fit, given)
+
+
+def _scan_remote(source: Input, layout: _Layout) -> _File:
+    """Scan an address; it has the format of its suffix, or otherwise is Parquet."""
+    form = layout.form or _format_of_suffix(source.path) or "parquet"
+    if form in ("trec", "json") or layout.fields is not None:
+        msg = f"{source}: only Parquet, CSV, TSV, Arrow IPC and JSON Lines are read from an address"
+        raise ValueError(msg)
+    is_table = bool(_PATTERN.search(source.text)) or source.text.endswith("/")
+    try:
+        frame = _frame(source.text, form, folders=is_table)
+        frame.collect_schema()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        msg = f"{source}: {one_line(error)}"
+        raise ValueError(msg) from None
+    return _File(str(source), form, frame)
+
+
+def _frame(content: str | Path | bytes, form: str, *, folders: bool | None = None) -> pl.LazyFrame:
+    """Scan a source of a format; the name of a local file is no pattern."""
+    remote = isinstance(content, str)
+    if form == "parquet":
+        return pl.scan_parquet(content, glob=remote, hive_partitioning=folders or None)
+    if form == "ipc":
+        return pl.scan_ipc(content, glob=remote)
+    if form == "json":
+        read = content if isinstance(content, bytes) else Path(content).read_bytes()
+        read = gzip.decompress(read) if read.startswith(_formats.GZIP) else read
+        return pl.read_json(read, infer_schema_length=None).lazy()
+    if form == "jsonl":
+        named = glob.escape(str(content)) if isinstance(content, Path) else content
+        return pl.scan_ndjson(named, infer_schema_length=None)
+    separator = _SEPARATORS[form] or ","
+    return pl.scan_csv(content, separator=separator, infer_schema=False, glob=remote)
+
+
+def _scan_file(file: Input, layout: _Layout) -> _File:
+    name = str(file)
+    try:
+        with _opened(file) as stream:
+            lines = [] if _formats.binary_format(stream) else _formats.first_lines(stream)
+            form = _format_of(file.path, stream, lines, layout)
+            source = file.path if stream.path is not None else stream
+            if form == "trec" or layout.fields is not None:
+                return _scan_lines(name, form, source, lines, layout)
+            content = source.read_all() if isinstance(source, Stream) else source
+        frame = _frame(content, form)
+        frame.collect_schema()
+    except (OSError, pl.exceptions.PolarsError) as error:  # errors of polars do not name the file
+        msg = f"{name}: {one_line(error)}"
+        raise ValueError(msg) from None
+    return _in_roles(_File(name, form, frame, source=content), layout)
+
+
+def _scan_lines(
+    name: str, form: str, source: Path | Stream, lines: Sequence[Line], layout: _Layout
+) -> _File:
+    """Scan lines of TREC, or fields without a header."""
+    if form not in _SEPARATORS:
+        msg = (
+            f"{name}: --{layout.table}-fields names the columns of text without a header, "
+            f"and this file is of format {form}"
+        )
+        raise ValueError(msg)
+    named = layout.fields or [word for line in lines[:1] for word in line.words]
+    shared = {role: column for role, column in layout.shared.items() if column in named}
+    known = FILE_ROLES["truth" if layout.kind == "truth" else "run"]
+    roles = {role: name for role, name in (shared | layout.own).items() if role in known}
+    frame = _lines.scan_text(
+        source,
+        layout.kind,
+        fields=layout.fields,
+        separator=_SEPARATORS[form] if layout.form else "",
+        subtopics=layout.subtopics and layout.kind == "truth",
+        columns=roles,
+    )
+    has = frame.collect_schema().names()
+    change = {role: name for role, name in layout.shared.items() if role in has}
+    words = lines[0].words if lines and layout.fields is None and layout.kind == "run" else []
+    tag = words[5] if len(words) == 6 else None
+    return _File(name, "trec", frame.rename(change), tag=tag)
+
+
+def _in_roles(file: _File, layout: _Layout) -> _File:
+    """Rename the columns that play roles in this file to their names in all files."""
+    has = file.frame.collect_schema().names()
+    for role, name in layout.own.items():
+        if name not in has:
+            names = ", ".join(map(repr, has))
+            msg = f"{file.name}: no column {name!r} for --{layout.table}-{role}; it has {names}"
+            raise ValueError(msg)
+    played = dict(layout.own)
+    if layout.kind == "truth" and set(_formats.BEIR.values()) <= {*has}:
+        beir = {
+            role: name
+            for role, name in _formats.BEIR.items()
+            if layout.shared.get(role, role) not in has
+        }
+        played = beir | played
+    if len({*played.values()}) < len(played):
+        twice = max(played.values(), key=[*played.values()].count)
+        msg = f"{file.name}: two roles name the same column, {twice!r}"
+        raise ValueError(msg)
+    change = {name: layout.shared.get(role, role) for role, name in played.items()}
+    shadowed = [new for new in change.values() if new in has and new not in change]
+    frame = file.frame.drop(shadowed).rename(change)
+    return file._replace(frame=frame, names={new: name for name, new in change.items()})
+
+
+def _check_exists(source: Input) -> None:
+    found = source.is_stdin or (bool(source.files()) if source.is_table else source.path.exists())
+    if not found:
+        written = str(source) if source.name is None else f"{source.name}={source}"
+        is_folder = source.is_table and source.path.is_dir()
+        problem = "it has no file" if is_folder else "no such file"
+        if source.is_table:
+            problem += " (names that begin with _ or . are left out)"
+        msg = f"{written}: {problem}"
+        raise ValueError(msg)
+
+
+def _format_of(path: Path, stream: Stream, lines: Sequence[Line], layout: _Layout) -> str:
+    """Find the format of a file: the declared one, that of its content, or of its suffix."""
+    name, form = (
+        stream.name,
+        layout.form or _formats.binary_format(stream) or _formats.json_format(lines),
+    )
+    if form in (None, "csv", "tsv") and _formats.has_semicolons(lines, layout.kind):
+        problem = "the separator is ';': write the file with commas or tabs"
+        raise _at_line(name, lines[0], problem)
+    if form not in (None, "trec"):
+        return form
+    if layout.fields is not None:
+        return form or "trec"
+    if layout.table in FILE_ROLES and _formats.is_of_other_kind(lines, layout.kind):
+        other = "qrels" if layout.kind == "run" else "a run"
+        problem = (
+            f"a line of {other}, not of the {layout.table}: pass the run first, then the truth"
+        )
+        raise _at_line(name, lines[0], problem)
+    suffix = _format_of_suffix(path)
+    fits = _formats.text_fits(lines, layout.kind, layout.names.values())
+    if form is not None and not (layout.kind == "run" and _formats.has_three_fields(lines)):
+        return form
+    if len(fits) > 1:
+        fits = [fit for fit in fits if fit.form == suffix and fit.by_suffix] or fits
+    if len(fits) == 1:
+        return fits[0].form
+    if fits:
+        choices = " or ".join(f"{fit.meaning} ({layout.option(fit)})" for fit in fits)
+        raise _at_line(name, lines[0], f"it may be {choices}")
+    if not stream.peek(1):
+        msg = f"{name}: it is empty"
+        raise ValueError(msg)
+    if suffix is not None and not (suffix == "trec" and layout.kind == "table"):
+        return suffix
+    prefix = f"{layout.table}-" if layout.table in FILE_ROLES else ""
+    problem = f"its content shows no format; pass --{prefix}format {'|'.join(FORMATS)}"
+    if lines:
+        raise _at_line(name, lines[0], problem)
+    msg = f"{name}: {problem}"
+    raise ValueError(msg)
+
+
+def _format_of_suffix(path: Path) -> str | None:
+    suffix = (
+        path.with_suffix("") if path.suffix.lower() in _formats.PACKINGS else path
+    ).suffix.lower()
+    return next((form for form, suffixes in FORMATS.items() if suffix in suffixes), None)
+
+
+def _at_line(name: str, line: Line, problem: str) -> ValueError:
+    return ValueError(f"{name}, line {line.number}: {problem}: {line.text[:200]!r}")
+
+
+@contextlib.contextmanager
+def _opened(file: Input) -> Generator[Stream]:
+    """Open a file to inspect its start; the same stream then reads a pipe."""
+    if file.is_stdin:
+        if sys.stdin is None:
+            msg = f"{file}: standard input is closed"
+            raise ValueError(msg)
+        yield Stream(sys.stdin.buffer, str(file))
+        return
+    with file.path.open("rb", buffering=0) as opened:
+        yield Stream(opened, file.text, file.path if _lines.can_be_scanned(file.path) else None)
+
+
+def resolved(source: Input) -> Path:
+    """Return the real path of an input, also of standard input."""
+    return (Path("/dev/stdin") if source.is_stdin else source.path).resolve()
+
+
+def _with_numbers(
+    file: _File, names: Sequence[str], *, without: Sequence[str], booleans: bool
+) -> _File:
+    """Parse columns of CSV as numbers, whichever row has the first fraction.
+
+    A column whose values are all written as integers becomes integers, which are exact, and any
+    other becomes floats; with ``booleans`` it may also contain true and false.
+    """
+    if not file.is_text:
+        return file
+    has = file.frame.collect_schema().names()
+    present = [name for name in names if name in has and name not in without]
+    readings = {
+        name: _readings(name, booleans=booleans)
+        for name in present
+        if not pl.col(name).meta.has_multiple_outputs()  # a pattern: the checks raise for it
+    }
+    fits = (
+        pl.concat_list(reading.count() == pl.col(name).count() for reading in of_column).alias(
+            str(place)
+        )
+        for place, (name, of_column) in enumerate(readings.items())
+    )
+    wanted = [pl.len().alias("rows"), *fits]
+    every = pl.sum_horizontal(pl.all().count()).alias("every")
+    try:  # polars counts the fields of a line only if all columns are read
+        rows, *fitting, _ = file.frame.select(*wanted, every).collect().row(0)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if "more fields than" in str(error):
+            for part in file.parts or [file]:
+                _raise_at_long_line(part)
+        rows, *fitting = file.read(*wanted).row(0)
+    if not rows:
+        msg = f"{file.name}: it is empty"
+        raise ValueError(msg)
+    chosen: list[pl.Expr] = []
+    for (name, of_column), fit in zip(readings.items(), fitting, strict=True):
+        if not any(fit):
+            for part in file.parts:  # the error has the file and its line
+                if part.read(pl.len()).item():
+                    _with_numbers(part, [name], without=(), booleans=booleans)
+            raise _not_a_number(file, name, of_column)
+        chosen.append(next(itertools.compress(of_column, fit)))
+    return file._replace(frame=file.frame.with_columns(chosen))
+
+
+def _readings(name: str, *, booleans: bool) -> list[pl.Expr]:
+    """Cast a column of text to each type, the most exact first; null for values that do not fit."""
+    text = pl.col(name).str.strip_chars(" \t")
+    numbers = [text.cast(dtype, strict=False) for dtype in (pl.Int64, pl.Int128, pl.Float64)]
+    if not booleans:
+        return numbers
+    words = {"true": True, "false": False}
+    lower = text.str.to_lowercase()
+    return [*numbers, lower.replace_strict(words, default=None, return_dtype=pl.Boolean)]
+
+
+def _raise_at_long_line(file: _File) -> None:
+    """Raise for the first line of CSV with more fields than the header, if one is found."""
+    source = file.source
+    if source is None:  # at an address
+        return
+    content = source.read_bytes() if isinstance(source, Path) else source
+    if content.startswith(_formats.GZIP):
+        content = gzip.decompress(content)
+    text = io.StringIO(content.decode(errors="replace"), newline="")
+    rows = csv.reader(text, delimiter=_SEPARATORS[file.form] or ",")
+    with contextlib.suppress(csv.Error):
+        columns, line = len(next(rows)), rows.line_num + 1
+        for row in rows:
+            if len(row) > columns:
+                msg = (
+                    f"{file.name}, line {line}: it has {len(row)} fields and the header "
+                    f"{columns}: quote a field that holds the separator: {','.join(row)[:200]!r}"
+                )
+                raise ValueError(msg)
+            line = rows.line_num + 1
+
+
+def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueError:
+    """Report the first value of a column that cannot be parsed, and the line of its row."""
+    given, number = pl.col(name).is_not_null(), readings[2]
+    breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True).fill_null(0))
+    header = [file.names.get(column, column) for column in file.frame.collect_schema().names()]
+    before = 1 + sum(column.count("\n") for column in header)
+    rows = file._replace(
+        frame=file.frame.select(
+            value=pl.col(name),
+            line=pl.int_range(1, pl.len() + 1) + breaks.cum_sum() - breaks + before,
+            mixed=given & number.is_null(),
+            unknown=given & pl.all_horizontal(reading.is_null() for reading in readings),
+        ).filter("mixed"),
+    )
+    first = rows.read(pl.all().sort_by("unknown", descending=True, maintain_order=True).first())
+    value, line, _, unknown = first.row(0)
+    if not unknown:
+        problem = "is in a column that also has numbers"
+    elif len(readings) > 3:
+        problem = "is neither a number nor true or false"
+    else:
+        problem = "is not a number (leave the field of a missing one empty)"
+    column = file.names.get(name, name)
+    where = file.name if file.parts else f"{file.name}, line {line}"
+    return ValueError(f"{where}, column {column!r}: {value[:200]!r} {problem}")
+
+
+def _of_one_type(name: str, *files: _File) -> tuple[_File, ...]:
+    """Convert an id to the same type in all files.
+
+    CSV and TREC files do not declare whether 7 is a number. Ids are integers if another file
+    declares integers, or if all files are CSV, and all ids are written as integers (007 is not).
+    Otherwise they are text.
+    """
+    types = [file.frame.collect_schema().get(name) for file in files]
+    has_id = [dtype is not None for dtype in types]
+    in_text = [has and file.is_text for has, file in zip(has_id, files, strict=True)]
+    number, text = pl.col(name).cast(pl.Int64, strict=False), pl.col(name).cast(pl.String)
+    alike = number.cast(pl.String).eq_missing(pl.col(name)).all()
+    declared = [dtype for dtype, is_text in zip(types, in_text, strict=True) if not is_text]
+    if all(dtype is None or dtype.is_integer() for dtype in declared) and all(
+        file.read(alike).item() for file in itertools.compress(files, in_text)
+    ):
+        change, changed = number, in_text
+    else:
+        change, changed = text, has_id if pl.String in types else [False] * len(files)
+    return tuple(
+        file._replace(frame=file.frame.with_columns(change)) if is_changed else file
+        for file, is_changed in zip(files, changed, strict=True)
+    )
+
+
+def one_line(error: Exception) -> str:
+    line = str(error).strip().partition("\n")[0] or type(error).__name__
+    return "".join(char if char.isprintable() else "?" for char in line[:500])

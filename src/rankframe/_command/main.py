@@ -1,0 +1,594 @@
+"""The command: ``rankframe evaluate RUN TRUTH -m map``, ``check``, ``compare``, ``report``, …."""
+
+import argparse
+import contextlib
+import inspect
+import os
+import re
+import shlex
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Generator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rankframe._command import files, options, reference, text_tables, trec
+from rankframe._command.files import Input, Tables
+from rankframe._command.options import Gate, Run
+from rankframe._comparison import gate, pair_tests, sentences
+from rankframe._comparison.comparison import compare
+from rankframe._comparison.gate import Rule
+from rankframe._evaluation import evaluation, row_verbs, system_metrics
+from rankframe._report import report
+from rankframe._request import keywords, labels
+from rankframe._request.keywords import Columns
+from rankframe._tables import health, side_tables, verbs
+from rankframe.presets import TREC_EVAL, TREC_EVAL_9
+
+# Two recommenders, ten users, five items each; they differ only for the last user.
+_RELEVANT = "abc abc abc def def def ghi ghi ghi jkl".split()
+_MODELS = {
+    "M1": "ahjlp tbfhk xbdca fbcdy abcde pemnf hiace oighk agevx zjasq".split(),
+    "M2": "ahjlp tbfhk xbdca fbcdy abcde pemnf hiace oighk agevx zxcqp".split(),
+}
+_MISSED = "num_missed"
+_ENDS = ("_users", "_low", "_high", "_if_none", "_if_all")  # of columns beside a metric
+_OF_ALL_USERS = (trec.RUN_ID, "num_q")  # lines of trec_eval that are no mean over users
+_PATIENCE = 2.0  # seconds until the command shows the elapsed time
+_RESAMPLED = ("randomization", "bootstrap", "randomized_tukey")  # with their own progress bar
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return the exit code.
+
+    0: success; 1: a gate fails; 2: bad input, or a gate without an interval; 3: an error of
+    rankframe itself. For 1 and 2, one line on standard error explains why; for 3, a traceback.
+    """
+    given = options.parser_of(_COMMANDS).parse_args(arguments)
+    given.arguments = sys.argv[1:] if arguments is None else [*arguments]
+    code = None
+    try:
+        for name in given.modules:
+            _import(name)
+        code = given.run_command(given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as head, has stopped reading
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ValueError, TypeError, OSError, ImportError, pl.exceptions.PolarsError) as error:
+        print(f"rankframe: error: {_in_options(files.one_line(error))}", file=sys.stderr)
+        return 2
+    except Exception:  # noqa: BLE001  (Python would return 1, which is a failed gate)
+        traceback.print_exc()
+        return 3
+    return code or 0
+
+
+@contextlib.contextmanager
+def _ticking(*, quiet: bool = False) -> Generator[None]:
+    """Show on a terminal the elapsed time of a long command."""
+    if quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    done, start = threading.Event(), time.monotonic()
+
+    def tick() -> None:
+        pause = _PATIENCE
+        while not done.wait(pause):
+            pause = 1.0
+            passed = time.monotonic() - start
+            print(f"\rrankframe: {passed:.0f} s", end="", file=sys.stderr, flush=True)
+        if time.monotonic() - start > _PATIENCE:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    ticker = threading.Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield
+    finally:
+        done.set()
+        ticker.join()
+
+
+#: Keywords that are options of the command.
+_KEYWORDS = (
+    *("user", "item", "rank", "score", "relevance", "subtopic", "by", "weights", "users"),
+    *("undefined", "depth", "relevant_at", "gains_from", "judged_only", "bounds", "scenarios"),
+    *("total", "ties", "test", "confidence", "margin", "primary", "resamples", "seed", "cluster"),
+    *("baseline", *side_tables.INPUT_MEANINGS),
+)
+#: A keyword with True, a text, a number or nothing, but neither an example of a row such as user=7
+#: nor a folder such as depth=7/.
+_KEYWORD = re.compile(
+    rf"(?<![\w.(/-])(?!(?:user|item|rank|score)=[^ ,;:.)])({'|'.join(_KEYWORDS)})="
+    r"""(?:True\b|['"]([^'"]*)['"]|([\w.+-]++)(?!/)|(?=[ ,;:.)]|$))"""
+)
+_OWN = "--run-user, --run-item, --truth-user and --truth-item"
+#: Patterns of advice for Python, and what the command has instead.
+_ADVICE = (
+    (
+        r"(names must be the same in both tables.*): rename one",
+        rf"\1: name the columns of each file by {_OWN}",
+    ),
+    (r" \(pandas turns integers into floats where one is missing\)", ""),
+    (r"(keep the best): .*? in pandas", r"\1 row of each item"),
+    (r"(keep one): .*? in pandas", r"\1"),
+    (r"(keep the highest grade): truth\.group_by\(.*?\)\)", r"\1"),
+    (r"(drop the column|a relevance of 1): truth\.\w+\(.*?\)", r"\1"),
+    (r", as rank\('ordinal'\) does", ", or rank by a score with --ties item"),
+    (r"make rank and 'tied' with with_rank\(.*?\)", "drop both, and rank by a score with --ties"),
+    (r", or call with_rank to make it from the score", ", or rank by it with --ties"),
+    (r"call with_rank before judge", "rank the run first, with --ties"),
+    (r"call with_rank\(ties='item'\)", "rank it before, and drop 'tied'"),
+    (r", or call with_rank|, or pass close_gaps=True to with_rank to read the existing rank", ""),
+    (r"with_rank makes", "--ties makes"),
+    (r"; a run needs its truth: .*?\(run, truth\)", "; a run needs its truth: name its file last"),
+    (r"or pass a judged table without truth=", "or pass the table alone, without a truth"),
+    (r"pass truth=", "name the file of the truth last"),
+    (r"; name the others, such as margin=\{.*?\}", "; leave out --margin"),
+    (r": name the others, such as margin=\{.*?\}", ": leave out --margin"),
+    (r"rf\.register_metric\(.*?\)", "higher_is_better in a module for --import"),
+    (r", as in evaluate\(.*?\)|; by=\(\) treats all rows as one group", ""),
+    (r"segments=", "--segment"),
+    (r"must be None or", "must be left out, or"),
+    (r"relevant_at must", "--relevant-at must"),
+)
+
+
+def _in_options(message: str) -> str:
+    """Name options where a message for Python names keywords and calls."""
+    advice, offending, row = message.partition("Offending row:")
+    for pattern, instead in _ADVICE:
+        advice = re.sub(pattern, instead, advice)
+    return _KEYWORD.sub(_option, advice) + offending + row
+
+
+def _option(keyword: re.Match[str]) -> str:
+    name, *values = keyword.groups(default="")
+    return f"--{name.replace('_', '-')} {''.join(values)}".rstrip(" ")
+
+
+def _import(name: str) -> None:
+    """Import a module of the caller, also from the working directory."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    import_module(name)
+
+
+# ------------------------------------------------------------------ evaluate
+
+
+def _evaluate(given: argparse.Namespace) -> None:
+    _split_files(given)
+    asked = _asked(given)
+    _check_rows(given)
+    columns, options = _read_options(given)
+    with _ticking():
+        tables = files.read_files(given, columns)
+        run, by, columns = _one_run(tables, given)
+        options |= {"truth": tables.truth, "by": by, **tables.beside, **columns}
+        options |= {"bounds": given.bounds, "scenarios": given.scenarios}
+        names = _counts_missed([name for name in asked if name != trec.RUN_ID], given)
+        results = _evaluated(run, names, given, options)
+    missed = _missed_of(results[-1], by)
+    unasked = [] if _MISSED in asked else [f"{_MISSED}{end}" for end in ("", *_ENDS)]
+    unasked += ["users"] if given.queries else []
+    results = [rows.drop(unasked, strict=False) for rows in results]
+    user = columns.get("user", "user")
+    if given.form == "trec":
+        _print_trec(results, user, tables.tag if trec.RUN_ID in asked else None)
+        return
+    result = _with_all(results, by, user) if given.queries else results[0]
+    if not _delivered(result, given):
+        text_tables.show_values(
+            result, [*by, *({user, "users"} & {*result.columns})], wide=given.wide
+        )
+        text_tables.print_text("".join(f"{line}\n" for line in missed))
+
+
+def _split_files(given: argparse.Namespace) -> None:
+    """Take the last of several files as the truth."""
+    *given.runs, given.truth = given.files if len(given.files) > 1 else [*given.files, None]
+    if given.truth is not None and given.truth.name is not None:
+        msg = f"{given.truth.name}={given.truth}: the last file is the truth, which has no name"
+        raise ValueError(msg)
+
+
+def _is_for_people(given: argparse.Namespace) -> bool:
+    """Return whether the result is printed as a table."""
+    return given.form != "trec" and not given.json and given.out is None
+
+
+def _counts_missed(names: Sequence[str], given: argparse.Namespace) -> list[str]:
+    """Add the count of users without a list, which a line below the table needs."""
+    if given.per_user or given.truth is None or given.weights or not _is_for_people(given):
+        return [*names]  # a sum over users has no weighted form
+    return list(dict.fromkeys([*names, _MISSED]))
+
+
+def _missed_of(result: pl.DataFrame, by: Sequence[str]) -> list[str]:
+    """Write lines for systems that have no list for many users."""
+    if not {"users", _MISSED} <= {*result.columns}:
+        return []
+    return sentences.missed_lines(
+        result.select(*sentences.named(result, by), pl.col("users", _MISSED))
+    )
+
+
+def _evaluated(
+    run: pl.LazyFrame, names: Sequence[str], given: argparse.Namespace, options: Mapping[str, Any]
+) -> list[pl.DataFrame]:
+    """Compute the rows of users, the row of all users, or both in this order."""
+    if given.per_user:
+        return [evaluation.per_user(run, *names, **options).collect()]
+    of_all = evaluation.evaluate(
+        run, *names, **options, total=given.total, count_users=given.count_users
+    )
+    if not given.queries:
+        return [of_all.collect()]
+    requested = labels.parse_metrics(names, per_user=False)
+    single = [one.name for one in requested if one.per_user and not system_metrics.is_of_all(one)]
+    of_users = [evaluation.per_user(run, *single, **options)] if single else []
+    return pl.collect_all([*of_users, of_all])
+
+
+def _asked(given: argparse.Namespace) -> list[str]:
+    if not given.metrics:
+        msg = "the following arguments are required: -m/--metric"
+        raise ValueError(msg)
+    return trec.spelled_out(given.metrics, nine=given.trec_eval_9)
+
+
+def _check_rows(given: argparse.Namespace) -> None:
+    """Check that the options for rows and for their format are compatible."""
+    of_users = "--per-user" if given.per_user else "-q" if given.queries else None
+    for option, meaning in {
+        "--total": "adds a row of overall means",
+        "--count-users": "counts the users of each mean",
+    }.items():
+        if of_users and getattr(given, option[2:].replace("-", "_")):
+            msg = f"{option} {meaning} and cannot be combined with {of_users}"
+            raise ValueError(msg)
+    if given.per_user and given.queries:
+        msg = "-q includes the rows of --per-user: pass one of the two"
+        raise ValueError(msg)
+    if given.form == "trec" and (len(given.runs) > 1 or given.by):
+        msg = "--print trec has columns only for measure, user and value: pass one run, and no by="
+        raise ValueError(msg)
+    if given.form == "trec" and (given.out or given.json):
+        msg = "--print trec is text: leave out --out and --json"
+        raise ValueError(msg)
+
+
+def _one_run(tables: Tables, given: argparse.Namespace) -> tuple[pl.LazyFrame, list[str], Columns]:
+    """Stack several runs, and rank them if requested."""
+    (run, *others), by = tables.runs.values(), list(given.by)
+    columns = tables.columns.copy()
+    if others:
+        run, by = files.of_systems(tables.runs, given, columns), [keywords.MODEL, *by]
+    if getattr(given, "ties", None) is not None:
+        run = verbs.with_rank(run, by=by, ties=given.ties, **columns)
+        columns.pop("score", None)
+        columns.pop("rank", None)
+    return run, by, columns
+
+
+def _with_all(results: Sequence[pl.DataFrame], by: Sequence[str], user: str) -> pl.DataFrame:
+    """Put the row of all users after the rows of users, in each group."""
+    *of_users, of_all = results
+    everybody = of_all.select(*by, pl.lit("all").alias(user), pl.exclude(by))
+    if not of_users:
+        return everybody
+    rows = [of_users[0].with_columns(pl.col(user).cast(pl.String)), everybody]
+    both = pl.concat(rows, how="diagonal_relaxed").select(everybody.columns)
+    return both.sort(by, maintain_order=True) if by else both
+
+
+def _print_trec(results: Sequence[pl.DataFrame], user: str, tag: str | None) -> None:
+    *of_users, last = results
+    text = "".join(trec.lines_of(rows, user) for rows in of_users)
+    if user in last.columns:
+        text_tables.print_data(trec.lines_of(last, user))
+        return
+    text += "" if tag is None else trec.line_of(trec.RUN_ID, "all", tag)
+    everybody = last.drop("users", strict=False).with_columns(pl.lit("all").alias(user))
+    text_tables.print_data(text + trec.lines_of(everybody, user))
+
+
+# ------------------------------------------------------------------ check and health
+
+
+def _check(given: argparse.Namespace) -> None:
+    _split_files(given)
+    labels = trec.spelled_out(given.metrics, nine=given.trec_eval_9)
+    columns, options = _read_options(given)
+    with _ticking():
+        tables = files.read_files(given, columns)
+        run, by, columns = _one_run(tables, given)
+        both: dict[str, Any] = {"truth": tables.truth, "by": by, **tables.beside, **columns}
+        rows = row_verbs.check(run, **both).select(pl.len()).collect().item()
+        if names := [name for name in labels if name != trec.RUN_ID]:
+            options |= {"bounds": given.bounds, "scenarios": given.scenarios}
+            evaluation.evaluate(run, *names, **options, **both).collect()
+    text_tables.print_text(f"No rule is broken ({rows:,} row{'s' * (rows != 1)}).\n")
+
+
+def _health(given: argparse.Namespace) -> None:
+    _split_files(given)
+    _check_out(given)
+    with _ticking():
+        tables = files.read_files(given, _columns(given))
+        run, by, columns = _one_run(tables, given)
+        groups = by or None  # a single run may have a column of models
+        both: dict[str, Any] = {"truth": tables.truth, **tables.beside, **columns}
+        result = health.health(run, by=groups, k=given.k, **both).collect()
+    if not _delivered(result, given):
+        found = result if given.wide else result.filter(pl.col("count") > 0)
+        text_tables.show(found, wide=given.wide)
+        if left_out := result.height - found.height:
+            text_tables.print_text(f"Counts of 0 that are left out: {left_out} (--wide: all).\n")
+
+
+# ------------------------------------------------------------------ compare
+
+
+def _compare(given: argparse.Namespace) -> int:
+    rules = _rules(given)
+    given.metrics = [*given.metrics, *(name for name in rules if name not in given.metrics)]
+    asked = _comparable(_asked(given))
+    if len(given.runs) < 2:
+        msg = f"compare needs two or more runs before the truth, not only {given.runs[0]}"
+        raise ValueError(msg)
+    columns, options = _read_options(given)
+    correction = None if given.correction == "none" else given.correction
+    with _ticking(quiet=given.test in _RESAMPLED):
+        tables = files.read_files(given, columns)
+        options.update(tables.beside)
+        first = next(iter(tables.runs))
+        baseline = first if rules and given.baseline is None else given.baseline
+        comparison = compare(
+            files.of_systems(tables.runs, given, tables.columns),
+            *asked,
+            truth=tables.truth,
+            by=[keywords.MODEL, *given.by],
+            total=given.total,
+            baseline=baseline,
+            test=given.test,
+            correction=correction,
+            confidence=given.confidence,
+            margin=given.margin,
+            primary=given.primary,
+            resamples=given.resamples,
+            seed=given.seed,
+            cluster=given.cluster,
+            **options,
+            **tables.columns,
+        )
+        result = (gate.decided(comparison, rules) if rules else comparison).collect()
+    if not _delivered(result, given):
+        words = sentences.tested_in_words(given.test, correction, result, given.primary)
+        how = f"{given.confidence * 100:.10g}% intervals, {words}"
+        text_tables.show_comparison(result, given.by, keywords.MODEL, how, wide=given.wide)
+    if not rules:
+        return 0
+    gated = result.drop_nulls("passed").sort("passed", descending=True, maintain_order=True)
+    for row in gated.iter_rows(named=True):
+        print(_why(row, given), file=sys.stderr)
+    if gated["ci_low"].null_count():
+        return 2
+    return int(not gated["passed"].all())
+
+
+def _comparable(labels: Sequence[str]) -> list[str]:
+    """Remove what trec_eval's sets have and a comparison has not, and name it."""
+    if {*labels} <= {*_OF_ALL_USERS}:
+        return [name for name in labels if name != trec.RUN_ID]
+    skipped = [name for name in labels if name in _OF_ALL_USERS]
+    _print_skipped(skipped, "compared, as it has no values of users")
+    return [name for name in labels if name not in skipped]
+
+
+def _print_skipped(names: Sequence[str], why: str) -> None:
+    if names:
+        print(f"rankframe: not {why}: {', '.join(names)}", file=sys.stderr)
+
+
+def _rules(given: argparse.Namespace) -> dict[str, Rule]:
+    """Read --fail-if-worse and --fail-unless-not-worse."""
+    rules: dict[str, Rule] = {}
+    both: list[tuple[Gate, bool]] = [(one, False) for one in given.fail_if_worse]
+    both += [(one, True) for one in given.fail_unless_not_worse]
+    for (label, margin), strict in both:
+        requested = labels.parse_metrics(_comparable(trec.spelled_out([label])), per_user=False)
+        if trec.is_set(label):
+            directions = pair_tests.directions_of(requested)
+            without = [name for name, better in directions.items() if better is None]
+            _print_skipped(without, "gated, as neither direction is better")
+            requested = [one for one in requested if one.name not in without]
+        names = [one.name for one in requested]
+        if twice := [name for name in names if name in rules]:
+            msg = f"{twice[0]!r} has two gates: name it once in --fail-if-worse and its strict form"
+            raise ValueError(msg)
+        margins = dict.fromkeys(names, margin)
+        rules |= gate.rules_of(requested, margins, strict=names if strict else ())
+    return rules
+
+
+def _why(row: Mapping[str, Any], given: argparse.Namespace) -> str:
+    """Explain in one line why a gate passes or fails."""
+    segment = "".join(f", {name} {row[name]}" for name in given.by if row[name] is not None)
+    text = f"{row['metric']} of {row['model']} against {row['baseline']}{segment}: {row['why']}"
+    text += f" (margin {row['margin']:g}"
+    if given.margin is not None and given.margin != row["margin"]:
+        text += f" of the gate, not --margin {given.margin:g}"
+    if row["difference"] is not None:
+        text += f", difference {row['difference']:.4f}"
+    if row["ci_low"] is not None:
+        text += f", interval {row['ci_low']:.4f} to {row['ci_high']:.4f}"
+    result = "passed" if row["passed"] else "failed"
+    return f"rankframe: gate {result}: {''.join(c if c.isprintable() else '?' for c in text)})"
+
+
+# ------------------------------------------------------------------ report
+
+
+def _report(given: argparse.Namespace) -> None:
+    metrics = trec.spelled_out(given.metrics, nine=given.trec_eval_9)
+    columns, options = _read_options(given)
+    if given.out is not files.STDOUT:
+        report.check_path(given.out)
+    with _ticking(quiet=given.test in _RESAMPLED):
+        tables = files.read_files(given, columns)
+        options.update(tables.beside)
+        made = report.report(
+            files.of_systems(tables.runs, given, tables.columns),
+            *_comparable(metrics),
+            truth=tables.truth,
+            by=keywords.MODEL,
+            baseline=next(iter(tables.runs)) if given.baseline is None else given.baseline,
+            segments=given.segments,
+            k=given.k,
+            test=given.test,
+            correction=None if given.correction == "none" else given.correction,
+            confidence=given.confidence,
+            margin=given.margin,
+            primary=given.primary,
+            resamples=given.resamples,
+            seed=given.seed,
+            cluster=given.cluster,
+            title=given.title,
+            **options,
+            **tables.columns,
+        )
+    made = made.made_by(shlex.join(["rankframe", *given.arguments]), _paths(given))
+    if given.out is files.STDOUT:
+        text_tables.print_data(made.html(static=given.static))
+        return
+    with text_tables.replaced(given.out) as path:
+        made.save(path, static=given.static)
+    text_tables.print_text(f"{made.verdict}\n")
+    size = given.out.stat().st_size / 1000
+    text_tables.print_text(f"Written: {given.out} ({size:,.0f} kB)\n")
+
+
+def _paths(given: argparse.Namespace) -> list[Path]:
+    """Return the files of a call that can be read again."""
+    return [path for source in _inputs(given) for path in source.files() if path.is_file()]
+
+
+def _inputs(given: argparse.Namespace) -> list[Input]:
+    """Return the inputs of a call, the runs first."""
+    beside = (getattr(given, name) for name in side_tables.INPUT_MEANINGS)
+    return [source for source in (*given.runs, given.truth, *beside) if source is not None]
+
+
+# ------------------------------------------------------------------ options and output
+
+
+def _read_options(given: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
+    """Read the columns that play roles, and the options of per_user."""
+    _check_out(given)
+    columns = _columns(given)
+    options: dict[str, Any] = {"judged_only": given.judged_only}
+    if given.trec_eval or given.trec_eval_9:
+        options.update(TREC_EVAL if given.trec_eval else TREC_EVAL_9)
+    for option in ("users", "undefined", "weights", "relevant_at", "gains_from", "depth"):
+        if getattr(given, option) is not None:
+            options[option] = getattr(given, option)
+    return columns, options
+
+
+def _columns(given: argparse.Namespace) -> Columns:
+    """Read the columns that play roles in all files."""
+    roles = Columns.__annotations__
+    return {role: getattr(given, role) for role in roles if getattr(given, role)}  # type: ignore[return-value]
+
+
+def _check_out(given: argparse.Namespace) -> None:
+    """Check that the output has a known format, and is not one of the inputs."""
+    out = getattr(given, "out", None)
+    if out is files.STDOUT and given.json:
+        msg = "--json and --out - both print: pass one of the two, or --out a file"
+        raise ValueError(msg)
+    if out is None or out is files.STDOUT:
+        return
+    endings = getattr(given, "outputs", text_tables.OUTPUTS)
+    if out.suffix.lower() not in endings:
+        msg = f"--out must end in one of {', '.join(endings)}, not {out.name!r}"
+        raise ValueError(msg)
+    for source in _inputs(given):
+        if source.is_remote:
+            continue
+        if files.resolved(source) in (
+            real := out.resolve(),
+            *(real.parents if source.is_table else ()),
+        ):
+            msg = f"--out {out} is one of the inputs"
+            raise ValueError(msg)
+        if real in [path.resolve() for path in source.files()]:
+            msg = f"--out {out} is one of the inputs"
+            raise ValueError(msg)
+
+
+def _delivered(result: pl.DataFrame, given: argparse.Namespace) -> bool:
+    """Write the result, or print it for a program, if requested; return whether it was."""
+    if given.out is files.STDOUT:
+        text_tables.print_data(result.write_csv())
+    elif given.out is not None:
+        text_tables.write(result, given.out)
+    if given.json:
+        text_tables.print_json(result)
+    return given.json or given.out is not None
+
+
+# ------------------------------------------------------------------ metrics and demo
+
+
+def _metrics(given: argparse.Namespace) -> None:
+    if given.markdown:
+        if given.name is not None:
+            msg = "--markdown prints all metrics: omit the name"
+            raise ValueError(msg)
+        print(reference.reference_page(), end="")
+        return
+    if given.name is not None:
+        function = labels.function_of(given.name)
+        text = (inspect.getdoc(function) or "").replace("``", "`")
+        print(f"{reference.signature_of(function)}\n\n{text}")
+        return
+    rows = [
+        {"label": label, "definition": (inspect.getdoc(function) or "").partition("\n")[0]}
+        for label, function in labels.every_label().items()
+    ]
+    text_tables.show(pl.DataFrame(rows), wide=given.wide)
+
+
+def _demo(_: argparse.Namespace) -> None:
+    users = list(range(1, 11))
+    lists = pl.concat(
+        pl.DataFrame({"model": model, "user": users, "item": [list(items) for items in lists]})
+        for model, lists in _MODELS.items()
+    )
+    truth = verbs.from_lists(
+        pl.DataFrame({"user": users, "item": [list(items) for items in _RELEVANT]})
+    )
+    truth = truth.drop("rank")
+    run = verbs.from_lists(lists)
+    text_tables.show(evaluation.evaluate(run, "map", "gmap", "hit@5", truth=truth, by="model"))
+    print("M2 leaves one user of ten with nothing: MAP falls by 0.02 only, GMAP by 0.20.")
+
+
+#: The function of each command; ``_cli_options`` has its options.
+_COMMANDS: Mapping[str, Run] = {
+    "demo": _demo,
+    "metrics": _metrics,
+    "evaluate": _evaluate,
+    "check": _check,
+    "health": _health,
+    "compare": _compare,
+    "report": _report,
+}

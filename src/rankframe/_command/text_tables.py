@@ -1,0 +1,270 @@
+"""The output of the command: tables that fit the terminal, JSON, and files."""
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rankframe._report import results
+
+OUTPUTS = (".csv", ".parquet", ".json")
+_WIDTH = 80  # if the output is not a terminal
+_NARROWEST = 8  # least width of a cut column of names
+_SMALLEST = 1e-4  # smaller p-values are shown as less than this
+_P_VALUES = ("p_value", "p_adjusted", "p_equivalent", "p_not_worse", "p")
+
+
+def write(result: pl.DataFrame, out: Path) -> None:
+    """Write a result to a file by its suffix."""
+    with replaced(out) as path:
+        if out.suffix.lower() == ".csv":
+            result.write_csv(path)
+        elif out.suffix.lower() == ".parquet":
+            result.write_parquet(path)
+        else:
+            result.write_json(path)
+
+
+@contextlib.contextmanager
+def replaced(out: Path) -> Generator[Path]:
+    """Give a path beside a file to write to; the file is replaced only if nothing was raised."""
+    if out.exists() and not out.is_file():  # a pipe or a device
+        yield out
+        return
+    real = out.resolve()
+    beside = real.with_name(f".{real.stem}.{os.getpid()}{real.suffix}")
+    try:
+        yield beside
+        if real.exists():
+            shutil.copymode(real, beside)
+        beside.replace(real)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def print_json(result: pl.DataFrame) -> None:
+    """Print a list of rows."""
+    print(json.dumps([_with_counts(row) for row in json.loads(result.write_json())]))
+
+
+def _with_counts(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: int(value)
+        if name.startswith("num_") and isinstance(value, float) and value.is_integer()
+        else value
+        for name, value in row.items()
+    }
+
+
+def print_data(text: str) -> None:
+    """Print text for a program: UTF-8, whatever the encoding of the terminal."""
+    sys.stdout.flush()
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:  # a stand-in that takes text
+        print(text, end="")
+    else:
+        buffer.write(text.encode())
+
+
+def print_text(text: str) -> None:
+    """Print text for people, with ? for characters that the encoding lacks."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, errors="replace").decode(encoding), end="")
+
+
+def show(result: pl.DataFrame, *, wide: bool = False) -> None:
+    """Print a table; if it is too wide, cut the middle of its texts."""
+    texts = [_printable(name) for name, dtype in result.schema.items() if not dtype.is_numeric()]
+    print_text(_fitted(_in_cells(result), None if wide else _width(), texts))
+
+
+def show_values(result: pl.DataFrame, keys: Sequence[str], *, wide: bool = False) -> None:
+    """Print one column per metric, or if this is too wide, one row per metric."""
+    drawn = _boxed(_in_cells(result))
+    taken = {"metric", "value"} & {*keys}
+    if wide or taken or _breadth(drawn) <= _width():
+        print_text(drawn)
+        return
+    cells = _in_cells(result).with_row_index("__rankframe_row")
+    long = cells.unpivot(
+        on=[_printable(name) for name in result.columns if name not in keys],
+        index=["__rankframe_row", *map(_printable, keys)],
+        variable_name="metric",
+    )
+    long = long.sort("__rankframe_row", maintain_order=True).drop("__rankframe_row")
+    print_text(_fitted(long, _width(), [*map(_printable, keys), "metric"]))
+
+
+def show_comparison(
+    result: pl.DataFrame, segments: Sequence[str], model: str, how: str, *, wide: bool = False
+) -> None:
+    """Print the columns of a comparison that fit, and above them the values that all rows share."""
+    if wide:
+        show(result, wide=True)
+        return
+    shared = {
+        name: result[name][0] for name in ("baseline", "users") if result[name].n_unique() == 1
+    }
+    head = "Differences"
+    if "baseline" in shared:
+        head += f" from {_printable(str(shared['baseline']))}"
+    if "users" in shared:
+        head += f" over {shared['users']} user" + ("" if shared["users"] == 1 else "s")
+    width = _width()
+    print_text(textwrap.fill(f"{head}; {how} (--wide: all columns).", width) + "\n")
+    systems = [*segments, model]
+    chosen = _most_that_fits(_compared(result), systems, shared, width)
+    texts = [name for name in (*systems, "metric", "baseline") if name in chosen.columns]
+    print_text(_fitted(chosen, width, texts))
+    print_text(_notes(result, systems, width))
+
+
+def _compared(result: pl.DataFrame) -> pl.DataFrame:
+    """Write the columns of a comparison as text, and combine some of them."""
+
+    def numbers(name: str) -> pl.Series:
+        return pl.Series(name, [_number(value, 4) for value in result[name]], pl.String)
+
+    cells = _in_cells(result).with_columns(
+        numbers(name) for name in ("mean", "baseline_mean", "difference", "ci_low", "ci_high")
+    )
+    noted = [f" {results.NOTE}" if note else "" for note in result["note"]]
+    low_to_high = pl.concat_str("ci_low", pl.lit(" to "), "ci_high")
+    known = pl.Series(result["ci_low"].is_not_null())
+    return cells.with_columns(
+        interval=pl.when(known).then(low_to_high).otherwise(pl.lit("null")),
+        p=pl.col("p_adjusted"),
+        difference=pl.concat_str("difference", pl.Series(noted)),
+        **{"wins/ties/losses": pl.concat_str("wins", "ties", "losses", separator="/")},
+    )
+
+
+#: The displayed columns of a comparison, in addition to the system and its segments.
+_SHOWN = (
+    *("baseline", "users", "mean", "baseline_mean", "difference", "interval", "p"),
+    *("verdict", "wins/ties/losses", "passed"),
+)
+#: Those that are always there, and those that come while there is room, the first ones first.
+_NEEDED = ("baseline", "difference", "interval", "p", "passed")
+_LESS_NEEDED = ("p", "passed", "baseline")  # dropped in this order once names are cut
+_WELCOME = ("verdict", "users", "mean", "wins/ties/losses", "baseline_mean")
+
+
+def _most_that_fits(
+    cells: pl.DataFrame, systems: Sequence[str], shared: Mapping[str, object], width: int
+) -> pl.DataFrame:
+    *segments, model = systems
+    first = [*segments, "metric", model]
+    there = [name for name in _SHOWN if name in cells.columns and name not in shared]
+    chosen = [name for name in there if name in _NEEDED]
+    short = cells.with_columns(
+        pl.Series(name, [_cut(text, _NARROWEST) for text in cells[name]], pl.String)
+        for name in dict.fromkeys([*first, *({"baseline"} & {*chosen})])
+    )
+    for name in _LESS_NEEDED:
+        if _breadth(_boxed(short.select(*first, *chosen))) > width:
+            chosen = [one for one in chosen if one != name]
+    for name in _WELCOME:
+        more = [one for one in there if one in (*chosen, name)]
+        if name in there and _breadth(_boxed(cells.select(*first, *more))) <= width:
+            chosen = more
+    return cells.select(*first, *chosen)
+
+
+def _notes(result: pl.DataFrame, systems: Sequence[str], width: int) -> str:
+    """Write each note once, with the rows that it applies to."""
+    lines = [
+        f"{results.NOTE} {_printable(line)}" for line in results.lines_of_notes(result, systems)
+    ]
+    return "".join(textwrap.fill(line, width, subsequent_indent="  ") + "\n" for line in lines)
+
+
+# ------------------------------------------------------------------ cells
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
+
+
+def _in_cells(result: pl.DataFrame) -> pl.DataFrame:
+    """Write all values as text."""
+    return pl.DataFrame(
+        [
+            pl.Series(_printable(name), [_cell(name, value) for value in result[name]], pl.String)
+            for name in result.columns
+        ]
+    )
+
+
+def _cell(name: str, value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        if name in _P_VALUES:
+            return f"<{_SMALLEST:.4f}" if value < _SMALLEST else f"{value:.4f}"
+        whole = name.startswith("num_") and value.is_integer()
+        return f"{value:.0f}" if whole else _number(value, 6)
+    return _printable(str(value))
+
+
+def _number(value: float | None, digits: int) -> str:
+    if value is None:
+        return "null"
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if not text.strip("-0.") else text
+
+
+def _printable(text: str) -> str:
+    """Return the text in one line, without characters that move the cursor."""
+    return "".join(char if char.isprintable() else "?" for char in " ".join(text.split()))
+
+
+def _fitted(cells: pl.DataFrame, width: int | None, texts: Sequence[str]) -> str:
+    """Draw a table; if it is too wide, cut its longest columns of text."""
+    drawn = _boxed(cells)
+    while width is not None and (excess := _breadth(drawn) - width) > 0:
+        lengths = {name: max(map(len, [name, *cells[name]])) for name in texts}
+        longest = max(lengths, key=lambda name: lengths[name], default="")
+        kept = max(_NARROWEST, len(longest), lengths.get(longest, 0) - excess)
+        if kept >= lengths.get(longest, 0):
+            break
+        cells = cells.with_columns(
+            pl.Series(longest, [_cut(text, kept) for text in cells[longest]], pl.String)
+        )
+        drawn = _boxed(cells)
+    return drawn
+
+
+def _cut(text: str, length: int) -> str:
+    """Cut the end of a sentence, and the middle of a name: names often differ at their ends."""
+    if len(text) <= length:
+        return text
+    end = 0 if text.count(" ") > 2 else (length - 1) // 2
+    return f"{text[: length - 1 - end]}…{text[len(text) - end :]}"
+
+
+def _breadth(text: str) -> int:
+    return max(len(line) for line in text.splitlines())
+
+
+def _boxed(cells: pl.DataFrame) -> str:
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    with pl.Config(
+        tbl_formatting="UTF8_FULL_CONDENSED" if unicode else "ASCII_FULL_CONDENSED",
+        tbl_hide_dataframe_shape=True,
+        tbl_hide_column_data_types=True,
+        tbl_rows=-1,
+        tbl_cols=-1,
+        tbl_width_chars=10_000,
+        fmt_str_lengths=10_000,
+    ):
+        return f"{cells}\n"

@@ -1,0 +1,1 @@
+"""What a difference means: intervals, tests, power, segments, many systems, gates."""

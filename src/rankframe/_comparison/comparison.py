@@ -1,0 +1,941 @@
+"""One row per user → one row per pair of systems: what a difference means, and which users gained.
+
+The rows are collected once, and SciPy computes the statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+from math import inf, nan
+from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
+
+import polars as pl
+
+from rankframe._comparison import pair_tests, sentences, summaries, system_pairs, trial
+from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
+from rankframe._comparison.trial import Asked, Correction, Margin, Test
+from rankframe._evaluation import evaluation, ready_values, system_metrics
+from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.system_metrics import OfLists, Swaps
+from rankframe._request import keywords, labels
+from rankframe._request.keywords import Options
+from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import adapters, run_dicts
+from rankframe._vocabulary.share_rows import Kind
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Array, Resampling
+
+#: The first column and the last four are the answer, which narrow prints show: add others between.
+_COMPARISON = {
+    "difference": pl.Float64,
+    **dict.fromkeys(("users", "num_left_out", "num_missed", "baseline_num_missed"), pl.Int64),
+    **dict.fromkeys(("mean", "baseline_mean", "p_value", "effect_size"), pl.Float64),
+    **dict.fromkeys(("wins", "ties", "losses"), pl.Int64),
+    **dict.fromkeys(("detectable", "p_equivalent", "p_not_worse"), pl.Float64),
+    "note": pl.String,
+    **dict.fromkeys(("ci_low", "ci_high", "p_adjusted"), pl.Float64),
+    "verdict": pl.String,
+}
+#: Number of differences tested at a time; they share each resample.
+_TESTED_CELLS, _RESAMPLED_CELLS = 2**20, 2**24
+CONFIDENCE = 0.95  # of the readings
+
+
+def compare(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    total: bool = False,
+    baseline: object = None,
+    test: Test = "t",
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    margin: Margin | None = None,
+    primary: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    cluster: str | None = None,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Compare systems on the users they share: differences, intervals and tests.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``per_user``, and geometric means such as ``gmap@10``.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, and the systems are compared in each: ``by=["model", "country"]``. Of several
+        columns, the one called ``model`` identifies the systems, else the one that contains the
+        ``baseline``, else the first one. The values of a LazyFrame are not read at the call, so
+        without a column ``model``, the first column of ``by`` identifies the systems.
+    total
+        Add the comparison over all segments, such as folds, with null in the segment columns: one
+        test of the differences within segments.
+    baseline
+        The system that the others are compared with; by default every pair is compared, each system
+        with those before it in sorted order (of an Enum, in the order of its categories).
+    test
+        ``"t"``: paired t; ``"wilcoxon"``: signed ranks; ``"randomization"``: signs of the
+        differences flipped, p = (b + 1)/(n + 1) where b of n patterns are at least as extreme as
+        the data, exact if there are at most ``resamples`` patterns; ``"bootstrap"``: the t
+        statistic of shifted resamples; ``"mcnemar"``: for values that are all 0 or 1, such as hits,
+        McNemar's exact test; ``"sequential"``: for experiments that are inspected every day while
+        users arrive, a p-value and an interval that are valid at every look (see Notes). For many
+        systems at once, on the users shared by all: ``"tukey"``: honest significant differences;
+        ``"randomized_tukey"``: each user's values permuted over the systems, and every difference
+        compared with the range of the means, exact as above; ``"friedman"``: Friedman's test,
+        reported in ``note``, and Nemenyi's comparison. Choose the test before you see the values:
+        none is chosen from them.
+    correction
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
+        ``"bh"`` (Benjamini and Hochberg), or None; a comparison without a p-value does not count.
+        ``"tukey"``, ``"randomized_tukey"`` and ``"friedman"`` have their own correction, over all
+        pairs for one metric in one segment. Rows of ``total`` count as comparisons.
+    confidence
+        The probability that a single interval covers the true difference; for ``"tukey"`` and
+        ``"randomized_tukey"``, that all intervals of a metric cover.
+    margin
+        A difference too small to matter, > 0, on the scale of the metric: one number for all
+        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
+        mapping have no margin. It bounds a difference of means, so ``test`` must be ``"t"`` or
+        ``"bootstrap"``. If more than half of the users change by the same amount, such as 0, and
+        fewer than 20 change by other amounts, the margin is not tested, and ``note`` reports this.
+    primary
+        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
+        p-value is not corrected for the other metrics. The other metrics count only where the
+        primary metric shows a difference: their ``p_adjusted``, corrected without the primary
+        metric, is at least that of the primary metric for the same pair (and segment).
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples; all metrics and systems share
+        them.
+    seed
+        Seed of the resamples; the same seed produces the same numbers on every machine.
+    cluster
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations. Only for ``"t"``,
+        ``"randomization"`` and ``"bootstrap"``.
+    **options
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per segment, metric and pair: segments…, ``metric``, the system (in a column named
+        as in ``by``), ``baseline``, ``difference``, ``users`` (for whom both values are defined;
+        the other columns describe these users), ``num_left_out`` (users with a value in one of the
+        two groups who are not in the other), ``num_missed`` and ``baseline_num_missed`` (how many
+        of ``users`` have no list of the system, and of the baseline), ``mean``, ``baseline_mean``,
+        ``p_value``, ``effect_size`` (Cohen's d of paired data: mean / standard deviation of the
+        differences), ``wins``, ``ties``, ``losses`` (users whose value is higher, equal, lower),
+        ``detectable``, with a margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval
+        of the difference ``ci_low`` to ``ci_high`` (BCa for ``"bootstrap"``, Newcombe's for
+        ``"mcnemar"``, simultaneous for ``"tukey"`` and ``"randomized_tukey"``, a confidence
+        sequence for ``"sequential"``, else Student's), ``p_adjusted`` and ``verdict``. A print that
+        is too narrow leaves out the columns in the middle, and shows the answer.
+
+        ``note`` explains why a number is null, names each system that has no list for 5% of the
+        users or more, and reports users who are left out, if they are 5% or more: a test of paired
+        values cannot use them, so the difference may not be that of the groups' means. For tests of
+        all systems at once, these are users who are not in all systems; in a row of ``total``, they
+        are left out in each of their segments. With ``weights``, users of weight 0 are left out
+        uncounted, means, interval, p-value and effect size are weighted, and ``note`` reports the
+        effective number of users. With ``cluster``, ``note`` reports the number of clusters.
+
+        Geometric means are compared on the logarithms ln(x + ε), ``effect_size`` included. ``note``
+        reports the ratio (mean + ε) / (baseline_mean + ε) and its interval; ``ci_low`` and
+        ``ci_high`` apply the ends of that interval to the baseline: (baseline_mean + ε) · (ratio −
+        1).
+
+        ``detectable`` is the smallest true difference that this number of users detects with power
+        0.8: a difference of this size is found 8 times in 10, a smaller one less often. It is
+        computed for the paired t test at this confidence, without correction (see ``power``), and
+        is null for ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"``, tests of all systems at once
+        and geometric means. With ``weights`` or ``cluster``, it is computed for the weighted mean
+        or the clusters.
+
+        ``verdict`` is the first that holds at α = 1 − ``confidence``: "equivalent", if the
+        difference is within ± margin (``p_equivalent`` < α); "higher" or "lower" (``p_adjusted`` <
+        α); "not worse", if it is not worse by the margin (``p_not_worse`` < α); "undecided". It is
+        null where there is no test. "higher" and "lower" refer to the values; the metric declares
+        which of them is worse.
+
+        ``p_equivalent`` and ``p_not_worse`` are one-sided, so they decide like an interval of
+        confidence 1 − 2α; they are null for a metric without a margin. ``p_not_worse`` is also null
+        for a metric without a better direction, and for an expression of your own. The two are not
+        corrected for each other; ``correction`` adjusts each of them over metrics and pairs, and
+        with ``primary``, separately over the pairs of that metric and over all others.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or with
+        ``"mcnemar"`` neither 0 nor 1, there are fewer than two systems or clusters, or a user has
+        no cluster or several.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
+        system or is in two columns of ``by``, a metric such as ``num_users`` is neither a value per
+        user nor a geometric mean, ``weights`` or ``cluster`` are combined with ``"wilcoxon"``,
+        ``"mcnemar"``, ``"sequential"`` or a test of all systems at once, a geometric mean is
+        combined with ``"mcnemar"``, ``margin`` is not a number > 0, names a metric that is not
+        compared, or is combined with a geometric mean or a test that takes no margin, or
+        ``primary`` is not a tested metric.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    With ``users="truth"``, a user missing from a run scores 0, so a difference may come from
+    missing lists. With ``users="both"``, each pair is compared on the users whom both systems
+    serve; with ``users="served"``, all pairs on the users whom every system serves. M. D. Smucker,
+    J. Allan and B. Carterette, *CIKM* 2007; T. Sakai, *SIGIR* 2006, for the bootstrap; J. Demšar,
+    *JMLR* 7, 2006, for Friedman and Nemenyi, here with the variance of tied ranks; R. G. Newcombe,
+    *Statistics in Medicine* 17, 1998, pp. 2635–2650, method 10, for hits; B. Carterette, *ACM TOIS*
+    30(1), 2012, for the randomized Tukey test; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15,
+    1987, for the two one-sided tests of equivalence. Values that agree to 14 significant digits are
+    equal. Wilcoxon leaves out users with a difference of 0, as in SciPy. If ranks and means have
+    opposite signs, the verdict of a rank test is "undecided".
+
+    With ``primary`` and one pair in one segment, the probability of any false difference, among all
+    metrics, is at most α (P. H. Westfall and A. Krishen, *J. Statistical Planning and Inference*
+    99, 2001). With more pairs, this holds separately for the primary metric and for the others.
+
+    ``"sequential"`` is a mixture sequential probability ratio test of the mean: under equal means,
+    the probability that p < α at any look is at most α. This is exact for normal differences, and
+    asymptotic for others. It mixes the t tests of effects δ ~ N(0, ρ²), in standard deviations of
+    the differences, ρ = 0.1; so the interval is tightest near 900 users, where it is 1.55 times as
+    wide as Student's, and fewer than 27 users have no interval at confidence 0.95. Each look must
+    include all users of earlier looks, with unchanged values; new users must arrive in an order
+    that does not depend on the values. Then the least p of all looks and the intersection of all
+    intervals are valid, too. H. Robbins, *Annals of Mathematical Statistics* 41, 1970; R. Johari,
+    L. Pekelis and D. J. Walsh, *KDD* 2017; I. Waudby-Smith et al., *Annals of Statistics* 52, 2024;
+    H. Wang and A. Ramdas, *Sequential Analysis* 44, 2025, for the unknown variance.
+
+    With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
+    flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
+    is one observation: the mean of the user's differences, whose weight is their number, or the sum
+    of their weights. So the difference equals that of ``evaluate(total=True)`` where both systems
+    are defined, and a returning user does not count as several users. If users are in different
+    numbers of segments, a test without a weighted form is null.
+
+    With clusters, means, ``users``, ``effect_size``, wins, ties and losses still refer to users.
+    The standard error is robust to dependence within G clusters (CR1): SE² = G/(G − 1) · Σ u² / (Σ
+    w)², where u is the sum Σ w(d − d̄) of a cluster, and t has G − 1 degrees of freedom; the
+    bootstrap draws whole clusters, and ``"randomization"`` flips all differences of a cluster
+    together. A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated with 20
+    clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t) and 92% (BCa); with
+    fewer clusters, or one with most of the users, they are too short.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> rf.compare(run, "rr", truth=truth, baseline="old").select("model", "difference", "p_value")
+    shape: (1, 3)
+    ┌───────┬────────────┬──────────┐
+    │ model ┆ difference ┆ p_value  │
+    │ ---   ┆ ---        ┆ ---      │
+    │ str   ┆ f64        ┆ f64      │
+    ╞═══════╪════════════╪══════════╡
+    │ new   ┆ 0.194444   ┆ 0.335589 │
+    └───────┴────────────┴──────────┘
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    groups = groups_by_systems(frame, truth, by, baseline)
+    comparison = comparison_of(
+        evaluation.user_values(
+            frame,
+            metrics,
+            truth,
+            groups,
+            keywords.read_options(options, cluster=cluster, count_missed=True),
+            per_user=False,
+            all_lists=True,
+        ),
+        total=total,
+        baseline=baseline,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        margin=margin,
+        primary=primary,
+        resamples=resamples,
+        seed=seed,
+    )
+    return adapters.to_caller_type(
+        comparison, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
+    )
+
+
+def compare_values(
+    frame: FrameT,
+    /,
+    *columns: str,
+    by: str | Sequence[str] | None = None,
+    user: str = "user",
+    weights: str | None = None,
+    cluster: str | None = None,
+    total: bool = False,
+    baseline: object = None,
+    test: Test = "t",
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    margin: Margin | None = None,
+    primary: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> FrameT:
+    """
+    Compare systems by precomputed values per user, such as RMSE, as ``compare`` does metrics.
+
+    Parameters
+    ----------
+    frame
+        One row per system and user (and segment): any numbers from any source, such as the result
+        of ``per_user`` joined with a table of users.
+    *columns
+        The columns of values, numbers or booleans; null is undefined.
+    by
+        The column that identifies the systems, by default ``"model"``, and segments, as in
+        ``compare``.
+    user
+        The column of the user.
+    weights
+        A column of weights ≥ 0: how much each user counts, the same in the rows of all systems.
+    cluster
+        A column that names the cluster of each user, as in ``compare``: the same in the rows of all
+        systems.
+    total
+        Add the comparison over all segments, as in ``compare``.
+    baseline
+        The system that the others are compared with; by default every pair is compared.
+    test
+        The test, as in ``compare``.
+    correction
+        The correction for the number of comparisons, as in ``compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    margin
+        A difference too small to matter, as in ``compare``.
+    primary
+        The metric that decides, whose p-value is not corrected for the others, as in ``compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The frame of ``compare``; ``metric`` contains the column names. Users with values of both
+        systems are paired; a user without a row for one of them is left out, and counts in
+        ``num_left_out``. ``num_missed`` and
+        ``baseline_num_missed`` are null: values do not show which users have a list.
+
+    Raises
+    ------
+    RankingDataError
+        If a column is missing or not a number, an id is null, a user has several rows of a system,
+        a value is NaN or infinite, ``weights`` are null, negative, all 0 or differ between systems,
+        a cluster is null or differs between systems, or there are fewer than two systems or
+        clusters.
+    ValueError
+        If a parameter is unknown or out of range, or ``baseline`` is not a system.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Examples
+    --------
+    >>> errors = pl.DataFrame({"user": [1, 2, 3] * 2, "rmse": [0.5, 0.7, 0.9, 0.4, 0.7, 0.7]})
+    >>> errors = errors.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> change = rf.compare_values(errors, "rmse", baseline="old")
+    >>> change.select("metric", "model", "difference", "p_value")
+    shape: (1, 4)
+    ┌────────┬───────┬────────────┬──────────┐
+    │ metric ┆ model ┆ difference ┆ p_value  │
+    │ ---    ┆ ---   ┆ ---        ┆ ---      │
+    │ str    ┆ str   ┆ f64        ┆ f64      │
+    ╞════════╪═══════╪════════════╪══════════╡
+    │ rmse   ┆ new   ┆ -0.1       ┆ 0.225403 │
+    └────────┴───────┴────────────┴──────────┘
+    """
+    groups = _systems_first(by, [(ready_values.TABLE, frame)], baseline)
+    comparison = comparison_of(
+        ready_values.ready_values(frame, columns, groups, user, weights, cluster),
+        verb="compare_values",
+        total=total,
+        baseline=baseline,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        margin=margin,
+        primary=primary,
+        resamples=resamples,
+        seed=seed,
+    )
+    return adapters.to_caller_type(comparison, like=frame)
+
+
+def groups_by_systems(
+    frame: Frame, truth: Frame | None, by: str | Sequence[str] | None, baseline: object
+) -> list[str]:
+    """Read ``by=``, and put the column of the systems first: called model, or with the baseline."""
+    tables = [("judged table", frame)] if truth is None else [("run", frame), ("truth", truth)]
+    return _systems_first(by, tables, baseline)
+
+
+def _systems_first(
+    by: str | Sequence[str] | None, tables: Sequence[tuple[str, Frame]], baseline: object
+) -> list[str]:
+    kind, frame = tables[0]
+    groups = keywords.systems_groups(by, adapters.column_names(frame, kind))
+    if (
+        len(groups) < 2
+        or groups[0] == keywords.MODEL
+        or isinstance(baseline, pl.Expr | pl.Series | None)
+    ):
+        return groups
+    opened = [adapters.to_polars(table, kind) for kind, table in tables]
+    eager = [table for table in opened if isinstance(table, pl.DataFrame)]
+    if len(eager) < len(opened):  # ``_systems`` raises once the values are read
+        return groups
+    has = [
+        name
+        for name in groups
+        if any(system_pairs.has_column(table, name, baseline) for table in eager)
+    ]
+    if len(has) > 1:
+        raise system_pairs.ambiguous(baseline, has)
+    return [*has, *(name for name in groups if name not in has)]
+
+
+def comparison_of(
+    values: UserValues,
+    *,
+    baseline: object,
+    test: Test,
+    correction: Correction | None,
+    confidence: float,
+    margin: Margin | None,
+    primary: str | None,
+    resamples: int,
+    seed: int,
+    total: bool = False,
+    known: bool = False,
+    verb: str = "compare",
+) -> pl.LazyFrame:
+    """Plan a comparison of values per user.
+
+    A ``known`` baseline is not the caller's, so that a segment of its name is no ambiguity.
+    """
+    keywords.check_confidence(confidence)
+    confidence = float(confidence)
+    keywords.check_choice("test", test, get_args(Test))
+    if values.weights is not None and test in trial.UNWEIGHTED:
+        msg = f"test={test!r} has no weighted form: take 't', 'randomization' or 'bootstrap'"
+        raise ValueError(msg)
+    if values.cluster is not None and test not in trial.CLUSTERED:
+        msg = (
+            f"test={test!r} takes users for independent: with cluster=, take 't', 'randomization' "
+            "or 'bootstrap'"
+        )
+        raise ValueError(msg)
+    keywords.check_choice("correction", correction, (*get_args(Correction), None))
+    resampling = summaries.asked_resampling(resamples, seed)
+    check_systems(verb, values.by)
+    _check_means(values)
+    if test == "mcnemar":
+        summaries.check_no_logarithms(values, "test='mcnemar'")
+    summaries.check_numbers(values)
+    summaries.check_total(values, total=total, least=2)
+    margins = _read_margins(margin, values, test)
+    _check_primary(primary, values, test)
+    made = summaries.made_schema(
+        verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON}
+    )
+    model, *segments = values.by
+    order = [*segments, "metric", model, "baseline", *_columns(margins)]
+    schema = {name: made[model if name == "baseline" else name] for name in order}
+    reduce = partial(
+        _compared,
+        values=values,
+        total=total,
+        baseline=baseline,
+        known=known,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        margins=margins,
+        primary=primary,
+        resampling=resampling,
+    )
+    comparison = values.rows.map_batches(
+        reduce if values.requested else lambda _: pl.DataFrame(schema=schema), schema=schema
+    )
+    if values.of_lists is None:
+        return comparison
+    of_lists = values.of_lists
+    tables = [comparison]
+    for kind in of_lists.kinds():
+        reduce_lists = partial(
+            _compared_lists,
+            of_lists=of_lists,
+            kind=kind,
+            baseline=baseline,
+            known=known,
+            test=test,
+            resampling=resampling,
+            schema=schema,
+        )
+        tables.append(of_lists.exposures(kind).map_batches(reduce_lists, schema=schema))
+    asked = pl.col("metric").replace_strict(of_lists.asked, list(range(len(of_lists.asked))))
+    both = pl.concat(tables).sort(*segments, asked, maintain_order=True)
+    if test != "randomization":
+        return both
+    correct = partial(
+        _corrected_together,
+        by=values.by,
+        correction=correction,
+        confidence=confidence,
+        primary=primary,
+    )
+    return both.map_batches(correct, schema=schema)
+
+
+def _columns(margins: Mapping[str, float]) -> list[str]:
+    """Name the columns of a comparison after those of the pair."""
+    return [name for name in _COMPARISON if margins or name not in trial.OF_MARGIN]
+
+
+def _compared_lists(
+    lists: pl.DataFrame,
+    *,
+    of_lists: OfLists,
+    kind: Kind,
+    baseline: object,
+    known: bool,
+    test: Test,
+    resampling: Resampling,
+    schema: Mapping[str, Any],
+) -> pl.DataFrame:
+    """Compare metrics of all lists: by swapping whole lists, or without a test."""
+    from rankframe._comparison import statistics
+
+    model, *segments = of_lists.by
+    systems = system_pairs.systems_in(lists, model, baseline, [] if known else segments).to_list()
+    groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
+    pairs = system_pairs.pairs_of_places(systems, baseline)
+    times = resampling.times if test == "randomization" else 0
+    moving = [one.name for one in of_lists.kinds()[kind] if system_metrics.is_of_targets(one)]
+    made: list[dict[str, Any]] = []
+    with statistics.progress(times * len(pairs) * len(groups)) as advance:
+        for group in groups:
+            of_segment = group.select(segments).row(0, named=True) if segments else {}
+            for system, other in pairs:
+                pair = systems[system], systems[other]
+                found = system_metrics.swapped(
+                    group, of_lists, kind, pair, times, resampling.seed, advance
+                )
+                made += [
+                    {
+                        **of_segment,
+                        "metric": one.metric,
+                        model: pair[0],
+                        "baseline": pair[1],
+                        "users": one.users,
+                        "num_left_out": one.left_out,
+                        "num_missed": 0,  # users without one of the two lists are left out
+                        "baseline_num_missed": 0,
+                        "mean": one.system,
+                        "baseline_mean": one.baseline,
+                        "difference": _difference(one),
+                        "p_value": one.p if times and one.metric not in moving else None,
+                        "note": "; ".join(_notes_of(one, moving, tested=times > 0)) or None,
+                    }
+                    for one in found
+                ]
+    empty = dict.fromkeys(schema)
+    return pl.DataFrame([{**empty, **row} for row in made], schema=dict(schema))
+
+
+def _notes_of(one: Swaps, moving: Collection[str], *, tested: bool) -> list[str]:
+    """Write why a number is null, and how many users are left out."""
+    notes: list[str] = []
+    if one.metric in moving:
+        notes = ["one number of all lists; no test: its target changes with the users"]
+    elif not one.users:
+        notes = ["no user has a list in both"]
+    elif not tested:
+        notes = [_UNTESTED]
+    return [*notes, *_notes_of_left_out(one.left_out, one.users)]
+
+
+_UNTESTED = "one number of all lists: test='randomization' swaps the lists of users"
+
+
+def _difference(one: Swaps) -> float | None:
+    if one.system is None or one.baseline is None:
+        return None
+    return one.system - one.baseline
+
+
+def _corrected_together(
+    table: pl.DataFrame,
+    *,
+    by: Sequence[str],
+    correction: Correction | None,
+    confidence: float,
+    primary: str | None,
+) -> pl.DataFrame:
+    """Adjust the p-values of all comparisons of a call."""
+    p = table["p_value"].fill_null(nan).to_numpy()
+    adjusted = _in_families(p, table["metric"].to_list(), primary, correction)
+    table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
+    return table.pipe(_gated, by, primary).pipe(pair_tests.with_verdict, confidence)
+
+
+def _in_families(
+    p: Array, metrics: Sequence[str], primary: str | None, correction: Correction | None
+) -> Array:
+    """Adjust the p-values of the primary metric, and those of all others."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    adjusted = p.copy()
+    of_primary = np.array([metric == primary for metric in metrics], dtype=bool)
+    for family in (of_primary, ~of_primary):
+        adjusted[family] = statistics.corrected(p[family], correction)
+    return adjusted
+
+
+def _gated(table: pl.DataFrame, by: Sequence[str], primary: str | None) -> pl.DataFrame:
+    """Raise the adjusted p-values to that of the primary metric for the same pair."""
+    if primary is None:
+        return table
+    decides, adjusted = pl.col("metric") == primary, pl.col("p_adjusted")
+    gate = adjusted.filter(decides).first().over([*by, "baseline"])
+    closed = ~decides & adjusted.is_not_null() & gate.is_null()
+    said = (
+        pl.when(decides)
+        .then(pl.lit("primary metric: not corrected for the other metrics"))
+        .when(closed)
+        .then(pl.lit(f"no p_adjusted: the primary metric {primary} has none"))
+        .when(adjusted.is_not_null())
+        .then(pl.lit(f"secondary metric: p_adjusted is at least that of {primary}"))
+    )
+    return table.with_columns(
+        pl.when(~closed & adjusted.is_not_null())
+        .then(pl.max_horizontal(adjusted, pl.when(~decides).then(gate)))
+        .alias("p_adjusted"),
+        pl.when(said.is_null())
+        .then("note")
+        .otherwise(pl.concat_str("note", said, separator="; ", ignore_nulls=True))
+        .alias("note"),
+    )
+
+
+def _check_means(values: UserValues) -> None:
+    """Check that each metric is a value per user, or a geometric mean of one."""
+    for one in values.requested:
+        if not one.per_user and one.over_users.epsilon is None:
+            raise ValueError(labels.not_per_user(one))
+
+
+def check_systems(verb: str, by: Sequence[str]) -> None:
+    """Check that there is a column that identifies the systems."""
+    if not by:
+        msg = f"{verb} needs the column that identifies the systems: name it in by="
+        raise ValueError(msg)
+
+
+def check_independent(verb: str, options: Options) -> None:
+    """Check that a verb that takes users for independent has no clusters."""
+    if "cluster" in options:
+        msg = (
+            f"{verb} has no cluster=, since it takes users for independent: compare and summarize "
+            "take it"
+        )
+        raise TypeError(msg)
+
+
+def check_unweighted(verb: str, options: Options) -> None:
+    """Check that a verb without a weighted form has no weights."""
+    if options.get("weights") is not None:
+        msg = f"{verb} has no weighted form, users count alike: leave out weights="
+        raise ValueError(msg)
+
+
+def of_metrics(option: str, given: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return the option of each metric: one value for all, or a mapping that names them."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(names, given)
+    found = dict(cast("Mapping[str, Any]", given))
+    for name in found:
+        if name not in names:
+            msg = f"{option} names {name!r}; the metrics are {', '.join(map(repr, names))}"
+            raise ValueError(msg)
+    return found
+
+
+def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict[str, float]:
+    """Read the margin of each metric."""
+    if margin is None:
+        return {}
+    if test not in trial.OF_MARGINS:
+        msg = (
+            f"margin bounds a difference of means, and test={test!r} takes no margin: "
+            f"take one of {', '.join(map(repr, trial.OF_MARGINS))}"
+        )
+        raise ValueError(msg)
+    lists = [] if values.of_lists is None else [one.name for one in values.of_lists.requested]
+    names = [one.name for one in values.requested]
+    geometric = {one.name for one in values.requested if one.over_users.epsilon is not None}
+    margins = of_metrics("margin", margin, [*names, *lists])
+    for name, value in margins.items():
+        if not (keywords.is_number(value) and 0 < value < inf):
+            msg = f"margin of {name!r} must be a finite number > 0, not {value!r}"
+            raise ValueError(msg)
+        if name in geometric:
+            msg = (
+                f"margin: metric {name!r} is a geometric mean, whose ratio is tested: name the "
+                f"others, such as margin={{'ndcg@10': {value!r}}}"
+            )
+            raise ValueError(msg)
+        if name in lists:
+            msg = (
+                f"margin: metric {name!r} is one number of all lists, which has no margin: name "
+                f"the others, such as margin={{{names[0] if names else 'ndcg@10'!r}: {value!r}}}"
+            )
+            raise ValueError(msg)
+    return {name: float(value) for name, value in margins.items()}
+
+
+def _check_primary(primary: str | None, values: UserValues, test: Test) -> None:
+    """Check that the primary metric is compared and tested."""
+    if primary is None:
+        return
+    if not isinstance(cast("object", primary), str):
+        kind = type(primary).__name__
+        msg = f"primary must be the name of a metric, such as 'ndcg@10', not a value of type {kind}"
+        raise TypeError(msg)
+    lists = [] if values.of_lists is None else [one.name for one in values.of_lists.requested]
+    names = [*(one.name for one in values.requested), *lists]
+    if primary not in names:
+        msg = f"primary names {primary!r}; the metrics are {', '.join(map(repr, names))}"
+        raise ValueError(msg)
+    if primary in lists and test != "randomization":
+        msg = f"primary: metric {primary!r} is one number of all lists: take test='randomization'"
+        raise ValueError(msg)
+
+
+def _compared(
+    rows: pl.DataFrame,
+    *,
+    values: UserValues,
+    total: bool,
+    baseline: object,
+    known: bool,
+    test: Test,
+    correction: Correction | None,
+    confidence: float,
+    margins: Mapping[str, float],
+    primary: str | None,
+    resampling: Resampling,
+) -> pl.DataFrame:
+    from rankframe._comparison import statistics
+
+    if test == "mcnemar":
+        summaries.check_hits(rows, values, "test='mcnemar'")
+    joint = test in trial.JOINT_TESTS
+    paired, matrices = system_pairs.opened(
+        rows, values, baseline, complete=joint, total=total, known=known
+    )
+    systems = system_pairs.pairs_of_places(paired.systems.to_list(), baseline)
+    number = len(values.requested) * max(1, len(paired.segments))
+    per_matrix = 1 if test == "randomized_tukey" else len(systems)
+    bounded = 2 * len(margins) / len(values.requested)
+    with statistics.progress(
+        round(resampling.times * number * per_matrix * (1 + bounded))
+    ) as advance:
+        asked = Asked(
+            test,
+            correction,
+            confidence,
+            margins,
+            pair_tests.directions_of(values.requested),
+            resampling,
+            advance,
+            {one.name for one in values.requested if one.over_users.epsilon is not None},
+            values.weights is not None,
+            paired.systems,
+        )
+        tested = _jointly if joint else _in_batches
+        places: list[Place] = []
+        numbers: list[dict[str, Any]] = []
+        for pairs, found in tested(matrices, systems, values.weights, asked):
+            places += [pair.place for pair in pairs]
+            numbers += _numbers_of(pairs, found, asked)
+    table = pl.DataFrame(numbers, schema={**_COMPARISON, trial.SIGN: pl.Float64})
+    metrics = [place.metric for place in places]
+
+    def adjusted(name: str) -> pl.Series:
+        return pl.Series(name, _in_families(table[name].to_numpy(), metrics, primary, correction))
+
+    # metrics of all lists, which also count, are not here yet
+    gate = primary if values.of_lists is None or test != "randomization" else None
+    table = table.with_columns(
+        adjusted("p_equivalent"),
+        adjusted("p_not_worse"),
+        table["p_adjusted"] if joint else adjusted("p_adjusted"),
+    )
+    table = (
+        table.select(*paired.named(values.by[0], places), *_columns(margins), trial.SIGN)
+        .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
+        .pipe(_gated, values.by, gate)
+        .pipe(pair_tests.with_verdict, confidence)
+        .pipe(_with_ratios, values.requested, confidence)
+    )
+    if test in ("wilcoxon", "friedman"):
+        table = pair_tests.unless_contrary(table)
+    return table.drop(trial.SIGN)
+
+
+def _in_batches(
+    matrices: Iterator[Matrix],
+    systems: Sequence[tuple[int, int]],
+    column: str | None,
+    asked: Asked,
+) -> Iterator[tuple[list[Pair], Tested]]:
+    """Test each pair on its own, as many at a time as memory has room for."""
+    room = _RESAMPLED_CELLS if asked.test in trial.RESAMPLING else _TESTED_CELLS
+    batch: list[Pair] = []
+    cells = 0
+    for matrix in matrices:
+        for pair in system_pairs.pairs_of(matrix, systems, column):
+            cells += len(pair.difference)
+            if batch and cells > room:
+                yield batch, pair_tests.test_pairs(batch, asked)
+                batch, cells = [], len(pair.difference)
+            batch.append(pair)
+    if batch:
+        yield batch, pair_tests.test_pairs(batch, asked)
+
+
+def _jointly(
+    matrices: Iterator[Matrix],
+    systems: Sequence[tuple[int, int]],
+    column: str | None,
+    asked: Asked,
+) -> Iterator[tuple[list[Pair], Tested]]:
+    """Test all systems of a metric at once."""
+    for matrix in matrices:
+        pairs = list(system_pairs.pairs_of(matrix, systems, column))
+        yield pairs, pair_tests.test_jointly(matrix, pairs, asked)
+
+
+def _numbers_of(pairs: Sequence[Pair], tested: Tested, asked: Asked) -> Iterator[dict[str, Any]]:
+    """Describe each pair, with the numbers of its test."""
+    few = [pair_tests.few_differ(pair) if pair.metric in asked.margins else None for pair in pairs]
+    within = pair_tests.test_margins(pairs, few, asked)
+    for place, pair in enumerate(pairs):
+        note = with_notes(tested.notes[place], pair, weighted=asked.weighted)
+        lacking = notes_of_lists(pair, asked.systems)
+        yield {
+            **pair_tests.numbers(pair),
+            "ci_low": tested.outcome.low[place],
+            "ci_high": tested.outcome.high[place],
+            "p_value": tested.outcome.p[place],
+            "p_adjusted": tested.adjusted[place],
+            "detectable": nan
+            if pair.metric in asked.geometric
+            else pair_tests.detectable(pair, asked),
+            "p_equivalent": within.equivalent[place],
+            "p_not_worse": within.not_worse[place],
+            "note": "; ".join(filter(None, (note, *lacking, few[place]))) or None,
+            trial.SIGN: tested.signs[place],
+        }
+
+
+def _with_ratios(
+    table: pl.DataFrame, requested: Sequence[RequestedMetric], confidence: float
+) -> pl.DataFrame:
+    """Transform results for logarithms back to the scale of the metric, and note the ratio."""
+    names = [one.name for one in requested if one.over_users.epsilon is not None]
+    if not names:
+        return table
+    of_logarithms = pl.col("metric").is_in(names)
+    ends = ("difference", "ci_low", "ci_high")
+    changes = [pl.col("baseline_mean").exp() * (pl.col(name).exp() - 1) for name in ends]
+    ratios = table.select("note", of_logarithms, *(pl.col(name).exp() for name in ends))
+    notes = [
+        _ratio_note(ratio, low, high, note, confidence) if geometric else note
+        for note, geometric, ratio, low, high in ratios.iter_rows()
+    ]
+    return table.with_columns(
+        pl.Series("note", notes, pl.String),
+        *(summaries.given_back(name, requested) for name in ("mean", "baseline_mean")),
+        *(
+            pl.when(of_logarithms).then(change).otherwise(name).alias(name)
+            for name, change in zip(ends, changes, strict=True)
+        ),
+    )
+
+
+def _ratio_note(
+    ratio: float | None, low: float | None, high: float | None, note: str | None, confidence: float
+) -> str | None:
+    if ratio is None:
+        return note
+    told = f"ratio {ratio:.3g}"
+    if low is not None and high is not None:
+        told += f", {confidence * 100:.10g}% interval {low:.3g} to {high:.3g}"
+    return told if note is None else f"{told}; {note}"
+
+
+def with_notes(note: str | None, pair: Pair, *, weighted: bool) -> str | None:
+    """Add to a note how many users the numbers describe."""
+    from rankframe._comparison.statistics import Sample
+
+    weights = pair.weights if weighted else None
+    more = summaries.notes_of_users(pair.difference, weights, pair.returning)
+    if pair.clusters is not None:
+        more += sentences.notes_of_clusters(Sample(pair.difference, pair.weights), pair.sample)
+    more += _notes_of_left_out(pair.left_out, len(pair.difference), joint=pair.joint)
+    return "; ".join([*([note] if note else []), *more]) or None
+
+
+def _notes_of_left_out(left_out: int, users: int, *, joint: bool = False) -> list[str]:
+    """Write how many users are in one of two groups only, if they are many."""
+    if not left_out or left_out < sentences.WORTH_A_NOTE * (users + left_out):
+        return []
+    who = "is left out: this user is" if left_out == 1 else "are left out: they are"
+    where = "not in all groups" if joint else "in one group only"
+    return [f"{left_out:,} of {users + left_out:,} users {who} {where}"]
+
+
+def notes_of_lists(pair: Pair, systems: pl.Series) -> list[str]:
+    """Write how many of the users have no list of the system, and of the baseline."""
+    if pair.missed is None:
+        return []
+    users, names = len(pair.difference), (systems[pair.system], systems[pair.baseline])
+    return [
+        note
+        for missed, name in zip(pair.missed, names, strict=True)
+        for note in sentences.notes_of_missed(missed, users, name)
+    ]

@@ -1,0 +1,150 @@
+"""Means at each cut-off: the tidy frame that ``plot.at_k`` draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Unpack, cast
+
+import polars as pl
+
+from rankframe._comparison import summaries
+from rankframe._evaluation import evaluation
+from rankframe._evaluation.evaluation import UserValues
+from rankframe._request import keywords
+from rankframe._request.keywords import Options
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import adapters, run_dicts
+
+_MADE = {
+    "metric": pl.String,
+    **dict.fromkeys(("k", "users"), pl.Int64),
+    **dict.fromkeys(("mean", "ci_low", "ci_high"), pl.Float64),
+}
+
+
+def at_k(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *names: str,
+    k: Iterable[int],
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    interval: bool = True,
+    confidence: float = 0.95,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Compute the mean of metrics at each of several cut-offs, with its interval, one row each.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *names
+        Metrics without their cut-off: ``"ndcg"``, ``"precision(divide_by=returned)"``, ``"gmap"``.
+    k
+        The cut-offs.
+    truth
+        The truth that judges the run.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    interval
+        Compute Student's interval of the mean, which needs SciPy. Without it both ends are null.
+    confidence
+        The probability that an interval covers the true mean.
+    **options
+        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per group, metric and cut-off, in this order: by…, ``metric`` (without its cut-off),
+        ``k``, ``users`` (who have a value), ``mean``, ``ci_low`` and ``ci_high``. Counts
+        such as ``num_hits`` are averaged.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or a metric is not a finite number.
+    ValueError
+        If a name has a cut-off already or takes none, or a parameter is unknown or out of range.
+    ImportError
+        Without SciPy, unless ``interval=False``: ``pip install 'rankframe[stats]'``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
+    >>> rf.at_k(run, "recall", "mrr", k=[1, 2], truth=truth).select("metric", "k", "users", "mean")
+    shape: (4, 4)
+    ┌────────┬─────┬───────┬──────┐
+    │ metric ┆ k   ┆ users ┆ mean │
+    │ ---    ┆ --- ┆ ---   ┆ ---  │
+    │ str    ┆ i64 ┆ i64   ┆ f64  │
+    ╞════════╪═════╪═══════╪══════╡
+    │ recall ┆ 1   ┆ 2     ┆ 0.5  │
+    │ recall ┆ 2   ┆ 2     ┆ 1.0  │
+    │ mrr    ┆ 1   ┆ 2     ┆ 0.5  │
+    │ mrr    ┆ 2   ┆ 2     ┆ 0.75 │
+    └────────┴─────┴───────┴──────┘
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    labels = labels_at(names, cutoffs("k", k))
+    values = evaluation.user_values(
+        frame,
+        labels["label"].to_list(),
+        truth,
+        by,
+        keywords.read_options(options),
+        per_user=False,
+        all_lists=True,
+    )
+    made = summaries.made_schema("at_k", values, _MADE)
+    means = means_of(values, interval=interval, confidence=confidence).rename({"metric": "label"})
+    table = means.join(labels.lazy(), on="label", how="left", maintain_order="left")
+    beside = (truth, *(options.get(name) for name in keywords.INPUTS))
+    return adapters.to_caller_type(table.select(list(made)), like=frame, beside=beside)
+
+
+def means_of(values: UserValues, *, interval: bool, confidence: float) -> pl.LazyFrame:
+    """Plan the means of labels; without intervals they need no SciPy."""
+    keywords.check_flag("interval", interval)
+    keywords.check_confidence(confidence)
+    summary = (
+        summaries.summary_of(values, confidence=confidence, method="t", resamples=1, seed=0)
+        if interval
+        else summaries.description_of(values)
+    )
+    counted = pl.col("users") - pl.col("undefined").fill_null(0)  # null: a number of all lists
+    missed = pl.col("users").alias("selected"), pl.col("num_missed")
+    return summary.select(*values.by, "metric", counted, *missed, "mean", "ci_low", "ci_high")
+
+
+def cutoffs(name: str, ks: Iterable[int]) -> list[int]:
+    """Read cut-offs, in order and without duplicates; ``name`` is the keyword."""
+    given = cast("object", ks)
+    if isinstance(given, int):
+        such_as = f"range(1, {given + 1}) or [{given}]"
+        msg = f"{name} takes the cut-offs themselves, such as {such_as}, not {given}"
+        raise TypeError(msg)
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        msg = f"{name} takes the cut-offs themselves, such as [5, 10], not {ks!r}"
+        raise TypeError(msg)
+    read = sorted({keywords.whole_number("k", k) for k in ks})
+    if not read:
+        msg = f"{name} has no cut-off: name one, for example {name}=range(1, 21)"
+        raise ValueError(msg)
+    return read
+
+
+def labels_at(names: Sequence[object], ks: Sequence[int]) -> pl.DataFrame:
+    """Write the label of each metric at each cut-off."""
+    for name in names:
+        if not isinstance(name, str) or "@" in name:
+            msg = f"at_k takes a metric's name without its cut-off, such as 'ndcg', not {name!r}"
+            raise ValueError(msg)
+    rows = [(f"{name}@{k}", name, k) for name in names for k in ks]
+    schema = {"label": pl.String, "metric": pl.String, "k": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")

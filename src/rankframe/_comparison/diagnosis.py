@@ -1,0 +1,474 @@
+"""Who gained and who lost: users by their number of relevant items, and how the change reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+import polars as pl
+
+from rankframe._comparison import comparison, sentences, summaries, system_pairs, trial
+from rankframe._evaluation import evaluation, sums
+from rankframe._evaluation.evaluation import UserValues
+from rankframe._request import keywords
+from rankframe._request.keywords import Options
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import adapters, column_roles, run_dicts
+from rankframe.metrics import core, trec
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Array, Places
+#: What changes, and the columns of its change.
+_CHANGING = ("hits", "precision", "recall")
+_CHANGES = ("hits_change", "precision_change", "recall_change")
+_CHANGED = ("__rankframe_precision", "__rankframe_recall")  # of each user
+_BIN = "__rankframe_bin"
+#: The users without a list of the system, of the baseline, of both.
+_WITHOUT = ("__rankframe_none", "__rankframe_none_before", "__rankframe_neither")
+_LEVELS = ("precision", "recall", "attainable_precision", "attainable_recall")
+_DIAGNOSIS = {
+    **dict.fromkeys(("relevant_low", "relevant_high", "users"), pl.Int64),
+    **dict.fromkeys(_CHANGES, pl.Float64),
+    "reading": pl.String,
+    **dict.fromkeys(_LEVELS, pl.Float64),
+}
+
+
+def diagnose(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    k: int,
+    *,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    baseline: object,
+    bins: int = 4,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Show which users gained when mean recall@k and mean precision@k change: users in bins of R.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    k
+        Cut-off.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, as in ``compare``.
+    baseline
+        The system that the others are compared with.
+    bins
+        The greatest number of bins. Users with the same R, their number of relevant items, are in
+        the same bin.
+    **options
+        All other keywords of ``per_user``: ``users``, ``relevant_at``…, and the columns that play
+        the roles.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per system, segment and bin of the users with a list of both systems; one row for
+        the users without a list of one or both, if there are any; and a last row per system and
+        segment for all users, with null bounds; with segments, also one row per system with null
+        segments: by…, ``relevant_low`` and ``relevant_high`` (least and greatest R), ``users``, the
+        mean ``hits_change``, ``precision_change`` and ``recall_change``, and their ``reading``.
+        Then the system's mean ``precision`` and ``recall``, and the best means that the users' R
+        allow, ``attainable_precision`` and ``attainable_recall``.
+
+        ``reading`` reports what the paired t tests of both changes show, p < 0.05 after Holm's
+        correction for the two: "better overall" or "worse overall", if both rise or fall; "better
+        for users with few relevant items, worse for users with many", if recall rises and precision
+        falls, and the reverse; "higher recall, no difference seen in precision" and similar
+        readings, if one change is shown; "no difference seen"; "unchanged", if every user has as
+        many hits as before; "no test: …" with the reason. Each row is tested on its own: about 1
+        bin in 20 shows a difference by chance alone. For users without a list it is "no list of
+        knn: 192 users"; if these are at least 5%, the reading of all users names them, too: "worse
+        overall; 192 of 301 users have no list of knn". It also counts users whom only one of the
+        two systems has, as with ``users="run"``: "unchanged; 38 of 40 users of knn are left out".
+        Without a common user it is "no user has a value in both".
+
+        The row of all segments compares what ``evaluate`` reports: the mean of each system over its
+        own users with relevant items, while all other rows describe users of both systems. If the
+        two have different users, as with ``users="run"``, the test is Welch's t, and ``reading``
+        names Simpson's reversals of the means, without a test: "better in each country, worse
+        overall, each system over its own users: the mix changed".
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or there are fewer than two systems.
+    ValueError
+        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, an option is unknown
+        or out of range, or ``weights`` are given, since bins have no weighted form.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    For one user recall@k and precision@k rise and fall together, since both count the same hits.
+    Their means can move in opposite directions: mean recall weights users with few relevant items
+    more, mean precision those with many.
+
+    Examples
+    --------
+    >>> old = pl.DataFrame({"user": ["A", "A", "B"], "item": [1, 2, 9], "rank": [1, 2, 1]})
+    >>> new = pl.DataFrame({"user": ["A", "B"], "item": [101, 101], "rank": [1, 1]})
+    >>> run = pl.concat([f.with_columns(model=pl.lit(m)) for f, m in [(old, "old"), (new, "new")]])
+    >>> truth = pl.DataFrame({"user": ["A"] * 100 + ["B"] * 20, "item": range(1, 121)})
+    >>> change = rf.diagnose(run, 10, truth=truth, baseline="old")
+    >>> change.select("relevant_low", "users", "hits_change", "precision_change", "recall_change")
+    shape: (3, 5)
+    ┌──────────────┬───────┬─────────────┬──────────────────┬───────────────┐
+    │ relevant_low ┆ users ┆ hits_change ┆ precision_change ┆ recall_change │
+    │ ---          ┆ ---   ┆ ---         ┆ ---              ┆ ---           │
+    │ i64          ┆ i64   ┆ f64         ┆ f64              ┆ f64           │
+    ╞══════════════╪═══════╪═════════════╪══════════════════╪═══════════════╡
+    │ 20           ┆ 1     ┆ 1.0         ┆ 0.1              ┆ 0.05          │
+    │ 100          ┆ 1     ┆ -2.0        ┆ -0.2             ┆ -0.02         │
+    │ null         ┆ 2     ┆ -0.5        ┆ -0.05            ┆ 0.015         │
+    └──────────────┴───────┴─────────────┴──────────────────┴───────────────┘
+    >>> change["reading"].last()  # two users show nothing
+    'no difference seen'
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    k, bins = keywords.whole_number("k", k), keywords.whole_number("bins", bins)
+    if baseline is None:
+        msg = "diagnose needs a system to compare with: name it in baseline="
+        raise ValueError(msg)
+    measures = (
+        core.precision_at,
+        core.recall_at,
+        core.attainable_precision_at,
+        core.attainable_recall_at,
+    )
+    levels = [measure(k).alias(name) for measure, name in zip(measures, _LEVELS, strict=True)]
+    metrics = [trec.num_relevant().alias("total"), trec.num_hits(k).alias("hits"), *levels]
+    if options.get("weights") is not None:
+        msg = "diagnose describes users in bins, which have no weighted form: leave out weights="
+        raise ValueError(msg)
+    groups = comparison.groups_by_systems(frame, truth, by, baseline)
+    settings = keywords.read_options(options, count_missed=True)
+    values = evaluation.user_values(frame, metrics, truth, groups, settings)
+    comparison.check_systems("diagnose", values.by)
+    summaries.check_packages()
+    schema = summaries.made_schema("diagnose", values, _DIAGNOSIS)
+    reduce = partial(diagnosed, values=values, baseline=baseline, bins=bins)
+    diagnosis = values.rows.map_batches(reduce, schema=schema)
+    return adapters.to_caller_type(
+        diagnosis, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
+    )
+
+
+# ------------------------------------------------------------------ one row per user → per bin
+
+
+def diagnosed(
+    rows: pl.DataFrame, *, values: UserValues, baseline: object, bins: int
+) -> pl.DataFrame:
+    model, *segments = values.by
+    from rankframe._comparison import statistics
+
+    system_pairs.systems_in(rows, model, baseline, segments)
+    of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
+    users = [*segments, values.user]
+    known = rows.filter(pl.col("total") > 0).sort(*values.by, values.user)
+    before = known.filter(of_baseline).drop(model)
+    paired = known.filter(~of_baseline).join(
+        before, on=users, suffix=" before", maintain_order="left"
+    )
+    smaller = pl.col("total before").rank("min").cast(pl.Int64) - 1
+    place = (smaller * bins // pl.len()).over(values.by).alias(_BIN)
+    bounds = pl.col("total before").min(), pl.col("total before").max()
+    means = [sums.order_free_mean(change) for change in _changes()]
+    means += [sums.order_free_mean(pl.col(name)).alias(name) for name in _LEVELS]
+    paired = paired.with_columns(
+        pl.Series(
+            changed,
+            statistics.differences(paired[name].to_numpy(), paired[f"{name} before"].to_numpy()),
+        )
+        for name, changed in zip(_LEVELS, _CHANGED, strict=False)
+    )
+    means += [pl.col(name) for name in _CHANGED]
+    counted = [pl.len().cast(pl.Int64).alias("users"), *means]
+    described = [bounds[0].alias("relevant_low"), bounds[1].alias("relevant_high"), *counted]
+    misses = pl.col(evaluation.MISSED), pl.col(f"{evaluation.MISSED} before")
+    without = [
+        sum_.sum().cast(pl.Int64).alias(name)
+        for name, sum_ in zip(_WITHOUT, (*misses, misses[0] & misses[1]), strict=True)
+    ]
+    unserved = pl.any_horizontal(misses)
+    in_bins = paired.filter(~unserved).group_by(*values.by, place).agg(described)
+    lacking = paired.filter(unserved).group_by(values.by).agg(*described, *without)
+    lacking = lacking.with_columns(pl.lit(bins, pl.Int64).alias(_BIN))
+    systems = rows.filter(~of_baseline).select(values.by).unique()
+    of_all = paired.group_by(values.by).agg(*counted, *without)
+    overall = systems.join(of_all, on=values.by, how="left")
+    table = pl.concat([in_bins, lacking, overall], how="diagonal_relaxed")
+    own = {tuple(key): users for *key, users in known.group_by(values.by).len().iter_rows()}
+    readings = [
+        _reading_of_row(row, row[model], baseline, missing=row[_BIN] == bins)
+        if row[_BIN] is not None
+        else _reading_of_users(row, values.by, baseline, own)
+        for row in table.iter_rows(named=True)
+    ]
+    table = table.drop(_CHANGED, _WITHOUT).with_columns(
+        pl.col("users").fill_null(0), reading=pl.Series(readings, dtype=pl.String)
+    )
+    if segments:
+        systems = rows.select(model).unique()
+        whole = _of_all_segments(known, systems, values, baseline)
+        table = pl.concat([table, whole], how="diagonal_relaxed")
+    table = table.sort(*values.by, _BIN, nulls_last=True)
+    return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
+
+
+def _reading_of_row(
+    row: Mapping[str, Any], system: object, baseline: object, *, missing: bool
+) -> str | None:
+    """Read a bin, the users without a list, or all users."""
+    users, without = row["users"], [row[name] or 0 for name in _WITHOUT]
+    if users is None:
+        return trial.NO_PAIR
+    if missing:
+        return _reading_of_missed(without, system, baseline)
+    read = _paired_reading([pl.Series(row[name]).to_numpy() for name in _CHANGED])
+    notes = [
+        note
+        for missed, name in zip(without, (system, baseline), strict=False)
+        for note in sentences.notes_of_missed(missed, users, name)
+    ]
+    return "; ".join(filter(None, [read, *notes])) or None
+
+
+def _reading_of_users(
+    row: Mapping[str, Any],
+    by: Sequence[str],
+    baseline: object,
+    own: Mapping[tuple[object, ...], int],
+) -> str | None:
+    """Read all users of a system, and count those whom only one of the two has."""
+    model, *segments = by
+    notes = [_reading_of_row(row, row[model], baseline, missing=False)]
+    for system in (row[model], baseline):
+        users = own.get((system, *(row[name] for name in segments)), 0)
+        alone = users - (row["users"] or 0)
+        if alone:
+            verb = "is" if alone == 1 else "are"
+            notes.append(
+                f"{alone:,} of {users:,} users of {column_roles.in_words(system)} {verb} left out"
+            )
+    return "; ".join(filter(None, notes)) or None
+
+
+def _reading_of_missed(without: Sequence[int], system: object, baseline: object) -> str:
+    """Write which list is missing: the system's, the baseline's, or both."""
+    of_system, of_baseline, both = without
+    counts = [
+        (column_roles.in_words(system), of_system - both),
+        (column_roles.in_words(baseline), of_baseline - both),
+        ("either", both),
+    ]
+    return "; ".join(
+        f"{trial.NO_LIST} of {name}: {count:,} user{'s' * (count != 1)}"
+        for name, count in counts
+        if count
+    )
+
+
+def _of_all_segments(
+    known: pl.DataFrame, systems: pl.DataFrame, values: UserValues, baseline: object
+) -> pl.DataFrame:
+    """Compare the means of each system over its own users, and name Simpson's reversals."""
+    by = values.by
+    model, *segments = by
+    everywhere = systems.join(known.select(segments).unique(), how="cross")
+    within = _changes_of_means(known, everywhere, by, baseline)
+    within = within.filter(pl.len().over(model) > 1)
+    signs = {"rises": pl.Expr.gt, "falls": pl.Expr.lt}
+    of_each = within.group_by(model).agg(
+        compared(pl.col(name), end).all(ignore_nulls=False).alias(f"{name} {sign}")
+        for name in _CHANGES[1:]
+        for (sign, compared), end in zip(
+            signs.items(), (trial.NOTHING, -trial.NOTHING), strict=True
+        )
+    )
+    whole = _changes_of_means(known, systems, [model], baseline)
+    whole = whole.join(of_each, on=model, how="left")
+    readings = [
+        _reading_of_all(known, values, system=system, baseline=baseline) for system in whole[model]
+    ]
+    notes = [_note_of_all(known, values, system, baseline) for system in whole[model]]
+    read = pl.coalesce(_reversal(" and ".join(segments)), pl.Series(readings, dtype=pl.String))
+    told = pl.Series(notes, dtype=pl.String)
+    return whole.with_columns(
+        pl.col("users").fill_null(0),
+        reading=pl.when(read.is_not_null()).then(
+            pl.concat_str(read, told, separator="; ", ignore_nulls=True)
+        ),
+    ).drop(of_each.columns[1:])
+
+
+def _note_of_all(
+    known: pl.DataFrame, values: UserValues, system: object, baseline: object
+) -> str | None:
+    """Write how many users of all segments have no list of a system, and of the baseline."""
+    model = values.by[0]
+    notes: list[str] = []
+    for name in (system, baseline):
+        own = known.filter(pl.col(model) == pl.lit(name, dtype=known.schema[model]))
+        users = own.group_by(values.user).agg(pl.col(evaluation.MISSED).all())
+        notes += sentences.notes_of_missed(int(users[evaluation.MISSED].sum()), users.height, name)
+    return "; ".join(notes) or None
+
+
+def _reading_of_all(
+    known: pl.DataFrame, values: UserValues, *, system: object, baseline: object
+) -> str | None:
+    """Test a system over all segments: paired if it has the users of the baseline."""
+    from rankframe._comparison import statistics
+
+    model, *segments = values.by
+    after, before = (
+        known.filter(pl.col(model) == pl.lit(name, dtype=known.schema[model]))
+        for name in (system, baseline)
+    )
+    paired = after.join(
+        before, on=[*segments, values.user], suffix=" before", maintain_order="left"
+    )
+    names = _LEVELS[:2]
+    if len(paired) < max(len(after), len(before)):
+        return _unpaired_reading(
+            [before[name].to_numpy() for name in names], [after[name].to_numpy() for name in names]
+        )
+    changes = [
+        statistics.differences(paired[name].to_numpy(), paired[f"{name} before"].to_numpy())
+        for name in names
+    ]
+    return _paired_reading(changes, summaries.places_of_users(paired[values.user]))
+
+
+def _changes_of_means(
+    known: pl.DataFrame, groups: pl.DataFrame, by: Sequence[str], baseline: object
+) -> pl.DataFrame:
+    """Subtract the means of the baseline, each over its own users."""
+    model, *segments = by
+    means = known.group_by(by).agg(
+        pl.len().cast(pl.Int64).alias("users"),
+        *(sums.order_free_mean(pl.col(name)).alias(name) for name in ("hits", *_LEVELS)),
+    )
+    of_baseline = pl.col(model) == pl.lit(baseline, dtype=known.schema[model])
+    means = groups.join(means, on=by, how="left")
+    before = means.filter(of_baseline).select(*segments, *_CHANGING)
+    after = means.filter(~of_baseline)
+    if segments:
+        both = after.join(before, on=segments, how="left", suffix=" before")
+    else:
+        both = after.join(before, how="cross", suffix=" before")
+    return both.with_columns(_changes()).drop("hits", *(f"{name} before" for name in _CHANGING))
+
+
+def _changes() -> list[pl.Expr]:
+    """Return the changes from the values of the baseline, which are called "before"."""
+    return [
+        (pl.col(name).cast(pl.Float64) - pl.col(f"{name} before").cast(pl.Float64)).alias(change)
+        for name, change in zip(_CHANGING, _CHANGES, strict=True)
+    ]
+
+
+_MIX = ", each system over its own users: the mix changed"
+
+
+def _reversal(segments: str) -> pl.Expr:
+    """Name changes that have one sign in each segment, and the other one overall."""
+    texts: list[pl.Expr] = []
+    for name in _CHANGES[1:]:
+        change = pl.col(name)
+        better = pl.col(f"{name} rises") & (change < -trial.NOTHING)
+        worse = pl.col(f"{name} falls") & (change > trial.NOTHING)
+        texts.append(
+            pl.when(better)
+            .then(pl.lit(f"better in each {segments}, worse overall"))
+            .when(worse)
+            .then(pl.lit(f"worse in each {segments}, better overall"))
+        )
+    precision, recall = texts
+    named = pl.format("precision: {}", precision), pl.format("recall: {}", recall)
+    told = (
+        pl.when(precision == recall)
+        .then(precision)
+        .otherwise(pl.concat_str(named, separator="; ", ignore_nulls=True))
+    )
+    known = precision.is_not_null() | recall.is_not_null()
+    return pl.when(known).then(pl.concat_str(told, pl.lit(_MIX)))
+
+
+_READINGS = {
+    # signs of the changes of precision and recall that the tests show
+    (1, 1): "better overall",
+    (-1, -1): "worse overall",
+    (0, 0): "no difference seen",
+    (1, -1): "better for users with many relevant items, worse for users with few",
+    (-1, 1): "better for users with few relevant items, worse for users with many",
+    (1, 0): "higher precision, no difference seen in recall",
+    (-1, 0): "lower precision, no difference seen in recall",
+    (0, 1): "higher recall, no difference seen in precision",
+    (0, -1): "lower recall, no difference seen in precision",
+}
+
+
+def _paired_reading(changes: Sequence[Array], users: Places | None = None) -> str | None:
+    """Test the changes of precision and recall by the paired t, and return the reading."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+    from rankframe._comparison.statistics import Sample
+
+    if not len(changes[0]):
+        return trial.NO_PAIR
+    weights = None
+    if users is not None:
+        changes, weights = statistics.of_users(users, changes, None)
+    if not any(change.any() for change in changes):
+        return "unchanged"
+    for change in changes:
+        if why := system_pairs.why_undefined(change):
+            return f"no test: {why}"
+    matrix = np.column_stack(changes)
+    columns = None if weights is None else np.column_stack([weights, weights])
+    p = statistics.t_test(Sample(matrix, columns), comparison.CONFIDENCE).p
+    return _read(p, statistics.weighted_mean(matrix, columns))
+
+
+def _unpaired_reading(before: Sequence[Array], after: Sequence[Array]) -> str | None:
+    """Test by Welch's t where the users of the systems differ, and return the reading."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    if not (len(before[0]) and len(after[0])):
+        return "no test: a system has no user"
+    if min(len(before[0]), len(after[0])) < 2:
+        return "no test: one user"
+    p = [statistics.welch(one, other) for one, other in zip(after, before, strict=True)]
+    if np.isnan(p).any():
+        return "no test: the users of each system have the same value"
+    changes = [one.mean() - other.mean() for one, other in zip(after, before, strict=True)]
+    return _read(np.array(p), np.array(changes))
+
+
+def _read(p: Array, changes: Array) -> str:
+    """Read two p-values after Holm's correction, and the signs of the changes."""
+    from rankframe._comparison import statistics
+
+    shown = statistics.corrected(p, "holm") < 1 - comparison.CONFIDENCE
+    precision, recall = (
+        (change > 0) - (change < 0) if sure else 0
+        for change, sure in zip(changes.tolist(), shown, strict=True)
+    )
+    return _READINGS[precision, recall]

@@ -1,0 +1,558 @@
+"""Many systems at once: analysis of variance, the systems that may be best, letters for tables.
+
+The users are blocks: every system has a value for each user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from string import ascii_letters
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
+
+import polars as pl
+
+from rankframe._comparison import summaries, system_pairs
+from rankframe._comparison.comparison import (
+    check_independent,
+    check_systems,
+    check_unweighted,
+    groups_by_systems,
+)
+from rankframe._evaluation import evaluation
+from rankframe._evaluation.evaluation import UserValues
+from rankframe._request import keywords, labels
+from rankframe._request.keywords import Options
+from rankframe._request.labels import Metric
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import adapters, run_dicts
+from rankframe.errors import RankingDataError
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Array, Lead
+
+BestMethod: TypeAlias = Literal["mcb", "bootstrap"]
+
+_Columns: TypeAlias = Mapping[str, Sequence[Any]]
+#: A function that describes a metric's matrix; one of its columns may be the indices of systems.
+_Describe: TypeAlias = "Callable[[str, Array], _Columns]"
+
+_SYSTEM = "__rankframe_system"
+_SOURCES = ["system", "user", "residual"]
+_PAIR = ("mean", "baseline_mean", "p_adjusted")
+_VARIANCE = {
+    "source": pl.String,
+    "users": pl.Int64,
+    "sum_of_squares": pl.Float64,
+    "freedom": pl.Int64,
+    **dict.fromkeys(("mean_square", "f", "p_value"), pl.Float64),
+    "note": pl.String,
+}
+_BEST_NUMBERS = ("mean", "difference", "ci_low", "ci_high", "p_value")
+_BEST = {
+    "users": pl.Int64,
+    **dict.fromkeys(_BEST_NUMBERS, pl.Float64),
+    "may_be_best": pl.Boolean,
+    "note": pl.String,
+}
+_RANKS = {
+    "users": pl.Int64,
+    **dict.fromkeys(("mean_rank", "critical_difference"), pl.Float64),
+    "note": pl.String,
+}
+
+
+def anova(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Two-way analysis of variance: value = mean + system effect + user effect + residual.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``per_user``.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, each with a table of its own: ``by=["model", "country"]``. Of several columns, the
+        one called ``model`` identifies the systems, else the first one.
+    **options
+        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles. ``weights`` raise an error: users count equally.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        Three rows per segment and metric, whose ``source`` is "system", "user" or "residual":
+        segments…, ``metric``, ``source``, ``users`` (for whom every system has a value; the others
+        are left out), ``sum_of_squares``, ``freedom`` (degrees of freedom), ``mean_square`` (their
+        ratio), ``f`` (mean square / residual mean square), ``p_value`` and ``note``, which explains
+        why a number is null.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
+        fewer than two systems.
+    ValueError
+        If a metric or an option is unknown or out of range, a metric such as the geometric mean
+        ``gmap`` is not a value per user, or ``weights`` are given.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    There is one value per system and user (no replication), so the interaction of the two is part
+    of the residual. T. Sakai, *Laboratory Experiments in Information Retrieval*, Springer, 2018. To
+    find out which systems differ, call ``compare(test="tukey")``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> table = rf.anova(run, "rr", truth=truth)
+    >>> table.select("source", pl.col("sum_of_squares").round(4), "freedom", pl.col("f").round(4))
+    shape: (3, 4)
+    ┌──────────┬────────────────┬─────────┬────────┐
+    │ source   ┆ sum_of_squares ┆ freedom ┆ f      │
+    │ ---      ┆ ---            ┆ ---     ┆ ---    │
+    │ str      ┆ f64            ┆ i64     ┆ f64    │
+    ╞══════════╪════════════════╪═════════╪════════╡
+    │ system   ┆ 0.0567         ┆ 1       ┆ 1.5806 │
+    │ user     ┆ 0.2106         ┆ 2       ┆ 2.9355 │
+    │ residual ┆ 0.0718         ┆ 2       ┆ null   │
+    └──────────┴────────────────┴─────────┴────────┘
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    values = _opened("anova", frame, metrics, truth, by, options)
+    table = _of_matrices("anova", values, _variance, _VARIANCE)
+    return adapters.to_caller_type(
+        table, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
+    )
+
+
+def best_systems(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    method: BestMethod = "mcb",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Find the systems that may be the best, by each mean − the best of the other means.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``per_user``. The best is the lowest where lower is better, and
+        the highest for an expression of your own.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, each with a best of its own: ``by=["model", "country"]``. Of several columns, the
+        one called ``model`` identifies the systems, else the first one.
+    method
+        ``"mcb"``: Hsu's multiple comparisons with the best, with one residual variance for all
+        systems, as in ``anova``; ``"bootstrap"``: users are resampled, and each system is compared
+        with the greatest lead that the others have by chance; variances may differ.
+    confidence
+        The probability that ``may_be_best`` is true for the best system, and that all intervals of
+        a metric cover.
+    resamples
+        Number of bootstrap resamples; all metrics share them.
+    seed
+        Seed of the bootstrap; the same seed produces the same numbers on every machine.
+    **options
+        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles. ``weights`` raise an error: users count equally.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per segment, metric and system, best mean first: segments…, ``metric``, the system
+        (in a column named as in ``by``), ``users`` (for whom every system has a value; the others
+        are left out), ``mean``, ``difference`` = mean − the best mean of the other systems, its
+        interval ``ci_low`` to ``ci_high`` (constrained: it contains 0 or ends at 0),
+        ``p_value`` of the hypothesis that no system is better, ``may_be_best`` (False if another
+        system is better, with this confidence) and ``note``, which explains why a number is null.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
+        fewer than two systems.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, a metric has no better
+        direction or is not a value per user, such as the geometric mean ``gmap``, or ``weights``
+        are given.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    J. C. Hsu, *Multiple Comparisons*, 1996; D. G. Edwards and J. C. Hsu, *JASA* 78, 1983, for the
+    intervals. The p-values are those of Dunnett's one-sided test against the system as a control.
+    If ``ci_low`` is 0, only this system may be the best.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [9, 5, 8, 1, 1, 2]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> best = rf.best_systems(run, "rr", truth=truth)
+    >>> best.select("model", pl.col("difference", "ci_low", "ci_high").round(4), "may_be_best")
+    shape: (2, 5)
+    ┌───────┬────────────┬────────┬─────────┬─────────────┐
+    │ model ┆ difference ┆ ci_low ┆ ci_high ┆ may_be_best │
+    │ ---   ┆ ---        ┆ ---    ┆ ---     ┆ ---         │
+    │ str   ┆ f64        ┆ f64    ┆ f64     ┆ bool        │
+    ╞═══════╪════════════╪════════╪═════════╪═════════════╡
+    │ new   ┆ 0.688      ┆ 0.0    ┆ 1.151   ┆ true        │
+    │ old   ┆ -0.688     ┆ -1.151 ┆ 0.0     ┆ false       │
+    └───────┴────────────┴────────┴─────────┴─────────────┘
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    keywords.check_choice("method", method, get_args(BestMethod))
+    keywords.check_confidence(confidence)
+    resampling = summaries.asked_resampling(resamples, seed)
+    values = _opened("best_systems", frame, metrics, truth, by, options)
+    lowest = _lowest_is_best(metrics)
+
+    def described(metric: str, matrix: Array) -> _Columns:
+        from rankframe._comparison import statistics, system_statistics
+
+        sign = -1.0 if lowest[metric] else 1.0
+        if method == "mcb":
+            return _leads(matrix, sign, system_statistics.lead(sign * matrix, confidence))
+        with statistics.progress(resampling.times) as advance:
+            found = system_statistics.lead_by_bootstrap(
+                sign * matrix, confidence, resampling, advance
+            )
+        return _leads(matrix, sign, found)
+
+    table = _of_matrices("best_systems", values, described, _BEST, system=True)
+    return adapters.to_caller_type(
+        table, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
+    )
+
+
+def letters(
+    comparison: FrameT,
+    /,
+    *,
+    by: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+) -> FrameT:
+    """
+    Assign letters for a table of means: systems that share a letter do not differ significantly.
+
+    Parameters
+    ----------
+    comparison
+        A frame of ``compare`` with every pair of systems, made without ``baseline=``.
+    by
+        The column that identifies the systems, by default ``"model"``, and the columns of the
+        segments, as in ``compare``.
+    confidence
+        Two systems differ if their ``p_adjusted`` is below 1 − confidence. A pair with null does
+        not differ.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per segment, metric and system, greatest mean first: segments…, ``metric``, the
+        system (in a column named as in ``by``), ``mean`` (the average over its pairs, which may
+        have different users) and ``letters``, such as "ab": each letter is a group of systems of
+        which no two differ and to which no other can be added; "a" contains the greatest mean.
+        After z come A to Z, and then the same letters with a dot before them.
+
+    Raises
+    ------
+    RankingDataError
+        If the frame lacks a column of ``compare`` or a pair, or has a duplicate pair.
+    ValueError
+        If the confidence is not between 0 and 1, or ``by`` is empty.
+
+    Notes
+    -----
+    H.-P. Piepho, *Journal of Computational and Graphical Statistics* 13, 2004: insert and absorb.
+
+    Examples
+    --------
+    >>> pairs = pl.DataFrame(
+    ...     {
+    ...         "metric": ["rr"] * 3,
+    ...         "model": ["knn", "pop", "pop"],
+    ...         "baseline": ["als", "als", "knn"],
+    ...         "mean": [0.3, 0.2, 0.2],
+    ...         "baseline_mean": [0.4, 0.4, 0.3],
+    ...         "p_adjusted": [0.3, 0.01, 0.2],
+    ...     }
+    ... )
+    >>> rf.letters(pairs).rows()
+    [('rr', 'als', 0.4, 'a'), ('rr', 'knn', 0.3, 'ab'), ('rr', 'pop', 0.2, 'b')]
+    """
+    keywords.check_confidence(confidence)
+    lazy = adapters.to_lazy(comparison, "comparison")
+    types = lazy.collect_schema()
+    for name in ("metric", "baseline", *_PAIR):
+        if name not in types:
+            msg = f"comparison: no column {name!r}; letters takes a frame of compare"
+            raise RankingDataError(msg)
+    groups = keywords.systems_groups(by, types.names())
+    check_systems("letters", groups)
+    model, *segments = groups
+    needed = (*segments, "metric", model, "baseline", *_PAIR)
+    for name in needed:
+        if name not in types:
+            msg = f"comparison: no column {name!r}; letters takes a frame of compare"
+            raise RankingDataError(msg)
+    texts = {"mean": pl.Float64, "letters": pl.String}
+    schema: dict[str, Any] = {name: types[name] for name in (*segments, "metric", model)} | texts
+    reduce = partial(_lettered, groups=groups, confidence=confidence, schema=schema)
+    return adapters.to_caller_type(
+        lazy.select(needed).map_batches(reduce, schema=schema), like=comparison
+    )
+
+
+def mean_ranks(
+    frame: pl.LazyFrame,
+    /,
+    *metrics: Metric,
+    truth: Frame | None,
+    by: Sequence[str],
+    confidence: float,
+    **options: Unpack[Options],
+) -> pl.LazyFrame:
+    """Rank the systems for each user, best first, and plan the means of their ranks."""
+    keywords.check_confidence(confidence)
+    values = _opened("critical_difference", frame, metrics, truth, by, options)
+    lowest = _lowest_is_best(metrics)
+
+    def described(metric: str, matrix: Array) -> _Columns:
+        from rankframe._comparison import system_statistics
+
+        sign = -1.0 if lowest[metric] else 1.0
+        users, systems = matrix.shape
+        ranks, distance, test = system_statistics.mean_ranks(sign * matrix, confidence)
+        return {
+            _SYSTEM: range(systems),
+            "users": [users] * systems,
+            "mean_rank": ranks.tolist(),
+            "critical_difference": [distance] * systems,
+            "note": [_reason(matrix) or test] * systems,
+        }
+
+    return _of_matrices("critical_difference", values, described, _RANKS, system=True)
+
+
+# ------------------------------------------------------------------ one matrix per metric
+
+
+def _opened(
+    verb: str,
+    frame: Frame,
+    metrics: Sequence[Metric],
+    truth: Frame | None,
+    by: str | Sequence[str] | None,
+    options: Options,
+) -> UserValues:
+    summaries.check_packages()
+    check_unweighted(verb, options)
+    check_independent(verb, options)
+    groups = groups_by_systems(frame, truth, by, None)
+    check_systems(verb, groups)
+    values = evaluation.user_values(frame, metrics, truth, groups, keywords.read_options(options))
+    summaries.check_numbers(values)
+    return values
+
+
+def _of_matrices(
+    verb: str,
+    values: UserValues,
+    described: _Describe,
+    made: dict[str, Any],
+    *,
+    system: bool = False,
+) -> pl.LazyFrame:
+    """Plan the description of each segment and metric, with one row per system if requested."""
+    model, *segments = values.by
+    types = summaries.made_schema(verb, values, {"metric": pl.String, **made})
+    order = [*segments, "metric", *([model] if system else []), *made]
+    schema = {name: types[name] for name in order}
+    reduce = partial(_described, values=values, described=described, schema=schema)
+    return values.rows.map_batches(reduce, schema=schema)
+
+
+def _described(
+    rows: pl.DataFrame, *, values: UserValues, described: _Describe, schema: dict[str, Any]
+) -> pl.DataFrame:
+    model = values.by[0]
+    shared = system_pairs.shared_users(rows, values)
+    tables: list[pl.DataFrame] = []
+    for one in shared.matrices:
+        table = pl.DataFrame(described(one.metric, one.values))
+        table = table.with_columns(shared.keys([one] * len(table)))
+        if _SYSTEM in table.columns:
+            table = table.with_columns(shared.systems.gather(table[_SYSTEM]).alias(model))
+        known = table.with_columns(pl.selectors.float().exclude(values.by).fill_nan(None))
+        tables.append(known.select(list(schema)).cast(pl.Schema(schema)))
+    return pl.concat(tables)
+
+
+def _variance(_: str, matrix: Array) -> _Columns:
+    from rankframe._comparison import system_statistics
+
+    found = system_statistics.two_way(matrix)
+    names = ("sum_of_squares", "freedom", "mean_square", "f", "p_value")
+    columns = {name: numbers.tolist() for name, numbers in zip(names, found, strict=True)}
+    return {
+        "source": _SOURCES,
+        "users": [len(matrix)] * 3,
+        **columns,
+        "note": [_reason(matrix)] * 3,
+    }
+
+
+def _leads(matrix: Array, sign: float, found: Lead) -> _Columns:
+    """Describe the systems, best mean first; ``sign`` is −1 where the lowest is best."""
+    users, systems = matrix.shape
+    means = matrix.mean(axis=0) if users else found.difference
+    order = (-sign * means).argsort(kind="stable")
+    ends = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
+    columns = (means, sign * found.difference, *ends, found.p)
+    reason = _reason(matrix)
+    best = [None] * systems if reason else found.may_be_best[order].tolist()
+    return {
+        _SYSTEM: order.tolist(),
+        "users": [users] * systems,
+        **{
+            name: (column[order] + 0.0).tolist()
+            for name, column in zip(_BEST_NUMBERS, columns, strict=True)
+        },
+        "may_be_best": best,
+        "note": [reason] * systems,
+    }
+
+
+def _reason(matrix: Array) -> str | None:
+    """Return why a number is undefined."""
+    from rankframe._comparison import statistics, system_statistics
+
+    if len(matrix) < 2:
+        return "one user" if len(matrix) else "no user has a value in every system"
+    if system_statistics.residuals(matrix).any():
+        return None
+    if statistics.differences(matrix.max(axis=1), matrix.min(axis=1)).any():
+        return "the systems differ by the same amounts for every user"
+    return "no user differs"
+
+
+def _lowest_is_best(metrics: Sequence[Metric]) -> dict[str, bool]:
+    """Return for each metric whether the lowest mean is the best."""
+    lowest: dict[str, bool] = {}
+    for one in labels.parse_metrics(metrics, per_user=True):
+        entry = labels.entry_of(one.expr)
+        if entry is not None and entry.higher_is_better is None:
+            msg = f"metric {one.name!r} has no best system: neither higher nor lower is better"
+            raise ValueError(msg)
+        lowest[one.name] = entry is not None and not entry.higher_is_better
+    return lowest
+
+
+# ------------------------------------------------------------------ letters
+
+
+def _lettered(
+    pairs: pl.DataFrame, *, groups: Sequence[str], confidence: float, schema: dict[str, Any]
+) -> pl.DataFrame:
+    model, *segments = groups
+    keys = [*segments, "metric"]
+    tables = [
+        _of_family(family, model, confidence).join(family.select(keys).head(1), how="cross")
+        for family in pairs.partition_by(keys, maintain_order=True)
+    ]
+    if not tables:
+        return pl.DataFrame(schema=schema)
+    return pl.concat(tables).select(list(schema)).cast(pl.Schema(schema))
+
+
+def _of_family(family: pl.DataFrame, model: str, confidence: float) -> pl.DataFrame:
+    """Assign the letters of one metric in one segment."""
+    named = pl.col(model), pl.col("baseline").alias(model)
+    means = pl.col("mean"), pl.col("baseline_mean").alias("mean")
+    sides = pl.concat(family.select(name, mean) for name, mean in zip(named, means, strict=True))
+    systems = sides.group_by(model).agg(pl.col("mean").mean()).sort(model)
+    systems = systems.sort("mean", descending=True, nulls_last=True, maintain_order=True)
+    names = systems[model].to_list()
+    separated = _separated(family, model, names, confidence)
+    groups = _maximal_groups(separated, len(names))
+    texts = [
+        "".join(_letter(place) for place, group in enumerate(groups) if system in group)
+        for system in range(len(names))
+    ]
+    return systems.with_columns(letters=pl.Series(texts, dtype=pl.String))
+
+
+def _separated(
+    family: pl.DataFrame, model: str, names: Sequence[object], confidence: float
+) -> list[tuple[int, int]]:
+    """Return the pairs of systems that differ, and check that every pair is present once."""
+    metric = family["metric"][0]
+    places = {name: place for place, name in enumerate(names)}
+    seen: dict[tuple[int, int], float | None] = {}
+    for one, other, p in family.select(model, "baseline", "p_adjusted").iter_rows():
+        pair = min(places[one], places[other]), max(places[one], places[other])
+        if pair in seen:
+            msg = (
+                f"comparison, metric {metric!r}: duplicate pair {one!r}, {other!r}: name the "
+                "columns of the segments in by="
+            )
+            raise RankingDataError(msg)
+        seen[pair] = p
+    for first, one in enumerate(names):
+        for second in range(first + 1, len(names)):
+            if (first, second) not in seen:
+                msg = (
+                    f"comparison, metric {metric!r}: no pair {one!r}, {names[second]!r}: call "
+                    "compare without baseline=, for every pair"
+                )
+                raise RankingDataError(msg)
+    return [pair for pair, p in sorted(seen.items()) if p is not None and p < 1 - confidence]
+
+
+def _maximal_groups(separated: Sequence[tuple[int, int]], systems: int) -> list[frozenset[int]]:
+    """Split groups at each pair that differs, and absorb those inside another (Piepho 2004)."""
+    groups = [frozenset(range(systems))]
+    for pair in separated:
+        kept = [group for group in groups if not group.issuperset(pair)]
+        parts = [group - {one} for group in groups if group.issuperset(pair) for one in pair]
+        for part in sorted({*parts}, key=len, reverse=True):
+            if not any(part <= group for group in kept):
+                kept.append(part)
+        groups = kept
+    return sorted(groups, key=sorted)
+
+
+def _letter(place: int) -> str:
+    return "." * (place // len(ascii_letters)) + ascii_letters[place % len(ascii_letters)]

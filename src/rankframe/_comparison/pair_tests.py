@@ -1,0 +1,302 @@
+"""The tests of pairs of systems: differences, intervals, p-values, margins and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, isnan, nan
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from rankframe._comparison import system_pairs, trial
+from rankframe._comparison.system_pairs import Matrix, Pair, Tested
+from rankframe._comparison.trial import Asked
+from rankframe._request import labels
+from rankframe._request.labels import RequestedMetric
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Array, Outcome, Sample
+
+
+def test_pairs(pairs: Sequence[Pair], asked: Asked) -> Tested:
+    """Test each pair on its own; nothing is corrected yet."""
+    from rankframe._comparison import statistics
+    from rankframe._comparison.statistics import Advance
+
+    test, confidence, resampling = asked.test, asked.confidence, asked.resampling
+    if test == "mcnemar":
+        return _test_hits(pairs, confidence)
+
+    def reduce(sample: Sample, advance: Advance) -> Outcome:
+        if test == "randomization":
+            return statistics.randomization(sample, confidence, resampling, advance)
+        if test == "bootstrap":
+            return statistics.bootstrap(sample, confidence, resampling, advance)
+        if test == "sequential":
+            return statistics.sequential(sample, confidence)
+        return (statistics.wilcoxon if test == "wilcoxon" else statistics.t_test)(
+            sample, confidence
+        )
+
+    if test == "wilcoxon":
+        pairs = [_with_ties(pair) for pair in pairs]
+    outcome = statistics.in_matrices([pair.sample for pair in pairs], reduce, asked.advance)
+    notes: list[str | None] = [pair.undefined for pair in pairs]
+    signs: list[float | None] = [None] * len(pairs)
+    if test in trial.UNWEIGHTED:
+        notes = [
+            note if pair.weights is None else note or trial.UNEVEN
+            for note, pair in zip(notes, pairs, strict=True)
+        ]
+    if test == "sequential":
+        lows = outcome.low.tolist()
+        notes = [note or _note_of_looks(low) for note, low in zip(notes, lows, strict=True)]
+    if test == "wilcoxon":
+        signs = [statistics.signed_ranks(pair.difference) for pair in pairs]
+    return Tested(outcome, outcome.p.copy(), notes, signs)
+
+
+def _with_ties(pair: Pair) -> Pair:
+    """Make differences equal that differ only by rounding: their ranks tie."""
+    from rankframe._comparison import statistics
+
+    change = statistics.tied(
+        pair.difference,
+        (statistics.scales_of(pair.of_system), statistics.scales_of(pair.of_baseline)),
+    )
+    return pair._replace(difference=change, sample=pair.sample._replace(values=change))
+
+
+def _note_of_looks(low: float) -> str:
+    """Explain a sequential test, and why it has no interval."""
+    valid = "always valid: look as often as you like"
+    return f"{valid}; too few users for an interval" if isnan(low) else valid
+
+
+def _test_hits(pairs: Sequence[Pair], confidence: float) -> Tested:
+    import numpy as np
+
+    from rankframe._comparison import statistics
+    from rankframe._comparison.statistics import Outcome
+
+    outcome = Outcome(*(np.full(len(pairs), nan) for _ in Outcome._fields))
+    notes = [pair.undefined for pair in pairs]
+    for place, pair in enumerate(pairs):
+        hits = np.concatenate([pair.of_system, pair.of_baseline])
+        if pair.weights is not None or not statistics.are_hits(hits):
+            notes[place] = _NO_HITS
+        elif len(hits):
+            found = statistics.mcnemar(pair.of_system, pair.of_baseline, confidence)
+            outcome.p[place], outcome.low[place], outcome.high[place] = found
+    return Tested(outcome, outcome.p.copy(), notes, [None] * len(pairs))
+
+
+_NO_HITS = "no test: users are in several segments, and the mean of their values is no hit"
+
+
+def test_jointly(matrix: Matrix, pairs: Sequence[Pair], asked: Asked) -> Tested:
+    from rankframe._comparison import system_statistics
+    from rankframe._comparison.statistics import Joint, Permuted
+
+    test, confidence = asked.test, asked.confidence
+    values = _per_observation(matrix)
+    family: Joint | Permuted
+    if values is None:
+        family = system_statistics.no_joint(matrix.values.shape[1], trial.UNEVEN)
+    elif test == "randomized_tukey":
+        family = system_statistics.randomized_tukey(
+            values, confidence, asked.resampling, asked.advance
+        )
+    else:
+        family = (
+            system_statistics.tukey(values, confidence)
+            if test == "tukey"
+            else system_statistics.friedman(values)
+        )
+    tested = test_pairs(pairs, asked._replace(test="t"))
+    for place, pair in enumerate(pairs):
+        systems = pair.system, pair.baseline
+        tested.outcome.p[place] = family.p(systems)
+        alone = asked.correction is None
+        tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
+        if test in trial.SIMULTANEOUS and len(pair.difference):
+            margin = family.margin if isfinite(family.margin) else nan
+            tested.outcome.low[place] = pair.difference.mean() - margin
+            tested.outcome.high[place] = pair.difference.mean() + margin
+        notes = [note for note in (family.note, tested.notes[place]) if note]
+        tested.notes[place] = "; ".join(notes) or None
+        if test == "friedman" and isinstance(family, Joint):
+            tested.signs[place] = float(family.centers[pair.system] - family.centers[pair.baseline])
+    return tested
+
+
+def _per_observation(matrix: Matrix) -> Array | None:
+    """Merge the rows of each user; None if the users would have to be weighted."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    values = matrix.values
+    if matrix.users is None or not len(values):
+        return values
+    columns, weights = statistics.of_users(matrix.users, list(values.T), None)
+    return None if weights is not None else np.column_stack(columns)
+
+
+def numbers(pair: Pair) -> dict[str, float | None]:
+    """Describe a pair without a test."""
+    from rankframe._comparison import statistics
+
+    change, weights = pair.difference, pair.weights
+    has_users, varied = len(change) > 0, pair.undefined is None
+    wins, losses = int((change > 0).sum()), int((change < 0).sum())
+    difference = float(statistics.weighted_mean(change, weights)) if has_users else nan
+    missed, of_baseline = pair.missed or (None, None)
+    return {
+        "users": len(change),
+        "num_left_out": pair.left_out,
+        "num_missed": missed,
+        "baseline_num_missed": of_baseline,
+        "mean": float(statistics.weighted_mean(pair.of_system, weights)) if has_users else nan,
+        "baseline_mean": float(statistics.weighted_mean(pair.of_baseline, weights))
+        if has_users
+        else nan,
+        "difference": difference,
+        "effect_size": difference / float(statistics.deviation(change, weights)) if varied else nan,
+        "wins": wins,
+        "ties": len(change) - wins - losses,
+        "losses": losses,
+    }
+
+
+# ------------------------------------------------------------------ verdicts
+
+
+class _Within(NamedTuple):
+    """P-values for each pair; NaN without a margin."""
+
+    equivalent: Array
+    not_worse: Array
+
+
+def test_margins(pairs: Sequence[Pair], untested: Sequence[str | None], asked: Asked) -> _Within:
+    """Test whether differences are above −margin, and whether they are below margin."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+    from rankframe._comparison.statistics import Advance
+
+    margins = asked.margins
+
+    def reduce(sample: Sample, advance: Advance) -> Outcome:
+        if asked.test == "bootstrap":
+            return statistics.bootstrap(sample, 0.95, asked.resampling, advance, one_sided=True)
+        outcome = statistics.t_test(sample, 0.95)
+        values, weights = sample
+        sums = (values if weights is None else weights * values).sum(axis=0)
+        return outcome._replace(p=statistics.above_zero(outcome.p, sums))
+
+    within = _Within(*(np.full(len(pairs), np.nan) for _ in _Within._fields))
+    places = [
+        place
+        for place, pair in enumerate(pairs)
+        if pair.metric in margins and untested[place] is None
+    ]
+    if not places:
+        return within
+    known = [(pairs[place].sample, margins[pairs[place].metric]) for place in places]
+    shifted = [sample._replace(values=sample.values + margin) for sample, margin in known]
+    shifted += [sample._replace(values=margin - sample.values) for sample, margin in known]
+    above, below = np.split(statistics.in_matrices(shifted, reduce, asked.advance).p, 2)
+    within.equivalent[places] = np.maximum(above, below)
+    for place, over, under in zip(places, above, below, strict=True):
+        higher_is_better = asked.directions[pairs[place].metric]
+        if higher_is_better is not None:
+            within.not_worse[place] = over if higher_is_better else under
+    return within
+
+
+def few_differ(pair: Pair) -> str | None:
+    """Return why a margin cannot be tested: nearly all users change by one amount, such as 0.
+
+    Their differences have almost no spread, whatever the rare ones are.
+    """
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    values = pair.sample.values
+    if system_pairs.why_undefined(values) is not None:
+        return None
+    amounts, counts = np.unique(values, return_counts=True)
+    alike = counts.max()
+    others = len(values) - alike
+    if 2 * alike <= len(values) or others >= statistics.FEW_USERS:
+        return None
+    unit = "users" if pair.clusters is None else "clusters"
+    rest = "1 changes by another amount" if others == 1 else f"{others} change by other amounts"
+    return (
+        f"margin not tested: {alike} of {len(values)} {unit} change by the same amount, "
+        f"{amounts[counts.argmax()] + 0.0:.3g}; only {rest}"
+    )
+
+
+def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None]:
+    """Return for each metric whether higher is better; None if neither is, or if undeclared."""
+    entries = {one.name: labels.entry_of(one.expr) for one in requested}
+    return {name: entry.higher_is_better if entry else None for name, entry in entries.items()}
+
+
+def detectable(pair: Pair, asked: Asked) -> float:
+    """Return the smallest true difference that the users or clusters of a pair detect."""
+    from rankframe._comparison import power_statistics, statistics
+    from rankframe._comparison.power_statistics import Design
+
+    values, weights = pair.sample
+    if asked.test not in trial.OF_MEANS or system_pairs.why_undefined(values) is not None:
+        return nan
+    number, design = len(values), Design(asked.confidence, trial.POWER)
+    if weights is not None:
+        return power_statistics.detectable_at(
+            float(statistics.standard_error(values, weights)), number, design
+        )
+    return power_statistics.detectable(float(values.std(ddof=1)), number, design)
+
+
+def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
+    """Read the adjusted p-values; the first verdict that holds counts."""
+    alpha = 1 - confidence
+    differs = pl.col("p_adjusted") < alpha
+    nowhere = pl.lit(value=False)
+    equivalent, not_worse = (
+        pl.col(name) < alpha if name in table.columns else nowhere for name in trial.OF_MARGIN
+    )
+    return table.with_columns(
+        pl.when(equivalent)
+        .then(pl.lit("equivalent"))
+        .when(differs & (pl.col("difference") > 0))
+        .then(pl.lit("higher"))
+        .when(differs & (pl.col("difference") < 0))
+        .then(pl.lit("lower"))
+        .when(not_worse)
+        .then(pl.lit("not worse"))
+        .when(pl.col("p_adjusted").is_not_null())
+        .then(pl.lit("undecided"))
+        .alias("verdict")
+    )
+
+
+def unless_contrary(table: pl.DataFrame) -> pl.DataFrame:
+    """Remove a verdict of ranks that the means contradict, and note it."""
+    contrary = (pl.col("difference").sign() * pl.col(trial.SIGN).sign() < 0).fill_null(value=False)
+    said = pl.lit("the ranks and the means have opposite signs")
+    return table.with_columns(
+        pl.when(contrary & pl.col("verdict").is_in(["higher", "lower"]))
+        .then(pl.lit("undecided"))
+        .otherwise("verdict")
+        .alias("verdict"),
+        pl.when(contrary)
+        .then(pl.concat_str("note", said, separator="; ", ignore_nulls=True))
+        .otherwise("note")
+        .alias("note"),
+    )

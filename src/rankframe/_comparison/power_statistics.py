@@ -1,0 +1,104 @@
+"""The numerics of planning: what a number of users detects, and how many users it takes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cache
+from math import nan, sqrt
+from typing import NamedTuple
+
+from scipy import optimize, stats
+
+# ------------------------------------------------------------------ power
+
+#: Beyond this distance, only the estimate of the variance is uncertain, within 1e-9 of power.
+_FAR = 1e5
+
+_MOST_USERS = 10**15
+
+
+class Design(NamedTuple):
+    """The planned test: the paired t, whose square is F, or F among systems (Sakai 2016).
+
+    The distance of two means, √λ, is in units of their standard error. For a pair this is σ/√n,
+    where σ is the deviation of the differences. For the best and the worst of m systems it is
+    σ·√(2/n), where σ² is the variance within a system.
+    """
+
+    confidence: float
+    power: float
+    systems: int | None = None  # None: a pair
+
+    def error(self, deviation: float, users: int) -> float:
+        """Return the standard error."""
+        return deviation * sqrt((1 if self.systems is None else 2) / users)
+
+    def freedom(self, users: int) -> tuple[int, int]:
+        """Return the degrees of freedom of F."""
+        if self.systems is None:
+            return 1, users - 1
+        return self.systems - 1, self.systems * (users - 1)
+
+
+def detectable(deviation: float, users: int, design: Design) -> float:
+    """Return the smallest true difference detected with this power; NaN if there is none."""
+    return nan if users < 2 else detectable_at(design.error(deviation, users), users, design)
+
+
+def detectable_at(error: float, users: int, design: Design) -> float:
+    """Return the same for means with this standard error."""
+    if users < 2 or not error > 0 or design.power <= 1 - design.confidence:
+        return nan
+    return least_distance(users, design) * error
+
+
+def needed_users(difference: float, deviation: float, design: Design) -> int | None:
+    """Return the least number of users that detect the difference with this power.
+
+    None means more than 10¹⁵.
+    """
+
+    def power_with(users: int) -> float:
+        return power_of(difference / design.error(deviation, users), users, design)
+
+    # the required distance hardly changes with the number of users
+    ratio = least_distance(1000, design) * design.error(deviation, 1) / difference
+    if ratio * ratio > _MOST_USERS:
+        return None
+    high, step = max(2, round(ratio * ratio)), 1
+    while power_with(high) < design.power:
+        high, step = high + step, 2 * step
+    low, step = high - 1, 1
+    while low > 1 and power_with(low) >= design.power:
+        high, low, step = low, max(1, low - step), 2 * step
+    return low + 1 + bisect_left(range(low + 1, high), design.power, key=power_with)
+
+
+@cache
+def least_distance(users: int, design: Design) -> float:
+    """Return the distance detected with this power; it decreases slightly with more users."""
+
+    def surplus(distance: float) -> float:
+        return power_of(distance, users, design) - design.power
+
+    low, high = 0.0, 1.0
+    if 100 < users < 10**7:  # a narrow start: each pair of systems may have different users
+        low, high = least_distance(10**9, design), least_distance(100, design)
+    while surplus(high) < 0:
+        high *= 2
+    return float(optimize.brentq(surplus, low, high, xtol=1e-12))
+
+
+def power_of(distance: float, users: int, design: Design) -> float:
+    """Return the probability that a distance is detected."""
+    limit, (between, within) = _limit(users, design), design.freedom(users)
+    if distance > _FAR:
+        ratio = distance / sqrt(between * limit)
+        return float(stats.chi2.cdf(within * ratio * ratio, within))
+    return float(stats.ncf.sf(limit, between, within, distance**2))
+
+
+@cache
+def _limit(users: int, design: Design) -> float:
+    """Return the critical value of F."""
+    return float(stats.f.isf(1 - design.confidence, *design.freedom(users)))

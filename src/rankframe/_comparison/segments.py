@@ -1,0 +1,329 @@
+"""Whether the difference of two systems varies between segments, such as countries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any, Unpack, get_args
+
+import polars as pl
+
+from rankframe._comparison import comparison, summaries, system_pairs
+from rankframe._comparison.system_pairs import Pair, Paired
+from rankframe._comparison.trial import Correction
+from rankframe._evaluation import evaluation, user_clusters
+from rankframe._evaluation.evaluation import UserValues
+from rankframe._request import keywords
+from rankframe._request.keywords import Options
+from rankframe._request.labels import Metric
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import adapters, rules, run_dicts
+from rankframe.errors import RankingDataError
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Bits, Estimate, Sample
+
+#: The last four columns are the answer, which narrow prints show: add others before.
+_MADE = {
+    "users": pl.Int64,
+    "difference": pl.Float64,
+    "rest_users": pl.Int64,
+    **dict.fromkeys(("rest_difference", "f", "p_value"), pl.Float64),
+    "note": pl.String,
+    **dict.fromkeys(("contrast", "ci_low", "ci_high", "p_adjusted"), pl.Float64),
+}
+
+
+def compare_segments(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    baseline: object = None,
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    cluster: str | None = None,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Test whether the difference of two systems varies between segments (Welch's F), and in which.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``per_user``.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems and those of the segments, as in ``compare``:
+        ``by=["model", "country"]``. Each user is in one segment.
+    baseline
+        The system that the others are compared with; by default every pair is compared, as in
+        ``compare``.
+    correction
+        ``"holm"``, ``"bonferroni"``, ``"bh"`` or None: tests of segments are corrected for the
+        number of segments, within a metric and pair, and F tests for the number of metrics and
+        pairs.
+    confidence
+        The probability that a single interval covers the true contrast.
+    cluster
+        A column of the truth or the run that names the cluster of each user, as in ``compare``;
+        each cluster is in one segment.
+    **options
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per segment, metric and pair, and a last one per metric and pair for all segments,
+        with null segments: segments…, ``metric``, the system (in a column named as in ``by``),
+        ``baseline``, ``users``, ``difference`` (their mean difference), ``rest_users`` and
+        ``rest_difference`` (of the users of all other segments), ``f``, ``p_value``, ``note``,
+        which explains why a number is null, ``contrast`` (difference − rest_difference), its
+        interval ``ci_low`` to ``ci_high``, and ``p_adjusted``.
+
+        In the row of all segments, ``p_value`` tests whether any of the differences differ (``f``
+        is Welch's F); in the row of a segment, whether it differs from the rest (Welch's t). Read
+        the row of all segments first: one of many segments stands out by chance.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), a metric is not a finite number, there are fewer
+        than two systems or segments, or a user or a cluster is in several segments.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, ``by`` has no segments, or
+        a metric such as ``gmap`` is not a value per user.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    B. L. Welch, *Biometrika* 38, 1951, applied to the users' differences, whose variance may vary
+    between segments. Segments with one user, or in which every user differs by the same amount,
+    have no variance, and F leaves them out. With weights or clusters, the squared errors are those
+    of ``compare``, and the degrees of freedom are users or clusters − 1. With two segments, both
+    contrasts are the same test, which is not corrected.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3, 4, 5, 6] * 2, "item": [7] * 12})
+    >>> ranks = [2, 2, 4, 1, 1, 2, 1, 1, 1, 2, 1, 4]
+    >>> run = run.with_columns(rank=pl.Series(ranks), model=pl.Series(["old"] * 6 + ["new"] * 6))
+    >>> truth = pl.DataFrame({"user": range(1, 7), "item": [7] * 6, "land": ["no", "se"] * 3})
+    >>> found = rf.compare_segments(run, "rr", truth=truth, by=["model", "land"], baseline="old")
+    >>> found.select("land", "difference", "contrast", "f", "p_value")
+    shape: (3, 5)
+    ┌──────┬────────────┬──────────┬──────┬──────────┐
+    │ land ┆ difference ┆ contrast ┆ f    ┆ p_value  │
+    │ ---  ┆ ---        ┆ ---      ┆ ---  ┆ ---      │
+    │ str  ┆ f64        ┆ f64      ┆ f64  ┆ f64      │
+    ╞══════╪════════════╪══════════╪══════╪══════════╡
+    │ no   ┆ 0.416667   ┆ 0.5      ┆ null ┆ 0.256709 │
+    │ se   ┆ -0.083333  ┆ -0.5     ┆ null ┆ 0.256709 │
+    │ null ┆ 0.166667   ┆ null     ┆ 1.8  ┆ 0.256709 │
+    └──────┴────────────┴──────────┴──────┴──────────┘
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    groups = comparison.groups_by_systems(frame, truth, by, baseline)
+    keywords.check_confidence(confidence)
+    keywords.check_choice("correction", correction, (*get_args(Correction), None))
+    summaries.asked_resampling(1, 0)
+    values = evaluation.user_values(
+        frame, metrics, truth, groups, keywords.read_options(options, cluster=cluster)
+    )
+    comparison.check_systems("compare_segments", values.by)
+    if len(values.by) < 2:
+        msg = (
+            "compare_segments needs segments in addition to the systems: name their columns, such "
+            f"as by={[*values.by, 'country']!r}"
+        )
+        raise ValueError(msg)
+    summaries.check_numbers(values)
+    made = summaries.made_schema(
+        "compare_segments", values, {"metric": pl.String, "baseline": None, **_MADE}
+    )
+    model, *segments = values.by
+    order = [*segments, "metric", model, "baseline", *_MADE]
+    schema = {name: made[model if name == "baseline" else name] for name in order}
+    reduce = partial(
+        _compared_segments,
+        values=values,
+        baseline=baseline,
+        correction=correction,
+        confidence=confidence,
+    )
+    found = values.rows.map_batches(reduce, schema=schema)
+    return adapters.to_caller_type(
+        found, like=frame, beside=(truth, *(options.get(n) for n in keywords.INPUTS))
+    )
+
+
+# ------------------------------------------------------------------ one row per user → per segment
+
+
+def _compared_segments(
+    rows: pl.DataFrame,
+    *,
+    values: UserValues,
+    baseline: object,
+    correction: Correction | None,
+    confidence: float,
+) -> pl.DataFrame:
+    _check_segments(rows, values)
+    paired = system_pairs.paired_users(rows, values, baseline, complete=False, total=True)
+    rows_of_pairs = _rows_of_pairs(paired, correction, confidence, weighted=bool(values.weights))
+    return (
+        pl.DataFrame(rows_of_pairs, schema=_MADE)
+        .with_columns(pl.selectors.float().fill_nan(None))
+        .select(*paired.named(values.by[0], paired.pairs), *_MADE)
+    )
+
+
+def _rows_of_pairs(
+    paired: Paired, correction: Correction | None, confidence: float, *, weighted: bool
+) -> list[dict[str, Any]]:
+    """Make one row per segment, metric and pair, and one for all segments together."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    made: list[dict[str, Any]] = [{} for _ in paired.pairs]
+    wholes: list[int] = []
+    for places in _same_pairs(paired.pairs):
+        pairs = [paired.pairs[place] for place in places]
+        rows = _rows(pairs, confidence, weighted=weighted)
+        tested = np.array([row["p_value"] for row in rows[:-1]], np.float64)
+        alone = (
+            np.count_nonzero(~np.isnan(tested)) == 2 == sum(row["users"] > 0 for row in rows[:-1])
+        )
+        adjusted = statistics.corrected(tested, None if alone else correction)
+        for place, row, p in zip(places, rows, [*adjusted, nan], strict=True):
+            made[place] = {**row, "p_adjusted": p}
+        wholes.append(places[-1])
+    of_all = statistics.corrected(
+        np.array([made[place]["p_value"] for place in wholes]), correction
+    )
+    for place, p in zip(wholes, of_all, strict=True):
+        made[place]["p_adjusted"] = p
+    return made
+
+
+def _same_pairs(pairs: Sequence[Pair]) -> list[list[int]]:
+    """Return the indices of each metric and pair of systems, in the order of segments."""
+    places: dict[tuple[str, int, int], list[int]] = {}
+    for place, pair in enumerate(pairs):
+        places.setdefault((pair.metric, pair.system, pair.baseline), []).append(place)
+    return list(places.values())
+
+
+def _rows(pairs: Sequence[Pair], confidence: float, *, weighted: bool) -> list[dict[str, Any]]:
+    """Describe and test one pair: in each segment, and in all of them."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    *of_segments, whole = pairs
+    number = len(whole.difference)
+    ends = np.cumsum([len(pair.difference) for pair in of_segments])
+    estimates: list[Estimate] = []
+    made: list[dict[str, Any]] = []
+    for pair, end in zip(of_segments, ends, strict=True):
+        inside = np.zeros(number, np.bool_)
+        inside[end - len(pair.difference) : end] = True  # users of a segment are adjacent
+        own, rest = (statistics.estimate(_sample_at(whole, which)) for which in (inside, ~inside))
+        found = statistics.contrast(own, rest, confidence)
+        estimates.append(own)
+        made.append(
+            {
+                "users": len(pair.difference),
+                "difference": own.mean,
+                "rest_users": number - len(pair.difference),
+                "rest_difference": rest.mean,
+                "contrast": found.difference,
+                "ci_low": found.low,
+                "ci_high": found.high,
+                "p_value": found.p,
+                "note": comparison.with_notes(_reason(pair, own, rest), pair, weighted=weighted),
+            }
+        )
+    test = statistics.heterogeneity(estimates)
+    overall = {
+        "users": number,
+        "difference": statistics.estimate(_sample_at(whole, np.ones(number, np.bool_))).mean,
+        "f": test.f,
+        "p_value": test.p,
+        "note": comparison.with_notes(_reason_of_all(estimates), whole, weighted=weighted),
+    }
+    return [*made, overall]
+
+
+def _sample_at(whole: Pair, which: Bits) -> Sample:
+    """Take the sample of some users of a pair."""
+    weights, clusters = whole.weights, whole.clusters
+    return system_pairs.sample_of(
+        whole.difference[which],
+        None if weights is None else weights[which],
+        None if clusters is None else clusters[which],
+    )
+
+
+def _reason(pair: Pair, own: Estimate, rest: Estimate) -> str | None:
+    """Return why a segment is not compared with the rest."""
+    if isnan(own.mean):
+        return "no user has a value in both"
+    if not own.freedom:
+        return "one user" if len(pair.difference) < 2 else None  # the note has the one cluster
+    if not rest.freedom:
+        number = "no user has" if isnan(rest.mean) else "one observation has"
+        return f"{number} a value in the other segments"
+    where = [
+        name
+        for name, one in (("here", own), ("in the other segments", rest))
+        if not one.variance > 0
+    ]
+    return f"no spread {' and '.join(where)}" if where else None
+
+
+def _reason_of_all(estimates: Sequence[Estimate]) -> str | None:
+    """Return which segments are not in the overall test."""
+    left_out = sum(not one.variance > 0 for one in estimates)
+    if len(estimates) - left_out < 2:
+        return "no test: fewer than two segments have a variance"
+    return (
+        f"F leaves out {left_out} of {len(estimates)} segments: no variance" if left_out else None
+    )
+
+
+def _check_segments(rows: pl.DataFrame, values: UserValues) -> None:
+    """Check that there are segments, and that these are independent of each other."""
+    _, *segments = values.by
+    found = rows.select(segments).unique()
+    if len(found) < 2:
+        names = " and ".join(map(repr, segments))
+        msg = f"column {names}: only one segment, {rules.format_row(found)}: a comparison needs two"
+        raise RankingDataError(msg)
+    _check_in_one(rows, values.user, segments, "user")
+    if values.cluster is not None:
+        rows = rows.drop_nulls(user_clusters.CLUSTER).select(
+            *segments, pl.col(user_clusters.CLUSTER).alias(values.cluster)
+        )
+        _check_in_one(rows, values.cluster, segments, "cluster")
+
+
+def _check_in_one(rows: pl.DataFrame, column: str, segments: Sequence[str], kind: str) -> None:
+    places = rows.drop_nulls(column).select(column, *segments).unique().sort(pl.all())
+    several = places.filter(pl.col(column).is_duplicated())
+    if not several.is_empty():
+        msg = (
+            f"column {column!r}: a {kind} is in several segments, which must be independent: take "
+            f"segments that no {kind} changes, such as a country. Offending row: "
+            f"{rules.format_row(several[1:2])}"
+        )
+        raise RankingDataError(msg)

@@ -1,0 +1,171 @@
+"""Sentences about numbers, shared by tables, charts, the report and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from rankframe._comparison import trial
+from rankframe._comparison.trial import Correction, Test
+from rankframe._evaluation import evaluation
+from rankframe._tables import column_roles
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Sample
+
+#: What tests and corrections are called in a sentence.
+TESTS: Mapping[Test, str] = {
+    "t": "paired t test",
+    "wilcoxon": "Wilcoxon's signed-rank test",
+    "randomization": "paired randomization test",
+    "bootstrap": "paired bootstrap test",
+    "mcnemar": "McNemar's exact test",
+    "sequential": "sequential t test",
+    "tukey": "Tukey's honest significant differences",
+    "randomized_tukey": "randomized Tukey test",
+    "friedman": "Friedman's test with Nemenyi's comparison",
+}
+CORRECTIONS: Mapping[Correction, str] = {
+    "holm": "Holm's correction",
+    "bonferroni": "Bonferroni's correction",
+    "bh": "Benjamini and Hochberg's correction",
+}
+
+
+def correction_in_words(
+    test: Test, correction: Correction | None, compared: pl.DataFrame, primary: str | None
+) -> str:
+    """Name a correction, and for how many comparisons it is, apart from the primary metric."""
+    tests, family = compared["p_value"].count(), tests_of(compared, primary)
+    decides = "" if primary is None else f", primary metric {primary}"
+    if test in trial.JOINT_TESTS:
+        return ("corrected over all pairs" if correction else "without correction") + decides
+    if correction is None:
+        return "without correction" + (f" for {tests} comparisons" if tests > 1 else "") + decides
+    words = f"after {CORRECTIONS[correction]} for {family} comparison" + "s" * (family != 1)
+    if primary is None:
+        return words
+    others = f", and for {tests - family} in the others" if tests > family else ""
+    return f"{words} in {primary}, the primary metric{others}"
+
+
+def tests_of(compared: pl.DataFrame, primary: str | None) -> int:
+    """Count the tests whose p is corrected together: those of the primary metric, or all."""
+    family = pl.col("metric") == primary if primary is not None else pl.lit(value=True)
+    return compared.filter(family)["p_value"].count()
+
+
+def tested_in_words(
+    test: Test, correction: Correction | None, compared: pl.DataFrame, primary: str | None
+) -> str:
+    """Name the test and the correction of a comparison, or why nothing is tested."""
+    if why := untested(compared):
+        return f"not tested: {why}"
+    return f"{TESTS[test]}, p {correction_in_words(test, correction, compared, primary)}"
+
+
+def untested(compared: pl.DataFrame) -> str:
+    """Return why no difference is tested; empty if one is."""
+    if compared["p_value"].count():
+        return ""
+    if (compared["users"].max() or 0) == 0:
+        return "no user in common"
+    notes = compared["note"].fill_null("").unique(maintain_order=True).to_list()
+    known = (trial.NOBODY_DIFFERS, trial.ALL_DIFFER_ALIKE, trial.ONE_USER)
+    common = (why for why in known if all(why in note for note in notes))
+    return next(common, "no difference can be tested")
+
+
+def users(numbers: pl.Series) -> str:
+    return f"{span(numbers)} user" + ("" if numbers.max() == 1 else "s")
+
+
+def span(numbers: pl.Series) -> str:
+    """Write a number, or the least and the greatest."""
+    least, most = (f"{value:.4g}" if value % 1 else f"{value:.0f}" for value in ends(numbers))
+    return most if least == most else f"{least} to {most}"
+
+
+def ends(numbers: pl.Series) -> tuple[float, float]:
+    known: list[float] = numbers.drop_nulls().to_list()
+    return min(known, default=0), max(known, default=0)
+
+
+#: With fewer clusters, intervals are too short, most of all those of the bootstrap.
+FEW_CLUSTERS = 10
+
+
+def notes_of_clusters(sample: Sample, merged: Sample) -> list[str]:
+    """Write into how many clusters users were merged, and why there is no interval."""
+    values = merged.values
+    if len(values) < 2:
+        return ["one cluster"] if len(sample.values) > 1 else []
+    few = ", too few for a sure interval" if len(values) < FEW_CLUSTERS else ""
+    notes = [f"{len(values)} clusters{few}"]
+    if sample.values.min() < sample.values.max() and not values.min() < values.max():
+        notes.append("every cluster has the same mean")
+    return notes
+
+
+def named(table: pl.DataFrame, groups: Sequence[str]) -> list[pl.Expr]:
+    """Rename the first column of ``by`` to system, and combine the others in segment."""
+    return [text_of(table, groups[:1]).alias("system"), text_of(table, groups[1:]).alias("segment")]
+
+
+def text_of(table: pl.DataFrame, groups: Sequence[str]) -> pl.Expr:
+    columns = [
+        (
+            pl.col(name).dt.to_string("polars")
+            if table.schema[name] == pl.Duration
+            else pl.col(name).cast(pl.String)
+        ).replace("", column_roles.in_words(""))
+        for name in groups
+    ]
+    return pl.concat_str(columns, separator=" · ") if columns else pl.lit("")
+
+
+def one_line(text: object) -> str:
+    """Write a name in one line: Vega cannot parse a title with a line break."""
+    return " ".join(column_roles.in_words(text).split())
+
+
+def missed_lines(table: pl.DataFrame) -> list[str]:
+    """List systems that have no list for many users: those with the most, at most three."""
+    share = pl.col("num_missed") / pl.nth(2)
+    most = table.filter(pl.col("num_missed") > 0).sort(share, descending=True, maintain_order=True)
+    most = most.unique(["system", "segment"], keep="first", maintain_order=True)
+    notes = [
+        note
+        for system, segment, users, missed in most.iter_rows()
+        for note in notes_of_missed(
+            missed, users, " · ".join(filter(None, (system, segment))) or None
+        )
+    ]
+    if (rest := len(notes) - 3) <= 0:
+        return [*map(one_line, notes)]
+    what = "system" if most["segment"].replace("", None).is_null().all() else "system or segment"
+    return [*map(one_line, notes[:3]), f"and {rest} more {what}{'s' * (rest != 1)}"]
+
+
+def counted_missed(values: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
+    """Count the users without a list in each group."""
+    of_groups = values.select(
+        *named(values, groups), values.columns[len(groups)], evaluation.MISSED
+    )
+    counts = pl.col(of_groups.columns[2]).count().alias("users"), evaluation.number_missed()
+    return of_groups.group_by("system", "segment", maintain_order=True).agg(counts)
+
+
+#: The share of users without a list, or in one of two groups only, that a note names.
+WORTH_A_NOTE = 0.05
+
+
+def notes_of_missed(missed: int, users: int, system: object = None) -> list[str]:
+    """Write how many users have no list of ``system``, if they are many."""
+    if not users or missed < WORTH_A_NOTE * users:
+        return []
+    verb = "has" if missed == 1 else "have"
+    whose = "" if system is None else f" of {column_roles.in_words(system)}"
+    return [f"{missed:,} of {users:,} users {verb} no list{whose}"]

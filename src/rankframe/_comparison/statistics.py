@@ -1,0 +1,819 @@
+"""The statistics, on numpy arrays. Distributions are SciPy's; resampling is matrix algebra.
+
+Callers import this module only when they need it: numpy and SciPy are of the extra ``stats``.
+Undefined values are NaN here, and null in the frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from math import nan
+from statistics import NormalDist
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Bits: TypeAlias = npt.NDArray[np.bool_]
+Places: TypeAlias = npt.NDArray[np.int64]
+Advance: TypeAlias = Callable[[int], object]
+
+
+class Outcome(NamedTuple):
+    """A p-value and the ends of an interval, for each column of a matrix."""
+
+    p: Array
+    low: Array
+    high: Array
+    dropped: Array  # the number of resamples left out because they have no spread
+
+
+class Joint(NamedTuple):
+    """All pairs of systems at once: distances in units of the studentized range."""
+
+    distance: Array
+    freedom: float
+    margin: float  # half of a simultaneous interval, or NaN
+    note: str | None
+    centers: Array  # the mean values, or the mean ranks, of the systems
+
+    def p(self, pair: tuple[int, int]) -> float:
+        """The p-value of a single pair."""
+        distance = self.distance[pair] / np.sqrt(2)
+        return float(2 * stats.t.sf(distance, self.freedom))  # pyright: ignore
+
+    def adjusted(self, pair: tuple[int, int]) -> float:
+        """The p-value of a pair among all pairs."""
+        distance, systems = self.distance[pair], len(self.distance)
+        return float(stats.studentized_range.sf(distance, systems, self.freedom))  # pyright: ignore
+
+
+class Permuted(NamedTuple):
+    """All pairs of systems at once: shares of the permutations in which they are as far apart."""
+
+    alone: Array
+    among: Array
+    margin: float  # half of a simultaneous interval; infinite for too few resamples, or NaN
+    note: str | None
+
+    def p(self, pair: tuple[int, int]) -> float:
+        """The p-value of a single pair."""
+        return float(self.alone[pair])
+
+    def adjusted(self, pair: tuple[int, int]) -> float:
+        """The p-value of a pair among all pairs."""
+        return float(self.among[pair])
+
+
+class Variance(NamedTuple):
+    """A two-way analysis of variance: of systems, of users, and what is left."""
+
+    squares: Array
+    freedom: Array
+    mean_square: Array
+    f: Array
+    p: Array
+
+
+class Lead(NamedTuple):
+    """Each system's lead over the best of the others, and its constrained interval."""
+
+    difference: Array
+    low: Array
+    high: Array
+    p: Array
+    may_be_best: Bits
+
+
+class Resampling(NamedTuple):
+    """How many resamples, and their seed."""
+
+    times: int
+    seed: int
+
+
+#: The progress bar appears when resampling takes longer than this, in seconds.
+PATIENCE = 2.0
+
+#: Sums that differ by less than this share of Σ|d| may differ only by summation order.
+ROUNDING = 1e-10
+
+_CELLS = 2**22  # of the random matrix that is in memory at a time
+
+#: If the error of a resample is a smaller share of its shift, its spread is only rounding.
+_SPREAD = 1e-5
+
+#: With fewer users, an interval may cover less often than its confidence.
+FEW_USERS = 20
+
+#: With fewer users, the skewness cannot be estimated.
+_FEWEST_USERS = 5
+
+#: With at least this many users, Student's t is used if the skewness is at most √users / 10.
+_MANY_USERS = 200
+
+
+class Sample(NamedTuple):
+    """One value per user, and the weight of each; without weights, all users count equally."""
+
+    values: Array
+    weights: Array | None = None  # all > 0
+
+
+#: The unit of the last of 14 digits, by its power of ten; −300 comes first.
+_UNITS = 10.0 ** np.arange(-300.0, 301.0)
+
+
+def differences(
+    system: Array, baseline: Array, scales: tuple[Places, Places] | None = None
+) -> Array:
+    """Subtract, and remove rounding errors of sums, so that ties are exactly 0.
+
+    ``scales`` are the scales of both arrays, if they are known.
+    """
+    scale = np.maximum(*(scales or (scales_of(system), scales_of(baseline))))
+    unit = _UNITS[scale]
+    return np.asarray(np.round((system - baseline) / unit) * unit, np.float64)
+
+
+def scales_of(values: Array) -> Places:
+    """Find the last of 14 significant digits: its index in the table of units; for 0 the first."""
+    size = np.abs(values)
+    digits = np.floor(np.log10(np.where(size > 0, size, 1e-300)))
+    return np.asarray(np.clip(digits - 13, -300, 300) + 300, np.int64)
+
+
+def rounded(values: Array, sizes: Array | None = None) -> Array:
+    """Round to 14 significant digits, so that values differing only by summation order are equal.
+
+    ``sizes`` are the numbers whose digits are counted; by default the values.
+    """
+    size = values if sizes is None else sizes
+    unit = _UNITS[scales_of(np.where(size == 0, 1.0, size))]
+    return np.asarray(np.round(values / unit) * unit, np.float64)
+
+
+def tied(change: Array, scales: tuple[Places, Places]) -> Array:
+    """Give differences of one size exactly one size, so that their ranks tie.
+
+    Sizes are equal if they differ by the rounding of ``differences``, which grows with the values.
+    """
+    sizes, unit = np.abs(change), _UNITS[np.maximum(*scales)]
+    order = np.argsort(sizes, kind="stable")
+    ordered, unit = sizes[order], 1.5 * unit[order]
+    apart = np.diff(ordered) > np.maximum(unit[1:], unit[:-1])
+    first = np.concatenate([[True], apart | (ordered[:-1] == 0)])[: len(ordered)]
+    equal = np.empty_like(sizes)
+    equal[order] = ordered[first][np.cumsum(first) - 1]
+    return np.asarray(np.copysign(equal, change), np.float64)
+
+
+def differs(matrix: Array) -> Bits:
+    """Return whether each column has a variance."""
+    low, high = matrix.min(axis=0, initial=np.inf), matrix.max(axis=0, initial=-np.inf)
+    return np.asarray(low < high, np.bool_)
+
+
+def in_matrices(
+    samples: Sequence[Sample], reduce: Callable[[Sample, Advance], Outcome], advance: Advance
+) -> Outcome:
+    """Reduce samples of one length as columns of one matrix, so that they share each resample.
+
+    Each resample of each sample advances by one.
+    """
+    outcome = Outcome(*(np.full(len(samples), np.nan) for _ in Outcome._fields))
+    alike: dict[tuple[int, bool], list[int]] = {}
+    for place, (values, weights) in enumerate(samples):
+        alike.setdefault((len(values), weights is None), []).append(place)
+    for places in alike.values():
+        values = np.column_stack([samples[place].values for place in places])
+        given = [w for w in (samples[place].weights for place in places) if w is not None]
+        weights = np.column_stack(given) if given else None
+        part = reduce(Sample(values, weights), _times(advance, len(places)))
+        for into, values in zip(outcome, part, strict=True):
+            into[places] = values
+    return outcome
+
+
+def _times(advance: Advance, number: int) -> Advance:
+    return lambda resamples: advance(resamples * number)
+
+
+@contextmanager
+def progress(total: int) -> Generator[Advance]:
+    """Show a progress bar if resampling takes long, and tqdm is installed."""
+    if not total or find_spec("tqdm") is None:
+        yield lambda _: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, delay=PATIENCE, leave=False, disable=None) as bar:
+        yield bar.update
+
+
+# ------------------------------------------------------------------ tests of paired differences
+
+
+def t_test(sample: Sample, confidence: float) -> Outcome:
+    """Student's paired t, and its interval of the mean."""
+    matrix, weights = sample
+    outcome = _undefined(matrix)
+    varied = differs(matrix)
+    if varied.any():
+        if weights is None:
+            test = stats.ttest_1samp(matrix[:, varied], 0.0, axis=0)
+            found = test.pvalue, *test.confidence_interval(confidence)
+        else:
+            found = _weighted_t(matrix[:, varied], weights[:, varied], confidence)
+        for into, values in zip(outcome[:3], found, strict=True):
+            into[varied] = values
+    return outcome
+
+
+def welch(one: Array, other: Array) -> float:
+    """Welch's t of two samples that are independent; NaN without a variance."""
+    if not (differs(one[:, None]) | differs(other[:, None])).any():
+        return nan
+    return float(stats.ttest_ind(one, other, equal_var=False).pvalue)
+
+
+def _weighted_t(matrix: Array, weights: Array, confidence: float) -> tuple[Array, Array, Array]:
+    """Student's t of the weighted mean, with one degree of freedom fewer than users."""
+    freedom = len(matrix) - 1
+    mean, error = weighted_mean(matrix, weights), standard_error(matrix, weights)
+    p = 2 * stats.t.sf(np.abs(mean) / error, freedom)  # pyright: ignore
+    margin = stats.t.ppf((1 + confidence) / 2, freedom) * error  # pyright: ignore
+    return p, mean - margin, mean + margin
+
+
+def weighted_mean(values: Array, weights: Array | None) -> Array:
+    """Take the mean over users, the rows."""
+    if weights is None:
+        return np.asarray(values.mean(axis=0), np.float64)
+    return np.asarray((weights * values).sum(axis=0) / weights.sum(axis=0), np.float64)
+
+
+def standard_error(values: Array, weights: Array) -> Array:
+    """SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)², of the weighted mean of a sample of users."""
+    users, centered = len(values), values - weighted_mean(values, weights)
+    spread = ((weights * centered) ** 2).sum(axis=0) / weights.sum(axis=0) ** 2
+    return np.asarray(np.sqrt(users / (users - 1) * spread), np.float64)
+
+
+def deviation(values: Array, weights: Array | None) -> Array:
+    """s² = n/(n − 1) · Σ w(x − x̄)² / Σ w, the variance over users."""
+    if weights is None:
+        return np.asarray(values.std(axis=0, ddof=1), np.float64)
+    users, squares = len(values), (values - weighted_mean(values, weights)) ** 2
+    return np.asarray(np.sqrt(users / (users - 1) * weighted_mean(squares, weights)), np.float64)
+
+
+def of_users(
+    users: Places, columns: Sequence[Array], weights: Array | None
+) -> tuple[list[Array], Array | None]:
+    """Return one value per user: the mean of the user's rows, with the sum of their weights.
+
+    So the mean over users is the mean over rows, and its standard error counts each user once.
+    """
+    place = _numbered(users)
+    each = np.ones(len(users)) if weights is None else weights
+    sizes = np.bincount(place, each)
+    if len(sizes) == len(users):
+        return [*columns], weights
+    means = [np.bincount(place, each * column) / sizes for column in columns]
+    alike = weights is None and sizes.min() == sizes.max()
+    return means, None if alike else sizes.astype(np.float64)
+
+
+def of_merged(users: Places, clusters: Places | None) -> Places | None:
+    """Return the cluster of each user that ``of_users`` returns; each user is in one cluster."""
+    if clusters is None:
+        return None
+    place = _numbered(users)
+    merged = np.empty(place.max(initial=-1) + 1, clusters.dtype)
+    merged[place] = clusters
+    return clusters if len(merged) == len(users) else merged
+
+
+def _numbered(users: Places) -> Places:
+    """Number the distinct values 0, 1, 2…, in sorted order."""
+    there = np.bincount(users) > 0
+    return users if there.all() else np.asarray(np.cumsum(there) - 1, np.int64)[users]
+
+
+def of_clusters(clusters: Places, sample: Sample) -> Sample:
+    """Return one value per cluster: the mean of its users, with the sum of their weights.
+
+    So the mean is unchanged, and the weighted tests become tests of clusters: SE² is that of CR1,
+    G/(G − 1) · Σ (Σ w(x − x̄) of a cluster)² / (Σ w)², with G − 1 degrees of freedom; a resample
+    draws clusters; one sign applies to all differences of a cluster.
+    """
+    values, weights = sample
+    (means, sizes), merged = of_users(clusters, [values, np.abs(values)], weights)
+    return sample if len(means) == len(values) else Sample(rounded(means, sizes), merged)
+
+
+def shares(weights: Array) -> Array:
+    """Divide weights by the greatest, so that their squares are finite; only ratios matter."""
+    return weights / weights.max() if len(weights) else weights
+
+
+def effective_size(weights: Array) -> float:
+    """(Σ w)² / Σ w², the number of equally weighted users whose mean would be as precise."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def wilcoxon(sample: Sample, confidence: float) -> Outcome:
+    """Wilcoxon's signed ranks, without a weighted form; the interval is that of the mean."""
+    outcome = t_test(sample, confidence)
+    if sample.weights is not None:
+        outcome.p[:] = np.nan
+        return outcome
+    for place, column in enumerate(sample.values.T):
+        if len(column):
+            outcome.p[place] = stats.wilcoxon(column).pvalue if column.any() else 1.0
+    return outcome
+
+
+#: Standard deviation of the effects that the mixture expects: the interval is tightest near 900
+#: users.
+_EXPECTED_EFFECT = 0.1
+
+
+def sequential(sample: Sample, confidence: float) -> Outcome:
+    """Robbins' normal mixture of t tests: valid at every look; it has no weighted form.
+
+    With δ ~ N(0, ρ²) for the effect, c = 1 + nρ² and x = t²/(n − 1), the ratio of the likelihoods
+    is c^(−½) · ((1 + x)/(1 + x/c))^(n/2), and p is its inverse. The interval contains all means
+    that are not rejected: x < (K − 1)/(1 − K/c) with K = (c/α²)^(1/n).
+    """
+    outcome = _undefined(sample.values)
+    varied = differs(sample.values)
+    if sample.weights is not None or not varied.any():
+        return outcome
+    values = sample.values[:, varied]
+    users, mean = len(values), values.mean(axis=0)
+    error = values.std(axis=0, ddof=1) / np.sqrt(users)
+    grown = 1 + users * _EXPECTED_EFFECT**2
+    x = (mean / error) ** 2 / (users - 1)
+    ratio = users / 2 * (np.log1p(x) - np.log1p(x / grown)) - np.log(grown) / 2
+    outcome.p[varied] = np.exp(np.minimum(-ratio, 0))
+    reach = (np.log(grown) - 2 * np.log1p(-confidence)) / users
+    if reach < np.log(grown):  # otherwise no mean is rejected
+        farthest = np.expm1(reach) / -np.expm1(reach - np.log(grown))
+        margin = error * np.sqrt((users - 1) * farthest)
+        outcome.low[varied], outcome.high[varied] = mean - margin, mean + margin
+    return outcome
+
+
+def randomization(
+    sample: Sample, confidence: float, resampling: Resampling, advance: Advance
+) -> Outcome:
+    """Fisher's randomization: the share of sign patterns whose sum is at least as far from 0.
+
+    Σ w does not change with the signs, so the sum Σ w·d replaces the weighted mean.
+    """
+    outcome = t_test(sample, confidence)
+    matrix = sample.values if sample.weights is None else sample.values * sample.weights
+    observed, size = np.abs(matrix.sum(axis=0)), np.abs(matrix).sum(axis=0)
+    least = observed - ROUNDING * size
+    exact = np.count_nonzero(matrix, axis=0) <= np.log2(resampling.times)
+    for place in np.flatnonzero(exact & (len(matrix) > 0)):
+        sums = _all_sums(matrix[:, place])
+        outcome.p[place] = np.mean(np.abs(sums) >= least[place])
+    if not exact.all():
+        sampled = matrix[:, ~exact]
+        as_far = np.zeros(sampled.shape[1], int)
+        for signs in _signs(len(sampled), resampling, advance):
+            as_far += (np.abs(signs @ sampled) >= least[~exact]).sum(axis=0)
+        outcome.p[~exact] = (as_far + 1) / (resampling.times + 1)
+    return outcome
+
+
+def bootstrap(
+    sample: Sample,
+    confidence: float,
+    resampling: Resampling,
+    advance: Advance,
+    *,
+    bca: bool = True,
+    one_sided: bool = False,
+) -> Outcome:
+    """Resample users with replacement: BCa or percentile interval, and the p-value of Sakai's test.
+
+    The p-value is the share of resamples, shifted to the mean 0, whose t statistic is as far from
+    0, or if ``one_sided``, as far above 0. Users are drawn with equal probability, then weighted.
+    """
+    matrix, weights = sample
+    outcome = _undefined(matrix)
+    if not (varied := differs(matrix)).any():
+        return outcome
+    values = matrix[:, varied]
+    if weights is not None:
+        weights = weights[:, varied] / weights[:, varied].mean(axis=0)
+    mean, centered, own, shifts, errors = _resampled(values, weights, resampling, advance)
+    # |shift| / error ≥ |mean| / its error, without the division: a resample may have no variance
+    reached, far = (shifts, mean) if one_sided else (np.abs(shifts), np.abs(mean))
+    size = weighted_mean(np.abs(values), weights)
+    as_far = reached * own >= (far - size * ROUNDING) * errors
+    outcome.p[varied] = (as_far.sum(axis=0) + 1) / (resampling.times + 1)
+    tail = (1 - confidence) / 2
+    influences = centered if weights is None else _influences(centered, weights)
+    for column, place in enumerate(np.flatnonzero(varied)):
+        shift, influence = shifts[:, column], influences[:, column]
+        tails = _bca_tails(tail, shift, influence) if bca else np.array([tail, 1 - tail])
+        ends = mean[column] + np.quantile(shift, tails)
+        # the number of threads changes the last bit of matrix products
+        outcome.low[place], outcome.high[place] = rounded(ends)
+    return outcome
+
+
+def studentized(
+    sample: Sample, confidence: float, resampling: Resampling, advance: Advance
+) -> Outcome:
+    """Bootstrap-t: the interval of the mean by the t statistics of resamples, without a p-value.
+
+    Resamples without spread have no t and are left out. If their share exceeds one tail of the
+    interval, there is no interval.
+    """
+    matrix, weights = sample
+    outcome = _undefined(matrix)
+    if not (varied := differs(matrix)).any():
+        return outcome
+    values = matrix[:, varied]
+    if weights is not None:
+        weights = weights[:, varied] / weights[:, varied].mean(axis=0)
+    mean, _, own, shifts, errors = _resampled(values, weights, resampling, advance)
+    tail = (1 - confidence) / 2
+    for column, place in enumerate(np.flatnonzero(varied)):
+        shift, error = shifts[:, column], errors[:, column]
+        spread = error > _SPREAD * np.abs(shift)
+        dropped = len(shift) - np.count_nonzero(spread)
+        outcome.dropped[place] = dropped
+        if dropped < len(shift) and dropped <= tail * len(shift):
+            t = np.quantile(shift[spread] / error[spread], [1 - tail, tail])
+            below, above = t * own[0, column]
+            # ten digits: the division amplifies the rounding differences of matrix products
+            margins = rounded(np.array([below, above]), np.array(1e4 * max(abs(below), abs(above))))
+            outcome.low[place], outcome.high[place] = rounded(mean[column] - margins)
+    return outcome
+
+
+def _resampled(
+    values: Array, weights: Array | None, resampling: Resampling, advance: Advance
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return the mean, the distances from it, its error, and each resample's shift and error."""
+    mean = weighted_mean(values, weights)
+    centered = values - mean
+    moments = _moments(centered, weights)
+    blocks = [_shifts(counts, moments) for counts in counts(len(values), resampling, advance)]
+    shifts, errors = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    _, own = _shifts(np.ones((1, len(values))), moments)
+    return mean, centered, own, shifts, errors
+
+
+class _Moments(NamedTuple):
+    """The terms that resamples sum: distances from the mean and their squares, times weights."""
+
+    first: Array
+    second: Array
+    weights: tuple[Array, Array, Array] | None = None  # w, w² and w² · distance
+
+
+def _moments(centered: Array, weights: Array | None) -> _Moments:
+    """Compute the terms; the weights have the mean 1."""
+    if weights is None:
+        return _Moments(centered, centered**2)
+    squares = weights**2
+    products = squares * centered
+    return _Moments(weights * centered, products * centered, (weights, squares, products))
+
+
+def _shifts(counts: Array, moments: _Moments) -> tuple[Array, Array]:
+    """Return each resample's mean minus that of all users, and its standard error.
+
+    A factor common to all errors is left out.
+    """
+    if moments.weights is None:
+        shifts = counts @ moments.first / len(moments.first)
+        squares = counts @ moments.second / len(moments.first)
+        return shifts, np.sqrt(np.maximum(squares - shifts**2, 0))
+    weights, of_weights, products = moments.weights
+    total = counts @ weights
+    shifts = counts @ moments.first / total
+    squares = counts @ moments.second
+    squares += shifts * (shifts * (counts @ of_weights) - 2 * (counts @ products))
+    return shifts, np.sqrt(np.maximum(squares, 0)) / total
+
+
+def _influences(centered: Array, weights: Array) -> Array:
+    """Return n times the change of the mean if a user is left out: SciPy's jackknife."""
+    without = -weights * centered / (weights.sum(axis=0) - weights)
+    return np.asarray(len(centered) * (without.mean(axis=0) - without), np.float64)
+
+
+def _undefined(matrix: Array) -> Outcome:
+    return Outcome(*(np.full(matrix.shape[1], np.nan) for _ in Outcome._fields))
+
+
+def _all_sums(column: Array) -> Array:
+    """Return the sum of every pattern of signs; a difference of 0 has no sign."""
+    sums = np.zeros(1)
+    for value in column[column != 0]:
+        sums = np.concatenate([sums + value, sums - value])
+    return sums
+
+
+def _signs(users: int, resampling: Resampling, advance: Advance) -> Iterator[Array]:
+    """Draw blocks of rows of +1 and −1, one row per resample."""
+    source = np.random.PCG64(resampling.seed)
+    words = -(-users // 64)
+    for rows in block_sizes(users, resampling.times):
+        # raw bits are the same on every machine and in every version of numpy
+        drawn = source.random_raw(rows * words).astype("<u8").view(np.uint8).reshape(rows, -1)
+        bits = np.unpackbits(drawn, axis=1, count=users, bitorder="little")
+        yield bits.astype(np.float64) * 2 - 1
+        advance(rows)
+
+
+def counts(users: int, resampling: Resampling, advance: Advance) -> Iterator[Array]:
+    """Draw blocks of rows: how many times each user is in a resample.
+
+    The draws are those of ``scipy.stats.bootstrap(…, rng=seed)``.
+    """
+    generator = np.random.default_rng(resampling.seed)
+    for rows in block_sizes(users, resampling.times):
+        drawn = generator.integers(0, users, (rows, users)) + users * np.arange(rows)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=rows * users)
+        yield counts.reshape(rows, users).astype(np.float64)
+        advance(rows)
+
+
+def block_sizes(users: int, times: int) -> Iterator[int]:
+    rows = max(1, _CELLS // users)
+    for start in range(0, times, rows):
+        yield min(rows, times - start)
+
+
+def _bca_tails(tail: float, shifts: Array, centered: Array) -> Array:
+    """Correct the tails for bias and for acceleration, here the skewness (Efron 1987)."""
+    slack = ROUNDING * np.abs(centered).mean()
+    below = ((shifts < -slack).mean() + (shifts <= slack).mean()) / 2
+    least = 0.5 / len(shifts)  # all of a few resamples may be on one side
+    below = min(max(below, least), 1 - least)
+    acceleration = (centered**3).sum() / (6 * (centered**2).sum() ** 1.5)
+    normal = NormalDist()
+    bias = normal.inv_cdf(below)
+
+    def moved(share: float) -> float:
+        shifted = bias + normal.inv_cdf(share)
+        return normal.cdf(bias + shifted / (1 - acceleration * shifted))
+
+    return np.array([moved(tail), moved(1 - tail)])
+
+
+# ------------------------------------------------------------------ one-sided tests
+
+
+def above_zero(p: Array, sums: Array) -> Array:
+    """Return one-sided p-values, that the sum is above 0, from those of a symmetric statistic."""
+    return np.asarray(np.where(sums > 0, p / 2, 1 - p / 2), np.float64)
+
+
+def signed_ranks(column: Array) -> float:
+    """Return Wilcoxon's sum of the signed ranks."""
+    untied = column[column != 0]
+    return float((np.sign(untied) * stats.rankdata(np.abs(untied))).sum())
+
+
+# ------------------------------------------------------------------ values that are 0 or 1
+
+
+def are_hits(values: Array) -> bool:
+    """Return whether every value is 0 or 1."""
+    return bool(((values == 0) | (values == 1)).all())
+
+
+def wilson(sample: Sample, confidence: float) -> Outcome:
+    """Wilson's interval of a share of users, without a weighted form."""
+    outcome = _undefined(sample.values)
+    if len(sample.values):
+        shares_of_hits = sample.values.mean(axis=0)
+        low, high = _score_interval(shares_of_hits, len(sample.values), confidence)
+        outcome.low[:], outcome.high[:] = low, high
+    return outcome
+
+
+def _score_interval(share: Array, users: int, confidence: float) -> tuple[Array, Array]:
+    """(p + z²/2n ± z·√(p(1 − p)/n + z²/4n²)) / (1 + z²/n)."""
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    middle = share + z**2 / (2 * users)
+    margin = z * np.sqrt(share * (1 - share) / users + (z / (2 * users)) ** 2)
+    low, high = ((middle + side * margin) / (1 + z**2 / users) for side in (-1, 1))
+    return np.where(share == 0, 0.0, low), np.where(share == 1, 1.0, high)
+
+
+def mcnemar(system: Array, baseline: Array, confidence: float) -> tuple[float, float, float]:
+    """McNemar's exact test of paired hits, and Newcombe's interval of their difference.
+
+    It is a binomial test of the users whose values differ.
+    """
+    users, gained = len(system), int((system > baseline).sum())
+    lost = int((system < baseline).sum())
+    fewer = stats.binom.cdf(min(gained, lost), gained + lost, 0.5)
+    low, high = _newcombe(
+        system.mean(), baseline.mean(), (system * baseline).sum(), users, confidence
+    )
+    return min(1.0, 2 * float(fewer)), low, high
+
+
+def _newcombe(
+    one: float, other: float, both: float, users: int, confidence: float
+) -> tuple[float, float]:
+    """Newcombe's method 10: Wilson's margins of both shares, and their correlation φ."""
+    shares_of_hits = np.array([one, other])
+    low, high = _score_interval(shares_of_hits, users, confidence)
+    (below, other_below), (above, other_above) = shares_of_hits - low, high - shares_of_hits
+    # users² · (both · neither − gained · lost) / users²
+    excess = users * both - users * one * users * other
+    if excess > 0:
+        excess = max(excess - users / 2, 0.0)
+    sizes = users**2 * np.sqrt(one * (1 - one) * other * (1 - other))
+    phi = float(excess / sizes) if sizes else 0.0
+    down = below**2 - 2 * phi * below * other_above + other_above**2
+    up = above**2 - 2 * phi * above * other_below + other_below**2
+    difference = one - other
+    return float(difference - np.sqrt(max(down, 0))), float(difference + np.sqrt(max(up, 0)))
+
+
+# ------------------------------------------------------------------ which interval
+
+
+def chosen_method(sample: Sample, unit: str = "users", *, may_be_hits: bool) -> tuple[str, str]:
+    """Choose the method of an interval of the mean of users or clusters; also return a reason."""
+    values, users = sample.values, len(sample.values)
+    if may_be_hits and sample.weights is None and are_hits(values):
+        return "wilson", "Wilson's interval, every value is 0 or 1"
+    if users < _FEWEST_USERS:
+        return "t", f"Student's t, fewer than {_FEWEST_USERS} {unit}"
+    skewness = _skewness(sample)
+    seen = f"{users} {unit}, skewness {round(skewness, 2) + 0.0:g}"  # no −0
+    if users >= _MANY_USERS and abs(skewness) <= np.sqrt(users) / 10:
+        return "t", f"Student's t, {seen}"
+    return "studentized", f"studentized bootstrap, {seen}"
+
+
+def _skewness(sample: Sample) -> float:
+    """Return the skewness of the users' contributions to the mean; 0 if all are equal."""
+    values, weights = sample
+    added = values - weighted_mean(values, weights)
+    if weights is not None:
+        added = weights * added
+    squares = (added**2).mean()
+    return float((added**3).mean() / squares**1.5) if squares else 0.0
+
+
+def telling_users(sample: Sample) -> tuple[float, bool]:
+    """Return the number of users, or with weights the effective number.
+
+    If a quarter of the users or more share one value, they are left out, and the flag is True.
+    """
+    values, weights = sample
+    different, counts = np.unique(values, return_counts=True)
+    frequent = counts.max() > 1 and 4 * counts.max() >= len(values)
+    tell = values != different[counts.argmax()] if frequent else np.ones(len(values), np.bool_)
+    if weights is None or not tell.any():
+        return float(tell.sum()), bool(frequent)
+    return effective_size(weights[tell]), bool(frequent)
+
+
+# ------------------------------------------------------------------ segments
+
+
+class Estimate(NamedTuple):
+    """A mean, its squared standard error and its degrees of freedom."""
+
+    mean: float
+    variance: float
+    freedom: int
+
+
+def estimate(sample: Sample) -> Estimate:
+    """Estimate the mean; the variance is NaN for fewer than two values, and 0 without spread."""
+    values, weights = sample
+    number = len(values)
+    if not number:
+        return Estimate(np.nan, np.nan, 0)
+    mean = float(weighted_mean(values, weights))
+    if number < 2 or not differs(values):
+        return Estimate(mean, 0.0 if number > 1 else np.nan, number - 1)
+    if weights is None:
+        return Estimate(mean, float(values.var(ddof=1) / number), number - 1)
+    return Estimate(mean, float(standard_error(values, weights) ** 2), number - 1)
+
+
+class Heterogeneity(NamedTuple):
+    """Welch's F test."""
+
+    f: float
+    p: float
+
+
+def heterogeneity(estimates: Sequence[Estimate]) -> Heterogeneity:
+    """Welch's analysis of variance: are the means of independent groups equal? (Welch 1951).
+
+    A group without a variance is left out.
+    """
+    known = [one for one in estimates if one.variance > 0]
+    number = len(known)
+    if number < 2:
+        return Heterogeneity(np.nan, np.nan)
+    means, variances, freedom = (
+        np.array(column, np.float64) for column in zip(*known, strict=True)
+    )
+    weights = variances.min() / variances
+    share = weights / weights.sum()
+    between = (share * (means - (share * means).sum()) ** 2 / variances.min()).sum()
+    between *= weights.sum() / (number - 1)
+    lacking = ((1 - share) ** 2 / freedom).sum()
+    f = between / (1 + 2 * (number - 2) / (number**2 - 1) * lacking)
+    p = float(stats.f.sf(f, number - 1, (number**2 - 1) / (3 * lacking)))  # pyright: ignore
+    return Heterogeneity(float(f), p)
+
+
+class Contrast(NamedTuple):
+    """The difference of two means, its p-value and its interval."""
+
+    difference: float
+    p: float
+    low: float
+    high: float
+
+
+def contrast(one: Estimate, other: Estimate, confidence: float) -> Contrast:
+    """Welch's t of two independent means."""
+    difference, variance = one.mean - other.mean, one.variance + other.variance
+    if not (one.variance > 0 and other.variance > 0):  # a few users may agree by chance
+        return Contrast(difference, np.nan, np.nan, np.nan)
+    parts = [part.variance**2 / part.freedom for part in (one, other)]
+    freedom, error = variance**2 / sum(parts), variance**0.5
+    p = float(2 * stats.t.sf(abs(difference) / error, freedom))  # pyright: ignore
+    margin = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error  # pyright: ignore
+    return Contrast(difference, p, difference - margin, difference + margin)
+
+
+# ------------------------------------------------------------------ corrections
+
+
+def corrected(p: Array, correction: str | None) -> Array:
+    """Adjust p-values for their number; NaN is not counted."""
+    adjusted = p.copy()
+    given = p[~np.isnan(p)]
+    number = len(given)
+    if correction == "bonferroni":
+        given = np.minimum(given * number, 1)
+    elif correction == "bh" and number:
+        given = stats.false_discovery_control(given)
+    elif correction == "holm":
+        order = np.argsort(given)
+        steps = given[order] * np.arange(number, 0, -1)
+        given[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    adjusted[~np.isnan(p)] = given
+    return adjusted
+
+
+# ------------------------------------------------------------------ agreement of two orders
+
+
+def kendall_tau(one: Array, other: Array) -> float:
+    """Kendall's τ_b; NaN if all systems of an order tie."""
+    if len(one) < 2 or not (differs(one[:, None]) & differs(other[:, None])).all():
+        return nan
+    return float(stats.kendalltau(one, other).statistic)
+
+
+def tau_ap(values: Array, truth: Array) -> float:
+    """AP correlation: 2 · (mean share of systems correctly placed above a system) − 1.
+
+    It is the mean over all orders of systems that tie in ``values``; a pair that ties in ``truth``
+    counts as half correct. NaN if all systems of an order tie.
+    """
+    number = len(values)
+    if number < 2 or not (differs(values[:, None]) & differs(truth[:, None])).all():
+        return nan
+    right = (np.sign(np.subtract.outer(truth, truth)) + 1) / 2  # [i, j]: i is above j
+    total = 0.0
+    for place, value in enumerate(values):
+        above, beside = values > value, values == value
+        beside[place] = False
+        first, tied = int(above.sum()), int(beside.sum())
+        sure = right[above, place].sum()
+        share = right[beside, place].mean() if tied else 0.0
+        for ahead in range(tied + 1):  # of the systems that tie
+            if first + ahead:
+                total += (sure + ahead * share) / (first + ahead) / (tied + 1)
+    return 2 * total / (number - 1) - 1

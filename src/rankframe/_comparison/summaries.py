@@ -1,0 +1,864 @@
+"""One row per user → one row per metric: mean, spread and a confidence interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, get_args
+
+import polars as pl
+
+from rankframe._comparison import sentences
+from rankframe._evaluation import (
+    evaluation,
+    ready_values,
+    system_metrics,
+    user_clusters,
+    user_weights,
+)
+from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.system_metrics import OfLists
+from rankframe._request import keywords, labels
+from rankframe._request.keywords import Options
+from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import adapters, rules, run_dicts
+from rankframe.errors import RankingDataError
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Advance, Array, Outcome, Places, Resampling, Sample
+
+Method: TypeAlias = Literal["t", "bootstrap", "percentile", "studentized", "wilson", "auto"]
+
+_MOST_RESAMPLES = 10_000_000  # their shifts are held in memory
+
+#: The first four columns and the last four are the answer: add others between.
+_SUMMARY = {
+    "metric": pl.String,
+    **dict.fromkeys(("users", "undefined"), pl.Int64),
+    "mean": pl.Float64,
+    "num_missed": pl.Int64,
+    **dict.fromkeys(("min", "median", "max", "std", "ci_low", "ci_high"), pl.Float64),
+    "note": pl.String,
+}
+#: Columns of a row of totals: one vote per group.
+_VOTES = {"groups": pl.Int64, "groups_mean": pl.Float64, "groups_std": pl.Float64}
+_ORDER = "__rankframe_order"
+
+
+def summarize(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] = (),
+    total: bool = False,
+    confidence: float = 0.95,
+    method: Method = "t",
+    resamples: int = 10_000,
+    seed: int = 0,
+    cluster: str | None = None,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Summarize metrics over users: mean, spread and a confidence interval of the mean.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``evaluate``.
+    truth
+        The truth that judges the run.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    total
+        Add a row over all groups, whose ``by`` columns are null, as in ``evaluate``, and the
+        columns ``groups``, ``groups_mean`` and ``groups_std``: for ``by=["model", "fold"]`` the
+        number of folds with a value, and the mean and standard deviation of the fold means.
+    confidence
+        The probability that the interval covers the true mean.
+    method
+        ``"t"``: Student's interval; ``"bootstrap"``: BCa, which corrects for bias and skewness;
+        ``"percentile"``: the plain bootstrap; ``"studentized"``: the bootstrap of the t statistic,
+        which has the best coverage for few users with skewed values; ``"wilson"``: Wilson's
+        interval of a hit rate, for values that are all 0 or 1. ``"auto"`` uses ``"wilson"`` where
+        it applies, ``"t"`` for fewer than 5 users, and for at least 200 users if the skewness of
+        their values is at most √users / 10, else ``"studentized"``; ``note`` reports the choice.
+    resamples
+        Number of bootstrap resamples.
+    seed
+        Seed of the bootstrap; the same seed produces the same numbers on every machine.
+    cluster
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and the interval takes clusters as the observations.
+    **options
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per group and metric: by…, ``metric``, ``users`` (the number that ``users=``
+        selects), ``undefined`` (the number of those whose value is null; the other columns leave
+        them out), ``mean``, ``num_missed`` (how many of ``users`` have no list, so that most
+        metrics are 0 for them), ``min``, ``median``, ``max``, with ``total`` its columns, ``std``,
+        ``ci_low``, ``ci_high`` and ``note``, which explains why a number is null, and reports how
+        many users have no list if they are at least 5%. Counts such as ``num_hits`` are averaged.
+        With ``weights``, ``mean``, ``std`` and the interval are weighted, and ``note`` has the
+        effective number of users. With ``cluster``, it has the number of clusters. With
+        ``"studentized"`` and ``"auto"``, ``note`` reports resamples without spread: these have no t
+        statistic and are ignored (the interval is null if their share is above (1 − confidence) /
+        2). It also reports fewer than 20 users, or, if a quarter of the users or more share one
+        value such as 0, fewer than 20 users with other values: the interval may then cover less
+        often than stated. With ``cluster``, these counts are of clusters and their means;
+        ``"auto"`` chooses by them, and never chooses ``"wilson"``. For a geometric mean such as
+        ``gmap@10``, ``mean`` is that mean, and its interval is that of the mean of ln(x + ε),
+        transformed back to the scale of the metric (for few users it may end above the metric's
+        greatest value); the other columns describe the users' values x.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or with
+        ``"wilson"`` neither 0 nor 1, there is only one cluster, or a user has no cluster or
+        several.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, or ``"wilson"`` is
+        combined with ``weights``, ``cluster`` or a geometric mean.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    B. Efron, *JASA* 82, 1987, for BCa; P. Hall, *Annals of Statistics* 16, 1988, for the
+    studentized bootstrap; E. B. Wilson, *JASA* 22, 1927. If all values are 0, or all are 1,
+    ``"auto"`` takes ``"wilson"`` only for booleans and for metrics that range from 0 to 1.
+
+    With weights w, SE² = n/(n − 1) · Σ w²(x − x̄)² / (Σ w)² over the n users of weight > 0, and t
+    has n − 1 degrees of freedom; the bootstrap draws users with equal probability, then weights
+    them; the effective number of users is (Σ w)² / Σ w² (L. Kish, *Survey Sampling*, 1965). In a
+    row of totals a user who is in several groups is one observation: the mean of the user's values,
+    whose weight is their number, or the sum of their weights.
+
+    With G clusters, SE² = G/(G − 1) · Σ u² / (Σ w)² (CR1), where u is the sum Σ w(x − x̄) of a
+    cluster, and t has G − 1 degrees of freedom; the bootstrap draws whole clusters. A. C. Cameron
+    and D. L. Miller, *J. Human Resources* 50, 2015; see ``compare`` for their coverage.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7], "rank": [1, 2, 4]})
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> rf.summarize(run, "rr", truth=truth).select("metric", "users", "mean", "ci_low", "ci_high")
+    shape: (1, 5)
+    ┌────────┬───────┬──────────┬───────────┬──────────┐
+    │ metric ┆ users ┆ mean     ┆ ci_low    ┆ ci_high  │
+    │ ---    ┆ ---   ┆ ---      ┆ ---       ┆ ---      │
+    │ str    ┆ i64   ┆ f64      ┆ f64       ┆ f64      │
+    ╞════════╪═══════╪══════════╪═══════════╪══════════╡
+    │ rr     ┆ 3     ┆ 0.583333 ┆ -0.365312 ┆ 1.531979 │
+    └────────┴───────┴──────────┴───────────┴──────────┘
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    values = evaluation.user_values(
+        frame,
+        metrics,
+        truth,
+        by,
+        keywords.read_options(options, cluster=cluster, count_missed=True),
+        per_user=False,
+        all_lists=True,
+    )
+    summary = summary_of(
+        values,
+        total=total,
+        confidence=confidence,
+        method=method,
+        resamples=resamples,
+        seed=seed,
+    )
+    return adapters.to_caller_type(
+        summary, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
+    )
+
+
+def summarize_values(
+    frame: FrameT,
+    /,
+    *columns: str,
+    by: str | Sequence[str] = (),
+    user: str = "user",
+    weights: str | None = None,
+    cluster: str | None = None,
+    total: bool = False,
+    confidence: float = 0.95,
+    method: Method = "t",
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> FrameT:
+    """
+    Summarize precomputed values per user, such as RMSE, as ``summarize`` does metrics.
+
+    Parameters
+    ----------
+    frame
+        One row per user, or per group and user: any numbers from any source, such as the result of
+        ``per_user`` joined with a table of users.
+    *columns
+        The columns of values, numbers or booleans; null is undefined.
+    by
+        Columns that split the rows into groups, such as model, fold or day.
+    user
+        The column of the user.
+    weights
+        A column of weights ≥ 0: how much each row counts.
+    cluster
+        A column that names the cluster of each user, as in ``summarize``.
+    total
+        Add the summary of all segments together, as in ``summarize``.
+    confidence
+        The probability that a single interval covers the true mean.
+    method
+        The method of the interval, as in ``summarize``.
+    resamples
+        Number of bootstrap resamples.
+    seed
+        Seed of the resamples.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The frame of ``summarize``; ``metric`` contains the column names. ``num_missed`` is null:
+        values do not show which users have a list.
+
+    Raises
+    ------
+    RankingDataError
+        If a column is missing or not a number, an id is null, a user has several rows in a group, a
+        value is NaN or infinite, ``weights`` are null, negative or all 0, a cluster is null, or
+        there is only one.
+    ValueError
+        If a parameter is unknown or out of range.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Examples
+    --------
+    >>> errors = pl.DataFrame({"user": [1, 2, 3], "rmse": [0.5, 0.7, 0.9]})
+    >>> summary = rf.summarize_values(errors, "rmse")
+    >>> summary.select("metric", "users", "mean", "ci_low", "ci_high")
+    shape: (1, 5)
+    ┌────────┬───────┬──────┬──────────┬──────────┐
+    │ metric ┆ users ┆ mean ┆ ci_low   ┆ ci_high  │
+    │ ---    ┆ ---   ┆ ---  ┆ ---      ┆ ---      │
+    │ str    ┆ i64   ┆ f64  ┆ f64      ┆ f64      │
+    ╞════════╪═══════╪══════╪══════════╪══════════╡
+    │ rmse   ┆ 3     ┆ 0.7  ┆ 0.203172 ┆ 1.196828 │
+    └────────┴───────┴──────┴──────────┴──────────┘
+    """
+    summary = summary_of(
+        ready_values.ready_values(frame, columns, by, user, weights, cluster),
+        verb="summarize_values",
+        total=total,
+        confidence=confidence,
+        method=method,
+        resamples=resamples,
+        seed=seed,
+    )
+    return adapters.to_caller_type(summary, like=frame)
+
+
+def summary_of(
+    values: UserValues,
+    *,
+    confidence: float,
+    method: Method,
+    resamples: int,
+    seed: int,
+    total: bool = False,
+    verb: str = "summarize",
+) -> pl.LazyFrame:
+    """Plan a summary of values per user."""
+    keywords.check_confidence(confidence)
+    keywords.check_choice("method", method, get_args(Method))
+    if method == "wilson":
+        _check_plain(values)
+        check_no_logarithms(values, "method='wilson'")
+    resampling = asked_resampling(resamples, seed)
+    check_numbers(values)
+    check_total(values, total=total, least=1)
+    schema = made_schema(verb, values, _columns(total=total))
+    reduce = partial(
+        _summarized,
+        values=values,
+        confidence=confidence,
+        method=method,
+        resampling=resampling,
+        total=total,
+    )
+    summary = values.rows.map_batches(reduce, schema=schema)
+    if values.of_lists is None:
+        return summary
+    return _in_asked_order(
+        summary, _of_all_lists(values, schema, confidence, method, seed), values.of_lists, values.by
+    )
+
+
+def description_of(values: UserValues) -> pl.LazyFrame:
+    """Plan a summary without intervals and notes, which needs no SciPy."""
+    check_numbers(values)
+    schema = made_schema("summarize", values, _SUMMARY)
+    reduce = partial(_described_rows, values=values)
+    description = values.rows.map_batches(reduce, schema=schema)
+    if values.of_lists is None:
+        return description
+    numbers = _of_all_lists(values, schema, 0.95, None, 0)
+    return _in_asked_order(description, numbers, values.of_lists, values.by)
+
+
+def _described_rows(rows: pl.DataFrame, *, values: UserValues) -> pl.DataFrame:
+    check_sizes(rows, values)
+    empty = {name: pl.lit(None, dtype=dtype) for name, dtype in _SUMMARY.items()}
+    absent = {name: empty[name] for name in ("ci_low", "ci_high", "note")}
+    return _described(rows, values, values.by).with_columns(**absent).select(*values.by, *_SUMMARY)
+
+
+def _in_asked_order(
+    summary: pl.LazyFrame, numbers: pl.LazyFrame, of_lists: OfLists, by: Sequence[str]
+) -> pl.LazyFrame:
+    order = pl.col("metric").replace_strict(of_lists.asked, list(range(len(of_lists.asked))))
+    return pl.concat([summary, numbers]).sort(*by, order)
+
+
+_RESAMPLED = "resampled users can only lose items"
+_NO_INTERVAL = "one number of all lists; no interval: its target changes with the users"
+
+
+def _of_all_lists(
+    values: UserValues, schema: dict[str, Any], confidence: float, method: Method | None, seed: int
+) -> pl.LazyFrame:
+    """Describe the metrics of all lists: one number per group, without a spread over users.
+
+    Without a method, they have no interval.
+    """
+    of_lists, numbers = values.of_lists, values.numbers
+    assert of_lists is not None
+    assert numbers is not None
+    names = [one.name for one in of_lists.requested]
+    numbers = numbers.with_columns(pl.col(names).cast(pl.Float64))
+    counts = [name for name in ("users", "num_missed") if name in numbers.collect_schema()]
+    rows = numbers.unpivot(
+        on=names, index=[*values.by, *counts], variable_name="metric", value_name="mean"
+    )
+    if method in ("t", "auto"):
+        spread = system_metrics.margins(of_lists, confidence, seed)
+        rows = rows.join(spread, on=[*values.by, "metric"], how="left", nulls_equal=True)
+        note = "one number of all lists; interval: jackknife over groups of users"
+    else:
+        rows = rows.with_columns(margin=pl.lit(None, pl.Float64))
+        why = "it is no share of users" if method == "wilson" else _RESAMPLED
+        note = f"no interval: {why}; take method='t'"
+    fixed = [one.name for one in of_lists.requested if not system_metrics.is_of_targets(one)]
+    known = pl.col("metric").is_in(fixed)
+    mean, margin = pl.col("mean"), pl.when(known).then("margin")
+    noted = pl.when(known).then(pl.lit(note)).otherwise(pl.lit(_NO_INTERVAL))
+    if "num_missed" in counts:
+        told = pl.struct("num_missed", "users").map_elements(_note_of_row, return_dtype=pl.String)
+        noted = pl.concat_str(noted, told, separator="; ", ignore_nulls=True)
+    rows = rows.with_columns(ci_low=mean - margin, ci_high=mean + margin, note=noted)
+    missing = [name for name in schema if name not in rows.collect_schema()]
+    nulls = {name: pl.lit(None, schema[name]) for name in missing}
+    return rows.with_columns(**nulls).select(list(schema)).cast(pl.Schema(schema))
+
+
+def _columns(*, total: bool) -> dict[str, Any]:
+    """Name the columns of a summary besides those of ``by``."""
+    if not total:
+        return dict(_SUMMARY)
+    last = {name: _SUMMARY[name] for name in ("std", "ci_low", "ci_high", "note")}
+    first = {name: dtype for name, dtype in _SUMMARY.items() if name not in last}
+    return {**first, **_VOTES, **last}
+
+
+class _Sampled(NamedTuple):
+    """The values of a metric in a group, the method of its interval, and its notes."""
+
+    sample: Sample
+    method: Method
+    notes: list[str]
+
+
+def _summarized(
+    rows: pl.DataFrame,
+    *,
+    values: UserValues,
+    confidence: float,
+    method: Method,
+    resampling: Resampling,
+    total: bool,
+) -> pl.DataFrame:
+    check_sizes(rows, values)
+    if values.cluster is not None:
+        user_clusters.check_clusters(rows, values.cluster, [one.name for one in values.requested])
+    if method == "wilson":
+        check_hits(rows, values, "method='wilson'")
+    by, columns = values.by, _columns(total=total)
+    if not values.requested:
+        return pl.DataFrame(schema={**{name: rows.schema[name] for name in by}, **columns})
+    rows = rows.sort(*by, values.user)
+    samples = _samples(rows, values, by, method, pooled=False)
+    summary = _described(rows, values, by)
+    if total:
+        whole = evaluation.total_by(by)
+        samples += _samples(rows, values, whole, method, pooled=True)
+        totals = _described(rows, values, whole).join(
+            _votes(summary, whole), on=[*whole, _ORDER], how="left", maintain_order="left"
+        )
+        summary = pl.concat([summary, totals], how="diagonal")
+
+    outcome = _intervals(samples, confidence, resampling)
+    notes = [
+        [*one.notes, *_notes_of_resamples(dropped, resampling.times, confidence)]
+        for one, dropped in zip(samples, outcome.dropped, strict=True)
+    ]
+    summary = summary.with_columns(
+        pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
+        pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
+        pl.Series("note", ["; ".join(each) or None for each in notes], pl.String),
+    )
+    ends = [given_back(name, values.requested) for name in ("ci_low", "ci_high")]
+    summary = summary.with_columns(ends).select(*by, *columns)
+    return summary.sort(by, nulls_last=True, maintain_order=True) if total else summary
+
+
+def _intervals(samples: Sequence[_Sampled], confidence: float, resampling: Resampling) -> Outcome:
+    """Compute all intervals of one method together."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+    from rankframe._comparison.statistics import Outcome
+
+    outcome = Outcome(*(np.full(len(samples), np.nan) for _ in Outcome._fields))
+    methods: list[Method] = [one.method for one in samples]
+    resampled = sum(method not in ("t", "wilson") for method in methods)
+    with statistics.progress(resampling.times * resampled) as advance:
+        for method in dict.fromkeys(methods):
+            places = [place for place, one in enumerate(samples) if one.method == method]
+            reduce = partial(_interval, method=method, confidence=confidence, resampling=resampling)
+            part = statistics.in_matrices(
+                [samples[place].sample for place in places], reduce, advance
+            )
+            for into, found in zip(outcome, part, strict=True):
+                into[places] = found
+    return outcome
+
+
+def _interval(
+    sample: Sample,
+    advance: Advance,
+    *,
+    method: Method,
+    confidence: float,
+    resampling: Resampling,
+) -> Outcome:
+    from rankframe._comparison import statistics
+
+    if method == "t":
+        return statistics.t_test(sample, confidence)
+    if method == "wilson":
+        return statistics.wilson(sample, confidence)
+    if method == "studentized":
+        return statistics.studentized(sample, confidence, resampling, advance)
+    return statistics.bootstrap(sample, confidence, resampling, advance, bca=method == "bootstrap")
+
+
+def _samples(
+    rows: pl.DataFrame, values: UserValues, by: Sequence[str], method: Method, *, pooled: bool
+) -> list[_Sampled]:
+    """Take the values of each group and metric, and note why a number is null."""
+    from rankframe._comparison import statistics
+
+    groups = rows.partition_by(by, maintain_order=True) if by else [rows]
+    samples: list[_Sampled] = []
+    for group in groups:
+        if pooled and values.cluster is not None:
+            user_clusters.check_one_cluster(group, [values.user], values.cluster)
+        clusters = None if values.cluster is None else places_of_users(group[user_clusters.CLUSTER])
+        unit = "users" if clusters is None else "clusters"
+        users = places_of_users(group[values.user]) if pooled else None
+        weights = None if values.weights is None else group[user_weights.WEIGHT].to_numpy()
+        lacking = _notes_of_group(group, values.user)
+        for metric in values.requested:
+            column = _column(group, metric)
+            of_users, returning, of_group = _sample(column, weights, users, clusters)
+            if values.weights is not None:
+                _check_some_weight(of_users, column, values.weights, metric.name)
+            sample = of_users
+            if of_group is not None and _has_interval(metric, of_users, "t"):
+                sample = statistics.of_clusters(of_group, of_users)
+            of_sample, reasons = _method_of(
+                sample, metric, method, unit, boolean=group.schema[metric.name] == pl.Boolean
+            )
+            why = _why_null(metric, of_users, of_sample)
+            if of_sample != "wilson" and _why_null(metric, sample, of_sample):
+                reasons = []
+            elif method in ("studentized", "auto"):
+                reasons += _notes_of_few(sample, of_sample, unit)
+            weights_of_notes = None if values.weights is None else of_users.weights
+            counted = notes_of_users(of_users.values, weights_of_notes, returning) + lacking
+            if not _has_interval(metric, sample, of_sample):
+                sample = sample._replace(values=column[:0], weights=None)
+            elif of_group is not None:
+                counted += sentences.notes_of_clusters(of_users, sample)
+            samples.append(_Sampled(sample, of_sample, [*why, *counted, *reasons]))
+    return samples
+
+
+def _method_of(
+    sample: Sample, metric: RequestedMetric, method: Method, unit: str, *, boolean: bool
+) -> tuple[Method, list[str]]:
+    """Return the method of an interval, and for "auto" the reason."""
+    from rankframe._comparison import statistics
+
+    if method != "auto":
+        return method, []
+    if not _has_interval(metric, sample, "t"):
+        return "t", []
+    may_be_hits = unit == "users" and _may_be_hits(sample, metric, boolean=boolean)
+    chosen, reason = statistics.chosen_method(sample, unit, may_be_hits=may_be_hits)
+    return cast("Method", chosen), [f"auto: {reason}"]
+
+
+def _may_be_hits(sample: Sample, metric: RequestedMetric, *, boolean: bool) -> bool:
+    """Whether a metric whose values here are 0 and 1 can have no other value."""
+    if boolean or not metric.per_user:
+        return boolean
+    if entry := labels.entry_of(metric.expr):
+        return entry.value_range == (0, 1)
+    return len(sample.values) > 0 and bool(sample.values.min() < sample.values.max())
+
+
+def _notes_of_few(sample: Sample, method: Method, unit: str) -> list[str]:
+    """Note that an interval may cover less often than stated."""
+    from rankframe._comparison import statistics
+
+    if method == "wilson":
+        return []
+    telling, some = statistics.telling_users(sample)
+    if telling >= statistics.FEW_USERS:
+        return []
+    what = f" of {len(sample.values)} have another value than the most frequent one"
+    return [f"too few {unit} for a sure interval: {telling:.4g}{what if some else ''}"]
+
+
+def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[str]:
+    """Note how many resamples do not count."""
+    if not dropped > 0:  # NaN: there are none
+        return []
+    none = dropped > times * (1 - confidence) / 2 or dropped == times
+    why = "no interval: " if none else ""
+    return [f"{why}{dropped:,.0f} of {times:,} resamples have no spread"]
+
+
+def _sample(
+    column: Array, weights: Array | None, users: Places | None, clusters: Places | None
+) -> tuple[Sample, int, Places | None]:
+    """Keep the users whose value counts; return how many had several rows, and the clusters."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+    from rankframe._comparison.statistics import Sample
+
+    counts = ~np.isnan(column)
+    if weights is not None:
+        counts &= weights > 0
+        weights = statistics.shares(weights[counts])
+    column = column[counts]
+    clusters = None if clusters is None else clusters[counts]
+    if users is None or not counts.any():
+        return Sample(column, weights), 0, clusters
+    (merged,), weights = statistics.of_users(users[counts], [column], weights)
+    returning = len(column) - len(merged)
+    clusters = statistics.of_merged(users[counts], clusters)
+    return Sample(statistics.rounded(merged) if returning else column, weights), returning, clusters
+
+
+def _described(rows: pl.DataFrame, values: UserValues, by: Sequence[str]) -> pl.DataFrame:
+    """Describe each metric in each group, except for its interval."""
+    weighted = values.weights is not None
+    tables: list[pl.DataFrame] = []
+    missed = (
+        evaluation.number_missed() if evaluation.MISSED in rows.columns else pl.lit(None, pl.Int64)
+    )
+    for place, metric in enumerate(values.requested):
+        columns = [*_numbers(metric, values.user, weighted=weighted), pl.lit(place).alias(_ORDER)]
+        columns.append(missed.alias("num_missed"))
+        tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
+    if not tables:
+        return pl.DataFrame(schema=made_schema("summarize", values, _SUMMARY))
+    return pl.concat(tables).sort(*by, _ORDER)
+
+
+def _votes(summary: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Describe the means of groups, each of which counts equally."""
+    mean = pl.col("mean")
+    return summary.group_by(*by, _ORDER).agg(
+        mean.count().cast(pl.Int64).alias("groups"),
+        mean.mean().alias("groups_mean"),
+        mean.std().alias("groups_std"),
+    )
+
+
+def _numbers(metric: RequestedMetric, user: str, *, weighted: bool) -> list[pl.Expr]:
+    value = pl.col(metric.name).cast(pl.Float64)
+    users = pl.col(user).count().cast(pl.Int64)
+    over_users = evaluation.by_weight if weighted else pl.Expr.mean
+    if metric.per_user:
+        mean = over_users(value)
+    else:
+        mean = metric.over_users(value, over_users).cast(pl.Float64)
+    return [
+        pl.lit(metric.name).alias("metric"),
+        users.alias("users"),
+        (users - value.count()).alias("undefined"),
+        mean.alias("mean"),
+        (_deviation(value) if weighted else value.std()).alias("std"),
+        value.min().alias("min"),
+        value.median().alias("median"),
+        value.max().alias("max"),
+    ]
+
+
+def _column(group: pl.DataFrame, metric: RequestedMetric) -> Array:
+    """Return the numbers to average: values of users, or their logarithms for a geometric mean."""
+    from rankframe._comparison import statistics
+
+    if metric.over_users.epsilon is not None:
+        return in_logarithms(group, [metric])[metric.name].to_numpy()
+    return statistics.rounded(group[metric.name].cast(pl.Float64).to_numpy())
+
+
+def _has_interval(metric: RequestedMetric, sample: Sample, method: Method) -> bool:
+    from rankframe._comparison import statistics
+
+    if method == "wilson" and not (sample.weights is None and statistics.are_hits(sample.values)):
+        return False
+    geometric = metric.over_users.epsilon is not None
+    return metric.per_user or (geometric and -inf not in sample.values)
+
+
+def _deviation(value: pl.Expr) -> pl.Expr:
+    """s² = n/(n − 1) · Σ w(x − x̄)² / Σ w; null for one user."""
+    number = (value.is_not_null() & (pl.col(user_weights.WEIGHT) > 0)).sum().cast(pl.Float64)
+    variance = (
+        evaluation.by_weight((value - evaluation.by_weight(value)) ** 2) * number / (number - 1)
+    )
+    return pl.when(number > 1).then(variance.sqrt())
+
+
+def _why_null(metric: RequestedMetric, sample: Sample, method: Method) -> list[str]:
+    """Return why a number is null."""
+    values = sample.values
+    if len(values) < 2:
+        return ["one user" if len(values) else "no user has a value"]
+    if not _has_interval(metric, sample, method):
+        return [f"no interval: {_why_no_interval(metric)}"]
+    same = method != "wilson" and not values.min() < values.max()
+    return ["every user has the same value"] if same else []
+
+
+def _why_no_interval(metric: RequestedMetric) -> str:
+    if metric.over_users.epsilon is not None:
+        return "0 has no logarithm; take epsilon > 0"
+    if metric.per_user:
+        return "users are in several groups, and the mean of their values is no hit"
+    return "not an arithmetic mean"
+
+
+# ------------------------------------------------------------------ shared with compare
+
+
+def places_of_users(users: pl.Series) -> Places:
+    """Number users, each by one number in all of their rows."""
+    import numpy as np
+
+    place = "__rankframe_place"
+    each = users.unique(maintain_order=True).to_frame().with_row_index(place)
+    rows = users.to_frame().join(
+        each, on=users.name, how="left", nulls_equal=True, maintain_order="left"
+    )
+    return np.asarray(rows[place].to_numpy(), np.int64)
+
+
+def notes_of_users(values: Array, weights: Array | None, returning: int) -> list[str]:
+    """Write how many users make a weighted mean, and how many rows a row of totals has merged."""
+    from rankframe._comparison import statistics
+
+    notes: list[str] = []
+    if weights is not None and len(values):
+        notes.append(f"effective users: {statistics.effective_size(weights):.4g}")
+    if returning:
+        notes.append(f"{len(values)} users in several groups, one observation each")
+    return notes
+
+
+def _notes_of_group(group: pl.DataFrame, user: str) -> list[str]:
+    if evaluation.MISSED not in group.columns:
+        return []
+    return sentences.notes_of_missed(int(group[evaluation.MISSED].sum()), group[user].count())
+
+
+def _note_of_row(row: Mapping[str, int]) -> str | None:
+    return "".join(sentences.notes_of_missed(row["num_missed"], row["users"])) or None
+
+
+def _check_some_weight(sample: Sample, column: Array, weights: str, metric: str) -> None:
+    import numpy as np
+
+    if not len(sample.values) and not np.isnan(column).all():
+        user_weights.raise_no_weight(weights, metric)
+
+
+# ------------------------------------------------------------------ geometric means
+
+
+def in_logarithms(rows: pl.DataFrame, requested: Sequence[RequestedMetric]) -> pl.DataFrame:
+    """Take the logarithms of values whose geometric mean is asked for.
+
+    They are rounded to 13 decimals: a value of 14 digits supports no more.
+    """
+    return rows.with_columns(
+        one.over_users.transform(pl.col(one.name).cast(pl.Float64)).round(13)
+        for one in requested
+        if one.over_users.epsilon is not None
+    )
+
+
+def given_back(column: str, requested: Sequence[RequestedMetric]) -> pl.Expr:
+    """Transform a mean of logarithms back to the scale of its metric."""
+    value = pl.col(column)
+    for one in requested:
+        if one.over_users.epsilon is not None:
+            value = (
+                pl.when(pl.col("metric") == one.name)
+                .then(one.over_users.inverse(pl.col(column)))
+                .otherwise(value)
+            )
+    return value.alias(column)
+
+
+# ------------------------------------------------------------------ checks of every verb here
+
+
+def made_schema(verb: str, values: UserValues, made: dict[str, Any]) -> dict[str, Any]:
+    """Put the columns of ``by`` before those that the verb makes."""
+    types = values.rows.collect_schema()
+    for name in values.by:
+        if name in made:
+            msg = f"column {name!r}: {verb} makes a column of this name: rename it"
+            raise RankingDataError(msg)
+    return {**{name: types[name] for name in values.by}, **made}
+
+
+def check_total(values: UserValues, *, total: bool, least: int) -> None:
+    """Check that there are groups to combine, and that every metric can be combined."""
+    keywords.check_flag("total", total)
+    if not total:
+        return
+    if len(values.by) < least:
+        msg = "total=True adds a row of all users to the groups of by=: name their columns"
+        raise ValueError(msg)
+    if values.of_lists is not None:
+        name = values.of_lists.requested[0].name
+        msg = (
+            f"metric {name!r}: it is one number of all lists, of which total=True makes none here: "
+            "ask for it in a call with fewer columns in by="
+        )
+        raise ValueError(msg)
+
+
+def check_no_logarithms(values: UserValues, option: str) -> None:
+    """Check that no geometric mean is asked for where values are 0 or 1."""
+    for one in values.requested:
+        if one.over_users.epsilon is not None:
+            msg = f"metric {one.name!r}: a geometric mean is no hit rate, which {option} needs"
+            raise ValueError(msg)
+
+
+def check_hits(rows: pl.DataFrame, values: UserValues, option: str) -> None:
+    """Check that each value is 0 or 1."""
+    for metric in values.requested:
+        if not metric.per_user:
+            continue
+        value = pl.col(metric.name).cast(pl.Float64)
+        keys = [*values.by, values.user]
+        wrong = rows.filter((value != 0) & (value != 1)).select(*keys, metric.name)
+        if not wrong.is_empty():
+            row = wrong.sort(keys).head(1)
+            msg = (
+                f"metric {metric.name!r}: a value is neither 0 nor 1, which {option} needs: take "
+                f"another {option.partition('=')[0]}. Offending row: {rules.format_row(row)}"
+            )
+            raise RankingDataError(msg)
+
+
+def _check_plain(values: UserValues) -> None:
+    """Check that users count equally and are independent."""
+    if values.weights is not None:
+        msg = (
+            "method='wilson' has no weighted form: take 't', 'bootstrap', 'percentile', "
+            "'studentized' or 'auto'"
+        )
+        raise ValueError(msg)
+    if values.cluster is not None:
+        msg = (
+            "method='wilson' takes users for independent: with cluster=, take 't', 'bootstrap', "
+            "'percentile', 'studentized' or 'auto'"
+        )
+        raise ValueError(msg)
+
+
+def check_sizes(rows: pl.DataFrame, values: UserValues) -> None:
+    """Check that values are small enough to be squared: otherwise the variance is infinite."""
+    for metric in values.requested:
+        greatest = rows.select(pl.col(metric.name).cast(pl.Float64).abs().max()).item()
+        if greatest is not None and greatest > 1e100:
+            msg = (
+                f"metric {metric.name!r}: a value as large as {greatest:.0e} has no finite "
+                "variance: rescale the metric"
+            )
+            raise RankingDataError(msg)
+
+
+def check_numbers(values: UserValues) -> None:
+    """Check that every metric is a number for each user."""
+    types = values.rows.collect_schema()
+    for metric in values.requested:
+        dtype = types[metric.name]
+        if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Null)):
+            msg = f"metric {metric.name!r} is {dtype} for each user; statistics need numbers"
+            raise ValueError(msg)
+
+
+def asked_resampling(resamples: object, seed: object) -> Resampling:
+    """Read the options of resampling, and check that the packages are installed."""
+    times = keywords.whole_number("resamples", resamples)
+    if times > _MOST_RESAMPLES:
+        msg = f"resamples must not be above {_MOST_RESAMPLES:,}, not {times:,}"
+        raise ValueError(msg)
+    start = keywords.whole_number("seed", seed, least=0)
+    check_packages()
+    from rankframe._comparison.statistics import Resampling
+
+    return Resampling(times, start)
+
+
+def check_packages() -> None:
+    """Check that the packages of the statistics are installed."""
+    if missing := [name for name in ("numpy", "scipy") if find_spec(name) is None]:
+        msg = f"statistics need {' and '.join(missing)}: pip install 'rankframe[stats]'"
+        raise ImportError(msg)

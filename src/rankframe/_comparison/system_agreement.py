@@ -1,0 +1,425 @@
+"""Whether metrics order systems alike, and how many pairs of systems each metric separates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import isnan
+from typing import TYPE_CHECKING, Any, Unpack
+
+import polars as pl
+
+from rankframe._comparison import comparison, summaries, trial
+from rankframe._comparison.trial import Test
+from rankframe._request import keywords, labels
+from rankframe._request.keywords import Options
+from rankframe._request.labels import Metric
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import adapters, run_dicts
+from rankframe.errors import RankingDataError
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Array
+
+_USERS, _PLACE = "users", "__rankframe_place"
+_AGREEMENT = {
+    **dict.fromkeys(("metric", "other"), pl.String),
+    "systems": pl.Int64,
+    **dict.fromkeys(("kendall_tau", "tau_ap"), pl.Float64),
+    "note": pl.String,
+}
+_POWER = {
+    "metric": pl.String,
+    **dict.fromkeys(("pairs", "separated"), pl.Int64),
+    "share": pl.Float64,
+    "note": pl.String,
+}
+_CURVE = ("metric", "place", "baseline", "difference", "asl")
+
+
+def agreement(
+    means: FrameT,
+    /,
+    *metrics: str,
+    other: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+) -> FrameT:
+    """
+    Compare the orders in which metrics put systems: Kendall's τ and AP correlation.
+
+    Parameters
+    ----------
+    means
+        A frame of ``evaluate``: one row per system, one column per metric.
+    *metrics
+        The columns to compare; by default all numeric columns except ``users``.
+    other
+        A second frame of ``evaluate``, with the same systems on other users or judgments; each
+        metric of ``means`` is compared with each metric of ``other``. By default the metrics of
+        ``means`` are compared with each other.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, each with orders of its own: ``by=["model", "country"]``. Of several columns, the
+        one called ``model`` identifies the systems, else the first one.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per segment and ordered pair of columns: segments…, ``metric``, ``other``,
+        ``systems`` (with a value in both; the others are left out), ``kendall_tau`` (τ_b, adjusted
+        for ties), ``tau_ap`` and ``note``, which explains why a number is null. ``tau_ap`` =
+        2/(n − 1)·Σ (systems correctly above it in the order of ``metric``) / (all systems above it)
+        − 1, summed over all systems but the first: ``other`` is the truth, and the top of the order
+        of ``metric`` counts most. It is not symmetric: the exchanged pair is another row.
+
+    Raises
+    ------
+    RankingDataError
+        If a column is missing, is not numeric or has NaN, a system is duplicated or null, or the
+        two frames have different systems.
+    ValueError
+        If ``by`` is empty, or there are fewer than two metrics to compare.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    A column whose name is the label of a metric for which lower is better is ordered from its
+    lowest value; all others from their highest. Values that agree to 14 significant digits tie. For
+    systems that tie in ``metric``, ``tau_ap`` is the mean over all their orders; a pair that ties
+    in ``other`` counts as half correct. E. Yilmaz, J. A. Aslam and S. Robertson, *SIGIR* 2008;
+    J. Urbano and M. Marrero, *ICTIR* 2017: it equals their τ_AP,a if only ``metric`` has ties.
+
+    Examples
+    --------
+    >>> means = pl.DataFrame(
+    ...     {
+    ...         "model": ["als", "bpr", "knn", "pop"],
+    ...         "users": [301] * 4,
+    ...         "ndcg@10": [0.31, 0.33, 0.28, 0.1],
+    ...         "mrr": [0.35, 0.32, 0.2, 0.22],
+    ...     }
+    ... )
+    >>> rf.agreement(means).select("metric", "other", pl.col("kendall_tau", "tau_ap").round(3))
+    shape: (2, 4)
+    ┌─────────┬─────────┬─────────────┬────────┐
+    │ metric  ┆ other   ┆ kendall_tau ┆ tau_ap │
+    │ ---     ┆ ---     ┆ ---         ┆ ---    │
+    │ str     ┆ str     ┆ f64         ┆ f64    │
+    ╞═════════╪═════════╪═════════════╪════════╡
+    │ ndcg@10 ┆ mrr     ┆ 0.333       ┆ 0.111  │
+    │ mrr     ┆ ndcg@10 ┆ 0.333       ┆ 0.111  │
+    └─────────┴─────────┴─────────────┴────────┘
+    """
+    summaries.check_packages()
+    left = adapters.to_lazy(means, "means")
+    groups = keywords.systems_groups(by, left.collect_schema().names())
+    if by is None and not groups:
+        msg = (
+            "means: no column 'model'; agreement takes a frame of evaluate, one row per system: "
+            "name the column that identifies the systems in by="
+        )
+        raise ValueError(msg)
+    comparison.check_systems("agreement", groups)
+    names = _metrics_of(left, metrics, groups, "means")
+    if other is None:
+        right, other_names = left, names
+        pairs = [(one, two) for one in names for two in names if one != two]
+    else:
+        right = adapters.to_lazy(other, "other")
+        other_names = _metrics_of(right, metrics, groups, "other")
+        pairs = [(one, two) for one in names for two in other_names]
+    if not pairs:
+        msg = f"agreement needs two metrics to compare, not only {', '.join(map(repr, names))}"
+        raise ValueError(msg)
+    model, *segments = groups
+    types = left.collect_schema()
+    schema: dict[str, Any] = {**{name: types[name] for name in segments}, **_AGREEMENT}
+    both = pl.concat(
+        [_marked(left, groups, names, 0, types), _marked(right, groups, other_names, 1, types)],
+        how="diagonal",
+    )
+    reduce = partial(_agreed, model=model, segments=segments, pairs=pairs, schema=schema)
+    return adapters.to_caller_type(
+        both.map_batches(reduce, schema=schema), like=means, beside=(other,)
+    )
+
+
+def discriminative_power(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    test: Test = "bootstrap",
+    confidence: float = 0.95,
+    curve: bool = False,
+    resamples: int = 10_000,
+    seed: int = 0,
+    **options: Unpack[Options],
+) -> FrameT:
+    """
+    Discriminative power of metrics: the share of pairs of systems that a test separates.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``per_user``, and geometric means such as ``gmap@10``, which
+        are tested on their logarithms, as in ``compare``.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, as in ``compare``.
+    test
+        A test of ``compare``: tests of a single pair are not corrected, as in the source; tests of
+        all systems at once (``"tukey"``, ``"randomized_tukey"``, ``"friedman"``) are corrected over
+        the pairs of a metric.
+    confidence
+        A pair is separated if p is below 1 − confidence.
+    curve
+        Return the curve instead: the achieved significance level (ASL) of every pair, least first.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
+    **options
+        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles. ``weights`` raise an error: users count equally.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per segment and metric: segments…, ``metric``, ``pairs``, ``separated``, ``share`` =
+        separated / pairs, and ``note``, which reports how many pairs have no p-value; these are not
+        separated. With ``curve=True``, one row per pair: segments…, ``metric``, ``place`` (1 = the
+        least ASL), the system (in a column named as in ``by``), ``baseline``, ``difference`` and
+        ``asl``.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
+        fewer than two systems.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, or ``weights`` are given.
+    ImportError
+        Without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Notes
+    -----
+    It measures how sensitive a metric is, not whether it measures what matters. T. Sakai, *SIGIR*
+    2006. Of 190 pairs without a difference, 9 or 10 are separated by chance without a correction.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [9, 5, 8, 1, 1, 2]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> rf.discriminative_power(run, "rr", "hit@5", truth=truth, test="t").rows()
+    [('rr', 1, 1, 1.0, None), ('hit@5', 1, 0, 0.0, None)]
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    keywords.check_flag("curve", curve)
+    comparison.check_unweighted("discriminative_power", options)
+    groups = comparison.groups_by_systems(frame, truth, by, None)
+    comparison.check_systems("discriminative_power", groups)
+    model, *segments = groups
+    kind = "run" if truth is not None else "judged table"
+    compared = comparison.compare(
+        adapters.to_lazy(frame, kind),
+        *metrics,
+        truth=truth,
+        by=groups,
+        test=test,
+        correction="holm" if test in trial.JOINT_TESTS else None,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+        **options,
+    )
+    for name in groups:
+        if name in {*_POWER, *_CURVE}:
+            msg = f"column {name!r}: discriminative_power makes a column of this name: rename it"
+            raise RankingDataError(msg)
+    keys = [*segments, "metric"]
+    table = _curve(compared, keys, model) if curve else _shares(compared, keys, confidence)
+    return adapters.to_caller_type(
+        table, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
+    )
+
+
+# ------------------------------------------------------------------ orders of systems
+
+
+def _metrics_of(
+    means: pl.LazyFrame, metrics: Sequence[object], groups: Sequence[str], table: str
+) -> list[str]:
+    """Return the columns to compare, and check that all are present."""
+    types = means.collect_schema()
+    asked = [name for name in metrics if isinstance(name, str)]
+    if alien := [type(one).__name__ for one in metrics if not isinstance(one, str)]:
+        msg = f"a metric of agreement is the name of a column, not {alien[0]}"
+        raise TypeError(msg)
+    for name in (*groups, *asked):
+        if name not in types:
+            msg = f"{table}: no column {name!r}; it has {', '.join(map(repr, types))}"
+            raise RankingDataError(msg)
+        if name in asked and not types[name].is_numeric():
+            msg = f"{table}, column {name!r}: {types[name]} is not numeric: cast it or leave it out"
+            raise RankingDataError(msg)
+    for name in groups:
+        if name in _AGREEMENT:
+            msg = f"column {name!r}: agreement makes a column of this name: rename it"
+            raise RankingDataError(msg)
+    others = [name for name in types if types[name].is_numeric() and name not in (*groups, _USERS)]
+    return list(dict.fromkeys(asked)) or others
+
+
+def _marked(
+    means: pl.LazyFrame, groups: Sequence[str], names: Sequence[str], place: int, types: pl.Schema
+) -> pl.LazyFrame:
+    """Mark the columns of one of the two frames with its number."""
+    own = means.collect_schema()
+    for name in groups:
+        if own[name] != types[name]:
+            msg = f"other, column {name!r}: {own[name]}, but {types[name]} in means: cast one"
+            raise RankingDataError(msg)
+    values = [pl.col(name).cast(pl.Float64).alias(_placed(place, name)) for name in names]
+    return means.select(*groups, pl.lit(place, pl.Int8).alias(_PLACE), *values)
+
+
+def _placed(place: int, name: str) -> str:
+    return f"__rankframe_{place}_{name}"
+
+
+def _agreed(
+    rows: pl.DataFrame,
+    *,
+    model: str,
+    segments: Sequence[str],
+    pairs: Sequence[tuple[str, str]],
+    schema: dict[str, Any],
+) -> pl.DataFrame:
+    _check_systems(rows, model, segments)
+    rows = rows.sort(segments) if segments else rows
+    groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
+    made: list[dict[str, Any]] = []
+    for group in groups:
+        left, right = (group.filter(pl.col(_PLACE) == place) for place in (0, 1))
+        own = [_placed(0, one) for one, _ in pairs]
+        theirs = [_placed(1, two) for _, two in pairs]
+        both = left.select(model, *dict.fromkeys(own)).join(
+            right.select(model, *dict.fromkeys(theirs)), on=model
+        )
+        of_segment = group.select(segments).row(0, named=True) if segments else {}
+        for (one, two), names in zip(pairs, zip(own, theirs, strict=True), strict=True):
+            known = both.select(names).drop_nulls()
+            made.append({**of_segment, **_compared(known, one, two)})
+    return pl.DataFrame(made, schema=schema)
+
+
+def _compared(known: pl.DataFrame, metric: str, other: str) -> dict[str, Any]:
+    from rankframe._comparison import statistics
+
+    orders: list[Array] = []
+    for name, column in zip((metric, other), known.iter_columns(), strict=True):
+        sign = -1 if _lower_is_better(name) else 1
+        orders.append(sign * statistics.rounded(column.to_numpy()))
+    tau, ap = statistics.kendall_tau(*orders), statistics.tau_ap(*orders)
+    return {
+        "metric": metric,
+        "other": other,
+        "systems": len(known),
+        "kendall_tau": None if isnan(tau) else tau,
+        "tau_ap": None if isnan(ap) else ap,
+        "note": _reason(known, metric, other) if isnan(tau) else None,
+    }
+
+
+def _reason(known: pl.DataFrame, *names: str) -> str:
+    """Return why there are no two orders."""
+    if len(known) < 2:
+        return "one system has both" if len(known) else "no system has both"
+    metric = next(
+        (
+            name
+            for name, column in zip(names, known.iter_columns(), strict=True)
+            if column.n_unique() == 1
+        ),
+        names[0],
+    )
+    return f"every system has the same {metric}"
+
+
+def _lower_is_better(name: str) -> bool:
+    """Return whether a column has the name of a metric for which lower is better."""
+    try:
+        entry = labels.entry_of(labels.parse_metric(name).expr)
+    except ValueError:  # a name of the caller's own
+        return False
+    return entry is not None and entry.higher_is_better is False
+
+
+def _check_systems(rows: pl.DataFrame, model: str, segments: Sequence[str]) -> None:
+    """Check that each frame has each system once, and that both have the same systems."""
+    tables = [rows.filter(pl.col(_PLACE) == place) for place in (0, 1)]
+    keys = [*segments, model]
+    for table, own, others in zip(("means", "other"), tables, tables[::-1], strict=True):
+        if own[model].null_count():
+            msg = f"{table}, column {model!r}: null is not a system: leave out the row of all users"
+            raise RankingDataError(msg)
+        if twice := own.filter(pl.struct(keys).is_duplicated()).select(keys).rows():
+            system = ", ".join(map(repr, twice[0]))
+            msg = (
+                f"{table}, column {model!r}: duplicate system {system}: name the columns of the "
+                "segments in by="
+            )
+            raise RankingDataError(msg)
+        if alone := own.join(others, on=keys, how="anti", nulls_equal=True).select(keys).rows():
+            absent = "other" if table == "means" else "means"
+            system = ", ".join(map(repr, alone[0]))
+            msg = f"{table}, column {model!r}: {system} is not in {absent}: keep the same systems"
+            raise RankingDataError(msg)
+        floats = own.select(pl.selectors.float())
+        for name in floats.columns:
+            if floats[name].is_nan().any():
+                of_metric = name.removeprefix(_placed(0, "")).removeprefix(_placed(1, ""))
+                msg = f"{table}, column {of_metric!r}: NaN found: replace it with null"
+                raise RankingDataError(msg)
+
+
+# ------------------------------------------------------------------ pairs that are separated
+
+
+def _shares(compared: pl.LazyFrame, keys: Sequence[str], confidence: float) -> pl.LazyFrame:
+    """Count the pairs that a test separates."""
+    p = pl.col("p_adjusted")
+    without = pl.col("__rankframe_without")
+    note = pl.format("{} without a p-value", without)
+    counted = compared.group_by(keys, maintain_order=True).agg(
+        pairs=pl.len().cast(pl.Int64),
+        separated=(p < 1 - confidence).sum().cast(pl.Int64),
+        __rankframe_without=p.null_count(),
+    )
+    return counted.select(
+        *(*keys, "pairs", "separated"),
+        share=pl.col("separated") / pl.col("pairs"),
+        note=pl.when(without > 0).then(note),
+    )
+
+
+def _curve(compared: pl.LazyFrame, keys: Sequence[str], model: str) -> pl.LazyFrame:
+    """Sort the pairs of each metric by their p-value."""
+    row = "__rankframe_row"
+    family = pl.col(row).min().over(keys)
+    ordered = compared.with_row_index(row).sort(family, "p_adjusted", row, nulls_last=True)
+    return ordered.select(
+        *keys,
+        (pl.int_range(pl.len(), dtype=pl.Int64) + 1).over(keys).alias("place"),
+        *(model, "baseline", "difference"),
+        pl.col("p_adjusted").alias("asl"),
+    )

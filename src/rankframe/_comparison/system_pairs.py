@@ -1,0 +1,400 @@
+"""The values of systems side by side: matrices of users × systems, and the pairs to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import polars as pl
+
+from rankframe._comparison import summaries, trial
+from rankframe._evaluation import evaluation, user_clusters, user_weights
+from rankframe._evaluation.evaluation import UserValues
+from rankframe._request import keywords
+from rankframe._tables import rules
+from rankframe.errors import RankingDataError
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Array, Bits, Outcome, Places, Sample
+
+
+def has_column(table: pl.DataFrame, name: str, baseline: object) -> bool:
+    return name in table.columns and baseline in table[name].unique().to_list()
+
+
+def ambiguous(baseline: object, names: Sequence[str]) -> ValueError:
+    columns = " and ".join(map(repr, names))
+    return ValueError(
+        f"baseline {baseline!r} is in the columns {columns} of by=: rename the one that identifies "
+        f"the systems to {keywords.MODEL!r}"
+    )
+
+
+def _check_logarithms(rows: pl.DataFrame, values: UserValues) -> None:
+    """Check that no value is 0 if its logarithm is compared."""
+    for one in values.requested:
+        if one.over_users.epsilon is None:
+            continue
+        wrong = rows.filter(pl.col(one.name).is_infinite()).select(*values.by, values.user)
+        if not wrong.is_empty():
+            row = rules.format_row(wrong.sort(*values.by, values.user).head(1))
+            msg = (
+                f"metric {one.name!r}: a value of 0, which has no logarithm to compare: ask for it "
+                f"with epsilon > 0. Offending row: {row}"
+            )
+            raise RankingDataError(msg)
+
+
+# ------------------------------------------------------------------ one row per user → per pair
+
+
+class Matrix(NamedTuple):
+    """A metric in a segment: one row per user, one column per system, NaN where undefined."""
+
+    segment: int
+    metric: str
+    values: Array
+    weights: Array | None = None
+    users: Places | None = None  # of all segments together: the user of each row
+    clusters: Places | None = None
+    missed: Array | None = None  # 1 where the system has no list for the user, else 0
+    absent: Bits | None = None  # where the system has no row of the user; None if there is none
+    left_out: int | None = None  # of a complete matrix: users with a value, but not in all systems
+
+
+class Place(NamedTuple):
+    """Which systems are compared, by which metric, in which segment."""
+
+    segment: int
+    metric: str
+    system: int
+    baseline: int
+
+
+class Pair(NamedTuple):
+    """A system and its baseline on the users they share."""
+
+    segment: int
+    metric: str
+    system: int
+    baseline: int
+    of_system: Array
+    of_baseline: Array
+    difference: Array
+    weights: Array | None
+    returning: int  # rows beyond one per user, which were merged
+    clusters: Places | None
+    sample: Sample  # the differences of independent observations: users or clusters
+    undefined: str | None  # why the differences have no test
+    missed: tuple[int, int] | None = None  # users without a list of the system, of the baseline
+    left_out: int = 0  # users with a value in one group who are not in the other
+    joint: bool = False  # the users are those of all systems
+
+    @property
+    def place(self) -> Place:
+        """Name the pair, without its values."""
+        return Place(self.segment, self.metric, self.system, self.baseline)
+
+
+class Paired(NamedTuple):
+    """The segments, systems and metrics that are compared."""
+
+    segments: pl.DataFrame  # one row per segment; with a total, the last one is null
+    systems: pl.Series
+    matrices: list[Matrix]
+    pairs: list[Pair]
+
+    def named(self, model: str, of: Sequence[Pair] | Sequence[Place]) -> list[pl.Series]:
+        """Return the columns that name the segment, the metric and the systems of each pair."""
+        systems = [self.systems.gather([pair.system for pair in of]).alias(model)]
+        systems += [self.systems.gather([pair.baseline for pair in of]).alias("baseline")]
+        return [*self.keys(of), *systems]
+
+    def keys(self, of: Sequence[Pair] | Sequence[Place] | Sequence[Matrix]) -> list[pl.Series]:
+        """Return the columns that name the segment and the metric."""
+        segments = [column.gather([one.segment for one in of]) for column in self.segments]
+        return [*segments, pl.Series("metric", [one.metric for one in of])]
+
+
+class Tested(NamedTuple):
+    """Numbers and a note per pair; and the direction that a test of ranks finds."""
+
+    outcome: Outcome
+    adjusted: Array
+    notes: list[str | None]
+    signs: list[float | None]
+
+
+def paired_users(
+    rows: pl.DataFrame, values: UserValues, baseline: object, *, complete: bool, total: bool = False
+) -> Paired:
+    """Pair the users of two systems; ``complete`` drops users for whom a system is undefined."""
+    shared = shared_users(rows, values, baseline, complete=complete, total=total)
+    systems = pairs_of_places(shared.systems.to_list(), baseline)
+    pairs = [
+        pair for matrix in shared.matrices for pair in pairs_of(matrix, systems, values.weights)
+    ]
+    return shared._replace(pairs=pairs)
+
+
+def shared_users(
+    rows: pl.DataFrame,
+    values: UserValues,
+    baseline: object = None,
+    *,
+    complete: bool = True,
+    total: bool = False,
+) -> Paired:
+    """Prepare the values of all systems, without pairs; ``complete`` as in ``paired_users``."""
+    shared, matrices = opened(rows, values, baseline, complete=complete, total=total)
+    return shared._replace(matrices=list(matrices))
+
+
+def opened(
+    rows: pl.DataFrame,
+    values: UserValues,
+    baseline: object,
+    *,
+    complete: bool,
+    total: bool,
+    known: bool = False,
+) -> tuple[Paired, Iterator[Matrix]]:
+    """Find the systems and the segments, and return the matrices one after the other."""
+    summaries.check_sizes(rows, values)
+    if values.cluster is not None:
+        user_clusters.check_clusters(rows, values.cluster, [one.name for one in values.requested])
+    rows = summaries.in_logarithms(rows, values.requested)
+    _check_logarithms(rows, values)
+    model, *segments = values.by
+    systems = systems_in(rows, model, baseline, [] if known else segments)
+    matrices = _matrices(rows, values, systems, complete=complete, total=total)
+    of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
+    if total:
+        of_segments = pl.concat([of_segments, of_segments.clear(1)])
+    return Paired(of_segments, systems, [], []), matrices
+
+
+def systems_in(
+    rows: pl.DataFrame, model: str, baseline: object, segments: Sequence[str]
+) -> pl.Series:
+    systems = rows[model].unique().sort()
+    names = systems.to_list()
+    if len(names) < 2:
+        msg = f"column {model!r}: only one system, {names[0]!r}: a comparison needs two"
+        raise RankingDataError(msg)
+    if isinstance(baseline, pl.Expr | pl.Series):
+        msg = f"baseline must be the name of a system, not {type(baseline).__name__}"
+        raise TypeError(msg)
+    if baseline is None:
+        return systems
+    others = [
+        name for name in segments if model != keywords.MODEL and has_column(rows, name, baseline)
+    ]
+    if baseline not in names:
+        msg = f"baseline must be one of {', '.join(map(repr, names[:10]))}, not {baseline!r}"
+        if others:
+            msg += f"; column {others[0]!r} has it: name that first in by="
+        raise ValueError(msg)
+    if others:
+        raise ambiguous(baseline, [model, *others])
+    return systems
+
+
+def pairs_of_places(systems: list[object], baseline: object) -> list[tuple[int, int]]:
+    """Return the pairs of systems by place: with the baseline, or each with those before it."""
+    places = range(len(systems))
+    if baseline is None:
+        return [(place, other) for other in places for place in places[other + 1 :]]
+    of_baseline = systems.index(baseline)
+    return [(place, of_baseline) for place in places if place != of_baseline]
+
+
+_PLACED = ("__rankframe_at", "__rankframe_row", "__rankframe_column")
+
+
+def _matrices(
+    rows: pl.DataFrame, values: UserValues, systems: pl.Series, *, complete: bool, total: bool
+) -> Iterator[Matrix]:
+    """Make matrices of the rows; ``complete`` drops users for whom a system is undefined.
+
+    With ``total``, the last ones have the rows of all segments.
+    """
+    import numpy as np
+
+    model, *segments = values.by
+    names = [metric.name for metric in values.requested]
+    columns = systems.to_frame().with_row_index("__rankframe_column")
+    rows = rows.sort(segments) if segments else rows
+    groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
+    for segment, group in enumerate([*groups, rows] if total else groups):
+        pooled = segment == len(groups)
+        keys = [*segments, values.user] if pooled else [values.user]
+        users = _users_of(group, keys, values)
+        placed = (
+            group.select(*keys, model)
+            .with_row_index("__rankframe_at")
+            .join(users.with_row_index("__rankframe_row"), on=keys)
+            .join(columns, on=model)
+        )
+        at, row, column = (placed[name].to_numpy() for name in _PLACED)
+        present = np.zeros((len(systems), len(users)), np.bool_)
+        present[column, row] = True
+        absent = None if present.all() else ~present.T
+        missed = None
+        if evaluation.MISSED in group.columns:
+            of_lists = np.zeros((len(systems), len(users)))
+            of_lists[column, row] = group[evaluation.MISSED].cast(pl.Float64).to_numpy()[at]
+            missed = of_lists.T
+        weights = None if values.weights is None else users[user_weights.WEIGHT].to_numpy()
+        whose = summaries.places_of_users(users[values.user]) if pooled else None
+        clusters = (
+            None
+            if values.cluster is None
+            else summaries.places_of_users(users[user_clusters.CLUSTER])
+        )
+        if values.cluster is not None and pooled:
+            user_clusters.check_one_cluster(users, [values.user], values.cluster)
+        for name in names:
+            of_systems = np.full((len(systems), len(users)), np.nan)
+            of_systems[column, row] = group[name].cast(pl.Float64).to_numpy()[at]
+            matrix = Matrix(segment, name, of_systems.T, weights, whose, clusters, missed, absent)
+            yield _complete(matrix) if complete else matrix
+
+
+def _users_of(group: pl.DataFrame, keys: Sequence[str], values: UserValues) -> pl.DataFrame:
+    """Return each user of a segment once, with the weight and the cluster."""
+    group = group.drop_nulls(values.user)
+    if values.cluster is not None:
+        user_clusters.check_one_cluster(group, keys, values.cluster)
+    of_users = [(values.weights, user_weights.WEIGHT), (values.cluster, user_clusters.CLUSTER)]
+    known = [name for column, name in of_users if column is not None]
+    users = group.select(*keys, *known).unique().sort(keys)
+    twice = users.filter(pl.struct(keys).is_duplicated()).select(keys).head(1)
+    if not twice.is_empty():
+        msg = (
+            f"column {values.weights!r}: several weights of one user: a pair of systems needs one. "
+            f"Offending row: {rules.format_row(twice)}"
+        )
+        raise RankingDataError(msg)
+    return users
+
+
+def _complete(matrix: Matrix) -> Matrix:
+    """Keep the users for whom every system is defined."""
+    import numpy as np
+
+    keep = np.asarray(~np.isnan(matrix.values).any(axis=1), np.bool_)
+    users = None if matrix.users is None else matrix.users[keep]
+    missed = None if matrix.missed is None else matrix.missed[keep]
+    left_out = 0
+    if matrix.absent is not None:
+        some = ~np.isnan(matrix.values).all(axis=1) & matrix.absent.any(axis=1)
+        left_out = _count_left_out(np.asarray(some, np.bool_), keep, matrix.users)
+    return matrix._replace(
+        values=np.ascontiguousarray(matrix.values[keep]),
+        users=users,
+        missed=missed,
+        absent=None,
+        left_out=left_out,
+    )
+
+
+def _count_left_out(left_out: Bits, kept: Bits, users: Places | None) -> int:
+    """Count users; over all segments, those who are kept in none."""
+    import numpy as np
+
+    return int(left_out.sum()) if users is None else len(np.setdiff1d(users[left_out], users[kept]))
+
+
+class _Column(NamedTuple):
+    """The values of a system, where they are defined, and the places of their last digits."""
+
+    values: Array
+    known: Bits
+    scales: Places
+
+
+def pairs_of(
+    matrix: Matrix, systems: Sequence[tuple[int, int]], column: str | None
+) -> Iterator[Pair]:
+    """Pair systems; ``column`` is the name of the weights."""
+    import numpy as np
+
+    from rankframe._comparison import statistics
+
+    columns = [
+        _Column(values, ~np.isnan(values), statistics.scales_of(values))
+        for values in np.ascontiguousarray(matrix.values.T)
+    ]
+    for system, baseline in systems:
+        place = Place(matrix.segment, matrix.metric, system, baseline)
+        yield _pair(matrix, place, columns[system], columns[baseline], column)
+
+
+def _pair(matrix: Matrix, place: Place, one: _Column, other: _Column, column: str | None) -> Pair:
+    from rankframe._comparison import statistics
+
+    weights, clusters, users = matrix.weights, matrix.clusters, matrix.users
+    counts = one.known & other.known
+    left_out = matrix.left_out or 0
+    if matrix.absent is not None:
+        alone = one.known & matrix.absent[:, place.baseline]
+        alone |= other.known & matrix.absent[:, place.system]
+        alone &= True if weights is None else weights > 0
+        left_out = _count_left_out(alone, counts, users)
+    if column is not None and weights is not None:
+        if counts.any() and not (counts & (weights > 0)).any():
+            user_weights.raise_no_weight(column, matrix.metric)
+        counts &= weights > 0
+    kept = slice(None) if counts.all() else counts
+    if column is not None and weights is not None:
+        weights = statistics.shares(weights[kept])
+    of_system, of_baseline = one.values[kept], other.values[kept]
+    change = statistics.differences(of_system, of_baseline, (one.scales[kept], other.scales[kept]))
+    number = len(change)
+    clusters = None if clusters is None else clusters[kept]
+    lists = [] if matrix.missed is None else [matrix.missed[kept, at] for at in place[2:]]
+    if users is not None and number:
+        columns = [of_system, of_baseline, change, *lists]
+        merged, weights = statistics.of_users(users[kept], columns, weights)
+        of_system, of_baseline, change, *lists = merged
+        change = change if len(change) == number else statistics.rounded(change)
+        clusters = statistics.of_merged(users[kept], clusters)
+    return Pair(
+        *place,
+        of_system=of_system,
+        of_baseline=of_baseline,
+        difference=change,
+        weights=weights,
+        returning=number - len(change),
+        clusters=clusters,
+        sample=sample_of(change, weights, clusters),
+        undefined=why_undefined(change),
+        missed=_without_lists(*lists) if lists else None,
+        left_out=left_out,
+        joint=matrix.left_out is not None,
+    )
+
+
+def _without_lists(system: Array, baseline: Array) -> tuple[int, int]:
+    """Count the users who have no list, in none of their segments."""
+    return int((system > 1 - trial.NOTHING).sum()), int((baseline > 1 - trial.NOTHING).sum())
+
+
+def sample_of(difference: Array, weights: Array | None, clusters: Places | None) -> Sample:
+    """Take the differences as a sample of independent observations: users or clusters."""
+    from rankframe._comparison import statistics
+    from rankframe._comparison.statistics import Sample
+
+    sample = Sample(difference, weights)
+    return sample if clusters is None else statistics.of_clusters(clusters, sample)
+
+
+def why_undefined(difference: Array) -> str | None:
+    """Return why a number is undefined."""
+    if len(difference) < 2:
+        return trial.ONE_USER if len(difference) else trial.NO_PAIR
+    low, high = difference.min(), difference.max()
+    if low == high == 0:
+        return trial.NOBODY_DIFFERS
+    return None if low < high else trial.ALL_DIFFER_ALIKE

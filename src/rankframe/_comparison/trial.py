@@ -1,0 +1,66 @@
+"""How pairs are tested: the tests and corrections by name, and one record of their options."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from rankframe._comparison.statistics import Advance, Resampling
+
+Test: TypeAlias = Literal[
+    "t",
+    "wilcoxon",
+    "randomization",
+    "bootstrap",
+    "mcnemar",
+    "sequential",
+    "tukey",
+    "randomized_tukey",
+    "friedman",
+]
+Correction: TypeAlias = Literal["holm", "bonferroni", "bh"]
+Margin: TypeAlias = float | Mapping[str, float]
+
+#: Tests of all systems at once, which have their own correction.
+JOINT_TESTS = ("tukey", "randomized_tukey", "friedman")
+
+UNWEIGHTED = ("wilcoxon", "mcnemar", "sequential", *JOINT_TESTS)
+CLUSTERED = ("t", "randomization", "bootstrap")
+SIMULTANEOUS = ("tukey", "randomized_tukey")  # their intervals cover all differences at once
+OF_MARGIN = ("p_equivalent", "p_not_worse")
+#: The tests of a mean difference: a margin bounds it, and Student's t approximates their power.
+OF_MEANS = ("t", "randomization", "bootstrap")
+#: Tests that take a margin: flipped signs test symmetry about it, not the mean.
+OF_MARGINS = ("t", "bootstrap")
+#: Why there is no interval though the differences are known.
+NOBODY_DIFFERS = "no user differs"
+NO_PAIR = "no user has a value in both"
+ALL_DIFFER_ALIKE = "every user differs by the same amount"
+ONE_USER = "one user"
+RESAMPLING = ("randomization", "bootstrap")
+SIGN = "__rankframe_sign"  # of the effect that a test of ranks finds
+POWER = 0.8  # of the column ``detectable``
+#: How the readings of users without a list begin.
+NO_LIST = "no list"
+NOTHING = 1e-12  # what a change of 0 may be after rounding
+
+
+class Asked(NamedTuple):
+    """How pairs are tested."""
+
+    test: Test
+    correction: Correction | None
+    confidence: float
+    margins: Mapping[str, float]
+    directions: Mapping[str, bool | None]
+    resampling: Resampling
+    advance: Advance
+    geometric: Collection[str]
+    weighted: bool
+    systems: pl.Series
+
+
+UNEVEN = "no test: it has no weighted form, and users are in different numbers of segments"

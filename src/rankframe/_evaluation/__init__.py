@@ -1,0 +1,1 @@
+"""One value per user, and the means over users."""

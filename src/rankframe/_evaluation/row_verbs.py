@@ -1,0 +1,452 @@
+"""The rows that metrics of lists and of shares reduce, as tables for people; and ``check``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Unpack, get_args
+
+import polars as pl
+
+from rankframe._request import keywords, labels, registry
+from rankframe._request.keywords import Columns, Settings
+from rankframe._request.labels import Metric
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import (
+    adapters,
+    guards,
+    judgment,
+    rank_order,
+    readers,
+    rules,
+    run_dicts,
+    side_tables,
+)
+from rankframe._tables.judgment import JudgedTables
+from rankframe._vocabulary import scope_rows, share_rows
+from rankframe._vocabulary.share_rows import Kind, Over, Target
+from rankframe.errors import RankingDataError
+
+
+def listed(
+    run: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    items: Frame | None = None,
+    history: Frame | None = None,
+    other: Frame | None = None,
+    exclude: Frame | None = None,
+    by: str | Sequence[str] = (),
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Return the rows of the lists, with the columns that metrics of lists read.
+
+    Parameters
+    ----------
+    run
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
+    *metrics
+        Metrics that you will compute from the rows, such as ``"novelty@10"``: the columns that they
+        read are derived or joined from ``items``.
+    truth
+        The truth, if a metric reads ``relevant``; the result then includes its rows that were not
+        retrieved, with ``listed`` false.
+    items
+        The catalogue, as in ``per_user``.
+    history
+        Past interactions, as in ``per_user``.
+    other
+        Another run, as in ``per_user``.
+    exclude
+        Rows to remove from the lists, as in ``per_user``.
+    by
+        Columns that split the run into separate lists.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, if they have other names.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per item of a list, with ``listed`` (Boolean), ``rank`` (Int64), the columns that
+        the metrics read and all others of the run. Sorted unless lazy.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or one that a metric reads is missing.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": 1, "item": ["a", "b"], "rank": [1, 2]})
+    >>> history = pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})
+    >>> rows = rf.listed(run, "popularity@2", "unseen@2", history=history)
+    >>> rows.select("item", "popularity", "seen").rows()
+    [('a', 2, True), ('b', 0, False)]
+    """
+    run, by = run_dicts.as_frame(run, by)
+    settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
+    requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
+    read = {"listed", "rank", *(name for one in requested for name in one.reads)}
+    reading = registry.reading_of(read, given=settings.given)
+    if reading.scope == "shares":
+        msg = "listed returns rows of lists, but one of these metrics reads shares: call shares"
+        raise ValueError(msg)
+    prepared = _prepared(run, truth, by, settings, reading.names, alone=reading.lists_alone)
+    for name in reading.outside:
+        if name in registry.COLUMNS:
+            msg = f"listed reads {name!r}: pass {registry.COLUMNS[name].source}="
+            raise RankingDataError(msg)
+    rows = scope_rows.rows_of_scope(prepared.sources(settings), reading)
+    table = prepared.tables[0]
+    checked = _guarded(rows, prepared, reading.names)
+    beside = (truth, items, history, other, exclude)
+    return adapters.to_caller_type(
+        checked, like=run, beside=beside, sort=[*table.keys, "rank", table.item]
+    )
+
+
+def shares(
+    run: FrameT | Mapping[str, FrameT],
+    /,
+    *,
+    of: str | None = None,
+    over: Over = "all",
+    k: int | None = None,
+    weight: str | float = "none",
+    target: Target | None = "catalogue",
+    truth: Frame | None = None,
+    items: Frame | None = None,
+    history: Frame | None = None,
+    exclude: Frame | None = None,
+    by: str | Sequence[str] = (),
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Return how the exposure in lists is divided among items, genres or providers.
+
+    Parameters
+    ----------
+    run
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
+    of
+        A column of ``items`` whose values divide the exposure; an item with several values counts
+        in equal parts for each; ``"item"``; or ``"shown"``, the items that are shown at all. May be
+        left out where ``items`` has one column of lists.
+    over
+        ``"all"`` lists of a group together, or each ``"user"``'s.
+    k
+        Cut-off; None means the whole list.
+    weight
+        The weight of a position: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+        1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
+    target
+        What a share should be: the share in the ``"catalogue"``, ``"uniform"``, the share in the
+        ``"history"``, in the relevant items of the ``"truth"``, among ``"candidates"`` (the
+        catalogue without each user's past items), or None.
+    truth
+        The truth, as in ``evaluate``.
+    items
+        The catalogue, as in ``evaluate``.
+    history
+        The earlier events of users, as in ``evaluate``.
+    exclude
+        Rows that leave the lists, as in ``evaluate``.
+    by
+        Columns that split the run into separate lists.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, if they have other names.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per group (with ``over="user"`` per user) and value: by…, the value in a column
+        named as in ``of``, ``exposure``, ``share`` and, with a target, ``target`` (Float64).
+        Sorted by exposure, highest first, unless lazy.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or one that is needed is missing.
+    ValueError
+        If an option is unknown or out of range.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "a"], "rank": [1, 2, 1]})
+    >>> items = pl.DataFrame({"item": [*"abc"], "genre": [["x"], ["x", "y"], ["z"]]})
+    >>> rf.shares(run, of="genre", items=items)
+    shape: (3, 4)
+    ┌───────┬──────────┬──────────┬──────────┐
+    │ genre ┆ exposure ┆ share    ┆ target   │
+    │ ---   ┆ ---      ┆ ---      ┆ ---      │
+    │ str   ┆ f64      ┆ f64      ┆ f64      │
+    ╞═══════╪══════════╪══════════╪══════════╡
+    │ x     ┆ 2.5      ┆ 0.833333 ┆ 0.5      │
+    │ y     ┆ 0.5      ┆ 0.166667 ┆ 0.166667 │
+    │ z     ┆ 0.0      ┆ 0.0      ┆ 0.333333 │
+    └───────┴──────────┴──────────┴──────────┘
+    """
+    run, by = run_dicts.as_frame(run, by)
+    settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
+    keywords.check_choice("over", over, get_args(Over))
+    keywords.check_choice("target", target, (*get_args(Target), None))
+    text = labels.as_text(labels.check_weight("weight", weight))
+    cut = None if k is None else keywords.whole_number("k", k)
+    kind = Kind(of or "", over)
+    made = share_rows.share_columns(kind, text, cut, target)
+    if truth is None and share_rows.needs_truth(made):
+        msg = "shares reads what is relevant: pass truth= (user, item)"
+        raise RankingDataError(msg)
+    prepared = _prepared(run, truth, by, settings, (), alone=truth is None)
+    share_rows.check_shares("shares", kind, made, prepared.inputs, prepared.tables[0].item)
+    table = prepared.tables[0]
+    sources = prepared.sources(settings)
+    rows = share_rows.rows_of_shares(sources, made, kind, by=table.by, users=None)
+    keys = [*(table.keys if over == "user" else table.by)]
+    value = share_rows.public_name(kind.of, prepared.inputs, table.item)
+    names = dict(zip(made, ("exposure", "share", "target"), strict=False))
+    taken = {value, *names.values()} & {*keys} or {value} & {*names.values()}
+    if taken:
+        msg = f"column {min(taken)!r}: shares makes a column with this name: rename it"
+        raise RankingDataError(msg)
+    rows = rows.filter(
+        pl.col(share_rows.VALUE).is_not_null()
+    )  # a list without a known value has one
+    kept = rows.select(*keys, pl.col(share_rows.VALUE).alias(value), *made).rename(names)
+    if not isinstance(run, pl.LazyFrame):
+        down = [*(False for _ in keys), True, False]
+        kept = kept.sort(*keys, "exposure", value, descending=down)
+    checked = _guarded(kept, prepared, made)
+    return adapters.to_caller_type(checked, like=run, beside=(truth, items, history, exclude))
+
+
+def check(
+    frame: FrameT | Mapping[str, FrameT],
+    /,
+    *,
+    truth: Frame | None = None,
+    items: Frame | None = None,
+    history: Frame | None = None,
+    other: Frame | None = None,
+    exclude: Frame | None = None,
+    by: str | Sequence[str] = (),
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Check every rule on every row of all tables, and return the frame.
+
+    Parameters
+    ----------
+    frame
+        A run (user, item, rank or score) with ``truth``, or a judged table without it; or a dict
+        of these by name, as ``from_runs`` takes it.
+    truth
+        The truth (user, item and, unless it is 1 in every row, relevance). Without a relevance, a
+        column of 0 and 1, or of False and True, breaks a rule.
+    items
+        The catalogue, as in ``per_user``; with it a run needs no truth.
+    history
+        Past interactions, as in ``per_user``; with it a run needs no truth.
+    other
+        Another run, as in ``per_user``; with it a run needs no truth.
+    exclude
+        Rows to remove from the lists, as in ``per_user``; with it a run needs no truth.
+    by
+        Columns that split the run into separate lists.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The frame itself; for a dict, the table that ``from_runs`` makes; for a LazyFrame, one that
+        runs the check when it is collected.
+
+    Raises
+    ------
+    RankingDataError
+        At the first broken rule. Rules of the run come first, then those of the truth, then those
+        of both: they share a user, also in the same group, in each group of ``by`` that the run
+        has, and an item. Then follow those of ``items``, which must have
+        every item of the run, of ``history``, which must have no duplicates, of ``other`` and of
+        ``exclude``.
+
+    Notes
+    -----
+    Every call checks types, ranks, scores, relevances and null ids on every row, and duplicates
+    and shared ranks on the relevant rows, or on all rows if the metric counts rows or judgments
+    (duplicates also if ranks come from scores). Otherwise only ``check`` detects a duplicate among
+    irrelevant items, an irrelevant item that shares its rank, one of several groups in which no
+    user is in both tables, that run and truth have no item in common, and an item that the
+    catalogue lacks, which counts in no share.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 1]})
+    >>> truth = pl.DataFrame({"user": [1], "item": [7]})
+    >>> rf.check(run, truth=truth)
+    Traceback (most recent call last):
+        ...
+    rankframe.errors.RankingDataError: run, column 'rank': two items of one user have the same \
+rank: name a column of models, folds or days in by=; otherwise make ranks without ties, as \
+rank('ordinal') does. Offending row: user=1, item=7, rank=1
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
+    alone = bool(settings.given) and truth is None
+    tables = readers.read_tables(frame, truth, by, columns, reads=(), run_alone=alone)
+
+    def raise_broken() -> None:
+        rules.raise_first_broken(tables)
+        if len(tables) == 2:
+            rules.raise_if_a_group_is_apart(*tables)
+            rules.raise_if_no_item_meets(*tables)
+        if settings.given:
+            prepared = judgment.prepare_tables(frame, truth, by, columns, reads=(), run_alone=alone)
+            prepared = judgment.with_inputs(prepared, settings)
+            judgment.raise_broken_input(prepared, {"popularity", "history_users"})
+            side_tables.raise_if_unknown(prepared.inputs, prepared.tables[0], prepared.run)
+
+    if isinstance(frame, pl.LazyFrame):
+        always = pl.LazyFrame({"suspect": [True], "surplus": [0]})
+        return adapters.to_caller_type(guards.guarded(frame, [always], raise_broken), like=frame)
+    raise_broken()
+    return frame
+
+
+def _prepared(
+    run: Frame,
+    truth: Frame | None,
+    by: str | Sequence[str],
+    settings: Settings,
+    reads: Sequence[str] | frozenset[str],
+    *,
+    alone: bool,
+) -> JudgedTables:
+    prepared = judgment.prepare_tables(
+        run, truth, by, settings.columns, reads=reads, run_alone=alone
+    )
+    return judgment.with_inputs(prepared, settings)
+
+
+def _guarded(
+    rows: pl.LazyFrame, prepared: JudgedTables, reads: Sequence[str] | frozenset[str]
+) -> pl.LazyFrame:
+
+    def raise_broken() -> None:
+        rules.raise_first_broken(prepared.tables)
+        judgment.raise_broken_input(prepared, reads)
+
+    flags = [
+        *judgment.table_flags(prepared),
+        *(guards.lists_flag(table) for table in prepared.tables),
+    ]
+    flags += judgment.input_flags(prepared, reads)
+    return guards.guarded(rows, flags, raise_broken)
+
+
+def relevant(
+    judged: FrameT | Mapping[str, FrameT],
+    /,
+    *metrics: Metric,
+    by: str | Sequence[str] = (),
+    relevant_at: float | None = None,
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Return the rows of grade > 0, with the vocabulary in which metrics are written.
+
+    Parameters
+    ----------
+    judged
+        A judged table: user, item, rank (or score), relevance; made by ``judge``, or your own. Or
+        a dict of these by name, as ``from_runs`` takes it.
+    *metrics
+        Metrics that you will compute from the rows. Columns that they read are derived in addition
+        to those below, such as ``retrieved``, which takes a pass over all rows. With a metric that
+        reads ``judged``, all rows of the truth are returned, and with one that reads ``listed`` all
+        rows of the lists.
+    by
+        Columns that split the table into separate lists.
+    relevant_at
+        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
+        is relevant.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The rows, retrieved or not, with all their columns and ``relevant`` (Boolean), ``hits``,
+        ``ideal_rank``, ``ideal_place``, ``total`` (Int64), ``ideal_relevance``, ``rank_discount``
+        and ``place_discount`` (Float64). Group them by by… and user, and aggregate them. Sorted
+        unless lazy.
+
+    Raises
+    ------
+    RankingDataError
+        If the table breaks a rule; see ``check``.
+    ValueError
+        If ``relevant_at`` is not > 0.
+
+    Notes
+    -----
+    Ranks and derived columns are those of the user's whole list. You may group the rows finer than
+    by by… and user, for example by an item's category. Then ``precision_at``, ``recall_at``,
+    ``hit_at``, ``reciprocal_rank``, ``dcg_at`` and your own sums show what the items of each group
+    contribute. ``average_precision``, ``ndcg_at`` and ``r_precision`` compare with the whole list,
+    so they have no meaning there.
+
+    Examples
+    --------
+    >>> judged = pl.DataFrame(
+    ...     {"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, None], "relevance": [0, 1, 3]}
+    ... )
+    >>> judged.rank.relevant().group_by("user").agg(rf.average_precision(), rf.ndcg_at(2))
+    shape: (1, 3)
+    ┌──────┬──────┬──────────┐
+    │ user ┆ ap   ┆ ndcg@2   │
+    │ ---  ┆ ---  ┆ ---      │
+    │ i64  ┆ f64  ┆ f64      │
+    ╞══════╪══════╪══════════╡
+    │ 1    ┆ 0.25 ┆ 0.173765 │
+    └──────┴──────┴──────────┘
+    """
+    judged, by = run_dicts.as_frame(judged, by)
+    requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
+    prepared = judgment.prepare_tables(judged, None, by, columns)
+    if prepared.tied:
+        msg = (
+            "judged table, column 'tied': rows in a block of ties have no single rank to compose "
+            "metrics on: use per_user or evaluate, which take expectations"
+        )
+        raise RankingDataError(msg)
+    table = prepared.tables[0]
+    split = prepared.has_subtopics
+    scopes = {registry.reading_of(metric.reads, has_subtopics=split).scope for metric in requested}
+    if "subtopic" in scopes and len(scopes) > 1:
+        msg = (
+            "some of these metrics reduce items, others the subtopics of items: call relevant for "
+            "each kind separately"
+        )
+        raise ValueError(msg)
+    read = {*registry.BASIC, *(name for metric in requested for name in metric.reads)}
+    reading = registry.reading_of(read, has_subtopics=split)
+    rows = scope_rows.rows_of_scope(prepared.sources(Settings(relevant_at=relevant_at)), reading)
+    flags = [*judgment.table_flags(prepared), judgment.rows_flag(prepared, prepared.ranked_truth)]
+    if reading.counts_judged or reading.counts_listed:
+        flags += [guards.lists_flag(table) for table in prepared.tables]
+    own = {name for name, known in registry.COLUMNS.items() if known.always_reserved}
+    unread = own - {*registry.BASIC, *reading.names, "subtopic"}
+    rows = rows.drop(rank_order.SHARES_RANK, *unread, strict=False)
+    rows = guards.guarded(
+        rows, [*flags, *judgment.input_flags(prepared)], judgment.raise_broken(prepared)
+    )
+    return adapters.to_caller_type(rows, like=judged, sort=[*table.keys, "rank", table.item])

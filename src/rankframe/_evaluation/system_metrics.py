@@ -1,0 +1,397 @@
+"""Metrics of all lists together: coverage, Gini, personalization and others.
+
+They are reductions of shares (:mod:`rankframe._vocabulary.share_rows`), one number per group of ``by``. Their
+intervals come from leaving out groups of users, their tests from swapping whole lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from rankframe._request.keywords import Settings
+from rankframe._request.labels import RequestedMetric
+from rankframe._tables.judgment import JudgedTables
+from rankframe._vocabulary import share_rows
+from rankframe._vocabulary.scope_rows import Sources
+from rankframe._vocabulary.share_rows import Kind
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+_GROUPS = 200  # of users, in the jackknife
+_AT_A_TIME = 50  # groups that are left out in one frame
+_CELLS = 2**21  # values × swaps in one frame
+LISTS = "lists()"  # the column of shares that counts all lists
+_PART, _RIGHT = "__rankframe_part", "__rankframe_right"
+
+
+class OfLists(NamedTuple):
+    """The metrics of all lists that a call requests, and their input."""
+
+    requested: list[RequestedMetric]
+    asked: list[str]  # the names of all metrics of the call
+    sources: Sources
+    users: pl.LazyFrame | None  # whose lists count; None: everybody's
+    by: list[str]
+
+    def values(self, by: Sequence[str]) -> pl.LazyFrame:
+        """Return one row per group of ``by``, or one row."""
+        frames = [
+            _reduced(
+                share_rows.rows_of_shares(
+                    self.sources, _names(some), kind, by=by, users=self.users
+                ),
+                by,
+                some,
+            )
+            for kind, some in self.kinds().items()
+        ]
+        return _side_by_side(frames, by)
+
+    def kinds(self) -> dict[Kind, list[RequestedMetric]]:
+        """Group the metrics by the shares that they reduce."""
+        kinds: dict[Kind, list[RequestedMetric]] = {}
+        for one in self.requested:
+            kind = share_rows.kind_of(one)
+            assert kind is not None
+            kinds.setdefault(kind, []).append(one)
+        return kinds
+
+    def exposures(self, kind: Kind, *, per_list: bool = True) -> pl.LazyFrame:
+        """Return the exposure of each value in each list, or in all lists of a group."""
+        names = _names(self.kinds()[kind])
+        return share_rows.exposures(
+            self.sources, names, kind, by=self.by, users=self.users, per_list=per_list
+        )
+
+    def additive(self, kind: Kind, groups: pl.LazyFrame) -> pl.LazyFrame:
+        """Return sums over users, and the number of lists, per group of ``groups`` and value."""
+        names, by, users = [*_names(self.kinds()[kind]), LISTS], self.by, self.users
+        sums = share_rows.exposures(self.sources, names, kind, by=by, users=users)
+        every = groups if by else None
+        rows = share_rows.with_targets(
+            sums, self.sources, names, kind, by=by, users=users, groups=every
+        )
+        return share_rows.with_counts(rows, names, self.sources, kind, by=by, users=users)
+
+    def numbers_of(self, parts: Sequence[pl.DataFrame], by: Sequence[str]) -> pl.LazyFrame:
+        """Reduce exposures that were added up in parts, as one row per group of ``by``."""
+        frames: list[pl.LazyFrame] = []
+        for (kind, some), part in zip(self.kinds().items(), parts, strict=True):
+            names = _names(some)
+            _check_parts(some)
+            sums = (
+                part.lazy()
+                .group_by(*by, share_rows.VALUE)
+                .agg(pl.exclude(*self.by, share_rows.VALUE).sum())
+            )
+            groups = part.lazy().select(by).unique() if by else None
+            rows = share_rows.completed(
+                sums, self.sources, names, kind, by=by, users=self.users, groups=groups
+            )
+            frames.append(_reduced(rows, by, some))
+        return _side_by_side(frames, by)
+
+    def catalogue(self, kind: Kind) -> pl.DataFrame | None:
+        """Return the values of each group; None if these differ, or only shown ones count."""
+        if kind.of == "shown":
+            return None
+        values = share_rows.values_of(self.sources, kind.of, self.by)
+        if not {*self.by}.isdisjoint(values.collect_schema()):
+            return None
+        return values.collect().sort(share_rows.VALUE)
+
+    def resampled(
+        self, kind: Kind, sums: pl.LazyFrame, part: str, *, complete: bool
+    ) -> pl.LazyFrame:
+        """Reduce exposures that are made anew, one row per ``part`` and group.
+
+        They are ``complete`` if each group has all values of the catalogue, and no others.
+        """
+        some = self.kinds()[kind]
+        groups = sums.select(part, *self.by).unique()
+        rows = share_rows.completed(
+            sums,
+            self.sources,
+            _names(some),
+            kind,
+            by=self.by,
+            users=self.users,
+            parts=[part],
+            groups=groups,
+            complete=complete,
+        )
+        return _reduced(rows, [part, *self.by], some)
+
+
+def numbers_of_sums(
+    sums: pl.DataFrame, counts: pl.DataFrame, some: Sequence[RequestedMetric], by: Sequence[str]
+) -> pl.DataFrame:
+    """Reduce the sums of ``OfLists.additive`` to one row per group of ``by``.
+
+    ``sums`` has a row per group and value, ``counts`` one per group.
+    """
+    rows = share_rows.with_shares(sums.lazy(), _names(some), by)
+    if by:  # a group without a list has no number
+        listed = counts.lazy().filter(pl.col(LISTS) > 0)
+        rows = rows.join(listed, on=by, nulls_equal=True)
+    else:
+        rows = rows.join(counts.lazy(), how="cross")
+    rows = rows.sort(
+        *by, share_rows.VALUE
+    )  # so that the order of parts does not change the last bits
+    return _reduced(rows, by, some, in_order=True).collect()
+
+
+def of_all_lists(
+    prepared: JudgedTables,
+    requested: Sequence[RequestedMetric],
+    settings: Settings,
+    users: pl.LazyFrame | None,
+) -> OfLists | None:
+    """Return the metrics of all lists of a call; None if there are none."""
+    found = [one for one in requested if is_of_all(one)]
+    if not found:
+        return None
+    asked = [one.name for one in requested]
+    return OfLists(found, asked, prepared.sources(settings), users, prepared.tables[0].by)
+
+
+def is_of_all(metric: RequestedMetric) -> bool:
+    """Return whether a metric is one number of all lists."""
+    kind = share_rows.kind_of(metric)
+    return kind is not None and kind.over == "all"
+
+
+def _check_parts(some: Sequence[RequestedMetric]) -> None:
+    """Check that parts can be added up: a target of users is not a sum of exposures."""
+    for one in some:
+        if is_of_targets(one):
+            msg = (
+                f"metric {one.name!r} has a target that depends on the users, which cannot be "
+                "added up over Spark's partitions: use another target, or collect the run"
+            )
+            raise ValueError(msg)
+
+
+def _names(some: Sequence[RequestedMetric]) -> list[str]:
+    return sorted({name for one in some for name in one.reads})
+
+
+def _reduced(
+    rows: pl.LazyFrame,
+    keys: Sequence[str],
+    some: Sequence[RequestedMetric],
+    *,
+    in_order: bool = False,
+) -> pl.LazyFrame:
+    metrics = [one.expr for one in some]
+    if not keys:
+        return rows.select(metrics)
+    return rows.group_by(keys, maintain_order=in_order).agg(metrics)
+
+
+def _side_by_side(frames: Sequence[pl.LazyFrame], by: Sequence[str]) -> pl.LazyFrame:
+    first, *others = frames
+    for each in others:
+        if by:
+            first = first.join(each, on=by, how="full", coalesce=True, nulls_equal=True)
+        else:
+            first = first.join(each, how="cross")
+    return first
+
+
+# ------------------------------------------------------------------ intervals: leaving out users
+
+
+def margins(of_lists: OfLists, confidence: float, seed: int) -> pl.LazyFrame:
+    """Return half of each metric's interval, by a jackknife over groups of users.
+
+    A bootstrap of users would draw some twice and others not at all, and so only lose items.
+    """
+    schema = {**_group_schema(of_lists), "metric": pl.String(), "margin": pl.Float64()}
+    frames = [
+        of_lists.exposures(kind).map_batches(
+            partial(_margins, of_lists=of_lists, kind=kind, confidence=confidence, seed=seed),
+            schema=schema,
+        )
+        for kind in of_lists.kinds()
+    ]
+    return pl.concat(frames)
+
+
+def _margins(
+    lists: pl.DataFrame, *, of_lists: OfLists, kind: Kind, confidence: float, seed: int
+) -> pl.DataFrame:
+    import numpy as np
+    from scipy import stats
+
+    by, keys = of_lists.by, of_lists.sources.keys
+    names = [one.name for one in of_lists.kinds()[kind]]
+    exposed = [name for name in lists.columns if name.startswith("exposure(")]
+    users = lists.select(keys).unique().sort(keys)
+    order = pl.int_range(pl.len())
+    place = (order.over(by) if by else order).alias(_PART)
+    users = users.with_columns(place)
+    largest = int(users[_PART].max() or 0) + 1 if len(users) else 0  # type: ignore[arg-type]
+    shuffled = pl.Series(np.random.default_rng(seed).permutation(largest) % _GROUPS)
+    users = users.with_columns(shuffled.gather(users[_PART]).alias(_PART))
+    lists = lists.join(users, on=keys).sort(
+        *by, _PART, share_rows.VALUE, keys[-1]
+    )  # sums in one order
+    parts = lists.group_by(*by, _PART, share_rows.VALUE, maintain_order=True).agg(
+        pl.col(exposed).sum()
+    )
+    whole = parts.group_by(*by, share_rows.VALUE, maintain_order=True).agg(pl.col(exposed).sum())
+    known = of_lists.catalogue(kind)
+    if known is not None:  # joined once here, which saves a join per slice
+        every = whole.select(by).unique().join(known, how="cross") if by else known
+        whole = every.join(whole, on=[*by, share_rows.VALUE], how="left")
+        whole = whole.with_columns(pl.col(exposed).fill_null(0.0))
+    groups = users.select(*by, _PART).unique().sort(*by, _PART)
+    without: list[pl.DataFrame] = []
+    for some in groups.iter_slices(_AT_A_TIME):
+        left = some.join(whole, on=by) if by else some.join(whole, how="cross")
+        left = left.join(parts, on=[*by, _PART, share_rows.VALUE], how="left", suffix=_RIGHT)
+        rest = [pl.col(name) - pl.col(f"{name}{_RIGHT}").fill_null(0.0) for name in exposed]
+        sums = left.select(
+            *by, _PART, share_rows.VALUE, *(value.clip(lower_bound=0) for value in rest)
+        )
+        made = of_lists.resampled(kind, sums.lazy(), _PART, complete=known is not None)
+        without.append(made.collect())
+    if not without:  # an empty run, for which the checks raise
+        schema = {**_group_schema(of_lists), "metric": pl.String(), "margin": pl.Float64()}
+        return pl.DataFrame(schema=schema)
+    rows = pl.concat(without).unpivot(
+        on=names, index=[*by, _PART], variable_name="metric", value_name="value"
+    )
+    rows = rows.with_columns(pl.col("value").cast(pl.Float64))
+    number, value = pl.len().cast(pl.Float64), pl.col("value")
+    error = ((number - 1) * value.var(ddof=0)).sqrt()
+    spread = rows.group_by(*by, "metric").agg(error.alias("margin"), number.alias("number"))
+    quantile = pl.col("number").map_elements(
+        lambda groups: float(stats.t.ppf((1 + confidence) / 2, groups - 1)) if groups > 1 else None,
+        return_dtype=pl.Float64,
+    )
+    return spread.select(*by, "metric", margin=pl.col("margin") * quantile)
+
+
+# ------------------------------------------------------------------ tests: swapping whole lists
+
+
+def is_of_targets(metric: RequestedMetric) -> bool:
+    """Return whether the target of a metric depends on the users whose lists count."""
+    ends = (";truth)", ";candidates)")
+    return any(name.startswith("lists") or name.endswith(ends) for name in metric.reads)
+
+
+class Swaps(NamedTuple):
+    """A metric of two systems and the share of swaps that set them as far apart, or further."""
+
+    metric: str
+    system: float | None
+    baseline: float | None
+    users: int
+    left_out: int  # users with one of the two lists
+    p: float | None
+
+
+def swapped(
+    lists: pl.DataFrame,
+    of_lists: OfLists,
+    kind: Kind,
+    pair: tuple[object, object],
+    times: int,
+    seed: int,
+    advance: Callable[[int], object],
+) -> list[Swaps]:
+    """Swap the whole lists of users between two systems, at random.
+
+    ``lists`` has the exposures that each list of one segment gives. If the systems do not differ,
+    swapping the two lists of a user changes nothing, so any number made of lists can be tested.
+    """
+    import numpy as np
+    from scipy import sparse
+
+    model, user = of_lists.by[0], of_lists.sources.keys[-1]
+    names = [one.name for one in of_lists.kinds()[kind]]
+    exposed = [name for name in lists.columns if name.startswith("exposure(")]
+    some = lists.filter(pl.col(model).is_in(list(pair)))
+    both = some.filter(pl.col(model).n_unique().over(user) == 2)
+    segment, known = of_lists.by[1:], of_lists.catalogue(kind)
+    if known is None:
+        values = both.select(*segment, share_rows.VALUE).unique(maintain_order=True)
+    else:
+        values = both.select(segment).unique().join(known, how="cross") if segment else known
+    users = both.select(user).unique().sort(user)
+    left_out = some[user].n_unique() - len(users)
+    placed = both.join(values.with_row_index("__rankframe_value_place"), on=values.columns)
+    placed = placed.join(users.with_row_index("__rankframe_user_place"), on=user)
+    of_system = (placed[model] == pair[0]).to_numpy()
+    where = (
+        placed["__rankframe_value_place"].to_numpy().astype(np.int64),
+        placed["__rankframe_user_place"].to_numpy().astype(np.int64),
+    )
+    shape = (len(values), len(users))
+    own: list[Any] = []  # of each column, what the system has, then the baseline
+    changes: list[Any] = []
+    for name in exposed:
+        weight = placed[name].to_numpy()
+        signed = np.where(of_system, weight, -weight)
+        changes.append(sparse.csr_array((signed, where), shape=shape))
+        sides = of_system, ~of_system
+        own.extend(np.bincount(where[0][side], weight[side], shape[0]) for side in sides)
+
+    def reduced(flags: Array) -> Array:
+        """Return the metrics of both systems for each column of flags: who is swapped."""
+        frames: list[pl.DataFrame] = []
+        number = int(flags.shape[1])
+        part = (pl.int_range(number * shape[0], eager=True) // shape[0]).alias(_PART)
+        moved = [(change @ flags).T for change in changes]
+        for side, sign in ((0, -1), (1, 1)):
+            columns = {
+                name: (own[2 * i + side] + sign * moved[i]).ravel()
+                for i, name in enumerate(exposed)
+            }
+            rows = pl.concat([values] * number).with_columns(
+                part,
+                pl.lit(pair[side], dtype=lists.schema[model]).alias(model),
+                *(pl.Series(n, v).clip(lower_bound=0) for n, v in columns.items()),
+            )
+            frames.append(rows)
+        sums, complete = pl.concat(frames).lazy(), known is not None
+        made = of_lists.resampled(kind, sums, _PART, complete=complete).collect()
+        made = made.sort(_PART).with_columns(pl.col(names).cast(pl.Float64))
+        first = made.filter(pl.col(model) == pair[0]).select(names).to_numpy()
+        return np.stack([first, made.filter(pl.col(model) == pair[1]).select(names).to_numpy()])
+
+    observed = reduced(np.zeros((shape[1], 1)))[:, 0, :]
+    difference = np.abs(observed[0] - observed[1])
+    as_far, random = np.zeros(len(names)), np.random.default_rng(seed)
+    at_a_time = max(1, min(64, _CELLS // max(1, shape[0])))
+    for begin in range(0, times, at_a_time):
+        number = min(at_a_time, times - begin)
+        flags = random.integers(0, 2, (shape[1], number)).astype(np.float64)
+        made = reduced(flags)
+        apart = np.abs(made[0] - made[1])
+        as_far += (apart >= difference - 1e-12 * np.maximum(difference, 1e-3)).sum(axis=0)
+        advance(number)
+    p = (as_far + 1) / (times + 1)
+    made_of: list[Swaps] = []
+    for i, name in enumerate(names):
+        system, baseline = (None if np.isnan(x[i]) else float(x[i]) for x in observed)
+        tested = None if np.isnan(difference[i]) else float(p[i])
+        made_of.append(Swaps(name, system, baseline, shape[1], left_out, tested))
+    return made_of
+
+
+def _group_schema(of_lists: OfLists) -> dict[str, pl.DataType]:
+    schema = of_lists.sources.ranked.collect_schema()
+    return {name: schema[name] for name in of_lists.by}

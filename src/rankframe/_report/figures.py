@@ -1,0 +1,119 @@
+"""The charts of a report, drawn from its numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rankframe._comparison import sentences
+from rankframe._evaluation import evaluation
+from rankframe._report import facts
+from rankframe._report.facts import Numbers
+from rankframe._tables import column_roles
+from rankframe.plot import _marks, _pictures
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
+
+_MOST_ROWS = 60  # of a chart of segments
+_MOST_SYSTEMS = 4
+
+
+def charts_of(numbers: Numbers) -> dict[str, ChartType]:
+    """Draw the charts that a report has."""
+    charts: dict[str, ChartType] = {}
+    asked, values = numbers.asked, numbers.values
+    groups, rows = [asked.by], values.rows
+    if numbers.cut_means is not None:
+        cuts = values.cuts.filter(pl.col("label").is_in(numbers.cut_means["metric"].unique()))
+        for place, labels in enumerate(cuts.partition_by("metric", maintain_order=True)):
+            means = numbers.cut_means.filter(pl.col("metric").is_in(labels["label"].to_list()))
+            charts[f"cut-{place}"] = _pictures.at_k_picture(
+                means,
+                labels,
+                groups,
+                asked.options,
+                confidence=asked.confidence,
+                order=(_order(numbers), numbers.decides),
+            )
+    if numbers.diagnosis is not None:
+        kept = rows.filter(pl.col(asked.by).is_in([asked.baseline, *numbers.shown]))
+        user = values.values.user
+        of_users = kept.select(
+            asked.by,
+            user,
+            relevant=f"{facts.OWN}total",
+            precision=f"{facts.OWN}precision",
+            recall=f"{facts.OWN}recall",
+        )
+        charts["change"] = _pictures.change_picture(
+            of_users, numbers.diagnosis, groups, asked.k, asked.baseline, asked.options
+        )
+    name = numbers.user_metric
+    if name is not None and asked.settings.weights is None:
+        of_metric = rows.select(asked.by, values.values.user, name, evaluation.MISSED)
+        direction = numbers.directions.get(name)
+        charts["distribution"] = _pictures.users_picture(
+            of_metric, groups, higher_is_better=direction
+        )
+    for place, (name, table) in enumerate(numbers.segments.items()):
+        if table.height > 1:
+            charts[f"segment-{place}"] = _by_segment(numbers, name, table)
+    return charts
+
+
+def _order(numbers: Numbers) -> list[str]:
+    """Order the systems of all charts: a few as their type is, many best first."""
+    by, rows = numbers.asked.by, numbers.values.rows
+    few = rows.select(by).unique().sort(by)[by].cast(pl.String).to_list()
+    if not _marks.are_many(few):
+        return few
+    direction = numbers.directions.get(numbers.decides)
+    means = numbers.means.filter(pl.col("metric") == numbers.decides)
+    means = means.sort("mean", descending=direction is not False, nulls_last=True)
+    return means[by].cast(pl.String).to_list()
+
+
+def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
+    """Draw the difference, or without a baseline the mean, in each segment with its interval."""
+    import altair as alt
+
+    by, drawn = numbers.asked.by, "difference" if "difference" in table.columns else "mean"
+    shown = numbers.shown if drawn == "difference" else numbers.systems[:_MOST_SYSTEMS]
+    rows = table.filter(pl.col(by).is_in(shown)).head(_MOST_ROWS)
+    rows = rows.select(
+        segment=sentences.text_of(table, [name]),
+        system=sentences.text_of(table, [by]),
+        value=drawn,
+        low="ci_low",
+        high="ci_high",
+        users="users",
+    )
+    segments = rows["segment"].unique(maintain_order=True).to_list()
+    systems = [column_roles.in_words(one) for one in shown]
+    several = len(systems) > 1
+    title = f"difference in {numbers.decides}"
+    title = title if drawn == "difference" else f"mean {numbers.decides}"
+    offset: dict[str, Any] = {"yOffset": alt.YOffset("system:N", sort=systems)} if several else {}
+    look: dict[str, Any] = {
+        "among": _order(numbers),
+        "legend": several and _marks.legend_above(systems),
+    }
+    base = alt.Chart(rows).encode(
+        y=alt.Y("segment:N", sort=segments, title=name, axis=alt.Axis(labelLimit=160)),
+        **_marks.color_of(systems, [by], **look),
+        **offset,
+    )
+    ends = {_marks.sure(numbers.asked.confidence): ("low", "high")}
+    words = {name: "segment", "system": "system", title: "value", **ends, "users": "users"}
+    base = _marks.described(base, rows, words)
+    lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2="high:Q")
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(
+        x=alt.X("value:Q", title=title), **_marks.shape_of(systems, [by], **look)
+    )
+    zero = _marks.zero_line().encode(x=alt.XDatum(0))
+    layers = [zero, lines, points] if drawn == "difference" else [lines, points]
+    height = (18 * len(systems) + 10) * len(segments)
+    chart: ChartType = _marks.layered(*layers, data=rows, width="container", height=height)
+    return chart

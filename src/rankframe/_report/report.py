@@ -1,0 +1,325 @@
+"""The report: everything to read before a decision, in one file."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import polars as pl
+
+from rankframe._comparison import summaries
+from rankframe._comparison.trial import Correction, Margin, Test
+from rankframe._report import facts, figures, markup, sections
+from rankframe._report.facts import Asked, Numbers
+from rankframe._report.markup import Page
+from rankframe._request import keywords
+from rankframe._request.keywords import Options
+from rankframe._request.labels import Metric
+from rankframe._request.types import Frame
+from rankframe._tables import adapters, run_dicts
+from rankframe.errors import RankingDataError
+
+if TYPE_CHECKING:
+    from altair.typing import ChartType
+
+
+class Report:
+    """
+    A report: its verdict, its tables, its charts, and the page that shows them.
+
+    Attributes
+    ----------
+    verdict
+        The comparison in words, one line per sentence of the page's first section.
+    tables
+        The frames behind the page, of the caller's kind of frame: ``means``, ``comparison``,
+        ``comparison served`` (users whom both systems serve), ``cut-offs``, ``diagnosis``,
+        ``distribution``, ``segments: …``, ``health`` and ``sources``, as far as the report has
+        them.
+    charts
+        The Altair charts of the page by name.
+    """
+
+    def __init__(
+        self,
+        page: Page,
+        verdict: str,
+        tables: dict[str, Any],
+        charts: dict[str, ChartType],
+    ) -> None:
+        self.verdict = verdict
+        self.tables = tables
+        self.charts = charts
+        self._page = page
+
+    def save(self, path: str | Path, *, static: bool = False) -> None:
+        """
+        Write the report as one HTML file, which needs no network.
+
+        Parameters
+        ----------
+        path
+            The file to write, which ends in ``.html`` or ``.htm``.
+        static
+            Write pictures instead of charts with tooltips: a smaller file without scripts.
+
+        Raises
+        ------
+        ValueError
+            If ``path`` has another ending.
+        FileNotFoundError
+            If the folder does not exist.
+        """
+        check_path(Path(path))
+        Path(path).write_text(self.html(static=static), encoding="utf-8", newline="\n")
+
+    def html(self, *, static: bool = False) -> str:
+        """
+        Return the page that ``save`` writes.
+
+        Parameters
+        ----------
+        static
+            Write pictures instead of charts with tooltips, as in ``save``.
+        """
+        return markup.rendered(self._page, self.charts, static=static)
+
+    def made_by(self, command: str, paths: Sequence[Path]) -> Report:
+        """
+        Return a report that shows the command that made it, and the checksums of its files.
+
+        Parameters
+        ----------
+        command
+            The command, as it is typed.
+        paths
+            The files that it read.
+        """
+        sums = [
+            f"# sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}  {path}" for path in paths
+        ]
+        *sections, last = self._page.sections
+        last = last._replace(code="\n".join([command, *sums]))
+        page = self._page._replace(sections=[*sections, last])
+        return Report(page, self.verdict, self.tables, self.charts)
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.html(static=True))
+        style = "width:100%;height:760px;border:1px solid #8888;border-radius:4px"
+        title = html.escape(self._page.title)
+        return f'<iframe title="{title}" sandbox srcdoc="{page}" style="{style}"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<Report: {self._page.title}>\n{self.verdict}"
+
+
+def report(
+    frame: Frame | Mapping[str, Frame],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    baseline: object = None,
+    segments: str | Sequence[str] = (),
+    k: int = 10,
+    test: Test = "t",
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    margin: Margin | None = None,
+    primary: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    cluster: str | None = None,
+    title: str | None = None,
+    **options: Unpack[Options],
+) -> Report:
+    """
+    Make a report for a decision: whether a system is better, for whom, and on which data.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``compare``. The first one, or ``primary``, decides the
+        verdict. By default nDCG, recall and precision at ``k``, ``map`` and ``mrr``, with nDCG as
+        ``primary``: its p-value is not corrected for the other four.
+    truth
+        The truth that judges the run.
+    by
+        The single column that identifies the systems, by default ``"model"`` if there is one.
+    baseline
+        The system that the others are compared with. Without it, or with only one system, the
+        report has no comparison: no verdict of a test, no changes per user, no lists.
+    segments
+        Columns of the truth (or of the judged table) that split the users, such as their country.
+    k
+        The length of the displayed lists, and the cut-off for the section "Who gained".
+    test
+        The test, as in ``compare``.
+    correction
+        The correction for the number of comparisons, as in ``compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    margin
+        A difference too small to matter, as in ``compare``.
+    primary
+        The metric that decides, whose p-value is not corrected for the others, as in ``compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
+    cluster
+        A column of the truth or the run whose users depend on each other, as in ``compare``.
+    title
+        The title of the page; by default the names of the systems.
+    **options
+        All other keywords of ``evaluate``: ``users``, ``relevant_at``, ``items``, ``history``…,
+        and the columns that play the roles. A column ``title`` or ``name`` of ``items`` is shown
+        beside each item.
+
+    Returns
+    -------
+    Report
+        ``save(path)`` writes one HTML file, which needs no network; ``save(path, static=True)``
+        writes one without scripts. Notebooks show the page. ``verdict`` is text, ``tables`` a dict
+        of frames, ``charts`` a dict of Altair charts. The same input makes the same bytes.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), a metric is not a finite number, or no table has
+        a column of ``segments``.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
+        system, or ``by`` names several columns.
+    ImportError
+        Without Altair, Jinja2 or vl-convert: ``pip install 'rankframe[report]'``.
+
+    Notes
+    -----
+    With the default ``users="truth"``, a user missing from a run counts as 0. If a system has no
+    list for 5% of the users or more, or the verdict changes without these users, the report also
+    compares the systems on the users whom both serve.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> made = rf.report(run, "rr", "recall@3", truth=truth, baseline="old")
+    >>> print(made.verdict.partition(":")[0])
+    No difference between new and old is shown in rr
+    >>> made.save("report.html")  # doctest: +SKIP
+    """
+    markup.check_report_packages()
+    summaries.check_packages()
+    like = next(iter(frame.values())) if isinstance(frame, Mapping) else frame
+    table, by = run_dicts.as_frame(frame, by)
+    k = keywords.whole_number("k", k)
+    run, system = _with_system(table, truth, by, baseline)
+    if not metrics:
+        metrics = (*facts.default_metrics(k),)
+        # nobody asked for the tests of the others
+        primary = facts.default_metrics(k)[0] if primary is None else primary
+    asked = Asked(
+        run=run,
+        truth=None if truth is None else adapters.to_lazy(truth, "truth"),
+        metrics=metrics,
+        by=system,
+        baseline=baseline,
+        segments=keywords.group_names(segments),
+        k=k,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        margin=margin,
+        primary=primary,
+        resamples=resamples,
+        seed=seed,
+        settings=keywords.read_options(options, cluster=cluster, count_missed=True),
+        options=options,
+    )
+    numbers = _numbers(asked, own_system=system not in adapters.column_names(table, "run"))
+    charts = figures.charts_of(numbers)
+    page = sections.page_of(numbers, [*charts], title)
+    return Report(page, sections.verdict_of(page), _tables(numbers, like), charts)
+
+
+def check_path(path: Path) -> None:
+    """Check before a page is made that it can be written there."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        msg = f"a report is HTML: its file must end in .html or .htm, not {path.name!r}"
+        raise ValueError(msg)
+    if not path.parent.is_dir():
+        msg = f"{path}: no such folder: {str(path.parent)!r}"
+        raise FileNotFoundError(msg)
+
+
+def _numbers(asked: Asked, *, own_system: bool) -> Numbers:
+    """Compute the numbers; errors do not name a column of systems that the caller has not."""
+    try:
+        return facts.numbers_of(asked)
+    except RankingDataError as error:
+        if not own_system:
+            raise
+        text = str(error).replace(
+            f"name a column of folds or days in by= after {asked.by!r}",
+            "name the column that identifies the systems in by=",
+        )
+        text = text.replace(f"({asked.by}, ", "(").replace(f"[{asked.by!r}, ", "[")
+        raise RankingDataError(
+            text.replace(f"Offending row: {asked.by}='run', ", "Offending row: ")
+        ) from error
+
+
+def _with_system(
+    frame: Frame, truth: Frame | None, by: str | Sequence[str] | None, baseline: object
+) -> tuple[pl.LazyFrame, str]:
+    """Read the column that identifies the systems; a run of one system gets one."""
+    kind = "judged table" if truth is None else "run"
+    groups = keywords.systems_groups(by, adapters.column_names(frame, kind))
+    lazy = adapters.to_lazy(frame, kind)
+    if len(groups) > 1:
+        msg = (
+            f"by={groups!r}: a report needs a single column, that of the systems: name columns of "
+            "users in segments="
+        )
+        raise ValueError(msg)
+    if groups:
+        return lazy, groups[0]
+    if baseline is not None:
+        msg = (
+            f"baseline={baseline!r}: a report of several systems needs the column that identifies "
+            "them: name it in by="
+        )
+        raise ValueError(msg)
+    names = [
+        *adapters.column_names(frame, kind),
+        *(() if truth is None else adapters.column_names(truth, "truth")),
+    ]
+    name = next(name for name in (keywords.MODEL, "system", "__system") if name not in names)
+    return lazy.with_columns(pl.lit("run").alias(name)), name
+
+
+def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
+    """Return the frames of a report by name, in the caller's kind; lazy frames are computed."""
+    tables = {
+        "means": numbers.means,
+        "comparison": numbers.compared,
+        "comparison served": numbers.served,
+        "cut-offs": numbers.cuts,
+        "diagnosis": numbers.diagnosis,
+        "distribution": numbers.spread,
+        **{f"segments: {name}": table for name, table in numbers.segments.items()},
+        "health": numbers.health,
+        "sources": numbers.sources,
+    }
+    there = {name: table for name, table in tables.items() if table is not None}
+    if isinstance(like, pl.LazyFrame):
+        return {**there}
+    return {name: adapters.to_caller_type(table.lazy(), like=like) for name, table in there.items()}

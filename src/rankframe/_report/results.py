@@ -1,0 +1,605 @@
+"""A table of results for people: systems × metrics, as HTML, LaTeX, Markdown and text."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
+
+import polars as pl
+
+from rankframe._comparison import comparison, pair_tests, sentences, summaries
+from rankframe._comparison.trial import Correction, Test
+from rankframe._evaluation import evaluation, user_clusters, user_weights
+from rankframe._request import keywords, labels
+from rankframe._request.keywords import Options
+from rankframe._request.labels import Metric
+from rankframe._request.types import Frame
+from rankframe._tables import column_roles, run_dicts
+
+if TYPE_CHECKING:
+    from great_tables import GT
+
+    from rankframe._evaluation.evaluation import UserValues
+_MADE = {
+    "metric": pl.String,
+    "users": pl.Int64,
+    **dict.fromkeys(("mean", "p_adjusted"), pl.Float64),
+    **dict.fromkeys(("best", "better"), pl.Boolean),
+    "note": pl.String,
+}
+_SHOWN, _RATING, _BEST_SYSTEM = (f"{labels.INNER}{name}" for name in ("shown", "rating", "best"))
+_ABSENT = "–"  # where a mean is undefined
+_BOLD, _BOLD_IN_TEXT = "bold:", "•"
+NOTE = "*"  # at a cell with a note
+_NOT_WORSE = f"{_BOLD} not significantly worse than the best"
+_BEST_MEAN = f"{_BOLD} the best mean, not tested"
+#: Notes of a comparison that the line below the table has already.
+_SAID = re.compile(
+    r"effective users: |one cluster$|\d+ clusters|[\d,]+ of [\d,]+ users? ha(s|ve) no list of "
+    r"|(primary|secondary) metric: |always valid: "
+)
+
+
+def table(
+    frame: Frame | Mapping[str, Frame],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    baseline: object = None,
+    digits: int = 3,
+    test: Test = "t",
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    primary: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    cluster: str | None = None,
+    **options: Unpack[Options],
+) -> ResultsTable:
+    """
+    Make a table of systems and metrics: bold for the best, † for better than the baseline.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it. A LazyFrame is computed at once.
+    *metrics
+        Labels or expressions, as in ``summarize``.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, as in ``compare``, each with its own best system; they are the first columns.
+    baseline
+        The system that the others are tested against. By default there is no test and no †, bold
+        is the best mean, and SciPy is not needed.
+    digits
+        Decimal places of the means.
+    test
+        The test, as in ``compare``.
+    correction
+        The correction for the number of comparisons, as in ``compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    primary
+        The metric that decides, whose p-value is not corrected for the others, as in ``compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
+    cluster
+        A column of the truth or the run whose users depend on each other, as in ``compare``.
+    **options
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
+
+    Returns
+    -------
+    ResultsTable
+        ``.as_markdown()``, ``.as_latex()`` and ``.gt()`` (Great Tables) convert it, notebooks show
+        it as HTML, and ``print`` writes text, with • for bold. ``.note`` is the line below it: the
+        test and its correction, the number of users, the effective number with ``weights``, the
+        number of clusters with ``cluster``, the systems without a list for at least 5% of the
+        users, and other notes of ``compare``, with a * at their cells. ``.frame`` (polars) has one
+        row per system and metric: segments…, the system, ``metric``, ``users``, ``mean``, ``best``,
+        ``p_adjusted``, ``better``, which is true for means marked †, and ``note``.
+
+        Bold (``best``) are the system with the best mean and those that are not significantly worse
+        than it: the same test and correction as for †, with the best system as the baseline. So
+        several bold means are a tie. Without a ``baseline``, or where a pair has no test, the best
+        displayed mean is bold. A metric without a better direction has no bold. † means that the
+        verdict of ``compare`` is in the better direction: ``p_adjusted`` < 1 − ``confidence``.
+        Counts such as ``num_hits`` are averaged.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or with ``baseline`` there are fewer than two
+        systems.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is not a
+        system.
+    ImportError
+        With ``baseline``, without SciPy: ``pip install 'rankframe[stats]'``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> print(rf.table(run, "rr", "hit@1", truth=truth).as_markdown())
+    | model |        rr |     hit@1 |
+    |:------|----------:|----------:|
+    | new   | **0.611** | **0.333** |
+    | old   |     0.417 |     0.000 |
+    <BLANKLINE>
+    Means over 3 users; bold: the best mean, not tested.
+    """
+    digits = keywords.whole_number("digits", digits, least=0)
+    frame, by = run_dicts.as_frame(frame, by)
+    groups = comparison.groups_by_systems(frame, truth, by, baseline)
+    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
+    if baseline is not None:
+        comparison.check_systems("table", groups)
+    values = evaluation.user_values(
+        frame, metrics, truth, groups, settings, per_user=False, all_lists=True
+    )
+    summaries.made_schema("table", values, _MADE)
+    if baseline is not None or values.weights is not None:
+        values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
+    compare = partial(
+        comparison.comparison_of,
+        values,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        margin=None,
+        primary=primary,
+        resamples=resamples,
+        seed=seed,
+        verb="table",
+    )
+    tested = None if baseline is None else compare(baseline=baseline).collect()
+
+    def compare_with(name: object) -> pl.DataFrame:
+        if tested is not None and name == baseline:
+            return tested
+        return compare(baseline=name, known=True).collect()
+
+    means = summaries.description_of(values).collect()
+    line = _Line(baseline, test, correction, confidence, primary)
+    made = _marked(means, tested, values, digits, None if tested is None else compare_with)
+    missed = sentences.missed_lines(
+        means.select(*sentences.named(means, values.by), pl.col("users"), pl.col("num_missed"))
+    )
+    note = line.of(made, tested, _of_dependent(values, tested=tested is not None))
+    notes = [f"{NOTE} {line}." for line in lines_of_notes(made, [*values.by[1:], *values.by[:1]])]
+    return ResultsTable(made, " ".join([note, *_sentence(missed), *notes]), digits)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ResultsTable:
+    """A table of systems × metrics, which ``table`` makes."""
+
+    frame: pl.DataFrame
+    note: str
+    digits: int = 3
+
+    def as_markdown(self) -> str:
+        """Return it as Markdown: bold, and the note below."""
+        return _above(_escaped_in_markdown(self.note), _markdown_rows(_grid(self)))
+
+    def as_latex(self) -> str:
+        r"""Return it as LaTeX, for ``\usepackage{booktabs}``: ``\textbf``, †, the note below."""
+        grid = _grid(self)
+        columns = "l" * len(grid.keys) + "r" * (len(grid.header) - len(grid.keys))
+        rows = [
+            " & ".join(
+                [
+                    *map(_escaped_in_latex, row.keys),
+                    *(_latex_cell(cell) for cell in row.cells),
+                ]
+            )
+            + r" \\"
+            for row in grid.rows
+        ]
+        return "\n".join(
+            [
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\toprule",
+                " & ".join(map(_escaped_in_latex, grid.header)) + r" \\",
+                r"\midrule",
+                *rows,
+                r"\bottomrule",
+                r"\end{tabular}",
+                "",
+                rf"\smallskip{{\footnotesize {_escaped_in_latex(self.note)}}}",
+            ]
+        )
+
+    def gt(self) -> GT:
+        """Return a table of Great Tables for more styling: ``pip install 'rankframe[table]'``."""
+        try:
+            from great_tables import GT, loc, style
+            from great_tables import html as as_it_is
+        except ImportError:
+            msg = "gt() needs great-tables: pip install 'rankframe[table]'"
+            raise ImportError(msg) from None
+        grid = _grid(self)
+        names = [f"column_{place}" for place in range(len(grid.header))]
+        texts = [[*row.keys, *(cell.text + cell.marks for cell in row.cells)] for row in grid.rows]
+        shown = pl.DataFrame(texts, schema=dict.fromkeys(names, pl.String), orient="row")
+        labels: dict[str, Any] = {
+            name: as_it_is(html.escape(label))
+            for name, label in zip(names, grid.header, strict=True)
+        }
+        made = GT(shown).cols_label(labels).tab_source_note(as_it_is(html.escape(self.note)))
+        metrics = names[len(grid.keys) :]
+        right = style.text(align="right")
+        made = made.tab_style(right, loc.body(columns=metrics))
+        made = made.tab_style(right, loc.column_labels(columns=metrics))
+        for place, name in enumerate(metrics):
+            best = [number for number, row in enumerate(grid.rows) if row.cells[place].best]
+            if best:
+                made = made.tab_style(style.text(weight="bold"), loc.body(columns=name, rows=best))
+        return made
+
+    def _repr_html_(self) -> str:
+        grid = _grid(self)
+        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in grid.header)
+        rows = "".join(
+            "<tr>"
+            + "".join(f'<th scope="row">{html.escape(key)}</th>' for key in row.keys)
+            + "".join(
+                f'<td style="text-align: right">{_html_cell(cell)}</td>' for cell in row.cells
+            )
+            + "</tr>"
+            for row in grid.rows
+        )
+        foot = f'<tfoot><tr><td colspan="{len(grid.header)}" style="text-align: left">'
+        foot += f"{html.escape(self.note)}</td></tr></tfoot>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>{foot}</table>"
+
+    def __repr__(self) -> str:
+        grid = _grid(self)
+        noted = max((len(cell.note) for row in grid.rows for cell in row.cells), default=0)
+        rows = [grid.header]
+        rows += [
+            [*map(_in_one_line, row.keys), *(_text_cell(cell, noted) for cell in row.cells)]
+            for row in grid.rows
+        ]
+        widths = [max(len(text) for text in column) for column in zip(*rows, strict=True)]
+        left = len(grid.keys)
+        lines = ["  ".join(_padded(row, widths, left)).rstrip() for row in rows]
+        lines.insert(1, "  ".join("-" * width for width in widths))
+        return _above(self.note.replace(f"; {_BOLD}", f"; {_BOLD_IN_TEXT}:", 1), lines)
+
+
+# ------------------------------------------------------------------ numbers
+
+
+def _marked(
+    means: pl.DataFrame,
+    tested: pl.DataFrame | None,
+    values: UserValues,
+    digits: int,
+    compare_with: Callable[[object], pl.DataFrame] | None,
+) -> pl.DataFrame:
+    """Mark the best systems, and the systems that are better than the baseline.
+
+    The rows of a segment stand together.
+    """
+    segments = values.by[1:]
+    keys = [*segments, *values.by[:1]]
+    means = means.sort(keys, maintain_order=True) if segments else means
+    lists = [] if values.of_lists is None else values.of_lists.requested
+    directions = pair_tests.directions_of([*values.requested, *lists])
+    made = means.select(*keys, "metric", "users", "mean")
+    made = made.with_columns(best=best_or_tied(made, values.by, directions, digits, compare_with))
+    if tested is None:
+        nothing = {name: pl.lit(None, _MADE[name]) for name in ("p_adjusted", "note")}
+        return made.with_columns(better=False, **nothing).select(*keys, *_MADE)
+    found = tested.select(*keys, "metric", "p_adjusted", _is(directions, "better"), unsaid(tested))
+    joined = made.join(
+        found,
+        on=[*keys, "metric"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )
+    return joined.with_columns(pl.col("better").fill_null(value=False)).select(*keys, *_MADE)
+
+
+def unsaid(tested: pl.DataFrame) -> pl.Series:
+    """Return the notes of a comparison, without the parts that the line below the table has."""
+    why = sentences.untested(tested)
+    notes = [
+        [part for part in (note or "").split("; ") if part != why and not _SAID.match(part)]
+        for note in tested["note"]
+    ]
+    return pl.Series("note", ["; ".join(parts) or None for parts in notes], pl.String)
+
+
+def lines_of_notes(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Write each note once, after the metrics and ``names`` of the first rows that have it."""
+    rows: dict[str, list[str]] = {}
+    for row in table.filter(pl.col("note").is_not_null()).iter_rows(named=True):
+        rows.setdefault(row["note"], []).append(
+            " ".join([row["metric"], *(column_roles.in_words(row[name]) for name in names)])
+        )
+    more = {note: f" and {len(of) - 3} more" if len(of) > 3 else "" for note, of in rows.items()}
+    return [f"{', '.join(of[:3])}{more[note]}: {note}" for note, of in rows.items()]
+
+
+def best_or_tied(
+    means: pl.DataFrame,
+    by: Sequence[str],
+    directions: Mapping[str, bool | None],
+    digits: int,
+    compare_with: Callable[[object], pl.DataFrame] | None,
+) -> pl.Series:
+    """Return which rows of ``means`` are not significantly worse than the best of their metric.
+
+    ``compare_with`` returns the comparison of all systems with one. Where nothing is tested, the
+    best are those with the best displayed mean. A metric without a direction, or of one system, has
+    no best.
+    """
+    if not by:
+        return pl.repeat(value=False, n=means.height, eager=True).alias("best")
+    model, *segments = by
+    family = [*segments, "metric"]
+    shown = [None if mean is None else round(mean, digits) for mean in means["mean"]]
+    sign = pl.col("metric").replace_strict(
+        {name: 1 if higher else -1 for name, higher in directions.items() if higher is not None},
+        default=None,
+        return_dtype=pl.Int64,
+    )
+    rated = means.select(
+        *by, "metric", (pl.col("mean") * sign).alias(_RATING), pl.Series(_SHOWN, shown) * sign
+    )
+    ranked = rated.drop_nulls(_RATING).sort(_RATING, descending=True, maintain_order=True)
+    best = ranked.unique(family, keep="first", maintain_order=True)
+    best = best.select(*family, pl.col(model).alias(_BEST_SYSTEM))
+    rated = rated.join(best, on=family, how="left", nulls_equal=True, maintain_order="left")
+    worse = pl.lit(None, pl.Boolean)
+    names = best[_BEST_SYSTEM].unique(maintain_order=True)
+    if compare_with is not None and len(names) and rated[model].n_unique() > 1:
+        tested = pl.concat(
+            compare_with(name).select(
+                *by, "metric", pl.col("baseline").alias(_BEST_SYSTEM), _is(directions, "worse")
+            )
+            for name in names
+        )
+        keys = [*by, "metric", _BEST_SYSTEM]
+        rated = rated.join(tested, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        worse = pl.col("worse")
+    is_best = pl.col(model) == pl.col(_BEST_SYSTEM)
+    alike = pl.col(_SHOWN) == pl.col(_SHOWN).max().over(family)
+    several = pl.len().over(family) > 1
+    tied = is_best | pl.coalesce(~worse, alike)
+    return rated.select((tied & several).fill_null(value=False).alias("best"))["best"]
+
+
+def _is(directions: Mapping[str, bool | None], what: Literal["better", "worse"]) -> pl.Expr:
+    """Whether the verdict of a comparison is in this direction; null without a test."""
+    words = {
+        name: "higher" if higher is (what == "better") else "lower"
+        for name, higher in directions.items()
+        if higher is not None
+    }
+    word = pl.col("metric").replace_strict(words, default=None, return_dtype=pl.String)
+    return (pl.col("verdict") == word).alias(what)
+
+
+def _of_dependent(values: UserValues, *, tested: bool) -> str:
+    """Write how many clusters and effective users are behind the numbers."""
+    parts: list[str] = []
+    of_groups = values.rows.group_by(values.by or pl.lit(0).alias(_SHOWN))
+    if values.cluster is not None and tested:
+        counts = of_groups.agg(pl.col(user_clusters.CLUSTER).drop_nulls().n_unique()).collect()[
+            user_clusters.CLUSTER
+        ]
+        few = ", too few for a sure test" if _least(counts) < sentences.FEW_CLUSTERS else ""
+        parts.append(f" in {sentences.span(counts)} clusters{few}")
+    if values.weights is not None:
+        sizes = [
+            (weight.sum() ** 2 / (weight**2).sum()).alias(one.name)
+            for one in values.requested
+            for weight in [
+                pl.col(user_weights.WEIGHT).filter(pl.col(one.name).is_not_null()).cast(pl.Float64)
+            ]
+        ]
+        found = of_groups.agg(sizes).collect().select(one.name for one in values.requested)
+        counts = found.unpivot()["value"].drop_nulls().drop_nans()
+        if not counts.is_empty():
+            parts.append(f", weighted: effective number {sentences.span(counts)}")
+    return "".join(parts)
+
+
+class _Line(NamedTuple):
+    """The parts of the line below the table."""
+
+    baseline: object
+    test: Test
+    correction: Correction | None
+    confidence: float
+    primary: str | None
+
+    def of(self, made: pl.DataFrame, tested: pl.DataFrame | None, dependent: str) -> str:
+        """Name the test, the correction and the number of users."""
+        users = sentences.users(made["users"]) + dependent
+        why = "" if tested is None else sentences.untested(tested)
+        bold = _BEST_MEAN if tested is None or why else _NOT_WORSE
+        best = f"; {bold}" if made["best"].any() else ""
+        if tested is None:
+            return f"Means over {users}{best}."
+        baseline = column_roles.in_words(self.baseline)
+        corrected = sentences.correction_in_words(self.test, self.correction, tested, self.primary)
+        paired = sentences.users(tested["users"]) + dependent
+        who = users if paired == users else f"{paired} in pairs, means over {users}"
+        if why:
+            return f"Not tested against {baseline}: {why}; {who}{best}."
+        system = "† better" if made["better"].any() else "No system is shown to be better"
+        how = f"{sentences.TESTS[self.test]}, p < {1 - self.confidence:.10g} {corrected}"
+        return f"{system} than {baseline}: {how}; {who}{best}."
+
+
+def _least(numbers: pl.Series) -> float:
+    return sentences.ends(numbers)[0]
+
+
+def _sentence(clauses: Sequence[str]) -> list[str]:
+    return [f"{'; '.join(clauses)}."] if clauses else []
+
+
+# ------------------------------------------------------------------ cells
+
+
+class _Cell(NamedTuple):
+    text: str
+    best: bool
+    mark: str = ""
+    note: str = ""
+
+    @property
+    def marks(self) -> str:
+        """What stands after the number."""
+        return self.mark + self.note
+
+
+class _Row(NamedTuple):
+    keys: list[str]
+    cells: list[_Cell]
+
+
+class _Grid(NamedTuple):
+    keys: list[str]
+    header: list[str]
+    rows: list[_Row]
+
+
+def _grid(made: ResultsTable) -> _Grid:
+    """Arrange one row per system (and segment), one column per metric."""
+    frame = made.frame
+    keys = frame.columns[: frame.columns.index("metric")]
+    metrics = frame["metric"].unique(maintain_order=True).to_list()
+    rows: dict[tuple[object, ...], dict[str, _Cell]] = {}
+    for row in frame.iter_rows(named=True):
+        note = f" {NOTE}" if row["note"] else ""
+        cell = _Cell(_number(row["mean"], made.digits), row["best"], "†" * row["better"], note)
+        rows.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = cell
+    nothing = _Cell(_ABSENT, best=False)
+    arranged = [
+        _Row(
+            list(map(column_roles.in_words, key)),
+            [cells.get(metric, nothing) for metric in metrics],
+        )
+        for key, cells in rows.items()
+    ]
+    return _Grid(keys, [*keys, *metrics], arranged)
+
+
+def _number(value: float | None, digits: int) -> str:
+    if value is None:
+        return _ABSENT
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if not text.strip("-0.") else text
+
+
+def _above(note: str, lines: Sequence[str]) -> str:
+    return "\n".join([*lines, "", note])
+
+
+def _padded(row: Sequence[str], widths: Sequence[int], left: int) -> list[str]:
+    """Align the keys of a row to the left, and its numbers to the right."""
+    return [
+        text.ljust(width) if place < left else text.rjust(width)
+        for place, (text, width) in enumerate(zip(row, widths, strict=True))
+    ]
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _text_cell(cell: _Cell, noted: int) -> str:
+    # every cell has as many places for marks, so that digits align
+    bold = _BOLD_IN_TEXT if cell.best else " "
+    return cell.text + bold + (cell.mark or " ") + cell.note.ljust(noted)
+
+
+def _markdown_rows(grid: _Grid) -> list[str]:
+    def bold(cell: _Cell) -> str:
+        return (f"**{cell.text}**" if cell.best else cell.text) + cell.marks.replace(
+            NOTE, rf"\{NOTE}"
+        )
+
+    rows = [[_escaped_in_markdown(name) for name in grid.header]]
+    rows += [
+        [*map(_escaped_in_markdown, row.keys), *(bold(cell) for cell in row.cells)]
+        for row in grid.rows
+    ]
+    widths = [max(3, *(len(text) for text in column)) for column in zip(*rows, strict=True)]
+    left = len(grid.keys)
+    lines = [f"| {' | '.join(_padded(row, widths, left))} |" for row in rows]
+    rule = [
+        ":" + "-" * (width + 1) if place < left else "-" * (width + 1) + ":"
+        for place, width in enumerate(widths)
+    ]
+    lines.insert(1, f"|{'|'.join(rule)}|")
+    return lines
+
+
+def _html_cell(cell: _Cell) -> str:
+    text = html.escape(cell.text)
+    return (f"<strong>{text}</strong>" if cell.best else text) + cell.marks
+
+
+_LATEX_NOTES = {"": "", f" {NOTE}": r"\textsuperscript{*}"}
+
+
+def _latex_cell(cell: _Cell) -> str:
+    text = cell.text.replace("-", "$-$").replace(_ABSENT, "--")
+    return (
+        (rf"\textbf{{{text}}}" if cell.best else text)
+        + _escaped_in_latex(cell.mark)
+        + _LATEX_NOTES[cell.note]
+    )
+
+
+# a [ or * at the start of a row would be read as an option of the \\ before it
+_IN_LATEX = {mark: f"\\{mark}" for mark in "&%#_${}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "†": r"\textsuperscript{\dag}",
+    "–": "--",
+}
+_LATEX_MARKS = str.maketrans(_IN_LATEX)
+
+
+def _escaped_in_latex(text: str) -> str:
+    return _in_one_line(text).translate(_LATEX_MARKS)
+
+
+_MARKDOWN_MARKS = re.compile(
+    r"[\\`*\[\]|~$]|<(?=[A-Za-z/!?])"  # special anywhere
+    r"|(?<![^\W_])_|_(?![^\W_])"  # an underscore is special only at the edge of a word
+    r"|&(?=#?\w+;)|^[#+-](?=\s|$)"
+)
+
+
+def _escaped_in_markdown(text: str) -> str:
+    return _MARKDOWN_MARKS.sub(r"\\\g<0>", _in_one_line(text))

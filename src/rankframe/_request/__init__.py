@@ -1,0 +1,1 @@
+"""What a call asks for: labels, keywords, and the columns that metrics may read."""

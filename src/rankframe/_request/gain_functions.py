@@ -1,0 +1,85 @@
+"""Gains of grades and discounts of positions."""
+
+import polars as pl
+
+from rankframe._request import labels
+from rankframe._request.labels import Gain
+
+_relevance = pl.col("relevance")
+
+
+def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
+    """The gain of a grade: 0 for an unmapped grade ≤ 0, NaN for an unmapped grade > 0."""
+    if gain == "binary":
+        return pl.col("relevant").cast(pl.Float64)
+    grade = of.cast(pl.Float64).clip(lower_bound=0)
+    if gain == "linear":
+        return grade
+    if gain == "exponential":
+        return pl.lit(2.0).pow(grade) - 1
+    gains = dict(gain)
+    nan = float("nan")
+    if len(gains) > 100:  # a chain this long is slow, but replace_strict does not stream
+        mapped = grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
+        return pl.when(of >= 0).then(mapped).otherwise(0.0) if has_gain_of_zero(gain) else mapped
+    mapped = pl.when(grade == 0).then(0.0).otherwise(nan)
+    for known, value in gains.items():
+        mapped = pl.when(of == known).then(value).otherwise(mapped)
+    return mapped
+
+
+def falls(gain: Gain) -> bool:
+    """Return whether a gain falls as the grade rises."""
+    gains = [] if isinstance(gain, str) else [gain[grade] for grade in sorted(gain)]
+    return gains != sorted(gains)
+
+
+def has_gain_of_zero(gain: Gain) -> bool:
+    """Return whether judged items of grade 0 have a gain > 0."""
+    return not isinstance(gain, str) and gain.get(0, 0) > 0
+
+
+def follows_grades(gain: Gain) -> bool:
+    """Return whether the order by gain is the order by grade, over the items of grade > 0."""
+    return not (falls(gain) or has_gain_of_zero(gain))
+
+
+def divided(part: pl.Expr, whole: pl.Expr | float) -> pl.Expr:
+    """Part / whole, exact to the last bit even if the whole is a literal."""
+    # Polars multiplies by the reciprocal of a literal: 3 hits of 10 would be 0.30000000000000004
+    return part / (part * 0 + whole)
+
+
+def of_gain(column: str, gain: Gain) -> str:
+    """Return the name of the column for this gain: ``gains``, or ``gains(exponential)``."""
+    return column if gain == "linear" else f"{column}({labels.as_text(gain)})"
+
+
+def stop_chance(max_grade: str) -> pl.Expr:
+    """Chance that a reader stops at a row, (2^g − 1) / 2^max; NaN for a grade above the maximum."""
+    top = top_of(max_grade)
+    grade = _relevance.cast(pl.Float64).clip(lower_bound=0)
+    chance = divided(pl.lit(2.0).pow(grade) - 1, pl.lit(2.0).pow(top))
+    return pl.when(grade <= top).then(chance).otherwise(float("nan"))
+
+
+def usefulness(max_grade: str) -> pl.Expr:
+    """The grade of a row as a share of the highest; NaN for a grade above the maximum."""
+    grade, top = gain_of("linear"), top_of(max_grade)
+    return pl.when(grade <= top).then(divided(grade, top)).otherwise(float("nan"))
+
+
+def top_of(max_grade: str) -> pl.Expr:
+    """The highest grade of the scale: a number, or the highest of the truth for ``"top"``."""
+    return pl.col("top_grade") if max_grade == "top" else pl.lit(float(max_grade))
+
+
+def need(goals: float, max_grade: str, gains: pl.Expr) -> pl.Expr:
+    """The remaining need of INST's reader at a rank: rank − 1 + 2·goals − usefulness above."""
+    return pl.col("rank") - 1 + 2 * goals - divided(gains - gain_of("linear"), top_of(max_grade))
+
+
+def discount(position: pl.Expr, base: float | None = None) -> pl.Expr:
+    """1 / log2(position + 1); with a base b, 1 / log_b(position), and 1 above position b."""
+    place = position.cast(pl.Float64)
+    return 1 / ((place + 1).log(2) if base is None else place.log(base).clip(lower_bound=1))

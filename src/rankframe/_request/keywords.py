@@ -1,0 +1,257 @@
+"""The options of a call: the columns' roles and the conventions.
+
+Options are read and checked once, at the start of a call, and passed on as one frozen value.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, Literal, TypeAlias, TypedDict, TypeGuard, cast, get_args
+
+from rankframe._request.types import Frame
+
+#: The tables besides run and truth: the catalogue, past interactions, another run, and the rows to
+#: remove from the lists.
+InputName: TypeAlias = Literal["items", "history", "other", "exclude"]
+INPUTS: tuple[InputName, ...] = get_args(InputName)
+
+Users: TypeAlias = Literal["truth", "judged", "both", "served", "run", "all"]
+GainsFrom: TypeAlias = Literal["relevant_at"]
+Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+
+class Columns(TypedDict, total=False):
+    """The columns that play the roles, if they have other names."""
+
+    user: str
+    item: str
+    rank: str
+    relevance: str
+    score: str
+    subtopic: str
+
+
+class Options(Columns, total=False):
+    """The keywords of ``evaluate`` that verbs built on it pass on."""
+
+    users: Users | None
+    undefined: float | None
+    weights: str | None
+    relevant_at: float | None
+    gains_from: GainsFrom | None
+    judged_only: bool
+    depth: int | None
+    defaults: Defaults | None
+    single_precision: bool
+    items: Frame | None
+    history: Frame | None
+    other: Frame | None
+    exclude: Frame | None
+
+
+#: The column that identifies the systems, unless the caller names another.
+MODEL = "model"
+
+ROLES = tuple(Columns.__annotations__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The options of one call, checked."""
+
+    users: Users | None = None  # None: "truth", or "run" where there is no truth
+    undefined: float | None = None
+    weights: str | None = None
+    cluster: str | None = None
+    relevant_at: float | None = None
+    gains_from: GainsFrom | None = None
+    judged_only: bool = False
+    depth: int | None = None
+    bounds: bool = False
+    scenarios: bool = False
+    count_users: bool = False
+    count_missed: bool = False
+    defaults: Defaults | None = None
+    single_precision: bool = False
+    items: Frame | None = None
+    history: Frame | None = None
+    other: Frame | None = None
+    exclude: Frame | None = None
+    columns: Columns = field(default_factory=Columns)
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The tables besides run and truth that the call passes."""
+        return frozenset(name for name in INPUTS if getattr(self, name) is not None)
+
+    @property
+    def of_users(self) -> list[str]:
+        """The columns that describe users, in addition to the metrics."""
+        return [name for name in (self.weights, self.cluster) if name is not None]
+
+    @property
+    def least_gain(self) -> float | None:
+        """The grade below which every grade counts as 0, or None."""
+        return None if self.gains_from is None else self.relevant_at
+
+    @property
+    def cuts_lists(self) -> bool:
+        """Whether options may leave nothing of a list."""
+        return self.depth is not None or self.judged_only
+
+    def __post_init__(self) -> None:
+        """Check each option by itself, and options that exclude each other."""
+        check_columns(self.columns)
+        for name in (
+            "judged_only",
+            "bounds",
+            "scenarios",
+            "count_users",
+            "count_missed",
+            "single_precision",
+        ):
+            check_flag(name, getattr(self, name))
+        if self.users is not None:
+            check_choice("users", self.users, get_args(Users))
+        if self.undefined is not None:
+            _check_number("undefined", self.undefined, "None or a finite number")
+        check_weights(self.weights)
+        check_cluster(self.cluster)
+        if self.relevant_at is not None and not (
+            is_number(self.relevant_at) and self.relevant_at > 0
+        ):
+            msg = f"relevant_at must be a number > 0, not {self.relevant_at!r}"
+            raise ValueError(msg)
+        if self.gains_from is not None:
+            check_choice("gains_from", self.gains_from, get_args(GainsFrom))
+            if self.relevant_at is None:
+                msg = "gains_from='relevant_at': pass relevant_at=, the lowest grade with a gain"
+                raise ValueError(msg)
+        if self.depth is not None:
+            object.__setattr__(self, "depth", whole_number("depth", self.depth))
+        if self.bounds and self.judged_only:
+            msg = "bounds=True: judged_only=True drops the unjudged items: leave out one of the two"
+            raise ValueError(msg)
+        if self.bounds and self.undefined:
+            msg = (
+                f"bounds=True: no bounds are proven with undefined={self.undefined!r}; "
+                "it must be None or 0"
+            )
+            raise ValueError(msg)
+
+
+def read_options(
+    options: Mapping[str, Any], *, cluster: str | None = None, count_missed: bool = False
+) -> Settings:
+    """Read the keywords of a verb that takes no bounds; the statistics set the others."""
+    if alien := {"bounds", "scenarios"} & {*options}:
+        msg = f"unknown argument {min(alien)!r}; per_user and evaluate take it"
+        raise TypeError(msg)
+    own = Options.__annotations__.keys() - Columns.__annotations__.keys()
+    columns = {name: value for name, value in options.items() if name not in own}
+    given = {name: value for name, value in options.items() if name in own}
+    return Settings(
+        **given, cluster=cluster, count_missed=count_missed, columns=cast("Columns", columns)
+    )
+
+
+def check_columns(columns: Mapping[str, object], roles: Sequence[str] = ROLES) -> None:
+    """Check that keywords name roles, and values columns."""
+    for role, name in columns.items():
+        if role not in roles:
+            msg = f"unknown argument {role!r}; the column roles are {', '.join(roles)}"
+            raise TypeError(msg)
+        if not isinstance(name, str):
+            msg = f"{role}= must be the name of a column, not {name!r}"
+            raise TypeError(msg)
+
+
+def group_names(by: object) -> list[str]:
+    """Read ``by=``."""
+    given = cast("Sequence[object]", by if isinstance(by, list | tuple) else [by])
+    names = [name for name in given if isinstance(name, str)]
+    if len(names) < len(given):
+        msg = f"by must be the name of a column, or a list of names, not {by!r}"
+        raise TypeError(msg)
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        msg = f"by: column {twice[0]!r} is named twice: name it once"
+        raise ValueError(msg)
+    return names
+
+
+def systems_groups(by: object, names: Collection[str]) -> list[str]:
+    """Read ``by=`` of a verb about systems; None means the column model, if there is one.
+
+    A column called model always comes first: it identifies the systems.
+    """
+    if by is None:
+        return [MODEL] if MODEL in names else []
+    groups = group_names(by)
+    return [MODEL, *(name for name in groups if name != MODEL)] if MODEL in groups else groups
+
+
+def check_weights(weights: object) -> None:
+    """Check that weights are the name of a column."""
+    if not (weights is None or isinstance(weights, str)):
+        msg = f"weights must be the name of a column, not {weights!r}"
+        raise TypeError(msg)
+
+
+def check_cluster(cluster: object) -> None:
+    """Check that clusters are the name of a column."""
+    if not (cluster is None or isinstance(cluster, str)):
+        msg = f"cluster must be the name of a column, not {cluster!r}"
+        raise TypeError(msg)
+
+
+def check_flag(name: str, value: object) -> None:
+    """Check that an option is True or False: any text would count as True."""
+    if not isinstance(value, bool):
+        msg = f"{name} must be True or False, not {value!r}"
+        raise TypeError(msg)
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Check that an option is one of its choices."""
+    if value not in choices:
+        msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
+        raise ValueError(msg)
+
+
+def check_confidence(confidence: object) -> None:
+    """Check that the confidence is a share."""
+    if not (is_number(confidence) and 0 < confidence < 1):
+        msg = f"confidence must be a number between 0 and 1, not {confidence!r}"
+        raise ValueError(msg)
+
+
+def whole_number(name: str, value: Any, *, least: int = 1) -> int:
+    """Return ``value`` as an int ≥ ``least``, or raise ValueError."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool) or not least <= number < 2**63:
+        msg = f"{name} must be an integer ≥ {least}, not {value!r}"
+        raise ValueError(msg)
+    return number
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a real number: neither boolean nor NaN."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return not math.isnan(value)
+    except OverflowError:  # an integer that no float can hold
+        return False
+
+
+def _check_number(name: str, value: object, wanted: str) -> None:
+    if not (is_number(value) and math.isfinite(value)):
+        msg = f"{name} must be {wanted}, not {value!r}"
+        raise ValueError(msg)

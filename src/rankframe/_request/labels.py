@@ -1,0 +1,1196 @@
+"""Labels and expressions: ``"ndcg(gain=exponential)@10"`` ↔ ``ndcg_at(10, gain="exponential")``.
+
+``labelled`` turns a function of :mod:`rankframe.metrics` into a metric: it checks the parameters
+against the annotations, and names the expression with its canonical label. ``parse_metric`` reads a
+requested metric, a label or an expression.
+"""
+
+import contextlib
+import contextvars
+import functools
+import inspect
+import math
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    TypeAlias,
+    cast,
+    get_args,
+    get_origin,
+)
+
+import polars as pl
+
+from rankframe._request import keywords
+from rankframe._request.keywords import Defaults, Options
+
+Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, float]
+AnyGain: TypeAlias = Annotated[Gain, "may fall as the grade rises, and be of grade 0"]
+Levels: TypeAlias = Annotated[Sequence[float], "from 0 to 1"]
+Metric: TypeAlias = str | pl.Expr
+Alias: TypeAlias = str | Callable[[str], str]
+Signed: TypeAlias = Annotated[float, "of any sign"]
+#: The name of one of the caller's columns.
+ColumnName: TypeAlias = Annotated[str, "the name of a column"]
+OptionalColumn: TypeAlias = Annotated[str | None, "the name of a column"]
+#: A metric's label without its cut-off, in the label of a mean over users.
+MetricName: TypeAlias = Annotated[str, "the label of a metric, without its cut-off"]
+Weight: TypeAlias = Annotated[
+    Literal["none", "log", "clipped", "hit"] | float, "or a number p between 0 and 1"
+]
+#: Which judgments of the unjudged items make a metric least and greatest: none or all of them are
+#: relevant; or those below k alone, and those above alone. The metric must not fall as more of the
+#: list's items (down to k) are relevant; then ``undefined=0`` is the least value for a user without
+#: one.
+Extremes: TypeAlias = Literal["none or all", "above or below k"]
+
+#: The prefix of the names of internal columns.
+INNER = "__rankframe_"
+
+_TIE_MODE = contextvars.ContextVar("_TIE_MODE", default=False)
+
+P = ParamSpec("P")
+MetricFunction: TypeAlias = Callable[..., pl.Expr]
+
+
+def _as_it_is(value: pl.Expr) -> pl.Expr:
+    return value
+
+
+class Aggregate(NamedTuple):
+    """An aggregate over users: transform each value, take the mean or sum, apply the inverse."""
+
+    transform: Callable[[pl.Expr], pl.Expr] = _as_it_is
+    inverse: Callable[[pl.Expr], pl.Expr] = _as_it_is
+    aggregate: Literal["mean", "sum"] = "mean"
+    #: what a geometric mean adds before the logarithm; None for other means
+    epsilon: float | None = None
+
+    def __call__(
+        self, values: pl.Expr, mean: Callable[[pl.Expr], pl.Expr] = pl.Expr.mean
+    ) -> pl.Expr:
+        """Reduce the values of all users."""
+        each = self.transform(values)
+        return self.inverse(each.sum() if self.aggregate == "sum" else mean(each))
+
+
+MEAN = Aggregate()
+SUM = Aggregate(aggregate="sum")
+
+
+class Mean(NamedTuple):
+    """A mean over users that is not the arithmetic one: a per-user metric and its aggregate."""
+
+    metric: pl.Expr
+    over_users: Aggregate
+    label: str | None = None  # of the metric, if it is requested by label
+
+
+def geometric_mean_of(name: str, k: int | None, epsilon: float) -> Mean:
+    """Make exp(mean(ln(x + ε))) − ε of a metric that a label names without its cut-off."""
+    label = name if k is None else f"{name}@{k}"
+    found = _found(label)
+    if found.levels:
+        msg = (
+            f"geometric: {name!r} has rel= inside: pass it next to metric=, as in "
+            "geometric(metric=ap, rel=2)"
+        )
+        raise ValueError(msg)
+    if found.entry.value_range[0] < 0:
+        msg = f"geometric: {label!r} may be below 0, and only values ≥ 0 have a geometric mean"
+        raise ValueError(msg)
+    metric = _value_of_user(label, found, {})
+
+    def logarithm(value: pl.Expr) -> pl.Expr:
+        return (value.cast(pl.Float64) + epsilon).log()
+
+    def inverse(mean: pl.Expr) -> pl.Expr:
+        return off_logarithm(mean, epsilon)
+
+    over_users = Aggregate(transform=logarithm, inverse=inverse, epsilon=epsilon)
+    return Mean(metric, over_users, label)
+
+
+def off_logarithm(mean: pl.Expr, epsilon: float) -> pl.Expr:
+    """Return a mean of logarithms of x + ε on the scale of x."""
+    return (mean.exp() - epsilon).clip(0)  # for zeros, rounding can make it negative
+
+
+def _value_of_user(label: str, found: "_Found", defaults: Defaults) -> pl.Expr:
+    """Make the metric whose geometric mean is requested."""
+    made = _made(label, found, defaults)
+    if isinstance(made, pl.Expr):
+        if not found.entry.registered:
+            return made
+        # a range declared outside rankframe may be wrong: the checks find NaN
+        checked = pl.when(made < 0).then(float("nan")).otherwise(made)
+        return checked.alias(made.meta.output_name())
+    msg = f"geometric: {label!r} is already a mean over users: name a metric with a value per user"
+    raise ValueError(msg)
+
+
+class RequestedMetric(NamedTuple):
+    """One output column: a reduction over a user's rows, and its mean over users."""
+
+    name: str
+    expr: pl.Expr
+    over_users: Aggregate
+    per_user: bool
+    reads: frozenset[str]  # the columns that the expression names
+    relevant_at: float | None = None  # for this label alone; None: that of the call
+    gains_from_there: bool = False  # whether grades below that count as 0 to this label
+
+    def made_of(self, expr: pl.Expr) -> "RequestedMetric":
+        """Return the same column with another expression."""
+        return self._replace(expr=expr, reads=frozenset(expr.meta.root_names()))
+
+
+class Entry(NamedTuple):
+    """Everything declared about a metric: its names, its range and direction, its bounds."""
+
+    function: Callable[..., Any]
+    label: str
+    plain: str  # the label where every option has its default
+    aliases: tuple[tuple[str, Alias], ...] = ()
+    over_users: Aggregate = MEAN
+    extremes: Extremes | Callable[..., Extremes | None] | None = None  # None: no proven bounds
+    value_range: tuple[float, float] = (0, 1)
+    higher_is_better: bool | None = True  # None: neither is
+    cut: Literal["rank", "misses"] = "rank"  # what its k counts
+    registered: bool = False
+    in_words: str = ""  # the question that it answers, for a reader who knows no metrics
+
+
+_NO_GEOMETRIC_MEAN = "a geometric mean has no exact expectation under ties"
+
+METRICS: dict[str, MetricFunction] = {}
+_ENTRIES: dict[str, Entry] = {}
+_ALIASES: dict[str, Alias] = {}
+
+
+@functools.cache  # saves 4 of 12 ms with 50 labels
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function, eval_str=True)
+
+
+def labelled(
+    label: str,
+    *,
+    plain: str | None = None,
+    aliases: Mapping[str, Alias] | None = None,
+    **declared: Any,
+) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
+    """Make a function a metric called ``label`` (``plain`` when every option has its default).
+
+    ``aliases`` maps other spellings to labels; ``{}`` stands for a number in both, ``{*}`` for
+    anything. The other parameters are fields of ``Entry``.
+    """
+
+    def decorate(function: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
+        @functools.wraps(function)
+        def metric_function(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
+            options = _checked(function, args, kwargs)
+            return function(**options).alias(_canonical(entry, options))  # type: ignore[call-arg]
+
+        known = tuple((aliases or {}).items())
+        entry = _register(Entry(metric_function, label, plain or label, known, **declared))
+        METRICS[function.__name__] = metric_function
+        return metric_function
+
+    return decorate
+
+
+def register_metric(
+    label: str,
+    *,
+    aliases: Mapping[str, str] | None = None,
+    value_range: tuple[float, float] = (0, 1),
+    higher_is_better: bool | None = True,
+    in_ties: Callable[..., pl.Expr] | None = None,
+) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
+    """
+    Make a function a metric, which labels, methods, charts and the command line know.
+
+    Parameters
+    ----------
+    label
+        The name that labels begin with, such as ``first_half``; with the parameters and the
+        cut-off of a call it makes ``first_half(weight=2)@10``.
+    aliases
+        Other spellings, each with the label that it stands for; ``{}`` is a number in both.
+    value_range
+        The least and the greatest value.
+    higher_is_better
+        False where lower values are better; None where neither is.
+    in_ties
+        A function of the same parameters, for tables in which equal scores stand as blocks: the
+        exact expectation over all orders of each block, on ``block``, ``tied``, ``hits_above`` and
+        the other columns of blocks. Without it, a metric that reads ranks raises an error there.
+
+    Returns
+    -------
+    Callable
+        A decorator for the function that returns the metric as an expression on the vocabulary. Its
+        parameters are checked against their annotations: ``k`` is the cut-off, ``int`` an integer ≥
+        1, ``float`` a number ≥ 0, ``Literal`` a choice, ``rankframe.typing.Gain`` a gain.
+
+    Raises
+    ------
+    ValueError
+        If a name is taken or cannot be read as a label.
+    TypeError
+        If a parameter has no annotation that labels can read.
+
+    Notes
+    -----
+    Registering a label again replaces it, as when a cell of a notebook runs twice.
+
+    Examples
+    --------
+    >>> @rf.register_metric("first_half")
+    ... def first_half_at(k: int) -> pl.Expr:
+    ...     '''The share of the first k items' hits that are in the upper half.'''
+    ...     upper = (pl.col("relevant") & (pl.col("rank") <= k / 2)).sum()
+    ...     return upper / (pl.col("relevant") & (pl.col("rank") <= k)).sum()
+    >>> run = pl.DataFrame({"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3]})
+    >>> truth = pl.DataFrame({"user": [1, 1], "item": [7, 9]})
+    >>> run.rank.evaluate("first_half@4", truth=truth).item(0, "first_half@4")
+    0.5
+    >>> run.rank.first_half_at(4, truth=truth).equals(
+    ...     run.rank.per_user("first_half@4", truth=truth)
+    ... )
+    True
+    """
+    known = dict(aliases or {})
+    _check_free(label, label)
+    for alias, target in known.items():
+        _check_free(alias.lower(), label)
+        _check_alias(alias, target, label)
+    least, greatest = value_range
+    if not least < greatest:
+        msg = f"value_range must be a least and a greatest value, not {value_range!r}"
+        raise ValueError(msg)
+
+    def decorate(function: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
+        _check_free(function.__name__, label)
+        _check_annotations(function)
+
+        @functools.wraps(function)
+        def made(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
+            form = in_ties if in_ties is not None and in_tie_mode() else function
+            return _one_expression(function.__name__, form(*args, **kwargs))
+
+        for entry in every_entry():
+            if label == entry.label:
+                _forget(entry)
+        return labelled(
+            label,
+            aliases=known,
+            value_range=value_range,
+            higher_is_better=higher_is_better,
+            registered=True,
+        )(made)
+
+    return decorate
+
+
+def labelled_mean(
+    label: str,
+    *,
+    aliases: Mapping[str, Alias] | None = None,
+    **declared: Any,
+) -> Callable[[Callable[P, Mean]], Callable[P, Mean]]:
+    """Make a function a mean over users of its own, asked for by label only."""
+
+    def decorate(function: Callable[P, Mean]) -> Callable[P, Mean]:
+        @functools.wraps(function)
+        def mean_function(*args: P.args, **kwargs: P.kwargs) -> Mean:
+            return function(**_checked(function, args, kwargs))  # type: ignore[call-arg]
+
+        known = tuple((aliases or {}).items())
+        _register(Entry(mean_function, label, label, known, **declared))
+        return mean_function
+
+    return decorate
+
+
+def metric(label: str) -> pl.Expr:
+    """
+    Give the expression behind a label.
+
+    Parameters
+    ----------
+    label
+        ``name[(param=value, …)][@k]``, for example ``"ndcg(gain=exponential)@10"``, or an
+        alias such as ``"map"`` or trec_eval's ``"ndcg_cut_10"``; with one cut-off.
+
+    Returns
+    -------
+    Expr
+        The metric function's expression, named as it was requested.
+
+    Raises
+    ------
+    ValueError
+        If the label is unknown (the message names the nearest ones), if a parameter is bad, or if
+        the label does not name one expression on a user's rows: several cut-offs (``ndcg@5,10``), a
+        mean over users (``gmap``) or a level of relevance (``ap(rel=2)``).
+
+    Examples
+    --------
+    >>> rf.metric("ndcg@10").meta.eq(rf.ndcg_at(10))
+    True
+    >>> rf.metric("P_10").meta.output_name()
+    'P_10'
+    """
+    if len(labels := _at_each_cut(label)) > 1:
+        msg = (
+            f"metric {label!r} has {len(labels)} cut-offs, but an expression has one: use "
+            f"{_one_of(labels[:2])}"
+        )
+        raise ValueError(msg)
+    requested = parse_metric(label)
+    if not requested.per_user:
+        raise ValueError(not_per_user(requested))
+    if requested.relevant_at is not None:
+        level = as_text(requested.relevant_at)
+        msg = (
+            f"metric {label!r} has its own level of relevance, which no expression can hold: "
+            f"pass the label to the verb, or pass relevant_at={level}"
+        )
+        raise ValueError(msg)
+    return requested.expr
+
+
+def parse_metric(wanted: object, defaults: Defaults | None = None) -> RequestedMetric:
+    """Read a label or an expression into an output column."""
+    if isinstance(wanted, pl.Expr):
+        return _requested(_output_name(wanted), wanted, _aggregate(wanted), per_user=True)
+    if isinstance(wanted, str):
+        return _by_label(wanted, defaults) if defaults else _by_label_alone(wanted)
+    kind = type(wanted).__name__
+    hint = "; pass the truth as truth=" if kind in ("DataFrame", "LazyFrame") else ""
+    if isinstance(wanted, list | tuple | set | frozenset):
+        hint = ": unpack it with *, as in evaluate(*metrics)"
+    msg = f"a metric is a label or a polars expression, not {kind}{hint}"
+    raise TypeError(msg)
+
+
+def _by_label(wanted: str, defaults: Defaults) -> RequestedMetric:
+    found = _found(wanted)
+    made, level = _made(wanted, found, defaults), _level(wanted, found)
+    if isinstance(made, Mean):
+        named = made.metric.alias(wanted)
+        requested = _requested(wanted, named, made.over_users, per_user=False)
+    else:
+        named = made if made.meta.output_name() == wanted else made.alias(wanted)
+        requested = _requested(wanted, named, found.entry.over_users, per_user=True)
+    return requested._replace(relevant_at=level, gains_from_there=found.as_ranx)
+
+
+@functools.lru_cache(maxsize=4096)  # until a metric is registered; 0.1 ms each
+def _by_label_alone(wanted: str) -> RequestedMetric:
+    return _by_label(wanted, {})
+
+
+def _requested(
+    name: str, expr: pl.Expr, over_users: Aggregate, *, per_user: bool
+) -> RequestedMetric:
+    return RequestedMetric(name, expr, over_users, per_user, frozenset(expr.meta.root_names()))
+
+
+def parse_metrics(
+    metrics: Sequence[Metric], *, per_user: bool, defaults: Defaults | None = None
+) -> list[RequestedMetric]:
+    """Read all metrics of a call; ``defaults`` are for labels that leave a parameter open."""
+    if not metrics:
+        msg = 'ask for at least one metric, for example "ndcg@10"'
+        raise ValueError(msg)
+    options = _read_defaults({} if defaults is None else defaults)
+    requested = [parse_metric(wanted, options) for wanted in _one_by_one(metrics)]
+    for one in requested:
+        if per_user and not one.per_user:
+            raise ValueError(not_per_user(one))
+    return requested
+
+
+def made_with(
+    function: MetricFunction,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    defaults: Defaults | None,
+) -> pl.Expr:
+    """Call a metric function, with ``defaults`` for what is not passed, as labels take them."""
+    plain = function(*args, **kwargs)
+    given = _signature(function).bind(*args, **kwargs).arguments
+    entry = next(one for one in every_entry() if one.function is function)
+    filled = _with_defaults(entry, _read_defaults({} if defaults is None else defaults), given)
+    return function(**filled).alias(plain.meta.output_name())
+
+
+def in_ties(
+    requested: Sequence[RequestedMetric],
+    metrics: Sequence[Metric],
+    *,
+    defaults: Defaults | None = None,
+) -> list[RequestedMetric]:
+    """Take the exact expectation of each metric that reads positions, for a table with ties."""
+    options = _read_defaults({} if defaults is None else defaults)
+    pairs = zip(requested, _one_by_one(metrics), strict=True)
+    return [_expected(one, wanted, options) for one, wanted in pairs]
+
+
+def in_tie_mode() -> bool:
+    """Return whether the metric is being made for a table with ties."""
+    return _TIE_MODE.get()
+
+
+def columns_in_ties(function: Callable[..., Any], **options: object) -> frozenset[str]:
+    """Name the columns that a metric reads where equal scores stand as blocks."""
+    plain = function(**options)
+    with _tie_mode():
+        made = function(**options)
+    if isinstance(made, pl.Expr):
+        return frozenset(made.meta.root_names())
+    if not made.metric.meta.eq(plain.metric):
+        raise ValueError(_NO_GEOMETRIC_MEAN)
+    return frozenset(plain.metric.meta.root_names())
+
+
+def check_names(requested: Sequence[RequestedMetric], taken: Sequence[str]) -> None:
+    """Check that each output name, and each name in ``taken``, occurs only once."""
+    seen = set(taken)
+    for one in requested:
+        if one.name.startswith(INNER):
+            msg = (
+                f"metric {one.name!r}: names that begin with {INNER!r} are reserved for internal "
+                "columns: rename it"
+            )
+            raise ValueError(msg)
+        if one.name in seen:
+            msg = f"two output columns are called {one.name!r}: rename one with .alias(…)"
+            raise ValueError(msg)
+        seen.add(one.name)
+
+
+def every_label() -> dict[str, Callable[..., Any]]:
+    """Return each label as it is written without options, with its function."""
+    return {entry.plain: entry.function for entry in _ENTRIES.values()}
+
+
+def entry_of(metric: pl.Expr) -> Entry | None:
+    """Find what is declared of a metric's expression, renamed or not, also under ties."""
+    label = label_of(metric)
+    if label is None:
+        with _tie_mode():
+            label = label_of(metric)
+    found = None if label is None else _find(label)
+    return found.entry if found else None
+
+
+def cut_off(metric: pl.Expr) -> int | None:
+    """Return the rank at which a metric of ours is cut off; it may read the whole list as well."""
+    label = label_of(metric)
+    found = None if label is None else _find(label)
+    if not found or not found.parts["k"] or found.entry.cut != "rank":
+        return None
+    return int(found.parts["k"])
+
+
+def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
+    """Return the judgments that bound a metric, None if none are proven, and its cut-off."""
+    label = label_of(metric)
+    found = None if label is None else _find(label)
+    if label is None or found is None:
+        return None, None
+    entry = found.entry
+    options = _checked(entry.function, (), _read_options(label, found))
+    extremes = entry.extremes(**options) if callable(entry.extremes) else entry.extremes
+    return extremes, options.get("k")
+
+
+def gain_asked(metric: pl.Expr) -> Gain | None:
+    """Return the gain that a metric of ours takes, or None."""
+    label = label_of(metric)
+    found = None if label is None else _find(label)
+    if label is None or found is None:
+        return None
+    function = found.entry.function
+    if "gain" not in _signature(function).parameters:
+        return None
+    return cast("Gain", _checked(function, (), _read_options(label, found))["gain"])
+
+
+def every_entry() -> list[Entry]:
+    """Return each metric once, in the order of its family."""
+    return list(dict.fromkeys(_ENTRIES.values()))
+
+
+def registered_metrics() -> list[Entry]:
+    """List the metrics that others have registered."""
+    return [entry for entry in every_entry() if entry.registered]
+
+
+def restore_metrics(entries: Sequence[Entry]) -> None:
+    """Register, in another process, what was registered in this one."""
+    for entry in entries:
+        METRICS[entry.function.__name__] = entry.function
+        _register(entry)
+
+
+def function_of(label: str) -> Callable[..., Any]:
+    """Return the function that a label calls."""
+    return _found(label).entry.function
+
+
+# ------------------------------------------------------------------ reading labels
+
+#: The text in parentheses; it may hold the label of another metric with its own parentheses.
+_INSIDE = r"\((?P<options>(?:[^()]|\([^()]*\))*)\)"
+_LABEL = re.compile(rf"(?P<name>[^@()]+?)\s*(?:{_INSIDE})?\s*(?:@\s*(?P<k>.+))?")
+_SEVERAL_CUTS = re.compile(r"(?P<head>.+)@(?P<cuts>[^@()]*,[^@()]*?)(?P<level>-l[\d.]+)?")
+_LEVEL_AT_END = re.compile(r"(?P<label>.+?)-l(?P<level>\d+(?:\.\d+)?)\s*(?P<cut>@.+)?")
+
+
+class _Found(NamedTuple):
+    """A label taken apart."""
+
+    entry: Entry
+    parts: re.Match[str]
+    levels: tuple[str, ...]  # the grade from which an item is relevant to it, if any
+    as_ranx: bool  # whether the level is written ``-l2``: lower grades then have no gain
+
+
+def _one_by_one(metrics: Sequence[Metric]) -> list[Metric]:
+    """Name each cut-off of a label by itself."""
+    labels = (_at_each_cut(one) if isinstance(one, str) else [one] for one in metrics)
+    return [label for some in labels for label in some]
+
+
+def _at_each_cut(label: str) -> Sequence[str]:
+    """Read ``ndcg@5,10`` as ``ndcg@5`` and ``ndcg@10``."""
+    found = _SEVERAL_CUTS.fullmatch(label.strip())
+    if found is None:
+        return [label]
+    ending = found["level"] or ""
+    return [f"{found['head'].rstrip()}@{cut.strip()}{ending}" for cut in found["cuts"].split(",")]
+
+
+def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
+    """Call the metric function that ``label`` names."""
+    return _made(label, _found(label), defaults)
+
+
+def _found(label: str) -> _Found:
+    """Take a label apart."""
+    found = _find(label)
+    if found is None:
+        raise ValueError(_unknown(label))
+    return found
+
+
+def _made(label: str, found: _Found, defaults: Defaults) -> pl.Expr | Mean:
+    options = _read_options(label, found)
+    try:
+        made: pl.Expr | Mean = found.entry.function(
+            **_with_defaults(found.entry, defaults, options)
+        )
+    except TypeError as error:  # a cut-off or parameter that the label leaves out
+        msg = f"metric {label!r}: {error}"
+        raise ValueError(msg) from None
+    if isinstance(made, Mean) and made.label is not None:
+        return made._replace(metric=_value_of_user(made.label, _found(made.label), defaults))
+    return made
+
+
+def _level(label: str, found: _Found) -> float | None:
+    """Read the grade from which an item is relevant to this label alone."""
+    if not found.levels:
+        return None
+    text, *others = found.levels
+    if others:
+        msg = f"metric {label!r}: duplicate parameter 'rel'"
+        raise ValueError(msg)
+    level = _read(label, "rel", text, float)
+    if not (level > 0 and math.isfinite(level)):
+        msg = f"metric {label!r}: rel must be a number > 0, not {text!r}"
+        raise ValueError(msg)
+    return float(level)
+
+
+def _read_options(label: str, found: _Found) -> dict[str, Any]:
+    """Read the parameters that a label gives."""
+    entry, parts = found.entry, found.parts
+    parameters = _signature(entry.function).parameters
+    options: dict[str, Any] = {}
+    if parts["k"] is not None:
+        if "k" not in parameters:
+            msg = f"metric {label!r}: {entry.plain} takes no cut-off @k"
+            raise ValueError(msg)
+        options["k"] = _read(label, "k", parts["k"])
+    for part in _split(parts["options"] or ""):
+        name, _, text = (piece.strip() for piece in part.partition("="))
+        if name in options:
+            msg = f"metric {label!r}: duplicate parameter {name!r}"
+            raise ValueError(msg)
+        if name not in parameters or name == "k":
+            takes = ", ".join(p for p in parameters if p != "k") or "no parameters"
+            msg = f"metric {label!r}: unknown parameter {name!r}; {entry.label} takes {takes}"
+            raise ValueError(msg)
+        options[name] = _read(label, name, text, parameters[name].annotation)
+    return options
+
+
+def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Fill in what a label leaves out; with a cut-off, ``ap@k`` takes precedence over ``ap``."""
+    names = [entry.label, *([f"{entry.label}@k"] if "k" in options else [])]
+    filled: dict[str, Any] = {}
+    for given in (*(defaults.get(name, {}) for name in names), options):
+        filled.update(given)
+    return filled
+
+
+def _expected(requested: RequestedMetric, wanted: Metric, defaults: Defaults) -> RequestedMetric:
+    """Make the metric again, from building blocks that read blocks of ties instead of ranks."""
+    label = wanted if isinstance(wanted, str) else label_of(wanted)
+    if label is None:
+        return requested
+    with _tie_mode():
+        made = _parse(label, defaults if isinstance(wanted, str) else {})
+    if isinstance(made, pl.Expr):
+        return requested.made_of(made.alias(requested.name))
+    if made.metric.alias(requested.name).meta.eq(requested.expr):
+        return requested
+    msg = f"metric {requested.name!r}: {_NO_GEOMETRIC_MEAN}"
+    raise ValueError(msg)
+
+
+def label_of(expr: pl.Expr) -> str | None:
+    """Return the label of a metric function's expression, renamed or not."""
+    while True:
+        name = expr.meta.output_name()
+        found = _find(name)
+        try:
+            made = None if found is None else _made(name, found, {})
+        except ValueError:
+            made = None
+        if isinstance(made, pl.Expr) and made.meta.eq(expr):
+            return name
+        inner = expr.meta.pop()
+        if len(inner) != 1 or not expr.meta.undo_aliases().meta.eq(inner[0].meta.undo_aliases()):
+            return None
+        expr = inner[0]
+
+
+@contextlib.contextmanager
+def _tie_mode() -> Generator[None, None, None]:
+    token = _TIE_MODE.set(True)
+    try:
+        yield
+    finally:
+        _TIE_MODE.reset(token)
+
+
+def _aggregate(expr: pl.Expr) -> Aggregate:
+    """Return the mean over users, or the sum if the expression is a count of rankframe's.
+
+    The expression decides, not its name: a user's own expression may have the name of a label.
+    """
+    found = (_find(name) for name in _names_of(expr))
+    if not any(one is not None and one.entry.over_users != MEAN for one in found):
+        return MEAN
+    entry = entry_of(expr)
+    return MEAN if entry is None else entry.over_users
+
+
+def _names_of(expr: pl.Expr) -> Generator[str, None, None]:
+    """Yield the name of an expression, and its earlier names."""
+    while True:
+        yield expr.meta.output_name()
+        inner = expr.meta.pop()
+        if len(inner) != 1 or not expr.meta.undo_aliases().meta.eq(inner[0].meta.undo_aliases()):
+            return
+        expr = inner[0]
+
+
+def _read_defaults(defaults: Defaults) -> Defaults:
+    """Find the metrics that ``defaults`` names, by any of their names, alone or with ``@k``."""
+    read: dict[str, Mapping[str, Any]] = {}
+    for name, options in _checked_defaults(defaults).items():
+        found = _found(name)
+        entry, parts = found.entry, found.parts
+        msg = f"defaults of {name!r}: "
+        parameters = set(_signature(entry.function).parameters)
+        names = [entry.label, *([f"{entry.label}@k"] if "k" in parameters else [])]
+        named = entry.label if parts["k"] is None else f"{entry.label}@{parts['k']}"
+        if named not in names or parts["options"] is not None or found.levels:
+            msg += f"name only the metric, {_one_of(names)}"
+            raise ValueError(msg)
+        if unknown := set(options) - (parameters - {"k"}):
+            msg += f"unknown parameter {min(unknown)!r}"
+            raise ValueError(msg)
+        if named in read:
+            msg += "duplicate entry for this metric"
+            raise ValueError(msg)
+        read[named] = options
+    return read
+
+
+def _checked_defaults(defaults: Any) -> Defaults:
+    """Check that the defaults are mappings in a mapping."""
+    if isinstance(defaults, Mapping):
+        given = cast("Mapping[object, object]", defaults)
+        if all(isinstance(name, str) and isinstance(given[name], Mapping) for name in given):
+            return cast("Defaults", defaults)
+    msg = f"defaults must be like {{'map': {{'divide_by': 'attainable'}}}}, not {defaults!r}"
+    raise TypeError(msg)
+
+
+def _find(label: str) -> _Found | None:
+    """Take a label apart, if its name is known."""
+    whole = _unaliased_whole(label.strip())
+    rest, levels = _without_levels(whole)
+    parts = _LABEL.fullmatch(_unaliased(rest))
+    entry = _ENTRIES.get(parts["name"].lower()) if parts else None
+    as_ranx = _LEVEL_AT_END.fullmatch(whole) is not None
+    return _Found(entry, parts, levels, as_ranx) if parts and entry else None
+
+
+def _without_levels(label: str) -> tuple[str, tuple[str, ...]]:
+    """Take ir_measures' ``rel=2`` and ranx's ``-l2`` off a label."""
+    levels: list[str] = []
+    if at_end := _LEVEL_AT_END.fullmatch(label):
+        label = at_end["label"] + (at_end["cut"] or "")
+        levels.append(at_end["level"])
+    if parts := re.fullmatch(rf"(?P<head>[^@()]+){_INSIDE}(?P<rest>[^()]*)", label):
+        options = [part.partition("=") for part in _split(parts["options"])]
+        inside = [value.strip() for name, _, value in options if name.strip() == "rel"]
+        if inside:
+            others = ", ".join("".join(one).strip() for one in options if one[0].strip() != "rel")
+            label = parts["head"] + (f"({others})" if others else "") + parts["rest"]
+            levels += inside
+    return label, tuple(levels)
+
+
+def _split(options: str) -> list[str]:
+    """Split what stands in parentheses at its commas, but not inside further ones."""
+    return [part for part in re.split(r",(?![^()]*\))", options) if part.strip()]
+
+
+def _unaliased_whole(label: str) -> str:
+    """Rewrite an alias that has parameters or a cut-off of its own."""
+    plain = label.lower().replace(" ", "")
+    for alias, target in _ALIASES.items():
+        if ("(" in alias or "@" in alias) and (found := _pattern(alias).fullmatch(plain)):
+            make = target.format if isinstance(target, str) else target
+            return make(*found.groups())
+    return label
+
+
+def _unaliased(label: str) -> str:
+    """Rewrite an alias as the label it stands for."""
+    label = _unaliased_whole(label)
+    head = re.match(r"[^@(]+", label)
+    target = _ALIASES.get(head[0].strip().lower()) if head else None
+    if head and isinstance(target, str):
+        rest = label[head.end() :]
+        if target.endswith(")") and rest.startswith("("):  # more options than those of the alias
+            return f"{target[:-1]}, {rest[1:]}"
+        return target + rest
+    for alias, target in _ALIASES.items():
+        if found := _pattern(alias).fullmatch(label.lower()):
+            make = target.format if isinstance(target, str) else target
+            return make(*found.groups())
+    spoken = _SPOKEN_CUT.fullmatch(label)
+    if spoken and spoken["name"].strip().lower() in {*_ENTRIES, *_ALIASES}:
+        return _unaliased(f"{spoken['name']}@{spoken['k']}")
+    return label
+
+
+#: As MTEB writes a cut-off.
+_SPOKEN_CUT = re.compile(r"(?P<name>.+)_at_(?P<k>\d+)")
+
+
+@functools.cache
+def _pattern(alias: str) -> re.Pattern[str]:
+    pattern = re.escape(alias).replace(r"\{\}", r"(-?\d+(?:\.\d+)?)").replace(r"\{\*\}", "(.+)")
+    return re.compile(pattern)
+
+
+def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
+    """Turn the text of a parameter into a value of the annotated type."""
+    try:
+        if annotation in (int, int | None):
+            return int(text)
+        if annotation in (float, Signed, float | None):
+            return float(text)
+        if annotation in (Gain, AnyGain):
+            return gain_from(text)
+        if annotation == Levels:
+            return tuple(float(level) for level in text.split(";"))
+        if annotation is bool:
+            return {"true": True, "false": False}[text.lower()]
+        if annotation == Weight and text not in _WEIGHTS:
+            return float(text)
+    except KeyError:
+        msg = f"metric {label!r}: {name} must be true or false, not {text!r}"
+        raise ValueError(msg) from None
+    except ValueError:
+        msg = f"metric {label!r}: {name} cannot be read from {text!r}"
+        raise ValueError(msg) from None
+    return text
+
+
+_WEIGHTS = ("none", "log", "clipped", "hit")
+
+
+def gain_from(text: str) -> Gain:
+    """Read a gain as labels write it."""
+    if ":" not in text:
+        return cast("Gain", text)
+    pairs = [pair.split(":") for pair in text.split(";")]
+    gains = {float(grade): float(gain) for grade, gain in pairs}
+    if len(gains) < len(pairs):
+        msg = "duplicate grade"
+        raise ValueError(msg)
+    return gains
+
+
+def check_gain(gain: Gain, *, any_order: bool = False) -> None:
+    """Check a gain that was read from text."""
+    _check_option("gain", gain, AnyGain if any_order else Gain)
+
+
+#: Names without a metric: what to request instead.
+_ELSEWHERE = {
+    "gauc": "the AUC weighted by user: use {} with weights=, the column of the weights, as in "
+    "evaluate({}, weights='impressions')",
+}
+
+
+def _unknown(label: str) -> str:
+    """Return the error for an unknown label, with the nearest known ones."""
+    spoken = _SPOKEN_CUT.fullmatch(label.strip())
+    head, _, k = label.partition("@") if spoken is None else (spoken["name"], "", spoken["k"])
+    if instead := _ELSEWHERE.get(head.partition("(")[0].strip().lower()):
+        asked = repr("auc" + (f"@{k.strip()}" if k else ""))
+        return f"metric {label!r} is {instead.format(asked, asked)}"
+    plain = [entry.plain for entry in _ENTRIES.values()]
+    labels = [name for name in (*plain, *_ENTRIES) if not name.endswith("_at")]
+    aliases = [alias for alias in _ALIASES if not any(part in alias for part in ("{*}", "(", "@"))]
+    written = [name.replace("{}", "10") for name in (*labels, *aliases)]
+    known = {name.lower(): name for name in written}
+    near = get_close_matches(head.partition("(")[0].strip().lower(), known, n=5, cutoff=0.5)
+    ending = f"@{k}" if k.strip().isdigit() else ""
+    nearest = [known[name] + ending for name in near if _can_be_read(known[name] + ending)]
+    if (cut := re.fullmatch(r"(.*\D)(\d+)", label)) and _can_be_read(f"{cut[1]}@{cut[2]}"):
+        nearest.insert(0, f"{cut[1]}@{cut[2]}")
+    return f"unknown metric {label!r}; the nearest are {_one_of(nearest[:3] or ['precision@10'])}"
+
+
+def _can_be_read(label: str) -> bool:
+    found = _find(label)
+    if found is None:
+        return False
+    if found.parts["options"]:
+        try:
+            _made(label, found, {})
+        except ValueError:
+            return False
+    return found.parts["k"] is None or "k" in _signature(found.entry.function).parameters
+
+
+def _one_of(names: Sequence[str]) -> str:
+    return " or ".join(map(repr, names))
+
+
+def not_per_user(requested: RequestedMetric) -> str:
+    """Return the error for a mean over users where values per user are needed."""
+    begin = f"{requested.name!r} is a mean over users, not a value per user: "
+    if requested.over_users.epsilon is None:
+        return f"{begin}use evaluate or summarize"
+    (inner,) = requested.expr.meta.pop()
+    return (
+        f"{begin}use evaluate, summarize, compare or at_k; it is the geometric mean of "
+        f"{inner.meta.output_name()!r}"
+    )
+
+
+# ------------------------------------------------------------------ making labels
+
+
+def _register(entry: Entry) -> Entry:
+    _ENTRIES[entry.label] = _ENTRIES[entry.plain] = entry
+    name = entry.function.__name__  # the function's name is read as a label, too
+    _ENTRIES.setdefault(name, entry)
+    _ENTRIES.setdefault(name.removesuffix("_at"), entry)
+    _ALIASES.update({alias.lower(): target for alias, target in entry.aliases})
+    _by_label_alone.cache_clear()
+    return entry
+
+
+def _forget(entry: Entry) -> None:
+    """Remove a registered metric."""
+    for name in [name for name, known in _ENTRIES.items() if known is entry]:
+        del _ENTRIES[name]
+    for alias, _ in entry.aliases:
+        _ALIASES.pop(alias.lower(), None)
+    METRICS.pop(entry.function.__name__, None)
+    _by_label_alone.cache_clear()
+
+
+_METHODS: set[str] = set()  # names in the namespace that are not metrics
+
+
+def reserve_methods(names: Sequence[str]) -> None:
+    """Reserve names of the namespace, so that no metric can have them."""
+    _METHODS.update(names)
+
+
+def _check_free(name: str, label: str) -> None:
+    """Check that a name can be read as a label, and names no other metric."""
+    if not re.fullmatch(r"[a-z][a-z0-9_.-]*(\{\}[a-z0-9_.-]*)*", name) or name.startswith(INNER):
+        msg = f"{name!r} is not a label: use lower-case letters, digits, '_', '-' and '.'"
+        raise ValueError(msg)
+    if name in _METHODS:
+        msg = f"{name!r} is a method of df.rank: choose another name"
+        raise ValueError(msg)
+    if re.search(r"-l[\d{]", name):
+        msg = f"{name!r} ends like ranx's level of relevance, -l2: choose another name"
+        raise ValueError(msg)
+    found = _find(name.replace("{}", "7"))
+    entry = found.entry if found else None
+    if entry is not None and not (entry.registered and entry.label == label):
+        whose = "registered" if entry.registered else "of rankframe"
+        msg = f"{name!r} is the name of a metric {whose}, {entry.plain!r}: choose another"
+        raise ValueError(msg)
+
+
+def _check_alias(alias: str, target: object, label: str) -> None:
+    """Check that an alias stands for a label of the metric, with the same numbers."""
+    fits = isinstance(target, str) and target.count("{}") == alias.count("{}")
+    if not fits or re.split(r"[@(]", str(target))[0].strip() != label:
+        msg = f"alias {alias!r}: {target!r} must be a label of {label!r}, with a {{}} per number"
+        raise ValueError(msg)
+
+
+def _one_expression(name: str, made: object) -> pl.Expr:
+    """Check what a registered function returns."""
+    if not isinstance(made, pl.Expr):
+        msg = f"{name} must return a polars expression, not {type(made).__name__}"
+        raise TypeError(msg)
+    if made.meta.has_multiple_outputs():
+        msg = f"{name} must return one column, but this expression makes several: {made}"
+        raise ValueError(msg)
+    return made
+
+
+def _check_annotations(function: Callable[..., Any]) -> None:
+    """Check that labels can carry every parameter, and that none is a keyword of the verbs."""
+    for name, parameter in _signature(function).parameters.items():
+        annotation = parameter.annotation
+        choices = get_args(annotation) if get_origin(annotation) is Literal else ()
+        readable = annotation in (
+            int,
+            bool,
+            float,
+            ColumnName,
+            OptionalColumn,
+            Weight,
+            Signed,
+            Gain,
+            AnyGain,
+            Levels,
+            int | None,
+            float | None,
+        )
+        if not (readable or (choices and all(isinstance(choice, str) for choice in choices))):
+            msg = (
+                f"{function.__name__}: {name} needs an annotation that labels can read (int, "
+                f"float, either of them or None, a Literal of strings, Gain), not {annotation!r}"
+            )
+            raise TypeError(msg)
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            msg = f"{function.__name__}: {name} must be a parameter that can be passed by name"
+            raise TypeError(msg)
+        if name in (*Options.__annotations__, "by", "truth", "bounds", "scenarios"):
+            msg = f"{function.__name__}: {name} is a keyword of per_user: rename the parameter"
+            raise TypeError(msg)
+        if name == "rel":
+            msg = f"{function.__name__}: every label takes rel=: rename the parameter"
+            raise TypeError(msg)
+
+
+def _canonical(entry: Entry, options: Mapping[str, Any]) -> str:
+    """Write the label: every option that differs from its default, then the cut-off."""
+    parameters = _signature(entry.function).parameters
+    shown = {
+        name: value
+        for name, value in options.items()
+        if name != "k" and value != parameters[name].default
+    }
+    written = ", ".join(f"{name}={as_text(value)}" for name, value in shown.items())
+    k = options.get("k")
+    return (f"{entry.label}({written})" if shown else entry.plain) + (f"@{k}" if k else "")
+
+
+def as_text(value: object) -> str:
+    """Write a parameter as labels do."""
+    if isinstance(value, Mapping):
+        gains = cast("Mapping[float, float]", value)
+        return ";".join(f"{as_text(grade)}:{as_text(gain)}" for grade, gain in gains.items())
+    if isinstance(value, tuple):
+        return ";".join(map(as_text, cast("tuple[float, ...]", value)))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def _checked(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Bind the arguments, defaults included, and check each against its annotation."""
+    name = function.__name__
+    signature = _signature(function)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        msg = f"{name}: {error}"
+        raise TypeError(msg) from None
+    bound.apply_defaults()
+    return {
+        option: _check_option(f"{name}: {option}", value, signature.parameters[option].annotation)
+        for option, value in bound.arguments.items()
+    }
+
+
+def _check_option(name: str, value: Any, annotation: Any) -> Any:
+    is_gain = annotation in (Gain, AnyGain)
+    if is_gain and isinstance(value, Mapping):
+        gains = cast("Mapping[object, object]", value)
+        return _check_gain(name, gains, any_order=annotation == AnyGain)
+    if annotation == Levels:
+        return _check_levels(name, value)
+    if annotation is bool:
+        keywords.check_flag(name, value)
+        return value
+    if annotation in (ColumnName, OptionalColumn):
+        return _check_column(name, value, optional=annotation != ColumnName)
+    if annotation == MetricName:
+        return _check_metric_name(name, value)
+    if annotation == Weight:
+        return check_weight(name, value)
+    if type(None) in get_args(annotation) and get_origin(get_args(annotation)[0]) is Literal:
+        if value is None:
+            return None
+        annotation = get_args(annotation)[0]
+    choices = get_args(get_args(Gain)[0] if is_gain else annotation)
+    if is_gain or get_origin(annotation) is Literal:
+        if not (isinstance(value, str) and value in choices):
+            also = " or a mapping of grades to gains" if is_gain else ""
+            options = ", ".join(repr(choice) for choice in choices)
+            msg = f"{name} must be one of {options}{also}, not {value!r}"
+            raise ValueError(msg)
+        return value
+    if annotation == float | None:
+        if value == 0:
+            msg = f"{name} must be a number > 0, not {value!r}"
+            raise ValueError(msg)
+        return None if value is None else _number(name, value, least=0)
+    if annotation in (float, Signed):
+        return _number(name, value, least=0 if annotation is float else -math.inf)
+    return None if value is None and type(None) in choices else keywords.whole_number(name, value)
+
+
+def _number(name: str, value: Any, *, least: float) -> float:
+    if not keywords.is_number(value) or not math.isfinite(value) or value < least:
+        msg = f"{name} must be a {'finite number' if least < 0 else 'number ≥ 0'}, not {value!r}"
+        raise ValueError(msg)
+    return float(value)
+
+
+def _check_gain(name: str, gains: Mapping[Any, Any], *, any_order: bool) -> dict[float, float]:
+    """Sort a mapping of grades to gains ≥ 0 by grade.
+
+    Unless ``any_order``, gains must not fall as the grade rises, and no grade ≤ 0 has one.
+    """
+    if not gains or not all(keywords.is_number(x) for pair in gains.items() for x in pair):
+        msg = f"{name} must map grades to gains, both numbers, not {gains!r}"
+        raise ValueError(msg)
+    by_grade = {float(grade): float(gains[grade]) for grade in sorted(gains)}
+    values = list(by_grade.values())
+    in_order = any_order or values == sorted(values)
+    if not (in_order and all(0 <= value < float("inf") for value in values)):
+        rule = "finite and ≥ 0" if any_order else "finite, ≥ 0 and must not fall as the grade rises"
+        msg = f"{name} must be {rule}, not {gains!r}"
+        raise ValueError(msg)
+    lowest = 0 if any_order else math.ulp(0)
+    if any(gain > 0 for grade, gain in by_grade.items() if grade < lowest):
+        reason = (
+            "< 0, which marks an item as not judged" if any_order else "≤ 0, which is not relevant"
+        )
+        msg = f"{name} gives a gain to a grade {reason}; leave it out: {gains!r}"
+        raise ValueError(msg)
+    return by_grade
+
+
+def _check_column(name: str, value: object, *, optional: bool) -> object:
+    """Check that a label can carry the name of a column."""
+    if optional and value is None:
+        return value
+    if not isinstance(value, str) or not value or set(value) & set("(),;@=^*"):
+        msg = f"{name} must be the name of a column, without any of ( ) , ; @ = ^ *, not {value!r}"
+        raise ValueError(msg)
+    return value
+
+
+def _check_metric_name(name: str, value: object) -> str:
+    """Check that a label within a label leaves the cut-off to the outer one."""
+    if not isinstance(value, str) or not value.strip() or "@" in value:
+        msg = (
+            f"{name} must be the label of a metric without its cut-off, as in "
+            f"geometric(metric=ndcg)@10, not {value!r}"
+        )
+        raise ValueError(msg)
+    return value.strip()
+
+
+def check_weight(name: str, value: object) -> str | float:
+    """Check the weight of a position."""
+    if isinstance(value, str) and value in _WEIGHTS:
+        return value
+    if not keywords.is_number(value) or not 0 < value < 1:
+        words = ", ".join(map(repr, _WEIGHTS))
+        msg = f"{name} must be one of {words} or a number between 0 and 1, not {value!r}"
+        raise ValueError(msg)
+    return float(value)
+
+
+def _check_levels(name: str, value: object) -> tuple[float, ...]:
+    """Sort recall levels; each is from 0 to 1 and occurs only once."""
+    given = cast("Sequence[object]", value) if isinstance(value, Sequence) else ()
+    levels = [float(level) for level in given if keywords.is_number(level) and 0 <= level <= 1]
+    if not levels or len(levels) < len(given):
+        msg = f"{name} must be one or more numbers from 0 to 1, not {value!r}"
+        raise ValueError(msg)
+    if len(set(levels)) < len(levels):
+        msg = f"{name} has a duplicate: {value!r}"
+        raise ValueError(msg)
+    return tuple(sorted(levels))
+
+
+def _output_name(expr: pl.Expr) -> str:
+    if expr.meta.has_multiple_outputs():
+        msg = f"a metric is one column, but this expression makes several: {expr}"
+        raise ValueError(msg)
+    try:
+        return expr.meta.output_name()
+    except pl.exceptions.PolarsError:
+        msg = f"a metric needs a name: add .alias(…) to {expr}"
+        raise ValueError(msg) from None

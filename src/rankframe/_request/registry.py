@@ -1,0 +1,338 @@
+"""The register of columns: which columns metrics may read, and what reading them takes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+import polars as pl
+
+from rankframe._request import keywords, labels
+
+#: The rows that a metric reduces. Each of the first three contains the one before; shares are those
+#: of an attribute's values in the lists.
+Scope: TypeAlias = Literal["relevant", "judged", "listed", "subtopic", "shares"]
+#: Whether a column exists both with ranks and with blocks of equal scores, or with only one of
+#: them.
+InTies: TypeAlias = Literal["both", "ranks", "blocks"]
+
+_WIDTHS: Mapping[Scope, int] = {
+    "relevant": 0,
+    "subtopic": 0,
+    "judged": 1,
+    "listed": 2,
+    "shares": 3,
+}
+
+#: The prefixes of the names of the columns of shares.
+_WORDS_OF_SHARES = ("exposure(", "share(", "target(", "values(", "lists(")
+
+
+#: Derives a column: of the rows and, where it takes one, the text of its parameter.
+Derive: TypeAlias = Callable[..., pl.Expr]
+#: Adds columns of one kind by a join, or in several steps: of the frame, the rows, and the text of
+#: the parameter by name.
+Join: TypeAlias = Callable[..., pl.LazyFrame]
+
+
+class Column(NamedTuple):
+    """A column of the vocabulary, and everything known about it."""
+
+    name: str
+    meaning: str
+    scope: Scope = "relevant"  # of a metric that reads it
+    derived_over: Scope = "relevant"  # the rows that it is derived from, if wider
+    reads: tuple[str, ...] = ()  # what it is derived from; ``*`` stands for the same parameter
+    in_ties: InTies = "ranks"
+    down_to_rank: bool = False  # an item's value does not depend on items below it
+    in_order: bool = False  # its derivation needs the rows in rank order
+    beside_subtopics: bool = False  # it is defined for a row of a subtopic
+    of_lists: bool = False  # it is known without a truth
+    of_all_rows: bool = False  # it is derived on all rows, not on relevant ones
+    parameter: Callable[[str], object] | None = None  # checks the text of the parameter
+    default: str = ""
+    derive: Derive | None = None
+    join: Join | None = None
+    registered: bool = False  # by a user: the name is reserved only if a metric reads it
+    source: str = ""  # its table besides run and truth; reserved if that is passed
+
+    @property
+    def always_reserved(self) -> bool:
+        """Whether no table may have a column of this name."""
+        return not (self.registered or self.source)
+
+
+COLUMNS: dict[str, Column] = {}
+
+
+def given_column(name: str, meaning: str, **known: Any) -> None:
+    """Declare a column that exists before any is derived."""
+    COLUMNS[name] = Column(name, meaning, **known)
+
+
+def column(**known: Any) -> Callable[[Derive], Derive]:
+    """Declare a column by the function that derives it, which has its name and its meaning."""
+
+    def declare(derive: Derive) -> Derive:
+        name, meaning = _described(derive)
+        COLUMNS[name] = Column(name, meaning, derive=derive, **known)
+        return derive
+
+    return declare
+
+
+def joined_column(name: str = "", meaning: str = "", **known: Any) -> Callable[[Join], Join]:
+    """Declare a column that a join adds; one that adds several is decorated with each."""
+
+    def declare(join: Join) -> Join:
+        own = (name, meaning) if name else _described(join)
+        COLUMNS[own[0]] = Column(*own, join=join, **known)
+        return join
+
+    return declare
+
+
+def _described(function: Callable[..., Any]) -> tuple[str, str]:
+    return function.__name__, " ".join((function.__doc__ or "").split()).removesuffix(".")
+
+
+class Reading(NamedTuple):
+    """What metrics read: their needs, found in one place."""
+
+    names: frozenset[str]  # what expressions name, and what registered columns read
+    columns: dict[str, Column]  # those of the vocabulary, and what these are derived from
+    scope: Scope
+
+    @property
+    def outside(self) -> list[str]:
+        """The columns that are not of the vocabulary."""
+        return sorted(name for name in self.names if name not in self.columns)
+
+    @property
+    def names_its_rows(self) -> bool:
+        """Whether the expressions name the rows that they reduce."""
+        named = {"listed", "judged", "relevant"}
+        return not named.isdisjoint(self.names) or any(
+            known.scope != "relevant" for known in self.columns.values()
+        )
+
+    @property
+    def lists_alone(self) -> bool:
+        """Whether what is read needs no truth."""
+        of_lists = self.scope in ("listed", "shares")
+        return of_lists and all(known.of_lists for known in self.columns.values())
+
+    @property
+    def mixes_subtopics(self) -> bool:
+        """Whether columns of subtopics are mixed with columns counted by item."""
+        named = [self.columns[name] for name in self.names if name in self.columns]
+        return any(known.scope == "subtopic" for known in named) and not all(
+            known.beside_subtopics or known.scope == "subtopic" for known in named
+        )
+
+    @property
+    def counts_judged(self) -> bool:
+        """Whether judged items that are not relevant count."""
+        return self._derives_from("judged")
+
+    @property
+    def counts_listed(self) -> bool:
+        """Whether unjudged items of the list count."""
+        return self._derives_from("listed") or self._derives_from("shares")
+
+    @property
+    def depends_on_below(self) -> bool:
+        """Whether what is read of an item may depend on the items below it."""
+        return bool(self.outside) or any(not self.columns[name].down_to_rank for name in self.names)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the rows are sorted by rank anyway."""
+        return any(known.in_order for known in self.columns.values())
+
+    @property
+    def top_grade(self) -> bool:
+        """Whether the highest grade of all users matters."""
+        return "top_grade" in self.columns
+
+    def _derives_from(self, scope: Scope) -> bool:
+        return any(scope in (c.scope, c.derived_over) for c in self.columns.values())
+
+
+def reading_of(
+    names: Iterable[str], *, has_subtopics: bool = False, given: Collection[str] = ()
+) -> Reading:
+    """Return what metrics that name these columns need.
+
+    ``given`` names the tables besides run and truth; without its table, a column is the caller's.
+    """
+    return _reading(frozenset(names), has_subtopics, frozenset(given))
+
+
+@functools.lru_cache(maxsize=1024)  # until a column is registered
+def _reading(read: frozenset[str], has_subtopics: bool, given: frozenset[str]) -> Reading:  # noqa: FBT001
+    if any(name.startswith(_WORDS_OF_SHARES) for name in read):
+        given = given | {"shares"}
+    columns: dict[str, Column] = {}
+    outside: set[str] = set()
+    pending = sorted(read)
+    while pending:
+        name = pending.pop()
+        known = COLUMNS.get(name.partition("(")[0])
+        if known is None or not is_given(known, given):
+            outside.add(name)
+        elif name not in columns:
+            columns[name] = known
+            pending += reads(name, known)
+    scopes: list[Scope] = ["relevant", *(known.scope for known in columns.values())]
+    widest = max(scopes, key=lambda scope: _WIDTHS[scope])
+    split = has_subtopics and "subtopic" in scopes
+    scope: Scope = "subtopic" if split else "relevant" if widest == "subtopic" else widest
+    return Reading(read | outside, columns, scope)
+
+
+def is_given(column: Column, given: Collection[str]) -> bool:
+    """Whether the call passes the table that a column comes from."""
+    return not column.source or any(name in given for name in column.source.split(" or "))
+
+
+def register_column(
+    name: str,
+    meaning: str,
+    *,
+    scope: Scope = "relevant",
+    reads: Sequence[str] = (),
+    parameter: Callable[[str], object] | None = None,
+    default: str = "",
+    in_ties: bool = False,
+) -> Callable[[Callable[..., pl.Expr]], Callable[..., pl.Expr]]:
+    """
+    Add a derived column to the vocabulary, on which metrics can be written.
+
+    Parameters
+    ----------
+    name
+        The name of the column. A table that already has it raises an error only if a metric of the
+        call reads it.
+    meaning
+        What it holds, in one line, for the reference.
+    scope
+        The rows that a metric that reads it reduces: ``"relevant"``, the items of grade > 0;
+        ``"judged"``, all rows of the truth; or ``"listed"``, the whole list.
+    reads
+        Columns that it is derived from, in addition to those that its expression names.
+    parameter
+        If the column takes a parameter, as in ``gap_above(2)``: a function that raises ValueError
+        if the text in parentheses is not valid.
+    default
+        The text of the parameter if it is left out.
+    in_ties
+        Whether it can be derived if equal scores form blocks, where ``rank`` is the first position
+        of the item's block.
+
+    Returns
+    -------
+    Callable
+        A decorator for the function that returns the column as an expression. The function takes
+        the columns that identify a list (by… and user), and the text of the parameter if there is
+        one. The expression sees the rows of the widest scope that the metric reads: filter by
+        ``relevant`` if other rows would change it. In a metric that reads ``listed``, the column is
+        null on rows outside its own scope.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken or cannot be the name of a column, or the column reads itself.
+
+    Examples
+    --------
+    >>> @rf.register_column("gap_above", "rank minus the rank of the relevant item above, or 0")
+    ... def gap_above(keys):
+    ...     hit = pl.when("relevant").then("rank")
+    ...     above = hit.shift(1).forward_fill().over(keys, order_by="rank", nulls_last=True)
+    ...     return pl.col("rank") - above.fill_null(0)
+    >>> run = pl.DataFrame({"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3]})
+    >>> truth = pl.DataFrame({"user": [1, 1], "item": [7, 9]})
+    >>> widest = pl.col("gap_above").filter("relevant").max().alias("widest gap")
+    >>> rf.evaluate(run, widest, truth=truth).item(0, "widest gap")
+    2.0
+    """
+    if not name.isidentifier():
+        msg = f"column {name!r}: the name of a column must be one word, like gap_above"
+        raise ValueError(msg)
+    if name in keywords.ROLES or (name in COLUMNS and not COLUMNS[name].registered):
+        msg = f"column {name!r}: a role or a column of the vocabulary has this name: choose another"
+        raise ValueError(msg)
+    if scope not in ("relevant", "judged", "listed"):
+        msg = f"scope must be one of 'relevant', 'judged', 'listed', not {scope!r}"
+        raise ValueError(msg)
+    if name in reads:
+        msg = f"column {name!r} reads itself"
+        raise ValueError(msg)
+
+    def register(function: Callable[..., pl.Expr]) -> Callable[..., pl.Expr]:
+        def derive(rows: Any, *text: str) -> pl.Expr:
+            return function(rows.keys, *text)
+
+        known = Column(
+            name,
+            meaning,
+            scope=scope,
+            reads=tuple(dict.fromkeys([*reads, *_named_in(function, parameter, default)])),
+            in_ties="both" if in_ties else "ranks",
+            of_lists=scope == "listed",
+            of_all_rows=scope == "listed",
+            parameter=parameter,
+            default=default,
+            derive=derive,
+            registered=True,
+        )
+        restore_columns([known])
+        return function
+
+    return register
+
+
+def restore_columns(columns: Iterable[Column]) -> None:
+    """Register columns, here or as they were registered in another process."""
+    COLUMNS.update({one.name: one for one in columns})
+    _reading.cache_clear()
+
+
+def _named_in(
+    function: Callable[..., pl.Expr], parameter: Callable[[str], object] | None, default: str
+) -> list[str]:
+    """Return the columns that the expression of a registered column reads, except its keys."""
+    if parameter is not None and not default:  # no valid text is known
+        return []
+    key = "__rankframe_key"
+    made = cast("object", function([key]) if parameter is None else function([key], default))
+    if not isinstance(made, pl.Expr):
+        msg = f"{function.__name__} must return a polars expression, not {type(made).__name__}"
+        raise TypeError(msg)
+    return [name for name in made.meta.root_names() if name != key]
+
+
+def any_order_gain(text: str) -> None:
+    labels.check_gain(labels.gain_from(text), any_order=True)
+
+
+#: The columns that ``relevant`` always returns.
+BASIC = (
+    *("rank", "relevance", "relevant", "hits", "total"),
+    *("ideal_rank", "ideal_place", "ideal_relevance"),
+    *("rank_discount", "place_discount"),
+)
+
+
+def reads(name: str, known: Column) -> list[str]:
+    """Name what a column is derived from."""
+    text = parameter_text(name, known)
+    top = ["top_grade"] if text.endswith("top") and not known.registered else []
+    return [*(read.replace("*", text) for read in known.reads), *top]
+
+
+def parameter_text(name: str, known: Column) -> str:
+    """Read the parameter of ``gains(exponential)``, or of plain ``gains`` the default."""
+    return name.removesuffix(")").partition("(")[2] or known.default

@@ -1,0 +1,1 @@
+"""The tables that come in: any frame, its roles and rules, and the join of run and truth."""

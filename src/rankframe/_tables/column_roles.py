@@ -1,0 +1,98 @@
+"""Common names of columns, used if the plain ones are absent and only one name fits.
+
+What is found here is used as if the caller had named it: ``user="user_id"``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import cast
+
+from rankframe._request import keywords
+from rankframe._request.keywords import Columns
+from rankframe._request.types import Frame
+from rankframe._tables import adapters
+
+#: Other names of the roles.
+COMMON_NAMES: Mapping[str, tuple[str, ...]] = {
+    "user": ("user_id", "userId", "query_id", "qid"),
+    "item": ("item_id", "itemId", "doc_id", "docno", "movieId"),
+    "rank": ("position",),
+    "score": ("prediction",),
+    "relevance": ("rel", "grade", "label"),
+}
+#: Names that are relevance only if the caller says so: every rating would count as relevant.
+RATINGS = ("rating", "ratings", "stars", "Rating", "Ratings", "Stars")
+#: Other such names: every judgment would count as relevant.
+GRADES = (
+    *("judgment", "judgement", "judgments", "judgements", "grades", "labels", "gain", "gains"),
+    *("Relevance", "Rel", "Grade", "Label", "Judgment", "Judgement", "Gain"),
+    *("relevance_label", "relevance_grade", "relevance_score", "rel_label", "rel_grade"),
+)
+#: All names that are recognized without a keyword.
+SEARCHED = frozenset(
+    (*RATINGS, *GRADES, *(name for names in COMMON_NAMES.values() for name in names))
+)
+
+
+def in_words(name: object) -> str:
+    """Write a name in a sentence: in quotes if it is empty or has signs that do not show."""
+    text = str(name)
+    return text if text and text.isprintable() and text == text.strip() else repr(name)
+
+
+def fitting(
+    role: str, columns: Columns, by: str | Sequence[str], names: Collection[str]
+) -> list[str]:
+    """Return the columns that may play a role; none if its keyword or its plain name is used."""
+    if role in columns or role in names:
+        return []
+    return [name for name in COMMON_NAMES[role] if name in names and is_free(name, columns, by)]
+
+
+def is_free(name: str, columns: Columns, by: str | Sequence[str]) -> bool:
+    """Whether the caller has given a column no role."""
+    return name not in columns.values() and name not in keywords.group_names(by)
+
+
+def with_ids(
+    columns: Columns, by: str | Sequence[str], tables: Mapping[str, Frame | None]
+) -> Columns:
+    """Check the keywords, and add the names of user and item; all tables have the same."""
+    keywords.check_columns(columns)
+    if "user" in columns and "item" in columns:
+        return columns
+    names = [
+        name
+        for table, frame in tables.items()
+        if frame is not None
+        for name in adapters.column_names(frame, table)
+    ]
+    return _with_found(columns, by, names, ["user"], ["item"])
+
+
+def with_placing(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> Columns:
+    """Add the name of the rank or the score where a run has neither."""
+    known = any(role in columns or role in names for role in ("rank", "score"))
+    return columns if known else _with_found(columns, by, names, ["rank", "score"])
+
+
+def with_score(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> Columns:
+    """Add the name of the score."""
+    return _with_found(columns, by, names, ["score"])
+
+
+def with_relevance(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> Columns:
+    """Add the name of the relevance of a truth."""
+    return _with_found(columns, by, names, ["relevance"])
+
+
+def _with_found(
+    columns: Columns, by: str | Sequence[str], names: Collection[str], *roles: Sequence[str]
+) -> Columns:
+    """Add the one column that may play one of the roles, for each sequence of these."""
+    found: dict[str, str] = {}
+    for some in roles:
+        fit = {(role, name) for role in some for name in fitting(role, columns, by, names)}
+        found.update(fit if len(fit) == 1 else ())
+    return cast("Columns", {**columns, **found}) if found else columns

@@ -1,0 +1,217 @@
+"""Matrices to tables: scores to a run, grades to a truth.
+
+NumPy comes with the caller's array, and is imported by the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import polars as pl
+
+from rankframe._request import keywords
+from rankframe._request.types import Frame
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+class SupportsDLPack(Protocol):
+    """A tensor of PyTorch, JAX, CuPy and others."""
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        """Hand over the memory."""
+        ...
+
+
+class SparseMatrix(Protocol):
+    """A matrix or an array of scipy.sparse."""
+
+    @property
+    def nnz(self) -> Any:
+        """How many cells it stores."""
+        ...
+
+    def tocsr(self) -> Any:
+        """Compress the rows."""
+        ...
+
+
+Matrix: TypeAlias = "npt.ArrayLike | SupportsDLPack"
+Ids: TypeAlias = "npt.ArrayLike | Sequence[object] | SupportsDLPack"
+
+
+def from_scores(
+    scores: Matrix | Iterable[tuple[Ids, Matrix]],
+    /,
+    *,
+    k: int | None = None,
+    user_ids: Ids | None = None,
+    item_ids: Ids | None = None,
+    exclude: Matrix | SparseMatrix | Frame | None = None,
+    descending: bool = True,
+    user: str = "user",
+    item: str = "item",
+    score: str = "score",
+) -> pl.DataFrame:
+    """
+    Make a run of each user's k best items from a matrix of scores, users × items.
+
+    Parameters
+    ----------
+    scores
+        A matrix of numbers, one row per user and one column per item: an array of NumPy, a nested
+        list, or anything with ``__array__`` or DLPack, such as tensors of PyTorch and JAX. Or
+        batches of rows: an iterable of pairs, the users of a batch and their block. A score of −inf
+        means that the item is not a candidate.
+    k
+        How many items each user's list has at most. By default all candidates.
+    user_ids
+        The ids of the rows, a sequence, an array or a Series. By default row positions. Batches
+        name their users by id; beside ``user_ids``, or where ``exclude`` is a matrix, they name
+        them by row position in these.
+    item_ids
+        The ids of the columns. By default column positions.
+    exclude
+        Cells that are not candidates, such as items that a user has seen; their scores are not
+        read. A Boolean matrix with one row per user; a matrix of scipy.sparse, which excludes all
+        cells that it stores except False; or a table with the columns user and item, whose ids are
+        those of the result. Rows of the table that match no cell are ignored.
+    descending
+        True if the highest score is the best; False for distances, where inf takes the place of
+        −inf.
+    user
+        Name for the column of users.
+    item
+        Name for the column of items.
+    score
+        Name for the column of scores.
+
+    Returns
+    -------
+    DataFrame
+        user, item, score (as in the matrix; Float32 for half precision) and ``rank`` (Int64, 1 =
+        best), in the order of the users and of their lists. Equal scores are ordered by item id,
+        descending, as by ``with_rank``. Positions are Int64. A user without a candidate has no row.
+
+    Raises
+    ------
+    RankingDataError
+        If a candidate's score is NaN or infinite, no cell is a candidate, the matrix does not have
+        two dimensions or has no numbers, an id is null or a duplicate, a user is in several
+        batches, or lengths or types do not fit.
+    ValueError
+        If ``k`` is not an integer ≥ 1, or two columns have one name.
+    TypeError
+        If an argument is of a type that is not listed above, such as a sparse matrix of scores.
+
+    Notes
+    -----
+    The long table of all cells is never made. Besides the result, memory holds one block: for a
+    large array on disk, pass batches or a memory map.
+
+    Evaluate the batches of one model together, as one run. If a single batch is evaluated against
+    the truth of all users, the users of other batches count as misses, so with ten batches each
+    value is about a tenth of the right one; ``users="both"`` leaves these users out.
+
+    Examples
+    --------
+    >>> rf.from_scores([[0.1, 0.9, 0.5], [0.7, 0.2, 0.7]], k=2, item_ids=["a", "b", "c"])
+    shape: (4, 4)
+    ┌──────┬──────┬───────┬──────┐
+    │ user ┆ item ┆ score ┆ rank │
+    │ ---  ┆ ---  ┆ ---   ┆ ---  │
+    │ i64  ┆ str  ┆ f64   ┆ i64  │
+    ╞══════╪══════╪═══════╪══════╡
+    │ 0    ┆ b    ┆ 0.9   ┆ 1    │
+    │ 0    ┆ c    ┆ 0.5   ┆ 2    │
+    │ 1    ┆ c    ┆ 0.7   ┆ 1    │
+    │ 1    ┆ a    ┆ 0.7   ┆ 2    │
+    └──────┴──────┴───────┴──────┘
+    """
+    keywords.check_flag("descending", descending)
+    _check_names("from_scores", user=user, item=item, score=score, rank="rank")
+    depth = None if k is None else keywords.whole_number("k", k)
+    _need_numpy()
+    from rankframe._tables import arrays
+    from rankframe._tables.arrays import Names
+
+    names = Names(user, item, score)
+    return arrays.ranked_cells(
+        scores, depth, user_ids, item_ids, exclude, names, descending=descending
+    )
+
+
+def from_matrix(
+    matrix: Matrix | SparseMatrix,
+    /,
+    *,
+    user_ids: Ids | None = None,
+    item_ids: Ids | None = None,
+    user: str = "user",
+    item: str = "item",
+    relevance: str = "relevance",
+) -> pl.DataFrame:
+    """
+    Make a truth from a matrix of grades, users × items.
+
+    Parameters
+    ----------
+    matrix
+        A dense matrix, whose nonzero cells are judgments; or a matrix or an array of scipy.sparse,
+        whose stored cells are judgments, including zeros. Cells that it stores several times are
+        added up, as in SciPy.
+    user_ids
+        The ids of the rows, a sequence, an array or a Series. By default row positions.
+    item_ids
+        The ids of the columns. By default column positions.
+    user
+        Name for the column of users.
+    item
+        Name for the column of items.
+    relevance
+        Name for the column of grades.
+
+    Returns
+    -------
+    DataFrame
+        user, item and relevance, row by row of the matrix. Integers and floats keep their type, but
+        half precision becomes Float32; True becomes 1 (Int64). Positions are Int64.
+
+    Raises
+    ------
+    RankingDataError
+        If a grade is NaN or infinite, no cell has a grade, the matrix does not have two dimensions
+        or has no numbers, an id is null or a duplicate, or lengths do not fit.
+    ValueError
+        If two columns have one name.
+    TypeError
+        If an argument is of a type that is not listed above.
+
+    Examples
+    --------
+    >>> rf.from_matrix([[0, 2], [1, 0]], item_ids=["a", "b"]).rows()
+    [(0, 'b', 2), (1, 'a', 1)]
+    """
+    _check_names("from_matrix", user=user, item=item, relevance=relevance)
+    _need_numpy()
+    from rankframe._tables import arrays
+    from rankframe._tables.arrays import Names
+
+    return arrays.graded_cells(matrix, user_ids, item_ids, Names(user, item, relevance))
+
+
+def _check_names(function: str, **names: str) -> None:
+    keywords.check_columns(names)
+    if len({*names.values()}) < len(names):
+        roles = " and ".join([", ".join([*names][:-1]), [*names][-1]])
+        msg = f"{function}: {roles} need different names, not {[*names.values()]}"
+        raise ValueError(msg)
+
+
+def _need_numpy() -> None:
+    if find_spec("numpy") is None:
+        msg = "matrices need numpy: pip install 'rankframe[stats]'"
+        raise ImportError(msg)

@@ -1,0 +1,490 @@
+"""The rules of the tables: some are checked at the call, the others when its plan runs.
+
+``read_run``, ``read_truth`` and ``read_judged`` check roles and types at the call. Other rules need
+the data: each plan also computes cheap flags (``guarded``). A raised flag only means that a rule
+may be broken. One function, ``raise_first_broken``, then reads every row of both tables, finds out
+and writes the message. So eager and lazy calls, polars and pandas, and ``check`` itself raise the
+same errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import cast
+
+import polars as pl
+
+from rankframe._request import keywords, labels, registry
+from rankframe._request.keywords import Columns
+from rankframe._request.types import Frame
+from rankframe._tables import adapters, column_roles, rules
+from rankframe._tables.table import Table
+from rankframe.errors import RankingDataError
+
+# ------------------------------------------------------------------ roles and types, at the call
+
+
+def read_tables(
+    frame: Frame,
+    truth: Frame | None,
+    by: str | Sequence[str],
+    columns: Columns,
+    *,
+    reads: Collection[str] | None = None,
+    reserved: Collection[str] = (),
+    run_alone: bool = False,
+) -> list[Table]:
+    """Read ``[judged table]``, ``[run, truth]``, or with ``run_alone`` perhaps ``[run]``.
+
+    ``reads`` names the columns that metrics read; None means that every column is returned.
+    ``reserved`` names the vocabulary columns that are reserved only if metrics read them.
+    """
+    kind = "judged table" if truth is None and not run_alone else "run"
+    columns = column_roles.with_ids(columns, by, {kind: frame, "truth": truth})
+    if truth is None and run_alone and not has_relevance(frame, columns):
+        return _unreserved([_read_run(frame, by, columns)], reserved)
+    if truth is None:
+        return _unreserved([_read_judged(frame, by, columns)], reserved)
+    groups = keywords.group_names(by)
+    names = adapters.column_names(frame, "run") if groups else []
+    lacking = [name for name in groups if name not in names]
+    known = adapters.column_names(truth, "truth") if lacking else []
+    truth_groups = [name for name in lacking if name in known]
+    run = _read_run(
+        frame, [name for name in groups if name not in truth_groups], columns, beside=truth
+    )
+    judgments = _read_truth(truth, by, columns, beside=frame, reads=reads or ())
+    run, judgments = _without_shared(run, judgments, reads)
+    if truth_groups:
+        run = _with_truth_groups(run, judgments, groups, truth_groups)
+    return _unreserved([run, judgments], reserved)
+
+
+def read_runs(run: Frame, other: Frame, by: str | Sequence[str], columns: Columns) -> list[Table]:
+    """Read two runs; the other one need not have the columns ``by``."""
+    columns = column_roles.with_ids(columns, by, {"run": run, "other run": other})
+    return [
+        _read_run(run, by, columns, beside=other),
+        _read_run(other, by, columns, kind="other run", beside=run),
+    ]
+
+
+def read_run(frame: Frame, by: str | Sequence[str], columns: Columns, kind: str = "run") -> Table:
+    """Read a run: user, item, and rank or score."""
+    return _read_run(frame, by, column_roles.with_ids(columns, by, {kind: frame}), kind)
+
+
+def _read_run(
+    frame: Frame,
+    by: str | Sequence[str],
+    columns: Columns,
+    kind: str = "run",
+    *,
+    beside: Frame | None = None,
+) -> Table:
+    table = _opened(kind, frame, by, columns)
+    columns = column_roles.with_placing(columns, by, table.schema)
+    _raise_if_missing(table, [_placing_role(table, columns)], columns, beside=beside)
+    rank, score = _rank_or_score(table, columns)
+    relevance = columns.get("relevance", "relevance")
+    if relevance in table.schema:
+        msg = (
+            f"{kind}, column {relevance!r}: a relevance in a run: drop the column, "
+            "or pass a judged table without truth="
+        )
+        raise RankingDataError(msg)
+    return _typed(table._replace(rank=rank, score=score))
+
+
+def read_truth(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+    """Read a truth: user, item, and relevance unless it is 1 in every row."""
+    return _read_truth(frame, by, column_roles.with_ids(columns, by, {"truth": frame}))
+
+
+def _read_truth(
+    frame: Frame,
+    by: str | Sequence[str],
+    columns: Columns,
+    *,
+    beside: Frame | None = None,
+    reads: Collection[str] = (),
+) -> Table:
+    table = _opened("truth", frame, by, columns)
+    columns = column_roles.with_relevance(columns, by, table.schema)
+    given = [role for role in ("relevance", "subtopic") if role in columns]
+    if column_roles.fitting("relevance", columns, by, table.schema):  # several
+        given.append("relevance")
+    _raise_if_missing(table, given, columns, beside=beside)
+    relevance = columns.get("relevance", "relevance")
+    table = table._replace(subtopic=_subtopic(table, columns))
+    if relevance not in table.schema:
+        _refuse_ratings(table, by, columns)
+        return _typed(table._replace(ungraded=_ungraded(table, by, columns, reads)))
+    return _typed(table._replace(relevance=relevance))
+
+
+def _refuse_ratings(table: Table, by: str | Sequence[str], columns: Columns) -> None:
+    """Raise if a truth has ratings or grades but no relevance: each row would be relevant."""
+    for name in (*column_roles.RATINGS, *column_roles.GRADES):
+        dtype = table.schema.get(name)
+        if dtype is None or not column_roles.is_free(name, columns, by):
+            continue
+        if name in column_roles.RATINGS and dtype.is_numeric():
+            msg = (
+                f"truth, column {name!r}: ratings but no relevance, so every rated item would be "
+                f"relevant, even a disliked one: pass relevance={name!r} and relevant_at= the "
+                f"lowest rating of a liked item; if every rated item is liked, drop the column: "
+                f"truth.drop({name!r})"
+            )
+            raise RankingDataError(msg)
+        if name in column_roles.GRADES and (dtype.is_numeric() or dtype == pl.Boolean):
+            msg = (
+                f"truth, column {name!r}: grades but no relevance, so every judged item would be "
+                f"relevant, even one of grade 0: pass relevance={name!r}; if every judged item is "
+                f"relevant, drop the column: truth.drop({name!r})"
+            )
+            raise RankingDataError(msg)
+
+
+def _ungraded(
+    table: Table, by: str | Sequence[str], columns: Columns, reads: Collection[str]
+) -> pl.LazyFrame | None:
+    """Select the columns that nothing reads and that may hold grades, if there are any."""
+    own = [*table.row, *reads]
+    names = [
+        name
+        for name, dtype in table.schema.items()
+        if (dtype.is_numeric() or dtype == pl.Boolean)
+        and name not in own
+        and column_roles.is_free(name, columns, by)
+        and not _is_pattern(name)
+    ]
+    return table.frame.select(*table.row, *names) if names else None
+
+
+def _read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+    """Read a judged table: user, item, rank or score, and relevance."""
+    table = _opened("judged table", frame, by, columns)
+    columns = column_roles.with_placing(columns, by, table.schema)
+    given = [role for role in ("subtopic",) if role in columns]
+    _raise_if_missing(table, ["relevance", _placing_role(table, columns), *given], columns)
+    table = table._replace(subtopic=_subtopic(table, columns))
+    relevance = columns.get("relevance", "relevance")
+    rank, score = _rank_or_score(table, columns)
+    if table.subtopic is not None and rank is None:
+        msg = (
+            f"judged table, column {table.subtopic!r}: an item has one row per subtopic, so ranks "
+            "cannot be made from scores: call with_rank before judge"
+        )
+        raise RankingDataError(msg)
+    return _typed(table._replace(rank=rank, score=score, relevance=relevance))
+
+
+def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+    """Read a run whose rank will be made from its score."""
+    columns = column_roles.with_ids(columns, by, {"run": frame})
+    table = _opened("run", frame, by, columns)
+    columns = column_roles.with_score(columns, by, table.schema)
+    _raise_if_missing(table, ["score"], columns)
+    score = columns.get("score", "score")
+    made = columns.get("rank", "rank")
+    for name in (made, "tied"):
+        if name in (*table.keys, table.item, score):
+            msg = (
+                f"run, column {name!r}: with_rank makes this column, so it cannot play another "
+                "role: rename it"
+            )
+            raise RankingDataError(msg)
+    return _typed(table._replace(score=score), allow=("rank", "relevance", "tied", made))
+
+
+def read_ranked(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+    """Read a run that already has ranks, with or without a relevance."""
+    columns = column_roles.with_ids(columns, by, {"run": frame})
+    table = _opened("run", frame, by, columns)
+    columns = column_roles.with_placing(columns, by, table.schema)
+    _raise_if_missing(table, [], columns)
+    rank = columns.get("rank", "rank")
+    if rank not in table.schema:
+        has = ", ".join(map(repr, table.schema.names()))
+        msg = (
+            f"run: no column {rank!r} for rank; it has {has}; close_gaps=True reads the rank: name "
+            "it with rank=, or leave out close_gaps to make ranks from a score"
+        )
+        raise RankingDataError(msg)
+    return _typed(table._replace(rank=rank), allow=("relevance",))
+
+
+def _opened(kind: str, frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
+    """Open a table, and name its user, item and groups; they are not checked yet."""
+    opened = adapters.to_polars(frame, kind)
+    schema = opened.collect_schema()
+    groups = keywords.group_names(by)
+    user, item = columns.get("user", "user"), columns.get("item", "item")
+    if kind in ("truth", "other run"):
+        groups = [name for name in groups if name in schema]
+    table = Table(kind, opened.lazy(), schema, groups, user, item, None, None, None)
+    return table._replace(rows=opened if isinstance(opened, pl.DataFrame) else None)
+
+
+def bounds_of(run: Table, truth: Table) -> dict[str, tuple[int, int]]:
+    """Look up bounds of ids, ranks and grades in tables that are in memory.
+
+    The ids and the number of ``rows`` are those of the truth.
+    """
+    bounds: dict[str, tuple[int, int]] = {}
+    if truth.rows is not None:
+        for name in (truth.user, truth.item):
+            bounds |= _bounds(truth.rows, name, name)
+        bounds["rows"] = 0, truth.rows.height
+        if truth.relevance is None:
+            bounds["relevance"] = 1, 1
+        else:
+            bounds |= _bounds(truth.rows, truth.relevance, "relevance")
+    if run.rows is not None and run.rank is not None:
+        bounds |= _bounds(run.rows, run.rank, "rank")
+    elif run.rows is not None:  # made from a score
+        bounds["rank"] = 1, run.rows.height
+    return bounds
+
+
+def bounds_of_lists(run: Table) -> dict[str, tuple[int, int]]:
+    """Look up bounds of ids in lists that are in memory."""
+    if run.rows is None:
+        return {}
+    return _bounds(run.rows, run.user, run.user) | _bounds(run.rows, run.item, run.item)
+
+
+def _bounds(rows: pl.DataFrame, column: str, name: str) -> dict[str, tuple[int, int]]:
+    values = rows[column]
+    if values.dtype == pl.Boolean:
+        return {name: (0, 1)}
+    least, most = (values.min(), values.max()) if values.dtype.is_integer() else (None, None)
+    if not (isinstance(least, int) and isinstance(most, int)):
+        return {}
+    return {name: (least, most)} if least >= -(1 << 63) and most < 1 << 63 else {}
+
+
+def _subtopic(table: Table, columns: Columns) -> str | None:
+    """Return the name of the column of subtopics, if there is one."""
+    name = columns.get("subtopic", "subtopic")
+    return name if name in table.schema else None
+
+
+def _placing_role(table: Table, columns: Columns) -> str:
+    """Return the role, rank or score, that orders the items of this table."""
+    if "rank" in columns or columns.get("rank", "rank") in table.schema:
+        return "rank"
+    if "score" in columns or columns.get("score", "score") in table.schema:
+        return "score"
+    return "rank"
+
+
+def _rank_or_score(table: Table, columns: Columns) -> tuple[str | None, str | None]:
+    """Return the name of the rank, or else of the score from which it will be made."""
+    rank, score = columns.get("rank", "rank"), columns.get("score", "score")
+    if _placing_role(table, columns) == "score":
+        return None, score
+    if "score" in columns:
+        msg = (
+            f"{table.name}, column {rank!r}: a rank in addition to score=: drop the rank, or call "
+            "with_rank to make it from the score"
+        )
+        raise RankingDataError(msg)
+    return rank, None
+
+
+def _raise_if_missing(
+    table: Table, roles: Sequence[str], columns: Columns, *, beside: Frame | None = None
+) -> None:
+    """Raise if columns that play a role are missing; one error names all of them.
+
+    A column that the table ``beside`` this one has must have the same name in both.
+    """
+    given = cast("Mapping[str, str]", columns)
+    wanted = [(role, given.get(role, role)) for role in ("user", "item", *roles)]
+    wanted += [("by", name) for name in table.by]
+    missing = [(role, name) for role, name in wanted if name not in table.schema]
+    if not missing:
+        return
+    others = [] if beside is None else adapters.column_names(beside, "frame")
+    has = ", ".join(repr(column) for column in table.schema.names())
+    absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
+    msg = f"{table.name}: no column {absent}; it has {has or 'no columns'}"
+    if not has:
+        raise RankingDataError(msg)
+    unknown = [role for role, name in missing if role != "by" and name not in others]
+    apart = _named_apart(table, unknown, columns, others)
+    unknown = [role for role in unknown if role not in apart]
+    if unknown:
+        them = "it" if len(unknown) == 1 else "them"
+        msg += f"; name {them} with {', '.join(f'{role}=' for role in unknown)}"
+    if "rank" in unknown and "rank" not in columns:
+        msg += ", or name a score with score=, or call with_rank"
+    if "score" in unknown and columns.get("rank", "rank") in table.schema:
+        msg += ", or pass close_gaps=True to with_rank to read the existing rank"
+    if meant := _meant(table, unknown, columns, others):
+        msg += f"; perhaps {' or '.join(map(repr, meant))} is meant"
+    if "relevance" in unknown and table.name == "judged table":
+        msg += "; a run needs its truth: pass truth=, or call judge(run, truth)"
+    if shared := [name for role, name in missing if role in ("user", "item") and name in others]:
+        names = " and ".join(map(repr, shared))
+        other = {"run": "truth"}.get(table.name, "run")
+        msg += f"; the {other} has {names}, and names must be the same in both tables: rename one"
+    other = {"run": "truth"}.get(table.name, "run")
+    for role, (here, there) in apart.items():
+        msg += (
+            f"; the {role} is called {here!r} here and {there!r} in the {other}, and names must be "
+            f"the same in both tables: rename one"
+        )
+    if any(role == "by" for role, _ in missing):
+        msg += "; by=() treats all rows as one group"
+    raise RankingDataError(msg)
+
+
+def _named_apart(
+    table: Table, roles: Sequence[str], columns: Columns, others: Sequence[str]
+) -> dict[str, tuple[str, str]]:
+    """Find the ids that have one common name in this table and another in the other one."""
+    found: dict[str, tuple[str, str]] = {}
+    for role in ("user", "item"):
+        if role in roles:
+            here = column_roles.fitting(role, columns, table.by, table.schema)
+            there = column_roles.fitting(role, columns, table.by, others)
+            if len(here) == 1 and len(there) == 1 and here != there:
+                found[role] = here[0], there[0]
+    return found
+
+
+def _meant(
+    table: Table, unknown: Sequence[str], columns: Columns, others: Sequence[str]
+) -> list[str]:
+    """Find the columns that may play a missing role."""
+    names = dict.fromkeys(table.schema)
+    of_both = names | dict.fromkeys(others)
+    roles = {"user": of_both, "item": of_both, "rank": names, "score": names, "relevance": names}
+    missing = [*unknown, *(["score"] if "rank" in unknown else [])]
+    return [
+        name
+        for role, known in roles.items()
+        if role in missing
+        for name in column_roles.fitting(role, columns, table.by, known)
+    ]
+
+
+def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
+    """Check that no column plays two roles or has a reserved name, and that types fit."""
+    keys = table.row
+    others = [name for name in (table.rank, table.score, table.relevance) if name is not None]
+    for name in [*keys, *others]:
+        if [*keys, *others].count(name) > 1:
+            msg = (
+                f"{table.name}, column {name!r}: it has two roles: name a different column for one "
+                "of them"
+            )
+            raise RankingDataError(msg)
+        if _is_pattern(name):
+            msg = f"{table.name}, column {name!r}: polars reads this name as a pattern: rename it"
+            raise RankingDataError(msg)
+    if inner := [name for name in table.schema if name.startswith(labels.INNER)]:
+        msg = (
+            f"{table.name}, column {inner[0]!r}: names that begin with {labels.INNER!r} are reserved for "
+            "internal columns: rename or drop the column"
+        )
+        raise RankingDataError(msg)
+    own = {"rank": table.rank, "relevance": table.relevance, "subtopic": table.subtopic}
+    own["tied"] = "tied" if table.tied else None
+    for name in table.schema.names():
+        allowed = own.get(name) == name or name in allow
+        if name in registry.COLUMNS and registry.COLUMNS[name].always_reserved and not allowed:
+            raise _reserved(table, name)
+    for name in keys:
+        if table.schema[name].is_nested() or table.schema[name].is_object():
+            raise _wrong_type(table, name, "an id or group: use text or integers")
+    if table.tied and not table.schema["tied"].is_numeric():
+        raise _wrong_type(table, "tied", "the size of a block of ties: cast it to integers")
+    for name in others:
+        dtype = table.schema[name]
+        boolean = name == table.relevance and dtype == pl.Boolean
+        if not (dtype.is_numeric() or dtype == pl.Null or boolean):
+            roles = {
+                table.rank: "a rank: cast it to integers",
+                table.score: "a score: cast it to numbers",
+            }
+            relevance = "a relevance: cast it to numbers or booleans"
+            if name in column_roles.COMMON_NAMES["relevance"]:  # the caller may not have named it
+                relevance += ", or rename it if it is not one"
+            raise _wrong_type(table, name, roles.get(name, relevance))
+    return table
+
+
+def _is_pattern(name: str) -> bool:
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
+def has_relevance(frame: Frame, columns: Columns) -> bool:
+    """Whether a table is judged: it names a relevance, or has one."""
+    if "relevance" in columns:
+        return True
+    return "relevance" in adapters.column_names(frame, "run")
+
+
+def _unreserved(tables: list[Table], reserved: Collection[str]) -> list[Table]:
+    """Check that no column has the name of a vocabulary column that a metric reads."""
+    for name in sorted(reserved):
+        for table in tables:
+            if name in table.schema:
+                raise _reserved(table, name)
+    return tables
+
+
+def _reserved(table: Table, name: str) -> RankingDataError:
+    return RankingDataError(
+        f"{table.name}, column {name!r}: this name is reserved for the vocabulary of the "
+        "metrics: rename or drop the column"
+    )
+
+
+def _wrong_type(table: Table, name: str, role: str) -> RankingDataError:
+    return RankingDataError(f"{table.name}, column {name!r}: {table.schema[name]} cannot be {role}")
+
+
+def _without_shared(run: Table, truth: Table, reads: Collection[str] | None) -> tuple[Table, Table]:
+    """Drop the columns that both tables have; raise if a metric reads one of them."""
+    rules.same_types(run, truth)
+    roles = (*truth.keys, truth.item, truth.relevance, truth.subtopic)
+    shared = [name for name in truth.schema if name in run.schema and name not in roles]
+    for name in shared:
+        if reads is None or name in reads:
+            msg = (
+                f"column {name!r}: both the run and the truth have it; "
+                "name it in by=, or rename or drop one"
+            )
+            raise RankingDataError(msg)
+    of_run = [name for name in shared if name not in (run.rank, run.score)]
+    return _without(run, of_run), _without(truth, shared)
+
+
+def _without(table: Table, names: Sequence[str]) -> Table:
+    frame = table.frame.drop(names)
+    return table._replace(frame=frame, schema=frame.collect_schema()) if names else table
+
+
+def _with_truth_groups(
+    run: Table, truth: Table, by: list[str], truth_groups: Sequence[str]
+) -> Table:
+    """Add to each list of the run the groups that the truth has for its user.
+
+    They are null for a user who is not in the truth.
+    """
+    types = [pl.col(name).cast(dtype) for name, dtype in rules.same_types(run, truth).items()]
+    shared = [name for name in truth.keys if name not in truth_groups]
+    users = truth.frame.select(*truth.keys).with_columns(
+        column for column in types if column.meta.output_name() in shared
+    )
+    frame = run.frame.with_columns(types).join(
+        users.unique(), on=shared, how="left", build_side="force_right"
+    )
+    return run._replace(
+        frame=frame, schema=frame.collect_schema(), by=by, truth_groups=truth_groups
+    )

@@ -1,0 +1,432 @@
+"""The rules on the rows of tables, and the thorough messages for broken ones."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from rankframe._request.keywords import Users
+from rankframe._tables import adapters
+from rankframe._tables.table import Table
+from rankframe.errors import RankingDataError
+
+
+def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
+    """Return the common type of each key column that both tables have, or raise."""
+    types: dict[str, pl.DataType] = {}
+    for name in [name for name in [*right.keys, right.item] if name in left.schema]:
+        in_left, in_right = left.schema[name], right.schema[name]
+        if pl.Null in (in_left, in_right):  # a column of nulls fits any type
+            types[name] = in_right if in_left == pl.Null else in_left
+            continue
+        integers = [dtype.is_integer() for dtype in (in_left, in_right)]
+        if in_left != in_right and not all(integers):
+            msg = (
+                f"column {name!r}: it is {adapters.type_words(in_left, in_right)} in the {left.name} and "
+                f"{adapters.type_words(in_right, in_left)} in the {right.name}: cast one; ids must have the "
+                "same type in both tables, or any two integer types"
+            )
+            if any(integers) and (in_left.is_float() or in_right.is_float()):
+                msg += " (pandas turns integers into floats where one is missing)"
+            raise RankingDataError(msg)
+        types[name] = in_left if in_left == in_right else common_integer(in_left, in_right)
+    return types
+
+
+def common_integer(left: pl.DataType, right: pl.DataType) -> pl.DataType:
+    """Return the integer type that holds the values of both."""
+    wide = {pl.UInt64(), pl.Int128(), pl.UInt128()} & {left, right}
+    if not wide:
+        return pl.Int64()
+    if left.is_unsigned_integer() and right.is_unsigned_integer():
+        return pl.UInt128() if pl.UInt128() in wide else pl.UInt64()
+    return pl.Int128()
+
+
+# ------------------------------------------------------------------ rules on the data
+
+
+_FIT_IN_64_BITS = frozenset(
+    {pl.Int8(), pl.Int16(), pl.Int32(), pl.Int64(), pl.UInt8(), pl.UInt16(), pl.UInt32()}
+)
+
+
+class _Rule(NamedTuple):
+    """A rule: ``text`` is what errors say, ``broken`` is true on the rows that break it."""
+
+    column: str
+    text: str
+    broken: pl.Expr
+
+
+def as_rank(name: str) -> pl.Expr:
+    """Read a rank of any numeric type."""
+    return pl.col(name).cast(pl.Int64, strict=False)
+
+
+def row_rules(table: Table) -> Iterator[_Rule]:
+    """Rules that a row breaks by itself: every call checks them on every row."""
+    for name in [*table.keys, table.item]:
+        if name not in table.truth_groups:
+            role = {table.user: "user", table.item: "item"}.get(name, "group")
+            judge = role == "group" and table.name == "judged table"
+            cure = f"{'judge with the same by=, ' * judge}drop the row, or fill in the {role}"
+            for missing, broken in missing_kinds(table, name):
+                yield _Rule(name, f"{missing} {role}: {cure}", broken)
+    if table.rank is not None:
+        given, rank = pl.col(table.rank), as_rank(table.rank)
+        broken = given.is_not_null() & (rank.is_null() | (rank != given) | (rank < 1))
+        if table.schema[table.rank] in _FIT_IN_64_BITS:  # saves three passes
+            broken = given < 1
+        text = "a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours start at 0"
+        yield _Rule(table.rank, text, broken)
+    if table.tied:
+        given, size = pl.col("tied"), as_rank("tied")
+        broken = size.is_null() | (size != given) | (size < 1)
+        text = f"a block of ties whose size is not an integer ≥ 1: {_CURE_OF_BLOCKS}"
+        yield _Rule("tied", text, pl.col(table.rank or "").is_not_null() & broken)
+    if table.score is not None and table.schema[table.score].is_float():
+        text = "infinite score: use a finite one, or null if the item was not retrieved"
+        yield _Rule(table.score, text, pl.col(table.score).is_infinite())
+    if table.relevance is not None:
+        relevance = pl.col(table.relevance)
+        instead = "drop the row" if table.name == "truth" else "null"
+        cure = f"use a finite grade, or {instead} if the item is unjudged"
+        if table.schema[table.relevance].is_float():
+            text = f"NaN or infinite relevance: {cure}"
+            yield _Rule(table.relevance, text, ~relevance.is_finite())
+        if table.name == "truth":
+            yield _Rule(table.relevance, f"null relevance: {cure}", relevance.is_null())
+        elif table.rank is not None:
+            text = "neither rank nor relevance: drop the row, or fill in one of the two"
+            yield _Rule(table.relevance, text, relevance.is_null() & pl.col(table.rank).is_null())
+    if table.subtopic is not None:
+        judged = True if table.relevance is None else pl.col(table.relevance).is_not_null()
+        for missing, broken in missing_kinds(table, table.subtopic):
+            text = f"{missing} subtopic of a judgment: drop the row, or fill in the subtopic"
+            yield _Rule(table.subtopic, text, broken & judged)
+
+
+def table_rules(table: Table) -> Iterator[_Rule]:
+    """Rules that a row breaks together with others: only ``check`` checks them on every row."""
+    one_row = table.row
+    text = f"duplicate ({', '.join(one_row)}): {_cure_of_duplicates(table)}"
+    yield _Rule(table.item, text, pl.struct(one_row).is_duplicated())
+    if table.rank is None:
+        return
+    placed = pl.col(table.rank).is_not_null()
+    if not table.tied:
+        shared = pl.struct([*table.keys, table.rank]).is_duplicated()
+        if table.subtopic is not None:
+            several = pl.col(table.rank).n_unique().over([*table.keys, table.item]) > 1
+            text = "several ranks of one item: give the rows of all its subtopics the same rank"
+            yield _Rule(table.rank, text, several)
+            shared = pl.col(table.item).n_unique().over([*table.keys, table.rank]) > 1
+        text = "make ranks without ties, as rank('ordinal') does"
+        text = f"two items of one user have the same rank: {_of_several(table)}{text}"
+        yield _Rule(table.rank, text, placed & shared)
+        return
+    rank, tied, block = as_rank(table.rank), as_rank("tied"), [*table.keys, table.rank]
+    sizes = (pl.col(table.item).n_unique() > tied) | (tied.min() != tied.max())
+    text = f"a block of ties with more items than its size, or of several sizes: {_CURE_OF_BLOCKS}"
+    yield _Rule("tied", text, placed & sizes.over(block))
+    end = (rank + tied).shift(1).over(table.keys, order_by=table.rank, nulls_last=True)
+    before = rank.shift(1).over(table.keys, order_by=table.rank, nulls_last=True)
+    text = f"a rank inside the block of ties above it: {_CURE_OF_BLOCKS}"
+    yield _Rule(table.rank, text, placed & (rank != before) & (rank < end))
+
+
+_CURE_OF_BLOCKS = "make rank and 'tied' with with_rank(ties='expected')"
+
+
+def missing_kinds(table: Table, name: str) -> list[tuple[str, pl.Expr]]:
+    """Return each way a value can be missing, with its rows."""
+    kinds = [("null", pl.col(name).is_null())]
+    if table.schema[name].is_float():
+        kinds.append(("NaN", pl.col(name).is_nan()))
+    return kinds
+
+
+def _cure_of_duplicates(table: Table) -> str:
+    if table.name == "truth":
+        return (
+            "if items have several events, such as click and buy, name the column in by=, or keep "
+            f"the highest grade: truth.group_by({table.row}).agg(pl.max({table.relevance!r}))"
+            if table.relevance is not None
+            else f"keep one: truth.unique({table.row}), or drop_duplicates({table.row}) in pandas"
+        )
+    name = "judged" if table.name == "judged table" else "run"
+    best = f"{table.rank!r}" if table.rank is not None else f"{table.score!r}, descending=True"
+    cure = (
+        f"keep the best: {name}.sort({best}, nulls_last=True)"
+        f".unique({table.row}, keep='first', maintain_order=True), or sort_values and "
+        "drop_duplicates in pandas"
+    )
+    return f"{_of_several(table)}{cure}"
+
+
+def _of_several(table: Table) -> str:
+    """Return the advice to name the column of several lists in ``by``."""
+    if not table.by:
+        return "name a column of models, folds or days in by=; otherwise "
+    return f"name a column of folds or days in by= after {table.by[-1]!r}; otherwise "
+
+
+def raise_first_broken(tables: Sequence[Table], users: Users = "truth") -> None:
+    """Read every row of the tables, and raise for the first rule that is broken."""
+    for table in tables:
+        if table.totals is None:
+            raise_if_empty(table)
+            raise_if_ungraded(table)
+        rules = [*row_rules(table), *table_rules(table)]
+        flags = table.frame.select(
+            rule.broken.any().alias(str(number)) for number, rule in enumerate(rules)
+        ).collect()
+        for rule in itertools.compress(rules, flags.row(0)):
+            row = table.frame.filter(rule.broken).select(role_columns(table)).head(1).collect()
+            raise broken_row(table, rule.column, rule.text, row)
+    if len(tables) == 2 and tables[0].totals is None:
+        raise_if_apart(*tables, users=users)
+
+
+def raise_first_global(tables: Sequence[Table], users: Users = "truth") -> None:
+    """Raise for the first rule on whole tables that is broken; read only keys."""
+    for table in tables:
+        raise_if_empty(table)
+    if len(tables) == 2:
+        raise_if_apart(*tables, users=users)
+
+
+def proves_global_rules(tables: Sequence[Table]) -> bool:
+    """Whether one part alone proves that the whole tables keep their rules."""
+    try:
+        raise_first_global(tables)
+    except RankingDataError:
+        return False
+    return True
+
+
+def broken_row(table: Table, column: str, text: str, row: pl.DataFrame) -> RankingDataError:
+    """Make the error of a row that breaks a rule."""
+    return RankingDataError(
+        f"{table.name}, column {column!r}: {text}. Offending row: {format_row(row)}"
+    )
+
+
+def format_row(row: pl.DataFrame) -> str:
+    """Format a frame of one row for an error."""
+    values = row.row(0, named=True).items()
+    return ", ".join(f"{name}={'null' if value is None else repr(value)}" for name, value in values)
+
+
+def role_columns(table: Table) -> list[str]:
+    """Return the names of the columns that play a role."""
+    named = (table.rank, table.score, table.relevance)
+    return [*table.row, *(name for name in named if name is not None)]
+
+
+def raise_if_empty(table: Table) -> None:
+    """Raise if a table has no rows, or a run no ranks."""
+    placing = _placing(table)
+    if table.frame.select(placing).head(1).collect().is_empty():
+        msg = f"{table.name}: it is empty"
+        raise RankingDataError(msg)
+    if table.name != "truth" and retrieved(table).select(placing).head(1).collect().is_empty():
+        msg = f"{table.name}, column {placing!r}: it is null in every row"
+        raise RankingDataError(msg)
+
+
+def counts_misses(users: Users | None) -> bool:
+    """Whether a policy counts users without a list."""
+    return users not in ("both", "served", "run")
+
+
+def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
+    """Raise if users cannot match: ids or groups differ, or the groups split those who count."""
+    types = same_types(run, truth)
+    lists, judged = (_in_types(frame, types) for frame in (retrieved(run), truth.frame))
+    lacking = [name for name in run.by if name not in truth.by]
+    if not _meet(lists, judged, [run.user]):
+        example = judged.select(run.user).head(1).collect().item()
+        text = f"no user of the {run.name} is in the {truth.name}, which has users like {example!r}"
+        raise broken_row(run, run.user, text, _first_row(run))
+    if truth.by and users != "run" and not _meet(lists, judged, truth.keys):
+        raise no_pair(run, truth)
+    all_groups = lists
+    if run.totals is not None and run.totals.groups is not None:
+        all_groups = run.totals.groups.lazy()
+    for name in lacking:
+        if all_groups.select(pl.col(name).n_unique()).collect().item() == 1:
+            continue
+        groups = lists.select(run.user, name).unique().group_by(run.user).len()
+        if groups.select(pl.col("len").max()).collect().item() == 1:
+            if not counts_misses(users):
+                continue
+            text = (
+                f"no user is in two of its groups, and the {truth.name} has no such column, so "
+                "each user would count as a miss in every other group: "
+                f"join the column to the {truth.name}"
+            )
+            raise broken_row(run, name, text, _first_row(run))
+        if is_fold(name):
+            raise diluted(run, truth, name, _first_row(run))
+
+
+def _in_types(frame: pl.LazyFrame, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
+    """Cast the ids and groups that a frame has."""
+    names = frame.collect_schema()
+    return frame.with_columns(pl.col(n).cast(t) for n, t in types.items() if n in names)
+
+
+def _meet(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> bool:
+    """Whether a row of one frame has the same ids as one of the other."""
+    met = left.select(on).join(right.select(on), on=on, how="semi")
+    return not met.head(1).collect().is_empty()
+
+
+def no_pair(run: Table, truth: Table) -> RankingDataError:
+    """Make the error of tables in which no user is in both in the same group."""
+    types = same_types(run, truth)
+    lists, judged = (_in_types(frame, types) for frame in (retrieved(run), truth.frame))
+    apart = [name for name in truth.by if not _meet(lists, judged, [name])]
+    pair, groups = ", ".join(truth.keys), " and ".join(map(repr, truth.by))
+    example = format_row(truth.frame.select(truth.keys).head(1).collect())
+    text = (
+        f"no ({pair}) of the {run.name} is in the {truth.name}, which has {example}: make the "
+        f"values of {groups} the same in both tables, such as days of one time zone"
+    )
+    return broken_row(run, (apart or truth.by)[-1], text, _first_row(run))
+
+
+def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
+    """Raise if a group of lists has no user in both tables; segments of users may have none."""
+    types = same_types(run, truth)
+    by = [name for name in run.by if name not in run.truth_groups]
+    if not by:
+        return
+    shared = [name for name in by if name in truth.by]
+    lists = _in_types(retrieved(run), types)
+    judged = _in_types(truth.frame, types).select(*shared, run.user).unique()
+    met = lists.join(judged, on=[*shared, run.user], how="semi")
+    lacking = [name for name in by if name not in shared]
+    crossed = lists.select(lacking).unique().join(judged, how="cross") if lacking else judged
+    for table, rows in ((run, lists), (truth, crossed)):
+        alone = rows.join(met, on=by, how="anti")
+        row = alone.select(role_columns(table) if table is run else [*by, run.user])
+        if not (first := row.sort(pl.all()).head(1).collect()).is_empty():
+            other = truth if table is run else run
+            text = (
+                f"a group in which no user is in the {other.name}: add its rows to the "
+                f"{other.name}, or leave the group out of both tables"
+            )
+            raise broken_row(table, by[-1], text, first)
+
+
+def raise_if_ungraded(table: Table) -> None:
+    """Raise if a truth without a relevance has grades of two values under another name."""
+    if table.ungraded is None:
+        return
+    for name, dtype in candidates(table).items():
+        if are_two_grades(*table.ungraded.select(grade_counts(name, dtype)).collect().row(0)):
+            lowest = table.ungraded.filter(pl.col(name) == pl.col(name).min())
+            row = lowest.select(*table.row, name).head(1).collect()
+            raise ungraded(name, boolean=dtype == pl.Boolean, row=row)
+
+
+def raise_if_counted_ungraded(seen: Mapping[str, int], names: Collection[str]) -> None:
+    """Raise for the first of some columns with grades of two values, from counts of all parts."""
+    for name in names:
+        for dtype in (pl.Boolean(), pl.Int64()):
+            counts = [seen.get(of, 0) for of in count_names(name, dtype)]
+            if are_two_grades(*counts):
+                raise ungraded(name, boolean=dtype == pl.Boolean)
+
+
+def ungraded(name: str, *, boolean: bool, row: pl.DataFrame | None = None) -> RankingDataError:
+    """Make the error of a truth whose grades have a name that nobody reads."""
+    values = "False and True" if boolean else "0 and 1"
+    shown = "" if row is None else f". Offending row: {format_row(row)}"
+    return RankingDataError(
+        f"truth, column {name!r}: {values} but no relevance, so every judged item would be "
+        f"relevant: pass relevance={name!r}; if every judged item is relevant, drop the column: "
+        f"truth.drop({name!r}), or keep it beside a relevance of 1: "
+        f"truth.with_columns(relevance=1){shown}"
+    )
+
+
+def candidates(table: Table) -> dict[str, pl.DataType]:
+    """Name the columns of a truth without a relevance that may hold grades, with their types."""
+    if table.ungraded is None:
+        return {}
+    schema = table.ungraded.collect_schema()
+    return {name: dtype for name, dtype in schema.items() if name not in table.row}
+
+
+def grade_counts(name: str, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
+    """Count the values of a column that are 0 or False, 1 or True, and not null."""
+    value = pl.col(name)
+    one = value if dtype == pl.Boolean else value == 1
+    zero = ~one if dtype == pl.Boolean else value == 0
+    named = zip((zero.sum(), one.sum(), value.count()), count_names(name, dtype), strict=True)
+    zeros, ones, values = (count.cast(pl.Int64).alias(of) for count, of in named)
+    return zeros, ones, values
+
+
+def count_names(name: str, dtype: pl.DataType) -> tuple[str, str, str]:
+    """Name the columns of ``grade_counts``."""
+    zero, one = ("False", "True") if dtype == pl.Boolean else ("0", "1")
+    return f"{zero}: {name}", f"{one}: {name}", f"values: {name}"
+
+
+def are_two_grades(zeros: Any, ones: Any, values: Any) -> Any:
+    """Whether a column has two values, 0 and 1, both as numbers and as counts in a plan."""
+    return (zeros > 0) & (ones > 0) & (zeros + ones == values)
+
+
+def is_fold(name: str) -> bool:
+    """Whether a column has a name of cross-validation folds, each with its own truth."""
+    return name.lower() in ("fold", "fold_id", "cv_fold", "split")
+
+
+def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDataError:
+    """Make the error for folds that share one truth."""
+    text = (
+        f"users are in several folds, and the {truth.name} has no such column, so each fold would "
+        "be judged by the whole truth, and what a user likes in other folds would count as missed: "
+        f"add the column to the {truth.name}, or rename it if one truth judges all folds"
+    )
+    return broken_row(run, name, text, row)
+
+
+def raise_if_no_item_meets(run: Table, truth: Table) -> None:
+    """Raise if no item matches, as ids of chunks do not match ids of documents."""
+    item = pl.col(run.item).cast(same_types(run, truth)[run.item])
+    items_of_truth = truth.frame.select(item)
+    items_of_run = retrieved(run).select(item)
+    if items_of_run.join(items_of_truth, on=run.item, how="semi").head(1).collect().is_empty():
+        example = items_of_truth.head(1).collect().item()
+        text = f"no item of the {run.name} is in the {truth.name}, which has items like {example!r}"
+        raise broken_row(run, run.item, text, _first_row(run))
+
+
+def retrieved(table: Table) -> pl.LazyFrame:
+    """Keep the rows that are in a list."""
+    return table.frame.filter(is_retrieved(table))
+
+
+def is_retrieved(table: Table) -> pl.Expr:
+    placed = pl.col(_placing(table))
+    floats = table.schema[_placing(table)].is_float()
+    return (placed.fill_nan(None) if floats else placed).is_not_null()
+
+
+def _placing(table: Table) -> str:
+    """Return the name of the column whose null means that an item was not retrieved."""
+    return next(name for name in (table.rank, table.score, table.item) if name is not None)
+
+
+def _first_row(table: Table) -> pl.DataFrame:
+    return retrieved(table).select(role_columns(table)).head(1).collect()

@@ -1,0 +1,189 @@
+"""Several runs as one table: a dict of frames, and the column that names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TypeVar, cast
+
+import polars as pl
+
+from rankframe._request import keywords
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import adapters, guards, rules
+from rankframe.errors import RankingDataError
+
+#: The column that names the runs of a dict.
+MODEL = "model"
+
+ByT = TypeVar("ByT", str | Sequence[str], str | Sequence[str] | None)
+
+
+def from_runs(runs: Mapping[str, FrameT], /, *, by: str = MODEL) -> FrameT:
+    """
+    Make one table of several runs, with a column that names them.
+
+    Parameters
+    ----------
+    runs
+        A dict from the name of each run to its frame. All frames are of one kind and have the same
+        columns, in any order. They may be judged tables.
+    by
+        The column to make.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        ``by`` (String), then the columns of the first run: the rows of all runs, in their order.
+
+    Raises
+    ------
+    RankingDataError
+        If a run is empty or has the column ``by`` already, a column is not in all runs, or its
+        types differ. Two integer types, or two float types, get their common type.
+    TypeError
+        If the runs are not a dict of frames, their names are not text, or the frames are not of one
+        kind.
+    ValueError
+        If there is no run.
+
+    Notes
+    -----
+    Each verb, chart and Spark verb takes such a dict in place of its frame, as
+    ``from_runs(runs)``. It adds ``"model"`` to the front of ``by``, unless ``by`` names it:
+    ``evaluate(runs, "map", truth=truth, by="day")`` has ``by=["model", "day"]``. For a column of
+    another name, pass ``from_runs(runs, by="system")`` and name it in ``by``.
+
+    Examples
+    --------
+    >>> pop = pl.DataFrame({"user": [1, 2], "item": ["a", "a"], "rank": [1, 1]})
+    >>> knn = pl.DataFrame({"user": [1, 2], "item": ["b", "a"], "rank": [1, 1]})
+    >>> rf.from_runs({"pop": pop, "knn": knn}).rows()
+    [('pop', 1, 'a', 1), ('pop', 2, 'a', 1), ('knn', 1, 'b', 1), ('knn', 2, 'a', 1)]
+    """
+    return _stacked(runs, by, whole=True)
+
+
+def _stacked(runs: Mapping[str, FrameT], by: str = MODEL, *, whole: bool) -> FrameT:
+    """Stack runs; of a part of the users, one may be empty."""
+    check_runs(runs, by)
+    opened = {name: adapters.to_polars(frame, f"run {name!r}") for name, frame in runs.items()}
+    first, *others = runs
+    for name in others:
+        if _kind(runs[name]) != _kind(runs[first]):
+            msg = (
+                f"run {first!r} is a {_kind(runs[first])}, and run {name!r} a "
+                f"{_kind(runs[name])}: convert one; all runs must be of one kind"
+            )
+            raise TypeError(msg)
+    types = common_types_of_runs({n: frame.collect_schema() for n, frame in opened.items()}, by)
+    columns = [pl.col(name).cast(dtype) for name, dtype in types.items()]
+    frames = [
+        frame.with_columns(pl.lit(name).alias(by)).select(by, *columns)
+        for name, frame in opened.items()
+    ]
+    stacked = pl.concat([frame.lazy() for frame in frames])
+    if not whole:
+        return adapters.to_caller_type(stacked, like=runs[first])
+    flags = [guards.flag(frame.lazy(), pl.len() == 0) for frame in opened.values()]
+    checked = guards.guarded(stacked, flags, partial(_raise_if_empty, opened))
+    return adapters.to_caller_type(checked, like=runs[first])
+
+
+def _raise_if_empty(runs: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> None:
+    for name, frame in runs.items():
+        if frame.lazy().head(1).collect().is_empty():
+            msg = (
+                f"run {name!r}: it is empty: it would have no row in the result; leave it out, or "
+                "give it a list"
+            )
+            raise RankingDataError(msg)
+
+
+def as_frame(
+    frame: FrameT | Mapping[str, FrameT], by: ByT, *, whole: bool = True
+) -> tuple[FrameT, ByT]:
+    """Make one frame of a dict of runs, and let ``by`` name its column; leave a frame as it is.
+
+    Of a part of the users, not the ``whole``, a run may be empty.
+    """
+    if not isinstance(frame, Mapping):
+        return frame, by
+    return _stacked(frame, whole=whole), cast("ByT", with_model(by))
+
+
+def with_model(by: str | Sequence[str] | None) -> list[str]:
+    """Add the column of a dict of runs to ``by``."""
+    groups = [] if by is None else keywords.group_names(by)
+    return groups if MODEL in groups else [MODEL, *groups]
+
+
+def check_runs(runs: object, by: object = MODEL) -> None:
+    """Check that runs are a dict that names one or more."""
+    if not isinstance(by, str):
+        msg = f"by must be the name of a column, not {by!r}"
+        raise TypeError(msg)
+    if not isinstance(runs, Mapping):
+        msg = f"from_runs takes a dict of runs, {{name: run}}, not {adapters.kind(runs)}"
+        raise TypeError(msg)
+    named = cast("Mapping[object, object]", runs)
+    if not named:
+        msg = "the dict of runs is empty: pass one run or more, {name: run}"
+        raise ValueError(msg)
+    for name in named:
+        if not isinstance(name, str):
+            msg = f"the names of runs must be text, not {name!r}"
+            raise TypeError(msg)
+
+
+def common_types_of_runs(
+    schemas: Mapping[str, pl.Schema], by: str = MODEL
+) -> dict[str, pl.DataType]:
+    """Return the common type of each column, in the order of the first run, or raise."""
+    first, *others = schemas
+    types = dict(schemas[first])
+    for run, schema in schemas.items():
+        if by in schema:
+            msg = (
+                f"run {run!r}, column {by!r}: the names of the runs make a column of this name: "
+                "drop or rename it, or name theirs with from_runs(runs, by=…)"
+            )
+            raise RankingDataError(msg)
+    for run in others:
+        schema = schemas[run]
+        for name in [*types, *schema]:
+            lacking, has = (run, first) if name not in schema else (first, run)
+            if name not in schema or name not in types:
+                msg = (
+                    f"run {lacking!r}: no column {name!r}, which run {has!r} has: give all runs "
+                    "the same columns"
+                )
+                raise RankingDataError(msg)
+        for name, dtype in types.items():
+            common = common_type(dtype, schema[name])
+            if common is None:
+                msg = (
+                    f"column {name!r}: it is {adapters.type_words(dtype, schema[name])} in run {first!r} "
+                    f"and {adapters.type_words(schema[name], dtype)} in run {run!r}: cast one; a column "
+                    "must have the same type in all runs, or any two integer types or any two "
+                    "float types"
+                )
+                raise RankingDataError(msg)
+            types[name] = common
+    return types
+
+
+def common_type(left: pl.DataType, right: pl.DataType) -> pl.DataType | None:
+    if left == right or right == pl.Null:
+        return left
+    if left == pl.Null:
+        return right
+    if left.is_integer() and right.is_integer():
+        return rules.common_integer(left, right)
+    return pl.Float64() if left.is_float() and right.is_float() else None
+
+
+def _kind(frame: Frame) -> str:
+    if isinstance(frame, pl.DataFrame):
+        return "polars DataFrame"
+    return "polars LazyFrame" if isinstance(frame, pl.LazyFrame) else "pandas DataFrame"

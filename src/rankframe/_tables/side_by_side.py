@@ -1,0 +1,330 @@
+"""The lists of one user, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, Unpack
+
+import polars as pl
+
+from rankframe._request import keywords
+from rankframe._request.keywords import Columns, Settings
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import adapters, guards, judgment, readers, rules, run_dicts, side_tables
+from rankframe._tables.side_tables import Inputs
+from rankframe._tables.table import Table, Totals
+from rankframe.errors import RankingDataError
+
+_BEFORE = "__rankframe_before"
+
+
+class _Side(NamedTuple):
+    """A list in the result: its system, and the names of its columns."""
+
+    system: object
+    items: str
+    grade: str
+
+
+def lists(
+    frame: FrameT | Mapping[str, FrameT],
+    user: object,
+    /,
+    k: int = 10,
+    *,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    baseline: object = None,
+    system: object = None,
+    items: Frame | None = None,
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Return the lists of two systems for one user, side by side.
+
+    Parameters
+    ----------
+    frame
+        A run (user, item, rank or score), or a judged table; or a dict of these by name, as
+        ``from_runs`` takes it.
+    user
+        The id of the user.
+    k
+        Cut-off.
+    truth
+        The truth, for the grades.
+    by
+        The column that identifies the systems, by default ``"model"`` where there is one; further
+        columns, such as fold or day, are groups with lists of their own. Without a system there is
+        one list.
+    baseline
+        The system of the first list. Of two systems, those that are not named are taken in the
+        order of their names; of three or more, both must be named.
+    system
+        The system of the second list.
+    items
+        The catalogue, whose columns of text, such as a title, are added.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per rank, up to k or the end of the longer list: groups…, ``rank`` (Int64), the
+        baseline's items in a column with its name, ``<baseline>_grade``, the system's items in a
+        column with its name, ``grade`` of these, and ``moved`` (Int64): how many ranks the system's
+        item stands higher than in the whole list of the baseline, negative if lower, null if it is
+        not there. A grade is null if the item is unjudged; without a truth there are no grades.
+        Each column of text follows its items as ``<system>_<column>``. One list has ``rank``, its
+        items, ``grade`` and the text; of a run without systems the items keep their name. Sorted
+        unless lazy.
+
+        Where only one of the systems has a list of the user, the columns of the other are null.
+
+    Raises
+    ------
+    RankingDataError
+        If the rows of the user break a rule (see ``check``), or a system has the name of a column
+        of the result.
+    ValueError
+        If neither system has a list of the user, ``baseline`` or ``system`` is not a system, there
+        are more than two and not both are named, or k is not an integer ≥ 1.
+
+    Notes
+    -----
+    The names of the systems are columns of the result, so those of a LazyFrame are read at the
+    call. Only the rows of the user are checked.
+
+    Examples
+    --------
+    >>> old = pl.DataFrame({"user": 1, "item": ["a", "b", "c"], "rank": [1, 2, 3]})
+    >>> new = pl.DataFrame({"user": 1, "item": ["c", "a", "d"], "rank": [1, 2, 3]})
+    >>> truth = pl.DataFrame({"user": 1, "item": ["c", "d"], "relevance": [2, 1]})
+    >>> rf.lists({"old": old, "new": new}, 1, 3, truth=truth, baseline="old")
+    shape: (3, 6)
+    ┌──────┬─────┬───────────┬─────┬───────┬───────┐
+    │ rank ┆ old ┆ old_grade ┆ new ┆ grade ┆ moved │
+    │ ---  ┆ --- ┆ ---       ┆ --- ┆ ---   ┆ ---   │
+    │ i64  ┆ str ┆ i64       ┆ str ┆ i64   ┆ i64   │
+    ╞══════╪═════╪═══════════╪═════╪═══════╪═══════╡
+    │ 1    ┆ a   ┆ null      ┆ c   ┆ 2     ┆ 2     │
+    │ 2    ┆ b   ┆ null      ┆ a   ┆ null  ┆ -1    │
+    │ 3    ┆ c   ┆ 2         ┆ d   ┆ 1     ┆ null  │
+    └──────┴─────┴───────────┴─────┴───────┴───────┘
+    """
+    k = keywords.whole_number("k", k)
+    frame, given = run_dicts.as_frame(frame, by)
+    groups = keywords.systems_groups(given, adapters.column_names(frame, "run"))
+    settings = Settings(items=items, columns=columns)
+    tables = readers.read_tables(frame, truth, groups, columns, reads=(), run_alone=True)
+    run = tables[0]
+    if run.tied:
+        msg = (
+            "run, column 'tied': blocks of ties, whose items have no single rank: call "
+            "with_rank(ties='item')"
+        )
+        raise RankingDataError(msg)
+    inputs = side_tables.read_inputs(settings, run)
+    sides = _sides(run, baseline, system)
+    texts = _texts(inputs)
+    others = run.by[1:]
+    _check_names(run, sides, texts)
+    parts = [_of_user(table, user) for table in tables]
+    whole = _with_texts(_graded(parts), inputs, run, texts)
+    found = _shown(whole, run, sides, k, texts, has_grades=_has_grades(tables))
+
+    chosen = _of_systems(whole, run, sides)
+    flags = [
+        *(guards.table_flag(part) for part in parts),
+        *(guards.lists_flag(part) for part in parts),
+    ]
+    flags += [
+        *side_tables.inputs_flags(inputs, {}, (), run, whole),
+        guards.flag(chosen, pl.len() == 0),
+    ]
+    flags += [guards.table_flag(table) for table in tables if table.ungraded is not None]
+    raise_broken = partial(_raise_broken, parts, inputs, chosen, run, user, sides)
+    checked = guards.guarded(found, flags, raise_broken)
+    return adapters.to_caller_type(
+        checked, like=frame, beside=[truth, items], sort=[*others, "rank"]
+    )
+
+
+def _sides(run: Table, baseline: object, system: object) -> list[_Side]:
+    """Choose the systems that are shown, the baseline first."""
+    if not run.by:
+        for name, value in {"baseline": baseline, "system": system}.items():
+            if value is not None:
+                msg = f"{name}={value!r}: the run has no systems; name their column in by="
+                raise ValueError(msg)
+        return [_Side(None, run.item, "grade")]
+    column = run.frame.select(pl.col(run.by[0]).drop_nulls().unique()).collect().to_series()
+    known = column.sort().to_list()
+    if not known:
+        msg = "run: it is empty"
+        raise RankingDataError(msg)
+    for name, value in {"baseline": baseline, "system": system}.items():
+        if value is not None and value not in known:
+            msg = f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}"
+            raise ValueError(msg)
+    if baseline is not None and baseline == system:
+        msg = f"baseline and system are both {system!r}: name two systems"
+        raise ValueError(msg)
+    named = [value for value in (baseline, system) if value is not None]
+    if len(known) > 2 and len(named) < 2:
+        msg = (
+            f"lists shows two of the {len(known)} systems {', '.join(map(repr, known))}: name them "
+            "with baseline= and system="
+        )
+        raise ValueError(msg)
+    if len(known) == 1:
+        return [_Side(known[0], str(known[0]), "grade")]
+    rest = [value for value in known if value not in named]
+    first = rest.pop(0) if baseline is None else baseline
+    second = rest.pop(0) if system is None else system
+    return [_Side(first, str(first), f"{first}_grade"), _Side(second, str(second), "grade")]
+
+
+def _texts(inputs: Inputs) -> list[str]:
+    """Return the columns of the catalogue that describe an item in words."""
+    if inputs.items is None:
+        return []
+    text = pl.String | pl.Categorical | pl.Enum
+    ids = [*inputs.items.keys, side_tables.LONG]
+    schema = inputs.items.schema
+    return [name for name, dtype in schema.items() if isinstance(dtype, text) and name not in ids]
+
+
+def _check_names(run: Table, sides: Sequence[_Side], texts: Sequence[str]) -> None:
+    """Check that no two columns of the result have one name."""
+    own = [*run.by[1:], "rank", "grade", *(["moved"] if len(sides) > 1 else [])]
+    for side in sides:
+        made = [side.items, *(f"{side.items}_{name}" for name in texts)]
+        made += [side.grade] if side.grade != "grade" else []
+        for name in made:
+            if name in own:
+                what = f"system {side.system!r}" if run.by else f"column {side.items!r}"
+                msg = f"run, {what}: lists makes two columns {name!r} of it: rename it"
+                raise RankingDataError(msg)
+        own += made
+
+
+def _of_user(table: Table, user: object) -> Table:
+    """Keep the rows of the user; the rules on whole tables do not hold of them."""
+    dtype = table.schema[table.user]
+    try:
+        frame = table.frame.filter(_is(table.user, dtype, user))
+    except (TypeError, OverflowError, ValueError, pl.exceptions.PolarsError):
+        msg = f"user {user!r}: the ids of column {table.user!r} are {dtype}"
+        raise ValueError(msg) from None
+    return table._replace(frame=frame, rows=None, totals=Totals(None, None))
+
+
+def _is(name: str, dtype: pl.DataType, value: object) -> pl.Expr:
+    """Whether a column has this value, of its type."""
+    if isinstance(dtype, pl.Categorical | pl.Enum):
+        return pl.col(name).cast(pl.String) == pl.lit(pl.Series([value], dtype=pl.String)).first()
+    return pl.col(name) == pl.lit(pl.Series([value], dtype=dtype, strict=True)).first()
+
+
+def _has_grades(tables: Sequence[Table]) -> bool:
+    return len(tables) > 1 or tables[0].relevance is not None
+
+
+def _graded(parts: Sequence[Table]) -> pl.LazyFrame:
+    """Return the whole lists: keys, item and rank, and the relevance if there is one."""
+    run = parts[0]
+    rows = judgment.normalize_columns(run)
+    row = [*run.keys, run.item]
+    if len(parts) == 1:
+        grades = [pl.col("relevance").max()] if run.relevance is not None else []
+        rows = rows.group_by(row).agg(pl.col("rank").min(), *grades)
+        return rows.filter(pl.col("rank").is_not_null())
+    truth = parts[1]
+    types = [pl.col(name).cast(dtype) for name, dtype in rules.same_types(run, truth).items()]
+    shared = [*truth.keys, truth.item]
+    judgments = judgment.normalize_columns(truth).with_columns(types)
+    judgments = judgments.group_by(shared).agg(pl.col("relevance").max())
+    rows = rows.filter(pl.col("rank").is_not_null()).select(*row, "rank").with_columns(types)
+    return rows.join(judgments, on=shared, how="left")
+
+
+def _with_texts(
+    rows: pl.LazyFrame, inputs: Inputs, run: Table, texts: Sequence[str]
+) -> pl.LazyFrame:
+    if inputs.items is None or not texts:
+        return rows
+    types = side_tables.common_types(inputs, rows.collect_schema())
+    keys = inputs.items.keys[:-1] if inputs.items.user != run.item else inputs.items.keys
+    ids = [pl.col(name).cast(types[name]) for name in keys]
+    catalogue = inputs.items.frame.group_by(keys).agg(pl.col(texts).first())
+    catalogue = catalogue.with_columns(ids).rename({name: _ridden(name) for name in texts})
+    return rows.with_columns(ids).join(catalogue, on=keys, how="left")
+
+
+def _ridden(name: str) -> str:
+    return f"__rankframe_text_{name}"
+
+
+def _of_systems(rows: pl.LazyFrame, run: Table, sides: Sequence[_Side]) -> pl.LazyFrame:
+    """Keep the lists of the systems that are shown."""
+    return pl.concat([_of_system(rows, run, side) for side in sides])
+
+
+def _of_system(rows: pl.LazyFrame, run: Table, side: _Side) -> pl.LazyFrame:
+    if not run.by:
+        return rows
+    return rows.filter(_is(run.by[0], run.schema[run.by[0]], side.system))
+
+
+def _shown(
+    rows: pl.LazyFrame,
+    run: Table,
+    sides: Sequence[_Side],
+    k: int,
+    texts: Sequence[str],
+    *,
+    has_grades: bool,
+) -> pl.LazyFrame:
+    """Put the lists side by side, rank by rank."""
+    on = [*run.by[1:], "rank"]
+    item = pl.col(run.item)
+    of_sides: list[pl.LazyFrame] = []
+    for side in sides:
+        made = [item.alias(side.items)]
+        made += [pl.col(_ridden(name)).alias(f"{side.items}_{name}") for name in texts]
+        made += [pl.col("relevance").alias(side.grade)] if has_grades else []
+        listed = _of_system(rows, run, side).filter(pl.col("rank") <= k)
+        if side is not sides[0]:
+            pairs = [*run.by[1:], run.item]
+            before = _of_system(rows, run, sides[0])
+            before = before.select(*pairs, pl.col("rank").alias(_BEFORE))
+            listed = listed.join(before, on=pairs, how="left")
+            made.append((pl.col(_BEFORE) - pl.col("rank")).alias("moved"))
+        of_sides.append(listed.select(*on, *made))
+    if len(of_sides) == 1:
+        return of_sides[0]
+    return of_sides[0].join(of_sides[1], on=on, how="full", coalesce=True, nulls_equal=True)
+
+
+def _raise_broken(
+    parts: Sequence[Table],
+    inputs: Inputs,
+    chosen: pl.LazyFrame,
+    run: Table,
+    user: object,
+    sides: Sequence[_Side],
+) -> None:
+    """Raise for the rule that is broken, or a user without a list."""
+    for part in parts:
+        rules.raise_if_ungraded(part)
+    rules.raise_first_broken(parts)
+    side_tables.raise_first_broken_input(inputs, ())
+    if chosen.head(1).collect().is_empty():
+        names = " or ".join(repr(side.system) for side in sides)
+        of = f" of {names}" if run.by else ""
+        known = run.frame.select(pl.col(run.user).min()).collect().item()
+        msg = f"user {user!r} has no list{of}; the run has users like {known!r}"
+        raise ValueError(msg)

@@ -1,0 +1,371 @@
+"""The verbs that make tables: judge, with_rank, from_lists, from_dict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack, cast, get_args
+
+import polars as pl
+
+from rankframe._request import keywords
+from rankframe._request.keywords import Columns, Settings
+from rankframe._request.types import Frame, FrameT
+from rankframe._tables import adapters, column_roles, guards, judgment, readers, rules, run_dicts
+from rankframe._tables.judgment import Ties
+from rankframe._tables.table import Totals
+from rankframe.errors import RankingDataError
+
+_EMPTY_LIST = (
+    "column {0!r}: empty or null list, for which a long run has no row: drop it with "
+    ".filter(pl.col({0!r}).list.len() > 0). users='truth' and 'judged' still count its user as a "
+    "miss, 'run' and 'both' leave the user out"
+)
+
+
+def judge(
+    run: FrameT | Mapping[str, FrameT],
+    /,
+    truth: Frame,
+    *,
+    exclude: Frame | None = None,
+    by: str | Sequence[str] = (),
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Join a run and its truth into the judged table.
+
+    Parameters
+    ----------
+    run
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as ``from_runs`` takes it.
+    truth
+        One row per judged item: user, item, relevance. Without a relevance column every row
+        has relevance 1; then no other column may hold 0 and 1, or False and True, and nothing else
+        but null, since it would be grades that nobody reads. With a column ``subtopic``, one row
+        per subtopic of an item.
+    exclude
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. The
+        truth stays as it is.
+    by
+        Columns that split the run into separate lists, such as model, fold or day. A truth that has
+        the column is joined on it too. A truth that lacks it judges every group, so a user whom a
+        model misses counts as a miss of that model; for folds (a column ``fold`` or ``split``) this
+        would be wrong and raises an error. A column that only the truth has, such as the user's
+        country, puts each list into the groups that the truth has for its user; lists of users who
+        are not in the truth are left out.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The full outer join: by…, user, item, ``rank`` (null = judged, not retrieved),
+        ``relevance`` (null = retrieved, unjudged), then all other columns. Sorted unless lazy.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule; see ``check``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1], "item": [7, 8], "rank": [1, 2]})
+    >>> truth = pl.DataFrame({"user": [1, 1], "item": [8, 9], "relevance": [2, 1]})
+    >>> rf.judge(run, truth)
+    shape: (3, 4)
+    ┌──────┬──────┬──────┬───────────┐
+    │ user ┆ item ┆ rank ┆ relevance │
+    │ ---  ┆ ---  ┆ ---  ┆ ---       │
+    │ i64  ┆ i64  ┆ i64  ┆ i64       │
+    ╞══════╪══════╪══════╪═══════════╡
+    │ 1    ┆ 7    ┆ 1    ┆ null      │
+    │ 1    ┆ 8    ┆ 2    ┆ 2         │
+    │ 1    ┆ 9    ┆ null ┆ 1         │
+    └──────┴──────┴──────┴───────────┘
+    """
+    run, by = run_dicts.as_frame(run, by)
+    settings = Settings(exclude=exclude, columns=columns)
+    prepared = judgment.with_inputs(judgment.prepare_tables(run, truth, by, columns), settings)
+    table = prepared.tables[0]
+    subtopic = ["subtopic"] if prepared.has_subtopics else []
+    result = adapters.to_caller_type(
+        judgment.guarded_judged(prepared),
+        like=run,
+        beside=[truth, exclude],
+        sort=[*table.keys, "rank", table.item, *subtopic],
+    )
+    judgment.remember(result, prepared)
+    return result
+
+
+def with_rank(
+    run: FrameT | Mapping[str, FrameT],
+    /,
+    *,
+    by: str | Sequence[str] = (),
+    descending: bool = True,
+    ties: Ties = "item",
+    exclude: Frame | None = None,
+    close_gaps: bool = False,
+    **columns: Unpack[Columns],
+) -> FrameT:
+    """
+    Make the rank from the score, or close the gaps of a rank.
+
+    Parameters
+    ----------
+    run
+        One row per item of each list: user, item, score. A null or NaN score means that the
+        item was not retrieved. Or a dict of runs by name, as ``from_runs`` takes it.
+    by
+        Columns that split the run into separate lists.
+    descending
+        True if the highest score is the best; False for distances.
+    ties
+        ``"item"``: equal scores are ordered by item id, descending, which is trec_eval's rule
+        (text, categorical and enum by bytes, integers by value). ``"order"``: by input order.
+        ``"expected"``: equal scores stay one block, ``rank`` is its first position and ``tied`` its
+        size, and metrics are exact expectations over all orders of the block (McSherry and Najork,
+        *ECIR* 2008); metrics without a closed form raise an error.
+    exclude
+        Rows to drop before ranks are made, one per user and item, such as past interactions. A
+        column of ``by`` limits a row to its group. Rows that the run lacks are ignored.
+    close_gaps
+        Read the rank, not the score, and number the items of each list from 1 in the same order.
+        Use it after rows were dropped from a ranked run, or together with ``exclude``. Blocks of
+        ties stay blocks.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
+        have other names.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        The run, its rows unchanged and in the same order, without those of ``exclude``, with
+        ``rank`` (Int64, 1 = best, null = not retrieved) added or replaced, and with ``"expected"``
+        also ``tied`` (Int64).
+
+    Raises
+    ------
+    RankingDataError
+        If an id is null, a score is infinite, or a list has a duplicate item; with ``close_gaps``,
+        if a rank is not an integer ≥ 1, or two items have the same.
+    ValueError
+        If ``ties`` is unknown, or ``close_gaps`` is combined with an option that reads the score.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 1], "item": ["a", "b", "c"], "score": [0.5, 0.9, 0.5]})
+    >>> rf.with_rank(run)
+    shape: (3, 4)
+    ┌──────┬──────┬───────┬──────┐
+    │ user ┆ item ┆ score ┆ rank │
+    │ ---  ┆ ---  ┆ ---   ┆ ---  │
+    │ i64  ┆ str  ┆ f64   ┆ i64  │
+    ╞══════╪══════╪═══════╪══════╡
+    │ 1    ┆ a    ┆ 0.5   ┆ 3    │
+    │ 1    ┆ b    ┆ 0.9   ┆ 1    │
+    │ 1    ┆ c    ┆ 0.5   ┆ 2    │
+    └──────┴──────┴───────┴──────┘
+    """
+    run, by = run_dicts.as_frame(run, by)
+    ranked = plan_ranks(
+        run,
+        by,
+        columns,
+        descending=descending,
+        ties=ties,
+        exclude=exclude,
+        close_gaps=close_gaps,
+    )
+    made = ["rank", "tied"] if "tied" in ranked.collect_schema() else ["rank"]
+    return adapters.to_caller_type(
+        ranked, like=run, beside=[exclude], made=made if exclude is None else ()
+    )
+
+
+def from_lists(frame: FrameT, /, **columns: Unpack[Columns]) -> FrameT:
+    """
+    Make a long run from one row per user with a list of items in order.
+
+    Parameters
+    ----------
+    frame
+        One row per list: user, item (a list, best first), any other columns, and perhaps
+        score (a list of equal length).
+    **columns
+        ``user=``, ``item=``, ``score=``: the columns that play these roles, if they have other
+        names.
+
+    Returns
+    -------
+    DataFrame, LazyFrame or pandas.DataFrame
+        One row per item, with ``rank`` (Int64, from 1, in the order of the list).
+
+    Raises
+    ------
+    RankingDataError
+        If a role has no column, items are not a list, a list is empty or null, or the numbers of
+        scores and items differ.
+
+    Notes
+    -----
+    A long run cannot represent an empty list. Drop such lists with
+    ``lists.filter(pl.col("item").list.len() > 0)``. The default ``users="truth"`` and ``"judged"``
+    still count their users as misses; ``"run"`` and ``"both"`` leave them out.
+
+    Examples
+    --------
+    >>> lists = pl.DataFrame({"user": [1, 2], "item": [["a", "b"], ["c"]]})
+    >>> rf.from_lists(lists).rows()
+    [(1, 'a', 1), (1, 'b', 2), (2, 'c', 1)]
+    """
+    keywords.check_columns(columns, ("user", "item", "score"))
+    columns = column_roles.with_ids(columns, (), {"frame of lists": frame})
+    lazy = adapters.to_lazy(frame, "frame of lists")
+    schema = lazy.collect_schema()
+    user, item = columns.get("user", "user"), columns.get("item", "item")
+    score = columns.get("score", "score")
+    for role, name in {"user": user, "item": item, **columns}.items():
+        if name not in schema:
+            msg = f"frame of lists: no column {name!r} for {role}; name it with {role}="
+            raise RankingDataError(msg)
+    lists = [name for name in (item, score) if isinstance(schema.get(name), pl.List | pl.Array)]
+    arrays = [name for name in lists if isinstance(schema[name], pl.Array)]
+    lazy = lazy.with_columns(pl.col(name).arr.to_list() for name in arrays)
+    schema = lazy.collect_schema()
+    if item not in lists:
+        msg = f"frame of lists, column {item!r}: {schema[item]} is not a list of items"
+        raise RankingDataError(msg)
+    if "rank" in schema:
+        msg = (
+            "frame of lists, column 'rank': from_lists makes the rank from the order of the list: "
+            "drop the column"
+        )
+        raise RankingDataError(msg)
+    size = pl.col(item).list.len()
+    uneven = pl.any_horizontal(pl.col(name).list.len().ne_missing(size) for name in lists)
+
+    def checked(rows: pl.DataFrame) -> pl.DataFrame:
+        for broken, text in (
+            (size.fill_null(0) == 0, _EMPTY_LIST.format(item)),
+            (
+                uneven,
+                f"column {score!r}: scores and items differ in number: give each item one score",
+            ),
+        ):
+            bad = rows.filter(broken).select(user).head(1)
+            if not bad.is_empty():
+                msg = f"frame of lists, {text}. Offending row: {rules.format_row(bad)}"
+                raise RankingDataError(msg)
+        return rows
+
+    # check before explode, which fails on uneven lists, and makes a row of nulls of an empty one
+    lazy = lazy.map_batches(checked, schema=dict(schema), streamable=True)
+    ranks = pl.int_ranges(1, size.cast(pl.Int64) + 1).alias("rank")
+    # no list is empty here, but Polars 1 warns unless the call sets both options
+    long = lazy.with_columns(ranks).explode(*lists, "rank", empty_as_null=False, keep_nulls=True)
+    return adapters.to_caller_type(long, like=frame)
+
+
+def from_dict(
+    scores: Mapping[Any, Mapping[Any, float]], **columns: Unpack[Columns]
+) -> pl.DataFrame:
+    """
+    Make a long table from ``{user: {item: score}}``, the format of pytrec_eval and ranx.
+
+    Parameters
+    ----------
+    scores
+        A run, or with ``score="relevance"`` a truth.
+    **columns
+        ``user=``, ``item=``, ``score=``: names for the columns.
+
+    Returns
+    -------
+    DataFrame
+        user, item, score.
+
+    Examples
+    --------
+    >>> rf.from_dict({"q1": {"d1": 0.5, "d2": 0.9}}).rows()
+    [('q1', 'd1', 0.5), ('q1', 'd2', 0.9)]
+    """
+    keywords.check_columns(columns, ("user", "item", "score"))
+    user, item, score = (columns.get(role, role) for role in ("user", "item", "score"))
+    names = [str(user), str(item), str(score)]
+    if len(set(names)) < len(names):
+        msg = f"from_dict: user, item and score need three different names, not {names}"
+        raise ValueError(msg)
+    given = cast("object", scores)
+    if not isinstance(given, Mapping) or not all(
+        isinstance(items, Mapping) for items in cast("Mapping[object, object]", given).values()
+    ):
+        msg = "from_dict takes a dict of dicts, {user: {item: score}}"
+        raise TypeError(msg)
+    rows = [(user, item, score) for user, items in scores.items() for item, score in items.items()]
+    columns_of_rows: list[list[Any]] = [[row[place] for row in rows] for place in range(3)]
+    given_scores = columns_of_rows[2]
+    if {type(value) for value in given_scores} == {int, float}:  # some scores are integers
+        columns_of_rows[2] = [
+            float(value) if float(value) == value else value for value in given_scores
+        ]
+    try:
+        return pl.DataFrame(dict(zip(names, columns_of_rows, strict=True)))
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        types = [
+            ", ".join(sorted({type(value).__name__ for value in values}))
+            for values in columns_of_rows
+        ]
+        msg = (
+            f"from_dict: users are {types[0]}, items {types[1]} and scores {types[2]}: each needs "
+            "one type that polars supports"
+        )
+        raise RankingDataError(msg) from None
+
+
+def plan_ranks(
+    run: Frame,
+    by: str | Sequence[str],
+    columns: Columns,
+    *,
+    descending: bool,
+    ties: Ties,
+    exclude: Frame | None,
+    close_gaps: bool,
+    totals: Totals | None = None,
+) -> pl.LazyFrame:
+    """Plan ``with_rank``; with ``totals``, for a part of the users."""
+    keywords.check_flag("descending", descending)
+    keywords.check_flag("close_gaps", close_gaps)
+    if ties not in get_args(Ties):
+        msg = f"with_rank: ties must be one of 'item', 'order', 'expected', not {ties!r}"
+        raise ValueError(msg)
+    if close_gaps and (not descending or ties != "item" or "score" in columns):
+        msg = (
+            "with_rank(close_gaps=True) reads the rank, not a score: leave out score=, "
+            "descending= and ties="
+        )
+        raise ValueError(msg)
+    table = (readers.read_ranked if close_gaps else readers.read_scored)(run, by, columns)
+    table = table._replace(totals=totals)
+    prepared = judgment.lists_without(
+        exclude, table, table.frame.with_row_index(judgment.INDEX), columns
+    )
+    rows = prepared.run
+    if close_gaps:
+        rows = judgment.renamed(rows, table.rank or "rank", "rank").with_columns(
+            rules.as_rank("rank")
+        )
+        ranked = judgment.with_places(rows, table.keys, tied=table.tied)
+    else:
+        rows = rows.drop(columns.get("rank", "rank"), "tied", strict=False)
+        ranked = judgment.ranked(rows, table, descending=descending, ties=ties)
+    ranked = ranked.sort(judgment.INDEX).drop(judgment.INDEX)
+    flags = [guards.table_flag(table), guards.lists_flag(table), *judgment.input_flags(prepared)]
+    if table.tied:
+        flags.append(guards.table_rules_flag(table))
+    return guards.guarded(ranked, flags, judgment.raise_broken(prepared))

@@ -1,0 +1,1 @@
+"""The rows that metrics reduce, and the columns derived on them."""

@@ -1,0 +1,325 @@
+"""The columns of lists: what the history, the catalogue and another run know about a listed item.
+
+They are records of the vocabulary like those of :mod:`rankframe._vocabulary.derived_columns`; each is derived from
+a table besides run and truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import polars as pl
+
+from rankframe._request import registry
+from rankframe._tables.table import Input
+from rankframe._vocabulary.scope_rows import Rows
+from rankframe.errors import RankingDataError
+
+_OF_HISTORY: dict[str, Any] = {
+    "source": "history",
+    "of_lists": True,
+    "of_all_rows": True,
+    "in_ties": "both",
+    "down_to_rank": True,
+}
+_popularity = pl.col("popularity")
+
+
+def _share(text: str) -> None:
+    if not 0 < float(text) < 1:
+        raise ValueError
+
+
+@registry.joined_column(
+    "tail",
+    "The item is not among the most popular ones that hold 80 % of the rows of the history, nor "
+    "as popular as these; another share of the rows: tail(0.9)",
+    parameter=_share,
+    default="0.8",
+    **_OF_HISTORY,
+)
+@registry.joined_column(
+    "popularity_quantile",
+    "Rank of the popularity among the items of the history, 1 = most popular, equal ones averaged, "
+    "divided by their number; 0 where nobody had the item",
+    **_OF_HISTORY,
+)
+@registry.joined_column(
+    "popularity_rank",
+    "Place of the popularity, 1 = most popular, equal ones at one place without gaps; null where "
+    "nobody had the item",
+    **_OF_HISTORY,
+)
+@registry.joined_column(
+    "popularity",
+    "Rows of the history that have the item: the users who had it; 0 where nobody had it",
+    **_OF_HISTORY,
+)
+def _of_items(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+    """Count the history by item."""
+    history, item = rows.sources.inputs["history"], rows.sources.item
+    counts = popularities(history, item)
+    for name, text in names.items():
+        if name.startswith("tail"):
+            counts = _with_tail(counts, history.by, name, float(text))
+    if "popularity_rank" in names:
+        place = _popularity.rank("dense", descending=True).cast(pl.Int64)
+        counts = counts.with_columns(popularity_rank=_within(place, history.by))
+    if "popularity_quantile" in names:
+        quantile = _popularity.rank("average") / pl.len()
+        counts = counts.with_columns(popularity_quantile=_within(quantile, history.by))
+    keys = [*history.by, item]
+    frame = frame.join(counts.select(*keys, *names), on=keys, how="left")
+    absent: dict[str, Any] = {"popularity": 0, "popularity_quantile": 0.0}
+    absent |= {name: True for name in names if name.startswith("tail")}
+    return frame.with_columns(
+        pl.col(name).fill_null(value) for name, value in absent.items() if name in names
+    )
+
+
+def popularities(history: Input, item: str) -> pl.LazyFrame:
+    """Count the rows of each item."""
+    keys = [*history.by, item]
+    return history.frame.group_by(keys).agg(popularity=pl.len().cast(pl.Int64))
+
+
+@registry.joined_column("history_rows", "Rows of the history", **_OF_HISTORY)
+@registry.joined_column("history_users", "Users of the history", **_OF_HISTORY)
+def _of_history(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+    """Count the whole history."""
+    history, user = rows.sources.inputs["history"], rows.keys[-1]
+    count = {"history_rows": pl.len(), "history_users": pl.col(user).n_unique()}
+    counts = [count[name].cast(pl.Int64).alias(name) for name in names]
+    return with_numbers(frame, history.frame, history.by, counts)
+
+
+@registry.joined_column(
+    "catalogue",
+    "Number of items of the catalogue: those of items=, else of the history",
+    **{**_OF_HISTORY, "source": "items or history"},
+)
+def _of_catalogue(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+    """Count the items."""
+    items, item = catalogue(rows.sources.inputs), rows.sources.item
+    counts = [pl.col(item).n_unique().cast(pl.Int64).alias(name) for name in names]
+    return with_numbers(frame, items.frame, items.by, counts)
+
+
+def catalogue(inputs: Mapping[str, Input]) -> Input:
+    """Return the table that defines which items exist."""
+    return inputs["items"] if "items" in inputs else inputs["history"]
+
+
+@registry.joined_column(
+    "profile_popularity",
+    "Mean popularity of the items that the user had; null for one without a history",
+    **_OF_HISTORY,
+)
+def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+    """Look up the popularity of each row of the history."""
+    history, item, user = rows.sources.inputs["history"], rows.sources.item, rows.keys[-1]
+    counts = popularities(history, item)
+    known = history.frame.join(counts, on=[*history.by, item])
+    profiles = known.group_by([*history.by, user]).agg(_popularity.mean().alias(n) for n in names)
+    return frame.join(profiles, on=[*history.by, user], how="left")
+
+
+@registry.joined_column("seen", "The user had the item before", **_OF_HISTORY)
+def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+    """Look for the pairs of user and item in the history."""
+    history, pair = rows.sources.inputs["history"], [rows.keys[-1], rows.sources.item]
+    pair = [*history.by, *pair]
+    # only listed pairs are made unique: the whole history would take much longer
+    had = history.frame.select(pair).join(rows.unjoined.select(pair), on=pair, how="semi").unique()
+    had = had.with_columns(pl.lit(value=True).alias(name) for name in names)
+    joined = frame.join(had, on=pair, how="left")
+    return joined.with_columns(pl.col(name).fill_null(value=False) for name in names)
+
+
+@registry.joined_column(
+    "other_rank",
+    "Rank of the item in the user's list of the other run; null where that run lacks it",
+    **{**_OF_HISTORY, "source": "other"},
+)
+def _of_other(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+    """Look up the item in the other run."""
+    other = rows.sources.inputs["other"]
+    keys = [*other.by, rows.keys[-1], rows.sources.item]
+    theirs = other.frame.select(*keys, *(pl.col("rank").alias(name) for name in names))
+    return frame.join(theirs, on=keys, how="left")
+
+
+def _of_pair_and_distance(text: str) -> None:
+    _, _, distance = text.partition(";")
+    if distance not in ("cosine", "hamming", "euclidean2"):
+        raise ValueError
+
+
+_OF_PAIRS: dict[str, Any] = {
+    "scope": "listed",
+    "source": "items",
+    "of_lists": True,
+    "of_all_rows": True,
+    "down_to_rank": True,
+}
+
+
+def _of_pair(text: str) -> None:
+    if ";" in text:
+        raise ValueError
+
+
+@registry.joined_column(
+    "distance_above",
+    "Σ of the distance to each item above whose values are known: distance_above(genre;cosine)",
+    parameter=_of_pair_and_distance,
+    **_OF_PAIRS,
+)
+@registry.joined_column(
+    "pairs_above",
+    "Number of items above whose values are known: pairs_above(genre); null where the item's own "
+    "values are not",
+    parameter=_of_pair,
+    **_OF_PAIRS,
+)
+def _above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
+    """Add up, down each list, what the values of the items above have in common with its own."""
+    items, item, keys = rows.sources.inputs["items"], rows.sources.item, rows.keys
+    by_column: dict[str, dict[str, str]] = {}
+    for name, text in names.items():
+        of, _, distance = text.partition(";")
+        by_column.setdefault(column_of_values(items, item, of), {})[name] = distance
+    schema = dict(frame.collect_schema())
+    for of, distances in by_column.items():
+        for distance in distances.values():
+            _check_distance(items.schema[of], of, distance)
+        values = items.frame.select(*items.by, item, of).drop_nulls(of)
+        schema |= {n: pl.Float64() if distances[n] else pl.Int64() for n in distances}
+        frame = frame.map_batches(
+            partial(
+                _with_distances,
+                values=values,
+                item_keys=[*items.by, item],
+                keys=keys,
+                of=of,
+                distances=distances,
+            ),
+            schema=schema,
+            slice_pushdown=False,
+        )
+    return frame
+
+
+def _with_distances(
+    frame: pl.DataFrame,
+    *,
+    values: pl.LazyFrame,
+    item_keys: Sequence[str],
+    keys: Sequence[str],
+    of: str,
+    distances: Mapping[str, str],
+) -> pl.DataFrame:
+    from rankframe._vocabulary import item_distances
+
+    place, row = "__rankframe_place", "__rankframe_row"
+    known = values.with_row_index(place).collect()
+    listed = frame.with_row_index(row).filter("listed").select(row, *keys, *item_keys[-1:], "rank")
+    # most runs are in order; checking this takes a twentieth of the time of a sort
+    places = known.select(*item_keys, place)
+    listed = listed.join(places, on=item_keys, maintain_order="left")
+    if not _in_order(listed, [*keys, "rank"]):
+        listed = listed.sort(*keys, "rank")
+    new = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)
+    first = listed.select(new.fill_null(value=True)).to_series()
+    columns = [
+        item_distances.distances_above(known, of, listed[place], first, distance).alias(name)
+        if distance
+        else item_distances.pairs_above(first).alias(name)
+        for name, distance in distances.items()
+    ]
+    found = listed.select(row, *columns)
+    return (
+        frame.with_row_index(row).join(found, on=row, how="left", maintain_order="left").drop(row)
+    )
+
+
+def _in_order(rows: pl.DataFrame, columns: Sequence[str]) -> bool:
+    """Return whether rows are sorted by these columns; with a null, return False."""
+    if rows.select(pl.any_horizontal(pl.col(columns).has_nulls())).item():
+        return False
+    rises = pl.lit(value=True)
+    for name in reversed(columns):
+        value, before = pl.col(name), pl.col(name).shift(1)
+        rises = (before < value) | ((before == value) & rises)
+    return bool(rows.select(rises.slice(1).all()).item())
+
+
+def _check_distance(dtype: pl.DataType, of: str, distance: str) -> None:
+    """Check that values of this type have the distance."""
+    inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype
+    of_numbers = isinstance(inner, pl.DataType) and inner.is_numeric()
+    if inner.is_nested() or (of_numbers and inner is dtype):  # pyright: ignore
+        msg = (
+            f"of={of}: {dtype} has no distance: items= needs a list of text (genres), a list of "
+            "numbers (a vector), or text"
+        )
+        raise RankingDataError(msg)
+    wrong = {"hamming": of_numbers, "euclidean2": not of_numbers}
+    if wrong.get(distance):
+        kind, other = ("vectors", "euclidean2") if of_numbers else ("sets", "hamming")
+        msg = f"of={of}: distance={distance} is not one of {kind}: use cosine or {other}"
+        raise ValueError(msg)
+    if find_spec("numpy") is None:
+        msg = "distances need numpy: pip install 'rankframe[stats]'"
+        raise ImportError(msg)
+
+
+# ------------------------------------------------------------------ steps of derivations
+
+
+def with_numbers(
+    frame: pl.LazyFrame, table: pl.LazyFrame, by: Sequence[str], numbers: Sequence[pl.Expr]
+) -> pl.LazyFrame:
+    """Add numbers of a whole table, or of its groups, to every row."""
+    if not by:
+        return frame.join(table.select(numbers), how="cross")
+    return frame.join(table.group_by(by).agg(numbers), on=by, how="left")
+
+
+def column_of_values(items: Input, item: str, of: str) -> str:
+    """Find the column of the catalogue that ``of=`` names, or its only one of lists."""
+    if of:
+        if of not in items.schema or of in (item, *items.by):
+            has = [name for name in items.schema if name not in (item, *items.by)]
+            near = get_close_matches(of, has, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            there = ", ".join(map(repr, has)) or "no column beside the item"
+            msg = f"of={of}: items= has no such column; it has {there}{hint}"
+            raise RankingDataError(msg)
+        return of
+    nested = [n for n, t in items.schema.items() if t.is_nested() and n not in items.by]
+    if len(nested) != 1:
+        would = ", ".join(map(repr, nested)) or "none"
+        msg = (
+            f"of= is left out, but items= has {len(nested)} columns of lists or vectors ({would}): "
+            "name one, for example of=genre"
+        )
+        raise RankingDataError(msg)
+    return nested[0]
+
+
+def _with_tail(counts: pl.LazyFrame, by: Sequence[str], name: str, head: float) -> pl.LazyFrame:
+    """Mark the items beyond the most popular ones; equally popular ones stay together."""
+    keys, size = [*by, "popularity"], pl.col("__rankframe_size")
+    sizes = counts.group_by(keys).agg(_popularity.sum().alias("__rankframe_size"))
+    sizes = sizes.sort(keys, descending=[*(False for _ in by), True])
+    above, whole = _within(size.cum_sum(), by) - size, _within(size.sum(), by)
+    return counts.join(sizes.select(*keys, (above >= head * whole).alias(name)), on=keys)
+
+
+def _within(value: pl.Expr, by: Sequence[str]) -> pl.Expr:
+    return value.over(by) if by else value

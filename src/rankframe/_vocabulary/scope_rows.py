@@ -1,0 +1,297 @@
+"""The rows that metrics reduce: rows of a scope, with the columns that they read and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from rankframe._request import gain_functions, labels, registry
+from rankframe._request.keywords import Settings
+from rankframe._request.registry import Column, Join, Reading, Scope
+from rankframe._tables import rank_order
+from rankframe._tables.rank_order import Bounds
+from rankframe._tables.table import Input
+from rankframe._vocabulary import terms
+
+
+class Sources(NamedTuple):
+    """What the columns are derived from: plain frames and their keys."""
+
+    items: pl.LazyFrame  # one row per item of the lists and the truth
+    ranked_truth: pl.LazyFrame  # the same without unjudged items
+    judgments: pl.LazyFrame  # the same, or one row per subtopic of an item
+    ranked: pl.LazyFrame  # the rows of the lists alone
+    lists: pl.LazyFrame  # the same with only keys and rank
+    keys: list[str]
+    item: str
+    types: Mapping[str, pl.DataType]  # of the keys, the item and the relevance
+    bounds: Bounds
+    tied: bool
+    has_subtopics: bool
+    top_grade: pl.Expr
+    of_lists: frozenset[str]  # the caller's columns that only the lists have
+    settings: Settings
+    inputs: Mapping[str, Input]  # by the name of the keyword: items, history, other
+
+
+class Rows(NamedTuple):
+    """The rows on which columns are derived, and what their derivation may need."""
+
+    sources: Sources
+    ranked: pl.LazyFrame  # the lists, cut and condensed
+    lists: pl.LazyFrame  # the same with only keys and rank
+    scope: Scope
+    unjoined: pl.LazyFrame  # the rows before the joins of a step: a plan joined with itself doubles
+    alone: bool = False  # whether only keys, rank and relevance are read
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that identify a list: the groups and the user."""
+        return self.sources.keys
+
+    @property
+    def block(self) -> list[str]:
+        """The columns that identify a block of ties."""
+        return [*self.sources.keys, "rank"]
+
+    @property
+    def aspect(self) -> list[str]:
+        """The columns that identify a subtopic; without subtopics, all items are of one."""
+        return [*self.keys, "subtopic"] if self.scope == "subtopic" else self.keys
+
+
+def rows_of_scope(sources: Sources, reading: Reading, *, alone: bool = False) -> pl.LazyFrame:
+    """Return the rows that metrics reduce, with the columns that they read.
+
+    With ``alone``, the caller reads no other column.
+
+    Unread rows and joins are left out here: the optimizer cannot know that they are unread.
+    """
+    for name, known in reading.columns.items():
+        _check_parameter(name, known)
+    _check_gains_of_zero(reading)
+    settings = sources.settings
+    items, ranked_truth, ranked = (
+        _cut(_with_columns_of_items(frame, sources, reading), settings.depth)
+        for frame in (sources.items, sources.ranked_truth, sources.ranked)
+    )
+    if settings.judged_only:
+        items = ranked_truth = ranked = _condensed(items, sources.keys, tied=sources.tied)
+    alone = alone and not (reading.outside or reading.counts_judged or sources.inputs)
+    lists = ranked if settings.judged_only else _cut(sources.lists, settings.depth)
+    rows = Rows(sources, ranked, lists, reading.scope, ranked_truth, alone=alone)
+    absent = "ranks" if sources.tied else "blocks"
+    columns = {name: c for name, c in reading.columns.items() if c.in_ties != absent}
+    if reading.scope == "listed":
+        frame = _list_rows(items, rows, reading, columns)
+    else:
+        frame = _truth_rows(items if reading.scope == "subtopic" else ranked_truth, rows, columns)
+    return frame.rename({"rank": "block"}) if sources.tied else frame
+
+
+def users_of_run(sources: Sources) -> pl.LazyFrame:
+    """Return each user with a list, of which ``depth`` and ``judged_only`` may leave nothing."""
+    return sources.lists.select(sources.keys).unique()
+
+
+def users_with_lists(sources: Sources) -> pl.LazyFrame:
+    """Return each user with a nonempty list once, with the groups."""
+    settings = sources.settings
+    listed = terms.is_listed if settings.depth is None else terms.rank <= settings.depth
+    if settings.judged_only:
+        return sources.items.filter(listed & terms.is_judged).select(sources.keys).unique()
+    return sources.lists.filter(listed).select(sources.keys).unique()
+
+
+# ------------------------------------------------------------------ deriving what is read
+
+
+def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) -> pl.LazyFrame:
+    """Return the relevant or judged rows, or those of subtopics, with their columns."""
+    if rows.scope == "subtopic":
+        items = _split(rows.sources, items)
+    over_judged = {n: c for n, c in columns.items() if "judged" in (c.scope, c.derived_over)}
+    frame = items.filter(terms.relevance.is_not_null() if over_judged else terms.is_graded)
+    sources = rows.sources
+    was_graded, bounds = terms.is_graded, sources.bounds
+    if sources.settings.least_gain is not None:  # a user with lower grades alone keeps the rows
+        frame = _from_least_gain(
+            frame.with_columns(terms.is_graded.alias(terms.WAS_GRADED)), sources
+        )
+        was_graded, bounds = pl.col(terms.WAS_GRADED), _with_grade_0(bounds)
+    relevant = _expression("relevant", rows).alias("relevant")
+    if over_judged:
+        frame = _with_columns(frame.with_columns(relevant), rows, over_judged)
+        if rows.scope != "judged":
+            frame = frame.filter(was_graded)
+    if sources.settings.least_gain is not None:
+        frame = frame.drop(terms.WAS_GRADED)
+    frame = rank_order.in_rank_order(
+        frame, rows.keys, sources.item, sources.types, bounds, alone=rows.alone
+    )
+    if not over_judged:
+        frame = frame.with_columns(relevant)
+    others = {n: c for n, c in columns.items() if n not in over_judged and n != "relevant"}
+    return _with_columns(frame, rows, others)
+
+
+def _list_rows(
+    items: pl.LazyFrame, rows: Rows, reading: Reading, columns: Mapping[str, Column]
+) -> pl.LazyFrame:
+    """Return the rows of the list, and if the truth is read, its rows that were not retrieved.
+
+    Running counts are derived on the relevant or judged rows, and null on the others.
+    """
+    sources = rows.sources
+    of_lists = sources.of_lists.union(sources.keys, [sources.item], _of_items(sources, reading))
+    of_lists |= {name for name, known in columns.items() if known.of_lists}
+    everywhere = {name: c for name, c in columns.items() if c.of_all_rows}
+    everywhere["listed"] = registry.COLUMNS["listed"]
+    inner = {name: c for name, c in columns.items() if not c.of_all_rows}
+    if not sources.settings.judged_only and of_lists.issuperset([*columns, *reading.outside]):
+        frame = _with_emptied(rows.ranked.filter(terms.is_listed), sources)
+        return _with_columns(frame, rows, everywhere)
+    frame = items.filter(terms.is_listed | terms.relevance.is_not_null())
+    if inner:
+        known = {name: c for name, c in columns.items() if c.scope != "listed"}
+        wide = any(c.scope == "judged" for c in known.values())
+        scope: Scope = "judged" if wide else "relevant"
+        reduced = terms.relevance.is_not_null() if wide else terms.is_graded
+        narrow = _truth_rows(items, rows._replace(scope=scope), known)
+        narrow = narrow.drop(
+            rank_order.SHARES_RANK, *everywhere.keys() - {"rank", "relevance"}, strict=False
+        )
+        others = frame.filter(~reduced.fill_null(value=False))
+        frame = pl.concat([narrow, others], how="diagonal")
+    frame = _with_emptied(_from_least_gain(frame, sources), sources)
+    return _with_columns(frame, rows, everywhere)
+
+
+def _with_emptied(frame: pl.LazyFrame, sources: Sources) -> pl.LazyFrame:
+    """Add a row without an item for each list of which nothing is left: it still is a list."""
+    if not sources.settings.cuts_lists:
+        return frame
+    emptied = users_of_run(sources).join(users_with_lists(sources), on=sources.keys, how="anti")
+    emptied = emptied.with_columns(pl.lit(value=True).alias(terms.IS_EMPTIED))
+    return pl.concat([frame, emptied], how="diagonal")
+
+
+def _from_least_gain(frame: pl.LazyFrame, sources: Sources) -> pl.LazyFrame:
+    """Set grades below the first one with a gain to 0."""
+    least = sources.settings.least_gain
+    if least is None:
+        return frame
+    kept = pl.when(terms.is_graded & (terms.relevance < least)).then(0).otherwise(terms.relevance)
+    return frame.with_columns(kept.cast(sources.types["relevance"]).alias("relevance"))
+
+
+def _with_grade_0(bounds: Bounds) -> Bounds:
+    """Return the bounds of grades, some of which become 0."""
+    if "relevance" not in bounds:
+        return bounds
+    least, most = bounds["relevance"]
+    return {**bounds, "relevance": (min(least, 0), most)}
+
+
+def _of_items(sources: Sources, reading: Reading) -> list[str]:
+    """Name the columns of the catalogue that metrics read."""
+    items = sources.inputs.get("items")
+    return [] if items is None else [name for name in reading.outside if name in items.schema]
+
+
+def _with_columns_of_items(frame: pl.LazyFrame, sources: Sources, reading: Reading) -> pl.LazyFrame:
+    """Join the columns of the catalogue that metrics read."""
+    names = [n for n in _of_items(sources, reading) if n not in (*sources.keys, sources.item)]
+    if not names:
+        return frame
+    keys, items = [*sources.inputs["items"].by, sources.item], sources.inputs["items"].frame
+    return frame.join(items.select(*keys, *names), on=keys, how="left")
+
+
+def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) -> pl.LazyFrame:
+    """Derive the columns level by level, each after those that it reads."""
+    pending = {n: c for n, c in columns.items() if c.derive is not None or c.join is not None}
+    while pending:
+        ready = [n for n, c in pending.items() if pending.keys().isdisjoint(registry.reads(n, c))]
+        ready.sort()  # the same order in every call
+        if not ready:
+            msg = f"the columns {', '.join(map(repr, sorted(pending)))} are derived from each other"
+            raise ValueError(msg)
+        if derived := [name for name in ready if pending[name].derive]:
+            frame = frame.with_columns(_expression(name, rows).alias(name) for name in derived)
+            ready = derived  # joins come after the columns that need none
+        joins: dict[Join, dict[str, str]] = {}
+        for name in ready:
+            if (join := pending.pop(name).join) is not None:
+                joins.setdefault(join, {})[name] = registry.parameter_text(name, columns[name])
+        rows = rows._replace(unjoined=frame)
+        for join, names in joins.items():
+            frame = join(frame, rows, names)
+    return frame
+
+
+def _expression(name: str, rows: Rows) -> pl.Expr:
+    known = registry.COLUMNS[name.partition("(")[0]]
+    assert known.derive is not None
+    return (
+        known.derive(rows)
+        if known.parameter is None
+        else known.derive(rows, registry.parameter_text(name, known))
+    )
+
+
+def _check_parameter(name: str, known: Column) -> None:
+    """Check what a column of the vocabulary carries in its name."""
+    _, given, _ = name.partition("(")
+    if not given:
+        return
+    text = registry.parameter_text(name, known)
+    good = name.endswith(")") and known.parameter is not None
+    if good and known.parameter is not None:
+        try:
+            known.parameter(text)
+        except ValueError:
+            good = False
+    if not good:
+        msg = f"column {name!r}: {text!r} is not a parameter of {known.name!r}, {known.meaning}"
+        raise ValueError(msg)
+
+
+def _check_gains_of_zero(reading: Reading) -> None:
+    """Check that the rows of grade 0 are there for the columns in which they have a gain."""
+    if reading.counts_judged and "judged" in reading.columns:
+        return
+    for name, known in reading.columns.items():
+        if known.parameter is registry.any_order_gain and gain_functions.has_gain_of_zero(
+            labels.gain_from(registry.parameter_text(name, known))
+        ):
+            msg = (
+                f"column {name!r} gives grade 0 a gain, but the rows of grade 0 are there "
+                "only if the metric reads 'judged': let it read that, too"
+            )
+            raise ValueError(msg)
+
+
+def _split(sources: Sources, items: pl.LazyFrame) -> pl.LazyFrame:
+    """Return one row per subtopic of an item, at the item's rank."""
+    item = [*sources.keys, sources.item]
+    subtopics = sources.judgments.filter(terms.relevance.is_not_null()).drop("rank")
+    return subtopics.join(items.select(*item, "rank"), on=item, how="left")
+
+
+def _cut(frame: pl.LazyFrame, depth: int | None) -> pl.LazyFrame:
+    """Cut the lists to ``depth``: what is below was not retrieved."""
+    if depth is None:
+        return frame
+    return frame.with_columns(pl.when(terms.rank <= depth).then("rank").alias("rank"))
+
+
+def _condensed(items: pl.LazyFrame, keys: Sequence[str], *, tied: bool) -> pl.LazyFrame:
+    """Remove the unjudged items and those of negative grade from the lists, and close the ranks."""
+    kept = items.filter(terms.relevance.is_not_null())
+    kept = kept.with_columns(pl.when(terms.is_judged).then("rank").alias("rank"))
+    # "min", not "ordinal": two items at one rank must stay so, for the checks to see them
+    closed = kept.with_columns(terms.count(terms.rank.rank("min").over(keys)))
+    return closed.with_columns(tied=terms.count(pl.len().over(*keys, "rank"))) if tied else closed

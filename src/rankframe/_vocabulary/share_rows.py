@@ -1,0 +1,565 @@
+"""Shares: one row per item, genre or provider, with its exposure in the lists.
+
+A metric of shares reads ``exposure(of;over;weight;k)``, ``share(…)`` and ``target(of;over;what)``.
+``over`` defines one distribution: the lists of ``all`` users of a group, or the list of each user.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
+
+import polars as pl
+
+from rankframe._request import registry
+from rankframe._request.labels import RequestedMetric
+from rankframe._tables import side_tables
+from rankframe._tables.table import Input
+from rankframe._vocabulary import derived_columns, list_columns, scope_rows
+from rankframe._vocabulary.scope_rows import Sources
+from rankframe.errors import RankingDataError
+from rankframe.metrics import _building_blocks
+
+Over: TypeAlias = Literal["all", "user"]
+Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "candidates"]
+#: the weight of a rank, in addition to numbers p: p^(rank − 1)
+WEIGHTS = ("none", "log", "clipped", "hit", "norm", "inverse")
+
+VALUE, _PART = "__rankframe_value", "__rankframe_part"
+_HAD, _THERE, _LISTS = "__rankframe_had", "__rankframe_there", "__rankframe_lists"
+_rank = pl.col("rank")
+
+
+class Kind(NamedTuple):
+    """The rows of shares: values of ``of``, over all lists or per user."""
+
+    of: str
+    over: Over
+
+
+class _Asked(NamedTuple):
+    """The parsed name of a column of shares."""
+
+    name: str
+    word: str
+    of: str
+    over: str
+    weight: str = "none"
+    k: int | None = None
+
+
+def _number_or_word(text: str) -> None:
+    if text not in WEIGHTS and not 0 < float(text) < 1:
+        raise ValueError
+
+
+def _exposure(text: str) -> None:
+    _, over, weight, k = text.split(";")
+    if over not in get_args(Over) or (k and int(k) < 1):
+        raise ValueError
+    _number_or_word(weight)
+
+
+def _target(text: str) -> None:
+    _, over, what = text.split(";")
+    if over not in get_args(Over) or what not in (*get_args(Target), "judged"):
+        raise ValueError
+
+
+def _values(text: str) -> None:
+    if ";" in text:
+        raise ValueError
+
+
+_OF_SHARES: dict[str, Any] = {
+    "scope": "shares",
+    "source": "shares",
+    "of_lists": True,
+    "in_ties": "both",
+}
+registry.given_column(
+    "exposure",
+    "Σ of the weights of the ranks at which the value is listed, 0 if it is not listed: "
+    "exposure(genre;all;log;10)",
+    parameter=_exposure,
+    **_OF_SHARES,
+)
+registry.given_column(
+    "share", "Exposure / Σ exposure: share(genre;all;log;10)", parameter=_exposure, **_OF_SHARES
+)
+registry.given_column(
+    "target",
+    "The share that the value should have: target(genre;all;catalogue)",
+    parameter=_target,
+    **_OF_SHARES,
+)
+registry.given_column(
+    "values",
+    "Number of values in the catalogue: values(genre)",
+    parameter=_values,
+    **_OF_SHARES,
+)
+registry.given_column(
+    "lists",
+    "Number of lists; of those that have an item down to rank 10: lists(10)",
+    parameter=derived_columns.check_cut,
+    **_OF_SHARES,
+)
+
+
+def kind_of(metric: RequestedMetric) -> Kind | None:
+    """Return which shares a metric reduces; None if it reduces other rows."""
+    kinds = _kinds(metric.reads)
+    if len(kinds) > 1:
+        named = " and ".join(sorted(f"{kind.of} over {kind.over}" for kind in kinds))
+        msg = f"metric {metric.name!r} reads shares of {named}: split it into one metric for each"
+        raise ValueError(msg)
+    return next(iter(kinds), None)
+
+
+@functools.lru_cache(maxsize=4096)
+def _kinds(reads: frozenset[str]) -> frozenset[Kind]:
+    return frozenset(Kind(a.of, cast("Over", a.over)) for a in _asked(reads))
+
+
+def rows_of_shares(
+    sources: Sources,
+    names: Iterable[str],
+    kind: Kind,
+    *,
+    by: Sequence[str],
+    users: pl.LazyFrame | None,
+) -> pl.LazyFrame:
+    """Return the rows that metrics of shares reduce: ``by``, possibly the user, and the value.
+
+    If ``users`` are given, only their lists count.
+    """
+    sums = exposures(sources, names, kind, by=by, users=users)
+    return completed(sums, sources, names, kind, by=by, users=users)
+
+
+def exposures(
+    sources: Sources,
+    names: Iterable[str],
+    kind: Kind,
+    *,
+    by: Sequence[str],
+    users: pl.LazyFrame | None,
+    per_list: bool = False,
+) -> pl.LazyFrame:
+    """Sum the exposure of each value over the lists, or with ``per_list`` per user.
+
+    A list, or a group of lists, without any has one row without a value; not with ``per_list``.
+    """
+    keys = sources.keys if per_list or kind.over == "user" else list(by)
+    asked = [one for one in _asked(names) if one.word in ("exposure", "share")]
+    weights = {_exposure_name(one): one for one in asked} or {
+        f"exposure({kind.of};{kind.over};none;)": _Asked("", "exposure", kind.of, kind.over)
+    }
+    rows = _with_values(_listed(sources, weights.values(), users), sources, kind)
+    whole = kind.of in ("item", "shown")
+    part = pl.lit(1.0) if whole else pl.col(_PART)
+    sums = [_sum_of(one, part, whole=whole).alias(name) for name, one in weights.items()]
+    exposed = rows.group_by(*keys, VALUE).agg(sums)
+    if per_list or not keys:
+        return exposed
+    return _whose(sources, users).select(keys).unique().join(exposed, on=keys, how="left")
+
+
+def completed(
+    sums: pl.LazyFrame,
+    sources: Sources,
+    names: Iterable[str],
+    kind: Kind,
+    *,
+    by: Sequence[str],
+    users: pl.LazyFrame | None,
+    parts: Sequence[str] = (),
+    groups: pl.LazyFrame | None = None,
+    complete: bool = False,
+) -> pl.LazyFrame:
+    """Add to exposures the values that are in no list, targets, shares and counts.
+
+    ``parts`` are further columns that split the exposures, as resamples do; ``groups`` then lists
+    all groups. ``complete`` exposures already have the values that are in no list.
+    """
+    names = sorted(names)
+    keys = [*parts, *(sources.keys if kind.over == "user" else by)]
+    rows = with_targets(
+        sums,
+        sources,
+        names,
+        kind,
+        by=by,
+        users=users,
+        parts=parts,
+        groups=groups,
+        complete=complete,
+    )
+    return with_counts(with_shares(rows, names, keys), names, sources, kind, by=by, users=users)
+
+
+def with_targets(
+    sums: pl.LazyFrame,
+    sources: Sources,
+    names: Iterable[str],
+    kind: Kind,
+    *,
+    by: Sequence[str],
+    users: pl.LazyFrame | None,
+    parts: Sequence[str] = (),
+    groups: pl.LazyFrame | None = None,
+    complete: bool = False,
+) -> pl.LazyFrame:
+    """Add to exposures the values that are in no list, and targets, which are still counts."""
+    keys = [*parts, *(sources.keys if kind.over == "user" else by)]
+    rows = sums
+    if kind.over == "all" and kind.of != "shown" and not complete:
+        known = values_of(sources, kind.of, by)
+        if groups is None:
+            groups = _whose(sources, users).select(by).unique() if by else None
+        if groups is not None:
+            shared = [name for name in by if name in known.collect_schema()]
+            known = _beside(groups, known, shared)
+        rows = known.join(rows, on=[*keys, VALUE], how="left")
+    for one in _asked(names):
+        if one.word == "target" and _is_even(one):
+            rows = rows.with_columns(pl.lit(1.0).alias(one.name))
+        elif one.word == "target":
+            wanted = _wanted(one, sources, kind, by=by, users=users)
+            on = [name for name in [*keys, VALUE] if name in wanted.collect_schema()]
+            if kind.over == "all":
+                rows = rows.join(wanted, on=on, how="left")
+            else:
+                shared = [name for name in on if name != VALUE]
+                wanted = _beside(_whose(sources, users), wanted, shared)
+                how: Any = "left" if kind.of == "shown" and one.weight != "judged" else "full"
+                rows = rows.join(wanted, on=[*keys, VALUE], how=how, coalesce=True)
+    columns = [name for name in rows.collect_schema() if name.startswith(("exposure(", "target("))]
+    return rows.with_columns(pl.col(columns).fill_null(0.0))
+
+
+def with_shares(rows: pl.LazyFrame, names: Iterable[str], keys: Sequence[str]) -> pl.LazyFrame:
+    """Add shares to exposures, and divide targets by their sum."""
+    asked = list(_asked(names))
+    shares = {one.name: pl.col(_exposure_name(one)) for one in asked if one.word == "share"} | {
+        one.name: pl.col(one.name) for one in asked if one.word == "target"
+    }
+    return rows.with_columns(_normed(value, keys).alias(name) for name, value in shares.items())
+
+
+def columns_of_sums(names: Iterable[str]) -> list[str]:
+    """Return the names of the exposures and targets from which the shares are made."""
+    return [one.name if one.word == "target" else _exposure_name(one) for one in _asked(names)]
+
+
+def values_of(sources: Sources, of: str, by: Sequence[str]) -> pl.LazyFrame:
+    """Return each value of the catalogue once, per group if the catalogue has groups."""
+    items = _catalogue(sources, of)
+    groups = [name for name in items.by if name in by]
+    if of in ("item", "shown"):
+        known = items.frame.select(*groups, pl.col(sources.item).alias(VALUE))
+    else:
+        known = _parts(sources, of).select(*groups, VALUE)
+    return known.unique()
+
+
+def check_shares_in_ties(metric: str, names: Iterable[str]) -> None:
+    """Check that exposures are certain: ties may span a cut-off or ranks of different weight."""
+    for one in _asked(names):
+        if one.word != "target" and (one.k is not None or one.weight not in ("none", "hit")):
+            msg = (
+                f"metric {metric!r} has no exact expectation under ties: it reads {one.name!r}, "
+                "whose cut-off or weights may split a block of ties (column 'tied'). Rank with "
+                "ties='item'"
+            )
+            raise ValueError(msg)
+
+
+def public_name(of: str, inputs: Mapping[str, Input], item: str) -> str:
+    """Return the name of the column of values in the caller's tables."""
+    return (
+        item
+        if of in ("item", "shown")
+        else list_columns.column_of_values(inputs["items"], item, of)
+    )
+
+
+def share_columns(kind: Kind, weight: str, k: int | None, target: Target | None) -> list[str]:
+    """Return the names of the columns of exposure, share and, if there is one, target."""
+    parameters = f"{kind.of};{kind.over};{weight};{k or ''}"
+    made = [f"exposure({parameters})", f"share({parameters})"]
+    return made if target is None else [*made, f"target({kind.of};{kind.over};{target})"]
+
+
+def check_shares(
+    whose: str, kind: Kind, names: Iterable[str], inputs: Mapping[str, Input], item: str
+) -> None:
+    """Check that the tables and the column whose shares are measured are present."""
+    if lacking := _missing_tables(kind, names, inputs):
+        passed = " or ".join(
+            f"{t}=, {side_tables.INPUT_MEANINGS[t]}" for t in lacking.split(" or ")
+        )
+        msg = f"{whose} reads shares of {kind.of or 'a column of items='}: pass {passed}"
+        if "history" in lacking and kind.of == "item":
+            msg += "; or measure only items that are shown, of=shown"
+        raise RankingDataError(msg)
+    if kind.of in ("item", "shown"):
+        return
+    of = list_columns.column_of_values(inputs["items"], item, kind.of)
+    dtype = inputs["items"].schema[of]
+    inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype
+    if not isinstance(inner, pl.DataType) or inner.is_nested() or inner.is_float():
+        msg = f"of={of}: the column is {dtype}, but shares need text, or a list of text: cast it"
+        raise RankingDataError(msg)
+
+
+# ------------------------------------------------------------------ exposure
+
+
+def _listed(sources: Sources, asked: Iterable[_Asked], users: pl.LazyFrame | None) -> pl.LazyFrame:
+    """Return the rows of the lists, no deeper than the greatest cut-off."""
+    asked = list(asked)
+    names = {"listed", "rank", *(["relevant"] if any(a.weight == "hit" for a in asked) else [])}
+    rows = _lists(sources, users, names)
+    cuts = [one.k for one in asked]
+    if all(cuts):
+        rows = rows.filter(_rank <= max(k for k in cuts if k))
+    for one in asked:
+        if one.weight in ("norm", "inverse"):
+            length = pl.len() if one.k is None else _down_to(one.k).sum()
+            rows = rows.with_columns(length.over(sources.keys).alias(_length(one)))
+    return rows
+
+
+def _lists(
+    sources: Sources, users: pl.LazyFrame | None, names: Iterable[str] = ("listed", "rank")
+) -> pl.LazyFrame:
+    reading = registry.reading_of(names, given=sources.inputs)
+    rows = scope_rows.rows_of_scope(sources, reading).filter("listed")
+    if sources.tied:
+        rows = rows.rename({"block": "rank"})
+    return rows if users is None else rows.join(users, on=sources.keys, how="semi")
+
+
+def _whose(sources: Sources, users: pl.LazyFrame | None) -> pl.LazyFrame:
+    """Return the users whose lists count, once."""
+    listed = scope_rows.users_of_run(sources)
+    return listed if users is None else listed.join(users, on=sources.keys, how="semi")
+
+
+def _sum_of(one: _Asked, part: pl.Expr, *, whole: bool) -> pl.Expr:
+    """Sum the weights of the ranks of a value."""
+    if whole and one.weight == "none":  # counting takes half the time
+        return _down_to(one.k).sum().cast(pl.Float64) if one.k else pl.len().cast(pl.Float64)
+    return (_weight(one) * part).filter(_down_to(one.k)).sum()
+
+
+def _weight(one: _Asked) -> pl.Expr:
+    """Return the weight of a rank."""
+    if one.weight in ("norm", "inverse"):  # 1/√n and 1/n, n = length of the list
+        return 1 / pl.col(_length(one)).pow(0.5 if one.weight == "norm" else 1)
+    return _building_blocks.weight_of_place(one.weight)
+
+
+def _down_to(k: int | None) -> pl.Expr:
+    return pl.lit(value=True) if k is None else _rank <= k
+
+
+def _length(one: _Asked) -> str:
+    return f"__rankframe_length_{one.k}"
+
+
+def _with_values(rows: pl.LazyFrame, sources: Sources, kind: Kind) -> pl.LazyFrame:
+    """Return one row per value of an item; what is not in the catalogue is left out."""
+    if kind.of not in ("item", "shown"):
+        return _split(rows, sources, kind.of)
+    rows = rows.with_columns(pl.col(sources.item).alias(VALUE))
+    if not _is_joined(kind, sources.inputs):
+        return rows
+    has, items = rows.collect_schema(), list_columns.catalogue(sources.inputs)
+    on = [*(name for name in items.by if name in has), sources.item]
+    return rows.join(items.frame.select(*items.by, sources.item).unique(), on=on)
+
+
+def _split(rows: pl.LazyFrame, sources: Sources, of: str) -> pl.LazyFrame:
+    """Return one row per value of an item, each with an equal part; unknown items are left out."""
+    has = rows.collect_schema()
+    keys = [name for name in _catalogue(sources, of).by if name in has]
+    return rows.join(_parts(sources, of), on=[*keys, sources.item])
+
+
+def _parts(sources: Sources, of: str) -> pl.LazyFrame:
+    """Return the values of each item, and the part of each value."""
+    items, of = sources.inputs["items"], _of(sources, of)
+    keys = [*items.by, sources.item]
+    known = items.frame.select(*keys, pl.col(of).alias(VALUE)).drop_nulls(VALUE)
+    dtype = items.schema[of]
+    if not isinstance(dtype, pl.List | pl.Array):
+        return known.with_columns(pl.lit(1.0).alias(_PART))
+    if isinstance(dtype, pl.Array):
+        known = known.with_columns(pl.col(VALUE).arr.to_list())
+    known = known.with_columns(pl.col(VALUE).list.drop_nulls().list.unique())
+    known = known.with_columns((1 / pl.col(VALUE).list.len()).alias(_PART))
+    return known.explode(VALUE, empty_as_null=False)
+
+
+def _of(sources: Sources, of: str) -> str:
+    return list_columns.column_of_values(sources.inputs["items"], sources.item, of)
+
+
+def _catalogue(sources: Sources, of: str) -> Input:
+    """Return the table of what could be shown."""
+    if of not in ("item", "shown"):
+        return sources.inputs["items"]
+    return list_columns.catalogue(sources.inputs)
+
+
+# ------------------------------------------------------------------ targets and counts
+
+
+def _wanted(
+    one: _Asked, sources: Sources, kind: Kind, *, by: Sequence[str], users: pl.LazyFrame | None
+) -> pl.LazyFrame:
+    """Count the targets of the shares."""
+    what, item = one.weight, sources.item
+    user = sources.keys[-1]
+    per_user = [user] if kind.over == "user" else []
+    if what in ("truth", "judged"):
+        reading = registry.reading_of({"judged", "relevant"}, given=sources.inputs)
+        rows = scope_rows.rows_of_scope(sources, reading).filter(
+            "relevant" if what == "truth" else "judged"
+        )
+        whose = _whose(sources, None) if users is None else users
+        rows = rows.join(whose, on=sources.keys, how="semi")
+        return _counted(rows, sources, kind, [*by, *per_user], one.name)
+    history = sources.inputs.get("history")
+    if what == "history" and history is not None:
+        split_by = _catalogue(sources, kind.of).by if _is_joined(kind, sources.inputs) else []
+        groups = [name for name in by if name in (*history.by, *split_by)]
+        return _counted(history.frame, sources, kind, [*groups, *per_user], one.name)
+    items = _catalogue(sources, kind.of)
+    in_items = [name for name in items.by if name in by]
+    if what == "uniform":
+        return values_of(sources, kind.of, by).with_columns(pl.lit(1.0).alias(one.name))
+    known = items.frame.select(*items.by, item).unique()
+    if what == "catalogue":
+        return _counted(known, sources, kind, in_items, one.name)
+    assert history is not None
+    had = history.frame.select(*history.by, user, item).unique()
+    lists = _whose(sources, users)
+    had = lists.join(had, on=[*history.by, user])
+    own = list(sources.keys) if kind.over == "user" else list(by)
+    taken = _counted(had.join(known, on=[*items.by, item], how="semi"), sources, kind, own, _HAD)
+    there = _counted(known, sources, kind, in_items, _THERE)
+    number = pl.len().alias(_LISTS)
+    numbers = lists.group_by(own).agg(number) if own else lists.select(number)
+    there = _beside(numbers, there, in_items)
+    left = pl.col(_THERE) * pl.col(_LISTS) - pl.col(_HAD).fill_null(0.0)
+    both = there.join(taken, on=[*own, VALUE], how="left")
+    return both.select(*own, VALUE, left.alias(one.name))
+
+
+def _counted(
+    rows: pl.LazyFrame, sources: Sources, kind: Kind, keys: Sequence[str], name: str
+) -> pl.LazyFrame:
+    """Count the items of rows by their values."""
+    whole = kind.of in ("item", "shown")
+    count = pl.len().cast(pl.Float64) if whole else pl.col(_PART).sum()
+    return _with_values(rows, sources, kind).group_by(*keys, VALUE).agg(count.alias(name))
+
+
+def _beside(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> pl.LazyFrame:
+    """Join on the common columns, or without any, join each row with each."""
+    return left.join(right, on=on) if on else left.join(right, how="cross")
+
+
+def _normed(value: pl.Expr, keys: Sequence[str]) -> pl.Expr:
+    """Divide by the sum; null if that is 0."""
+    total = value.sum().over(keys) if keys else value.sum()
+    return pl.when(total > 0).then(value / total)
+
+
+def with_counts(
+    rows: pl.LazyFrame,
+    names: Iterable[str],
+    sources: Sources,
+    kind: Kind,
+    *,
+    by: Sequence[str],
+    users: pl.LazyFrame | None,
+) -> pl.LazyFrame:
+    """Add the number of values and of lists."""
+    for name in names:
+        word, _, text = name.removesuffix(")").partition("(")
+        if word == "values":
+            known = values_of(sources, text or kind.of, by)
+            groups = [n for n in by if n in known.collect_schema()]
+            number = pl.len().cast(pl.Int64).alias(name)
+            rows = list_columns.with_numbers(rows, known, groups, [number])
+        if word == "lists":
+            lists = _whose(sources, users)
+            if text:
+                lists = _lists(sources, users).filter(_down_to(int(text)))
+                lists = lists.select(sources.keys).unique()
+            rows = list_columns.with_numbers(rows, lists, by, [pl.len().cast(pl.Int64).alias(name)])
+    return rows
+
+
+# ------------------------------------------------------------------ reading names
+
+
+def _asked(names: Iterable[str]) -> Iterable[_Asked]:
+    for name in sorted(names):
+        word, _, text = name.removesuffix(")").partition("(")
+        if word in ("exposure", "share") and text.count(";") == 3:
+            of, over, weight, k = text.split(";")
+            yield _Asked(name, word, of, over, weight, int(k) if k else None)
+        if word == "target" and text.count(";") == 2:
+            of, over, what = text.split(";")
+            yield _Asked(name, word, of, over, what)
+
+
+def _is_even(one: _Asked) -> bool:
+    """Whether a target is the same for all rows, in the catalogue or not."""
+    return one.of == "shown" and one.weight == "uniform"
+
+
+def _exposure_name(one: _Asked) -> str:
+    return f"exposure({one.of};{one.over};{one.weight};{one.k or ''})"
+
+
+def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input]) -> str | None:
+    """Return the name of a table that shares need and that is missing."""
+    names = list(names)
+    targets = [one for one in _asked(names) if one.word == "target"]
+    whats = {one.weight for one in targets if not _is_even(one)}
+    if kind.of not in ("item", "shown") and "items" not in inputs:
+        return "items"
+    if whats & {"history", "candidates"} and "history" not in inputs:
+        return "history"
+    counts = whats & {"catalogue", "uniform", "candidates"}
+    counts |= {name for name in names if name.startswith("values(")}
+    if (counts or (kind.over == "all" and kind.of != "shown")) and not _has_catalogue(inputs):
+        return "items or history"
+    return None
+
+
+def _is_joined(kind: Kind, inputs: Mapping[str, Input]) -> bool:
+    """Whether rows are joined to the catalogue; items over all lists are joined to it later."""
+    if kind.of in ("item", "shown"):
+        return kind == Kind("item", "user") and _has_catalogue(inputs)
+    return True
+
+
+def _has_catalogue(inputs: Mapping[str, Input]) -> bool:
+    return not {"items", "history"}.isdisjoint(inputs)
+
+
+def needs_truth(names: Iterable[str]) -> bool:
+    """Return whether shares read the truth."""
+    return any(
+        one.weight == "hit" if one.word != "target" else one.weight in ("truth", "judged")
+        for one in _asked(names)
+    )

@@ -1,0 +1,38 @@
+"""The terms of derivations: rank, grade, and running sums over a list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from rankframe._request import labels
+
+rank = pl.col("rank")
+relevance = pl.col("relevance")
+relevant = pl.col("relevant")
+is_judged = relevance >= 0
+is_graded = relevance > 0
+is_listed = rank.is_not_null()
+
+#: true in the row of a list of which ``depth`` or ``judged_only`` leaves nothing
+IS_EMPTIED = f"{labels.INNER}is_emptied"
+
+#: whether the grade was > 0 before grades below ``gains_from`` became 0
+WAS_GRADED = f"{labels.INNER}was_graded"
+
+
+def running(value: pl.Expr, keys: Sequence[str], order: str = "rank") -> pl.Expr:
+    """Running sum in the order of a rank, null where the item has none."""
+    above = value.cum_sum().over(keys, order_by=order, nulls_last=True)
+    return pl.when(pl.col(order).is_not_null()).then(above)
+
+
+def product_above(factor: pl.Expr, keys: Sequence[str], order: str) -> pl.Expr:
+    """Product over the rows above this one."""
+    return factor.cum_prod().shift(1, fill_value=1.0).over(keys, order_by=order, nulls_last=True)
+
+
+def count(number: pl.Expr) -> pl.Expr:
+    """Counts are unsigned in polars, and wrap."""
+    return number.cast(pl.Int64)

@@ -1,0 +1,527 @@
+"""An accumulator for loops: batches of users in, the metrics of all of them out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
+
+import polars as pl
+
+from rankframe._evaluation import evaluation
+from rankframe._evaluation.evaluation import Plan
+from rankframe._request import keywords, labels, registry
+from rankframe._request.keywords import Columns, Options, Settings
+from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.types import Frame
+from rankframe._tables import adapters, judgment, readers, rules, run_dicts
+from rankframe._tables.table import Table, Totals
+from rankframe.errors import RankingDataError
+from rankframe.parts import _partitions, _recipes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from typing_extensions import TypeVar  # its default needs Python 3.13
+
+    MeterFrameT = TypeVar("MeterFrameT", pl.DataFrame, pd.DataFrame, default=pl.DataFrame)
+else:
+    from typing import TypeVar
+
+    MeterFrameT = TypeVar("MeterFrameT")
+
+_CODE = "__rankframe_code"
+
+
+class _Rows(NamedTuple):
+    """The rows of a batch that wait for facts of the whole, with users numbered from 0."""
+
+    run: pl.DataFrame
+    truth: pl.DataFrame | None
+    roles: Columns
+    users: int
+
+
+class _State(NamedTuple):
+    """What a meter has kept of its batches."""
+
+    user: str
+    units: pl.DataFrame  # each user, per group of the columns of by that both tables have
+    types: dict[str, pl.DataType]  # of the columns of by
+    groups: pl.DataFrame  # those of the columns of by that the truth lacks
+    grade: float | None  # the highest of the truth
+    numbers: pl.DataFrame
+    absent: pl.DataFrame  # the sums of a group in which no user has a list
+    rows: list[_Rows]
+
+
+class Meter(Generic[MeterFrameT]):
+    """
+    Add up metrics batch by batch, and compute those of all users: ``evaluate`` for loops.
+
+    Parameters
+    ----------
+    *metrics
+        Labels or expressions, as in ``evaluate``.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    bounds
+        Add the least and the greatest value that judgments can give, as in ``evaluate``.
+    scenarios
+        Add the values with none and with all unjudged items relevant, as in ``evaluate``.
+    count_users
+        Add the number of users behind each mean, as in ``evaluate``.
+    **options
+        All other keywords of ``evaluate``: ``users``, ``items``, ``history``…, and the columns
+        that play the roles.
+
+    Raises
+    ------
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+
+    Notes
+    -----
+    A batch has all rows of its users, those of the run and those of the truth. With a column of
+    ``by`` that both tables have, such as day, it has all rows of its (day, user), and a user may
+    return on another day. The numbers are those of ``evaluate`` for all batches together, also if a
+    model or the highest grade appears in a later batch. Means agree in about 15 significant digits:
+    see ``rf.parts.combine``.
+
+    Type checkers take it to be for batches of Polars; ``rf.Meter[pd.DataFrame](…)`` is for pandas.
+
+    It keeps sums: one number per group and metric, for metrics of all lists one per item as well,
+    and the ids of the users. Metrics that read the highest grade of the truth, such as ``err``, and
+    all metrics with ``bounds``, ``scenarios`` or ``users="served"`` need rows until ``compute``:
+    those of the lists and the truth that can change a value, with the item and the user as numbers,
+    which takes up to 40 bytes per row (with up to three columns of ``by``; columns that your own
+    expressions read come on top, and so do ids where ``items``, ``history`` or ``other`` are
+    passed). ``err(max_grade=4)`` keeps sums.
+
+    It can be pickled, and meters of several processes can be merged.
+
+    Examples
+    --------
+    >>> meter = rf.Meter("rr", "hit@1")
+    >>> for user in (1, 2):
+    ...     run = pl.DataFrame({"user": [user, user], "item": [7, 8], "rank": [1, 2]})
+    ...     meter.update(run, pl.DataFrame({"user": [user], "item": [6 + user]}))
+    >>> meter.compute().rows()
+    [(2, 0.75, 0.5)]
+    """
+
+    def __init__(
+        self,
+        *metrics: Metric,
+        by: str | Sequence[str] = (),
+        bounds: bool = False,
+        scenarios: bool = False,
+        count_users: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        if "total" in options:
+            msg = "unknown argument 'total'; compute takes it: meter.compute(total=True)"
+            raise TypeError(msg)
+        settings = replace(
+            keywords.read_options(options),
+            bounds=bounds,
+            scenarios=scenarios,
+            count_users=count_users,
+        )
+        tables: dict[str, Any] = {
+            name: adapters.to_lazy(getattr(settings, name), f"{name}= table").collect()
+            for name in keywords.INPUTS
+            if getattr(settings, name) is not None
+        }
+        self._settings = replace(settings, **tables)
+        self._by = keywords.group_names(by)
+        self._names = [one.name for one in _requested(metrics, settings)]
+        late = [_reads_whole(one, settings) for one in metrics]
+        self._late = [one for one, waits in zip(metrics, late, strict=True) if waits]
+        self._settled = [one for one, waits in zip(metrics, late, strict=True) if not waits]
+        self._state: _State | None = None
+        self._like: Frame | None = None
+
+    def __repr__(self) -> str:
+        names, state = ", ".join(map(repr, self._names)), self._state
+        users = 0 if state is None else state.units[state.user].n_unique()
+        return f"Meter({names}): {users} user{'' if users == 1 else 's'}"
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self._state = None
+
+    def update(
+        self,
+        frame: MeterFrameT | pl.LazyFrame | Mapping[str, MeterFrameT | pl.LazyFrame],
+        /,
+        truth: Frame | None = None,
+    ) -> None:
+        """
+        Add a batch of users.
+
+        Parameters
+        ----------
+        frame
+            All rows of some users of a run or a judged table, as ``evaluate`` takes it.
+        truth
+            All rows of the same users of the truth.
+
+        Raises
+        ------
+        RankingDataError
+            If a table breaks a rule (see ``check``), or a user was in another batch, in the same
+            group of the columns of ``by`` that both tables have. The meter is then as before.
+        """
+        by = run_dicts.with_model(self._by) if isinstance(frame, Mapping) else self._by
+        given, _ = run_dicts.as_frame(cast("Frame | Mapping[str, Frame]", frame), by, whole=False)
+        run = (
+            adapters.to_polars(given, "run" if truth is not None else "judged table")
+            .lazy()
+            .collect()
+        )
+        judgments = None if truth is None else adapters.to_lazy(truth, "truth").collect()
+        batch = self._batch(run, judgments, by)
+        state = batch if self._state is None else _merged(self._state, batch, by)
+        self._by, self._state, self._like = by, state, _without_rows(given)
+
+    def merge(self, other: Meter[MeterFrameT]) -> None:
+        """
+        Add the batches of another meter, which stays as it is.
+
+        Parameters
+        ----------
+        other
+            A meter of the same metrics and options, such as one of another process.
+
+        Raises
+        ------
+        RankingDataError
+            If a user is in both, in the same group.
+        ValueError
+            If metrics or options differ.
+        """
+        if not isinstance(cast("object", other), Meter):
+            msg = f"merge takes a Meter, not {type(other).__name__}"
+            raise TypeError(msg)
+        asked = [(one._names, one._by, _recipes.told(one._settings)) for one in (self, other)]
+        by = self._common_by(other)
+        if by is None or asked[0][::2] != asked[1][::2]:
+            msg = f"the meters differ in metrics, by= or options: {asked[0]} and {asked[1]}"
+            raise ValueError(msg)
+        if other._state is None:
+            return
+        self._by, state = by, self._state
+        self._state = other._state if state is None else _merged(state, other._state, self._by)
+        self._like = other._like if self._like is None else self._like
+
+    def _common_by(self, other: Meter[Any]) -> list[str] | None:
+        """Return ``by`` of both; a meter without a batch may be for dicts of runs."""
+        if self._by == other._by:
+            return self._by
+        full = self if other._state is None else other
+        empty = other if other._state is None else self
+        known = full._state is not None and empty._state is None
+        return full._by if known and run_dicts.with_model(empty._by) == full._by else None
+
+    def compute(self, *, total: bool = False) -> MeterFrameT:
+        """
+        Compute the metrics of all users so far.
+
+        Parameters
+        ----------
+        total
+            Add the row of all users, as in ``evaluate``.
+
+        Returns
+        -------
+        DataFrame or pandas.DataFrame
+            The frame of ``evaluate``; of pandas if the batches are.
+
+        Raises
+        ------
+        RankingDataError
+            If there was no batch, or all batches together break a rule.
+        """
+        keywords.check_flag("total", total)
+        state = self._state
+        if state is None or self._like is None:
+            msg = "the Meter has no batch: call update first"
+            raise RankingDataError(msg)
+        if total and not self._by:
+            msg = "total=True adds a row of overall means to the groups of by=: name their columns"
+            raise ValueError(msg)
+        _recipes.raise_if_whole_is_broken(state.numbers, state.groups, policy=self._settings.users)
+        frames = [_recipes.means_of_numbers(state.numbers, total=total)] if self._settled else []
+        if self._late:
+            frames.append(_recipes.means_of_numbers(self._numbers_of_rows(state), total=total))
+        means = adapters.to_caller_type(self._in_asked_order(frames).lazy(), like=self._like)
+        return cast("MeterFrameT", means)
+
+    def _batch(self, run: pl.DataFrame, truth: pl.DataFrame | None, by: list[str]) -> _State:
+        """Return the state of a meter that has only this batch."""
+        settings = self._settings
+        tables = readers.read_tables(run, truth, by, settings.columns, reads=(), run_alone=True)
+        lacking = _partitions.lacking_of(tables)
+        groups = rules.retrieved(tables[0]).select(lacking).unique().collect()
+        grade = _partitions.top_grade_of(tables).collect().item()
+        totals = Totals(grade, groups if lacking else None)
+        numbers, absent = pl.DataFrame(schema=_recipes.SCHEMA), pl.DataFrame(schema=_recipes.SCHEMA)
+        rows: list[_Rows] = []
+        units = _units(tables)
+        types = {name: dtype for each in tables for name, dtype in each.schema.items()}
+        if self._settled:
+            plan = evaluation.plan_means(run, self._settled, truth, by, settings, totals=totals)
+            numbers = _recipes.small_frame(plan, settings, None).collect()
+            if lacking:
+                absent = self._absent(run, tables, truth, by)
+        if self._late:
+            plan = evaluation.plan_means(run, self._late, truth, by, settings, totals=totals)
+            if settings.users == "served":
+                evaluation.check_served_in_parts(plan.prepared)
+            checked = _recipes.small_frame(plan, settings, None).collect()
+            numbers = numbers if self._settled else checked.filter(entry=_recipes.SEEN)
+            rows = [_kept(plan, settings, units.height)]
+        return _State(
+            user=tables[0].user,
+            units=units,
+            types={name: types[name] for name in by},
+            groups=groups,
+            grade=grade,
+            numbers=numbers,
+            absent=absent,
+            rows=rows,
+        )
+
+    def _absent(
+        self,
+        run: pl.DataFrame,
+        tables: Sequence[Table],
+        truth: pl.DataFrame | None,
+        by: Sequence[str],
+    ) -> pl.DataFrame:
+        """Add up the values of users without a list, for models that appear in a later batch."""
+        weights = self._settings.weights
+        if weights is not None and truth is not None and weights not in truth.columns:
+            msg = (
+                f"weights={weights!r}: a later batch may have a new group of by=, for whose users "
+                "the weights must be in the truth: join the column to the truth"
+            )
+            raise ValueError(msg)
+        lacking = _partitions.lacking_of(tables)
+        there = [name for name in by if name not in lacking]
+        empty = run.clear().drop(lacking)
+        totals = Totals(None, None)
+        plan = evaluation.plan_means(
+            empty, self._settled, truth, there, self._settings, totals=totals
+        )
+        known = plan.prepared.inputs.values()
+        if plan.of_lists is not None and any(
+            name in one.schema for one in known for name in lacking
+        ):
+            msg = (
+                f"metric {plan.of_lists.requested[0].name!r}: items= or history= has a column of "
+                "by= that the truth lacks, and a later batch may have a new group: use rf.parts, "
+                "with facts"
+            )
+            raise ValueError(msg)
+        numbers = _recipes.numbers_alone(_recipes.small_frame(plan, self._settings, None).collect())
+        return numbers.filter(pl.col("entry") != _recipes.SEEN)
+
+    def _numbers_of_rows(self, state: _State) -> pl.DataFrame:
+        """Add up the metrics of the rows that have waited."""
+        settings = replace(self._settings, exclude=None, columns=state.rows[0].roles)
+        types = pl.Schema(state.types)
+        user = state.user
+        runs: list[pl.DataFrame] = []
+        truths: list[pl.DataFrame] = []
+        first = 0
+        for rows in state.rows:
+            numbered = pl.col(user).cast(pl.Int64) + first if rows.users else pl.col(user)
+            first += rows.users
+            runs.append(_restored(rows.run.with_columns(numbered), types))
+            if rows.truth is not None:
+                truths.append(_restored(rows.truth.with_columns(numbered), types))
+        run = pl.concat(runs, how="vertical_relaxed")
+        truth = pl.concat(truths, how="vertical_relaxed") if truths else None
+        groups = state.groups if state.groups.columns else None
+        totals = Totals(state.grade, groups)
+        plan = evaluation.plan_means(run, self._late, truth, self._by, settings, totals=totals)
+        return _recipes.added(_recipes.small_frame(plan, settings, None).collect())
+
+    def _in_asked_order(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        result, *others = frames
+        for other in others:
+            more = other.drop("users")
+            if self._by:
+                result = result.join(
+                    more, on=self._by, how="left", nulls_equal=True, maintain_order="left"
+                )
+            else:
+                result = result.hstack(more)
+        if not others:
+            return result
+        names = [made for name in self._names for made in (name, evaluation.users_of(name))]
+        return result.select(*self._by, "users", *(one for one in names if one in result.columns))
+
+
+def _requested(metrics: Sequence[Metric], settings: Settings) -> list[RequestedMetric]:
+    return labels.parse_metrics(metrics, per_user=False, defaults=settings.defaults)
+
+
+def _reads_whole(metric: Metric, settings: Settings) -> bool:
+    """Whether a metric needs rows until all batches are there."""
+    if settings.bounds or settings.scenarios or settings.users == "served":
+        return True  # a system in a later batch changes which users all serve
+    reads = {name for one in _requested([metric], settings) for name in one.reads}
+    return registry.reading_of(reads, given=settings.given).top_grade
+
+
+def _without_rows(frame: Frame) -> Frame:
+    if isinstance(frame, pl.LazyFrame):
+        return pl.DataFrame()
+    return frame.clear() if isinstance(frame, pl.DataFrame) else frame.iloc[:0]
+
+
+# ------------------------------------------------------------------ users
+
+
+def _units(tables: Sequence[Table]) -> pl.DataFrame:
+    """List what one batch alone may have, with text for categories, whose codes may differ."""
+    units = _partitions.units_of(tables).collect()
+    return units.with_columns(pl.selectors.by_dtype(pl.Categorical, pl.Enum).cast(pl.String))
+
+
+def _united(left: _State, right: _State) -> pl.DataFrame:
+    """List the users of both, or raise for one who is in both, in the same group."""
+    names = left.units.columns
+    types = pl.Schema(_recipes.common_types_of_groups(left.units.schema, right.units.schema))
+    old, new = left.units.cast(types), right.units.cast(types)
+    again = old.join(new, on=names, how="semi", nulls_equal=True).sort(names).head(1)
+    if again.height:
+        cure = "put all rows of a user into one"
+        if len(names) == 1:
+            cure += ", or name the column that tells their lists apart, such as day, in by="
+        msg = (
+            f"column {left.user!r}: a user is in two batches: {cure}. "
+            f"Offending row: {rules.format_row(again)}"
+        )
+        raise RankingDataError(msg)
+    return pl.concat([old, new])
+
+
+# ------------------------------------------------------------------ putting together
+
+
+def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
+    """Put the batches of two meters together; add the absent users of a group that only one has."""
+    lacking = left.groups.columns
+    if lacking != right.groups.columns:
+        msg = (
+            f"truth: it lacks {lacking} of by= in some batches, and {right.groups.columns} in "
+            "others: give it the same columns in all"
+        )
+        raise RankingDataError(msg)
+    types = _recipes.common_types_of_groups(left.types, right.types)
+    wide = pl.Schema({name: types[name] for name in lacking})
+    ours, theirs = left.groups.cast(wide), right.groups.cast(wide)
+    numbers = [left.numbers, right.numbers]
+    groups = ours
+    if lacking:
+        new, old = (
+            one.join(other, on=lacking, how="anti")
+            for one, other in ((theirs, ours), (ours, theirs))
+        )
+        groups = pl.concat([ours, new])
+        numbers.append(_recipes.of_late_groups(left.absent, new, by, lacking))
+        numbers.append(_recipes.of_late_groups(right.absent, old, by, lacking))
+    grades = [grade for grade in (left.grade, right.grade) if grade is not None]
+    return left._replace(
+        units=_united(left, right),
+        types=types,
+        groups=groups,
+        grade=max(grades, default=None),
+        numbers=_recipes.added(pl.concat(numbers)),
+        absent=_recipes.numbers_alone(pl.concat([left.absent, right.absent])),
+        rows=[*left.rows, *right.rows],
+    )
+
+
+# ------------------------------------------------------------------ rows that wait
+
+
+def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
+    """Keep the rows that can change a value, as small as can be."""
+    prepared, needs = plan.prepared, _partitions.needs_of(plan, settings)
+    run, *others = prepared.tables
+    placed = ["rank", *(["tied"] if prepared.tied else [])]
+    roles: Columns = {"user": run.user, "item": run.item, "rank": "rank"}
+    graded = ["relevance", *(["subtopic"] if prepared.has_subtopics else [])]
+    if prepared.has_truth:
+        roles["relevance"] = "relevance"
+    if not others:
+        judged = prepared.judged
+        if needs.relevant:
+            is_first = _is_first(run.keys) if needs.lists else False
+            judged = judged.filter((pl.col("relevance") > 0).fill_null(value=False) | is_first)
+        own = _own(judged, [*run.keys, run.item, *placed, *graded], needs.columns)
+        frames = [judged.select(own).collect()]
+    else:
+        (of_truth,) = others
+        ids = [pl.col(n).cast(prepared.types[n]) for n in (*of_truth.keys, of_truth.item)]
+        truth = judgment.normalize_columns(of_truth).with_columns(ids)
+        lists = prepared.run
+        if needs.relevant:
+            truth = truth.filter(pl.col("relevance") > 0)
+        if needs.depth is not None:
+            lists = lists.filter(pl.col("rank") <= needs.depth)
+        if needs.judged:
+            lists = lists.join(truth, on=[*of_truth.keys, of_truth.item], how="semi")
+        if needs.lists:  # read apart: the optimizer of Polars 1.44 fails on two uses of one run
+            there, first = lists.collect(), prepared.run.filter(_is_first(run.keys)).collect()
+            more = first.join(there, on=[*run.keys, run.item], how="anti")
+            lists = pl.concat([there, more]).lazy()
+        own = _own(lists, [*run.keys, run.item, *placed], needs.columns)
+        theirs = _own(truth, [*of_truth.keys, of_truth.item, *graded], needs.columns)
+        frames = [lists.select(own).collect(), truth.select(theirs).collect()]
+    beside = settings.given - {"exclude"}
+    if not beside and {run.user, run.item}.isdisjoint(needs.columns):
+        frames = _numbered(_numbered(frames, run.user), run.item)
+    else:
+        users = 0  # they have their own ids
+    kept = [_narrowed(frame, placed, run.by) for frame in frames]
+    return _Rows(kept[0], kept[1] if others else None, roles, users)
+
+
+def _is_first(keys: Sequence[str]) -> pl.Expr:
+    """Whether a row has the least rank of its list."""
+    first = pl.col("rank") == pl.col("rank").min().over(keys)
+    return first.fill_null(value=False)
+
+
+def _own(frame: pl.LazyFrame, names: Sequence[str], reads: set[str]) -> list[str]:
+    """Name the columns that are kept: those that play a role, and those that metrics read."""
+    there = frame.collect_schema().names()
+    return [name for name in there if name in names or name in reads]
+
+
+def _numbered(frames: Sequence[pl.DataFrame], name: str) -> list[pl.DataFrame]:
+    """Replace ids with numbers, the same in all frames."""
+    ids = pl.concat([frame.select(name) for frame in frames]).unique()
+    codes = ids.with_columns(pl.int_range(pl.len(), dtype=pl.UInt32).alias(_CODE))
+    return [
+        frame.join(codes, on=name, how="left", maintain_order="left")
+        .with_columns(pl.col(_CODE).alias(name))
+        .drop(_CODE)
+        for frame in frames
+    ]
+
+
+def _narrowed(frame: pl.DataFrame, placed: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+    """Use small types for ranks and groups."""
+    small = [pl.col(name).cast(pl.UInt32) for name in placed if name in frame.columns]
+    text = [name for name in by if frame.schema.get(name) == pl.String]
+    return frame.with_columns(*small, pl.col(text).cast(pl.Categorical)).rechunk()
+
+
+def _restored(frame: pl.DataFrame, types: pl.Schema) -> pl.DataFrame:
+    return frame.with_columns(pl.col(n).cast(t) for n, t in types.items() if n in frame.columns)

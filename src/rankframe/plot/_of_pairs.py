@@ -1,0 +1,438 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+import polars as pl
+
+from rankframe._comparison import comparison, many_systems, sentences, system_agreement, trial
+from rankframe._comparison.trial import Correction, Margin, Test
+from rankframe._request import keywords
+from rankframe._request.keywords import Options
+from rankframe._request.labels import Metric
+from rankframe._request.types import Frame
+from rankframe._tables import adapters, run_dicts
+from rankframe.plot import _marks, _tables
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_MOST_PAIRED = 12  # systems for which each pair has its own row
+_COEFFICIENTS = {"kendall_tau": "Kendall's τ", "tau_ap": "τ_AP"}
+_READINGS = {
+    "kendall_tau": "pairs of systems in the same order minus pairs in opposite order, without ties",
+    "tau_ap": "row: the evaluated order; column: the truth",
+}
+FULL, _OPPOSED = ("#08519C", "#2B7BC4"), ("#A63603", "#C25A14")  # the ends of scales
+
+
+def compare(
+    frame: Frame | Mapping[str, Frame],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    baseline: object = None,
+    test: Test = "t",
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    margin: Margin | None = None,
+    primary: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    cluster: str | None = None,
+    **options: Unpack[Options],
+) -> alt.LayerChart | alt.FacetChart:
+    """
+    Draw the differences of systems with their intervals.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``per_user``.
+    truth
+        The truth that judges the run.
+    by
+        The columns of the systems and of segments, as in ``rankframe.compare``.
+    baseline
+        The system that the others are compared with; by default every pair is compared.
+    test
+        The test, as in ``rankframe.compare``.
+    correction
+        The correction for the number of comparisons, as in ``rankframe.compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    margin
+        A difference too small to matter, as in ``rankframe.compare``.
+    primary
+        The metric that decides, whose p-value is not corrected for the others, as in
+        ``rankframe.compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
+    cluster
+        A column of the truth or the run whose users depend on each other, as in
+        ``rankframe.compare``.
+    **options
+        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
+        that play the roles.
+
+    Returns
+    -------
+    altair.LayerChart or altair.FacetChart
+        One panel per metric and segment, one row per pair, sorted by gain in the first panel,
+        greatest first. Color and shape are the verdict of ``rankframe.compare``, with "better" and
+        "worse" instead of "higher" and "lower" if the metric has a better direction. Except for
+        Tukey's tests, intervals are not corrected, so the interval of an undecided pair may exclude
+        0. A gray band shows the differences within ± ``margin``. The drawn numbers are in
+        ``chart.data``: ``panel``, ``system``, ``pair``, ``verdict``, the ``margin`` if there is
+        one, and the numbers of ``rankframe.compare``. Without a baseline, more than 12 systems are
+        drawn as one cell per pair: the row is the system that is better in the first panel,
+        ``baseline`` the column, and ``depth`` the grade of ``p_adjusted``.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or there are fewer than two systems.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is not a
+        system.
+    ImportError
+        Without Altair: ``pip install 'rankframe[plot]'``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> chart = rf.plot.compare(run, "rr", truth=truth, baseline="old")
+    >>> chart.data.select("pair", "verdict").rows()
+    [('new − old', 'undecided')]
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    _marks.check_call(options)
+    import altair as alt
+
+    groups = comparison.groups_by_systems(frame, truth, by, baseline)
+    compared = _tables.computed(
+        comparison.compare,
+        frame,
+        *metrics,
+        truth=truth,
+        by=groups,
+        baseline=baseline,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        margin=margin,
+        primary=primary,
+        resamples=resamples,
+        seed=seed,
+        cluster=cluster,
+        **options,
+    )
+    found = _tables.directions(metrics)
+    margins = comparison.of_metrics("margin", margin, [*found])
+    bound = pl.lit(None, pl.Float64)
+    for name, value in margins.items():
+        bound = pl.when(metric=name).then(pl.lit(value, pl.Float64)).otherwise(bound)
+    unasked = () if margins else ("margin", "p_equivalent", "p_not_worse")
+    systems = sentences.text_of(compared, groups[:1]), sentences.text_of(compared, ["baseline"])
+    table = compared.select(
+        *sentences.named(compared, groups),
+        pl.format("{} − {}", *systems).alias("pair"),
+        _tables.verdicts(found).alias("verdict"),
+        bound.alias("margin"),
+        sentences.text_of(compared, ["baseline"]).alias("baseline"),
+        pl.exclude(*groups, "baseline", "verdict"),
+    ).select(_tables.panel_of("metric"), pl.exclude("segment", "metric", *unasked))
+    _tables.check_values(table["difference"], ", ".join(_tables.texts(table["panel"])[:3]))
+    _tables.check_rows(table, "pairs", "a baseline")
+    panels, names = _tables.texts(table["panel"]), list(found)
+    higher = found[names[0]]
+    look = _marks.verdict_look(found, margins, f"p < {1 - confidence:.2g}")
+    what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
+    alone = "simultaneous" if test in trial.SIMULTANEOUS else "not corrected"
+    tested = sentences.tested_in_words(test, correction, compared, primary)
+    missed = sentences.missed_lines(_tables.missed_of_pairs(compared, groups))
+    counted = f"{_tables.user_count(table['users'])}{_tables.weighted_by(options)}"
+    compared_systems = _tables.texts(pl.concat([table["system"], table["baseline"]]))
+    if baseline is None and len(compared_systems) > _MOST_PAIRED:
+        order = _tables.system_order(table, higher_is_better=higher)
+        table = _tables.as_triangle(table, order, confidence)
+        return _marks.in_panels(
+            _marks.pair_cells(table, order, look, confidence),
+            table,
+            _marks.title_of(
+                f"Differences of {len(compared_systems)} systems in {what}",
+                f"{counted}; row − column, best first; darker cells: smaller p",
+                tested,
+                *missed,
+            ),
+            width=19 * len(order),
+            wide=22 * len(order),
+            height=(22 if len(panels) == 1 else 19) * len(order),
+            columns=1 if len(order) > 16 else 2,
+            resolve="x",
+        )
+    order = _tables.pair_order(table, higher_is_better=higher)
+    pairs = table.select("pair", "system", "baseline").unique("pair", maintain_order=True)
+    row, title = "pair", f"Differences of systems in {what}"
+    if len(pairs) == 1:
+        title = f"{order[0]}: {what}"
+    elif baseline is not None:
+        row, title = "system", f"Differences from {sentences.one_line(baseline)} in {what}"
+        system_of = dict(pairs.select("pair", "system").rows())
+        order = [system_of[pair] for pair in order]
+    axis_title = "difference" + (f" in {panels[0]}" if len(panels) == 1 else "")
+    two_lines = row == "pair" and max(map(len, order)) > 30
+    axis: dict[str, Any] = {"labelLimit": 240}
+    if two_lines:
+        axis["labelExpr"] = "split(replace(datum.label, ' − ', '\\n− '), '\\n')"
+    if len(pairs) == 1:
+        axis |= {"labels": False, "ticks": False}
+    table = table.drop("baseline")
+    base = alt.Chart().encode(
+        y=alt.Y(f"{row}:N", title=None, sort=order, axis=_marks.axis_of(**axis)),
+        color=look["color"],
+    )
+    base = _marks.described(base, table, _marks.compared_words(confidence))
+    bars = base.mark_rule(strokeWidth=2).transform_filter("isValid(datum.ci_low)")
+    bars = bars.encode(x=alt.X("ci_low:Q", title=axis_title), x2="ci_high:Q")
+    points = base.mark_point(filled=True, opacity=1, size=80).encode(
+        x=alt.X(
+            "difference:Q",
+            title=axis_title,
+            axis=_marks.change_axis(format="+.3~g", tickCount=4, labelOverlap=True),
+            scale=alt.Scale(padding=10),
+        ),
+        shape=look["shape"],
+    )
+    zero = _marks.zero_line().encode(x=alt.XDatum(0))
+    return _marks.in_panels(
+        [*([_marks.margin_band(axis_title)] if margins else []), zero, bars, points],
+        table,
+        _marks.title_of(
+            title,
+            counted,
+            f"{confidence * 100:.10g}% intervals, {alone}; {tested}",
+            *missed,
+        ),
+        width=180,
+        height=(34 if two_lines else 24) * max(2, len(order)),
+        columns=2 if len(panels) == 4 else 3,
+        resolve="x",
+    )
+
+
+def critical_difference(
+    frame: Frame | Mapping[str, Frame],
+    /,
+    *metrics: Metric,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    confidence: float = 0.95,
+    **options: Unpack[Options],
+) -> alt.LayerChart | alt.FacetChart:
+    """
+    Draw the mean ranks of systems, with bars under systems that Nemenyi's test does not separate.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    *metrics
+        Labels or expressions, as in ``per_user``. Rank 1 is the best system for a user: the lowest
+        value if lower is better, and the highest for an expression of your own.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments, each with its own panel.
+    confidence
+        Systems are separated if their mean ranks differ by more than the critical difference at
+        this confidence, for all pairs of a metric.
+    **options
+        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles. ``weights`` raise an error: ranks have no weighted form.
+
+    Returns
+    -------
+    altair.LayerChart or altair.FacetChart
+        One panel per metric and segment. The drawn numbers are in ``chart.data``: ``panel``,
+        ``part``, ``system``, ``users``, ``low``, ``high``, and the positions of text. If ``part``
+        is "system", ``low`` and ``high`` are its mean rank; for a "group" of systems that are not
+        separated, the least and the greatest mean rank; for the "scale", ``high`` − ``low`` is the
+        critical difference.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), there are fewer than two systems, or the ranks of
+        systems do not vary.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, a metric has no better
+        direction or is not a value per user, such as the geometric mean ``gmap``, ``weights`` are
+        given, or there are more than 40 systems.
+    ImportError
+        Without Altair: ``pip install 'rankframe[plot]'``.
+
+    Notes
+    -----
+    J. Demšar, *JMLR* 7, 2006. The numbers are those of ``compare(test="friedman")``, over the users
+    whom all systems share.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
+    >>> run = run.with_columns(model=pl.Series(["old"] * 3 + ["new"] * 3))
+    >>> truth = pl.DataFrame({"user": [1, 2, 3], "item": [7, 7, 7]})
+    >>> drawn = rf.plot.critical_difference(run, "rr", truth=truth).data
+    >>> drawn.select("part", "system", pl.col("low", "high").round(3)).rows()
+    [('system', 'new', 1.167, 1.167), ('system', 'old', 1.833, 1.833),
+     ('group', 'new, old', 1.167, 1.833), ('scale', None, 1.0, 1.924)]
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    _marks.check_call(options)
+    import altair as alt
+
+    groups = comparison.groups_by_systems(frame, truth, by, None)
+    ranks = _tables.computed(
+        many_systems.mean_ranks,
+        frame,
+        *metrics,
+        truth=truth,
+        by=groups,
+        confidence=confidence,
+        **options,
+    )
+    ranks = ranks.select(*sentences.named(ranks, groups), pl.exclude(groups)).select(
+        _tables.panel_of("metric"), pl.exclude("segment", "metric")
+    )
+    panels = _tables.texts(ranks["panel"])
+    _tables.check_panels(panels)
+    table = pl.concat(map(_tables.ranked, ranks.partition_by("panel", maintain_order=True)))
+    systems = ranks["system"].n_unique()
+    what = f"{sentences.one_line(panels[0])}: m" if len(panels) == 1 else "M"
+    notes = _tables.texts(ranks["note"].drop_nulls()) if len(panels) == 1 else []
+    return _marks.in_panels(
+        _marks.ranked_layers(table, systems),
+        table,
+        _marks.title_of(
+            f"{what}ean ranks of {systems} systems on {_tables.user_count(ranks['users'])}",
+            f"bars: systems not separated by Nemenyi's test at {confidence * 100:.10g}% confidence",
+            *notes,
+        ),
+        width=370,
+        wide=370,
+        height=20 * (_tables.greatest(table, "row") + 0.5),
+        columns=1,
+        view=alt.ViewBackground(stroke=None),
+    )
+
+
+def agreement(
+    means: Frame,
+    /,
+    *metrics: str,
+    other: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    coefficient: Literal["kendall_tau", "tau_ap"] = "kendall_tau",
+) -> alt.LayerChart | alt.FacetChart:
+    """
+    Draw a matrix of agreement between the orders in which metrics put systems.
+
+    Parameters
+    ----------
+    means
+        A frame of ``evaluate``: one row per system, one column per metric.
+    *metrics
+        The columns to compare; by default all numeric columns except ``users``.
+    other
+        A second frame of ``evaluate``, as in ``rankframe.agreement``.
+    by
+        The columns of systems and segments, as in ``rankframe.agreement``; each segment has its own
+        panel.
+    coefficient
+        ``"kendall_tau"``, or ``"tau_ap"``, for which the column of the matrix is the truth.
+
+    Returns
+    -------
+    altair.LayerChart or altair.FacetChart
+        One row per ``metric``, one column per ``other``. The drawn numbers are in ``chart.data``:
+        ``panel``, ``metric``, ``other``, ``systems`` and the coefficient.
+
+    Raises
+    ------
+    RankingDataError
+        As ``rankframe.agreement``, or if no two metrics order the systems.
+    ValueError
+        If the coefficient is unknown, or there are fewer than two metrics.
+    ImportError
+        Without Altair: ``pip install 'rankframe[plot]'``.
+
+    Examples
+    --------
+    >>> means = pl.DataFrame(
+    ...     {"model": ["a", "b", "c"], "rr": [0.1, 0.2, 0.3], "ap": [0.1, 0.3, 0.2]}
+    ... )
+    >>> drawn = rf.plot.agreement(means).data
+    >>> drawn.select("metric", "other", pl.col("kendall_tau").round(3)).rows()
+    [('rr', 'ap', 0.333), ('ap', 'rr', 0.333)]
+    """
+    _marks.check_call({})
+    keywords.check_choice("coefficient", coefficient, list(_COEFFICIENTS))
+    import altair as alt
+
+    lazy = adapters.to_lazy(means, "means")
+    groups = keywords.systems_groups(by, lazy.collect_schema().names())
+    found = system_agreement.agreement(lazy, *metrics, other=other, by=by).collect()
+    segment = sentences.text_of(found, groups[1:]).alias("panel")
+    table = found.select(segment, "metric", "other", "systems", coefficient)
+    _tables.check_values(table[coefficient], ", ".join(_tables.texts(table["metric"])[:3]))
+    _tables.check_rows(table, "cells", "fewer metrics")
+    panels = _tables.texts(table["panel"])
+    _tables.check_panels(panels)
+    rows, columns = _tables.texts(table["metric"]), _tables.texts(table["other"])
+    if other is None:
+        columns = rows
+    slant = 0 if max(map(len, columns)) <= 8 else -30
+    base = alt.Chart().encode(
+        x=alt.X("other:N", title=None, sort=columns, axis=alt.Axis(labelAngle=slant)),
+        y=alt.Y("metric:N", title=None, sort=rows, axis=alt.Axis(labelLimit=180)),
+    )
+    words = {"segment": "panel", "metric": "metric", "other metric": "other"}
+    words |= {_COEFFICIENTS[coefficient]: coefficient, "systems": "systems"}
+    base = _marks.described(base, table, words)
+    color = alt.Color(
+        f"{coefficient}:Q",
+        title=_COEFFICIENTS[coefficient],
+        scale=alt.Scale(
+            range=[_marks.ink(_OPPOSED), _marks.ink(_marks.PALE), _marks.ink(FULL)],
+            domain=[-1, 0, 1],
+        ),
+        legend=alt.Legend(padding=8),
+    )
+    strong = alt.when(f"abs(datum.{coefficient}) > 0.6").then(alt.value("white"))
+    text = base.mark_text().encode(
+        text=alt.Text(f"{coefficient}:Q", format=".2f"),
+        color=strong.otherwise(alt.value(_marks.ink())),
+    )
+    known = f"isValid(datum.{coefficient})"
+    return _marks.in_panels(
+        [base.mark_rect().encode(color=color), text.transform_filter(known)],
+        table,
+        _marks.title_of(
+            f"Agreement of metrics on the order of {_tables.system_count(table['systems'])}",
+            *_tables.averaged(lazy),
+            _READINGS[coefficient],
+        ),
+        width=max(54 * len(columns), 120),
+        wide=max(64 * len(columns), 160),
+        height=26 * len(rows),
+    )

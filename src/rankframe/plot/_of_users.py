@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Unpack
+
+from rankframe._comparison import comparison, diagnosis
+from rankframe._evaluation import evaluation
+from rankframe._request import keywords
+from rankframe._request.keywords import Options
+from rankframe._request.labels import Metric
+from rankframe._request.types import Frame
+from rankframe._tables import adapters, run_dicts
+from rankframe.metrics import core, trec
+from rankframe.plot import _marks, _pictures, _tables
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+def users(
+    frame: Frame | Mapping[str, Frame],
+    /,
+    metric: Metric,
+    *,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    bins: int = 20,
+    **options: Unpack[Options],
+) -> alt.FacetChart:
+    """
+    Draw the distribution of a metric over users, per system.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    metric
+        A label or an expression, as in ``per_user``.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems: by default ``model``, or ``()``, a single system, if
+        there is no such column. Further columns are segments, side by side; of several, one called
+        ``model`` identifies the systems, else the first.
+    bins
+        Roughly the number of bins; their width is 1, 2 or 5 times a power of ten.
+    **options
+        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles.
+
+    Returns
+    -------
+    altair.FacetChart
+        One histogram per system and segment, with the mean as a line, and on its left a box
+        filled to the share of users whose value is exactly 0. The drawn numbers are in
+        ``chart.data``: ``system``, ``segment``, ``low`` ≤ value < ``high`` (the last bin also
+        includes its upper end; ``low`` = ``high`` = 0 is exactly 0, which the other bins exclude),
+        ``users``, their ``share``, and the ``mean`` in the first row of each histogram. With six
+        systems or more, one row per system, best mean first, with quantiles of the users who are
+        not exactly 0: ``system``, ``segment``, ``users``, ``zeros`` (the share of users at exactly
+        0), ``low`` (5%), ``lower quarter``, ``median``, ``upper quarter``, ``high`` (95%) and the
+        ``mean`` of all users.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), or no user has a value.
+    ValueError
+        If the metric, a parameter or an option is unknown or out of range, or the metric is not a
+        number.
+    ImportError
+        Without Altair: ``pip install 'rankframe[plot]'``.
+
+    Examples
+    --------
+    >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
+    >>> rf.plot.users(run, "rr", truth=truth, by=()).data.select("low", "high", "users").rows()
+    [(0.5, 0.55, 1), (0.95, 1.0, 1)]
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    _marks.check_call(options)
+
+    bins = keywords.whole_number("bins", bins)
+    if options.pop("weights", None) is not None:
+        msg = "weights= given to the chart of users, which counts users equally: leave it out"
+        raise ValueError(msg)
+    groups = _tables.groups_of(frame, truth, by)
+    kind = "judged table" if truth is None else "run"
+    settings = keywords.read_options(options, count_missed=True)
+    values = evaluation.user_values(
+        adapters.to_lazy(frame, kind), [metric], truth, groups, settings
+    ).rows.collect()
+    (higher,) = _tables.directions([metric]).values()
+    return _pictures.users_picture(values, groups, higher_is_better=higher, bins=bins)
+
+
+def change(
+    frame: Frame | Mapping[str, Frame],
+    /,
+    k: int,
+    *,
+    truth: Frame | None = None,
+    by: str | Sequence[str] | None = None,
+    baseline: object,
+    bins: int = 8,
+    **options: Unpack[Options],
+) -> alt.FacetChart:
+    """
+    Draw each user's change of precision@k and recall@k against R, and the range that R allows.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
+        takes it.
+    k
+        Cut-off.
+    truth
+        The truth that judges the run.
+    by
+        The column that identifies the systems, by default ``model``; further columns are segments,
+        as in ``rankframe.compare``.
+    baseline
+        The system that the others are compared with.
+    bins
+        The greatest number of bins of users whose mean is drawn, as in ``diagnose``.
+    **options
+        All other keywords of ``per_user``: ``users``, ``relevant_at``…, and the columns that play
+        the roles.
+
+    Returns
+    -------
+    altair.FacetChart
+        Two panels per system and segment over R, the number of a user's relevant items: the change
+        of precision@k = change of hits / k, and that of recall@k = change of hits / R. Circles are
+        users of similar R and change, the gray area is the range that k and R allow, and bars are
+        the means of ``diagnose``, whose reading is in the subtitle. The drawn numbers are in
+        ``chart.data``; in rows with a ``count``, ``relevant`` and ``change`` are means over this
+        number of users.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``check``), there are fewer than two systems, or the systems
+        share no user.
+    ValueError
+        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, or an option is
+        unknown or out of range.
+    ImportError
+        Without Altair: ``pip install 'rankframe[plot]'``.
+
+    Notes
+    -----
+    Both panels show the same hits. Read them as ``diagnose`` does: if the bars rise for users with
+    few relevant items and fall for users with many, mean recall rises and mean precision falls.
+
+    Examples
+    --------
+    >>> old = pl.DataFrame({"user": ["A", "A", "B"], "item": [1, 2, 9], "rank": [1, 2, 1]})
+    >>> new = pl.DataFrame({"user": ["A", "B"], "item": [101, 101], "rank": [1, 1]})
+    >>> run = pl.concat([f.with_columns(model=pl.lit(m)) for f, m in [(old, "old"), (new, "new")]])
+    >>> truth = pl.DataFrame({"user": ["A"] * 100 + ["B"] * 20, "item": range(1, 121)})
+    >>> drawn = rf.plot.change(run, 10, truth=truth, baseline="old").data
+    >>> drawn.drop_nulls("count").select("measure", "relevant", "change", "count").rows()
+    [('precision@10', 20.0, 0.1, 1), ('precision@10', 100.0, -0.2, 1),
+     ('recall@10', 20.0, 0.05, 1), ('recall@10', 100.0, -0.02, 1)]
+    """
+    frame, by = run_dicts.as_frame(frame, by)
+    _marks.check_call(options)
+    k = keywords.whole_number("k", k)
+    groups = comparison.groups_by_systems(frame, truth, by, baseline)
+    means = _tables.computed(
+        diagnosis.diagnose,
+        frame,
+        k,
+        truth=truth,
+        by=groups,
+        baseline=baseline,
+        bins=bins,
+        **options,
+    )
+    metrics = [trec.num_relevant().alias("relevant"), core.precision_at(k).alias("precision")]
+    metrics += [core.recall_at(k).alias("recall")]
+    values = _tables.computed(
+        evaluation.per_user, frame, *metrics, truth=truth, by=groups, **options
+    )
+    return _pictures.change_picture(values, means, groups, k, baseline, options)

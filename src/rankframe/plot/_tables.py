@@ -1,0 +1,765 @@
+"""Charts: the frames behind the pictures, and their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil, floor, inf, log, log10
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from rankframe._comparison import pair_tests, sentences
+from rankframe._evaluation import row_verbs, system_metrics
+from rankframe._request import keywords, labels
+from rankframe._request.keywords import Columns
+from rankframe._request.labels import Metric
+from rankframe._request.types import Frame
+from rankframe._tables import adapters, column_roles
+from rankframe.errors import RankingDataError
+
+MOST_ROWS = 4_000  # of a chart's data: less than a megabyte, and below Altair's limit
+MOST_PANELS = 12  # rows of panels
+MOST_VALUES = 20  # values of a column whose shares are drawn; the others are summed
+MOST_COLORED = 6  # systems with their own colors; if there are more, only the best have one
+BEST = 3
+AXES = ("recall", "precision")
+GAP = 5  # pixels between a point and its name
+_DUST = 1e-12  # a difference that comes from rounding alone
+_MOST_RANKED = 40  # systems whose names fit beside one axis
+_MOST_CROSSED = 2  # lines behind a name that is still readable
+#: where a name may be: to the right of its point, and above it
+SIDES = {
+    "right above": (True, True),
+    "left above": (False, True),
+    "right below": (True, False),
+    "left below": (False, False),
+}
+_WEIGHTS: dict[str | float, str] = {
+    "log": "1/log2(rank + 1)",
+    "clipped": "1/log2(max(rank, 2))",
+    "hit": "1 if relevant",
+    "norm": "1/√n, n items in the list",
+    "inverse": "1/n, n items in the list",
+}
+
+#: left, low, right and high ends of a rectangle
+_Box: TypeAlias = tuple[float, float, float, float]
+
+
+def groups_of(frame: Frame, truth: Frame | None, by: str | Sequence[str] | None) -> list[str]:
+    """Read ``by=``, and put the column of the systems first."""
+    return keywords.systems_groups(
+        by, adapters.column_names(frame, "judged table" if truth is None else "run")
+    )
+
+
+def computed(
+    verb: Callable[..., pl.LazyFrame], frame: Frame, *args: Any, **options: Any
+) -> pl.DataFrame:
+    """Compute the numbers of a verb, for any kind of frame."""
+    kind = "run" if options["truth"] is not None else "judged table"
+    return verb(adapters.to_lazy(frame, kind), *args, **options).collect()
+
+
+def panel_of(name: str) -> pl.Expr:
+    """Name a panel after its metric and its segment."""
+    alone = pl.col("segment") == ""
+    both = pl.format("{} · {}", name, "segment")
+    return pl.when(alone).then(pl.col(name)).otherwise(both).alias("panel")
+
+
+def texts(column: pl.Series) -> list[str]:
+    return column.unique(maintain_order=True).to_list()
+
+
+def as_text(cutoffs: Sequence[int]) -> str:
+    """Write cut-offs for a title: a range or a long list by its ends, others in full."""
+    first, last = cutoffs[0], cutoffs[-1]
+    if 2 < len(cutoffs) == last - first + 1 or len(cutoffs) > 8:
+        return f"{first} to {last}"
+    return ", ".join(map(str, cutoffs))
+
+
+def directions(metrics: Sequence[Metric]) -> dict[str, bool | None]:
+    return pair_tests.directions_of(labels.parse_metrics(metrics, per_user=False))
+
+
+def limits_of(metrics: Sequence[Metric]) -> dict[str, tuple[float, float]]:
+    """Return the declared range of each metric; a sum or an own expression has none."""
+    found: dict[str, tuple[float, float]] = {}
+    for one in labels.parse_metrics(metrics, per_user=False):
+        entry = None if one.over_users.aggregate == "sum" else labels.entry_of(one.expr)
+        found[one.name] = (-inf, inf) if entry is None else entry.value_range
+        label = labels.label_of(one.expr) or ""
+        if label.startswith("coverage") and "count=true" not in label:
+            found[one.name] = (0, 1)  # its declared range is that of counts
+    return found
+
+
+def within(limits: tuple[float, float], values: pl.Series) -> tuple[float, float]:
+    """Return the limits, without one that a value exceeds: a declared range may be wrong."""
+    low, high = bounds(values.drop_nulls()) if values.count() else (0.0, 0.0)
+    least, most = limits
+    return (least if least <= low else -inf, most if high <= most + 1e-9 else inf)
+
+
+def round_ends(low: float, high: float, limits: tuple[float, float]) -> tuple[float, float]:
+    """Return round ends of an axis that do not exceed the range of a metric."""
+    if not high > low:
+        low, high = low - 0.05 * (abs(low) or 1), high + 0.05 * (abs(high) or 1)
+    step = round_step((high - low) / 8)
+    least, most = floor(low / step + 1e-9) * step, ceil(high / step - 1e-9) * step
+    return round(max(least, limits[0]), 12), round(min(most, limits[1]), 12)
+
+
+def averages_of(metrics: Sequence[Metric]) -> str:
+    """Return whether metrics are means over users, sums, or some of both."""
+    kinds = {one.over_users.aggregate for one in labels.parse_metrics(metrics, per_user=False)}
+    return "Means and sums" if len(kinds) > 1 else "Sums" if kinds == {"sum"} else "Means"
+
+
+def verdicts(directions: Mapping[str, bool | None]) -> pl.Expr:
+    """Call higher and lower values better or worse if the metric has a better direction."""
+    verdict = pl.col("verdict").fill_null("undecided")
+    for name, higher_is_better in directions.items():
+        if higher_is_better is not None:
+            ends = ("better", "worse") if higher_is_better else ("worse", "better")
+            judged = pl.col("verdict").replace(["higher", "lower"], ends)
+            verdict = pl.when(metric=name).then(judged.fill_null("undecided")).otherwise(verdict)
+    return verdict
+
+
+def number_of(values: pl.DataFrame, name: str) -> pl.Expr:
+    dtype = values.schema[name]
+    if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Null)):
+        msg = f"metric {name!r} is {dtype} per user: charts need numbers"
+        raise ValueError(msg)
+    return pl.col(name).cast(pl.Float64)
+
+
+def histograms(values: pl.DataFrame, bins: int) -> pl.DataFrame:
+    """Count users at exactly 0, then the others in bins with round bounds; the mean comes first."""
+    others = values.filter(pl.col("value") != 0)
+    least, greatest = bounds(others["value"]) if len(others) else (0.0, 0.0)
+    step = round_step((greatest - least) / bins if greatest > least else 0.05)
+    digits = max(0, -floor(log10(step)))
+    # a value on a bound, up to rounding, belongs to the bin above; the greatest to the bin below
+    place = (pl.col("value") / step + 1e-9).floor()
+    last = ceil(greatest / step - 1e-9) - 1
+    place = place.clip(upper_bound=last) if greatest > least else place
+    place = pl.when(pl.col("value") != 0).then(place).alias("place")
+    first = pl.int_range(pl.len()) == 0
+    counted = [
+        rows.group_by("system", "segment", place)
+        .agg(pl.len().alias("users"))
+        .sort("place", nulls_last=False)
+        .select(
+            *("system", "segment"),
+            (pl.col("place") * step).round(digits).fill_null(0.0).alias("low"),
+            ((pl.col("place") + 1) * step).round(digits).fill_null(0.0).alias("high"),
+            "users",
+            (pl.col("users") / len(rows)).alias("share"),
+            pl.when(first).then(rows["value"].mean()).alias("mean"),
+        )
+        for rows in values.partition_by("system", "segment", maintain_order=True)
+    ]
+    return pl.concat(counted)
+
+
+def strips(values: pl.DataFrame) -> pl.DataFrame:
+    """Describe each system's users: the share of exact zeros, and quantiles of the others."""
+    value = pl.col("value")
+    others = value.filter(value != 0)
+    names = {"low": 0.05, "lower quarter": 0.25, "median": 0.5, "upper quarter": 0.75, "high": 0.95}
+    quantiles = [others.quantile(q, "linear").alias(name) for name, q in names.items()]
+    return values.group_by("system", "segment", maintain_order=True).agg(
+        pl.len().alias("users"),
+        (value == 0).mean().alias("zeros"),
+        *quantiles,
+        value.mean().alias("mean"),
+    )
+
+
+def best_first(table: pl.DataFrame, value: str, *, higher_is_better: bool | None) -> list[str]:
+    """Order many systems by a value, best first; a few keep the order of their type."""
+    systems = texts(table["system"])
+    if len(systems) <= MOST_COLORED:
+        return systems
+    means = table.group_by("system", maintain_order=True).agg(pl.col(value).mean())
+    order = means.sort(
+        value, descending=higher_is_better is not False, nulls_last=True, maintain_order=True
+    )
+    return order["system"].to_list()
+
+
+def with_names(
+    table: pl.DataFrame, systems: Sequence[str], room: float, most: float = inf
+) -> pl.DataFrame:
+    """Add names at the line ends of the best of many systems, apart and at most at ``most``."""
+    best = list(systems[:BEST])
+    ends = pl.col("k") == pl.col("k").max()
+    columns = {"name": pl.String, "name_at": pl.Float64}
+    panels: list[pl.DataFrame] = []
+    for rows in table.partition_by("panel", maintain_order=True):
+        low, high = bounds(rows["mean"].drop_nulls()) if rows["mean"].count() else (0.0, 1.0)
+        named_rows = rows.filter(ends & pl.col("system").is_in(best)).drop_nulls("mean")
+        ends_at = dict(named_rows.select("system", "mean").rows())
+        places = _apart(ends_at, room * (high - low), most)
+        panels.append(_placed(rows, ends, places, columns))
+    return pl.concat(panels)
+
+
+def path_names(table: pl.DataFrame, best: Sequence[str], room: float) -> pl.DataFrame:
+    """Add the first and the last cut-off of one system each, and the names of the best of many."""
+    first, last = bounds(table["k"])
+    begin = table.filter(k=int(first)).sort("precision", descending=True, nulls_last=True)
+    end = table.filter(k=int(last)).sort("precision", nulls_last=True)
+    corners = {(begin["system"][0], int(first)): True, (end["system"][0], int(last)): False}
+    keys = list(zip(table["system"], table["k"], strict=True))
+    table = table.with_columns(
+        pl.Series("at", [f"k={key[1]}" if key in corners else None for key in keys], pl.String),
+        pl.Series("above", [corners.get(key) for key in keys], pl.Boolean),
+    )
+    ends = pl.col("k") == int(last)
+    rows = table.filter(ends & pl.col("system").is_in(best[:BEST])).drop_nulls("precision")
+    places = _apart(dict(rows.select("system", "precision").rows()), room)
+    return _placed(table, ends, places, {"name": pl.String, "name_at": pl.Float64})
+
+
+def _apart(values: Mapping[str, float], room: float, most: float = inf) -> dict[str, float]:
+    """Move places apart, up and down equally, until names do not overlap, at most to ``most``."""
+    order = sorted(values, key=lambda name: values[name])
+    places = [values[name] for name in order]
+    for _ in range(20):
+        for low in range(len(places) - 1):
+            lacking = room - (places[low + 1] - places[low])
+            if lacking > 0:
+                places[low] -= lacking / 2
+                places[low + 1] += lacking / 2
+    for number in range(len(places) - 1, -1, -1):
+        places[number] = min(places[number], most)
+        most = places[number] - room
+    return dict(zip(order, places, strict=True))
+
+
+def _placed(
+    rows: pl.DataFrame, ends: pl.Expr, places: Mapping[str, float], columns: Mapping[str, Any]
+) -> pl.DataFrame:
+    found = {"system": list(places), "name_at": list(places.values())}
+    schema = {"system": pl.String, "name_at": columns["name_at"]}
+    joined = rows.join(
+        pl.DataFrame(found, schema=schema), on="system", how="left", maintain_order="left"
+    )
+    at_end = pl.when(ends & pl.col("name_at").is_not_null())
+    return joined.with_columns(
+        at_end.then("system").alias("name"), at_end.then("name_at").alias("name_at")
+    ).select(*rows.columns, *columns)
+
+
+def pair_order(table: pl.DataFrame, *, higher_is_better: bool | None) -> list[str]:
+    """Order pairs by their difference in the first panel, best first."""
+    first = table.filter(panel=table["panel"][0])
+    order = first.sort(
+        "difference", descending=higher_is_better is not False, nulls_last=True, maintain_order=True
+    )
+    return texts(pl.concat([order["pair"], table["pair"]]))
+
+
+def system_order(table: pl.DataFrame, *, higher_is_better: bool | None) -> list[str]:
+    """Order systems by their mean difference from all others in the first panel, best first."""
+    first = table.filter(panel=table["panel"][0]).select("system", "baseline", "difference")
+    turned = first.select(
+        pl.col("baseline").alias("system"), -pl.col("difference").alias("difference")
+    )
+    both = pl.concat([first.select("system", "difference"), turned])
+    means = both.group_by("system", maintain_order=True).agg(pl.col("difference").mean())
+    order = means.sort(
+        "difference", descending=higher_is_better is not False, nulls_last=True, maintain_order=True
+    )
+    return texts(pl.concat([order["system"], table["system"], table["baseline"]]))
+
+
+def depths_of(confidence: float) -> list[str]:
+    """Return the names of the grades of adjusted p, smallest first."""
+    alpha = 1 - confidence
+    return [*(f"< {alpha / part:.1g}" for part in (50, 5)), f"< {alpha:.2g}", "not below"]
+
+
+def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) -> pl.DataFrame:
+    """Turn pairs so that the better system of the first panel is the row, and grade their p."""
+    place = {name: number for number, name in enumerate(systems)}
+    one, other = pl.col("system"), pl.col("baseline")
+    row, column = (side.replace_strict(place, return_dtype=pl.Int64) for side in (one, other))
+    turned = pl.when(row > column)
+    # "not worse" has no counterpart for the other system
+    words = {"better": "worse", "worse": "better", "higher": "lower", "lower": "higher"}
+    words |= {"not worse": "undecided"}
+    values = {
+        "system": other,
+        "baseline": one,
+        "verdict": pl.col("verdict").replace(words),
+        "difference": -pl.col("difference"),
+        "ci_low": -pl.col("ci_high"),
+        "ci_high": -pl.col("ci_low"),
+        "effect_size": -pl.col("effect_size"),
+        "p_not_worse": pl.lit(None, pl.Float64),
+    }
+    sides = {"wins": "losses", "mean": "baseline_mean", "num_missed": "baseline_num_missed"}
+    sides |= {twin: name for name, twin in sides.items()}
+    values |= {name: pl.col(twin) for name, twin in sides.items()}
+    table = table.with_columns(
+        turned.then(value).otherwise(pl.col(name)).alias(name)
+        for name, value in values.items()
+        if name in table.columns
+    )
+    smallest, small, below, above = depths_of(confidence)
+    alpha, p = 1 - confidence, pl.col("p_adjusted")
+    depth = pl.when(p < alpha / 50).then(pl.lit(smallest)).when(p < alpha / 5).then(pl.lit(small))
+    graded = depth.when(p < alpha).then(pl.lit(below)).otherwise(pl.lit(above))
+    return table.with_columns(
+        pl.format("{} − {}", "system", "baseline").alias("pair"), graded.alias("depth")
+    )
+
+
+def bounds(values: pl.Series) -> tuple[float, float]:
+    """Return the least and the greatest of numbers."""
+    ends = values.to_frame("value").select(low=pl.min("value"), high=pl.max("value"))
+    return ends.cast(pl.Float64).row(0)
+
+
+def round_step(least: float) -> float:
+    """Return the least multiple of a power of ten by 1, 2 or 5 that is ≥ ``least``."""
+    power = 10.0 ** floor(log10(least))
+    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * (1 - 1e-9))
+
+
+def changes_of(values: pl.DataFrame, groups: Sequence[str], baseline: object) -> pl.DataFrame:
+    """Pair each user with the baseline, as ``diagnose`` does."""
+    model, *segments = groups
+    user = values.columns[len(groups)]
+    defined = values.filter(pl.col("relevant") > 0)
+    of_baseline = pl.col(model) == pl.lit(baseline, dtype=values.schema[model])
+    before = defined.filter(of_baseline).drop(model, "relevant")
+    paired = defined.remove(of_baseline).join(before, on=[*segments, user], suffix=" before")
+    return paired.select(
+        *sentences.named(paired, groups),
+        "relevant",
+        *(pl.col(name) - pl.col(f"{name} before") for name in ("precision", "recall")),
+    )
+
+
+def cells_of(pairs: pl.DataFrame, k: int) -> pl.DataFrame:
+    """Average users of similar R and similar change, one row per cell."""
+    groups = pairs.select("system", "segment").n_unique()
+    bins = max(6, min(40, int((MOST_ROWS / 3 / groups) ** 0.5)))
+    hits = (pl.col("precision") * k).round()
+    relevant_bin = _binned(pairs, pl.col("relevant").log(), bins).alias("relevant bin")
+    hits_bin = _binned(pairs, hits, bins).alias("hits bin")
+    return (
+        pairs.group_by("system", "segment", relevant_bin, hits_bin, maintain_order=True)
+        .agg(pl.col("relevant", "precision", "recall").mean(), pl.len().alias("count"))
+        .sort("relevant bin", "hits bin", maintain_order=True)
+        .drop("relevant bin", "hits bin")
+    )
+
+
+def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
+    """Return the bin of a value, or the value itself if there are few distinct ones."""
+    values = rows.select(value).to_series()
+    if values.n_unique() <= bins:
+        return value
+    least, greatest = bounds(values)
+    return ((value - least) / (greatest - least) * bins).floor().clip(0, bins - 1)
+
+
+def first_values(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Sort values by target, keep the first ones, and count all."""
+    order = rows.group_by("value", maintain_order=True).agg(
+        pl.col("target", "share").mean().round(9)
+    )
+    down, number = [True, True, False], len(order)
+    order = order.sort("target", "share", "value", descending=down, nulls_last=True)
+    order = order.select("value").head(MOST_VALUES)
+    return order.join(rows, on="value", maintain_order="left_right").select(rows.columns), number
+
+
+def left_over(table: pl.DataFrame) -> str:
+    """Write the share of exposure that is left for the other values, or its range."""
+    lines = table.drop_nulls("share").group_by("panel", "system")
+    least, greatest = bounds(1 - lines.agg(pl.col("share").sum())["share"])
+    texts = [f"{100 * max(0.0, end):.3g}%" for end in (least, greatest)]
+    return " to ".join(dict.fromkeys(texts))
+
+
+def both_ways(summary: pl.DataFrame, groups: Sequence[str], names: Sequence[str]) -> pl.DataFrame:
+    """Put the numbers of two metrics side by side, one row per system that has both."""
+    ends = {"mean": "", "ci_low": "_low", "ci_high": "_high"}
+    rows = summary.select(
+        *sentences.named(summary, groups), "metric", "users", *(pl.col(end) for end in ends)
+    ).select(pl.col("segment").alias("panel"), pl.exclude("segment"))
+    keys = ["panel", "system", "users"]
+    x, y = (
+        rows.filter(metric=name).select(
+            *keys, *(pl.col(end).alias(axis + suffix) for end, suffix in ends.items())
+        )
+        for axis, name in zip("xy", names, strict=True)
+    )
+    shared = ["panel", "system"]
+    both = x.join(y.drop("users"), on=shared, nulls_equal=True, maintain_order="left")
+    return both.drop_nulls(["x", "y"])
+
+
+def padded(table: pl.DataFrame, axis: str, limits: tuple[float, float]) -> tuple[float, float]:
+    """Return the bounds of an axis, with room beside the outermost intervals within a range."""
+    columns = pl.concat([table[axis], table[f"{axis}_low"], table[f"{axis}_high"]])
+    least, greatest = bounds(columns)
+    room = 0.08 * (greatest - least) or 0.1 * abs(least) or 0.1
+    low, high = within(limits, table[axis])
+    return max(least - room, low), min(greatest + room, high)
+
+
+def with_places(
+    table: pl.DataFrame,
+    domains: Mapping[str, tuple[float, float]],
+    width: int,
+    height: int,
+    names: Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """Choose the side of each point, or those of ``names``, where its name overlaps nothing."""
+    places: list[str | None] = []
+    for rows in table.partition_by("panel", maintain_order=True):
+        pixels: dict[str, list[Any]] = {
+            name: [
+                None if value is None else (value - domains[name[0]][0]) / span * size
+                for value in rows[name]
+            ]
+            for axis, size in (("x", width), ("y", height))
+            for span in [domains[axis][1] - domains[axis][0]]
+            for name in (axis, f"{axis}_low", f"{axis}_high")
+        }
+        points = list(zip(pixels["x"], pixels["y"], strict=True))
+        dots = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
+        lines: list[_Box] = []
+        for (x, y), x0, x1, y0, y1 in zip(
+            points,
+            *(pixels[f"{axis}_{end}"] for axis in "xy" for end in ("low", "high")),
+            strict=True,
+        ):
+            lines += [(x0, y - 1, x1, y + 1)] if x0 is not None and x1 is not None else []
+            lines += [(x - 1, y0, x + 1, y1)] if y0 is not None and y1 is not None else []
+        taken: list[_Box] = []
+        for system, (x, y) in zip(rows["system"], points, strict=True):
+            if names is not None and system not in names:
+                places.append(None)
+                continue
+            boxes = {
+                place: _label_box(system, x, y, right=right, above=above)
+                for place, (right, above) in SIDES.items()
+            }
+            crossed = {
+                place: sum(_overlap(box, line) for line in lines)
+                for place, box in boxes.items()
+                if box[0] >= 0
+                and box[2] <= width
+                and box[1] >= 0
+                and box[3] <= height
+                and not any(_overlap(box, other) for other in [*taken, *dots])
+            }
+            free = {place: number for place, number in crossed.items() if number <= _MOST_CROSSED}
+            best = min(free, key=lambda place: free[place]) if free else None
+            taken += [boxes[best]] if best else []
+            places.append(best)
+    return table.with_columns(pl.Series("place", places, pl.String))
+
+
+def _label_box(text: str, x: float, y: float, *, right: bool, above: bool) -> _Box:
+    """Return the pixels that a name beside a point covers: left, low, right, high."""
+    length, high = 7.2 * len(text), 13.0
+    left = x + GAP if right else x - GAP - length
+    low = y + GAP if above else y - GAP - high
+    return left, low, left + length, low + high
+
+
+def _overlap(one: _Box, other: _Box) -> bool:
+    across = one[0] < other[2] and other[0] < one[2]
+    return across and one[1] < other[3] and other[1] < one[3]
+
+
+def lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
+    """Cumulate exposure over values, least exposed first, and keep enough points of each line."""
+    keys = ["panel", "system"]
+    exposed = rows.filter(pl.col("share").is_not_null())
+    lines = exposed.select(keys).n_unique()
+    steps = max(10, min(100, MOST_ROWS // (2 * lines) - 2))
+    curves: list[pl.DataFrame] = []
+    for line in exposed.partition_by(keys, maintain_order=True):
+        number, total = len(line), float(line["exposure"].sum())
+        place = 2 * pl.int_range(1, number + 1, dtype=pl.Int64) - number - 1
+        gini = float(line.select((place * pl.col("exposure")).sum()).item()) / (number * total)
+        points = line.select(
+            values=pl.int_range(1, number + 1) / number,
+            exposure=pl.col("exposure").cum_sum() / total,
+        )
+        start = pl.DataFrame({"values": [0.0], "exposure": [0.0]})
+        points = pl.concat([start, points])
+        bend = (pl.col("exposure") == 0) & (pl.col("exposure").shift(-1) > 0)
+        last = pl.int_range(pl.len()) == pl.len() - 1
+        spread = [
+            (pl.col(name) * steps + 1e-9).floor().is_first_distinct()
+            for name in ("values", "exposure")
+        ]
+        # two points make the line of values that are never shown
+        kept = (pl.any_horizontal(spread) & (pl.col("exposure") > 0)) | bend | last
+        first = pl.int_range(pl.len()) == 0
+        points = points.filter(kept | first).with_columns(
+            exposure=pl.when(pl.col("values") == 1).then(1.0).otherwise("exposure"), gini=gini
+        )
+        ends = line.select(keys).head(1)
+        curves.append(ends.join(points, how="cross"))
+    return pl.concat(curves)
+
+
+def gini_texts(curves: pl.DataFrame, systems: Sequence[str]) -> list[str]:
+    """Write the Gini coefficients of a few lines, or the least and the greatest of many."""
+    if len(curves) <= 4 and curves["panel"].n_unique() == 1:
+        found = [
+            f"{sentences.one_line(row['system'])} {row['gini']:.3f}".strip()
+            for row in curves.to_dicts()
+        ]
+        return [f"Gini: {', '.join(found)}"]
+    least, most = bounds(curves["gini"])
+    lines = [f"Gini: {least:.3f} to {most:.3f}"]
+    if len(systems) > MOST_COLORED:
+        lines += [f"colored: the {BEST} most even; click the legend to select"]
+    return lines
+
+
+def counted_lists(
+    lists: pl.LazyFrame,
+    groups: Sequence[str],
+    truth: Frame | None,
+    exclude: Frame | None,
+    columns: Columns,
+) -> str:
+    """Write how many users have a list."""
+    ids = column_roles.with_ids(columns, groups, {"run": lists, "truth": truth})
+    user = pl.col(ids.get("user", "user")).n_unique().alias("__rankframe_users")
+    rows = row_verbs.listed(lists, truth=truth, exclude=exclude, by=groups, **columns).filter(
+        "listed"
+    )
+    counts = (rows.group_by(groups).agg(user) if groups else rows.select(user)).collect()
+    return user_count(counts["__rankframe_users"])
+
+
+def lists_to(k: int | None) -> str:
+    return "the whole lists" if k is None else f"the first {k} items" if k > 1 else "the first item"
+
+
+def weight_text(weight: str | float) -> str:
+    if weight == "none":
+        return ""
+    return f"; weight of a rank: {_WEIGHTS.get(weight, f'{weight}^(rank − 1)')}"
+
+
+def axis_titles(metrics: Sequence[Metric]) -> list[str]:
+    """Return titles of metrics: whether they are means, and which direction is better."""
+    higher = directions(metrics)
+    titles: list[str] = []
+    for one in labels.parse_metrics(metrics, per_user=False):
+        title = sentences.one_line(one.name)
+        title = f"{title} of all lists" if system_metrics.is_of_all(one) else f"mean {title}"
+        better = {True: " (higher is better)", False: " (lower is better)", None: ""}
+        titles.append(title + better[higher[one.name]])
+    return titles
+
+
+def change_table(
+    cells: pl.DataFrame,
+    means: pl.DataFrame,
+    k: int,
+    deepest: int,
+    domain: Sequence[float],
+    reach: float,
+) -> pl.DataFrame:
+    """Stack cells of users, means of bins and the range that R allows, for both metrics."""
+    panel = panel_of("system")
+    panels = cells.select(panel).unique(maintain_order=True)
+    parts: list[pl.DataFrame] = []
+    for name in AXES[::-1]:
+        measure = pl.lit(f"{name}@{k}").alias("measure")
+        change, mean = pl.col(name).alias("change"), pl.col(f"{name}_change").alias("mean")
+        parts += [
+            cells.select(panel, measure, "relevant", change, "count"),
+            means.select(panel, measure, "relevant_low", "relevant_high", "users", mean),
+            panels.select("panel", measure).join(
+                _attainable(name, k, deepest, domain, reach), how="cross"
+            ),
+        ]
+    return pl.concat(parts, how="diagonal")
+
+
+def _attainable(
+    name: str, k: int, deepest: int, domain: Sequence[float], reach: float
+) -> pl.DataFrame:
+    """Return the greatest change of a metric at each R, within the depth and the chart."""
+    low, high = map(log10, domain)
+    steps = [10 ** (low + (high - low) * step / 40) for step in range(41)]
+    relevant = pl.Series(
+        "bound", sorted([*steps, *([deepest] if domain[0] < deepest < domain[1] else [])])
+    )
+    share = pl.min_horizontal(pl.lit(deepest), "bound") / (
+        k if name == "precision" else pl.col("bound")
+    )
+    top = pl.min_horizontal(share, pl.lit(reach))
+    return relevant.cast(pl.Float64).to_frame().with_columns(top=top, bottom=-top)
+
+
+def greatest(table: pl.DataFrame, *names: str) -> float:
+    return float(table.select(pl.max_horizontal(pl.col(*names).abs().max())).item())
+
+
+def signed(value: float) -> str:
+    """Write a difference with its sign, and the minus sign of axes; 0 has no sign."""
+    return "0" if abs(value) < _DUST else f"{value:+.3g}".replace("-", "−")
+
+
+def readings_of(overall: pl.DataFrame, k: int) -> list[str]:
+    """Write the readings of ``diagnose``, two lines per system."""
+    lines: list[str] = []
+    for row in overall.with_columns(panel_of("system")).iter_rows(named=True):
+        precision, recall = (signed(row[f"{name}_change"]) for name in ("precision", "recall"))
+        lines += [f"{row['panel']}: precision@{k} {precision}, recall@{k} {recall}:"]
+        lines += [row["reading"]]
+    return lines
+
+
+def contours(x_end: float, y_end: float) -> pl.DataFrame:
+    """Return points of equal F1 = f: (recall − f/2)·(precision − f/2) = f²/4."""
+    best = 2 * x_end * y_end / (x_end + y_end)
+    step = round_step(best / 6)
+    curves: list[pl.DataFrame] = []
+    for place in range(1, int(best / step - 1e-9) + 1):
+        half = place * step / 2
+        begin, end = log(half**2 / (y_end - half)), log(x_end - half)
+        along = pl.Series([begin + (end - begin) * part / 30 for part in range(31)]).exp()
+        curve = pl.DataFrame({"recall": along + half, "precision": half**2 / along + half})
+        last = pl.int_range(pl.len()) == pl.len() - 1
+        label = pl.when(last).then(pl.lit(f"F1 {2 * half:.3g}")).alias("label")
+        curves.append(curve.with_columns(pl.lit(2 * half).alias("f1"), label))
+    return pl.concat(curves)
+
+
+def system_count(counts: pl.Series) -> str:
+    least, greatest = map(int, bounds(counts))
+    return f"{least} systems" if least == greatest else f"{least} to {greatest} systems"
+
+
+def averaged(means: pl.LazyFrame) -> list[str]:
+    """Write how many users ``evaluate`` averaged over, if the frame has the number."""
+    if "users" not in means.collect_schema():
+        return []
+    counts = means.select("users").drop_nulls().collect()["users"]
+    return [f"Means over {user_count(counts)}"] if len(counts) else []
+
+
+def ranked(ranks: pl.DataFrame) -> pl.DataFrame:
+    """Place systems, groups of systems not separated, and the scale on one axis of mean ranks."""
+    panel, reach = ranks["panel"][0], ranks["critical_difference"][0]
+    if reach is None:
+        msg = f"metric {panel!r}: no ranks to compare: {ranks['note'][0]}"
+        raise RankingDataError(msg)
+    if len(ranks) > _MOST_RANKED:
+        msg = f"{len(ranks)} systems are too many for one chart: filter the frame"
+        raise ValueError(msg)
+    ranks = ranks.sort("mean_rank", maintain_order=True)
+    names, places = ranks["system"].to_list(), ranks["mean_rank"].to_list()
+    groups = _joined(places, reach)
+    first, half = 0.35 * len(groups) + 0.75, (len(names) + 1) // 2
+    rows: list[dict[str, Any]] = []
+    for place, (name, rank) in enumerate(zip(names, places, strict=True)):
+        left = place < half
+        row = first + (place if left else len(names) - 1 - place)
+        side, text = "left" if left else "right", f"{sentences.one_line(name)} ({rank:.2f})"
+        ends = {"low": rank, "high": rank}
+        rows.append(
+            {"part": "system", "system": name, **ends, "row": row, "side": side, "text": text}
+        )
+    for number, (start, stop) in enumerate(groups, 1):
+        together = ", ".join(map(sentences.one_line, names[start : stop + 1]))
+        ends = {"low": places[start], "high": places[stop]}
+        rows.append({"part": "group", "system": together, **ends, "row": 0.35 * number})
+    text = f"critical difference {reach:.2f}"
+    rows.append({"part": "scale", "low": 1.0, "high": 1 + reach, "row": 0.0, "text": text})
+    columns: dict[str, Any] = dict.fromkeys(("part", "system"), pl.String)
+    columns |= dict.fromkeys(("low", "high", "row"), pl.Float64)
+    columns |= dict.fromkeys(("side", "text"), pl.String)
+    users = pl.lit(ranks["users"][0]).alias("users")
+    drawn = pl.DataFrame(rows, schema=columns)
+    return drawn.select(
+        pl.lit(panel).alias("panel"), "part", "system", users, pl.exclude("part", "system")
+    )
+
+
+def _joined(places: Sequence[float], reach: float) -> list[tuple[int, int]]:
+    """Return the longest runs of two or more sorted ranks within the critical difference."""
+    found: list[tuple[int, int]] = []
+    for start, low in enumerate(places):
+        stop = max(place for place, rank in enumerate(places) if rank - low <= reach)
+        if stop > start and (not found or stop > found[-1][1]):
+            found.append((start, stop))
+    return found
+
+
+def user_count(counts: pl.Series) -> str:
+    """Write the number of users, or the least and the greatest number."""
+    least, greatest = map(int, bounds(counts))
+    if least == greatest:
+        return f"{least:,} user{'s' * (least != 1)}"
+    return f"{least:,} to {greatest:,} users"
+
+
+def mean_of(options: Mapping[str, Any]) -> str:
+    return f"Mean{weighted_by(options)}"
+
+
+def weighted_by(options: Mapping[str, Any]) -> str:
+    weights = options.get("weights")
+    return "" if weights is None else f" weighted by {sentences.one_line(weights)}"
+
+
+def missed_of_pairs(compared: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
+    """Count the users without a list for each system of a comparison."""
+    sides = [
+        compared.select(
+            sentences.text_of(compared, [name]).alias("system"),
+            sentences.text_of(compared, groups[1:]).alias("segment"),
+            "users",
+            pl.col(missed).alias("num_missed"),
+        )
+        for name, missed in ((groups[0], "num_missed"), ("baseline", "baseline_num_missed"))
+    ]
+    return pl.concat(sides)
+
+
+def check_values(values: pl.Series, name: str) -> None:
+    if values.null_count() == len(values):
+        msg = f"metric {name!r}: no user has a value to draw"
+        raise RankingDataError(msg)
+
+
+def check_exposed(shares: pl.Series, name: str) -> None:
+    if shares.null_count() == len(shares):
+        msg = f"no list exposes a value of {name!r}: no share to draw"
+        raise RankingDataError(msg)
+
+
+def check_panels(panels: Sequence[str]) -> None:
+    if len(panels) > MOST_PANELS:
+        msg = f"{len(panels)} segments are too many for one chart: filter the frame"
+        raise ValueError(msg)
+
+
+def check_rows(table: pl.DataFrame, what: str, remedy: str) -> None:
+    if len(table) > MOST_ROWS:
+        msg = f"{len(table):,} {what} are too many for one chart: choose {remedy}"
+        raise ValueError(msg)

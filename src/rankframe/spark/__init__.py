@@ -1,0 +1,926 @@
+"""The verbs on Spark's DataFrames: the same expressions and checks, inside Spark's workers.
+
+Needs ``pip install 'rankframe[spark]'``, Java 17, and rankframe and Polars on the workers; Spark
+Connect works too. Run and truth go through one shuffle by user, whatever the number of metrics, and
+each partition is computed as on one machine: see :mod:`rankframe.parts._partitions`.
+
+A worker needs about 200 MB and, per row of its partition, 70 bytes (ranks, integer ids) to 200
+(scores, text ids), so a good partition has about 2 million rows. ``partitions=`` sets their number.
+By default it is ``spark.sql.shuffle.partitions``, and adaptive execution merges small partitions;
+if Spark may broadcast the keys of the judgments, it is one partition per 250,000 judgments, and
+``evaluate`` computes up to 2 million of them in the driver (50 bytes each). All rows of a user are
+in one partition.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Unpack, cast
+
+import polars as pl
+import pyarrow as pa
+from pyspark.errors import PySparkTypeError
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import BooleanType, NumericType, StructType
+
+from rankframe._comparison import comparison, summaries
+from rankframe._comparison.summaries import Method
+from rankframe._comparison.trial import Correction, Margin, Test
+from rankframe._evaluation import evaluation
+from rankframe._evaluation.evaluation import Plan, UserValues
+from rankframe._request import keywords, labels, registry
+from rankframe._request.keywords import Columns, Options, Settings, Users
+from rankframe._request.labels import Metric
+from rankframe._tables import (
+    adapters,
+    column_roles,
+    judgment,
+    readers,
+    rules,
+    run_dicts,
+    side_tables,
+    verbs,
+)
+from rankframe._tables.judgment import Ties
+from rankframe._tables.run_dicts import ByT
+from rankframe._tables.table import Table
+from rankframe.errors import RankingDataError
+from rankframe.parts import _partitions
+from rankframe.spark import _shuffle, _types, _workers
+from rankframe.spark._shuffle import Side
+from rankframe.spark._types import Truth
+
+__all__ = ["compare", "evaluate", "from_lists", "judge", "per_user", "plain_errors", "summarize"]
+__all__ += ["with_rank"]
+
+
+def judge(
+    run: DataFrame | Mapping[str, DataFrame],
+    /,
+    truth: Truth,
+    *,
+    exclude: Truth | None = None,
+    by: str | Sequence[str] = (),
+    partitions: int | None = None,
+    **columns: Unpack[Columns],
+) -> DataFrame:
+    """
+    Join a run and its truth into the judged table.
+
+    Parameters
+    ----------
+    run
+        One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
+        by name, as in ``rf.from_runs``.
+    truth
+        One row per judged item: user, item, relevance; of Spark, Polars or pandas.
+    exclude
+        Rows that leave the lists, as in ``rf.judge``; they go to every worker.
+    by
+        Columns that split the run into separate lists, as in ``rf.judge``.
+    partitions
+        The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
+        roles, if they have other names.
+
+    Returns
+    -------
+    DataFrame
+        The full outer join, computed when Spark runs it, in no order: by…, user, item, ``rank``
+        (null = judged, not retrieved), ``relevance`` (null = retrieved, unjudged), whatever the
+        names of these two in the tables, then all other columns.
+
+    Raises
+    ------
+    RankingDataError
+        If columns do not fit, a table is empty, or run and truth share no user. Spark reports
+        other broken rules (see ``rf.check``) when it runs; see ``plain_errors``.
+
+    Examples
+    --------
+    >>> run = spark.createDataFrame([(1, 7, 1), (1, 8, 2)], "user int, item int, rank int")
+    >>> truth = pl.DataFrame({"user": [1, 1], "item": [8, 9], "relevance": [2, 1]})
+    >>> rankframe.spark.judge(run, truth).orderBy("item").show()
+    +----+----+----+---------+
+    |user|item|rank|relevance|
+    +----+----+----+---------+
+    |   1|   7|   1|     NULL|
+    |   1|   8|   2|        2|
+    |   1|   9|NULL|        1|
+    +----+----+----+---------+
+    """
+    run, by = _as_frame(run, by)
+    settings = _read_options(_with_exclude(columns, exclude))
+    frames = _frames(run, truth)
+    empty = [_empty(frame) for frame in frames]
+    prepared = judgment.with_inputs(
+        judgment.prepare_tables(*_shuffle.pair(empty), by, columns), settings
+    )
+    sides = _shuffle.sides(frames, empty, prepared.tables)
+    _check_grades(sides[-1])
+    _check_across_users(sides)
+    compute = functools.partial(_partitions.judged_of, by=by, settings=settings)
+    return _shuffle.computed(sides, compute, partitions)
+
+
+def with_rank(
+    run: DataFrame | Mapping[str, DataFrame],
+    /,
+    *,
+    by: str | Sequence[str] = (),
+    descending: bool = True,
+    ties: Ties = "item",
+    exclude: Truth | None = None,
+    close_gaps: bool = False,
+    partitions: int | None = None,
+    **columns: Unpack[Columns],
+) -> DataFrame:
+    """
+    Make the rank from the score, or close the gaps of a rank.
+
+    Parameters
+    ----------
+    run
+        One row per item of each list: user, item, score; or a dict of runs by name, as in
+        ``rf.from_runs``.
+    by
+        Columns that split the run into separate lists.
+    descending
+        Whether the highest score is the best, as in ``rf.with_rank``.
+    ties
+        How equal scores are ranked, as in ``rf.with_rank``. ``"order"`` is refused: rows have no
+        order in Spark.
+    exclude
+        Rows to drop before ranks are made, as in ``rf.with_rank``; of Spark, Polars or pandas. They
+        go to every worker.
+    close_gaps
+        Close the gaps of ranks, as in ``rf.with_rank``.
+    partitions
+        The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
+    **columns
+        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
+        have other names.
+
+    Returns
+    -------
+    DataFrame
+        The frame of ``rf.with_rank``, computed when Spark runs it, in no order.
+
+    Raises
+    ------
+    RankingDataError
+        If columns do not fit, or the run is empty. Spark reports other broken rules (see
+        ``rf.with_rank``) when it runs; see ``plain_errors``.
+    ValueError
+        If an option is unknown or out of range.
+
+    Examples
+    --------
+    >>> run = spark.createDataFrame([(1, 7, 0.5), (1, 8, 0.9)], "user int, item int, score double")
+    >>> rankframe.spark.with_rank(run).orderBy("item").show()
+    +----+----+-----+----+
+    |user|item|score|rank|
+    +----+----+-----+----+
+    |   1|   7|  0.5|   2|
+    |   1|   8|  0.9|   1|
+    +----+----+-----+----+
+    """
+    run, by = _as_frame(run, by)
+    if ties == "order":
+        msg = "ties='order' reads the order of the rows, which Spark does not keep: take 'item'"
+        raise ValueError(msg)
+    compute = functools.partial(
+        _partitions.ranked_of,
+        by=by,
+        columns=columns,
+        descending=descending,
+        ties=ties,
+        exclude=_read_options(_with_exclude(columns, exclude)).exclude,
+        close_gaps=close_gaps,
+    )
+    (frame,) = _frames(run, None)
+    empty = _empty(frame)
+    compute(empty, None, None)  # invalid calls fail before any Spark job starts
+    table = (readers.read_ranked if close_gaps else readers.read_scored)(empty, by, columns)
+    sides = _shuffle.sides([frame], [empty], [table])
+    row = sides[0].fetch_row(sides[0].frame)
+    if not _has_row(row):
+        rules.raise_if_empty(row)
+    return _shuffle.computed(sides, compute, partitions)
+
+
+def from_lists(frame: DataFrame, /, **columns: Unpack[Columns]) -> DataFrame:
+    """
+    Make a long run from one row per user with an array of items in order.
+
+    Parameters
+    ----------
+    frame
+        One row per list: user, item (an array, best first), any other columns, and perhaps
+        score (an array of equal length).
+    **columns
+        ``user=``, ``item=``, ``score=``: the columns that play these roles, if they have other
+        names.
+
+    Returns
+    -------
+    DataFrame
+        One row per item, with ``rank`` (long, from 1, in the order of the array), computed when
+        Spark runs it, without a shuffle.
+
+    Raises
+    ------
+    RankingDataError
+        If a role has no column, or items are not an array. Spark reports an array that is empty or
+        null, or whose scores and items differ in number, when it runs; see ``plain_errors``.
+
+    Examples
+    --------
+    >>> lists = spark.createDataFrame([(1, ["a", "b"]), (2, ["c"])], "user int, item array<string>")
+    >>> rankframe.spark.from_lists(lists).show()
+    +----+----+----+
+    |user|item|rank|
+    +----+----+----+
+    |   1|   a|   1|
+    |   1|   b|   2|
+    |   2|   c|   1|
+    +----+----+----+
+    """
+    (lists,) = _frames(frame, None)
+    made = verbs.from_lists(_empty(lists), **columns).collect_schema()
+    types = pl.Schema({name: _types.spark_type(dtype) for name, dtype in made.items()})
+    schema = from_arrow_schema(_types.to_arrow(pl.DataFrame(schema=types)).schema)
+    explode = functools.partial(
+        _exploded,
+        names=lists.columns,
+        columns=columns,
+        types=types,
+        arrow=_types.arrow_schema(schema),
+    )
+    return _shuffle.numbered(lists).mapInArrow(explode, schema)
+
+
+def _exploded(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    names: Sequence[str],
+    columns: Columns,
+    types: pl.Schema,
+    arrow: pa.Schema,
+) -> Iterator[pa.RecordBatch]:
+    """Make rows of lists, inside a worker."""
+    for batch in batches:
+        rows = _shuffle.named(_types.from_arrow(pa.Table.from_batches([batch])), names)
+        long = verbs.from_lists(rows, **columns).select(_types.cast_column(types))
+        yield from _types.to_arrow(long).cast(arrow).to_batches()
+
+
+def per_user(
+    frame: DataFrame | Mapping[str, DataFrame],
+    /,
+    *metrics: Metric,
+    truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    bounds: bool = False,
+    scenarios: bool = False,
+    partitions: int | None = None,
+    **options: Unpack[Options],
+) -> DataFrame:
+    """
+    Compute metrics for every user.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as in
+        ``rf.from_runs``.
+    *metrics
+        Labels or expressions, as in ``rf.per_user``.
+    truth
+        The truth that judges the run; of Spark, Polars or pandas.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    bounds
+        Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.per_user``.
+    scenarios
+        Add ``<metric>_if_none`` and ``<metric>_if_all``, as in ``rf.per_user``.
+    partitions
+        The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
+    **options
+        All other keywords of ``rf.per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles.
+
+    Returns
+    -------
+    DataFrame
+        by…, user and one column per metric, computed when Spark runs it, in no order.
+
+    Raises
+    ------
+    RankingDataError
+        If columns do not fit, a table is empty, or run and truth share no user. Spark reports
+        other broken rules (see ``rf.check``) when it runs; see ``plain_errors``.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+
+    Notes
+    -----
+    Rows that cannot change a value are left out of the shuffle: ranks below the deepest cut-off, if
+    all metrics have one, and judgments of grade ≤ 0, if no metric reads them. A duplicate or a
+    shared rank among these is not detected. Unjudged items are left out too, if the truth is of
+    Polars or pandas and Spark may broadcast its keys.
+
+    Examples
+    --------
+    >>> run = spark.createDataFrame([(1, 7, 1), (1, 8, 2)], "user int, item int, rank int")
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 9]})
+    >>> rankframe.spark.per_user(run, "rr", "hit@1", truth=truth).orderBy("user").show()
+    +----+---+-----+
+    |user| rr|hit@1|
+    +----+---+-----+
+    |   1|0.5|  0.0|
+    |   2|0.0|  0.0|
+    +----+---+-----+
+    """
+    if options.get("weights") is not None:
+        msg = "weights= are of means, and per_user gives one value per user: use evaluate"
+        raise TypeError(msg)
+    frame, by = _as_frame(frame, by)
+    settings = replace(_read_options(options), bounds=bounds, scenarios=scenarios)
+    plans = functools.partial(evaluation.plan_values, per_user=True)
+    sides, plan = _planned(frame, truth, metrics, by, settings, plans)
+    _check_across_users(sides, settings.users)
+    compute = functools.partial(_partitions.values_of, metrics=metrics, by=by, settings=settings)
+    needs = _partitions.needs_of(plan, settings)
+    joined = sides
+    # a Spark truth may return different rows when it is read again
+    if truth is not None and not isinstance(truth, DataFrame):
+        broadcast = _shuffle.broadcastable_truth(sides, needs)
+        joined = _shuffle.semi_joined(sides, broadcast.judgments) if broadcast else sides
+    return _shuffle.computed(sides, compute, partitions, needs, joined)
+
+
+def evaluate(
+    frame: DataFrame | Mapping[str, DataFrame],
+    /,
+    *metrics: Metric,
+    truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    total: bool = False,
+    bounds: bool = False,
+    scenarios: bool = False,
+    count_users: bool = False,
+    partitions: int | None = None,
+    **options: Unpack[Options],
+) -> DataFrame:
+    """
+    Compute the mean of metrics over users.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as in
+        ``rf.from_runs``.
+    *metrics
+        Labels or expressions, as in ``rf.evaluate``.
+    truth
+        The truth that judges the run; of Spark, Polars or pandas.
+    by
+        Columns that split the run into separate lists, such as model, fold or day; one row per
+        group.
+    total
+        Add the row of all users, as in ``rf.evaluate``.
+    bounds
+        Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.evaluate``.
+    scenarios
+        Add ``<metric>_if_none`` and ``<metric>_if_all``, as in ``rf.evaluate``.
+    count_users
+        Add ``<metric>_users``, as in ``rf.evaluate``.
+    partitions
+        The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
+        for a small truth.
+    **options
+        All other keywords of ``rf.evaluate``: ``users``, ``undefined``, ``relevant_at``…, and the
+        columns that play the roles.
+
+    Returns
+    -------
+    DataFrame
+        by…, ``users`` and one column per metric, sorted: a small frame, computed at the call.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``rf.check``), or a metric is not a finite number.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+
+    Notes
+    -----
+    Each partition adds up its users, and the driver adds up these sums: means agree with those of
+    ``rf.evaluate`` in about 15 significant digits, and users and counts are the same. Rows that
+    cannot change a value are left out of the shuffle, as in ``per_user``; unjudged items are left
+    out if Spark may broadcast the keys of the truth. Of up to 2 million judgments, and without
+    ``by``, the driver fetches these and the rows of the run that they judge, and computes them by
+    itself, without a shuffle or workers; ``partitions=`` sends them to workers.
+
+    Examples
+    --------
+    >>> run = spark.createDataFrame([(1, 7, 1), (1, 8, 2)], "user int, item int, rank int")
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 9]})
+    >>> rankframe.spark.evaluate(run, "mrr", "recall@2", truth=truth).show()
+    +-----+----+--------+
+    |users| mrr|recall@2|
+    +-----+----+--------+
+    |    2|0.25|     0.5|
+    +-----+----+--------+
+    """
+    frame, by = _as_frame(frame, by)
+    settings = replace(
+        _read_options(options), bounds=bounds, scenarios=scenarios, count_users=count_users
+    )
+    plans = functools.partial(evaluation.plan_means, total=total)
+    sides, plan = _planned(frame, truth, metrics, by, settings, plans)
+    compute = functools.partial(_partitions.sums_of, metrics=metrics, by=by, settings=settings)
+    needs = _partitions.needs_of(plan, settings)
+    if partitions is not None:
+        keywords.whole_number("partitions", partitions)
+    with _workers.plain_errors(), _shuffle.read_once(sides, partitions, needs) as (joined, number):
+        if number == _shuffle.HERE:
+            parts = _shuffle.computed_here(joined, compute, needs)
+        else:
+            parts = _shuffle.collected(_shuffle.computed(sides, compute, number, needs, joined))
+        exposures = _exposures(sides, joined, number, plan, metrics, by, settings)
+    if not _partitions.is_proved(parts):
+        _check_across_users(sides, settings.users)
+    return _shuffle.to_spark(
+        frame.sparkSession, _partitions.means_of(parts, plan, exposures, total=total)
+    )
+
+
+def summarize(
+    frame: DataFrame | Mapping[str, DataFrame],
+    /,
+    *metrics: Metric,
+    truth: Truth | None = None,
+    by: str | Sequence[str] = (),
+    total: bool = False,
+    confidence: float = 0.95,
+    method: Method = "t",
+    resamples: int = 10_000,
+    seed: int = 0,
+    partitions: int | None = None,
+    **options: Unpack[Options],
+) -> DataFrame:
+    """
+    Describe metrics over users: mean, spread and an interval of the mean.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as in
+        ``rf.from_runs``.
+    *metrics
+        Labels or expressions, as in ``rf.summarize``.
+    truth
+        The truth that judges the run; of Spark, Polars or pandas.
+    by
+        Columns that split the run into separate lists, such as model, fold or day.
+    total
+        Add the summary of all segments together, as in ``rf.summarize``.
+    confidence
+        The probability that a single interval covers the true mean.
+    method
+        The method of the interval, as in ``rf.summarize``.
+    resamples
+        Number of bootstrap resamples.
+    seed
+        Seed of the resamples.
+    partitions
+        The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
+        for a small truth.
+    **options
+        All other keywords of ``rf.summarize``.
+
+    Returns
+    -------
+    DataFrame
+        The frame of ``rf.summarize``: small, computed at the call.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``rf.check``), or a metric is not a finite number.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range.
+
+    Notes
+    -----
+    The driver collects the values of all users, 8 bytes per metric and the user's id: medians and
+    resamples need all of them.
+
+    Examples
+    --------
+    >>> run = spark.createDataFrame([(1, 7, 1), (2, 8, 2)], "user int, item int, rank int")
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [7, 8]})
+    >>> summary = rankframe.spark.summarize(run, "rr", truth=truth)
+    >>> summary.select("metric", "users", "mean", "min", "median", "max").show()
+    +------+-----+----+---+------+---+
+    |metric|users|mean|min|median|max|
+    +------+-----+----+---+------+---+
+    |    rr|    2|0.75|0.5|  0.75|1.0|
+    +------+-----+----+---+------+---+
+    """
+    frame, by = _as_frame(frame, by)
+    describe = functools.partial(
+        summaries.summary_of,
+        total=total,
+        confidence=confidence,
+        method=method,
+        resamples=resamples,
+        seed=seed,
+    )
+    return _described(
+        frame,
+        truth,
+        metrics,
+        by,
+        _read_options(options, count_missed=True),
+        partitions,
+        describe=describe,
+    )
+
+
+def compare(
+    frame: DataFrame | Mapping[str, DataFrame],
+    /,
+    *metrics: Metric,
+    truth: Truth | None = None,
+    by: str | Sequence[str] | None = None,
+    total: bool = False,
+    baseline: object = None,
+    test: Test = "t",
+    correction: Correction | None = "holm",
+    confidence: float = 0.95,
+    margin: Margin | None = None,
+    primary: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+    partitions: int | None = None,
+    **options: Unpack[Options],
+) -> DataFrame:
+    """
+    Compare systems on the users that they share: differences, intervals and tests.
+
+    Parameters
+    ----------
+    frame
+        A judged table, or with ``truth`` a run; or a dict of these by name, as in
+        ``rf.from_runs``.
+    *metrics
+        Labels or expressions, as in ``rf.compare``.
+    truth
+        The truth that judges the run; of Spark, Polars or pandas.
+    by
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments. Of several columns, the one called ``model`` identifies the systems, else the
+        first one.
+    total
+        Add the comparison over all segments, as in ``rf.compare``.
+    baseline
+        The system that the others are compared with; by default every pair is compared.
+    test
+        The test, as in ``rf.compare``.
+    correction
+        The correction for the number of comparisons, as in ``rf.compare``.
+    confidence
+        The probability that a single interval covers the true difference.
+    margin
+        A difference too small to matter, as in ``rf.compare``.
+    primary
+        The metric that decides, whose p-value is not corrected for the others, as in
+        ``rf.compare``.
+    resamples
+        Number of sign patterns, permutations or bootstrap resamples.
+    seed
+        Seed of the resamples.
+    partitions
+        The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
+        for a small truth.
+    **options
+        All other keywords of ``rf.compare``.
+
+    Returns
+    -------
+    DataFrame
+        The frame of ``rf.compare``: small, computed at the call.
+
+    Raises
+    ------
+    RankingDataError
+        If a table breaks a rule (see ``rf.check``), a metric is not a finite number, or there are
+        no two systems.
+    ValueError
+        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is not a
+        system.
+
+    Notes
+    -----
+    The driver collects the values of all users, as in ``summarize``, to pair those of two systems.
+
+    Examples
+    --------
+    >>> rows = [("old", 1, 7, 1), ("old", 2, 7, 4), ("new", 1, 7, 1), ("new", 2, 7, 2)]
+    >>> run = spark.createDataFrame(rows, "model string, user int, item int, rank int")
+    >>> truth = pl.DataFrame({"user": [1, 2], "item": [7, 7]})
+    >>> change = rankframe.spark.compare(run, "rr", truth=truth, baseline="old")
+    >>> change.select("metric", "model", "difference", "wins", "ties", "losses").show()
+    +------+-----+----------+----+----+------+
+    |metric|model|difference|wins|ties|losses|
+    +------+-----+----------+----+----+------+
+    |    rr|  new|     0.125|   1|   1|     0|
+    +------+-----+----------+----+----+------+
+    """
+    frame, by = _as_frame(frame, by)
+    describe = functools.partial(
+        comparison.comparison_of,
+        total=total,
+        baseline=baseline,
+        test=test,
+        correction=correction,
+        confidence=confidence,
+        margin=margin,
+        primary=primary,
+        resamples=resamples,
+        seed=seed,
+    )
+    return _described(
+        frame,
+        truth,
+        metrics,
+        keywords.systems_groups(by, getattr(frame, "columns", ())),
+        _read_options(options, count_missed=True),
+        partitions,
+        describe=describe,
+    )
+
+
+def _as_frame(frame: DataFrame | Mapping[str, DataFrame], by: ByT) -> tuple[DataFrame, ByT]:
+    """Make one frame of a dict of runs, and let ``by`` name its column; leave a frame as it is."""
+    if not isinstance(frame, Mapping):
+        return frame, by
+    run_dicts.check_runs(frame)
+    runs = {name: _frames(run, None)[0] for name, run in frame.items()}
+    schemas = {name: _empty(run).collect_schema() for name, run in runs.items()}
+    names = list(run_dicts.common_types_of_runs(schemas))
+    parts = [
+        _shuffle.numbered(run).select(
+            F.lit(name).alias(run_dicts.MODEL),
+            *(f"`{run.columns.index(column)}`" for column in names),
+        )
+        for name, run in runs.items()
+    ]
+    stacked = functools.reduce(lambda some, more: some.union(more), parts)
+    return stacked.toDF(run_dicts.MODEL, *names), cast("ByT", run_dicts.with_model(by))
+
+
+def _with_exclude(columns: Columns, exclude: Truth | None) -> Options:
+    """Put the table that leaves the lists among the options."""
+    return cast("Options", {**columns, "exclude": exclude})
+
+
+def _read_options(options: Options, *, count_missed: bool = False) -> Settings:
+    """Read the options; the tables beside run and truth are collected, and go to every worker."""
+    settings = keywords.read_options(options, count_missed=count_missed)
+    local: dict[str, Any] = {}
+    for name in side_tables.INPUT_MEANINGS:
+        table = getattr(settings, name)
+        if isinstance(table, DataFrame):
+            local[name] = _shuffle.collected(table)
+        elif table is not None:
+            local[name] = adapters.to_lazy(
+                table, f"{name}= table", also="Spark DataFrame, a "
+            ).collect()
+    return replace(settings, **local)
+
+
+def _exposures(
+    sides: Sequence[Side],
+    joined: Sequence[Side],
+    partitions: int | None,
+    plan: Plan,
+    metrics: Sequence[Metric],
+    by: str | Sequence[str],
+    settings: Settings,
+) -> list[pl.DataFrame]:
+    """Add up, for each kind of shares, what the lists of all partitions give to its values."""
+    kinds = [] if plan.of_lists is None else plan.of_lists.kinds()
+    return [
+        _shuffle.collected(
+            _shuffle.computed(
+                sides,
+                functools.partial(
+                    _partitions.exposures_of, metrics=metrics, by=by, settings=settings, place=place
+                ),
+                partitions,
+                _partitions.needs_of(plan, settings),
+                joined,
+            )
+        )
+        for place, _ in enumerate(kinds)
+    ]
+
+
+def _planned(
+    frame: DataFrame,
+    truth: Truth | None,
+    metrics: Sequence[Metric],
+    by: str | Sequence[str],
+    settings: Settings,
+    plans: Callable[..., Plan],
+) -> tuple[list[Side], Plan]:
+    """Plan on tables without rows, so that invalid calls fail before any Spark job starts."""
+    requested = labels.parse_metrics(metrics, per_user=False, defaults=settings.defaults)
+    given = dict(settings.columns)
+    wanted = {str(given.get(role, role)) for role in keywords.ROLES} | {
+        *keywords.group_names(by),
+        "tied",
+    }
+    reads = {name for one in requested for name in one.reads}
+    wanted |= column_roles.SEARCHED | registry.reading_of(reads, given=settings.given).names
+    wanted |= set() if settings.weights is None else {settings.weights}
+    if truth is not None:
+        wanted |= _possible_grades(truth, settings.columns, by)
+    frames = _frames(frame, truth, wanted)
+    empty = [_empty(spark_frame, wanted) for spark_frame in frames]
+    run, judgments = _shuffle.pair(empty)
+    plan = plans(run, metrics, judgments, by, settings)
+    if settings.users == "served":
+        evaluation.check_served_in_parts(plan.prepared)
+    sides = _shuffle.sides(frames, empty, plan.prepared.tables)
+    _check_grades(sides[-1])
+    return sides, plan
+
+
+def _possible_grades(truth: Truth, columns: Columns, by: str | Sequence[str]) -> set[str]:
+    """Name the columns of a truth without a relevance that may hold grades."""
+    if isinstance(truth, DataFrame):
+        types = [(field.name, field.dataType) for field in truth.schema]
+        names = {name for name, dtype in types if isinstance(dtype, BooleanType | NumericType)}
+    else:
+        known = adapters.to_lazy(truth, "truth", also="Spark DataFrame, a ").collect_schema()
+        names = {name for name, dtype in known.items() if dtype.is_numeric() or dtype == pl.Boolean}
+    relevance = column_roles.with_relevance(columns, by, truth.columns).get(
+        "relevance", "relevance"
+    )
+    return set() if relevance in truth.columns else names
+
+
+def _described(
+    frame: DataFrame,
+    truth: Truth | None,
+    metrics: Sequence[Metric],
+    by: str | Sequence[str],
+    settings: Settings,
+    partitions: int | None,
+    *,
+    describe: Callable[[UserValues], pl.LazyFrame],
+) -> DataFrame:
+    """Collect the values of all users, and describe them."""
+    plans = functools.partial(evaluation.plan_values, per_user=False)
+    sides, plan = _planned(frame, truth, metrics, by, settings, plans)
+    if plan.of_lists is not None:
+        msg = (
+            f"{plan.of_lists.requested[0].name} is one number of all lists: its interval needs the "
+            "lists in one place; take rankframe.spark.evaluate, or collect the run"
+        )
+        raise ValueError(msg)
+    describe(evaluation.in_groups(plan))  # invalid calls fail before any Spark job starts
+    _check_across_users(sides, settings.users)
+    compute = functools.partial(_partitions.rows_of, metrics=metrics, by=by, settings=settings)
+    needs = _partitions.needs_of(plan, settings)
+    with _workers.plain_errors(), _shuffle.read_once(sides, partitions, needs) as (joined, number):
+        parts = _shuffle.collected(_shuffle.computed(sides, compute, number, needs, joined))
+    return _shuffle.to_spark(
+        frame.sparkSession, describe(_partitions.gathered(parts, plan)).collect()
+    )
+
+
+def _frames(
+    frame: DataFrame, truth: Truth | None, wanted: Collection[str] | None = None
+) -> list[DataFrame]:
+    """Return the frames of Spark, after moving a truth of Polars or pandas into Spark."""
+    if not isinstance(cast("object", frame), DataFrame):
+        msg = f"rankframe.spark takes a Spark DataFrame, not {adapters.kind(frame)}"
+        raise TypeError(msg)
+    in_spark = [table for table in (frame, truth) if isinstance(table, DataFrame)]
+    if any(table.isStreaming for table in in_spark):
+        msg = "rankframe.spark takes tables, not streams: use it inside foreachBatch"
+        raise TypeError(msg)
+    _workers.check_workers(frame.sparkSession)
+    if truth is None or isinstance(truth, DataFrame):
+        return in_spark
+    local = adapters.to_lazy(truth, "truth", also="Spark DataFrame, a ").collect()
+    unread = [name for name in local.columns if wanted is not None and name not in wanted]
+    _types.check_times(local.drop(unread))
+    local = local.with_columns(pl.lit(None, pl.Int8).alias(name) for name in unread)
+    return [frame, _shuffle.to_spark_in_batches(frame.sparkSession, local)]
+
+
+def _empty(frame: DataFrame, wanted: Collection[str] | None = None) -> pl.LazyFrame:
+    """Return a table without rows in Polars; columns that are not wanted have no type."""
+    names = frame.columns
+    if duplicates := [name for name in names if names.count(name) > 1]:
+        msg = f"column {duplicates[0]!r}: two columns have this name"
+        raise RankingDataError(msg)
+    fields = [field for field in frame.schema if wanted is None or field.name in wanted]
+    for field in fields:
+        try:
+            _types.arrow_schema(StructType([field]))
+        except PySparkTypeError as error:
+            dtype = field.dataType.simpleString()
+            msg = (
+                f"column {field.name!r}: Spark cannot transfer type {dtype} to Python; cast or "
+                "drop the column"
+            )
+            raise RankingDataError(msg) from error
+    types = _types.from_arrow(_types.arrow_schema(StructType(fields)).empty_table()).schema
+    return pl.LazyFrame(schema={name: types.get(name, pl.Null()) for name in names})
+
+
+# ------------------------------------------------------------------ rules across users
+
+
+def _check_across_users(sides: Sequence[Side], users: Users | None = None) -> None:
+    """Raise if a table is empty, or users of run and truth cannot match."""
+    shared = _shared_row(sides[0], sides[1], [sides[0].table.user]) if len(sides) == 2 else None
+    if shared is None:
+        tables = [side.fetch_row(side.ranked_rows) for side in sides]
+        for side, table in zip(sides, tables, strict=True):
+            rules.raise_if_empty(table if _has_row(table) else side.fetch_row(side.frame))
+        if len(sides) == 2:
+            rules.raise_if_apart(*tables)
+        return
+    run, truth = sides
+    judged = truth.fetch_row(truth.frame)
+    if judged.by and users != "run" and _shared_row(run, truth, judged.keys) is None:
+        raise rules.no_pair(shared, judged)
+    groups = _shuffle.group_frame(sides)
+    if groups is None:
+        return
+    for name in groups.columns:
+        if groups[name].n_unique() == 1:
+            continue
+        user, group = run.column(run.table.user), run.column(name)
+        counted = run.ranked_rows.groupBy(user).agg(F.count_distinct(group).alias("n"))
+        if counted.where("n > 1").isEmpty():
+            if not rules.counts_misses(users):
+                continue
+            group_of_shared = shared.frame.collect()[name].item()
+            other = run.fetch_row(run.ranked_rows.where(F.col(group) != F.lit(group_of_shared)))
+            both = run.table._replace(frame=pl.concat([shared.frame, other.frame]))
+            rules.raise_if_apart(both, truth.table._replace(frame=shared.frame))
+        elif rules.is_fold(name):
+            raise rules.diluted(run.table, truth.table, name, shared.frame.collect())
+
+
+def _shared_row(run: Side, truth: Side, keys: Sequence[str]) -> Table | None:
+    """Fetch a row of the run whose keys are in the truth, if there is one."""
+    known = {name: f"known{place}" for place, name in enumerate(keys)}
+    users = truth.frame.selectExpr(*(f"{truth.column(n)} AS {k}" for n, k in known.items()))
+    same = F.expr(" AND ".join(f"{run.column(n)} = {k}" for n, k in known.items()))
+    # in almost all tables the first users suffice
+    tables = (
+        run.fetch_row(run.ranked_rows.join(some_users, same, "left_semi"))
+        for some_users in (F.broadcast(users.limit(1000)), users)
+    )
+    return next(filter(_has_row, tables), None)
+
+
+def _check_grades(side: Side) -> None:
+    """Raise if a truth without a relevance has grades under another name."""
+    exprs: list[str] = []
+    for name, dtype in rules.candidates(side.table).items():
+        value = side.column(name)
+        one = value if dtype == pl.Boolean else f"{value} = 1"
+        exprs += [f"count_if({_is_zero_sql(side, name)})", f"count_if({one})", f"count({value})"]
+    counts = _shuffle.collected(side.frame.selectExpr(*exprs)).row(0) if exprs else ()
+    for place, (name, dtype) in enumerate(rules.candidates(side.table).items()):
+        if rules.are_two_grades(*counts[3 * place : 3 * place + 3]):
+            lowest = side.frame.where(_is_zero_sql(side, name)).limit(1)
+            row = side.collected(lowest, [*side.table.row, name])
+            raise rules.ungraded(name, boolean=dtype == pl.Boolean, row=row)
+
+
+def _is_zero_sql(side: Side, name: str) -> str:
+    value = side.column(name)
+    return f"NOT {value}" if side.types([name])[name] == pl.Boolean else f"{value} = 0"
+
+
+def _has_row(table: Table) -> bool:
+    return not table.frame.collect().is_empty()
