@@ -30,7 +30,7 @@ from rankframe._tables import (
     run_dicts,
     side_tables,
 )
-from rankframe._tables.judgment import JudgedTables
+from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Totals
 from rankframe._vocabulary import scope_rows, share_rows, terms
 from rankframe._vocabulary.share_rows import Kind
@@ -392,7 +392,7 @@ class OnePass(NamedTuple):
 class Plan(NamedTuple):
     """The values of every user, the flags of their rules, and the function that raises."""
 
-    prepared: JudgedTables
+    prepared: Judged
     requested: list[RequestedMetric]  # those with a value per user
     values: pl.LazyFrame
     types: dict[str, pl.DataType]  # of the values
@@ -499,7 +499,7 @@ def plan_values(
         plan = _weighted(plan, settings.weights)
     if settings.cluster is not None:
         plan = _clustered(plan, settings.cluster)
-    return _with_missed(plan, settings) if settings.count_missed else plan
+    return _with_missed(plan) if settings.count_missed else plan
 
 
 def plan_means(
@@ -553,7 +553,7 @@ def means_of_groups(
         return result
     numbers = plan.of_lists.values(by)
     result = result.join(numbers, on=by, how="left") if by else result.join(numbers, how="cross")
-    undefined = plan.of_lists.sources.settings.undefined
+    undefined = plan.of_lists.judged.settings.undefined
     if undefined is not None:
         filled = [one.name for one in plan.of_lists.requested]
         result = result.with_columns(pl.col(filled).fill_null(undefined))
@@ -707,9 +707,9 @@ def in_groups(plan: Plan) -> UserValues:
 # ------------------------------------------------------------------ users without a list
 
 
-def _with_missed(plan: Plan, settings: Settings) -> Plan:
+def _with_missed(plan: Plan) -> Plan:
     """Mark the users for whom the run has no list."""
-    lists = scope_rows.users_with_lists(plan.prepared.sources(settings))
+    lists = scope_rows.users_with_lists(plan.prepared)
     lists = lists.with_columns(pl.lit(value=False).alias(MISSED))
     values = plan.values.join(lists, on=plan.keys, how="left")
     values = values.with_columns(pl.col(MISSED).fill_null(value=True))
@@ -896,13 +896,13 @@ def _in_world(world: _World, requested: RequestedMetric) -> str:
     return f"{labels.INNER}{world.inside}_{world.below}_{world.k}_{requested.name}"
 
 
-def _judged_in(world: _World, prepared: JudgedTables, depth: int | None) -> JudgedTables:
+def _judged_in(world: _World, prepared: Judged, depth: int | None) -> Judged:
     """Set the grade of unjudged items of the lists to the highest one, or to 0."""
     grade, rank = pl.col("relevance"), pl.col("rank")
     listed = rank.is_not_null() if depth is None else (rank <= depth)
     unjudged = listed & ~(grade >= 0).fill_null(value=False)
     inside = pl.lit(value=True) if world.k is None else rank <= world.k
-    top = prepared.top_grade()
+    top = prepared.top_grade
     given = pl.when(inside).then(top if world.inside else 0).otherwise(top if world.below else 0)
     filled = pl.when(unjudged).then(given).otherwise(grade).alias("relevance")
     judged = prepared.judged.with_columns(filled)
@@ -931,8 +931,9 @@ class _Reduction(NamedTuple):
     counted: bool = False  # whether the surplus counts the relevant rows
 
 
-def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Settings) -> Plan:
+def _plan(prepared: Judged, requested: list[RequestedMetric], settings: Settings) -> Plan:
     """Reduce the rows of each scope that metrics name, and join the results."""
+    prepared = prepared._replace(settings=settings)
     keys = prepared.tables[0].keys
     labels.check_names(requested, keys)
     reading = registry.reading_of(_names(requested), given=prepared.inputs)
@@ -987,7 +988,7 @@ def _plan(prepared: JudgedTables, requested: list[RequestedMetric], settings: Se
     )
 
 
-def users_policy(settings: Settings, prepared: JudgedTables) -> Users:
+def users_policy(settings: Settings, prepared: Judged) -> Users:
     """Return which users are averaged."""
     return settings.users or ("truth" if prepared.has_truth else "run")
 
@@ -1001,7 +1002,7 @@ class _Which(NamedTuple):
 
 
 def _by_rows(
-    requested: Sequence[RequestedMetric], prepared: JudgedTables, settings: Settings
+    requested: Sequence[RequestedMetric], prepared: Judged, settings: Settings
 ) -> dict[_Which, list[RequestedMetric]]:
     """Group metrics by the rows that they reduce; relevant rows come first, with the users."""
     by_rows: dict[_Which, list[RequestedMetric]] = {}
@@ -1022,7 +1023,7 @@ def _has_all_users(by_rows: Mapping[_Which, object]) -> bool:
     return next(iter(by_rows)).scope in ("relevant", "listed")
 
 
-def _reading(one: RequestedMetric, prepared: JudgedTables) -> Reading:
+def _reading(one: RequestedMetric, prepared: Judged) -> Reading:
     return registry.reading_of(
         one.reads, has_subtopics=prepared.has_subtopics, given=prepared.inputs
     )
@@ -1040,7 +1041,7 @@ def _lists_alone(metric: RequestedMetric, given: Collection[str]) -> bool:
 
 
 def _reduced(
-    prepared: JudgedTables,
+    prepared: Judged,
     some: Sequence[RequestedMetric],
     settings: Settings,
     which: _Which,
@@ -1055,16 +1056,16 @@ def _reduced(
     scope, relevant_at, gains_from = which
     if (relevant_at, gains_from) != (settings.relevant_at, settings.gains_from):
         settings = replace(settings, relevant_at=relevant_at, gains_from=gains_from)
-    sources = prepared.sources(settings)
+        prepared = prepared._replace(settings=settings)
     reading = registry.reading_of(
         _names(some), has_subtopics=prepared.has_subtopics, given=prepared.inputs
     )
     ordered = scope == "relevant" and not prepared.tied and reading.in_order
     count = first and ordered and prepared.counts_show_duplicates and not settings.judged_only
     if isinstance(scope, Kind):
-        rows = share_rows.rows_of_shares(sources, reading.names, scope, by=table.by, users=None)
+        rows = share_rows.rows_of_shares(prepared, reading.names, scope, by=table.by, users=None)
     else:
-        rows = scope_rows.rows_of_scope(sources, reading, alone=count)
+        rows = scope_rows.rows_of_scope(prepared, reading, alone=count)
     reduced = [one.expr for one in some]
     names = [one.name for one in some]
     if scope == "relevant":
@@ -1124,7 +1125,7 @@ def _filled(
     return values, dict(values.collect_schema())
 
 
-def _cut_blocks(prepared: JudgedTables, depth: int | None) -> pl.LazyFrame | None:
+def _cut_blocks(prepared: Judged, depth: int | None) -> pl.LazyFrame | None:
     """Return the items whose block of ties a cut at ``depth`` would split."""
     if depth is None or not prepared.tied:
         return None
@@ -1142,7 +1143,7 @@ def _raise_cut(torn: pl.LazyFrame, depth: int | None) -> None:
         raise RankingDataError(msg)
 
 
-def groups_of(prepared: JudgedTables, names: Sequence[str]) -> pl.LazyFrame:
+def groups_of(prepared: Judged, names: Sequence[str]) -> pl.LazyFrame:
     """Return each group of the run or the truth once."""
     if prepared.groups is not None and not {*names} & {*prepared.tables[1].by}:
         return prepared.groups.select(names).unique()
@@ -1150,7 +1151,7 @@ def groups_of(prepared: JudgedTables, names: Sequence[str]) -> pl.LazyFrame:
 
 
 def _check_users(
-    users: Users | None, prepared: JudgedTables, segments: Sequence[str], *, judged_only: bool
+    users: Users | None, prepared: Judged, segments: Sequence[str], *, judged_only: bool
 ) -> None:
     """Check that there is a truth to take users from, and that every user can be in a segment."""
     if not prepared.has_truth and users in ("truth", "judged", "both", "served"):
@@ -1167,7 +1168,7 @@ def _check_users(
         raise ValueError(msg)
 
 
-def _check_systems(prepared: JudgedTables, segments: Sequence[str]) -> None:
+def _check_systems(prepared: Judged, segments: Sequence[str]) -> None:
     """Check that a column of ``by`` can identify the systems that serve a user."""
     system = _system_of(prepared.tables[0].by)
     if system in segments:
@@ -1178,7 +1179,7 @@ def _check_systems(prepared: JudgedTables, segments: Sequence[str]) -> None:
         raise ValueError(msg)
 
 
-def check_served_in_parts(prepared: JudgedTables) -> None:
+def check_served_in_parts(prepared: Judged) -> None:
     """Check that a part of the users shows all systems."""
     system = _system_of(prepared.tables[0].by)
     if system is not None and not _are_known(system, prepared):
@@ -1196,19 +1197,19 @@ def _system_of(by: Sequence[str]) -> str | None:
     return keywords.MODEL if keywords.MODEL in by else by[0] if by else None
 
 
-def _are_known(system: str, prepared: JudgedTables) -> bool:
+def _are_known(system: str, prepared: Judged) -> bool:
     """Whether the systems are known apart from the rows of the users."""
     return prepared.groups is not None and system not in prepared.tables[1].by
 
 
-def _lists(prepared: JudgedTables, settings: Settings) -> pl.LazyFrame:
+def _lists(prepared: Judged, settings: Settings) -> pl.LazyFrame:
     """Return each user of whose list something is left, in each group."""
     if not settings.cuts_lists:
         return prepared.run.select(prepared.tables[0].keys).unique()
-    return scope_rows.users_with_lists(prepared.sources(settings))
+    return scope_rows.users_with_lists(prepared)
 
 
-def _served(prepared: JudgedTables, lists: pl.LazyFrame) -> pl.LazyFrame:
+def _served(prepared: Judged, lists: pl.LazyFrame) -> pl.LazyFrame:
     """Return each user who has a list in every system, within the groups of the other columns."""
     keys, by = prepared.tables[0].keys, prepared.tables[0].by
     system = _system_of(by)
@@ -1225,7 +1226,7 @@ def _served(prepared: JudgedTables, lists: pl.LazyFrame) -> pl.LazyFrame:
     return counted.join(systems, **on).filter(pl.col(_NUMBER) == pl.col(_SYSTEMS)).select(own)
 
 
-def _check_scope(one: RequestedMetric, prepared: JudgedTables) -> None:
+def _check_scope(one: RequestedMetric, prepared: Judged) -> None:
     """Check that a metric reduces rows of one kind, and that these are the intended ones."""
     reading = _reading(one, prepared)
     _check_tables(one, reading, prepared)
@@ -1250,7 +1251,7 @@ def _check_scope(one: RequestedMetric, prepared: JudgedTables) -> None:
             raise ValueError(msg)
 
 
-def _check_outside(name: str, metric: str, prepared: JudgedTables) -> None:
+def _check_outside(name: str, metric: str, prepared: Judged) -> None:
     """Check that one table has a column of the caller's, or that its table is passed."""
     run, items = prepared.tables[0], prepared.inputs.get("items")
     has = [name in table.schema for table in prepared.tables]
@@ -1278,7 +1279,7 @@ def _check_outside(name: str, metric: str, prepared: JudgedTables) -> None:
         raise RankingDataError(msg)
 
 
-def _check_tables(one: RequestedMetric, reading: Reading, prepared: JudgedTables) -> None:
+def _check_tables(one: RequestedMetric, reading: Reading, prepared: Judged) -> None:
     """Check that the tables from which the columns of a metric come are passed."""
     for name in reading.outside:
         _check_outside(name, one.name, prepared)
@@ -1358,7 +1359,7 @@ def _check_of_lists(of_lists: OfLists, settings: Settings, *, refused: bool) -> 
         raise ValueError(msg)
 
 
-def _selected(prepared: JudgedTables, users: Users, settings: Settings) -> pl.LazyFrame:
+def _selected(prepared: Judged, users: Users, settings: Settings) -> pl.LazyFrame:
     """Return the users who are averaged."""
     keys = prepared.tables[0].keys
     in_run, in_truth = prepared.run.select(keys).unique(), prepared.truth.select(keys).unique()
@@ -1437,7 +1438,7 @@ _CURES = {
 }
 
 
-def _raise_not_finite(values: pl.LazyFrame, prepared: JudgedTables, keys: Sequence[str]) -> None:
+def _raise_not_finite(values: pl.LazyFrame, prepared: Judged, keys: Sequence[str]) -> None:
     """Raise at the first metric that is NaN or infinite for a user."""
     schema = values.collect_schema()
     floats = [name for name, dtype in schema.items() if dtype.is_float() and name not in keys]

@@ -21,7 +21,7 @@ from rankframe._tables import (
     run_dicts,
     side_tables,
 )
-from rankframe._tables.judgment import JudgedTables
+from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import scope_rows, share_rows
 from rankframe._vocabulary.share_rows import Kind, Over, Target
 from rankframe.errors import RankingDataError
@@ -99,7 +99,7 @@ def listed(
         if name in registry.COLUMNS:
             msg = f"listed reads {name!r}: pass {registry.COLUMNS[name].source}="
             raise RankingDataError(msg)
-    rows = scope_rows.rows_of_scope(prepared.sources(settings), reading)
+    rows = scope_rows.rows_of_scope(prepared, reading)
     table = prepared.tables[0]
     checked = _guarded(rows, prepared, reading.names)
     beside = (truth, items, history, other, exclude)
@@ -205,8 +205,7 @@ def shares(
     prepared = _prepared(run, truth, by, settings, (), alone=truth is None)
     share_rows.check_shares("shares", kind, made, prepared.inputs, prepared.tables[0].item)
     table = prepared.tables[0]
-    sources = prepared.sources(settings)
-    rows = share_rows.rows_of_shares(sources, made, kind, by=table.by, users=None)
+    rows = share_rows.rows_of_shares(prepared, made, kind, by=table.by, users=None)
     keys = [*(table.keys if over == "user" else table.by)]
     value = share_rows.public_name(kind.of, prepared.inputs, table.item)
     names = dict(zip(made, ("exposure", "share", "target"), strict=False))
@@ -328,7 +327,7 @@ def _prepared(
     reads: Sequence[str] | frozenset[str],
     *,
     alone: bool,
-) -> JudgedTables:
+) -> Judged:
     prepared = judgment.prepare_tables(
         run, truth, by, settings.columns, reads=reads, run_alone=alone
     )
@@ -336,7 +335,7 @@ def _prepared(
 
 
 def _guarded(
-    rows: pl.LazyFrame, prepared: JudgedTables, reads: Sequence[str] | frozenset[str]
+    rows: pl.LazyFrame, prepared: Judged, reads: Sequence[str] | frozenset[str]
 ) -> pl.LazyFrame:
 
     def raise_broken() -> None:
@@ -421,7 +420,8 @@ def relevant(
     """
     judged, by = run_dicts.as_frame(judged, by)
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
-    prepared = judgment.prepare_tables(judged, None, by, columns)
+    settings = Settings(relevant_at=relevant_at)
+    prepared = judgment.prepare_tables(judged, None, by, columns)._replace(settings=settings)
     if prepared.tied:
         msg = (
             "judged table, column 'tied': rows in a block of ties have no single rank to compose "
@@ -439,7 +439,7 @@ def relevant(
         raise ValueError(msg)
     read = {*registry.BASIC, *(name for metric in requested for name in metric.reads)}
     reading = registry.reading_of(read, has_subtopics=split)
-    rows = scope_rows.rows_of_scope(prepared.sources(Settings(relevant_at=relevant_at)), reading)
+    rows = scope_rows.rows_of_scope(prepared, reading)
     flags = [*judgment.table_flags(prepared), judgment.rows_flag(prepared, prepared.ranked_truth)]
     if reading.counts_judged or reading.counts_listed:
         flags += [guards.lists_flag(table) for table in prepared.tables]

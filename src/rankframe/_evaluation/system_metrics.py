@@ -14,9 +14,8 @@ import polars as pl
 
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
-from rankframe._tables.judgment import JudgedTables
+from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import share_rows
-from rankframe._vocabulary.scope_rows import Sources
 from rankframe._vocabulary.share_rows import Kind
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class OfLists(NamedTuple):
 
     requested: list[RequestedMetric]
     asked: list[str]  # the names of all metrics of the call
-    sources: Sources
+    judged: Judged
     users: pl.LazyFrame | None  # whose lists count; None: everybody's
     by: list[str]
 
@@ -45,9 +44,7 @@ class OfLists(NamedTuple):
         """Return one row per group of ``by``, or one row."""
         frames = [
             _reduced(
-                share_rows.rows_of_shares(
-                    self.sources, _names(some), kind, by=by, users=self.users
-                ),
+                share_rows.rows_of_shares(self.judged, _names(some), kind, by=by, users=self.users),
                 by,
                 some,
             )
@@ -68,18 +65,18 @@ class OfLists(NamedTuple):
         """Return the exposure of each value in each list, or in all lists of a group."""
         names = _names(self.kinds()[kind])
         return share_rows.exposures(
-            self.sources, names, kind, by=self.by, users=self.users, per_list=per_list
+            self.judged, names, kind, by=self.by, users=self.users, per_list=per_list
         )
 
     def additive(self, kind: Kind, groups: pl.LazyFrame) -> pl.LazyFrame:
         """Return sums over users, and the number of lists, per group of ``groups`` and value."""
         names, by, users = [*_names(self.kinds()[kind]), LISTS], self.by, self.users
-        sums = share_rows.exposures(self.sources, names, kind, by=by, users=users)
+        sums = share_rows.exposures(self.judged, names, kind, by=by, users=users)
         every = groups if by else None
         rows = share_rows.with_targets(
-            sums, self.sources, names, kind, by=by, users=users, groups=every
+            sums, self.judged, names, kind, by=by, users=users, groups=every
         )
-        return share_rows.with_counts(rows, names, self.sources, kind, by=by, users=users)
+        return share_rows.with_counts(rows, names, self.judged, kind, by=by, users=users)
 
     def numbers_of(self, parts: Sequence[pl.DataFrame], by: Sequence[str]) -> pl.LazyFrame:
         """Reduce exposures that were added up in parts, as one row per group of ``by``."""
@@ -94,7 +91,7 @@ class OfLists(NamedTuple):
             )
             groups = part.lazy().select(by).unique() if by else None
             rows = share_rows.completed(
-                sums, self.sources, names, kind, by=by, users=self.users, groups=groups
+                sums, self.judged, names, kind, by=by, users=self.users, groups=groups
             )
             frames.append(_reduced(rows, by, some))
         return _side_by_side(frames, by)
@@ -103,7 +100,7 @@ class OfLists(NamedTuple):
         """Return the values of each group; None if these differ, or only shown ones count."""
         if kind.of == "shown":
             return None
-        values = share_rows.values_of(self.sources, kind.of, self.by)
+        values = share_rows.values_of(self.judged, kind.of, self.by)
         if not {*self.by}.isdisjoint(values.collect_schema()):
             return None
         return values.collect().sort(share_rows.VALUE)
@@ -119,7 +116,7 @@ class OfLists(NamedTuple):
         groups = sums.select(part, *self.by).unique()
         rows = share_rows.completed(
             sums,
-            self.sources,
+            self.judged,
             _names(some),
             kind,
             by=self.by,
@@ -151,7 +148,7 @@ def numbers_of_sums(
 
 
 def of_all_lists(
-    prepared: JudgedTables,
+    prepared: Judged,
     requested: Sequence[RequestedMetric],
     settings: Settings,
     users: pl.LazyFrame | None,
@@ -161,7 +158,7 @@ def of_all_lists(
     if not found:
         return None
     asked = [one.name for one in requested]
-    return OfLists(found, asked, prepared.sources(settings), users, prepared.tables[0].by)
+    return OfLists(found, asked, prepared, users, prepared.tables[0].by)
 
 
 def is_of_all(metric: RequestedMetric) -> bool:
@@ -233,7 +230,7 @@ def _margins(
     import numpy as np
     from scipy import stats
 
-    by, keys = of_lists.by, of_lists.sources.keys
+    by, keys = of_lists.by, of_lists.judged.keys
     names = [one.name for one in of_lists.kinds()[kind]]
     exposed = [name for name in lists.columns if name.startswith("exposure(")]
     users = lists.select(keys).unique().sort(keys)
@@ -320,7 +317,7 @@ def swapped(
     import numpy as np
     from scipy import sparse
 
-    model, user = of_lists.by[0], of_lists.sources.keys[-1]
+    model, user = of_lists.by[0], of_lists.judged.keys[-1]
     names = [one.name for one in of_lists.kinds()[kind]]
     exposed = [name for name in lists.columns if name.startswith("exposure(")]
     some = lists.filter(pl.col(model).is_in(list(pair)))
@@ -393,5 +390,5 @@ def swapped(
 
 
 def _group_schema(of_lists: OfLists) -> dict[str, pl.DataType]:
-    schema = of_lists.sources.ranked.collect_schema()
+    schema = of_lists.judged.run.collect_schema()
     return {name: schema[name] for name in of_lists.by}

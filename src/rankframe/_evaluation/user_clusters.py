@@ -13,7 +13,7 @@ import polars as pl
 from rankframe._evaluation import user_weights
 from rankframe._request import labels
 from rankframe._tables import guards, rules
-from rankframe._tables.judgment import JudgedTables
+from rankframe._tables.judgment import Judged
 from rankframe.errors import RankingDataError
 
 CLUSTER = f"{labels.INNER}cluster"
@@ -83,7 +83,7 @@ _CURES = {
 }
 
 
-def clusters_of(prepared: JudgedTables, column: str) -> Clusters:
+def clusters_of(prepared: Judged, column: str) -> Clusters:
     """Read the clusters of users."""
     table = user_weights.table_with(prepared.tables, "cluster", column)
     is_truth = table.name == "truth"

@@ -12,7 +12,7 @@ import polars as pl
 
 from rankframe._request import labels
 from rankframe._tables import guards, rules
-from rankframe._tables.judgment import JudgedTables
+from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 
@@ -83,7 +83,7 @@ _CURES = {
 }
 
 
-def weights_of(prepared: JudgedTables, column: str) -> Weights:
+def weights_of(prepared: Judged, column: str) -> Weights:
     """Read the weights of users."""
     table = table_with(prepared.tables, "weights", column)
     check_weight(table.name, column, table.schema[column])

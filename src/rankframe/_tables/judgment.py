@@ -19,7 +19,6 @@ from rankframe._tables import column_roles, guards, rank_order, readers, rules, 
 from rankframe._tables.rank_order import Bounds
 from rankframe._tables.side_tables import Inputs
 from rankframe._tables.table import Input, Table, Totals
-from rankframe._vocabulary.scope_rows import Sources
 from rankframe.errors import RankingDataError
 
 Ties: TypeAlias = Literal["item", "order", "expected"]
@@ -28,7 +27,7 @@ INDEX, _PAIR = "__rankframe_index", "__rankframe_pair"
 _BEFORE, _AFTER = "__rankframe_before", "__rankframe_after"
 
 
-class JudgedTables(NamedTuple):
+class Judged(NamedTuple):
     """Both tables with normalized columns: keys, item, rank, relevance.
 
     ``items`` is the judged table itself. If that has one row per subtopic, ``items`` has one row
@@ -51,6 +50,7 @@ class JudgedTables(NamedTuple):
     groups: pl.LazyFrame | None = None  # those of the run that the truth lacks
     in_order: pl.LazyFrame | None = None  # the run, if ranking left it in rank order
     changed: bool = False  # whether judgments differ from those of the truth
+    settings: Settings = Settings()
 
     @property
     def has_subtopics(self) -> bool:
@@ -77,27 +77,22 @@ class JudgedTables(NamedTuple):
         """The lists as passed, with the rows that ``exclude=`` removes."""
         return self.run if self.whole is None else self.whole
 
-    def sources(self, settings: Settings) -> Sources:
-        """Return the frames from which the vocabulary is derived."""
-        table = self.tables[0]
-        return Sources(
-            items=self.items,
-            ranked_truth=self.ranked_truth,
-            judgments=self.judged,
-            ranked=self.run,
-            lists=self.run if self.lists is None else self.lists,
-            keys=table.keys,
-            item=table.item,
-            types=self.types,
-            bounds=self.bounds,
-            tied=self.tied,
-            has_subtopics=self.has_subtopics,
-            top_grade=self.top_grade(),
-            of_lists=self.of_lists(),
-            settings=settings,
-            inputs=self.inputs,
-        )
+    @property
+    def keys(self) -> list[str]:
+        """The columns that identify a list: the groups and the user."""
+        return self.tables[0].keys
 
+    @property
+    def item(self) -> str:
+        """The column that identifies the item."""
+        return self.tables[0].item
+
+    @property
+    def placed(self) -> pl.LazyFrame:
+        """The rows of the lists with only keys and rank, or with all columns."""
+        return self.run if self.lists is None else self.lists
+
+    @property
     def top_grade(self) -> pl.Expr:
         """The highest grade of the whole truth."""
         totals = self.tables[0].totals
@@ -106,6 +101,7 @@ class JudgedTables(NamedTuple):
         # a part without judgments has no grade: an untyped null is not a number
         return pl.lit(totals.top_grade, None if totals.top_grade is not None else pl.Float64)
 
+    @property
     def of_lists(self) -> frozenset[str]:
         """Return the columns outside the vocabulary that only the lists have, if known."""
         if not self.has_truth:
@@ -129,7 +125,7 @@ def prepare_tables(
     ranks_alone: bool = False,
     single_precision: bool = False,
     totals: Totals | None = None,
-) -> JudgedTables:
+) -> Judged:
     """Normalize the columns of a run and its truth, of a judged table, or of a run alone.
 
     With ``ranks_alone``, the run may lose rows without a score and columns that ``reads`` lacks.
@@ -148,12 +144,12 @@ def prepare_tables(
         judged = normalize_columns(tables[0], single_precision=single_precision)
         if tables[0].relevance is None:
             run = judged.filter(pl.col("rank").is_not_null())
-            return JudgedTables(tables, types, run, run.clear(), run, run, run, {})
+            return Judged(tables, types, run, run.clear(), run, run, run, {})
         items = _one_row_per_item(judged, tables[0])
         run = items.filter(pl.col("rank").is_not_null())
         truth_rows = items.filter(pl.col("relevance").is_not_null())
         bounds = readers.bounds_of(tables[0], tables[0])
-        return JudgedTables(tables, types, run, truth_rows, judged, items, truth_rows, bounds)
+        return Judged(tables, types, run, truth_rows, judged, items, truth_rows, bounds)
     types |= rules.same_types(*tables)
     run, judgments = (
         _with_types(
@@ -187,7 +183,7 @@ def prepare_tables(
     if lacking:  # each group has all rows of the truth
         bounds.pop("rows", None)
     judged, items, ranked_truth = _judged_tables(run, judgments, tables, types, bounds)
-    return JudgedTables(
+    return Judged(
         tables,
         types,
         run,
@@ -209,7 +205,7 @@ def _judged_tables(
     types: Mapping[str, pl.DataType],
     bounds: Bounds,
 ) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
-    """Join the run to the truth: ``judged``, ``items`` and ``ranked_truth`` of ``JudgedTables``."""
+    """Join the run to the truth: ``judged``, ``items`` and ``ranked_truth`` of ``Judged``."""
     of_run, of_truth = tables
     judged = _joined(run, judgments, of_run)
     items = _one_row_per_item(judgments, of_truth._replace(by=of_run.by))
@@ -218,8 +214,9 @@ def _judged_tables(
     return judged, _joined(run, items, of_run) if split else judged, ranked_truth
 
 
-def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
+def with_inputs(prepared: Judged, settings: Settings) -> Judged:
     """Add the tables beside run and truth; ids of all tables get their common type."""
+    prepared = prepared._replace(settings=settings)
     if not settings.given:
         return prepared
     beside = side_tables.read_inputs(settings, prepared.tables[0])
@@ -247,7 +244,7 @@ def with_inputs(prepared: JudgedTables, settings: Settings) -> JudgedTables:
     return _without_excluded(prepared) if "exclude" in inputs else prepared
 
 
-def _without_excluded(prepared: JudgedTables) -> JudgedTables:
+def _without_excluded(prepared: Judged) -> Judged:
     """Remove the rows of ``exclude=`` from the lists, and move up those below; the truth stays."""
     table, *truth = prepared.tables
     whole = with_places(prepared.run, table.keys, tied=prepared.tied, suffix=_BEFORE)
@@ -274,7 +271,7 @@ def _without_excluded(prepared: JudgedTables) -> JudgedTables:
 
 def lists_without(
     exclude: Frame | None, table: Table, rows: pl.LazyFrame, columns: Columns
-) -> JudgedTables:
+) -> Judged:
     """Remove the rows of ``exclude=`` from a run whose ranks are not made yet."""
     beside = side_tables.read_inputs(Settings(exclude=exclude, columns=columns), table)
     types = side_tables.common_types(beside, table.schema)
@@ -282,7 +279,7 @@ def lists_without(
         name: side_tables.as_input(one, one.frame, types) for name, one in beside.given().items()
     }
     kept = rows if exclude is None else _not_excluded(rows, table, inputs, types)
-    lists = JudgedTables([table], types, kept, kept.clear(), kept, kept, kept, {})
+    lists = Judged([table], types, kept, kept.clear(), kept, kept, kept, {})
     return lists._replace(beside=beside, inputs=inputs, whole=None if exclude is None else rows)
 
 
@@ -323,7 +320,7 @@ def with_places(
     return lists.with_columns(made)
 
 
-def input_flags(prepared: JudgedTables, reads: Collection[str] = ()) -> list[pl.LazyFrame]:
+def input_flags(prepared: Judged, reads: Collection[str] = ()) -> list[pl.LazyFrame]:
     """Flags over the tables beside run and truth."""
     run = prepared.tables[0]
     flags = side_tables.inputs_flags(
@@ -334,7 +331,7 @@ def input_flags(prepared: JudgedTables, reads: Collection[str] = ()) -> list[pl.
     return flags
 
 
-def raise_broken_input(prepared: JudgedTables, reads: Collection[str] = ()) -> None:
+def raise_broken_input(prepared: Judged, reads: Collection[str] = ()) -> None:
     """Raise for the first rule that a table beside run and truth breaks."""
     run = prepared.tables[0]
     side_tables.raise_first_broken_input(prepared.beside, reads)
@@ -404,14 +401,14 @@ def _one_row_per_item(frame: pl.LazyFrame, table: Table) -> pl.LazyFrame:
     return best.drop("subtopic")
 
 
-def guarded_judged(prepared: JudgedTables) -> pl.LazyFrame:
+def guarded_judged(prepared: Judged) -> pl.LazyFrame:
     """Return the judged table, checked when the plan runs."""
     flags = [*table_flags(prepared), rows_flag(prepared, prepared.items), *input_flags(prepared)]
     raise_global = partial(rules.raise_first_global, prepared.tables)
     return guards.guarded(prepared.judged, flags, raise_broken(prepared), raise_global=raise_global)
 
 
-def raise_broken(prepared: JudgedTables) -> Callable[[], None]:
+def raise_broken(prepared: Judged) -> Callable[[], None]:
     """Return a callback that raises for the first rule that a table breaks."""
 
     def raise_broken() -> None:
@@ -421,7 +418,7 @@ def raise_broken(prepared: JudgedTables) -> Callable[[], None]:
     return raise_broken
 
 
-def table_flags(prepared: JudgedTables, *, count: bool = False) -> list[pl.LazyFrame]:
+def table_flags(prepared: Judged, *, count: bool = False) -> list[pl.LazyFrame]:
     """Flags over every row of both tables; with ``count`` they count the relevant rows."""
     run, *truth = prepared.tables
     once = count and bool(truth) and truth[0].by == run.by  # otherwise, each group has all of them
@@ -438,7 +435,7 @@ def table_flags(prepared: JudgedTables, *, count: bool = False) -> list[pl.LazyF
     return flags
 
 
-def _positive_of_groups(prepared: JudgedTables, truth: Table) -> pl.LazyFrame:
+def _positive_of_groups(prepared: Judged, truth: Table) -> pl.LazyFrame:
     """Subtract the relevant rows from the sum: each group that the truth lacks has all of them."""
     if prepared.groups is None:
         positive = (pl.col("relevance") > 0).sum().cast(pl.Int64)
@@ -449,7 +446,7 @@ def _positive_of_groups(prepared: JudgedTables, truth: Table) -> pl.LazyFrame:
     return guards.flag(of_each.join(number, how="cross"), pl.lit(value=False), product)
 
 
-def rows_flag(prepared: JudgedTables, rows: pl.LazyFrame) -> pl.LazyFrame:
+def rows_flag(prepared: Judged, rows: pl.LazyFrame) -> pl.LazyFrame:
     """Flag over the rows of grade > 0."""
     table = prepared.tables[0]
     lists = rows.filter(pl.col("relevance") > 0).group_by(table.keys)
@@ -553,7 +550,7 @@ def renamed(frame: pl.LazyFrame, old: str, new: str) -> pl.LazyFrame:
 # would materialize the full join.
 
 
-def remember(judged: Frame, prepared: JudgedTables) -> None:
+def remember(judged: Frame, prepared: Judged) -> None:
     if isinstance(judged, pl.LazyFrame):
         judged._rankframe_prepared = prepared  # type: ignore[attr-defined]  # pyright: ignore
     elif isinstance(judged, pl.DataFrame):
@@ -562,11 +559,11 @@ def remember(judged: Frame, prepared: JudgedTables) -> None:
         judged.attrs["rankframe_segments"] = list(prepared.tables[0].truth_groups)
 
 
-def segments_of_truth(frame: Frame, prepared: JudgedTables) -> list[str]:
+def segments_of_truth(frame: Frame, prepared: Judged) -> list[str]:
     """Return the columns of ``by`` that only the truth had; lists of other users are left out."""
     table = prepared.tables[0]
     known: Sequence[str] = getattr(frame, "_rankframe_segments", ())
-    remembered: JudgedTables | None = getattr(frame, "_rankframe_prepared", None)
+    remembered: Judged | None = getattr(frame, "_rankframe_prepared", None)
     if remembered is not None:
         known = remembered.tables[0].truth_groups
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
@@ -574,8 +571,8 @@ def segments_of_truth(frame: Frame, prepared: JudgedTables) -> list[str]:
     return [*table.truth_groups, *(name for name in table.by if name in known)]
 
 
-def _remembered(frame: Frame, by: str | Sequence[str], columns: Columns) -> JudgedTables | None:
-    prepared: JudgedTables | None = getattr(frame, "_rankframe_prepared", None)
+def _remembered(frame: Frame, by: str | Sequence[str], columns: Columns) -> Judged | None:
+    prepared: Judged | None = getattr(frame, "_rankframe_prepared", None)
     if prepared is None:
         return None
     table = prepared.tables[0]

@@ -41,7 +41,7 @@ registry.given_column(
 @registry.column(beside_subtopics=True, of_all_rows=True, down_to_rank=True, in_ties="both")
 def relevant(rows: Rows) -> pl.Expr:
     """The grade reaches relevant_at (by default: is > 0)."""
-    line = rows.sources.settings.relevant_at
+    line = rows.judged.settings.relevant_at
     reached = terms.is_graded if line is None else terms.relevance >= line
     return reached.fill_null(value=False) if rows.scope == "listed" else reached
 
@@ -49,7 +49,7 @@ def relevant(rows: Rows) -> pl.Expr:
 @registry.column(reads=("relevant", "ideal_place"), in_order=True, down_to_rank=True)
 def hits(rows: Rows) -> pl.Expr:
     """Relevant items at or above this rank; null without a rank."""
-    if rows.sources.settings.relevant_at is None and rows.scope != "judged":
+    if rows.judged.settings.relevant_at is None and rows.scope != "judged":
         # if all rows are relevant, their number is the running count, at half the cost
         return pl.when(terms.is_listed).then("ideal_place")
     return terms.running(terms.relevant.cast(pl.Int64), rows.keys)
@@ -149,7 +149,7 @@ def retrieved(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     """n, the length of the user's list; 0 where there is none; its items at rank ≤ 10:
     retrieved(10).
     """
-    tied = rows.sources.tied
+    tied = rows.judged.tied
     lengths = [_length(int(k) if k else None, tied=tied).alias(n) for n, k in names.items()]
     ranked = rows.lists.filter(terms.is_listed).group_by(rows.keys).agg(lengths)
     frame = frame.join(ranked, on=rows.keys, how="left")
@@ -213,8 +213,8 @@ def lower_graded(rows: Rows) -> pl.Expr:
 @registry.joined_column(scope="judged", in_ties="both")
 def lower_graded_below(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str]) -> pl.LazyFrame:
     """Judged items of lower grade below this one; with ties, one in its block counts one half."""
-    counted = steps.lower_below(rows.unjoined, rows.keys, rows.sources.item, tied=rows.sources.tied)
-    return frame.join(counted, on=[*rows.keys, rows.sources.item], how="left")
+    counted = steps.lower_below(rows.unjoined, rows.keys, rows.judged.item, tied=rows.judged.tied)
+    return frame.join(counted, on=[*rows.keys, rows.judged.item], how="left")
 
 
 def _gain(text: str) -> None:
@@ -272,7 +272,7 @@ def _ideal_columns(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) ->
 @registry.column(of_all_rows=True, down_to_rank=True, in_ties="both")
 def top_grade(rows: Rows) -> pl.Expr:
     """The highest grade of the whole truth."""
-    return rows.sources.top_grade
+    return rows.judged.top_grade
 
 
 @registry.joined_column()
@@ -435,7 +435,7 @@ def diverse_rank(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> p
     if rows.scope != "subtopic":  # any order is ideal
         any_order = pl.when(terms.relevant).then("ideal_rank")
         return frame.with_columns(any_order.alias(name) for name in names)
-    item = rows.sources.item
+    item = rows.judged.item
     ideals = steps.greedy_ideals(frame.filter(terms.relevant), rows.keys, item, names)
     return frame.join(ideals, on=[*rows.keys, item], how="left")
 

@@ -61,7 +61,7 @@ def _share(text: str) -> None:
 )
 def _of_items(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Count the history by item."""
-    history, item = rows.sources.inputs["history"], rows.sources.item
+    history, item = rows.judged.inputs["history"], rows.judged.item
     counts = popularities(history, item)
     for name, text in names.items():
         if name.startswith("tail"):
@@ -91,7 +91,7 @@ def popularities(history: Input, item: str) -> pl.LazyFrame:
 @registry.joined_column("history_users", "Users of the history", **_OF_HISTORY)
 def _of_history(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Count the whole history."""
-    history, user = rows.sources.inputs["history"], rows.keys[-1]
+    history, user = rows.judged.inputs["history"], rows.keys[-1]
     count = {"history_rows": pl.len(), "history_users": pl.col(user).n_unique()}
     counts = [count[name].cast(pl.Int64).alias(name) for name in names]
     return with_numbers(frame, history.frame, history.by, counts)
@@ -104,7 +104,7 @@ def _of_history(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl
 )
 def _of_catalogue(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Count the items."""
-    items, item = catalogue(rows.sources.inputs), rows.sources.item
+    items, item = catalogue(rows.judged.inputs), rows.judged.item
     counts = [pl.col(item).n_unique().cast(pl.Int64).alias(name) for name in names]
     return with_numbers(frame, items.frame, items.by, counts)
 
@@ -121,7 +121,7 @@ def catalogue(inputs: Mapping[str, Input]) -> Input:
 )
 def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Look up the popularity of each row of the history."""
-    history, item, user = rows.sources.inputs["history"], rows.sources.item, rows.keys[-1]
+    history, item, user = rows.judged.inputs["history"], rows.judged.item, rows.keys[-1]
     counts = popularities(history, item)
     known = history.frame.join(counts, on=[*history.by, item])
     profiles = known.group_by([*history.by, user]).agg(_popularity.mean().alias(n) for n in names)
@@ -131,7 +131,7 @@ def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl
 @registry.joined_column("seen", "The user had the item before", **_OF_HISTORY)
 def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Look for the pairs of user and item in the history."""
-    history, pair = rows.sources.inputs["history"], [rows.keys[-1], rows.sources.item]
+    history, pair = rows.judged.inputs["history"], [rows.keys[-1], rows.judged.item]
     pair = [*history.by, *pair]
     # only listed pairs are made unique: the whole history would take much longer
     had = history.frame.select(pair).join(rows.unjoined.select(pair), on=pair, how="semi").unique()
@@ -147,8 +147,8 @@ def _of_pairs(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
 )
 def _of_other(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Look up the item in the other run."""
-    other = rows.sources.inputs["other"]
-    keys = [*other.by, rows.keys[-1], rows.sources.item]
+    other = rows.judged.inputs["other"]
+    keys = [*other.by, rows.keys[-1], rows.judged.item]
     theirs = other.frame.select(*keys, *(pl.col("rank").alias(name) for name in names))
     return frame.join(theirs, on=keys, how="left")
 
@@ -188,7 +188,7 @@ def _of_pair(text: str) -> None:
 )
 def _above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """Add up, down each list, what the values of the items above have in common with its own."""
-    items, item, keys = rows.sources.inputs["items"], rows.sources.item, rows.keys
+    items, item, keys = rows.judged.inputs["items"], rows.judged.item, rows.keys
     by_column: dict[str, dict[str, str]] = {}
     for name, text in names.items():
         of, _, distance = text.partition(";")

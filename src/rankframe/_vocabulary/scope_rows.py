@@ -8,38 +8,17 @@ from typing import NamedTuple
 import polars as pl
 
 from rankframe._request import gain_functions, labels, registry
-from rankframe._request.keywords import Settings
 from rankframe._request.registry import Column, Join, Reading, Scope
 from rankframe._tables import rank_order
+from rankframe._tables.judgment import Judged
 from rankframe._tables.rank_order import Bounds
-from rankframe._tables.table import Input
 from rankframe._vocabulary import terms
-
-
-class Sources(NamedTuple):
-    """What the columns are derived from: plain frames and their keys."""
-
-    items: pl.LazyFrame  # one row per item of the lists and the truth
-    ranked_truth: pl.LazyFrame  # the same without unjudged items
-    judgments: pl.LazyFrame  # the same, or one row per subtopic of an item
-    ranked: pl.LazyFrame  # the rows of the lists alone
-    lists: pl.LazyFrame  # the same with only keys and rank
-    keys: list[str]
-    item: str
-    types: Mapping[str, pl.DataType]  # of the keys, the item and the relevance
-    bounds: Bounds
-    tied: bool
-    has_subtopics: bool
-    top_grade: pl.Expr
-    of_lists: frozenset[str]  # the caller's columns that only the lists have
-    settings: Settings
-    inputs: Mapping[str, Input]  # by the name of the keyword: items, history, other
 
 
 class Rows(NamedTuple):
     """The rows on which columns are derived, and what their derivation may need."""
 
-    sources: Sources
+    judged: Judged
     ranked: pl.LazyFrame  # the lists, cut and condensed
     lists: pl.LazyFrame  # the same with only keys and rank
     scope: Scope
@@ -49,12 +28,12 @@ class Rows(NamedTuple):
     @property
     def keys(self) -> list[str]:
         """The columns that identify a list: the groups and the user."""
-        return self.sources.keys
+        return self.judged.keys
 
     @property
     def block(self) -> list[str]:
         """The columns that identify a block of ties."""
-        return [*self.sources.keys, "rank"]
+        return [*self.judged.keys, "rank"]
 
     @property
     def aspect(self) -> list[str]:
@@ -62,7 +41,7 @@ class Rows(NamedTuple):
         return [*self.keys, "subtopic"] if self.scope == "subtopic" else self.keys
 
 
-def rows_of_scope(sources: Sources, reading: Reading, *, alone: bool = False) -> pl.LazyFrame:
+def rows_of_scope(judged: Judged, reading: Reading, *, alone: bool = False) -> pl.LazyFrame:
     """Return the rows that metrics reduce, with the columns that they read.
 
     With ``alone``, the caller reads no other column.
@@ -72,37 +51,37 @@ def rows_of_scope(sources: Sources, reading: Reading, *, alone: bool = False) ->
     for name, known in reading.columns.items():
         _check_parameter(name, known)
     _check_gains_of_zero(reading)
-    settings = sources.settings
+    settings = judged.settings
     items, ranked_truth, ranked = (
-        _cut(_with_columns_of_items(frame, sources, reading), settings.depth)
-        for frame in (sources.items, sources.ranked_truth, sources.ranked)
+        _cut(_with_columns_of_items(frame, judged, reading), settings.depth)
+        for frame in (judged.items, judged.ranked_truth, judged.run)
     )
     if settings.judged_only:
-        items = ranked_truth = ranked = _condensed(items, sources.keys, tied=sources.tied)
-    alone = alone and not (reading.outside or reading.counts_judged or sources.inputs)
-    lists = ranked if settings.judged_only else _cut(sources.lists, settings.depth)
-    rows = Rows(sources, ranked, lists, reading.scope, ranked_truth, alone=alone)
-    absent = "ranks" if sources.tied else "blocks"
+        items = ranked_truth = ranked = _condensed(items, judged.keys, tied=judged.tied)
+    alone = alone and not (reading.outside or reading.counts_judged or judged.inputs)
+    lists = ranked if settings.judged_only else _cut(judged.placed, settings.depth)
+    rows = Rows(judged, ranked, lists, reading.scope, ranked_truth, alone=alone)
+    absent = "ranks" if judged.tied else "blocks"
     columns = {name: c for name, c in reading.columns.items() if c.in_ties != absent}
     if reading.scope == "listed":
         frame = _list_rows(items, rows, reading, columns)
     else:
         frame = _truth_rows(items if reading.scope == "subtopic" else ranked_truth, rows, columns)
-    return frame.rename({"rank": "block"}) if sources.tied else frame
+    return frame.rename({"rank": "block"}) if judged.tied else frame
 
 
-def users_of_run(sources: Sources) -> pl.LazyFrame:
+def users_of_run(judged: Judged) -> pl.LazyFrame:
     """Return each user with a list, of which ``depth`` and ``judged_only`` may leave nothing."""
-    return sources.lists.select(sources.keys).unique()
+    return judged.placed.select(judged.keys).unique()
 
 
-def users_with_lists(sources: Sources) -> pl.LazyFrame:
+def users_with_lists(judged: Judged) -> pl.LazyFrame:
     """Return each user with a nonempty list once, with the groups."""
-    settings = sources.settings
+    settings = judged.settings
     listed = terms.is_listed if settings.depth is None else terms.rank <= settings.depth
     if settings.judged_only:
-        return sources.items.filter(listed & terms.is_judged).select(sources.keys).unique()
-    return sources.lists.filter(listed).select(sources.keys).unique()
+        return judged.items.filter(listed & terms.is_judged).select(judged.keys).unique()
+    return judged.placed.filter(listed).select(judged.keys).unique()
 
 
 # ------------------------------------------------------------------ deriving what is read
@@ -111,14 +90,14 @@ def users_with_lists(sources: Sources) -> pl.LazyFrame:
 def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) -> pl.LazyFrame:
     """Return the relevant or judged rows, or those of subtopics, with their columns."""
     if rows.scope == "subtopic":
-        items = _split(rows.sources, items)
+        items = _split(rows.judged, items)
     over_judged = {n: c for n, c in columns.items() if "judged" in (c.scope, c.derived_over)}
     frame = items.filter(terms.relevance.is_not_null() if over_judged else terms.is_graded)
-    sources = rows.sources
-    was_graded, bounds = terms.is_graded, sources.bounds
-    if sources.settings.least_gain is not None:  # a user with lower grades alone keeps the rows
+    judged = rows.judged
+    was_graded, bounds = terms.is_graded, judged.bounds
+    if judged.settings.least_gain is not None:  # a user with lower grades alone keeps the rows
         frame = _from_least_gain(
-            frame.with_columns(terms.is_graded.alias(terms.WAS_GRADED)), sources
+            frame.with_columns(terms.is_graded.alias(terms.WAS_GRADED)), judged
         )
         was_graded, bounds = pl.col(terms.WAS_GRADED), _with_grade_0(bounds)
     relevant = _expression("relevant", rows).alias("relevant")
@@ -126,10 +105,10 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
         frame = _with_columns(frame.with_columns(relevant), rows, over_judged)
         if rows.scope != "judged":
             frame = frame.filter(was_graded)
-    if sources.settings.least_gain is not None:
+    if judged.settings.least_gain is not None:
         frame = frame.drop(terms.WAS_GRADED)
     frame = rank_order.in_rank_order(
-        frame, rows.keys, sources.item, sources.types, bounds, alone=rows.alone
+        frame, rows.keys, judged.item, judged.types, bounds, alone=rows.alone
     )
     if not over_judged:
         frame = frame.with_columns(relevant)
@@ -144,14 +123,14 @@ def _list_rows(
 
     Running counts are derived on the relevant or judged rows, and null on the others.
     """
-    sources = rows.sources
-    of_lists = sources.of_lists.union(sources.keys, [sources.item], _of_items(sources, reading))
+    judged = rows.judged
+    of_lists = judged.of_lists.union(judged.keys, [judged.item], _of_items(judged, reading))
     of_lists |= {name for name, known in columns.items() if known.of_lists}
     everywhere = {name: c for name, c in columns.items() if c.of_all_rows}
     everywhere["listed"] = registry.COLUMNS["listed"]
     inner = {name: c for name, c in columns.items() if not c.of_all_rows}
-    if not sources.settings.judged_only and of_lists.issuperset([*columns, *reading.outside]):
-        frame = _with_emptied(rows.ranked.filter(terms.is_listed), sources)
+    if not judged.settings.judged_only and of_lists.issuperset([*columns, *reading.outside]):
+        frame = _with_emptied(rows.ranked.filter(terms.is_listed), judged)
         return _with_columns(frame, rows, everywhere)
     frame = items.filter(terms.is_listed | terms.relevance.is_not_null())
     if inner:
@@ -165,26 +144,26 @@ def _list_rows(
         )
         others = frame.filter(~reduced.fill_null(value=False))
         frame = pl.concat([narrow, others], how="diagonal")
-    frame = _with_emptied(_from_least_gain(frame, sources), sources)
+    frame = _with_emptied(_from_least_gain(frame, judged), judged)
     return _with_columns(frame, rows, everywhere)
 
 
-def _with_emptied(frame: pl.LazyFrame, sources: Sources) -> pl.LazyFrame:
+def _with_emptied(frame: pl.LazyFrame, judged: Judged) -> pl.LazyFrame:
     """Add a row without an item for each list of which nothing is left: it still is a list."""
-    if not sources.settings.cuts_lists:
+    if not judged.settings.cuts_lists:
         return frame
-    emptied = users_of_run(sources).join(users_with_lists(sources), on=sources.keys, how="anti")
+    emptied = users_of_run(judged).join(users_with_lists(judged), on=judged.keys, how="anti")
     emptied = emptied.with_columns(pl.lit(value=True).alias(terms.IS_EMPTIED))
     return pl.concat([frame, emptied], how="diagonal")
 
 
-def _from_least_gain(frame: pl.LazyFrame, sources: Sources) -> pl.LazyFrame:
+def _from_least_gain(frame: pl.LazyFrame, judged: Judged) -> pl.LazyFrame:
     """Set grades below the first one with a gain to 0."""
-    least = sources.settings.least_gain
+    least = judged.settings.least_gain
     if least is None:
         return frame
     kept = pl.when(terms.is_graded & (terms.relevance < least)).then(0).otherwise(terms.relevance)
-    return frame.with_columns(kept.cast(sources.types["relevance"]).alias("relevance"))
+    return frame.with_columns(kept.cast(judged.types["relevance"]).alias("relevance"))
 
 
 def _with_grade_0(bounds: Bounds) -> Bounds:
@@ -195,18 +174,18 @@ def _with_grade_0(bounds: Bounds) -> Bounds:
     return {**bounds, "relevance": (min(least, 0), most)}
 
 
-def _of_items(sources: Sources, reading: Reading) -> list[str]:
+def _of_items(judged: Judged, reading: Reading) -> list[str]:
     """Name the columns of the catalogue that metrics read."""
-    items = sources.inputs.get("items")
+    items = judged.inputs.get("items")
     return [] if items is None else [name for name in reading.outside if name in items.schema]
 
 
-def _with_columns_of_items(frame: pl.LazyFrame, sources: Sources, reading: Reading) -> pl.LazyFrame:
+def _with_columns_of_items(frame: pl.LazyFrame, judged: Judged, reading: Reading) -> pl.LazyFrame:
     """Join the columns of the catalogue that metrics read."""
-    names = [n for n in _of_items(sources, reading) if n not in (*sources.keys, sources.item)]
+    names = [n for n in _of_items(judged, reading) if n not in (*judged.keys, judged.item)]
     if not names:
         return frame
-    keys, items = [*sources.inputs["items"].by, sources.item], sources.inputs["items"].frame
+    keys, items = [*judged.inputs["items"].by, judged.item], judged.inputs["items"].frame
     return frame.join(items.select(*keys, *names), on=keys, how="left")
 
 
@@ -274,10 +253,10 @@ def _check_gains_of_zero(reading: Reading) -> None:
             raise ValueError(msg)
 
 
-def _split(sources: Sources, items: pl.LazyFrame) -> pl.LazyFrame:
+def _split(judged: Judged, items: pl.LazyFrame) -> pl.LazyFrame:
     """Return one row per subtopic of an item, at the item's rank."""
-    item = [*sources.keys, sources.item]
-    subtopics = sources.judgments.filter(terms.relevance.is_not_null()).drop("rank")
+    item = [*judged.keys, judged.item]
+    subtopics = judged.judged.filter(terms.relevance.is_not_null()).drop("rank")
     return subtopics.join(items.select(*item, "rank"), on=item, how="left")
 
 

@@ -15,9 +15,9 @@ import polars as pl
 from rankframe._request import registry
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables import side_tables
+from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Input
 from rankframe._vocabulary import derived_columns, list_columns, scope_rows
-from rankframe._vocabulary.scope_rows import Sources
 from rankframe.errors import RankingDataError
 from rankframe.metrics import _building_blocks
 
@@ -124,7 +124,7 @@ def _kinds(reads: frozenset[str]) -> frozenset[Kind]:
 
 
 def rows_of_shares(
-    sources: Sources,
+    judged: Judged,
     names: Iterable[str],
     kind: Kind,
     *,
@@ -135,12 +135,12 @@ def rows_of_shares(
 
     If ``users`` are given, only their lists count.
     """
-    sums = exposures(sources, names, kind, by=by, users=users)
-    return completed(sums, sources, names, kind, by=by, users=users)
+    sums = exposures(judged, names, kind, by=by, users=users)
+    return completed(sums, judged, names, kind, by=by, users=users)
 
 
 def exposures(
-    sources: Sources,
+    judged: Judged,
     names: Iterable[str],
     kind: Kind,
     *,
@@ -152,24 +152,24 @@ def exposures(
 
     A list, or a group of lists, without any has one row without a value; not with ``per_list``.
     """
-    keys = sources.keys if per_list or kind.over == "user" else list(by)
+    keys = judged.keys if per_list or kind.over == "user" else list(by)
     asked = [one for one in _asked(names) if one.word in ("exposure", "share")]
     weights = {_exposure_name(one): one for one in asked} or {
         f"exposure({kind.of};{kind.over};none;)": _Asked("", "exposure", kind.of, kind.over)
     }
-    rows = _with_values(_listed(sources, weights.values(), users), sources, kind)
+    rows = _with_values(_listed(judged, weights.values(), users), judged, kind)
     whole = kind.of in ("item", "shown")
     part = pl.lit(1.0) if whole else pl.col(_PART)
     sums = [_sum_of(one, part, whole=whole).alias(name) for name, one in weights.items()]
     exposed = rows.group_by(*keys, VALUE).agg(sums)
     if per_list or not keys:
         return exposed
-    return _whose(sources, users).select(keys).unique().join(exposed, on=keys, how="left")
+    return _whose(judged, users).select(keys).unique().join(exposed, on=keys, how="left")
 
 
 def completed(
     sums: pl.LazyFrame,
-    sources: Sources,
+    judged: Judged,
     names: Iterable[str],
     kind: Kind,
     *,
@@ -185,10 +185,10 @@ def completed(
     all groups. ``complete`` exposures already have the values that are in no list.
     """
     names = sorted(names)
-    keys = [*parts, *(sources.keys if kind.over == "user" else by)]
+    keys = [*parts, *(judged.keys if kind.over == "user" else by)]
     rows = with_targets(
         sums,
-        sources,
+        judged,
         names,
         kind,
         by=by,
@@ -197,12 +197,12 @@ def completed(
         groups=groups,
         complete=complete,
     )
-    return with_counts(with_shares(rows, names, keys), names, sources, kind, by=by, users=users)
+    return with_counts(with_shares(rows, names, keys), names, judged, kind, by=by, users=users)
 
 
 def with_targets(
     sums: pl.LazyFrame,
-    sources: Sources,
+    judged: Judged,
     names: Iterable[str],
     kind: Kind,
     *,
@@ -213,12 +213,12 @@ def with_targets(
     complete: bool = False,
 ) -> pl.LazyFrame:
     """Add to exposures the values that are in no list, and targets, which are still counts."""
-    keys = [*parts, *(sources.keys if kind.over == "user" else by)]
+    keys = [*parts, *(judged.keys if kind.over == "user" else by)]
     rows = sums
     if kind.over == "all" and kind.of != "shown" and not complete:
-        known = values_of(sources, kind.of, by)
+        known = values_of(judged, kind.of, by)
         if groups is None:
-            groups = _whose(sources, users).select(by).unique() if by else None
+            groups = _whose(judged, users).select(by).unique() if by else None
         if groups is not None:
             shared = [name for name in by if name in known.collect_schema()]
             known = _beside(groups, known, shared)
@@ -227,13 +227,13 @@ def with_targets(
         if one.word == "target" and _is_even(one):
             rows = rows.with_columns(pl.lit(1.0).alias(one.name))
         elif one.word == "target":
-            wanted = _wanted(one, sources, kind, by=by, users=users)
+            wanted = _wanted(one, judged, kind, by=by, users=users)
             on = [name for name in [*keys, VALUE] if name in wanted.collect_schema()]
             if kind.over == "all":
                 rows = rows.join(wanted, on=on, how="left")
             else:
                 shared = [name for name in on if name != VALUE]
-                wanted = _beside(_whose(sources, users), wanted, shared)
+                wanted = _beside(_whose(judged, users), wanted, shared)
                 how: Any = "left" if kind.of == "shown" and one.weight != "judged" else "full"
                 rows = rows.join(wanted, on=[*keys, VALUE], how=how, coalesce=True)
     columns = [name for name in rows.collect_schema() if name.startswith(("exposure(", "target("))]
@@ -254,14 +254,14 @@ def columns_of_sums(names: Iterable[str]) -> list[str]:
     return [one.name if one.word == "target" else _exposure_name(one) for one in _asked(names)]
 
 
-def values_of(sources: Sources, of: str, by: Sequence[str]) -> pl.LazyFrame:
+def values_of(judged: Judged, of: str, by: Sequence[str]) -> pl.LazyFrame:
     """Return each value of the catalogue once, per group if the catalogue has groups."""
-    items = _catalogue(sources, of)
+    items = _catalogue(judged, of)
     groups = [name for name in items.by if name in by]
     if of in ("item", "shown"):
-        known = items.frame.select(*groups, pl.col(sources.item).alias(VALUE))
+        known = items.frame.select(*groups, pl.col(judged.item).alias(VALUE))
     else:
-        known = _parts(sources, of).select(*groups, VALUE)
+        known = _parts(judged, of).select(*groups, VALUE)
     return known.unique()
 
 
@@ -318,35 +318,35 @@ def check_shares(
 # ------------------------------------------------------------------ exposure
 
 
-def _listed(sources: Sources, asked: Iterable[_Asked], users: pl.LazyFrame | None) -> pl.LazyFrame:
+def _listed(judged: Judged, asked: Iterable[_Asked], users: pl.LazyFrame | None) -> pl.LazyFrame:
     """Return the rows of the lists, no deeper than the greatest cut-off."""
     asked = list(asked)
     names = {"listed", "rank", *(["relevant"] if any(a.weight == "hit" for a in asked) else [])}
-    rows = _lists(sources, users, names)
+    rows = _lists(judged, users, names)
     cuts = [one.k for one in asked]
     if all(cuts):
         rows = rows.filter(_rank <= max(k for k in cuts if k))
     for one in asked:
         if one.weight in ("norm", "inverse"):
             length = pl.len() if one.k is None else _down_to(one.k).sum()
-            rows = rows.with_columns(length.over(sources.keys).alias(_length(one)))
+            rows = rows.with_columns(length.over(judged.keys).alias(_length(one)))
     return rows
 
 
 def _lists(
-    sources: Sources, users: pl.LazyFrame | None, names: Iterable[str] = ("listed", "rank")
+    judged: Judged, users: pl.LazyFrame | None, names: Iterable[str] = ("listed", "rank")
 ) -> pl.LazyFrame:
-    reading = registry.reading_of(names, given=sources.inputs)
-    rows = scope_rows.rows_of_scope(sources, reading).filter("listed")
-    if sources.tied:
+    reading = registry.reading_of(names, given=judged.inputs)
+    rows = scope_rows.rows_of_scope(judged, reading).filter("listed")
+    if judged.tied:
         rows = rows.rename({"block": "rank"})
-    return rows if users is None else rows.join(users, on=sources.keys, how="semi")
+    return rows if users is None else rows.join(users, on=judged.keys, how="semi")
 
 
-def _whose(sources: Sources, users: pl.LazyFrame | None) -> pl.LazyFrame:
+def _whose(judged: Judged, users: pl.LazyFrame | None) -> pl.LazyFrame:
     """Return the users whose lists count, once."""
-    listed = scope_rows.users_of_run(sources)
-    return listed if users is None else listed.join(users, on=sources.keys, how="semi")
+    listed = scope_rows.users_of_run(judged)
+    return listed if users is None else listed.join(users, on=judged.keys, how="semi")
 
 
 def _sum_of(one: _Asked, part: pl.Expr, *, whole: bool) -> pl.Expr:
@@ -371,29 +371,29 @@ def _length(one: _Asked) -> str:
     return f"__rankframe_length_{one.k}"
 
 
-def _with_values(rows: pl.LazyFrame, sources: Sources, kind: Kind) -> pl.LazyFrame:
+def _with_values(rows: pl.LazyFrame, judged: Judged, kind: Kind) -> pl.LazyFrame:
     """Return one row per value of an item; what is not in the catalogue is left out."""
     if kind.of not in ("item", "shown"):
-        return _split(rows, sources, kind.of)
-    rows = rows.with_columns(pl.col(sources.item).alias(VALUE))
-    if not _is_joined(kind, sources.inputs):
+        return _split(rows, judged, kind.of)
+    rows = rows.with_columns(pl.col(judged.item).alias(VALUE))
+    if not _is_joined(kind, judged.inputs):
         return rows
-    has, items = rows.collect_schema(), list_columns.catalogue(sources.inputs)
-    on = [*(name for name in items.by if name in has), sources.item]
-    return rows.join(items.frame.select(*items.by, sources.item).unique(), on=on)
+    has, items = rows.collect_schema(), list_columns.catalogue(judged.inputs)
+    on = [*(name for name in items.by if name in has), judged.item]
+    return rows.join(items.frame.select(*items.by, judged.item).unique(), on=on)
 
 
-def _split(rows: pl.LazyFrame, sources: Sources, of: str) -> pl.LazyFrame:
+def _split(rows: pl.LazyFrame, judged: Judged, of: str) -> pl.LazyFrame:
     """Return one row per value of an item, each with an equal part; unknown items are left out."""
     has = rows.collect_schema()
-    keys = [name for name in _catalogue(sources, of).by if name in has]
-    return rows.join(_parts(sources, of), on=[*keys, sources.item])
+    keys = [name for name in _catalogue(judged, of).by if name in has]
+    return rows.join(_parts(judged, of), on=[*keys, judged.item])
 
 
-def _parts(sources: Sources, of: str) -> pl.LazyFrame:
+def _parts(judged: Judged, of: str) -> pl.LazyFrame:
     """Return the values of each item, and the part of each value."""
-    items, of = sources.inputs["items"], _of(sources, of)
-    keys = [*items.by, sources.item]
+    items, of = judged.inputs["items"], _of(judged, of)
+    keys = [*items.by, judged.item]
     known = items.frame.select(*keys, pl.col(of).alias(VALUE)).drop_nulls(VALUE)
     dtype = items.schema[of]
     if not isinstance(dtype, pl.List | pl.Array):
@@ -405,54 +405,54 @@ def _parts(sources: Sources, of: str) -> pl.LazyFrame:
     return known.explode(VALUE, empty_as_null=False)
 
 
-def _of(sources: Sources, of: str) -> str:
-    return list_columns.column_of_values(sources.inputs["items"], sources.item, of)
+def _of(judged: Judged, of: str) -> str:
+    return list_columns.column_of_values(judged.inputs["items"], judged.item, of)
 
 
-def _catalogue(sources: Sources, of: str) -> Input:
+def _catalogue(judged: Judged, of: str) -> Input:
     """Return the table of what could be shown."""
     if of not in ("item", "shown"):
-        return sources.inputs["items"]
-    return list_columns.catalogue(sources.inputs)
+        return judged.inputs["items"]
+    return list_columns.catalogue(judged.inputs)
 
 
 # ------------------------------------------------------------------ targets and counts
 
 
 def _wanted(
-    one: _Asked, sources: Sources, kind: Kind, *, by: Sequence[str], users: pl.LazyFrame | None
+    one: _Asked, judged: Judged, kind: Kind, *, by: Sequence[str], users: pl.LazyFrame | None
 ) -> pl.LazyFrame:
     """Count the targets of the shares."""
-    what, item = one.weight, sources.item
-    user = sources.keys[-1]
+    what, item = one.weight, judged.item
+    user = judged.keys[-1]
     per_user = [user] if kind.over == "user" else []
     if what in ("truth", "judged"):
-        reading = registry.reading_of({"judged", "relevant"}, given=sources.inputs)
-        rows = scope_rows.rows_of_scope(sources, reading).filter(
+        reading = registry.reading_of({"judged", "relevant"}, given=judged.inputs)
+        rows = scope_rows.rows_of_scope(judged, reading).filter(
             "relevant" if what == "truth" else "judged"
         )
-        whose = _whose(sources, None) if users is None else users
-        rows = rows.join(whose, on=sources.keys, how="semi")
-        return _counted(rows, sources, kind, [*by, *per_user], one.name)
-    history = sources.inputs.get("history")
+        whose = _whose(judged, None) if users is None else users
+        rows = rows.join(whose, on=judged.keys, how="semi")
+        return _counted(rows, judged, kind, [*by, *per_user], one.name)
+    history = judged.inputs.get("history")
     if what == "history" and history is not None:
-        split_by = _catalogue(sources, kind.of).by if _is_joined(kind, sources.inputs) else []
+        split_by = _catalogue(judged, kind.of).by if _is_joined(kind, judged.inputs) else []
         groups = [name for name in by if name in (*history.by, *split_by)]
-        return _counted(history.frame, sources, kind, [*groups, *per_user], one.name)
-    items = _catalogue(sources, kind.of)
+        return _counted(history.frame, judged, kind, [*groups, *per_user], one.name)
+    items = _catalogue(judged, kind.of)
     in_items = [name for name in items.by if name in by]
     if what == "uniform":
-        return values_of(sources, kind.of, by).with_columns(pl.lit(1.0).alias(one.name))
+        return values_of(judged, kind.of, by).with_columns(pl.lit(1.0).alias(one.name))
     known = items.frame.select(*items.by, item).unique()
     if what == "catalogue":
-        return _counted(known, sources, kind, in_items, one.name)
+        return _counted(known, judged, kind, in_items, one.name)
     assert history is not None
     had = history.frame.select(*history.by, user, item).unique()
-    lists = _whose(sources, users)
+    lists = _whose(judged, users)
     had = lists.join(had, on=[*history.by, user])
-    own = list(sources.keys) if kind.over == "user" else list(by)
-    taken = _counted(had.join(known, on=[*items.by, item], how="semi"), sources, kind, own, _HAD)
-    there = _counted(known, sources, kind, in_items, _THERE)
+    own = list(judged.keys) if kind.over == "user" else list(by)
+    taken = _counted(had.join(known, on=[*items.by, item], how="semi"), judged, kind, own, _HAD)
+    there = _counted(known, judged, kind, in_items, _THERE)
     number = pl.len().alias(_LISTS)
     numbers = lists.group_by(own).agg(number) if own else lists.select(number)
     there = _beside(numbers, there, in_items)
@@ -462,12 +462,12 @@ def _wanted(
 
 
 def _counted(
-    rows: pl.LazyFrame, sources: Sources, kind: Kind, keys: Sequence[str], name: str
+    rows: pl.LazyFrame, judged: Judged, kind: Kind, keys: Sequence[str], name: str
 ) -> pl.LazyFrame:
     """Count the items of rows by their values."""
     whole = kind.of in ("item", "shown")
     count = pl.len().cast(pl.Float64) if whole else pl.col(_PART).sum()
-    return _with_values(rows, sources, kind).group_by(*keys, VALUE).agg(count.alias(name))
+    return _with_values(rows, judged, kind).group_by(*keys, VALUE).agg(count.alias(name))
 
 
 def _beside(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> pl.LazyFrame:
@@ -484,7 +484,7 @@ def _normed(value: pl.Expr, keys: Sequence[str]) -> pl.Expr:
 def with_counts(
     rows: pl.LazyFrame,
     names: Iterable[str],
-    sources: Sources,
+    judged: Judged,
     kind: Kind,
     *,
     by: Sequence[str],
@@ -494,15 +494,15 @@ def with_counts(
     for name in names:
         word, _, text = name.removesuffix(")").partition("(")
         if word == "values":
-            known = values_of(sources, text or kind.of, by)
+            known = values_of(judged, text or kind.of, by)
             groups = [n for n in by if n in known.collect_schema()]
             number = pl.len().cast(pl.Int64).alias(name)
             rows = list_columns.with_numbers(rows, known, groups, [number])
         if word == "lists":
-            lists = _whose(sources, users)
+            lists = _whose(judged, users)
             if text:
-                lists = _lists(sources, users).filter(_down_to(int(text)))
-                lists = lists.select(sources.keys).unique()
+                lists = _lists(judged, users).filter(_down_to(int(text)))
+                lists = lists.select(judged.keys).unique()
             rows = list_columns.with_numbers(rows, lists, by, [pl.len().cast(pl.Int64).alias(name)])
     return rows
 

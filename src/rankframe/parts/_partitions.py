@@ -194,7 +194,7 @@ def asked_of(plan: Plan) -> Asked:
         AskedMean(one.name, one.over_users.aggregate, one.over_users.epsilon, types[one.name])
         for one in plan.requested
     ]
-    undefined = None if plan.of_lists is None else plan.of_lists.sources.settings.undefined
+    undefined = None if plan.of_lists is None else plan.of_lists.judged.settings.undefined
     return Asked(plan.by, asked, plan.columns, sorted(plan.counted), plan.weights, undefined)
 
 
