@@ -37,9 +37,9 @@ def registered():
         yield acme_metrics
     finally:
         known = (labels.METRICS, labels._ENTRIES, labels._ALIASES)
-        for registry, before in zip((*known, registry.COLUMNS), (*kept, columns), strict=True):
-            registry.clear()
-            registry.update(before)
+        for entries, before in zip((*known, registry.COLUMNS), (*kept, columns), strict=True):
+            entries.clear()
+            entries.update(before)
         labels._by_label_alone.cache_clear()
         registry._reading.cache_clear()
 

@@ -73,7 +73,9 @@ def test_the_core_imports_no_wing():
     while pending:
         core.add(pending[0])
         pending += graph[pending.pop(0)] - core
-    wings = {f"rankframe.{name}" for name in ("plot", "spark", "trec", "pandas", "_cli")}
+    wings = {
+        f"rankframe.{name}" for name in ("plot", "spark", "trec", "pandas", "_report", "_command")
+    }
     assert core.isdisjoint({*wings, "rankframe._namespace"})
 
 

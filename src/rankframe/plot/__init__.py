@@ -5,7 +5,11 @@ drawn, so charts are small for any number of users. Colors follow the background
 first chart imports Altair.
 """
 
-from __future__ import annotations
+from rankframe.plot._of_cutoffs import at_k, precision_recall
+from rankframe.plot._of_exposure import lorenz, shares, trade_off
+from rankframe.plot._of_pairs import agreement, compare, critical_difference
+from rankframe.plot._of_segments import heatmap
+from rankframe.plot._of_users import change, users
 
 __all__ = [
     "agreement",
