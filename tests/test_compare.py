@@ -645,7 +645,8 @@ import sys, importlib.util, polars as pl, rankframe as rf
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name: None if name == "scipy" else found(name)
 import importlib
-sys.modules.pop("rankframe._comparison.summaries"); summarize = importlib.import_module("rankframe._comparison.summaries")
+name = "rankframe._comparison.summaries"
+sys.modules.pop(name); summarize = importlib.import_module(name)
 table = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
 try:
     summarize.summarize(table, "rr")

@@ -72,7 +72,8 @@ class RankFrame(Generic[FrameT]):
             f"rankframe on a {kind}\n"
             f"  verbs: {verbs}\n"
             f"  charts: .plot\n"
-            f"  metrics: {len(labels.METRICS)}, such as precision_at, ndcg_at; rankframe.metric(label)"
+            f"  metrics: {len(labels.METRICS)}, such as precision_at, ndcg_at; "
+            "rankframe.metric(label)"
         )
 
 

@@ -489,7 +489,7 @@ def plan_values(
     if any(system_metrics.is_of_all(one) for one in requested):
         policy = users_policy(settings, prepared)
         whose = None if policy == "run" else _selected(prepared, policy, settings)
-        of_lists = system_metrics.of_all_lists(prepared, requested, settings, whose)
+        of_lists = system_metrics.of_all_lists(prepared, requested, whose)
     plan = _plan(prepared, requested, settings)._replace(of_lists=of_lists)
     if of_lists is not None:
         _check_of_lists(of_lists, settings, refused=per_user and not all_lists)
@@ -1450,7 +1450,8 @@ def _raise_not_finite(values: pl.LazyFrame, prepared: Judged, keys: Sequence[str
             if not prepared.has_truth:
                 msg = (
                     f"metric {name!r}: it is not a finite number for a user. An expression of your "
-                    f"own must be null where it is undefined. Offending row: {rules.format_row(row)}"
+                    "own must be null where it is undefined. "
+                    f"Offending row: {rules.format_row(row)}"
                 )
                 raise RankingDataError(msg)
             for label, cure in _CURES.items():

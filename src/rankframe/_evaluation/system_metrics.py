@@ -1,7 +1,7 @@
 """Metrics of all lists together: coverage, Gini, personalization and others.
 
-They are reductions of shares (:mod:`rankframe._vocabulary.share_rows`), one number per group of ``by``. Their
-intervals come from leaving out groups of users, their tests from swapping whole lists.
+They are reductions of shares (:mod:`rankframe._vocabulary.share_rows`), one number per group of
+``by``. Intervals come from leaving out groups of users, their tests from swapping whole lists.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import share_rows
@@ -150,7 +149,6 @@ def numbers_of_sums(
 def of_all_lists(
     prepared: Judged,
     requested: Sequence[RequestedMetric],
-    settings: Settings,
     users: pl.LazyFrame | None,
 ) -> OfLists | None:
     """Return the metrics of all lists of a call; None if there are none."""

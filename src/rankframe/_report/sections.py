@@ -252,8 +252,8 @@ def _wins(row: Mapping[str, Any]) -> list[str]:
         return []
     return [
         (
-            f"Of {markup.counted(row['users'], 'user')}, its value is higher for {row['wins']:,}, lower "
-            f"for {row['losses']:,} and equal for {row['ties']:,}."
+            f"Of {markup.counted(row['users'], 'user')}, its value is higher for {row['wins']:,}, "
+            f"lower for {row['losses']:,} and equal for {row['ties']:,}."
         )
     ]
 
@@ -658,9 +658,10 @@ def _lists(numbers: Numbers) -> Section | None:
             "new, out: in only one of the two lists."
         ),
         (
-            f"Of {markup.counted(people.losers + people.winners + people.same, 'user')} whom both serve, "
-            f"{people.losers:,} lost, {people.winners:,} gained and {people.same:,} have the same "
-            f"{metric}. {markup.counted(people.missed, 'more user')} without a list of one or both."
+            f"Of {markup.counted(people.losers + people.winners + people.same, 'user')} whom both "
+            f"serve, {people.losers:,} lost, {people.winners:,} gained and {people.same:,} have "
+            f"the same {metric}. {markup.counted(people.missed, 'more user')} without a list of "
+            "one or both."
         ),
     ]
     groups = [

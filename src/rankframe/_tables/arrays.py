@@ -610,8 +610,8 @@ def read_matrix(values: object, name: str, role: str, *, flags: bool = False) ->
     """Read a matrix of numbers that NumPy or DLPack reads."""
     if adapters.is_frame(values):
         msg = (
-            f"{name}: it is a table, {adapters.kind(values)}: for users × items pass .to_numpy(); a long "
-            "table of user, item and number needs no conversion"
+            f"{name}: it is a table, {adapters.kind(values)}: for users × items pass .to_numpy(); "
+            "a long table of user, item and number needs no conversion"
         )
         raise TypeError(msg)
     if _is_sparse(values):
@@ -709,7 +709,10 @@ def _as_ids(values: object, name: str) -> pl.Series:
     given: Any = values
     if not isinstance(values, list | tuple | range):
         if adapters.is_frame(values) or not _is_array(values):
-            msg = f"{name}: it must be a sequence, an array or a Series of ids, not {adapters.kind(values)}"
+            msg = (
+                f"{name}: it must be a sequence, an array or a Series of ids, "
+                f"not {adapters.kind(values)}"
+            )
             raise TypeError(msg)
         array = _as_array(values, name)
         if array.ndim != 1:

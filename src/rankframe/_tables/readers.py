@@ -388,8 +388,8 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
             raise RankingDataError(msg)
     if inner := [name for name in table.schema if name.startswith(labels.INNER)]:
         msg = (
-            f"{table.name}, column {inner[0]!r}: names that begin with {labels.INNER!r} are reserved for "
-            "internal columns: rename or drop the column"
+            f"{table.name}, column {inner[0]!r}: names that begin with {labels.INNER!r} are "
+            "reserved for internal columns: rename or drop the column"
         )
         raise RankingDataError(msg)
     own = {"rank": table.rank, "relevance": table.relevance, "subtopic": table.subtopic}

@@ -25,9 +25,9 @@ def same_types(left: Table, right: Table) -> dict[str, pl.DataType]:
         integers = [dtype.is_integer() for dtype in (in_left, in_right)]
         if in_left != in_right and not all(integers):
             msg = (
-                f"column {name!r}: it is {adapters.type_words(in_left, in_right)} in the {left.name} and "
-                f"{adapters.type_words(in_right, in_left)} in the {right.name}: cast one; ids must have the "
-                "same type in both tables, or any two integer types"
+                f"column {name!r}: it is {adapters.type_words(in_left, in_right)} in the "
+                f"{left.name} and {adapters.type_words(in_right, in_left)} in the {right.name}: "
+                "cast one; ids must have the same type in both tables, or any two integer types"
             )
             if any(integers) and (in_left.is_float() or in_right.is_float()):
                 msg += " (pandas turns integers into floats where one is missing)"

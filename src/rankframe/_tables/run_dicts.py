@@ -163,10 +163,10 @@ def common_types_of_runs(
             common = common_type(dtype, schema[name])
             if common is None:
                 msg = (
-                    f"column {name!r}: it is {adapters.type_words(dtype, schema[name])} in run {first!r} "
-                    f"and {adapters.type_words(schema[name], dtype)} in run {run!r}: cast one; a column "
-                    "must have the same type in all runs, or any two integer types or any two "
-                    "float types"
+                    f"column {name!r}: it is {adapters.type_words(dtype, schema[name])} in run "
+                    f"{first!r} and {adapters.type_words(schema[name], dtype)} in run {run!r}: "
+                    "cast one; a column must have the same type in all runs, or any two integer "
+                    "types or any two float types"
                 )
                 raise RankingDataError(msg)
             types[name] = common

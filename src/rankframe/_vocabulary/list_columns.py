@@ -1,7 +1,7 @@
 """The columns of lists: what the history, the catalogue and another run know about a listed item.
 
-They are records of the vocabulary like those of :mod:`rankframe._vocabulary.derived_columns`; each is derived from
-a table besides run and truth.
+They are records like those of :mod:`rankframe._vocabulary.derived_columns`; each is derived from a
+table besides run and truth.
 """
 
 from __future__ import annotations

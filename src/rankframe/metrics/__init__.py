@@ -1,7 +1,8 @@
 """Every metric, by family: one reduction over a user's rows, as a Polars expression.
 
 To add a metric, add a function to a family and its name to the family's ``__all__``: the labels,
-the namespaces and the invariant tests find it. :mod:`rankframe._vocabulary.derived_columns` defines the columns.
+the namespaces and the invariant tests find it. :mod:`rankframe._vocabulary.derived_columns` defines
+the columns.
 """
 
 from rankframe.metrics.core import *  # noqa: F403

@@ -500,8 +500,8 @@ def _part(
     if known is None:
         if lacking:
             msg = (
-                f"by={keywords.group_names(by)!r}: the truth lacks {lacking[0]!r}, so a part must know the "
-                "groups of all parts: pass facts=rf.parts.facts(run, truth=truth, by=…)"
+                f"by={keywords.group_names(by)!r}: the truth lacks {lacking[0]!r}, so a part must "
+                "know the groups of all parts: pass facts=rf.parts.facts(run, truth=truth, by=…)"
             )
             raise ValueError(msg)
         return _Part(opened, Totals(None, None), tables, None)

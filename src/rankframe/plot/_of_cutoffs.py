@@ -227,7 +227,10 @@ def precision_recall(
         *drawn, data=curve, width=270, height=270, title="Interpolated, whole lists"
     )
     subtitle = [
-        f"{_tables.mean_of(options)} over {_tables.user_count(means['users'])}; gray: equal F1 of the two means"
+        (
+            f"{_tables.mean_of(options)} over {_tables.user_count(means['users'])}; "
+            "gray: equal F1 of the two means"
+        )
     ]
     if many:
         subtitle += [_pictures.selectable(f"F1 at k = {cutoffs[-1]}", interval=False)]

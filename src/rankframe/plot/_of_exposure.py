@@ -358,8 +358,8 @@ def trade_off(
         table,
         _marks.title_of(
             f"{sentences.one_line(names[1])} against {sentences.one_line(names[0])}",
-            f"{_tables.user_count(table['users'])}{_tables.weighted_by(options)}; lines: {confidence * 100:.10g}% "
-            "intervals, not corrected",
+            f"{_tables.user_count(table['users'])}{_tables.weighted_by(options)}; "
+            f"lines: {confidence * 100:.10g}% intervals, not corrected",
             *([_pictures.selectable(names[0], interval=False)] if many else []),
             *sentences.missed_lines(
                 summary.select(*sentences.named(summary, groups), "users", "num_missed")

@@ -175,8 +175,8 @@ def heatmap(
         [base.mark_rect().encode(color=color), text],
         table,
         _marks.title_of(
-            f"{_tables.averages_of(metrics)}{of_metric} by {', '.join(map(sentences.one_line, groups))}"
-            f"{_tables.weighted_by(options)}",
+            f"{_tables.averages_of(metrics)}{of_metric} by "
+            f"{', '.join(map(sentences.one_line, groups))}{_tables.weighted_by(options)}",
             f"{selection}up to {_tables.user_count(table['users'].top_k(1))} in each",
         ),
         width=78 * len(names),
