@@ -68,6 +68,31 @@ def test_no_module_imports_one_above_it():
     )
 
 
+#: The rooms, from the ground up; those of one floor do not know each other.
+FLOORS = [
+    {"errors", "_request"},
+    {"metrics", "presets", "_tables"},
+    {"typing", "trec", "_vocabulary"},
+    {"_evaluation"},
+    {"_comparison", "parts"},
+    {"plot", "spark"},
+    {"_report"},
+    {"_namespace", "_command"},
+    {"", "__main__", "pandas"},
+]
+
+
+def room(module):
+    return module.removeprefix("rankframe").removeprefix(".").partition(".")[0]
+
+
+def test_a_room_imports_only_rooms_below_it():
+    floors = {name: floor for floor, rooms in enumerate(FLOORS) for name in rooms}
+    arrows = {(room(a), room(b)) for a, found in imports().items() for b in found}
+    assert {name for arrow in arrows for name in arrow} == {*floors}
+    assert [a for a in sorted(arrows) if a[0] != a[1] and floors[a[0]] <= floors[a[1]]] == []
+
+
 def test_the_core_imports_no_wing():
     graph, pending, core = imports(), ["rankframe._comparison.comparison"], set()
     while pending:

@@ -324,7 +324,7 @@ def _version() -> str:
 def _part(name: str) -> str:
     from importlib.resources import files
 
-    return files("rankframe").joinpath(name).read_text(encoding="utf-8")
+    return files("rankframe._report").joinpath(name).read_text(encoding="utf-8")
 
 
 #: ``ast``: expressions are interpreted, so that the page needs no permission to evaluate text.
