@@ -745,7 +745,7 @@ def test_the_bar_goes_to_the_terminals_stderr_and_nowhere_else():
     code = """
 import polars as pl
 import rankframe as rf
-from rankframe import _statistics as st
+from rankframe._comparison import statistics as st
 st.PATIENCE, st._CELLS = 0, 2**10
 table = pl.DataFrame({"user": [*range(40)] * 2, "x": [i * 37 % 11 / 10 for i in range(80)]})
 table = table.with_columns(model=pl.Series(["a"] * 40 + ["b"] * 40))

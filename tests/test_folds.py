@@ -328,7 +328,7 @@ def test_mean_and_deviation_over_folds():
     assert got.select("model", "fold").rows() == [
         (m, f) for m in ("m0", "m1") for f in (0, 1, 2, None)
     ]
-    assert got.columns[-4:] == ["groups", "groups_mean", "groups_std", "note"]
+    assert got.columns[10:13] == ["groups", "groups_mean", "groups_std"]
     plain = table.rank.summarize(VALUE, by=BOTH)
     assert got.drop_nulls("fold").select(plain.columns).equals(plain)
     for model in ("m0", "m1"):

@@ -305,11 +305,9 @@ def test_the_same_stem_is_named_by_the_folder(folder, capsys):
 
 
 def test_an_error_of_our_own_is_not_a_failed_gate(folder, capsys, monkeypatch):
-    from rankframe._comparison import comparison
-
     def broken(*_, **__):
         raise KeyError
 
-    monkeypatch.setattr(comparison, "compare", broken)
+    monkeypatch.setattr("rankframe._command.main.compare", broken)
     assert main("compare old.csv worse.csv truth.csv --fail-if-worse rr".split()) == 3
     assert "KeyError" in capsys.readouterr().err

@@ -213,9 +213,8 @@ def shares(
     if taken:
         msg = f"column {min(taken)!r}: shares makes a column with this name: rename it"
         raise RankingDataError(msg)
-    rows = rows.filter(
-        pl.col(share_rows.VALUE).is_not_null()
-    )  # a list without a known value has one
+    # a list without a known value has a row without a value
+    rows = rows.filter(pl.col(share_rows.VALUE).is_not_null())
     kept = rows.select(*keys, pl.col(share_rows.VALUE).alias(value), *made).rename(names)
     if not isinstance(run, pl.LazyFrame):
         down = [*(False for _ in keys), True, False]

@@ -452,23 +452,29 @@ def lorenz(
 
     groups = _tables.groups_of(run, run, by)
     lists = adapters.to_lazy(run, "run")
-    found = row_verbs.shares(
-        lists,
-        of=of,
-        k=k,
-        weight=weight,
-        target=None,
-        truth=truth,
-        items=items,
-        history=history,
-        exclude=exclude,
-        by=groups,
-        **columns,
-    ).collect()
-    name = found.columns[len(groups)]
-    if of == "shown":  # as gini does
-        found = found.filter(pl.col("exposure") > 0)
-    rows = found.sort(*groups, "exposure")
+
+    def exposed(weight: str | float) -> pl.DataFrame:
+        shares = row_verbs.shares(
+            lists,
+            of=of,
+            k=k,
+            weight=weight,
+            target=None,
+            truth=truth,
+            items=items,
+            history=history,
+            exclude=exclude,
+            by=groups,
+            **columns,
+        )
+        return shares.collect()
+
+    table = exposed(weight)
+    name = table.columns[len(groups)]
+    if of == "shown":  # at rank ≤ k, with a hit or without, as gini counts them
+        shown = exposed("none").filter(pl.col("exposure") > 0)
+        table = table.join(shown, on=[*groups, name], how="semi")
+    rows = table.sort(*groups, "exposure")
     rows = rows.select(*sentences.named(rows, groups), "exposure", "share").select(
         pl.col("segment").alias("panel"), pl.exclude("segment")
     )
