@@ -210,8 +210,8 @@ def pair_codes(
         if (last - first + 1) * (most - least + 1) <= _LAST:
             rest = lower.cast(pl.Int64) - least
             code = (upper.cast(pl.Int64) - first) * (most - least + 1) + rest
-            known = upper.is_between(first, last) & lower.is_between(least, most)
-            return pl.when(known).then(code).otherwise(-1), code
+            inside = upper.is_between(first, last) & lower.is_between(least, most)
+            return pl.when(inside).then(code).otherwise(-1), code
     wide = upper.cast(pl.Int128) * _HALF + lower.cast(pl.Int128)  # wraps, and stays exact
     return wide, wide
 
