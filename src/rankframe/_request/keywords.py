@@ -1,6 +1,7 @@
 """The options of a call: the columns' roles and the conventions.
 
-Options are read and checked once, at the start of a call, and passed on as one frozen value.
+Stage of the pipeline: the keywords of a call are read and checked once, at its start, and passed on
+as one frozen record, ``Settings``.
 """
 
 from __future__ import annotations

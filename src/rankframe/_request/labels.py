@@ -1,8 +1,10 @@
 """Labels and expressions: ``"ndcg(gain=exponential)@10"`` ↔ ``ndcg_at(10, gain="exponential")``.
 
 ``labelled`` turns a function of :mod:`rankframe.metrics` into a metric: it checks the parameters
-against the annotations, and names the expression with its canonical label. ``parse_metric`` reads a
-requested metric, a label or an expression.
+against the annotations, and names the expression with its canonical label.
+
+Stage of the pipeline: ``parse_metric`` reads each label or expression of a call into a
+``RequestedMetric``.
 """
 
 import contextlib
@@ -588,7 +590,7 @@ def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
 
 
 def _found(label: str) -> _Found:
-    """Take a label apart."""
+    """Take a label apart, or raise an error that names the nearest ones."""
     parsed = _find(label)
     if parsed is None:
         raise ValueError(_unknown(label))
@@ -625,7 +627,6 @@ def _level(label: str, parsed: _Found) -> float | None:
 
 
 def _read_options(label: str, parsed: _Found) -> dict[str, Any]:
-    """Read the parameters that a label gives."""
     entry, parts = parsed.entry, parsed.parts
     parameters = _signature(entry.function).parameters
     options: dict[str, Any] = {}
@@ -772,10 +773,10 @@ def _without_levels(label: str) -> tuple[str, tuple[str, ...]]:
         options = [part.partition("=") for part in _split(parts["options"])]
         inside = [value.strip() for name, _, value in options if name.strip() == "rel"]
         if inside:
-            rest = ", ".join(
+            kept = ", ".join(
                 "".join(option).strip() for option in options if option[0].strip() != "rel"
             )
-            label = parts["head"] + (f"({rest})" if rest else "") + parts["rest"]
+            label = parts["head"] + (f"({kept})" if kept else "") + parts["rest"]
             levels += inside
     return label, tuple(levels)
 
@@ -938,7 +939,6 @@ def _register(entry: Entry) -> Entry:
 
 
 def _forget(entry: Entry) -> None:
-    """Remove a registered metric."""
     for name in [name for name, value in _ENTRIES.items() if value is entry]:
         del _ENTRIES[name]
     for alias, _ in entry.aliases:

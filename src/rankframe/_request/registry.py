@@ -1,4 +1,7 @@
-"""The register of columns: which columns metrics may read, and what reading them takes."""
+"""The register of columns: which columns metrics may read, and what reading them takes.
+
+Stage of the pipeline: the columns that expressions name are looked up, and make a ``Reading``.
+"""
 
 from __future__ import annotations
 

@@ -256,7 +256,6 @@ def _positions(users: pl.Series, source: str, number: int, block: str) -> Array:
 
 
 def _slices(block: _Block, users: pl.Series, rows: Array | None) -> Iterator[_Slice]:
-    """Cut a block into slices of some rows."""
     height, width = block.array.shape
     step = max(1, _CELLS // width)
     for first in range(0, height, step):

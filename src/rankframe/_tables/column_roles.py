@@ -1,6 +1,7 @@
 """Common names of columns, used if the plain ones are absent and only one name fits.
 
-What is found here is used as if the caller had named it: ``user="user_id"``.
+What is found here is used as if the caller had named it: ``user="user_id"``. Stage of the pipeline:
+``Columns`` are completed here, before ``readers`` makes a ``Table``.
 """
 
 from __future__ import annotations

@@ -274,7 +274,6 @@ def _check(table: Table, method: Method, norm: Norm | None, score: str) -> None:
 
 
 def _check_numbers(smoothing: object, phi: object, weights: object) -> None:
-    """Check the numbers of the methods."""
     if not (keywords.is_number(smoothing) and 0 <= smoothing < math.inf):
         msg = f"smoothing must be a number ≥ 0, not {smoothing!r}"
         raise ValueError(msg)

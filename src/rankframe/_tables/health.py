@@ -958,7 +958,6 @@ def _rows_of(
     measure: _Measure,
     examples: pl.DataFrame | None,
 ) -> pl.DataFrame:
-    """Return the rows of one count."""
     count, of = pl.col(f"count {number}"), pl.col(f"of {number}")
     share = pl.lit(None, pl.Float64)
     if measure.of is not None:

@@ -1,7 +1,8 @@
 """The judged table: one row per (by…, user, item), with its rank and its relevance.
 
-``run + truth → judged table → relevant rows``: the first half of the pipeline. The columns of the
-relevant rows are described in :mod:`rankframe._vocabulary.derived_columns`.
+Stage of the pipeline: ranks are made, rows excluded, and run and truth joined; the record is
+``Judged``. The columns of the relevant rows are described in
+:mod:`rankframe._vocabulary.derived_columns`.
 """
 
 from __future__ import annotations

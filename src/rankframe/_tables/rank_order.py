@@ -1,5 +1,7 @@
 """Joins and the order inside lists by packed numbers: the code written for speed.
 
+Stage of the pipeline: the frames that ``judgment`` puts into ``Judged`` get their order and ranks.
+
 User and item make one number to join on, list and place one to sort by; positions are differences
 of row numbers. With 128 bits these are exact for 64-bit ids whatever their values. If bounds of the
 values are known, as in a table in memory, 64 bits are as exact, in 0.7 of the time.
@@ -240,7 +242,6 @@ def _ordered(
 
 
 def _with_starts(ordered: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """Note where each list starts."""
     new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in keys)
     return ordered.with_row_index(_ROW).with_columns(_first(new).alias(_START))
 

@@ -1,5 +1,7 @@
 """The rules of the tables: some are checked at the call, the others when its plan runs.
 
+Stage of the pipeline: run and truth get roles and types, and each becomes a ``Table``.
+
 ``read_run``, ``read_truth`` and ``read_judged`` check roles and types at the call. Other rules need
 the data: each plan also computes cheap flags (``guarded``). A raised flag only means that a rule
 may be broken. One function, ``raise_first_broken``, then reads every row of both tables, finds out

@@ -1,4 +1,7 @@
-"""The rules on the rows of tables, and the thorough messages for broken ones."""
+"""The rules on the rows of tables, and the thorough messages for broken ones.
+
+Stage of the pipeline: no record comes out; ``guards`` makes flags of the rules of a ``Table``.
+"""
 
 from __future__ import annotations
 

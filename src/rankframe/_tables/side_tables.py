@@ -1,7 +1,8 @@
 """The tables besides run and truth: the catalogue, the history, another run, exclusions.
 
-``items=``, ``history=``, ``other=`` and ``exclude=`` are read and checked here. The columns that
-come from them are in :mod:`rankframe._vocabulary.list_columns`, the shares of the catalogue in
+Stage of the pipeline: ``items=``, ``history=``, ``other=`` and ``exclude=`` are read and checked;
+each becomes a ``Table``, and all together ``Inputs``. The columns that come from them are in
+:mod:`rankframe._vocabulary.list_columns`, the shares of the catalogue in
 :mod:`rankframe._vocabulary.share_rows`.
 """
 

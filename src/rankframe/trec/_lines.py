@@ -419,7 +419,6 @@ def _parsed(name: str, form: Form, piece: _Lines, first: int) -> Iterator[pl.Dat
 
 
 def _unquoted(name: str) -> pl.Expr:
-    """Remove the quotes around a field."""
     text = pl.col(name)
     inside = text.str.slice(1, text.str.len_chars() - 2).str.replace_all('""', '"', literal=True)
     return pl.when(text.str.starts_with('"')).then(inside).otherwise(text).alias(name)
