@@ -310,11 +310,11 @@ def test_subtopics_and_other_scopes_are_two_metrics():
 def test_every_column_says_its_scope():
     for name, column in COLUMNS.items():
         given = {"items", "history", "other", "shares"}
-        reading = reading_of([name], given=given)
+        reading = reading_of([name], inputs=given)
         scope = "relevant" if column.scope == "subtopic" else column.scope
         assert reading.scope == scope
         assert name in reading.columns
-        split = reading_of([name], has_subtopics=True, given=given)
+        split = reading_of([name], has_subtopics=True, inputs=given)
         assert split.scope == column.scope
 
 

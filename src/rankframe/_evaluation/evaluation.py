@@ -453,8 +453,8 @@ def plan_values(
     ``all_lists`` accepts metrics of all lists even if geometric means are refused.
     """
     requested = labels.parse_metrics(metrics, per_user=per_user, defaults=settings.defaults)
-    given = settings.given
-    reading = registry.reading_of(_names(requested), given=given)
+    given = settings.inputs
+    reading = registry.reading_of(_names(requested), inputs=given)
     if truth is None:
         _check_truth(frame, requested, settings)
     known = {n.partition("(")[0] for n, c in reading.columns.items() if not c.always_reserved}
@@ -936,7 +936,7 @@ def _plan(prepared: Judged, requested: list[RequestedMetric], settings: Settings
     prepared = prepared._replace(settings=settings)
     keys = prepared.tables[0].keys
     labels.check_names(requested, keys)
-    reading = registry.reading_of(_names(requested), given=prepared.inputs)
+    reading = registry.reading_of(_names(requested), inputs=prepared.inputs)
     requested = [one for one in requested if not system_metrics.is_of_all(one)]
     by_rows = _by_rows(requested, prepared, settings)
     reductions = [
@@ -1025,7 +1025,7 @@ def _has_all_users(by_rows: Mapping[_Which, object]) -> bool:
 
 def _reading(one: RequestedMetric, prepared: Judged) -> Reading:
     return registry.reading_of(
-        one.reads, has_subtopics=prepared.has_subtopics, given=prepared.inputs
+        one.reads, has_subtopics=prepared.has_subtopics, inputs=prepared.inputs
     )
 
 
@@ -1036,7 +1036,7 @@ def _names(requested: Iterable[RequestedMetric]) -> set[str]:
 def _lists_alone(metric: RequestedMetric, given: Collection[str]) -> bool:
     """Whether a metric reads no truth."""
     return registry.reading_of(
-        metric.reads, given=given
+        metric.reads, inputs=given
     ).lists_alone and not share_rows.needs_truth(metric.reads)
 
 
@@ -1058,7 +1058,7 @@ def _reduced(
         settings = replace(settings, relevant_at=relevant_at, gains_from=gains_from)
         prepared = prepared._replace(settings=settings)
     reading = registry.reading_of(
-        _names(some), has_subtopics=prepared.has_subtopics, given=prepared.inputs
+        _names(some), has_subtopics=prepared.has_subtopics, inputs=prepared.inputs
     )
     ordered = scope == "relevant" and not prepared.tied and reading.in_order
     count = first and ordered and prepared.counts_show_duplicates and not settings.judged_only
@@ -1305,7 +1305,7 @@ def _check_tables(one: RequestedMetric, reading: Reading, prepared: Judged) -> N
 def _check_truth(frame: Frame, requested: Sequence[RequestedMetric], settings: Settings) -> None:
     """Check that a metric of lists that reads what is relevant has a truth."""
     for one in requested:
-        reading = registry.reading_of(one.reads, given=settings.given)
+        reading = registry.reading_of(one.reads, inputs=settings.inputs)
         if reading.scope not in ("listed", "shares"):
             continue
         reads = [name for name, column in reading.columns.items() if not column.of_lists]

@@ -90,7 +90,7 @@ def listed(
     settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
     read = {"listed", "rank", *(name for one in requested for name in one.reads)}
-    reading = registry.reading_of(read, given=settings.given)
+    reading = registry.reading_of(read, inputs=settings.inputs)
     if reading.scope == "shares":
         msg = "listed returns rows of lists, but one of these metrics reads shares: call shares"
         raise ValueError(msg)
@@ -297,7 +297,7 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
     """
     frame, by = run_dicts.as_frame(frame, by)
     settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
-    alone = bool(settings.given) and truth is None
+    alone = bool(settings.inputs) and truth is None
     tables = readers.read_tables(frame, truth, by, columns, reads=(), run_alone=alone)
 
     def raise_broken() -> None:
@@ -305,7 +305,7 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
         if len(tables) == 2:
             rules.raise_if_a_group_is_apart(*tables)
             rules.raise_if_no_item_meets(*tables)
-        if settings.given:
+        if settings.inputs:
             prepared = judgment.prepare_tables(frame, truth, by, columns, reads=(), run_alone=alone)
             prepared = judgment.with_inputs(prepared, settings)
             judgment.raise_broken_input(prepared, {"popularity", "history_users"})

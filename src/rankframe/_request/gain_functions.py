@@ -23,8 +23,8 @@ def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
         mapped = grade.replace_strict({0.0: 0.0, **gains}, default=nan, return_dtype=pl.Float64)
         return pl.when(of >= 0).then(mapped).otherwise(0.0) if has_gain_of_zero(gain) else mapped
     mapped = pl.when(grade == 0).then(0.0).otherwise(nan)
-    for known, value in gains.items():
-        mapped = pl.when(of == known).then(value).otherwise(mapped)
+    for level, value in gains.items():
+        mapped = pl.when(of == level).then(value).otherwise(mapped)
     return mapped
 
 

@@ -1,6 +1,7 @@
 """The options of a call: the columns' roles and the conventions.
 
-Options are read and checked once, at the start of a call, and passed on as one frozen value.
+Stage of the pipeline: the keywords of a call are read and checked once, at its start, and passed on
+as one frozen record, ``Settings``.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Settings:
     columns: Columns = field(default_factory=Columns)
 
     @property
-    def given(self) -> frozenset[str]:
+    def inputs(self) -> frozenset[str]:
         """The tables besides run and truth that the call passes."""
         return frozenset(name for name in INPUTS if getattr(self, name) is not None)
 
@@ -153,9 +154,9 @@ def read_options(
         raise TypeError(msg)
     own = Options.__annotations__.keys() - Columns.__annotations__.keys()
     columns = {name: value for name, value in options.items() if name not in own}
-    given = {name: value for name, value in options.items() if name in own}
+    own_options = {name: value for name, value in options.items() if name in own}
     return Settings(
-        **given, cluster=cluster, count_missed=count_missed, columns=cast("Columns", columns)
+        **own_options, cluster=cluster, count_missed=count_missed, columns=cast("Columns", columns)
     )
 
 
@@ -172,9 +173,9 @@ def check_columns(columns: Mapping[str, object], roles: Sequence[str] = ROLES) -
 
 def group_names(by: object) -> list[str]:
     """Read ``by=``."""
-    given = cast("Sequence[object]", by if isinstance(by, list | tuple) else [by])
-    names = [name for name in given if isinstance(name, str)]
-    if len(names) < len(given):
+    values = cast("Sequence[object]", by if isinstance(by, list | tuple) else [by])
+    names = [name for name in values if isinstance(name, str)]
+    if len(names) < len(values):
         msg = f"by must be the name of a column, or a list of names, not {by!r}"
         raise TypeError(msg)
     if twice := [name for place, name in enumerate(names) if name in names[:place]]:

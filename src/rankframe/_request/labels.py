@@ -1,8 +1,10 @@
 """Labels and expressions: ``"ndcg(gain=exponential)@10"`` ↔ ``ndcg_at(10, gain="exponential")``.
 
 ``labelled`` turns a function of :mod:`rankframe.metrics` into a metric: it checks the parameters
-against the annotations, and names the expression with its canonical label. ``parse_metric`` reads a
-requested metric, a label or an expression.
+against the annotations, and names the expression with its canonical label.
+
+Stage of the pipeline: ``parse_metric`` reads each label or expression of a call into a
+``RequestedMetric``.
 """
 
 import contextlib
@@ -95,17 +97,17 @@ class Mean(NamedTuple):
 def geometric_mean_of(name: str, k: int | None, epsilon: float) -> Mean:
     """Make exp(mean(ln(x + ε))) − ε of a metric that a label names without its cut-off."""
     label = name if k is None else f"{name}@{k}"
-    found = _found(label)
-    if found.levels:
+    parsed = _found(label)
+    if parsed.levels:
         msg = (
             f"geometric: {name!r} has rel= inside: pass it next to metric=, as in "
             "geometric(metric=ap, rel=2)"
         )
         raise ValueError(msg)
-    if found.entry.value_range[0] < 0:
+    if parsed.entry.value_range[0] < 0:
         msg = f"geometric: {label!r} may be below 0, and only values ≥ 0 have a geometric mean"
         raise ValueError(msg)
-    metric = _value_of_user(label, found, {})
+    metric = _value_of_user(label, parsed, {})
 
     def logarithm(value: pl.Expr) -> pl.Expr:
         return (value.cast(pl.Float64) + epsilon).log()
@@ -122,15 +124,15 @@ def off_logarithm(mean: pl.Expr, epsilon: float) -> pl.Expr:
     return (mean.exp() - epsilon).clip(0)  # for zeros, rounding can make it negative
 
 
-def _value_of_user(label: str, found: "_Found", defaults: Defaults) -> pl.Expr:
+def _value_of_user(label: str, parsed: "_Found", defaults: Defaults) -> pl.Expr:
     """Make the metric whose geometric mean is requested."""
-    made = _made(label, found, defaults)
-    if isinstance(made, pl.Expr):
-        if not found.entry.registered:
-            return made
+    result = _made(label, parsed, defaults)
+    if isinstance(result, pl.Expr):
+        if not parsed.entry.registered:
+            return result
         # a range declared outside rankframe may be wrong: the checks find NaN
-        checked = pl.when(made < 0).then(float("nan")).otherwise(made)
-        return checked.alias(made.meta.output_name())
+        checked = pl.when(result < 0).then(float("nan")).otherwise(result)
+        return checked.alias(result.meta.output_name())
     msg = f"geometric: {label!r} is already a mean over users: name a metric with a value per user"
     raise ValueError(msg)
 
@@ -198,8 +200,8 @@ def labelled(
             options = _checked(function, args, kwargs)
             return function(**options).alias(_canonical(entry, options))  # type: ignore[call-arg]
 
-        known = tuple((aliases or {}).items())
-        entry = _register(Entry(metric_function, label, plain or label, known, **declared))
+        spellings = tuple((aliases or {}).items())
+        entry = _register(Entry(metric_function, label, plain or label, spellings, **declared))
         METRICS[function.__name__] = metric_function
         return metric_function
 
@@ -267,9 +269,9 @@ def register_metric(
     ... )
     True
     """
-    known = dict(aliases or {})
+    spellings = dict(aliases or {})
     _check_free(label, label)
-    for alias, target in known.items():
+    for alias, target in spellings.items():
         _check_free(alias.lower(), label)
         _check_alias(alias, target, label)
     least, greatest = value_range
@@ -282,7 +284,7 @@ def register_metric(
         _check_annotations(function)
 
         @functools.wraps(function)
-        def made(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
+        def metric_function(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
             form = in_ties if in_ties is not None and in_tie_mode() else function
             return _one_expression(function.__name__, form(*args, **kwargs))
 
@@ -291,11 +293,11 @@ def register_metric(
                 _forget(entry)
         return labelled(
             label,
-            aliases=known,
+            aliases=spellings,
             value_range=value_range,
             higher_is_better=higher_is_better,
             registered=True,
-        )(made)
+        )(metric_function)
 
     return decorate
 
@@ -313,8 +315,8 @@ def labelled_mean(
         def mean_function(*args: P.args, **kwargs: P.kwargs) -> Mean:
             return function(**_checked(function, args, kwargs))  # type: ignore[call-arg]
 
-        known = tuple((aliases or {}).items())
-        _register(Entry(mean_function, label, label, known, **declared))
+        spellings = tuple((aliases or {}).items())
+        _register(Entry(mean_function, label, label, spellings, **declared))
         return mean_function
 
     return decorate
@@ -383,15 +385,15 @@ def parse_metric(wanted: object, defaults: Defaults | None = None) -> RequestedM
 
 
 def _by_label(wanted: str, defaults: Defaults) -> RequestedMetric:
-    found = _found(wanted)
-    made, level = _made(wanted, found, defaults), _level(wanted, found)
-    if isinstance(made, Mean):
-        named = made.metric.alias(wanted)
-        requested = _requested(wanted, named, made.over_users, per_user=False)
+    parsed = _found(wanted)
+    result, level = _made(wanted, parsed, defaults), _level(wanted, parsed)
+    if isinstance(result, Mean):
+        expr = result.metric.alias(wanted)
+        requested = _requested(wanted, expr, result.over_users, per_user=False)
     else:
-        named = made if made.meta.output_name() == wanted else made.alias(wanted)
-        requested = _requested(wanted, named, found.entry.over_users, per_user=True)
-    return requested._replace(relevant_at=level, gains_from_there=found.as_ranx)
+        expr = result if result.meta.output_name() == wanted else result.alias(wanted)
+        requested = _requested(wanted, expr, parsed.entry.over_users, per_user=True)
+    return requested._replace(relevant_at=level, gains_from_there=parsed.as_ranx)
 
 
 @functools.lru_cache(maxsize=4096)  # until a metric is registered; 0.1 ms each
@@ -414,9 +416,9 @@ def parse_metrics(
         raise ValueError(msg)
     options = _read_defaults({} if defaults is None else defaults)
     requested = [parse_metric(wanted, options) for wanted in _one_by_one(metrics)]
-    for one in requested:
-        if per_user and not one.per_user:
-            raise ValueError(not_per_user(one))
+    for metric in requested:
+        if per_user and not metric.per_user:
+            raise ValueError(not_per_user(metric))
     return requested
 
 
@@ -428,9 +430,9 @@ def made_with(
 ) -> pl.Expr:
     """Call a metric function, with ``defaults`` for what is not passed, as labels take them."""
     plain = function(*args, **kwargs)
-    given = _signature(function).bind(*args, **kwargs).arguments
-    entry = next(one for one in every_entry() if one.function is function)
-    filled = _with_defaults(entry, _read_defaults({} if defaults is None else defaults), given)
+    arguments = _signature(function).bind(*args, **kwargs).arguments
+    entry = next(candidate for candidate in every_entry() if candidate.function is function)
+    filled = _with_defaults(entry, _read_defaults({} if defaults is None else defaults), arguments)
     return function(**filled).alias(plain.meta.output_name())
 
 
@@ -443,7 +445,7 @@ def in_ties(
     """Take the exact expectation of each metric that reads positions, for a table with ties."""
     options = _read_defaults({} if defaults is None else defaults)
     pairs = zip(requested, _one_by_one(metrics), strict=True)
-    return [_expected(one, wanted, options) for one, wanted in pairs]
+    return [_expected(metric, wanted, options) for metric, wanted in pairs]
 
 
 def in_tie_mode() -> bool:
@@ -455,10 +457,10 @@ def columns_in_ties(function: Callable[..., Any], **options: object) -> frozense
     """Name the columns that a metric reads where equal scores stand as blocks."""
     plain = function(**options)
     with _tie_mode():
-        made = function(**options)
-    if isinstance(made, pl.Expr):
-        return frozenset(made.meta.root_names())
-    if not made.metric.meta.eq(plain.metric):
+        result = function(**options)
+    if isinstance(result, pl.Expr):
+        return frozenset(result.meta.root_names())
+    if not result.metric.meta.eq(plain.metric):
         raise ValueError(_NO_GEOMETRIC_MEAN)
     return frozenset(plain.metric.meta.root_names())
 
@@ -466,17 +468,17 @@ def columns_in_ties(function: Callable[..., Any], **options: object) -> frozense
 def check_names(requested: Sequence[RequestedMetric], taken: Sequence[str]) -> None:
     """Check that each output name, and each name in ``taken``, occurs only once."""
     seen = set(taken)
-    for one in requested:
-        if one.name.startswith(INNER):
+    for metric in requested:
+        if metric.name.startswith(INNER):
             msg = (
-                f"metric {one.name!r}: names that begin with {INNER!r} are reserved for internal "
-                "columns: rename it"
+                f"metric {metric.name!r}: names that begin with {INNER!r} are reserved for "
+                "internal columns: rename it"
             )
             raise ValueError(msg)
-        if one.name in seen:
-            msg = f"two output columns are called {one.name!r}: rename one with .alias(…)"
+        if metric.name in seen:
+            msg = f"two output columns are called {metric.name!r}: rename one with .alias(…)"
             raise ValueError(msg)
-        seen.add(one.name)
+        seen.add(metric.name)
 
 
 def every_label() -> dict[str, Callable[..., Any]]:
@@ -490,27 +492,27 @@ def entry_of(metric: pl.Expr) -> Entry | None:
     if label is None:
         with _tie_mode():
             label = label_of(metric)
-    found = None if label is None else _find(label)
-    return found.entry if found else None
+    parsed = None if label is None else _find(label)
+    return parsed.entry if parsed else None
 
 
 def cut_off(metric: pl.Expr) -> int | None:
     """Return the rank at which a metric of ours is cut off; it may read the whole list as well."""
     label = label_of(metric)
-    found = None if label is None else _find(label)
-    if not found or not found.parts["k"] or found.entry.cut != "rank":
+    parsed = None if label is None else _find(label)
+    if not parsed or not parsed.parts["k"] or parsed.entry.cut != "rank":
         return None
-    return int(found.parts["k"])
+    return int(parsed.parts["k"])
 
 
 def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
     """Return the judgments that bound a metric, None if none are proven, and its cut-off."""
     label = label_of(metric)
-    found = None if label is None else _find(label)
-    if label is None or found is None:
+    parsed = None if label is None else _find(label)
+    if label is None or parsed is None:
         return None, None
-    entry = found.entry
-    options = _checked(entry.function, (), _read_options(label, found))
+    entry = parsed.entry
+    options = _checked(entry.function, (), _read_options(label, parsed))
     extremes = entry.extremes(**options) if callable(entry.extremes) else entry.extremes
     return extremes, options.get("k")
 
@@ -518,13 +520,13 @@ def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
 def gain_asked(metric: pl.Expr) -> Gain | None:
     """Return the gain that a metric of ours takes, or None."""
     label = label_of(metric)
-    found = None if label is None else _find(label)
-    if label is None or found is None:
+    parsed = None if label is None else _find(label)
+    if label is None or parsed is None:
         return None
-    function = found.entry.function
+    function = parsed.entry.function
     if "gain" not in _signature(function).parameters:
         return None
-    return cast("Gain", _checked(function, (), _read_options(label, found))["gain"])
+    return cast("Gain", _checked(function, (), _read_options(label, parsed))["gain"])
 
 
 def every_entry() -> list[Entry]:
@@ -569,17 +571,17 @@ class _Found(NamedTuple):
 
 def _one_by_one(metrics: Sequence[Metric]) -> list[Metric]:
     """Name each cut-off of a label by itself."""
-    labels = (_at_each_cut(one) if isinstance(one, str) else [one] for one in metrics)
+    labels = (_at_each_cut(metric) if isinstance(metric, str) else [metric] for metric in metrics)
     return [label for some in labels for label in some]
 
 
 def _at_each_cut(label: str) -> Sequence[str]:
     """Read ``ndcg@5,10`` as ``ndcg@5`` and ``ndcg@10``."""
-    found = _SEVERAL_CUTS.fullmatch(label.strip())
-    if found is None:
+    parts = _SEVERAL_CUTS.fullmatch(label.strip())
+    if parts is None:
         return [label]
-    ending = found["level"] or ""
-    return [f"{found['head'].rstrip()}@{cut.strip()}{ending}" for cut in found["cuts"].split(",")]
+    ending = parts["level"] or ""
+    return [f"{parts['head'].rstrip()}@{cut.strip()}{ending}" for cut in parts["cuts"].split(",")]
 
 
 def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
@@ -588,33 +590,33 @@ def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
 
 
 def _found(label: str) -> _Found:
-    """Take a label apart."""
-    found = _find(label)
-    if found is None:
+    """Take a label apart, or raise an error that names the nearest ones."""
+    parsed = _find(label)
+    if parsed is None:
         raise ValueError(_unknown(label))
-    return found
+    return parsed
 
 
-def _made(label: str, found: _Found, defaults: Defaults) -> pl.Expr | Mean:
-    options = _read_options(label, found)
+def _made(label: str, parsed: _Found, defaults: Defaults) -> pl.Expr | Mean:
+    options = _read_options(label, parsed)
     try:
-        made: pl.Expr | Mean = found.entry.function(
-            **_with_defaults(found.entry, defaults, options)
+        result: pl.Expr | Mean = parsed.entry.function(
+            **_with_defaults(parsed.entry, defaults, options)
         )
     except TypeError as error:  # a cut-off or parameter that the label leaves out
         msg = f"metric {label!r}: {error}"
         raise ValueError(msg) from None
-    if isinstance(made, Mean) and made.label is not None:
-        return made._replace(metric=_value_of_user(made.label, _found(made.label), defaults))
-    return made
+    if isinstance(result, Mean) and result.label is not None:
+        return result._replace(metric=_value_of_user(result.label, _found(result.label), defaults))
+    return result
 
 
-def _level(label: str, found: _Found) -> float | None:
+def _level(label: str, parsed: _Found) -> float | None:
     """Read the grade from which an item is relevant to this label alone."""
-    if not found.levels:
+    if not parsed.levels:
         return None
-    text, *others = found.levels
-    if others:
+    text, *duplicates = parsed.levels
+    if duplicates:
         msg = f"metric {label!r}: duplicate parameter 'rel'"
         raise ValueError(msg)
     level = _read(label, "rel", text, float)
@@ -624,9 +626,8 @@ def _level(label: str, found: _Found) -> float | None:
     return float(level)
 
 
-def _read_options(label: str, found: _Found) -> dict[str, Any]:
-    """Read the parameters that a label gives."""
-    entry, parts = found.entry, found.parts
+def _read_options(label: str, parsed: _Found) -> dict[str, Any]:
+    entry, parts = parsed.entry, parsed.parts
     parameters = _signature(entry.function).parameters
     options: dict[str, Any] = {}
     if parts["k"] is not None:
@@ -651,8 +652,8 @@ def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any])
     """Fill in what a label leaves out; with a cut-off, ``ap@k`` takes precedence over ``ap``."""
     names = [entry.label, *([f"{entry.label}@k"] if "k" in options else [])]
     filled: dict[str, Any] = {}
-    for given in (*(defaults.get(name, {}) for name in names), options):
-        filled.update(given)
+    for layer in (*(defaults.get(name, {}) for name in names), options):
+        filled.update(layer)
     return filled
 
 
@@ -662,10 +663,10 @@ def _expected(requested: RequestedMetric, wanted: Metric, defaults: Defaults) ->
     if label is None:
         return requested
     with _tie_mode():
-        made = _parse(label, defaults if isinstance(wanted, str) else {})
-    if isinstance(made, pl.Expr):
-        return requested.made_of(made.alias(requested.name))
-    if made.metric.alias(requested.name).meta.eq(requested.expr):
+        result = _parse(label, defaults if isinstance(wanted, str) else {})
+    if isinstance(result, pl.Expr):
+        return requested.made_of(result.alias(requested.name))
+    if result.metric.alias(requested.name).meta.eq(requested.expr):
         return requested
     msg = f"metric {requested.name!r}: {_NO_GEOMETRIC_MEAN}"
     raise ValueError(msg)
@@ -675,12 +676,12 @@ def label_of(expr: pl.Expr) -> str | None:
     """Return the label of a metric function's expression, renamed or not."""
     while True:
         name = expr.meta.output_name()
-        found = _find(name)
+        parsed = _find(name)
         try:
-            made = None if found is None else _made(name, found, {})
+            result = None if parsed is None else _made(name, parsed, {})
         except ValueError:
-            made = None
-        if isinstance(made, pl.Expr) and made.meta.eq(expr):
+            result = None
+        if isinstance(result, pl.Expr) and result.meta.eq(expr):
             return name
         inner = expr.meta.pop()
         if len(inner) != 1 or not expr.meta.undo_aliases().meta.eq(inner[0].meta.undo_aliases()):
@@ -702,8 +703,8 @@ def _aggregate(expr: pl.Expr) -> Aggregate:
 
     The expression decides, not its name: a user's own expression may have the name of a label.
     """
-    found = (_find(name) for name in _names_of(expr))
-    if not any(one is not None and one.entry.over_users != MEAN for one in found):
+    candidates = (_find(name) for name in _names_of(expr))
+    if not any(parsed is not None and parsed.entry.over_users != MEAN for parsed in candidates):
         return MEAN
     entry = entry_of(expr)
     return MEAN if entry is None else entry.over_users
@@ -723,30 +724,30 @@ def _read_defaults(defaults: Defaults) -> Defaults:
     """Find the metrics that ``defaults`` names, by any of their names, alone or with ``@k``."""
     read: dict[str, Mapping[str, Any]] = {}
     for name, options in _checked_defaults(defaults).items():
-        found = _found(name)
-        entry, parts = found.entry, found.parts
+        parsed = _found(name)
+        entry, parts = parsed.entry, parsed.parts
         msg = f"defaults of {name!r}: "
         parameters = set(_signature(entry.function).parameters)
         names = [entry.label, *([f"{entry.label}@k"] if "k" in parameters else [])]
-        named = entry.label if parts["k"] is None else f"{entry.label}@{parts['k']}"
-        if named not in names or parts["options"] is not None or found.levels:
+        key = entry.label if parts["k"] is None else f"{entry.label}@{parts['k']}"
+        if key not in names or parts["options"] is not None or parsed.levels:
             msg += f"name only the metric, {_one_of(names)}"
             raise ValueError(msg)
         if unknown := set(options) - (parameters - {"k"}):
             msg += f"unknown parameter {min(unknown)!r}"
             raise ValueError(msg)
-        if named in read:
+        if key in read:
             msg += "duplicate entry for this metric"
             raise ValueError(msg)
-        read[named] = options
+        read[key] = options
     return read
 
 
 def _checked_defaults(defaults: Any) -> Defaults:
     """Check that the defaults are mappings in a mapping."""
     if isinstance(defaults, Mapping):
-        given = cast("Mapping[object, object]", defaults)
-        if all(isinstance(name, str) and isinstance(given[name], Mapping) for name in given):
+        mapping = cast("Mapping[object, object]", defaults)
+        if all(isinstance(name, str) and isinstance(mapping[name], Mapping) for name in mapping):
             return cast("Defaults", defaults)
     msg = f"defaults must be like {{'map': {{'divide_by': 'attainable'}}}}, not {defaults!r}"
     raise TypeError(msg)
@@ -772,8 +773,10 @@ def _without_levels(label: str) -> tuple[str, tuple[str, ...]]:
         options = [part.partition("=") for part in _split(parts["options"])]
         inside = [value.strip() for name, _, value in options if name.strip() == "rel"]
         if inside:
-            others = ", ".join("".join(one).strip() for one in options if one[0].strip() != "rel")
-            label = parts["head"] + (f"({others})" if others else "") + parts["rest"]
+            kept = ", ".join(
+                "".join(option).strip() for option in options if option[0].strip() != "rel"
+            )
+            label = parts["head"] + (f"({kept})" if kept else "") + parts["rest"]
             levels += inside
     return label, tuple(levels)
 
@@ -787,9 +790,9 @@ def _unaliased_whole(label: str) -> str:
     """Rewrite an alias that has parameters or a cut-off of its own."""
     plain = label.lower().replace(" ", "")
     for alias, target in _ALIASES.items():
-        if ("(" in alias or "@" in alias) and (found := _pattern(alias).fullmatch(plain)):
+        if ("(" in alias or "@" in alias) and (parts := _pattern(alias).fullmatch(plain)):
             make = target.format if isinstance(target, str) else target
-            return make(*found.groups())
+            return make(*parts.groups())
     return label
 
 
@@ -804,9 +807,9 @@ def _unaliased(label: str) -> str:
             return f"{target[:-1]}, {rest[1:]}"
         return target + rest
     for alias, target in _ALIASES.items():
-        if found := _pattern(alias).fullmatch(label.lower()):
+        if parts := _pattern(alias).fullmatch(label.lower()):
             make = target.format if isinstance(target, str) else target
-            return make(*found.groups())
+            return make(*parts.groups())
     spoken = _SPOKEN_CUT.fullmatch(label)
     if spoken and spoken["name"].strip().lower() in {*_ENTRIES, *_ALIASES}:
         return _unaliased(f"{spoken['name']}@{spoken['k']}")
@@ -879,31 +882,31 @@ def _unknown(label: str) -> str:
     spoken = _SPOKEN_CUT.fullmatch(label.strip())
     head, _, k = label.partition("@") if spoken is None else (spoken["name"], "", spoken["k"])
     if instead := _ELSEWHERE.get(head.partition("(")[0].strip().lower()):
-        asked = repr("auc" + (f"@{k.strip()}" if k else ""))
-        return f"metric {label!r} is {instead.format(asked, asked)}"
+        auc = repr("auc" + (f"@{k.strip()}" if k else ""))
+        return f"metric {label!r} is {instead.format(auc, auc)}"
     plain = [entry.plain for entry in _ENTRIES.values()]
     labels = [name for name in (*plain, *_ENTRIES) if not name.endswith("_at")]
     aliases = [alias for alias in _ALIASES if not any(part in alias for part in ("{*}", "(", "@"))]
     written = [name.replace("{}", "10") for name in (*labels, *aliases)]
-    known = {name.lower(): name for name in written}
-    near = get_close_matches(head.partition("(")[0].strip().lower(), known, n=5, cutoff=0.5)
+    spellings = {name.lower(): name for name in written}
+    near = get_close_matches(head.partition("(")[0].strip().lower(), spellings, n=5, cutoff=0.5)
     ending = f"@{k}" if k.strip().isdigit() else ""
-    nearest = [known[name] + ending for name in near if _can_be_read(known[name] + ending)]
+    nearest = [spellings[name] + ending for name in near if _can_be_read(spellings[name] + ending)]
     if (cut := re.fullmatch(r"(.*\D)(\d+)", label)) and _can_be_read(f"{cut[1]}@{cut[2]}"):
         nearest.insert(0, f"{cut[1]}@{cut[2]}")
     return f"unknown metric {label!r}; the nearest are {_one_of(nearest[:3] or ['precision@10'])}"
 
 
 def _can_be_read(label: str) -> bool:
-    found = _find(label)
-    if found is None:
+    parsed = _find(label)
+    if parsed is None:
         return False
-    if found.parts["options"]:
+    if parsed.parts["options"]:
         try:
-            _made(label, found, {})
+            _made(label, parsed, {})
         except ValueError:
             return False
-    return found.parts["k"] is None or "k" in _signature(found.entry.function).parameters
+    return parsed.parts["k"] is None or "k" in _signature(parsed.entry.function).parameters
 
 
 def _one_of(names: Sequence[str]) -> str:
@@ -936,8 +939,7 @@ def _register(entry: Entry) -> Entry:
 
 
 def _forget(entry: Entry) -> None:
-    """Remove a registered metric."""
-    for name in [name for name, known in _ENTRIES.items() if known is entry]:
+    for name in [name for name, value in _ENTRIES.items() if value is entry]:
         del _ENTRIES[name]
     for alias, _ in entry.aliases:
         _ALIASES.pop(alias.lower(), None)
@@ -964,8 +966,8 @@ def _check_free(name: str, label: str) -> None:
     if re.search(r"-l[\d{]", name):
         msg = f"{name!r} ends like ranx's level of relevance, -l2: choose another name"
         raise ValueError(msg)
-    found = _find(name.replace("{}", "7"))
-    entry = found.entry if found else None
+    parsed = _find(name.replace("{}", "7"))
+    entry = parsed.entry if parsed else None
     if entry is not None and not (entry.registered and entry.label == label):
         whose = "registered" if entry.registered else "of rankframe"
         msg = f"{name!r} is the name of a metric {whose}, {entry.plain!r}: choose another"
@@ -980,15 +982,15 @@ def _check_alias(alias: str, target: object, label: str) -> None:
         raise ValueError(msg)
 
 
-def _one_expression(name: str, made: object) -> pl.Expr:
+def _one_expression(name: str, result: object) -> pl.Expr:
     """Check what a registered function returns."""
-    if not isinstance(made, pl.Expr):
-        msg = f"{name} must return a polars expression, not {type(made).__name__}"
+    if not isinstance(result, pl.Expr):
+        msg = f"{name} must return a polars expression, not {type(result).__name__}"
         raise TypeError(msg)
-    if made.meta.has_multiple_outputs():
-        msg = f"{name} must return one column, but this expression makes several: {made}"
+    if result.meta.has_multiple_outputs():
+        msg = f"{name} must return one column, but this expression makes several: {result}"
         raise ValueError(msg)
-    return made
+    return result
 
 
 def _check_annotations(function: Callable[..., Any]) -> None:
@@ -1174,9 +1176,9 @@ def check_weight(name: str, value: object) -> str | float:
 
 def _check_levels(name: str, value: object) -> tuple[float, ...]:
     """Sort recall levels; each is from 0 to 1 and occurs only once."""
-    given = cast("Sequence[object]", value) if isinstance(value, Sequence) else ()
-    levels = [float(level) for level in given if keywords.is_number(level) and 0 <= level <= 1]
-    if not levels or len(levels) < len(given):
+    values = cast("Sequence[object]", value) if isinstance(value, Sequence) else ()
+    levels = [float(level) for level in values if keywords.is_number(level) and 0 <= level <= 1]
+    if not levels or len(levels) < len(values):
         msg = f"{name} must be one or more numbers from 0 to 1, not {value!r}"
         raise ValueError(msg)
     if len(set(levels)) < len(levels):

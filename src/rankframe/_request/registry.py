@@ -1,4 +1,7 @@
-"""The register of columns: which columns metrics may read, and what reading them takes."""
+"""The register of columns: which columns metrics may read, and what reading them takes.
+
+Stage of the pipeline: the columns that expressions name are looked up, and make a ``Reading``.
+"""
 
 from __future__ import annotations
 
@@ -66,28 +69,28 @@ class Column(NamedTuple):
 COLUMNS: dict[str, Column] = {}
 
 
-def given_column(name: str, meaning: str, **known: Any) -> None:
+def given_column(name: str, meaning: str, **fields: Any) -> None:
     """Declare a column that exists before any is derived."""
-    COLUMNS[name] = Column(name, meaning, **known)
+    COLUMNS[name] = Column(name, meaning, **fields)
 
 
-def column(**known: Any) -> Callable[[Derive], Derive]:
+def column(**fields: Any) -> Callable[[Derive], Derive]:
     """Declare a column by the function that derives it, which has its name and its meaning."""
 
     def declare(derive: Derive) -> Derive:
         name, meaning = _described(derive)
-        COLUMNS[name] = Column(name, meaning, derive=derive, **known)
+        COLUMNS[name] = Column(name, meaning, derive=derive, **fields)
         return derive
 
     return declare
 
 
-def joined_column(name: str = "", meaning: str = "", **known: Any) -> Callable[[Join], Join]:
+def joined_column(name: str = "", meaning: str = "", **fields: Any) -> Callable[[Join], Join]:
     """Declare a column that a join adds; one that adds several is decorated with each."""
 
     def declare(join: Join) -> Join:
         own = (name, meaning) if name else _described(join)
-        COLUMNS[own[0]] = Column(*own, join=join, **known)
+        COLUMNS[own[0]] = Column(*own, join=join, **fields)
         return join
 
     return declare
@@ -112,23 +115,23 @@ class Reading(NamedTuple):
     @property
     def names_its_rows(self) -> bool:
         """Whether the expressions name the rows that they reduce."""
-        named = {"listed", "judged", "relevant"}
-        return not named.isdisjoint(self.names) or any(
-            known.scope != "relevant" for known in self.columns.values()
+        row_columns = {"listed", "judged", "relevant"}
+        return not row_columns.isdisjoint(self.names) or any(
+            column.scope != "relevant" for column in self.columns.values()
         )
 
     @property
     def lists_alone(self) -> bool:
         """Whether what is read needs no truth."""
         of_lists = self.scope in ("listed", "shares")
-        return of_lists and all(known.of_lists for known in self.columns.values())
+        return of_lists and all(column.of_lists for column in self.columns.values())
 
     @property
     def mixes_subtopics(self) -> bool:
         """Whether columns of subtopics are mixed with columns counted by item."""
-        named = [self.columns[name] for name in self.names if name in self.columns]
-        return any(known.scope == "subtopic" for known in named) and not all(
-            known.beside_subtopics or known.scope == "subtopic" for known in named
+        columns = [self.columns[name] for name in self.names if name in self.columns]
+        return any(column.scope == "subtopic" for column in columns) and not all(
+            column.beside_subtopics or column.scope == "subtopic" for column in columns
         )
 
     @property
@@ -149,7 +152,7 @@ class Reading(NamedTuple):
     @property
     def in_order(self) -> bool:
         """Whether the rows are sorted by rank anyway."""
-        return any(known.in_order for known in self.columns.values())
+        return any(column.in_order for column in self.columns.values())
 
     @property
     def top_grade(self) -> bool:
@@ -161,40 +164,40 @@ class Reading(NamedTuple):
 
 
 def reading_of(
-    names: Iterable[str], *, has_subtopics: bool = False, given: Collection[str] = ()
+    names: Iterable[str], *, has_subtopics: bool = False, inputs: Collection[str] = ()
 ) -> Reading:
     """Return what metrics that name these columns need.
 
-    ``given`` names the tables besides run and truth; without its table, a column is the caller's.
+    ``inputs`` names the tables besides run and truth; without its table, a column is the caller's.
     """
-    return _reading(frozenset(names), has_subtopics, frozenset(given))
+    return _reading(frozenset(names), has_subtopics, frozenset(inputs))
 
 
 @functools.lru_cache(maxsize=1024)  # until a column is registered
-def _reading(read: frozenset[str], has_subtopics: bool, given: frozenset[str]) -> Reading:  # noqa: FBT001
+def _reading(read: frozenset[str], has_subtopics: bool, inputs: frozenset[str]) -> Reading:  # noqa: FBT001
     if any(name.startswith(_WORDS_OF_SHARES) for name in read):
-        given = given | {"shares"}
+        inputs = inputs | {"shares"}
     columns: dict[str, Column] = {}
     outside: set[str] = set()
     pending = sorted(read)
     while pending:
         name = pending.pop()
-        known = COLUMNS.get(name.partition("(")[0])
-        if known is None or not is_given(known, given):
+        column = COLUMNS.get(name.partition("(")[0])
+        if column is None or not is_given(column, inputs):
             outside.add(name)
         elif name not in columns:
-            columns[name] = known
-            pending += reads(name, known)
-    scopes: list[Scope] = ["relevant", *(known.scope for known in columns.values())]
+            columns[name] = column
+            pending += reads(name, column)
+    scopes: list[Scope] = ["relevant", *(column.scope for column in columns.values())]
     widest = max(scopes, key=lambda scope: _WIDTHS[scope])
     split = has_subtopics and "subtopic" in scopes
     scope: Scope = "subtopic" if split else "relevant" if widest == "subtopic" else widest
     return Reading(read | outside, columns, scope)
 
 
-def is_given(column: Column, given: Collection[str]) -> bool:
+def is_given(column: Column, inputs: Collection[str]) -> bool:
     """Whether the call passes the table that a column comes from."""
-    return not column.source or any(name in given for name in column.source.split(" or "))
+    return not column.source or any(name in inputs for name in column.source.split(" or "))
 
 
 def register_column(
@@ -275,7 +278,7 @@ def register_column(
         def derive(rows: Any, *text: str) -> pl.Expr:
             return function(rows.keys, *text)
 
-        known = Column(
+        new_column = Column(
             name,
             meaning,
             scope=scope,
@@ -288,7 +291,7 @@ def register_column(
             derive=derive,
             registered=True,
         )
-        restore_columns([known])
+        restore_columns([new_column])
         return function
 
     return register
@@ -296,7 +299,7 @@ def register_column(
 
 def restore_columns(columns: Iterable[Column]) -> None:
     """Register columns, here or as they were registered in another process."""
-    COLUMNS.update({one.name: one for one in columns})
+    COLUMNS.update({column.name: column for column in columns})
     _reading.cache_clear()
 
 
@@ -307,11 +310,11 @@ def _named_in(
     if parameter is not None and not default:  # no valid text is known
         return []
     key = "__rankframe_key"
-    made = cast("object", function([key]) if parameter is None else function([key], default))
-    if not isinstance(made, pl.Expr):
-        msg = f"{function.__name__} must return a polars expression, not {type(made).__name__}"
+    result = cast("object", function([key]) if parameter is None else function([key], default))
+    if not isinstance(result, pl.Expr):
+        msg = f"{function.__name__} must return a polars expression, not {type(result).__name__}"
         raise TypeError(msg)
-    return [name for name in made.meta.root_names() if name != key]
+    return [name for name in result.meta.root_names() if name != key]
 
 
 def any_order_gain(text: str) -> None:
@@ -326,13 +329,13 @@ BASIC = (
 )
 
 
-def reads(name: str, known: Column) -> list[str]:
+def reads(name: str, column: Column) -> list[str]:
     """Name what a column is derived from."""
-    text = parameter_text(name, known)
-    top = ["top_grade"] if text.endswith("top") and not known.registered else []
-    return [*(read.replace("*", text) for read in known.reads), *top]
+    text = parameter_text(name, column)
+    top = ["top_grade"] if text.endswith("top") and not column.registered else []
+    return [*(read.replace("*", text) for read in column.reads), *top]
 
 
-def parameter_text(name: str, known: Column) -> str:
+def parameter_text(name: str, column: Column) -> str:
     """Read the parameter of ``gains(exponential)``, or of plain ``gains`` the default."""
-    return name.removesuffix(")").partition("(")[2] or known.default
+    return name.removesuffix(")").partition("(")[2] or column.default

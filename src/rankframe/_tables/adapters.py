@@ -54,12 +54,12 @@ def to_caller_type(
     *,
     beside: "Iterable[Frame | None]" = (),
     sort: Sequence[str] = (),
-    made: Sequence[str] = (),
+    new_columns: Sequence[str] = (),
 ) -> FrameT:
     """Return the result as the caller's kind of frame, an eager one sorted by ``sort``.
 
-    ``beside`` has the other frames of the call. If the rows are the caller's and only the columns
-    ``made`` are new, a pandas frame keeps its index and the types of its columns.
+    ``beside`` has the other frames of the call. If the rows are the caller's and the result only
+    adds ``new_columns``, a pandas frame keeps its index and the types of its columns.
     """
     if isinstance(like, pl.LazyFrame):
         return cast("FrameT", result)
@@ -67,10 +67,10 @@ def to_caller_type(
     collected = ordered.collect(engine=_engine([like, *beside]))
     if not _is_pandas(like):
         return cast("FrameT", collected)
-    if not made:
+    if not new_columns:
         return cast("FrameT", _narrowed(collected).to_pandas())
     kept = like[[name for name in like.columns if str(name) in collected.columns]]
-    new = {name: collected[name].to_pandas().to_numpy() for name in made}
+    new = {name: collected[name].to_pandas().to_numpy() for name in new_columns}
     return cast("FrameT", kept.assign(**new))
 
 
@@ -123,23 +123,23 @@ def _from_pandas(frame: "pd.DataFrame", table: str) -> pl.DataFrame:
         if labels.count(label) > 1:
             msg = f"{table}, column {label!r}: two columns have this name"
             raise RankingDataError(msg)
-    named = frame.set_axis(labels, axis="columns")
-    sparse = [label for label in labels if str(named[label].dtype).startswith("Sparse")]
-    dense = {label: cast("Any", named[label]).sparse.to_dense() for label in sparse}
-    named = named.assign(**dense)
+    source = frame.set_axis(labels, axis="columns")
+    sparse = [label for label in labels if str(source[label].dtype).startswith("Sparse")]
+    dense = {label: cast("Any", source[label]).sparse.to_dense() for label in sparse}
+    source = source.assign(**dense)
     try:
-        converted = pl.from_pandas(named, include_index=bool(_levels(frame)))
+        converted = pl.from_pandas(source, include_index=bool(_levels(frame)))
     except Exception:
         for label in labels:
             try:
-                pl.from_pandas(named[[label]])
+                pl.from_pandas(source[[label]])
             except Exception as error:  # noqa: BLE001  (whatever pandas or pyarrow says of it)
                 why = str(error).partition("\n")[0]
                 msg = f"{table}, column {label!r}: its values have no common polars type ({why})"
                 raise RankingDataError(msg) from None
         raise
     # pandas has no type for "no value at all", and calls it object or float
-    untyped = [name for name in labels if named[name].dtype == object or frame.empty]
+    untyped = [name for name in labels if source[name].dtype == object or frame.empty]
     return converted.with_columns(
         pl.col(name).cast(pl.Null) for name in untyped if converted[name].null_count() == len(frame)
     )

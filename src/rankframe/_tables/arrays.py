@@ -102,10 +102,10 @@ def ranked_cells(
     descending: bool,
 ) -> pl.DataFrame:
     """Return user, item, score and rank of the k best cells of each row."""
-    known = None if user_ids is None else read_ids(user_ids, "user_ids")
+    ids = None if user_ids is None else read_ids(user_ids, "user_ids")
     plan: _Plan | None = None
     users: list[pl.Series] = []
-    found: list[_Best] = []
+    best_cells: list[_Best] = []
     met = False
     with ThreadPoolExecutor(min(pl.thread_pool_size(), _MOST_THREADS)) as pool:
         for block in _blocks(scores):
@@ -114,22 +114,22 @@ def ranked_cells(
                 items = _of_columns(item_ids, width, block.name)
                 excluded = _read_excluded(exclude, items, names)
                 plan = _Plan(k or width, items, _ties(items), excluded, names, descending)
-            of_block, rows = _users_of(block, known, plan.excluded)
-            _check_like_first(block, of_block, plan, users, found)
+            of_block, rows = _users_of(block, ids, plan.excluded)
+            _check_like_first(block, of_block, plan, users, best_cells)
             if plan.excluded is not None and plan.excluded.users is not None:
                 rows = _rows_of_users(plan.excluded.users, of_block)
                 met = met or bool((rows < len(plan.excluded.users)).any())
             users.append(of_block)
             parts = [*_slices(block, of_block, rows)]
             best = partial(_best_of_slice, plan=plan)
-            found += pool.map(best, parts) if len(parts) > 1 else map(best, parts)
+            best_cells += pool.map(best, parts) if len(parts) > 1 else map(best, parts)
             del block, parts  # before the next one is made
     if plan is None:
         msg = "scores: it is empty: no batch has a row"
         raise RankingDataError(msg)
     if plan.excluded is not None and plan.excluded.users is not None and not met:
         raise _no_user_in_common(plan.excluded.users, users[0])
-    return _table(users, plan.items, found, names)
+    return _table(users, plan.items, best_cells, names)
 
 
 def _blocks(scores: object) -> Iterator[_Block]:
@@ -188,7 +188,7 @@ def _check_like_first(
     of_block: pl.Series,
     plan: _Plan,
     users: Sequence[pl.Series],
-    found: Sequence[_Best],
+    best: Sequence[_Best],
 ) -> None:
     """Raise if a batch differs from the first in width or types."""
     width, first = block.array.shape[1], len(plan.items)
@@ -199,8 +199,8 @@ def _check_like_first(
         )
         raise RankingDataError(msg)
     name, dtype = block.name, _type_of_result(block.array)
-    if found and found[0].scores.dtype != dtype:
-        msg = f"{name}: it is {dtype}, and the batches before are {found[0].scores.dtype}: cast one"
+    if best and best[0].scores.dtype != dtype:
+        msg = f"{name}: it is {dtype}, and the batches before are {best[0].scores.dtype}: cast one"
         raise RankingDataError(msg)
     if users and users[0].dtype != of_block.dtype:
         types = f"they are {of_block.dtype}, and those before {users[0].dtype}"
@@ -209,13 +209,13 @@ def _check_like_first(
 
 
 def _users_of(
-    block: _Block, known: pl.Series | None, excluded: _Excluded | None
+    block: _Block, ids: pl.Series | None, excluded: _Excluded | None
 ) -> tuple[pl.Series, Array | None]:
     """Return the ids of a block's users and, if they have any, their rows in the whole matrix."""
     height = len(block.array)
     shape = None if excluded is None else excluded.shape
-    if known is not None and shape is not None and shape[0] != len(known):
-        msg = f"exclude=: it has {shape[0]} rows, and user_ids {len(known)} ids: give one per user"
+    if ids is not None and shape is not None and shape[0] != len(ids):
+        msg = f"exclude=: it has {shape[0]} rows, and user_ids {len(ids)} ids: give one per user"
         raise RankingDataError(msg)
     if shape is not None and shape[1] != block.array.shape[1]:
         msg = (
@@ -224,17 +224,17 @@ def _users_of(
         )
         raise RankingDataError(msg)
     if block.users is None:
-        if known is not None:
-            _check_length("user_ids", known, height, "scores has {} rows")
+        if ids is not None:
+            _check_length("user_ids", ids, height, "scores has {} rows")
         if shape is not None and shape[0] != height:
             msg = f"exclude=: it has {shape[0]} rows, and scores has {height}: give one per user"
             raise RankingDataError(msg)
         positions = np.arange(height)
-        return pl.Series(positions) if known is None else known, positions
+        return pl.Series(positions) if ids is None else ids, positions
     _check_length(f"{block.name}, users", block.users, height, "its block has {} rows")
-    if known is not None:
-        positions = _positions(block.users, "user_ids", len(known), block.name)
-        return known.gather(pl.Series(positions)), positions
+    if ids is not None:
+        positions = _positions(block.users, "user_ids", len(ids), block.name)
+        return ids.gather(pl.Series(positions)), positions
     if shape is not None:
         return block.users, _positions(block.users, "exclude=", shape[0], block.name)
     return block.users, None
@@ -256,7 +256,6 @@ def _positions(users: pl.Series, source: str, number: int, block: str) -> Array:
 
 
 def _slices(block: _Block, users: pl.Series, rows: Array | None) -> Iterator[_Slice]:
-    """Cut a block into slices of some rows."""
     height, width = block.array.shape
     step = max(1, _CELLS // width)
     for first in range(0, height, step):
@@ -266,7 +265,7 @@ def _slices(block: _Block, users: pl.Series, rows: Array | None) -> Iterator[_Sl
 
 
 def _table(
-    users: Sequence[pl.Series], items: pl.Series, found: Sequence[_Best], names: Names
+    users: Sequence[pl.Series], items: pl.Series, best_cells: Sequence[_Best], names: Names
 ) -> pl.DataFrame:
     """Put the cells of all slices into one long table."""
     user = pl.concat(users)
@@ -274,17 +273,17 @@ def _table(
         twice = user.filter(user.is_duplicated())[0]
         msg = f"scores: a user is in several batches: keep one row. Offending user: {twice!r}"
         raise RankingDataError(msg)
-    counts = np.concatenate([best.counts for best in found])
+    counts = np.concatenate([best.counts for best in best_cells])
     row, rank = _numbered(counts)
     if not len(row):
         msg = "scores: no cell is a candidate: each is −inf or excluded"
         raise RankingDataError(msg)
-    columns = pl.Series(np.concatenate([best.columns for best in found]))
+    columns = pl.Series(np.concatenate([best.columns for best in best_cells]))
     return pl.DataFrame(
         {
             names.user: user.gather(pl.Series(row)),
             names.item: items.gather(columns),
-            names.value: pl.Series(np.concatenate([best.scores for best in found])),
+            names.value: pl.Series(np.concatenate([best.scores for best in best_cells])),
             "rank": pl.Series(rank + 1),
         }
     )
@@ -417,12 +416,12 @@ def _ties(items: pl.Series) -> _Ties:
 
 def _unfit_cell(part: _Slice, values: Array, plan: _Plan) -> RankingDataError:
     row, column = (int(place[0]) for place in np.nonzero(np.isnan(values) | (values == np.inf)))
-    found = "NaN" if np.isnan(values[row, column]) else "infinite score"
+    problem = "NaN" if np.isnan(values[row, column]) else "infinite score"
     none = "−inf" if plan.descending else "inf"
     cure = f"give candidates a finite score and other cells {none}, or pass exclude="
     ids = part.users[row], plan.items[column]
     place = _place(*ids, part.first + row, column, plan.names)
-    return RankingDataError(f"{part.block}: {found}: {cure}. Offending cell: {place}")
+    return RankingDataError(f"{part.block}: {problem}: {cure}. Offending cell: {place}")
 
 
 def _place(user: object, item: object, row: int, column: int, names: Names) -> str:
@@ -496,21 +495,21 @@ def _excluded_by_table(exclude: object, items: pl.Series, names: Names) -> _Excl
     return _Excluded(None, users, partial(_cells_of_rows, starts, places[_COLUMN].to_numpy()))
 
 
-def _rows_of_users(known: pl.DataFrame, users: pl.Series) -> Array:
+def _rows_of_users(table: pl.DataFrame, users: pl.Series) -> Array:
     """Look up the rows of users; those who exclude nothing share the one after the last."""
-    name = known.columns[1]
-    dtype = _common_type(known.schema[name], users.dtype, name, "user ids of scores")
+    name = table.columns[1]
+    dtype = _common_type(table.schema[name], users.dtype, name, "user ids of scores")
     wanted = pl.DataFrame({name: users.cast(dtype)})
-    known = known.with_columns(pl.col(name).cast(dtype))
-    rows = wanted.join(known, on=name, how="left", maintain_order="left")[_ROW]
-    return rows.cast(pl.Int64).fill_null(len(known)).to_numpy()
+    table = table.with_columns(pl.col(name).cast(dtype))
+    rows = wanted.join(table, on=name, how="left", maintain_order="left")[_ROW]
+    return rows.cast(pl.Int64).fill_null(len(table)).to_numpy()
 
 
-def _no_user_in_common(known: pl.DataFrame, users: pl.Series) -> RankingDataError:
-    name = known.columns[1]
+def _no_user_in_common(table: pl.DataFrame, users: pl.Series) -> RankingDataError:
+    name = table.columns[1]
     return RankingDataError(
         f"exclude=, column {name!r}: no user of scores is in it; it has users like "
-        f"{known[name][0]!r}, and scores has {users[0]!r}: pass the ids of the rows as user_ids="
+        f"{table[name][0]!r}, and scores has {users[0]!r}: pass the ids of the rows as user_ids="
     )
 
 
@@ -521,15 +520,15 @@ def _cells_of_rows(starts: Array, columns: Array, rows: Array) -> tuple[Array, A
     return row, columns[np.repeat(starts[rows], counts) + place]
 
 
-def _common_type(found: pl.DataType, own: pl.DataType, name: str, other: str) -> pl.DataType:
+def _common_type(dtype: pl.DataType, own: pl.DataType, name: str, other: str) -> pl.DataType:
     """Return the type to compare ids by: they are alike, or any two integers."""
-    if found == own:
-        return found
-    if found.is_integer() and own.is_integer():
-        wide = {pl.UInt64(), pl.Int128(), pl.UInt128()} & {found, own}
+    if dtype == own:
+        return dtype
+    if dtype.is_integer() and own.is_integer():
+        wide = {pl.UInt64(), pl.Int128(), pl.UInt128()} & {dtype, own}
         return pl.Int128() if wide else pl.Int64()
     msg = (
-        f"exclude=, column {name!r}: it is {found}, and the {other} are {own}: cast one; ids must "
+        f"exclude=, column {name!r}: it is {dtype}, and the {other} are {own}: cast one; ids must "
         "have the same type, or any two integer types"
     )
     raise RankingDataError(msg)
@@ -575,9 +574,9 @@ def _graded(matrix: object) -> tuple[tuple[int, ...], Array, Array, Array]:
         array = read_matrix(matrix, "matrix", "a relevance", flags=True)
         row, column = np.nonzero(array)
         return array.shape, row, column, array[row, column]
-    given = cast("Any", matrix)
-    _check_dimensions("matrix", given.ndim)
-    stored = given.tocsr()
+    sparse = cast("Any", matrix)
+    _check_dimensions("matrix", sparse.ndim)
+    stored = sparse.tocsr()
     if not stored.has_canonical_format:  # duplicates, which SciPy adds up, or columns in disorder
         stored = stored.copy()
         stored.sum_duplicates()
@@ -634,12 +633,12 @@ def _as_array(values: object, name: str) -> Array:
     if isinstance(values, np.ma.MaskedArray):
         msg = f"{name}: it is a masked array: pass its data, and exclude= its mask"
         raise TypeError(msg)
-    given = cast("Any", values)
-    if callable(getattr(given, "detach", None)) and callable(getattr(given, "cpu", None)):
-        given = given.detach().cpu()  # a PyTorch tensor with gradients, or on another device
-    dlpack = hasattr(given, "__dlpack__") and not hasattr(given, "__array__")
+    array = cast("Any", values)
+    if callable(getattr(array, "detach", None)) and callable(getattr(array, "cpu", None)):
+        array = array.detach().cpu()  # a PyTorch tensor with gradients, or on another device
+    dlpack = hasattr(array, "__dlpack__") and not hasattr(array, "__array__")
     try:
-        return np.from_dlpack(given) if dlpack else np.asarray(given)
+        return np.from_dlpack(array) if dlpack else np.asarray(array)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         _raise_if_ragged(values, name)
         why = str(error).partition("\n")[0]
@@ -706,7 +705,7 @@ def read_ids(values: object, name: str) -> pl.Series:
 def _as_ids(values: object, name: str) -> pl.Series:
     if isinstance(values, pl.Series):
         return values
-    given: Any = values
+    ids: Any = values
     if not isinstance(values, list | tuple | range):
         if adapters.is_frame(values) or not _is_array(values):
             msg = (
@@ -718,9 +717,9 @@ def _as_ids(values: object, name: str) -> pl.Series:
         if array.ndim != 1:
             msg = f"{name}: it has {array.ndim} dimensions: it must have one"
             raise RankingDataError(msg)
-        given = array.tolist() if array.dtype == object else array
+        ids = array.tolist() if array.dtype == object else array
     try:
-        return pl.Series(given)
+        return pl.Series(ids)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
         msg = f"{name}: its values have no common polars type: use text or integers"
         raise RankingDataError(msg) from None

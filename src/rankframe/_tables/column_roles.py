@@ -1,6 +1,7 @@
 """Common names of columns, used if the plain ones are absent and only one name fits.
 
-What is found here is used as if the caller had named it: ``user="user_id"``.
+What is found here is used as if the caller had named it: ``user="user_id"``. Stage of the pipeline:
+``Columns`` are completed here, before ``readers`` makes a ``Table``.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ def with_ids(
 
 def with_placing(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> Columns:
     """Add the name of the rank or the score where a run has neither."""
-    known = any(role in columns or role in names for role in ("rank", "score"))
-    return columns if known else _with_found(columns, by, names, ["rank", "score"])
+    has_placing = any(role in columns or role in names for role in ("rank", "score"))
+    return columns if has_placing else _with_found(columns, by, names, ["rank", "score"])
 
 
 def with_score(columns: Columns, by: str | Sequence[str], names: Collection[str]) -> Columns:
@@ -91,8 +92,8 @@ def _with_found(
     columns: Columns, by: str | Sequence[str], names: Collection[str], *roles: Sequence[str]
 ) -> Columns:
     """Add the one column that may play one of the roles, for each sequence of these."""
-    found: dict[str, str] = {}
+    additions: dict[str, str] = {}
     for some in roles:
         fit = {(role, name) for role in some for name in fitting(role, columns, by, names)}
-        found.update(fit if len(fit) == 1 else ())
-    return cast("Columns", {**columns, **found}) if found else columns
+        additions.update(fit if len(fit) == 1 else ())
+    return cast("Columns", {**columns, **additions}) if additions else columns

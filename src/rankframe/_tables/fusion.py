@@ -129,15 +129,15 @@ def fuse(
     table = readers.read_run(runs, groups, columns)
     score = column_roles.with_score(columns, groups, table.schema).get("score", "score")
     _check(table, method, norm, score)
-    system, *others = groups
+    system, *outer_groups = groups
     rows = judgment.normalize_columns(table).filter(_rank.is_not_null())
     rows = rows.with_columns(_of_list(table, method, norm, score).alias("__rankframe_value"))
     rows = rows.with_columns(_weights(weights, system))
-    fused = _fused(rows, method, [*others, table.user, table.item], smoothing, phi, table)
+    fused = _fused(rows, method, [*outer_groups, table.user, table.item], smoothing, phi, table)
     ranked = rank_order.with_positions(
-        fused, [*others, table.user], table.schema, pl.col("score"), _tie(table)
+        fused, [*outer_groups, table.user], table.schema, pl.col("score"), _tie(table)
     )
-    ranked = ranked.select(*others, table.user, table.item, "score", "rank")
+    ranked = ranked.select(*outer_groups, table.user, table.item, "score", "rank")
 
     scores = [score] if _reads_scores(method, norm) else []
     finite = [pl.col(name).cast(pl.Float64).is_finite() for name in scores]
@@ -164,7 +164,7 @@ def fuse(
         systems = pl.col(system).n_unique()
         flags.append(guards.flag(rows, _weight.is_null().any() | (systems != len(weights))))
     checked = guards.guarded(ranked, flags, raise_broken)
-    return adapters.to_caller_type(checked, like=runs, sort=[*others, table.user, "rank"])
+    return adapters.to_caller_type(checked, like=runs, sort=[*outer_groups, table.user, "rank"])
 
 
 def _of_list(table: Table, method: Method, norm: Norm | None, score: str) -> pl.Expr:
@@ -188,9 +188,9 @@ def _of_list(table: Table, method: Method, norm: Norm | None, score: str) -> pl.
 def _weights(weights: Mapping[object, float] | None, system: str) -> pl.Expr:
     if weights is None:
         return pl.lit(1.0).alias("__rankframe_weight")
-    known = [str(name) for name in weights], [float(weight) for weight in weights.values()]
+    mapping = [str(name) for name in weights], [float(weight) for weight in weights.values()]
     name = pl.col(system).cast(pl.String)
-    chosen = name.replace_strict(*known, default=None, return_dtype=pl.Float64)
+    chosen = name.replace_strict(*mapping, default=None, return_dtype=pl.Float64)
     return chosen.alias("__rankframe_weight")
 
 
@@ -233,11 +233,11 @@ def _borda(rows: pl.LazyFrame, keys: Sequence[str], table: Table) -> pl.LazyFram
     left = pl.col("__rankframe_rest")
     whole = rests.group_by(of_user).agg((left * _weight).sum().alias("__rankframe_whole"))
     rows = rows.join(rests.select(*table.keys, left, every), on=table.keys)
-    given = (every - _rank + 1 - left) * _weight
-    rows = rows.with_columns(given.alias("__rankframe_points"))
-    found = rows.group_by(keys).agg(points.sum())
+    surplus = (every - _rank + 1 - left) * _weight
+    rows = rows.with_columns(surplus.alias("__rankframe_points"))
+    sums = rows.group_by(keys).agg(points.sum())
     score = points + pl.col("__rankframe_whole")
-    return found.join(whole, on=of_user).select(*keys, score=score)
+    return sums.join(whole, on=of_user).select(*keys, score=score)
 
 
 def _reads_scores(method: Method, norm: Norm | None) -> bool:
@@ -274,7 +274,6 @@ def _check(table: Table, method: Method, norm: Norm | None, score: str) -> None:
 
 
 def _check_numbers(smoothing: object, phi: object, weights: object) -> None:
-    """Check the numbers of the methods."""
     if not (keywords.is_number(smoothing) and 0 <= smoothing < math.inf):
         msg = f"smoothing must be a number ≥ 0, not {smoothing!r}"
         raise ValueError(msg)
@@ -283,8 +282,8 @@ def _check_numbers(smoothing: object, phi: object, weights: object) -> None:
         raise ValueError(msg)
     if weights is None:
         return
-    given = cast("dict[object, object]", weights if isinstance(weights, Mapping) else {})
-    good = all(keywords.is_number(weight) and 0 <= weight < math.inf for weight in given.values())
-    if not given or not good:
+    mapping = cast("dict[object, object]", weights if isinstance(weights, Mapping) else {})
+    good = all(keywords.is_number(weight) and 0 <= weight < math.inf for weight in mapping.values())
+    if not mapping or not good:
         msg = f"weights must map systems to numbers ≥ 0, not {weights!r}"
         raise ValueError(msg)

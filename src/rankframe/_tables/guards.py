@@ -1,4 +1,7 @@
-"""Flags: cheap checks inside a plan, which raise the thorough message when the plan runs."""
+"""Flags: cheap checks inside a plan, which raise the thorough message when the plan runs.
+
+Stage of the pipeline: rules become flags, plans of one row, and ``guarded`` adds them to a result.
+"""
 
 from __future__ import annotations
 

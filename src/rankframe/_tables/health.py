@@ -213,7 +213,7 @@ class _Part(NamedTuple):
         value = pl.col(role)
         return value.is_null() | value.is_nan() if self.types[role].is_float() else value.is_null()
 
-    def known(self, *roles: str) -> pl.LazyFrame:
+    def rows_with(self, *roles: str) -> pl.LazyFrame:
         """Keep the rows whose ids are present."""
         return self.rows.filter(~self.missing(role) for role in roles)
 
@@ -259,8 +259,8 @@ def _stacked(runs: Mapping[str, Frame], problems: list[tuple[str, str]]) -> pl.L
         )
     except RankingDataError as error:
         problems.append(("run", str(error)))
-    named = [run.with_columns(pl.lit(name).alias(run_dicts.MODEL)) for name, run in frames.items()]
-    stacked = pl.concat(named, how="diagonal_relaxed")
+    tables = [run.with_columns(pl.lit(name).alias(run_dicts.MODEL)) for name, run in frames.items()]
+    stacked = pl.concat(tables, how="diagonal_relaxed")
     stacked.collect_schema()
     return stacked
 
@@ -328,8 +328,8 @@ def _parts(call: _Call) -> tuple[dict[str, _Part], list[tuple[str, str]]]:
     wanted["history"] = ids
     if "run" in frames:
         placing = column_roles.with_placing(columns, by, frames["run"].collect_schema())
-        given, score = placing.get("rank", "rank"), placing.get("score", "score")
-        wanted["run"] = {**ids, "given": given, "score": score, "tied": "tied"}
+        rank, score = placing.get("rank", "rank"), placing.get("score", "score")
+        wanted["run"] = {**ids, "given": rank, "score": score, "tied": "tied"}
     if "truth" in frames:
         names = column_roles.with_relevance(columns, by, frames["truth"].collect_schema())
         relevance = names.get("relevance", "relevance")
@@ -344,16 +344,16 @@ def _parts(call: _Call) -> tuple[dict[str, _Part], list[tuple[str, str]]]:
 
 def _refused(call: _Call) -> list[tuple[str, str]]:
     """Return the errors that other functions raise at the call."""
-    found: list[tuple[str, str]] = []
+    errors: list[tuple[str, str]] = []
 
     def attempt(table: str, read: Callable[[], object]) -> None:
         try:
             read()
         except RankingDataError as error:
             message = str(error)
-            named = next((name for name in _TABLES if message.startswith(name)), table)
-            if named not in [name for name, _ in (*call.problems, *found)]:
-                found.append((named, message))
+            subject = next((name for name in _TABLES if message.startswith(name)), table)
+            if subject not in [name for name, _ in (*call.problems, *errors)]:
+                errors.append((subject, message))
 
     frames, columns, by = call.frames, call.columns, call.by
     run, truth = frames.get("run"), frames.get("truth")
@@ -362,23 +362,23 @@ def _refused(call: _Call) -> list[tuple[str, str]]:
         attempt(
             "both", lambda: readers.read_tables(run, truth, by, columns, reads=(), run_alone=alone)
         )
-    if run is not None and truth is not None and found:
+    if run is not None and truth is not None and errors:
         attempt("run", lambda: readers.read_run(run, by, columns))
     if truth is not None:
         attempt("truth", lambda: rules.raise_if_ungraded(readers.read_truth(truth, by, columns)))
     for name in ("items", "history"):
         if name in frames and run is not None:
             attempt(name, partial(_read_input, name, call, run))
-    return found
+    return errors
 
 
 def _read_input(name: str, call: _Call, run: pl.LazyFrame) -> None:
-    given: Mapping[str, pl.LazyFrame] = {name: call.frames[name]}
+    frames: Mapping[str, pl.LazyFrame] = {name: call.frames[name]}
     user, item = call.columns.get("user", "user"), call.columns.get("item", "item")
     schema = run.collect_schema()
     table = Table("run", run, schema, call.by, user, item, None, None, None)
     settings = Settings(
-        items=given.get("items"), history=given.get("history"), columns=call.columns
+        items=frames.get("items"), history=frames.get("history"), columns=call.columns
     )
     side_tables.common_types(side_tables.read_inputs(settings, table), schema)
 
@@ -401,8 +401,8 @@ def _of_common_types(parts: dict[str, _Part]) -> dict[str, _Part]:
 
 def _apart(left: _Part, right: _Part, role: str) -> bool:
     """Return whether ids cannot be equal, since their types differ."""
-    one, two = left.types[role], right.types[role]
-    return one != two and not (one.is_integer() and two.is_integer())
+    left_type, right_type = left.types[role], right.types[role]
+    return left_type != right_type and not (left_type.is_integer() and right_type.is_integer())
 
 
 # ------------------------------------------------------------------ what is counted
@@ -486,10 +486,10 @@ def _row(part: _Part) -> list[str]:
 
 def _surplus(part: _Part) -> pl.Expr:
     """Count the rows of a list beyond the first of each item."""
-    one = _row(part)
-    row = pl.col(one[0]) if len(one) == 1 else pl.struct(one)
-    known = row.filter(~part.missing("item"))
-    return (known.len() - known.n_unique()).cast(pl.Int64)
+    columns = _row(part)
+    row = pl.col(columns[0]) if len(columns) == 1 else pl.struct(columns)
+    rows = row.filter(~part.missing("item"))
+    return (rows.len() - rows.n_unique()).cast(pl.Int64)
 
 
 def _sections(parts: dict[str, _Part], k: int, groups: pl.LazyFrame | None) -> Iterator[_Section]:
@@ -520,7 +520,7 @@ def _of_judged(part: _Part) -> Iterator[_Section]:
         neither = _of_rows("neither_rank_nor_relevance", broken, part)
         yield _Section("judged table", part.rows, part.groups, [neither])
     if part.has(*_IDS):
-        rows = part.known(*_IDS)
+        rows = part.rows_with(*_IDS)
         lists = rows.group_by(part.keys).agg(rows=pl.len(), surplus=_surplus(part))
         duplicates = _duplicates(part, rows, pl.col("surplus").sum())
         yield _Section("judged table", lists, part.groups, [duplicates])
@@ -551,10 +551,10 @@ def _listed(part: _Part) -> _Part:
     rows = part.rows.with_columns(listed=score.is_not_null())
     if not part.has(*_IDS):
         return part._replace(rows=rows)
-    known = pl.col("listed") & ~part.missing("user") & ~part.missing("item")
+    rankable = pl.col("listed") & ~part.missing("user") & ~part.missing("item")
     schema = part.rows.collect_schema()
-    ranked = rank_order.with_positions(rows.filter(known), part.keys, schema, _score, _item)
-    rest = rows.filter(~known).with_columns(rank=pl.lit(None, pl.Int64))
+    ranked = rank_order.with_positions(rows.filter(rankable), part.keys, schema, _score, _item)
+    rest = rows.filter(~rankable).with_columns(rank=pl.lit(None, pl.Int64))
     return part._replace(rows=pl.concat([ranked, rest.select(ranked.collect_schema().names())]))
 
 
@@ -577,7 +577,7 @@ def _of_run(run: _Part, k: int) -> Iterator[_Section]:
     if run.has("user"):
         yield _Section("run", _lists(run, k), run.groups, list(_of_lists(run, k)))
     if run.has("item"):
-        listed = run.known("item").filter(pl.col("listed")).select(*run.groups, "item").unique()
+        listed = run.rows_with("item").filter(pl.col("listed")).select(*run.groups, "item").unique()
         yield _Section("run", listed, run.groups, [_size("items", pl.len())])
 
 
@@ -596,14 +596,14 @@ def _lists(run: _Part, k: int) -> pl.LazyFrame:
             crowded = crowded | (at == below)
         aggregates += [(top > covered).alias("gap"), crowded.alias("crowded")]
         aggregates.append((_rank.count() - _rank.drop_nulls().n_unique()).alias("shared"))
-    return run.known("user").group_by(run.keys).agg(aggregates)
+    return run.rows_with("user").group_by(run.keys).agg(aggregates)
 
 
 def _of_lists(run: _Part, k: int) -> Iterator[_Measure]:
     listed = pl.col("listed") > 0
     of = listed.sum()
     yield _size("users", of)
-    rows = run.known("user")
+    rows = run.rows_with("user")
     if run.has("item"):
         yield _duplicates(run, rows, pl.col("surplus").sum())
     if run.has("given") and not run.has("tied"):
@@ -633,14 +633,14 @@ def _of_truth(truth: _Part) -> Iterator[_Section]:
         aggregates = [pl.len().alias("rows"), _is_relevant(truth)]
         if truth.has("item"):
             aggregates.append(_surplus(truth).alias("surplus"))
-        users = truth.known("user").group_by(truth.keys).agg(aggregates)
+        users = truth.rows_with("user").group_by(truth.keys).agg(aggregates)
         counts = [_size("users", pl.len())]
         counts.append(_among("users_without_relevant", ~pl.col("relevant"), truth, "user"))
         if truth.has("item"):
-            counts.append(_duplicates(truth, truth.known("user"), pl.col("surplus").sum()))
+            counts.append(_duplicates(truth, truth.rows_with("user"), pl.col("surplus").sum()))
         yield _Section("truth", users, groups, counts)
     if truth.has("item"):
-        items = truth.known("item").select(*groups, "item").unique()
+        items = truth.rows_with("item").select(*groups, "item").unique()
         yield _Section("truth", items, groups, [_size("items", pl.len())])
     yield from _of_grades(truth)
 
@@ -686,8 +686,8 @@ def _marked(
     """Mark the rows that are in the other table; none if types are incompatible."""
     if apart:
         return left.with_columns(pl.lit(value=False).alias(flag))
-    known = right.select(on).unique().with_columns(pl.lit(value=True).alias(flag))
-    marked = left.join(known, on=on, how="left", nulls_equal=True)
+    flags = right.select(on).unique().with_columns(pl.lit(value=True).alias(flag))
+    marked = left.join(flags, on=on, how="left", nulls_equal=True)
     return marked.with_columns(pl.col(flag).fill_null(value=False))
 
 
@@ -715,20 +715,20 @@ def _unknown(run: _Part, other: _Part, role: str, what: str) -> Iterator[_Sectio
     """Count the ids of the run that another table lacks."""
     if not (run.has(role) and other.has(role)):
         return
-    ids = run.known(role).filter(pl.col("listed")).select(*run.groups, role).unique()
-    known, on = other.known(role), [*_common_groups(run, other), role]
-    marked = _marked(ids, known, on, "met", apart=_apart(run, other, role))
+    ids = run.rows_with(role).filter(pl.col("listed")).select(*run.groups, role).unique()
+    rows, on = other.rows_with(role), [*_common_groups(run, other), role]
+    marked = _marked(ids, rows, on, "met", apart=_apart(run, other, role))
     measures = [_among(f"{role}s_unknown_to_{what}", ~pl.col("met"), run, role)]
     if what != "truth":
         yield _Section(what, marked, run.groups, measures)
         return
     for difference, form in (("case", _folded), ("type", _as_text)):
-        one, two = form(role, run.types[role]), form(role, other.types[role])
+        own_form, other_form = form(role, run.types[role]), form(role, other.types[role])
         alike = pl.lit(value=False)
         text = pl.String in (_plain_type(run, role), _plain_type(other, role))
-        if one is not None and two is not None and (text or _apart(run, other, role)):
-            marked = marked.with_columns(one.alias("form"))
-            forms = known.with_columns(two.alias("form"))
+        if own_form is not None and other_form is not None and (text or _apart(run, other, role)):
+            marked = marked.with_columns(own_form.alias("form"))
+            forms = rows.with_columns(other_form.alias("form"))
             marked = _marked(marked, forms, [*on[:-1], "form"], difference, apart=False)
             alike = pl.col(difference) & ~pl.col("met")
         measures.append(_among(f"{role}_ids_differ_in_{difference}", alike, run, role))
@@ -758,10 +758,10 @@ def _at_cut(run: _Part, other: _Part, what: str, k: int, *, met: bool) -> Iterat
     """Count rows among the first k that are in another table, or missing from it."""
     if not (run.has(*_IDS) and other.has(*_IDS) and _has_rank(run)):
         return
-    rows = run.known(*_IDS).filter(_rank <= k)
+    rows = run.rows_with(*_IDS).filter(_rank <= k)
     on = [*_common_groups(run, other), *_IDS]
     apart = any(_apart(run, other, role) for role in _IDS)
-    marked = _marked(rows, other.known(*_IDS), on, "met", apart=apart)
+    marked = _marked(rows, other.rows_with(*_IDS), on, "met", apart=apart)
     broken = pl.col("met") if met else ~pl.col("met")
     table = "history" if met else "both"
     yield _Section(table, marked, run.groups, [_of_rows(what, broken, run, marked)])
@@ -771,9 +771,9 @@ def _of_both(run: _Part, truth: _Part, k: int, groups: pl.LazyFrame | None) -> I
     """Count ids of the truth missing from the run, and ids of the run missing from the truth."""
     shared = _common_groups(run, truth)
     if run.has("user") and truth.has("user"):
-        users = truth.known("user").group_by([*shared, "user"]).agg(_is_relevant(truth))
+        users = truth.rows_with("user").group_by([*shared, "user"]).agg(_is_relevant(truth))
         users = _spread(users, run, truth._replace(groups=shared), groups)
-        lists = run.known("user").filter(pl.col("listed"))
+        lists = run.rows_with("user").filter(pl.col("listed"))
         on, apart = [*run.groups, "user"], _apart(run, truth, "user")
         users = _marked(users, lists, on, "met", apart=apart)
         met, relevant = pl.col("met"), pl.col("relevant")
@@ -799,9 +799,9 @@ def _unlisted(
     """Count the items of another table that are in no list."""
     if not (run.has("item") and other.has("item")):
         return
-    ids = other.known("item").select(*other.groups, "item").unique()
+    ids = other.rows_with("item").select(*other.groups, "item").unique()
     ids = _spread(ids, run, other, groups)
-    lists = run.known("item").filter(pl.col("listed"))
+    lists = run.rows_with("item").filter(pl.col("listed"))
     on, apart = [*run.groups, "item"], _apart(run, other, "item")
     marked = _marked(ids, lists, on, "met", apart=apart)
     yield _Section(table, marked, run.groups, [_among(what, ~pl.col("met"), other, "item")])
@@ -815,11 +815,11 @@ def _of_items(items: _Part, run: _Part | None, groups: pl.LazyFrame | None) -> I
     keys = [*items.groups, "item"]
     kept = pl.col("subtopic").n_unique() if items.has("subtopic") else 1
     repeated = (pl.len() - kept).cast(pl.Int64)
-    one = items.known("item").group_by(keys).agg(rows=pl.len(), surplus=repeated)
+    counts = items.rows_with("item").group_by(keys).agg(rows=pl.len(), surplus=repeated)
     surplus, of = pl.col("surplus"), pl.col("rows").sum()
     least = _item.filter(surplus > 0).min()
     duplicates = _Measure("duplicates", surplus.sum(), of, least, "item", name=items.names["item"])
-    yield _Section("items", one, items.groups, [_size("items", pl.len()), duplicates])
+    yield _Section("items", counts, items.groups, [_size("items", pl.len()), duplicates])
     if run is not None:
         for section in _unknown(run, items, "item", "catalogue"):
             yield section._replace(table="items")
@@ -832,11 +832,11 @@ def _of_history(history: _Part, run: _Part | None, k: int) -> Iterator[_Section]
     yield _Section("history", history.rows, history.groups, rows)
     if history.has(*_IDS):
         counts = {"rows": pl.len(), "surplus": _surplus(history)}
-        lists = history.known("user").group_by(history.keys).agg(**counts)
-        again = _duplicates(history, history.known("user"), pl.col("surplus").sum())
+        lists = history.rows_with("user").group_by(history.keys).agg(**counts)
+        again = _duplicates(history, history.rows_with("user"), pl.col("surplus").sum())
         yield _Section("history", lists, history.groups, [_size("users", pl.len()), again])
     if history.has("item"):
-        items = history.known("item").select(*history.groups, "item").unique()
+        items = history.rows_with("item").select(*history.groups, "item").unique()
         yield _Section("history", items, history.groups, [_size("items", pl.len())])
     if run is not None:
         yield from _unknown(run, history, "user", "history")
@@ -851,9 +851,9 @@ def _counted(call: _Call, schema: Mapping[str, pl.DataType], _: pl.DataFrame) ->
     """Run all plans, and return one row per count."""
     parts, problems = _parts(call)
     groups = _groups(call, parts)
-    found: list[pl.DataFrame] = [_unreadable(table, text) for table, text in problems]
+    rows: list[pl.DataFrame] = [_unreadable(table, text) for table, text in problems]
     whole = None if groups is None else groups.lazy()
-    sections = [one for one in _sections(parts, call.k, whole) if one.measures]
+    sections = [section for section in _sections(parts, call.k, whole) if section.measures]
     firsts = _collected([_plan(section) for section in sections])
     filled = [
         _filled(first, groups) if groups is not None and section.groups == groups.columns else first
@@ -862,9 +862,9 @@ def _counted(call: _Call, schema: Mapping[str, pl.DataType], _: pl.DataFrame) ->
     examples = _examples(sections, filled)
     for place, (section, values) in enumerate(zip(sections, filled, strict=True)):
         for number, measure in enumerate(section.measures):
-            given = examples.get((place, number))
-            found.append(_rows_of(section, values, number, measure, given))
-    return _in_order(found, call.by, schema)
+            example = examples.get((place, number))
+            rows.append(_rows_of(section, values, number, measure, example))
+    return _in_order(rows, call.by, schema)
 
 
 def _collected(plans: Sequence[pl.LazyFrame]) -> list[pl.DataFrame]:
@@ -879,11 +879,11 @@ def _groups(call: _Call, parts: Mapping[str, _Part]) -> pl.DataFrame | None:
     groups = run.rows.select(run.groups).unique()
     if truth is not None and _common_groups(run, truth) == run.groups:
         groups = pl.concat([groups, truth.rows.select(run.groups)]).unique()
-    known = groups.collect(engine="streaming")
+    result = groups.collect(engine="streaming")
     if call.runs and len(run.groups) == 1:
-        named = pl.DataFrame({run.groups[0]: call.runs}, schema=known.schema)
-        known = pl.concat([known, named]).unique()
-    return known.sort(run.groups, nulls_last=True)
+        runs = pl.DataFrame({run.groups[0]: call.runs}, schema=result.schema)
+        result = pl.concat([result, runs]).unique()
+    return result.sort(run.groups, nulls_last=True)
 
 
 def _plan(section: _Section) -> pl.LazyFrame:
@@ -913,10 +913,10 @@ def _examples(
     plans: list[pl.LazyFrame] = []
     for place, section in enumerate(sections):
         for number, measure in enumerate(section.measures):
-            found = values[place].filter(pl.col(f"count {number}") > 0)
-            if measure.sample is not None and not found.is_empty():
+            nonzero = values[place].filter(pl.col(f"count {number}") > 0)
+            if measure.sample is not None and not nonzero.is_empty():
                 sample, groups = measure.sample, section.groups
-                least = found.select(*groups, pl.col(f"least {number}").alias(measure.role))
+                least = nonzero.select(*groups, pl.col(f"least {number}").alias(measure.role))
                 rows = sample.rows.filter(sample.broken)
                 on = [*groups, measure.role]
                 rows = rows.join(least.lazy(), on=on, how="semi", nulls_equal=True)
@@ -958,7 +958,6 @@ def _rows_of(
     measure: _Measure,
     examples: pl.DataFrame | None,
 ) -> pl.DataFrame:
-    """Return the rows of one count."""
     count, of = pl.col(f"count {number}"), pl.col(f"of {number}")
     share = pl.lit(None, pl.Float64)
     if measure.of is not None:
@@ -993,15 +992,15 @@ _ORDER = ("unreadable", "rows", "users", "items", "null_groups")
 
 
 def _in_order(
-    found: Sequence[pl.DataFrame],
+    frames: Sequence[pl.DataFrame],
     by: Sequence[str],
     schema: Mapping[str, pl.DataType],
 ) -> pl.DataFrame:
     """Sort tables, groups and counts, and restore the caller's names of groups."""
     groups = {f"group {place}": name for place, name in enumerate(by)}
-    if not found:
+    if not frames:
         return pl.DataFrame(schema=schema)
-    rows = pl.concat(found, how="diagonal_relaxed")
+    rows = pl.concat(frames, how="diagonal_relaxed")
     absent = [name for name in groups if name not in rows.columns]
     rows = rows.with_columns(pl.lit(None).alias(name) for name in absent)
     tables = {name: place for place, name in enumerate(_TABLES)}
@@ -1009,5 +1008,5 @@ def _in_order(
     order = pl.col("what").replace_strict(whats, default=len(whats), return_dtype=pl.Int64)
     place = pl.col("table").replace_strict(tables, default=len(tables), return_dtype=pl.Int64)
     rows = rows.with_row_index("row").sort(place, *groups, order, "row", nulls_last=False)
-    named = rows.select("table", *(pl.col(a).alias(b) for a, b in groups.items()), *_MADE)
-    return named.cast(pl.Schema(schema))
+    result = rows.select("table", *(pl.col(a).alias(b) for a, b in groups.items()), *_MADE)
+    return result.cast(pl.Schema(schema))

@@ -1,7 +1,8 @@
 """The judged table: one row per (by…, user, item), with its rank and its relevance.
 
-``run + truth → judged table → relevant rows``: the first half of the pipeline. The columns of the
-relevant rows are described in :mod:`rankframe._vocabulary.derived_columns`.
+Stage of the pipeline: ranks are made, rows excluded, and run and truth joined; the record is
+``Judged``. The columns of the relevant rows are described in
+:mod:`rankframe._vocabulary.derived_columns`.
 """
 
 from __future__ import annotations
@@ -169,8 +170,8 @@ def prepare_tables(
     if of_run.rank is not None and not (of_run.tied or of_run.truth_groups):
         # read separately: otherwise the whole run waits in memory until the join begins
         narrow = of_run._replace(frame=of_run.frame.select(*of_run.keys, of_run.rank))
-        known = {name: of_run.schema[name] for name in of_run.keys}
-        lists = _with_types(normalize_columns(narrow), known, types)
+        schema = {name: of_run.schema[name] for name in of_run.keys}
+        lists = _with_types(normalize_columns(narrow), schema, types)
         lists = lists.filter(pl.col("rank").is_not_null())
     if lacking := [name for name in of_run.by if name not in of_truth.by]:
         groups = run.select(lacking).unique()
@@ -217,20 +218,20 @@ def _judged_tables(
 def with_inputs(prepared: Judged, settings: Settings) -> Judged:
     """Add the tables beside run and truth; ids of all tables get their common type."""
     prepared = prepared._replace(settings=settings)
-    if not settings.given:
+    if not settings.inputs:
         return prepared
     beside = side_tables.read_inputs(settings, prepared.tables[0])
-    known = prepared.types
-    types = side_tables.common_types(beside, pl.Schema(known))
+    own_types = prepared.types
+    types = side_tables.common_types(beside, pl.Schema(own_types))
     inputs = {
         name: side_tables.as_input(table, normalize_columns(table), types)
-        for name, table in beside.given().items()
+        for name, table in beside.tables().items()
     }
-    differ = [pl.col(name).cast(dtype) for name, dtype in types.items() if known[name] != dtype]
+    differ = [pl.col(name).cast(dtype) for name, dtype in types.items() if own_types[name] != dtype]
     judged = prepared.judged.with_columns(differ)
     split = prepared.has_subtopics
     prepared = prepared._replace(
-        types={**known, **types},
+        types={**own_types, **types},
         run=prepared.run.with_columns(differ),
         truth=prepared.truth.with_columns(differ),
         judged=judged,
@@ -253,20 +254,22 @@ def _without_excluded(prepared: Judged) -> Judged:
     names = ["rank", *(["tied"] if prepared.tied else [])]
     moved = [pl.col(n) - pl.col(f"{n}{_BEFORE}") + pl.col(f"{n}{_AFTER}") for n in names]
     run = kept.with_columns(moved).drop(f"{n}{end}" for n in names for end in (_BEFORE, _AFTER))
-    found = prepared._replace(run=run, whole=prepared.run, lists=None)
+    result = prepared._replace(run=run, whole=prepared.run, lists=None)
     if truth:
         judged, items, ranked_truth = _judged_tables(
             run, prepared.truth, prepared.tables, prepared.types, prepared.bounds
         )
-        return found._replace(judged=judged, items=items, ranked_truth=ranked_truth)
+        return result._replace(judged=judged, items=items, ranked_truth=ranked_truth)
     if not prepared.has_truth:
-        return found._replace(judged=run, items=run, ranked_truth=run)
+        return result._replace(judged=run, items=run, ranked_truth=run)
     judged = _with_ranks_of(run, prepared.judged, table, tied=prepared.tied)
     items = judged
     if prepared.has_subtopics:
         items = _with_ranks_of(run, prepared.items, table, tied=prepared.tied)
     ranked_truth = items.filter(pl.col("relevance").is_not_null())
-    return found._replace(judged=judged, items=items, truth=ranked_truth, ranked_truth=ranked_truth)
+    return result._replace(
+        judged=judged, items=items, truth=ranked_truth, ranked_truth=ranked_truth
+    )
 
 
 def lists_without(
@@ -276,7 +279,8 @@ def lists_without(
     beside = side_tables.read_inputs(Settings(exclude=exclude, columns=columns), table)
     types = side_tables.common_types(beside, table.schema)
     inputs = {
-        name: side_tables.as_input(one, one.frame, types) for name, one in beside.given().items()
+        name: side_tables.as_input(side_table, side_table.frame, types)
+        for name, side_table in beside.tables().items()
     }
     kept = rows if exclude is None else _not_excluded(rows, table, inputs, types)
     lists = Judged([table], types, kept, kept.clear(), kept, kept, kept, {})
@@ -313,11 +317,11 @@ def with_places(
     """
     # a place that several items share, against the rules, counts once: no rank falls below 1
     place = pl.col("rank").rank("min" if tied else "dense").over(keys).cast(pl.Int64)
-    made = [place.alias(f"rank{suffix}")]
+    columns = [place.alias(f"rank{suffix}")]
     if tied:
         size = pl.len().over([*keys, "rank"]).cast(pl.Int64)
-        made.append(pl.when(pl.col("rank").is_not_null()).then(size).alias(f"tied{suffix}"))
-    return lists.with_columns(made)
+        columns.append(pl.when(pl.col("rank").is_not_null()).then(size).alias(f"tied{suffix}"))
+    return lists.with_columns(columns)
 
 
 def input_flags(prepared: Judged, reads: Collection[str] = ()) -> list[pl.LazyFrame]:
@@ -562,13 +566,13 @@ def remember(judged: Frame, prepared: Judged) -> None:
 def segments_of_truth(frame: Frame, prepared: Judged) -> list[str]:
     """Return the columns of ``by`` that only the truth had; lists of other users are left out."""
     table = prepared.tables[0]
-    known: Sequence[str] = getattr(frame, "_rankframe_segments", ())
+    segments: Sequence[str] = getattr(frame, "_rankframe_segments", ())
     remembered: Judged | None = getattr(frame, "_rankframe_prepared", None)
     if remembered is not None:
-        known = remembered.tables[0].truth_groups
+        segments = remembered.tables[0].truth_groups
     if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        known = frame.attrs.get("rankframe_segments", ())
-    return [*table.truth_groups, *(name for name in table.by if name in known)]
+        segments = frame.attrs.get("rankframe_segments", ())
+    return [*table.truth_groups, *(name for name in table.by if name in segments)]
 
 
 def _remembered(frame: Frame, by: str | Sequence[str], columns: Columns) -> Judged | None:

@@ -1,5 +1,7 @@
 """Joins and the order inside lists by packed numbers: the code written for speed.
 
+Stage of the pipeline: the frames that ``judgment`` puts into ``Judged`` get their order and ranks.
+
 User and item make one number to join on, list and place one to sort by; positions are differences
 of row numbers. With 128 bits these are exact for 64-bit ids whatever their values. If bounds of the
 values are known, as in a table in memory, 64 bits are as exact, in 0.7 of the time.
@@ -210,8 +212,8 @@ def pair_codes(
         if (last - first + 1) * (most - least + 1) <= _LAST:
             rest = lower.cast(pl.Int64) - least
             code = (upper.cast(pl.Int64) - first) * (most - least + 1) + rest
-            known = upper.is_between(first, last) & lower.is_between(least, most)
-            return pl.when(known).then(code).otherwise(-1), code
+            inside = upper.is_between(first, last) & lower.is_between(least, most)
+            return pl.when(inside).then(code).otherwise(-1), code
     wide = upper.cast(pl.Int128) * _HALF + lower.cast(pl.Int128)  # wraps, and stays exact
     return wide, wide
 
@@ -240,7 +242,6 @@ def _ordered(
 
 
 def _with_starts(ordered: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
-    """Note where each list starts."""
     new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in keys)
     return ordered.with_row_index(_ROW).with_columns(_first(new).alias(_START))
 

@@ -1,5 +1,7 @@
 """The rules of the tables: some are checked at the call, the others when its plan runs.
 
+Stage of the pipeline: run and truth get roles and types, and each becomes a ``Table``.
+
 ``read_run``, ``read_truth`` and ``read_judged`` check roles and types at the call. Other rules need
 the data: each plan also computes cheap flags (``guarded``). A raised flag only means that a rule
 may be broken. One function, ``raise_first_broken``, then reads every row of both tables, finds out
@@ -48,8 +50,8 @@ def read_tables(
     groups = keywords.group_names(by)
     names = adapters.column_names(frame, "run") if groups else []
     lacking = [name for name in groups if name not in names]
-    known = adapters.column_names(truth, "truth") if lacking else []
-    truth_groups = [name for name in lacking if name in known]
+    truth_names = adapters.column_names(truth, "truth") if lacking else []
+    truth_groups = [name for name in lacking if name in truth_names]
     run = _read_run(
         frame, [name for name in groups if name not in truth_groups], columns, beside=truth
     )
@@ -111,10 +113,10 @@ def _read_truth(
 ) -> Table:
     table = _opened("truth", frame, by, columns)
     columns = column_roles.with_relevance(columns, by, table.schema)
-    given = [role for role in ("relevance", "subtopic") if role in columns]
+    roles = [role for role in ("relevance", "subtopic") if role in columns]
     if column_roles.fitting("relevance", columns, by, table.schema):  # several
-        given.append("relevance")
-    _raise_if_missing(table, given, columns, beside=beside)
+        roles.append("relevance")
+    _raise_if_missing(table, roles, columns, beside=beside)
     relevance = columns.get("relevance", "relevance")
     table = table._replace(subtopic=_subtopic(table, columns))
     if relevance not in table.schema:
@@ -166,8 +168,8 @@ def _read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tab
     """Read a judged table: user, item, rank or score, and relevance."""
     table = _opened("judged table", frame, by, columns)
     columns = column_roles.with_placing(columns, by, table.schema)
-    given = [role for role in ("subtopic",) if role in columns]
-    _raise_if_missing(table, ["relevance", _placing_role(table, columns), *given], columns)
+    roles = [role for role in ("subtopic",) if role in columns]
+    _raise_if_missing(table, ["relevance", _placing_role(table, columns), *roles], columns)
     table = table._replace(subtopic=_subtopic(table, columns))
     relevance = columns.get("relevance", "relevance")
     rank, score = _rank_or_score(table, columns)
@@ -187,15 +189,15 @@ def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
     columns = column_roles.with_score(columns, by, table.schema)
     _raise_if_missing(table, ["score"], columns)
     score = columns.get("score", "score")
-    made = columns.get("rank", "rank")
-    for name in (made, "tied"):
+    rank = columns.get("rank", "rank")
+    for name in (rank, "tied"):
         if name in (*table.keys, table.item, score):
             msg = (
                 f"run, column {name!r}: with_rank makes this column, so it cannot play another "
                 "role: rename it"
             )
             raise RankingDataError(msg)
-    return _typed(table._replace(score=score), allow=("rank", "relevance", "tied", made))
+    return _typed(table._replace(score=score), allow=("rank", "relevance", "tied", rank))
 
 
 def read_ranked(frame: Frame, by: str | Sequence[str], columns: Columns) -> Table:
@@ -301,20 +303,20 @@ def _raise_if_missing(
 
     A column that the table ``beside`` this one has must have the same name in both.
     """
-    given = cast("Mapping[str, str]", columns)
-    wanted = [(role, given.get(role, role)) for role in ("user", "item", *roles)]
+    name_of = cast("Mapping[str, str]", columns)
+    wanted = [(role, name_of.get(role, role)) for role in ("user", "item", *roles)]
     wanted += [("by", name) for name in table.by]
     missing = [(role, name) for role, name in wanted if name not in table.schema]
     if not missing:
         return
-    others = [] if beside is None else adapters.column_names(beside, "frame")
+    other_names = [] if beside is None else adapters.column_names(beside, "frame")
     has = ", ".join(repr(column) for column in table.schema.names())
     absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
     msg = f"{table.name}: no column {absent}; it has {has or 'no columns'}"
     if not has:
         raise RankingDataError(msg)
-    unknown = [role for role, name in missing if role != "by" and name not in others]
-    apart = _named_apart(table, unknown, columns, others)
+    unknown = [role for role, name in missing if role != "by" and name not in other_names]
+    apart = _named_apart(table, unknown, columns, other_names)
     unknown = [role for role in unknown if role not in apart]
     if unknown:
         them = "it" if len(unknown) == 1 else "them"
@@ -323,19 +325,21 @@ def _raise_if_missing(
         msg += ", or name a score with score=, or call with_rank"
     if "score" in unknown and columns.get("rank", "rank") in table.schema:
         msg += ", or pass close_gaps=True to with_rank to read the existing rank"
-    if meant := _meant(table, unknown, columns, others):
+    if meant := _meant(table, unknown, columns, other_names):
         msg += f"; perhaps {' or '.join(map(repr, meant))} is meant"
     if "relevance" in unknown and table.name == "judged table":
         msg += "; a run needs its truth: pass truth=, or call judge(run, truth)"
-    if shared := [name for role, name in missing if role in ("user", "item") and name in others]:
+    if shared := [
+        name for role, name in missing if role in ("user", "item") and name in other_names
+    ]:
         names = " and ".join(map(repr, shared))
         other = {"run": "truth"}.get(table.name, "run")
         msg += f"; the {other} has {names}, and names must be the same in both tables: rename one"
     other = {"run": "truth"}.get(table.name, "run")
-    for role, (here, there) in apart.items():
+    for role, (own_name, other_name) in apart.items():
         msg += (
-            f"; the {role} is called {here!r} here and {there!r} in the {other}, and names must be "
-            f"the same in both tables: rename one"
+            f"; the {role} is called {own_name!r} here and {other_name!r} in the {other}, and "
+            f"names must be the same in both tables: rename one"
         )
     if any(role == "by" for role, _ in missing):
         msg += "; by=() treats all rows as one group"
@@ -343,41 +347,41 @@ def _raise_if_missing(
 
 
 def _named_apart(
-    table: Table, roles: Sequence[str], columns: Columns, others: Sequence[str]
+    table: Table, roles: Sequence[str], columns: Columns, other_names: Sequence[str]
 ) -> dict[str, tuple[str, str]]:
     """Find the ids that have one common name in this table and another in the other one."""
-    found: dict[str, tuple[str, str]] = {}
+    pairs: dict[str, tuple[str, str]] = {}
     for role in ("user", "item"):
         if role in roles:
-            here = column_roles.fitting(role, columns, table.by, table.schema)
-            there = column_roles.fitting(role, columns, table.by, others)
-            if len(here) == 1 and len(there) == 1 and here != there:
-                found[role] = here[0], there[0]
-    return found
+            own = column_roles.fitting(role, columns, table.by, table.schema)
+            other = column_roles.fitting(role, columns, table.by, other_names)
+            if len(own) == 1 and len(other) == 1 and own != other:
+                pairs[role] = own[0], other[0]
+    return pairs
 
 
 def _meant(
-    table: Table, unknown: Sequence[str], columns: Columns, others: Sequence[str]
+    table: Table, unknown: Sequence[str], columns: Columns, other_names: Sequence[str]
 ) -> list[str]:
     """Find the columns that may play a missing role."""
     names = dict.fromkeys(table.schema)
-    of_both = names | dict.fromkeys(others)
+    of_both = names | dict.fromkeys(other_names)
     roles = {"user": of_both, "item": of_both, "rank": names, "score": names, "relevance": names}
     missing = [*unknown, *(["score"] if "rank" in unknown else [])]
     return [
         name
-        for role, known in roles.items()
+        for role, choices in roles.items()
         if role in missing
-        for name in column_roles.fitting(role, columns, table.by, known)
+        for name in column_roles.fitting(role, columns, table.by, choices)
     ]
 
 
 def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
     """Check that no column plays two roles or has a reserved name, and that types fit."""
     keys = table.row
-    others = [name for name in (table.rank, table.score, table.relevance) if name is not None]
-    for name in [*keys, *others]:
-        if [*keys, *others].count(name) > 1:
+    numbers = [name for name in (table.rank, table.score, table.relevance) if name is not None]
+    for name in [*keys, *numbers]:
+        if [*keys, *numbers].count(name) > 1:
             msg = (
                 f"{table.name}, column {name!r}: it has two roles: name a different column for one "
                 "of them"
@@ -403,7 +407,7 @@ def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
             raise _wrong_type(table, name, "an id or group: use text or integers")
     if table.tied and not table.schema["tied"].is_numeric():
         raise _wrong_type(table, "tied", "the size of a block of ties: cast it to integers")
-    for name in others:
+    for name in numbers:
         dtype = table.schema[name]
         boolean = name == table.relevance and dtype == pl.Boolean
         if not (dtype.is_numeric() or dtype == pl.Null or boolean):

@@ -1,4 +1,7 @@
-"""The rules on the rows of tables, and the thorough messages for broken ones."""
+"""The rules on the rows of tables, and the thorough messages for broken ones.
+
+Stage of the pipeline: no record comes out; ``guards`` makes flags of the rules of a ``Table``.
+"""
 
 from __future__ import annotations
 
@@ -77,15 +80,15 @@ def row_rules(table: Table) -> Iterator[_Rule]:
             for missing, broken in missing_kinds(table, name):
                 yield _Rule(name, f"{missing} {role}: {cure}", broken)
     if table.rank is not None:
-        given, rank = pl.col(table.rank), as_rank(table.rank)
-        broken = given.is_not_null() & (rank.is_null() | (rank != given) | (rank < 1))
+        value, rank = pl.col(table.rank), as_rank(table.rank)
+        broken = value.is_not_null() & (rank.is_null() | (rank != value) | (rank < 1))
         if table.schema[table.rank] in _FIT_IN_64_BITS:  # saves three passes
-            broken = given < 1
+            broken = value < 1
         text = "a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours start at 0"
         yield _Rule(table.rank, text, broken)
     if table.tied:
-        given, size = pl.col("tied"), as_rank("tied")
-        broken = size.is_null() | (size != given) | (size < 1)
+        value, size = pl.col("tied"), as_rank("tied")
+        broken = size.is_null() | (size != value) | (size < 1)
         text = f"a block of ties whose size is not an integer ≥ 1: {_CURE_OF_BLOCKS}"
         yield _Rule("tied", text, pl.col(table.rank or "").is_not_null() & broken)
     if table.score is not None and table.schema[table.score].is_float():
@@ -224,8 +227,8 @@ def format_row(row: pl.DataFrame) -> str:
 
 def role_columns(table: Table) -> list[str]:
     """Return the names of the columns that play a role."""
-    named = (table.rank, table.score, table.relevance)
-    return [*table.row, *(name for name in named if name is not None)]
+    numbers = (table.rank, table.score, table.relevance)
+    return [*table.row, *(name for name in numbers if name is not None)]
 
 
 def raise_if_empty(table: Table) -> None:
@@ -368,17 +371,17 @@ def candidates(table: Table) -> dict[str, pl.DataType]:
 def grade_counts(name: str, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
     """Count the values of a column that are 0 or False, 1 or True, and not null."""
     value = pl.col(name)
-    one = value if dtype == pl.Boolean else value == 1
-    zero = ~one if dtype == pl.Boolean else value == 0
-    named = zip((zero.sum(), one.sum(), value.count()), count_names(name, dtype), strict=True)
-    zeros, ones, values = (count.cast(pl.Int64).alias(of) for count, of in named)
+    is_one = value if dtype == pl.Boolean else value == 1
+    is_zero = ~is_one if dtype == pl.Boolean else value == 0
+    pairs = zip((is_zero.sum(), is_one.sum(), value.count()), count_names(name, dtype), strict=True)
+    zeros, ones, values = (count.cast(pl.Int64).alias(of) for count, of in pairs)
     return zeros, ones, values
 
 
 def count_names(name: str, dtype: pl.DataType) -> tuple[str, str, str]:
     """Name the columns of ``grade_counts``."""
-    zero, one = ("False", "True") if dtype == pl.Boolean else ("0", "1")
-    return f"{zero}: {name}", f"{one}: {name}", f"values: {name}"
+    low, high = ("False", "True") if dtype == pl.Boolean else ("0", "1")
+    return f"{low}: {name}", f"{high}: {name}", f"values: {name}"
 
 
 def are_two_grades(zeros: Any, ones: Any, values: Any) -> Any:

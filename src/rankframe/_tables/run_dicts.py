@@ -68,8 +68,8 @@ def _stacked(runs: Mapping[str, FrameT], by: str = MODEL, *, whole: bool) -> Fra
     """Stack runs; of a part of the users, one may be empty."""
     check_runs(runs, by)
     opened = {name: adapters.to_polars(frame, f"run {name!r}") for name, frame in runs.items()}
-    first, *others = runs
-    for name in others:
+    first, *rest = runs
+    for name in rest:
         if _kind(runs[name]) != _kind(runs[first]):
             msg = (
                 f"run {first!r} is a {_kind(runs[first])}, and run {name!r} a "
@@ -126,11 +126,11 @@ def check_runs(runs: object, by: object = MODEL) -> None:
     if not isinstance(runs, Mapping):
         msg = f"from_runs takes a dict of runs, {{name: run}}, not {adapters.kind(runs)}"
         raise TypeError(msg)
-    named = cast("Mapping[object, object]", runs)
-    if not named:
+    frames = cast("Mapping[object, object]", runs)
+    if not frames:
         msg = "the dict of runs is empty: pass one run or more, {name: run}"
         raise ValueError(msg)
-    for name in named:
+    for name in frames:
         if not isinstance(name, str):
             msg = f"the names of runs must be text, not {name!r}"
             raise TypeError(msg)
@@ -140,7 +140,7 @@ def common_types_of_runs(
     schemas: Mapping[str, pl.Schema], by: str = MODEL
 ) -> dict[str, pl.DataType]:
     """Return the common type of each column, in the order of the first run, or raise."""
-    first, *others = schemas
+    first, *rest = schemas
     types = dict(schemas[first])
     for run, schema in schemas.items():
         if by in schema:
@@ -149,7 +149,7 @@ def common_types_of_runs(
                 "drop or rename it, or name theirs with from_runs(runs, by=…)"
             )
             raise RankingDataError(msg)
-    for run in others:
+    for run in rest:
         schema = schemas[run]
         for name in [*types, *schema]:
             lacking, has = (run, first) if name not in schema else (first, run)

@@ -115,8 +115,8 @@ def lists(
     └──────┴─────┴───────────┴─────┴───────┴───────┘
     """
     k = keywords.whole_number("k", k)
-    frame, given = run_dicts.as_frame(frame, by)
-    groups = keywords.systems_groups(given, adapters.column_names(frame, "run"))
+    frame, grouping = run_dicts.as_frame(frame, by)
+    groups = keywords.systems_groups(grouping, adapters.column_names(frame, "run"))
     settings = Settings(items=items, columns=columns)
     tables = readers.read_tables(frame, truth, groups, columns, reads=(), run_alone=True)
     run = tables[0]
@@ -129,11 +129,11 @@ def lists(
     inputs = side_tables.read_inputs(settings, run)
     sides = _sides(run, baseline, system)
     texts = _texts(inputs)
-    others = run.by[1:]
+    outer_groups = run.by[1:]
     _check_names(run, sides, texts)
     parts = [_of_user(table, user) for table in tables]
     whole = _with_texts(_graded(parts), inputs, run, texts)
-    found = _shown(whole, run, sides, k, texts, has_grades=_has_grades(tables))
+    result = _shown(whole, run, sides, k, texts, has_grades=_has_grades(tables))
 
     chosen = _of_systems(whole, run, sides)
     flags = [
@@ -146,9 +146,9 @@ def lists(
     ]
     flags += [guards.table_flag(table) for table in tables if table.ungraded is not None]
     raise_broken = partial(_raise_broken, parts, inputs, chosen, run, user, sides)
-    checked = guards.guarded(found, flags, raise_broken)
+    checked = guards.guarded(result, flags, raise_broken)
     return adapters.to_caller_type(
-        checked, like=frame, beside=[truth, items], sort=[*others, "rank"]
+        checked, like=frame, beside=[truth, items], sort=[*outer_groups, "rank"]
     )
 
 
@@ -161,27 +161,27 @@ def _sides(run: Table, baseline: object, system: object) -> list[_Side]:
                 raise ValueError(msg)
         return [_Side(None, run.item, "grade")]
     column = run.frame.select(pl.col(run.by[0]).drop_nulls().unique()).collect().to_series()
-    known = column.sort().to_list()
-    if not known:
+    systems = column.sort().to_list()
+    if not systems:
         msg = "run: it is empty"
         raise RankingDataError(msg)
     for name, value in {"baseline": baseline, "system": system}.items():
-        if value is not None and value not in known:
-            msg = f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}"
+        if value is not None and value not in systems:
+            msg = f"{name} must be one of {', '.join(map(repr, systems))}, not {value!r}"
             raise ValueError(msg)
     if baseline is not None and baseline == system:
         msg = f"baseline and system are both {system!r}: name two systems"
         raise ValueError(msg)
-    named = [value for value in (baseline, system) if value is not None]
-    if len(known) > 2 and len(named) < 2:
+    choices = [value for value in (baseline, system) if value is not None]
+    if len(systems) > 2 and len(choices) < 2:
         msg = (
-            f"lists shows two of the {len(known)} systems {', '.join(map(repr, known))}: name them "
-            "with baseline= and system="
+            f"lists shows two of the {len(systems)} systems {', '.join(map(repr, systems))}: "
+            "name them with baseline= and system="
         )
         raise ValueError(msg)
-    if len(known) == 1:
-        return [_Side(known[0], str(known[0]), "grade")]
-    rest = [value for value in known if value not in named]
+    if len(systems) == 1:
+        return [_Side(systems[0], str(systems[0]), "grade")]
+    rest = [value for value in systems if value not in choices]
     first = rest.pop(0) if baseline is None else baseline
     second = rest.pop(0) if system is None else system
     return [_Side(first, str(first), f"{first}_grade"), _Side(second, str(second), "grade")]
@@ -201,14 +201,14 @@ def _check_names(run: Table, sides: Sequence[_Side], texts: Sequence[str]) -> No
     """Check that no two columns of the result have one name."""
     own = [*run.by[1:], "rank", "grade", *(["moved"] if len(sides) > 1 else [])]
     for side in sides:
-        made = [side.items, *(f"{side.items}_{name}" for name in texts)]
-        made += [side.grade] if side.grade != "grade" else []
-        for name in made:
+        names = [side.items, *(f"{side.items}_{name}" for name in texts)]
+        names += [side.grade] if side.grade != "grade" else []
+        for name in names:
             if name in own:
                 what = f"system {side.system!r}" if run.by else f"column {side.items!r}"
                 msg = f"run, {what}: lists makes two columns {name!r} of it: rename it"
                 raise RankingDataError(msg)
-        own += made
+        own += names
 
 
 def _of_user(table: Table, user: object) -> Table:
@@ -293,17 +293,17 @@ def _shown(
     item = pl.col(run.item)
     of_sides: list[pl.LazyFrame] = []
     for side in sides:
-        made = [item.alias(side.items)]
-        made += [pl.col(_ridden(name)).alias(f"{side.items}_{name}") for name in texts]
-        made += [pl.col("relevance").alias(side.grade)] if has_grades else []
+        columns = [item.alias(side.items)]
+        columns += [pl.col(_ridden(name)).alias(f"{side.items}_{name}") for name in texts]
+        columns += [pl.col("relevance").alias(side.grade)] if has_grades else []
         listed = _of_system(rows, run, side).filter(pl.col("rank") <= k)
         if side is not sides[0]:
             pairs = [*run.by[1:], run.item]
             before = _of_system(rows, run, sides[0])
             before = before.select(*pairs, pl.col("rank").alias(_BEFORE))
             listed = listed.join(before, on=pairs, how="left")
-            made.append((pl.col(_BEFORE) - pl.col("rank")).alias("moved"))
-        of_sides.append(listed.select(*on, *made))
+            columns.append((pl.col(_BEFORE) - pl.col("rank")).alias("moved"))
+        of_sides.append(listed.select(*on, *columns))
     if len(of_sides) == 1:
         return of_sides[0]
     return of_sides[0].join(of_sides[1], on=on, how="full", coalesce=True, nulls_equal=True)
@@ -325,6 +325,6 @@ def _raise_broken(
     if chosen.head(1).collect().is_empty():
         names = " or ".join(repr(side.system) for side in sides)
         of = f" of {names}" if run.by else ""
-        known = run.frame.select(pl.col(run.user).min()).collect().item()
-        msg = f"user {user!r} has no list{of}; the run has users like {known!r}"
+        example = run.frame.select(pl.col(run.user).min()).collect().item()
+        msg = f"user {user!r} has no list{of}; the run has users like {example!r}"
         raise ValueError(msg)

@@ -1,7 +1,8 @@
 """The tables besides run and truth: the catalogue, the history, another run, exclusions.
 
-``items=``, ``history=``, ``other=`` and ``exclude=`` are read and checked here. The columns that
-come from them are in :mod:`rankframe._vocabulary.list_columns`, the shares of the catalogue in
+Stage of the pipeline: ``items=``, ``history=``, ``other=`` and ``exclude=`` are read and checked;
+each becomes a ``Table``, and all together ``Inputs``. The columns that come from them are in
+:mod:`rankframe._vocabulary.list_columns`, the shares of the catalogue in
 :mod:`rankframe._vocabulary.share_rows`.
 """
 
@@ -39,7 +40,7 @@ class Inputs(NamedTuple):
     other: Table | None = None
     exclude: Table | None = None
 
-    def given(self) -> dict[str, Table]:
+    def tables(self) -> dict[str, Table]:
         """List the tables that are passed."""
         return {name: table for name, table in self._asdict().items() if table is not None}
 
@@ -67,7 +68,7 @@ def read_inputs(settings: Settings, run: Table) -> Inputs:
 def common_types(inputs: Inputs, schema: pl.Schema) -> dict[str, pl.DataType]:
     """Return the common type of each id of the lists and the tables, or raise."""
     types: dict[str, pl.DataType] = {}
-    for table in inputs.given().values():
+    for table in inputs.tables().values():
         run = table._replace(name="run", schema=pl.Schema({**schema, **types}))
         types.update(rules.same_types(run, table))
     return types
@@ -84,9 +85,9 @@ def as_input(table: Table, frame: pl.LazyFrame, types: dict[str, pl.DataType]) -
     differ = [pl.col(n).cast(t) for n, t in types.items() if n in ids and schema[n] != t]
     frame = frame.with_columns(differ)
     if _is_long(table):
-        others = [n for n in schema.names() if n not in (*table.keys, LONG)]
+        rest = [n for n in schema.names() if n not in (*table.keys, LONG)]
         # as text: a list of numbers would be a vector
-        kept = [pl.col(others).first(), pl.col(LONG).drop_nulls().cast(pl.String)]
+        kept = [pl.col(rest).first(), pl.col(LONG).drop_nulls().cast(pl.String)]
         frame = frame.group_by(table.keys, maintain_order=True).agg(kept)
         schema = frame.collect_schema()
     return Input(frame, schema, table.by)
@@ -111,10 +112,10 @@ def raise_first_broken_input(inputs: Inputs, reads: Collection[str]) -> None:
 def raise_if_nothing_meets(inputs: Mapping[str, Input], run: Table, lists: pl.LazyFrame) -> None:
     """Raise if no item of the lists is in the catalogue, or no user in the history."""
     for name, column in [] if run.totals is not None else _meetings(inputs, run):
-        known = inputs[name].frame.select(column)
-        if lists.join(known, on=column, how="semi").head(1).collect().is_empty():
+        ids = inputs[name].frame.select(column)
+        if lists.join(ids, on=column, how="semi").head(1).collect().is_empty():
             role = "item" if column == run.item else "user"
-            example = known.head(1).collect().item()
+            example = ids.head(1).collect().item()
             text = f"no {role} of the {run.name} is in {name}=, which has {role}s like {example!r}"
             row = lists.select(*run.keys, run.item).head(1).collect()
             raise rules.broken_row(run, column, text, row)
@@ -140,8 +141,8 @@ def inputs_flags(
     lists: pl.LazyFrame,
 ) -> list[pl.LazyFrame]:
     """Flag rules on the data that the tables may break."""
-    named = (beside.items, beside.history, beside.exclude)
-    tables = [table for table in named if table is not None]
+    sources = (beside.items, beside.history, beside.exclude)
+    tables = [table for table in sources if table is not None]
     flags = [rule.flag for table in tables for rule in _rules(table, reads)]
     if beside.other is not None:
         flags += [guards.table_flag(beside.other), guards.lists_flag(beside.other)]
@@ -215,8 +216,8 @@ def _rules(table: Table, reads: Collection[str]) -> Iterator[_Rule]:
     frame = table.frame
     for name in dict.fromkeys([*table.keys, table.item]):
         for missing, broken in rules.missing_kinds(table, name):
-            one = guards.flag(frame, (pl.len() == 0) | broken.any())
-            yield _Rule(name, f"{missing} {name}: drop the row", broken, one)
+            flag = guards.flag(frame, (pl.len() == 0) | broken.any())
+            yield _Rule(name, f"{missing} {name}: drop the row", broken, flag)
     if table.name == "items=":
         row = [*table.keys, *([LONG] if _is_long(table) else [])]
         text = (
@@ -227,9 +228,9 @@ def _rules(table: Table, reads: Collection[str]) -> Iterator[_Rule]:
         yield _Rule(
             table.item, text, once, guards.flag(frame, pl.struct(row).n_unique() < pl.len())
         )
-        others = [name for name in table.schema.names() if name not in row]
-        if _is_long(table) and others:
-            varied = (pl.struct(others).n_unique() > 1).over(table.keys)
+        rest = [name for name in table.schema.names() if name not in row]
+        if _is_long(table) and rest:
+            varied = (pl.struct(rest).n_unique() > 1).over(table.keys)
             text = f"rows of one item that differ in more than {LONG!r}: make them equal"
             yield _Rule(table.item, text, varied, guards.flag(frame, varied.any()))
     if table.name == "history=" and {"popularity", "history_users"} <= {*reads}:

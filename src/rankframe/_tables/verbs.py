@@ -181,9 +181,9 @@ def with_rank(
         exclude=exclude,
         close_gaps=close_gaps,
     )
-    made = ["rank", "tied"] if "tied" in ranked.collect_schema() else ["rank"]
+    new_columns = ["rank", "tied"] if "tied" in ranked.collect_schema() else ["rank"]
     return adapters.to_caller_type(
-        ranked, like=run, beside=[exclude], made=made if exclude is None else ()
+        ranked, like=run, beside=[exclude], new_columns=new_columns if exclude is None else ()
     )
 
 
@@ -300,18 +300,18 @@ def from_dict(
     if len(set(names)) < len(names):
         msg = f"from_dict: user, item and score need three different names, not {names}"
         raise ValueError(msg)
-    given = cast("object", scores)
-    if not isinstance(given, Mapping) or not all(
-        isinstance(items, Mapping) for items in cast("Mapping[object, object]", given).values()
+    mapping = cast("object", scores)
+    if not isinstance(mapping, Mapping) or not all(
+        isinstance(items, Mapping) for items in cast("Mapping[object, object]", mapping).values()
     ):
         msg = "from_dict takes a dict of dicts, {user: {item: score}}"
         raise TypeError(msg)
     rows = [(user, item, score) for user, items in scores.items() for item, score in items.items()]
     columns_of_rows: list[list[Any]] = [[row[place] for row in rows] for place in range(3)]
-    given_scores = columns_of_rows[2]
-    if {type(value) for value in given_scores} == {int, float}:  # some scores are integers
+    score_values = columns_of_rows[2]
+    if {type(value) for value in score_values} == {int, float}:  # some scores are integers
         columns_of_rows[2] = [
-            float(value) if float(value) == value else value for value in given_scores
+            float(value) if float(value) == value else value for value in score_values
         ]
     try:
         return pl.DataFrame(dict(zip(names, columns_of_rows, strict=True)))

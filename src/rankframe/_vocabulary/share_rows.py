@@ -336,7 +336,7 @@ def _listed(judged: Judged, asked: Iterable[_Asked], users: pl.LazyFrame | None)
 def _lists(
     judged: Judged, users: pl.LazyFrame | None, names: Iterable[str] = ("listed", "rank")
 ) -> pl.LazyFrame:
-    reading = registry.reading_of(names, given=judged.inputs)
+    reading = registry.reading_of(names, inputs=judged.inputs)
     rows = scope_rows.rows_of_scope(judged, reading).filter("listed")
     if judged.tied:
         rows = rows.rename({"block": "rank"})
@@ -427,7 +427,7 @@ def _wanted(
     user = judged.keys[-1]
     per_user = [user] if kind.over == "user" else []
     if what in ("truth", "judged"):
-        reading = registry.reading_of({"judged", "relevant"}, given=judged.inputs)
+        reading = registry.reading_of({"judged", "relevant"}, inputs=judged.inputs)
         rows = scope_rows.rows_of_scope(judged, reading).filter(
             "relevant" if what == "truth" else "judged"
         )

@@ -373,7 +373,7 @@ def _reads_whole(metric: Metric, settings: Settings) -> bool:
     if settings.bounds or settings.scenarios or settings.users == "served":
         return True  # a system in a later batch changes which users all serve
     reads = {name for one in _requested([metric], settings) for name in one.reads}
-    return registry.reading_of(reads, given=settings.given).top_grade
+    return registry.reading_of(reads, inputs=settings.inputs).top_grade
 
 
 def _without_rows(frame: Frame) -> Frame:
@@ -483,7 +483,7 @@ def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
         own = _own(lists, [*run.keys, run.item, *placed], needs.columns)
         theirs = _own(truth, [*of_truth.keys, of_truth.item, *graded], needs.columns)
         frames = [lists.select(own).collect(), truth.select(theirs).collect()]
-    beside = settings.given - {"exclude"}
+    beside = settings.inputs - {"exclude"}
     if not beside and {run.user, run.item}.isdisjoint(needs.columns):
         frames = _numbered(_numbered(frames, run.user), run.item)
     else:

@@ -344,7 +344,7 @@ def needs_of(plan: Plan, settings: Settings) -> Needs:
     prepared, tables = plan.prepared, plan.prepared.tables
     requested = [*plan.requested, *(plan.of_lists.requested if plan.of_lists else ())]
     reads = (name for one in requested for name in one.reads)
-    reading = registry.reading_of(reads, given=settings.given)
+    reading = registry.reading_of(reads, inputs=settings.inputs)
     other_judgments = settings.bounds or settings.scenarios
     needs = Needs(set(reading.names), top_grade=other_judgments or reading.top_grade)
     if (
@@ -354,14 +354,14 @@ def needs_of(plan: Plan, settings: Settings) -> Needs:
         return needs
     if other_judgments or prepared.tied or tables[0].rank is None or not prepared.has_truth:
         return needs
-    if settings.given or plan.of_lists is not None:
+    if settings.inputs or plan.of_lists is not None:
         return needs
     if tables[-1].by:  # a group may have no other rows, but it is in the result
         return needs
     users = settings.users or "truth"
     more = [one for one in requested if not _asks_for_a_list(one)]
     reading = registry.reading_of(
-        {name for one in more for name in one.reads}, given=settings.given
+        {name for one in more for name in one.reads}, inputs=settings.inputs
     )
     lists = plan.marks_missed or len(more) < len(requested) or users not in ("truth", "judged")
     all_count = settings.judged_only or reading.counts_judged

@@ -314,7 +314,7 @@ def told(settings: Settings) -> dict[str, str]:
     names = [f.name for f in fields(Settings) if f.name not in (*keywords.INPUTS, "columns")]
     told = {name: repr(getattr(settings, name)) for name in names}
     told = {name: text for name, text in told.items() if text != repr(getattr(plain, name))}
-    return {**told, **dict.fromkeys(sorted(settings.given - {"exclude", "other"}), "a table")}
+    return {**told, **dict.fromkeys(sorted(settings.inputs - {"exclude", "other"}), "a table")}
 
 
 # ------------------------------------------------------------------ parts that come twice

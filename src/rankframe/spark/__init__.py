@@ -752,7 +752,7 @@ def _planned(
         "tied",
     }
     reads = {name for one in requested for name in one.reads}
-    wanted |= column_roles.SEARCHED | registry.reading_of(reads, given=settings.given).names
+    wanted |= column_roles.SEARCHED | registry.reading_of(reads, inputs=settings.inputs).names
     wanted |= set() if settings.weights is None else {settings.weights}
     if truth is not None:
         wanted |= _possible_grades(truth, settings.columns, by)

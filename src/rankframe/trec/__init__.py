@@ -251,10 +251,10 @@ def write_run(
         raise ValueError(msg)
     table = readers.read_run(adapters.to_lazy(run, "run").collect(), (), columns)
     rules.raise_first_broken([table])
-    given = pl.lit(None) if table.rank is None else rules.as_rank(table.rank)
+    rank = pl.lit(None) if table.rank is None else rules.as_rank(table.rank)
     scored = table.score or "score"
-    score = pl.col(scored) if scored in table.schema else -given
-    lists = table.frame.select(*_words(table), score=score, given=given)
+    score = pl.col(scored) if scored in table.schema else -rank
+    lists = table.frame.select(*_words(table), score=score, given=rank)
     if table.rank is not None:
         lists = lists.filter(pl.col("given").is_not_null())
     ties: Ties = "expected" if table.tied else "item"
@@ -315,13 +315,13 @@ def write_qrels(truth: Frame, path: Target, **columns: Unpack[Columns]) -> None:
     """
     table = readers.read_truth(adapters.to_lazy(truth, "truth").collect(), (), columns)
     rules.raise_first_broken([table])
-    given = pl.lit(1) if table.relevance is None else pl.col(table.relevance)
+    grade = pl.lit(1) if table.relevance is None else pl.col(table.relevance)
     subtopic = pl.lit("0") if table.subtopic is None else pl.col(table.subtopic).cast(pl.String)
     judged = table.frame.select(
         *_words(table),
         subtopic=subtopic,
-        given=given,
-        relevance=given.cast(pl.Int64, strict=False),
+        given=grade,
+        relevance=grade.cast(pl.Int64, strict=False),
     ).collect()
     wrong = judged.filter(pl.col("relevance").ne_missing(pl.col("given").cast(pl.Float64)))
     if not wrong.is_empty():

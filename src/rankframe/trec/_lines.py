@@ -132,8 +132,8 @@ def scan_text(
         if fields is not None:
             divided_by = _separator(stream.name, lines, fields) if separator == "" else separator
             return _form_of_header(Header(0, [*fields], divided_by), kind, columns)
-        named = _form_by_header(stream.name, lines, kind, columns)
-        return named or _form_without_header(stream.name, lines, kind, subtopics=subtopics)
+        form = _form_by_header(stream.name, lines, kind, columns)
+        return form or _form_without_header(stream.name, lines, kind, subtopics=subtopics)
 
     return _scan(source, form_of)
 
@@ -161,8 +161,8 @@ def _form_by_header(
     """Read the first line as a header if it is one, as it must be if ``columns`` are named."""
     if not lines or (not columns and _formats.is_trec(lines[0].words, kind)):
         return None
-    for known in ({}, _formats.BEIR) if kind == "truth" else ({},):
-        roles = {**known, **columns}
+    for names in ({}, _formats.BEIR) if kind == "truth" else ({},):
+        roles = {**names, **columns}
         header = _formats.header_of(lines[0], [roles.get(role, role) for role in ("user", "item")])
         if header is not None and not _missing(header.names, kind, roles):
             return _form_of_header(header, kind, roles)
@@ -419,7 +419,6 @@ def _parsed(name: str, form: Form, piece: _Lines, first: int) -> Iterator[pl.Dat
 
 
 def _unquoted(name: str) -> pl.Expr:
-    """Remove the quotes around a field."""
     text = pl.col(name)
     inside = text.str.slice(1, text.str.len_chars() - 2).str.replace_all('""', '"', literal=True)
     return pl.when(text.str.starts_with('"')).then(inside).otherwise(text).alias(name)
