@@ -48,7 +48,7 @@ NO_LIST = "no list"
 NOTHING = 1e-12  # what a change of 0 may be after rounding
 
 
-class Asked(NamedTuple):
+class Trial(NamedTuple):
     """How pairs are tested."""
 
     test: Test
