@@ -1,4 +1,4 @@
-"""One row per user → one row per pair of systems: what a difference means, and which users gained.
+"""Compares systems: ``UserValues`` in, a row per segment, metric and pair out.
 
 The rows are collected once, and SciPy computes the statistics.
 """
@@ -698,7 +698,6 @@ def per_metric(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict[str, float]:
-    """Read the margin of each metric."""
     if margin is None:
         return {}
     if test not in trials.OF_MARGINS:

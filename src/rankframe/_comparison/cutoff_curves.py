@@ -1,4 +1,4 @@
-"""Means at each cut-off: the tidy frame that ``plot.at_k`` draws."""
+"""Computes means at each cut-off: ``UserValues`` in, the frame that ``plot.at_k`` draws out."""
 
 from __future__ import annotations
 

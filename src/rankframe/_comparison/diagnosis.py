@@ -1,4 +1,4 @@
-"""Who gained and who lost: users by their number of relevant items, and how the change reads."""
+"""Diagnoses a change: ``UserValues`` in, a row per bin of relevant items, with its reading, out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gate for pipelines: which systems are worse than the baseline by more than a margin."""
+"""Gates pipelines: a comparison and a ``Rule`` per metric in, which systems pass, and why, out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many systems at once: analysis of variance, the systems that may be best, letters for tables.
+"""Analyzes many systems at once: ``UserValues`` in, variances, best systems, ranks, letters out.
 
 The users are blocks: every system has a value for each user.
 """

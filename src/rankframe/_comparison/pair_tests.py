@@ -1,4 +1,4 @@
-"""The tests of pairs of systems: differences, intervals, p-values, margins and verdicts."""
+"""Tests pairs of systems: ``Pair`` records and a ``Trial`` in, p-values and verdicts out."""
 
 from __future__ import annotations
 

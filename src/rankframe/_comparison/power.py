@@ -1,4 +1,4 @@
-"""One row per user → one row per pair: the detectable difference, and the users it needs."""
+"""Plans evaluations: ``UserValues`` in, detectable differences and the users they need out."""
 
 from __future__ import annotations
 
@@ -168,7 +168,6 @@ def _plan_of(
     difference: Target | Mapping[str, Target] | None,
     design: Kind,
 ) -> pl.LazyFrame:
-    """Plan the table."""
     keywords.check_confidence(confidence)
     _check_power(power, confidence)
     keywords.check_choice("design", design, get_args(Kind))

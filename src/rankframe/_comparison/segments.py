@@ -1,4 +1,4 @@
-"""Whether the difference of two systems varies between segments, such as countries."""
+"""Compares segments: ``UserValues`` in, a row per segment, metric and pair, and Welch's F out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences about numbers, shared by tables, charts, the report and the command line."""
+"""Writes sentences: frames of results in, text for tables, charts, report and command line out."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The statistics, on numpy arrays. Distributions are SciPy's; resampling is matrix algebra.
+"""Computes statistics: a ``Sample`` of numpy arrays in, an ``Outcome`` with p and interval out.
 
+Distributions are SciPy's; resampling is matrix algebra.
 Callers import this module only when they need it: numpy and SciPy are of the extra ``stats``.
 Undefined values are NaN here, and null in the frames.
 """

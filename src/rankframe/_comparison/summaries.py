@@ -1,4 +1,4 @@
-"""One row per user → one row per metric: mean, spread and a confidence interval."""
+"""Summarizes metrics: ``UserValues`` in, a row per group and metric, with its interval, out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether metrics order systems alike, and how many pairs of systems each metric separates."""
+"""Compares metrics: means of systems in, agreement of orders and discriminative power out."""
 
 from __future__ import annotations
 

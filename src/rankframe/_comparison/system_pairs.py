@@ -1,4 +1,4 @@
-"""The values of systems side by side: matrices of users × systems, and the pairs to compare."""
+"""Puts systems side by side: ``UserValues`` in, ``Matrix`` and ``Pair`` records out."""
 
 from __future__ import annotations
 

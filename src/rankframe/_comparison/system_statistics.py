@@ -1,4 +1,4 @@
-"""The numerics of many systems at once: Tukey, analysis of variance, Friedman, the best systems."""
+"""Tests many systems at once: a matrix in; ``Joint``, ``Permuted``, ``Variance``, ``Lead`` out."""
 
 from __future__ import annotations
 

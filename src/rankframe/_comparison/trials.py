@@ -1,4 +1,4 @@
-"""How pairs are tested: the tests and corrections by name, and one record of their options."""
+"""Names the tests and corrections, and keeps the options of a comparison in a ``Trial``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NOTHING = 1e-12  # what a change of 0 may be after rounding
 
 
 class Trial(NamedTuple):
-    """How pairs are tested."""
+    """A planned comparison: its test, its correction and their options."""
 
     test: Test
     correction: Correction | None
