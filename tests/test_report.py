@@ -20,7 +20,7 @@ from polars.testing import assert_frame_equal
 import rankframe as rf
 from rankframe._command.main import main
 from rankframe._comparison import diagnosis, sentences
-from rankframe._comparison.trial import Test
+from rankframe._comparison.trials import Test
 from rankframe._evaluation import evaluation
 from rankframe._report import facts, markup, sections
 from rankframe._request.keywords import Users
@@ -398,8 +398,8 @@ def test_a_reading_does_not_overrule_the_verdict(monkeypatch):
     labels = [f"ndcg@{k}" for k in range(1, 9)]
     monkeypatch.setattr(
         diagnosis,
-        "diagnosed",
-        lambda *args, _of=diagnosis.diagnosed, **more: _of(*args, **more).with_columns(
+        "diagnosis_of",
+        lambda *args, _of=diagnosis.diagnosis_of, **more: _of(*args, **more).with_columns(
             reading=pl.lit("better overall")
         ),
     )

@@ -14,7 +14,7 @@ from scipy import stats
 
 import rankframe as rf
 from rankframe._comparison.sentences import CORRECTIONS, TESTS
-from rankframe._comparison.trial import Correction, Test
+from rankframe._comparison.trials import Correction, Test
 
 RANKS = {
     "old": [2, 3, 4, 2, 5, 4, 3, 2, 6, 1],

@@ -215,7 +215,7 @@ def _missed_of(result: pl.DataFrame, by: Sequence[str]) -> list[str]:
     if not {"users", _MISSED} <= {*result.columns}:
         return []
     return sentences.missed_lines(
-        result.select(*sentences.named(result, by), pl.col("users", _MISSED))
+        result.select(*sentences.system_and_segment(result, by), pl.col("users", _MISSED))
     )
 
 
@@ -368,7 +368,7 @@ def _compare(given: argparse.Namespace) -> int:
             **options,
             **tables.columns,
         )
-        result = (gate.decided(comparison, rules) if rules else comparison).collect()
+        result = (gate.decision_of(comparison, rules) if rules else comparison).collect()
     if not _delivered(result, given):
         words = sentences.tested_in_words(given.test, correction, result, given.primary)
         how = f"{given.confidence * 100:.10g}% intervals, {words}"

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 
 from rankframe._command import files
-from rankframe._comparison.trial import Correction, Test
+from rankframe._comparison.trials import Correction, Test
 from rankframe._request.keywords import Columns, GainsFrom, Users
 from rankframe._tables import side_tables
 from rankframe._tables.judgment import Ties

@@ -1,4 +1,4 @@
-"""One row per user → one row per pair of systems: what a difference means, and which users gained.
+"""Compares systems: ``UserValues`` in, a row per segment, metric and pair out.
 
 The rows are collected once, and SciPy computes the statistics.
 """
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 import polars as pl
 
-from rankframe._comparison import pair_tests, sentences, summaries, system_pairs, trial
+from rankframe._comparison import pair_tests, sentences, summaries, system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
-from rankframe._comparison.trial import Asked, Correction, Margin, Test
+from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, ready_values, system_metrics
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.system_metrics import OfLists, Swaps
@@ -434,27 +434,27 @@ def comparison_of(
     resamples: int,
     seed: int,
     total: bool = False,
-    known: bool = False,
+    default_baseline: bool = False,
     verb: str = "compare",
 ) -> pl.LazyFrame:
     """Plan a comparison of values per user.
 
-    A ``known`` baseline is not the caller's, so that a segment of its name is no ambiguity.
+    A ``default_baseline`` is not the caller's, so that a segment of its name is no ambiguity.
     """
     keywords.check_confidence(confidence)
     confidence = float(confidence)
     keywords.check_choice("test", test, get_args(Test))
-    if values.weights is not None and test in trial.UNWEIGHTED:
+    if values.weights is not None and test in trials.UNWEIGHTED:
         msg = f"test={test!r} has no weighted form: take 't', 'randomization' or 'bootstrap'"
         raise ValueError(msg)
-    if values.cluster is not None and test not in trial.CLUSTERED:
+    if values.cluster is not None and test not in trials.CLUSTERED:
         msg = (
             f"test={test!r} takes users for independent: with cluster=, take 't', 'randomization' "
             "or 'bootstrap'"
         )
         raise ValueError(msg)
     keywords.check_choice("correction", correction, (*get_args(Correction), None))
-    resampling = summaries.asked_resampling(resamples, seed)
+    resampling = summaries.read_resampling(resamples, seed)
     check_systems(verb, values.by)
     _check_means(values)
     if test == "mcnemar":
@@ -463,18 +463,18 @@ def comparison_of(
     summaries.check_total(values, total=total, least=2)
     margins = _read_margins(margin, values, test)
     _check_primary(primary, values, test)
-    made = summaries.made_schema(
+    types = summaries.result_schema(
         verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON}
     )
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_columns(margins)]
-    schema = {name: made[model if name == "baseline" else name] for name in order}
+    schema = {name: types[model if name == "baseline" else name] for name in order}
     reduce = partial(
-        _compared,
+        _comparison_table,
         values=values,
         total=total,
         baseline=baseline,
-        known=known,
+        default_baseline=default_baseline,
         test=test,
         correction=correction,
         confidence=confidence,
@@ -491,22 +491,22 @@ def comparison_of(
     tables = [comparison]
     for kind in of_lists.kinds():
         reduce_lists = partial(
-            _compared_lists,
+            _list_comparison_table,
             of_lists=of_lists,
             kind=kind,
             baseline=baseline,
-            known=known,
+            default_baseline=default_baseline,
             test=test,
             resampling=resampling,
             schema=schema,
         )
         tables.append(of_lists.exposures(kind).map_batches(reduce_lists, schema=schema))
-    asked = pl.col("metric").replace_strict(of_lists.asked, list(range(len(of_lists.asked))))
-    both = pl.concat(tables).sort(*segments, asked, maintain_order=True)
+    position = pl.col("metric").replace_strict(of_lists.asked, list(range(len(of_lists.asked))))
+    both = pl.concat(tables).sort(*segments, position, maintain_order=True)
     if test != "randomization":
         return both
     correct = partial(
-        _corrected_together,
+        _correct_together,
         by=values.by,
         correction=correction,
         confidence=confidence,
@@ -517,16 +517,16 @@ def comparison_of(
 
 def _columns(margins: Mapping[str, float]) -> list[str]:
     """Name the columns of a comparison after those of the pair."""
-    return [name for name in _COMPARISON if margins or name not in trial.OF_MARGIN]
+    return [name for name in _COMPARISON if margins or name not in trials.OF_MARGIN]
 
 
-def _compared_lists(
+def _list_comparison_table(
     lists: pl.DataFrame,
     *,
     of_lists: OfLists,
     kind: Kind,
     baseline: object,
-    known: bool,
+    default_baseline: bool,
     test: Test,
     resampling: Resampling,
     schema: Mapping[str, Any],
@@ -535,64 +535,68 @@ def _compared_lists(
     from rankframe._comparison import statistics
 
     model, *segments = of_lists.by
-    systems = system_pairs.systems_in(lists, model, baseline, [] if known else segments).to_list()
+    systems = system_pairs.systems_in(
+        lists, model, baseline, [] if default_baseline else segments
+    ).to_list()
     groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
     pairs = system_pairs.pairs_of_places(systems, baseline)
     times = resampling.times if test == "randomization" else 0
-    moving = [one.name for one in of_lists.kinds()[kind] if system_metrics.is_of_targets(one)]
-    made: list[dict[str, Any]] = []
+    moving = [
+        metric.name for metric in of_lists.kinds()[kind] if system_metrics.is_of_targets(metric)
+    ]
+    rows: list[dict[str, Any]] = []
     with statistics.progress(times * len(pairs) * len(groups)) as advance:
         for group in groups:
             of_segment = group.select(segments).row(0, named=True) if segments else {}
             for system, other in pairs:
                 pair = systems[system], systems[other]
-                found = system_metrics.swapped(
+                results = system_metrics.test_by_swapping_lists(
                     group, of_lists, kind, pair, times, resampling.seed, advance
                 )
-                made += [
+                rows += [
                     {
                         **of_segment,
-                        "metric": one.metric,
+                        "metric": result.metric,
                         model: pair[0],
                         "baseline": pair[1],
-                        "users": one.users,
-                        "num_left_out": one.left_out,
+                        "users": result.users,
+                        "num_left_out": result.left_out,
                         "num_missed": 0,  # users without one of the two lists are left out
                         "baseline_num_missed": 0,
-                        "mean": one.system,
-                        "baseline_mean": one.baseline,
-                        "difference": _difference(one),
-                        "p_value": one.p if times and one.metric not in moving else None,
-                        "note": "; ".join(_notes_of(one, moving, tested=times > 0)) or None,
+                        "mean": result.system,
+                        "baseline_mean": result.baseline,
+                        "difference": _difference(result),
+                        "p_value": result.p if times and result.metric not in moving else None,
+                        "note": "; ".join(_notes_of(result, moving, tested=times > 0)) or None,
                     }
-                    for one in found
+                    for result in results
                 ]
     empty = dict.fromkeys(schema)
-    return pl.DataFrame([{**empty, **row} for row in made], schema=dict(schema))
+    return pl.DataFrame([{**empty, **row} for row in rows], schema=dict(schema))
 
 
-def _notes_of(one: Swaps, moving: Collection[str], *, tested: bool) -> list[str]:
+def _notes_of(result: Swaps, moving: Collection[str], *, tested: bool) -> list[str]:
     """Write why a number is null, and how many users are left out."""
     notes: list[str] = []
-    if one.metric in moving:
+    if result.metric in moving:
         notes = ["one number of all lists; no test: its target changes with the users"]
-    elif not one.users:
+    elif not result.users:
         notes = ["no user has a list in both"]
     elif not tested:
         notes = [_UNTESTED]
-    return [*notes, *_notes_of_left_out(one.left_out, one.users)]
+    return [*notes, *_notes_of_left_out(result.left_out, result.users)]
 
 
 _UNTESTED = "one number of all lists: test='randomization' swaps the lists of users"
 
 
-def _difference(one: Swaps) -> float | None:
-    if one.system is None or one.baseline is None:
+def _difference(result: Swaps) -> float | None:
+    if result.system is None or result.baseline is None:
         return None
-    return one.system - one.baseline
+    return result.system - result.baseline
 
 
-def _corrected_together(
+def _correct_together(
     table: pl.DataFrame,
     *,
     by: Sequence[str],
@@ -604,7 +608,7 @@ def _corrected_together(
     p = table["p_value"].fill_null(nan).to_numpy()
     adjusted = _in_families(p, table["metric"].to_list(), primary, correction)
     table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
-    return table.pipe(_gated, by, primary).pipe(pair_tests.with_verdict, confidence)
+    return table.pipe(_apply_gate, by, primary).pipe(pair_tests.with_verdict, confidence)
 
 
 def _in_families(
@@ -622,14 +626,14 @@ def _in_families(
     return adjusted
 
 
-def _gated(table: pl.DataFrame, by: Sequence[str], primary: str | None) -> pl.DataFrame:
+def _apply_gate(table: pl.DataFrame, by: Sequence[str], primary: str | None) -> pl.DataFrame:
     """Raise the adjusted p-values to that of the primary metric for the same pair."""
     if primary is None:
         return table
     decides, adjusted = pl.col("metric") == primary, pl.col("p_adjusted")
     gate = adjusted.filter(decides).first().over([*by, "baseline"])
     closed = ~decides & adjusted.is_not_null() & gate.is_null()
-    said = (
+    sentence = (
         pl.when(decides)
         .then(pl.lit("primary metric: not corrected for the other metrics"))
         .when(closed)
@@ -641,18 +645,18 @@ def _gated(table: pl.DataFrame, by: Sequence[str], primary: str | None) -> pl.Da
         pl.when(~closed & adjusted.is_not_null())
         .then(pl.max_horizontal(adjusted, pl.when(~decides).then(gate)))
         .alias("p_adjusted"),
-        pl.when(said.is_null())
+        pl.when(sentence.is_null())
         .then("note")
-        .otherwise(pl.concat_str("note", said, separator="; ", ignore_nulls=True))
+        .otherwise(pl.concat_str("note", sentence, separator="; ", ignore_nulls=True))
         .alias("note"),
     )
 
 
 def _check_means(values: UserValues) -> None:
     """Check that each metric is a value per user, or a geometric mean of one."""
-    for one in values.requested:
-        if not one.per_user and one.over_users.epsilon is None:
-            raise ValueError(labels.not_per_user(one))
+    for metric in values.requested:
+        if not metric.per_user and metric.over_users.epsilon is None:
+            raise ValueError(labels.not_per_user(metric))
 
 
 def check_systems(verb: str, by: Sequence[str]) -> None:
@@ -679,34 +683,35 @@ def check_unweighted(verb: str, options: Options) -> None:
         raise ValueError(msg)
 
 
-def of_metrics(option: str, given: Any, names: Sequence[str]) -> dict[str, Any]:
+def per_metric(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
     """Return the option of each metric: one value for all, or a mapping that names them."""
-    if given is None:
+    if value is None:
         return {}
-    if not isinstance(given, Mapping):
-        return dict.fromkeys(names, given)
-    found = dict(cast("Mapping[str, Any]", given))
-    for name in found:
+    if not isinstance(value, Mapping):
+        return dict.fromkeys(names, value)
+    values = dict(cast("Mapping[str, Any]", value))
+    for name in values:
         if name not in names:
             msg = f"{option} names {name!r}; the metrics are {', '.join(map(repr, names))}"
             raise ValueError(msg)
-    return found
+    return values
 
 
 def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict[str, float]:
-    """Read the margin of each metric."""
     if margin is None:
         return {}
-    if test not in trial.OF_MARGINS:
+    if test not in trials.OF_MARGINS:
         msg = (
             f"margin bounds a difference of means, and test={test!r} takes no margin: "
-            f"take one of {', '.join(map(repr, trial.OF_MARGINS))}"
+            f"take one of {', '.join(map(repr, trials.OF_MARGINS))}"
         )
         raise ValueError(msg)
-    lists = [] if values.of_lists is None else [one.name for one in values.of_lists.requested]
-    names = [one.name for one in values.requested]
-    geometric = {one.name for one in values.requested if one.over_users.epsilon is not None}
-    margins = of_metrics("margin", margin, [*names, *lists])
+    lists = [] if values.of_lists is None else [metric.name for metric in values.of_lists.requested]
+    names = [metric.name for metric in values.requested]
+    geometric = {
+        metric.name for metric in values.requested if metric.over_users.epsilon is not None
+    }
+    margins = per_metric("margin", margin, [*names, *lists])
     for name, value in margins.items():
         if not (keywords.is_number(value) and 0 < value < inf):
             msg = f"margin of {name!r} must be a finite number > 0, not {value!r}"
@@ -734,8 +739,8 @@ def _check_primary(primary: str | None, values: UserValues, test: Test) -> None:
         kind = type(primary).__name__
         msg = f"primary must be the name of a metric, such as 'ndcg@10', not a value of type {kind}"
         raise TypeError(msg)
-    lists = [] if values.of_lists is None else [one.name for one in values.of_lists.requested]
-    names = [*(one.name for one in values.requested), *lists]
+    lists = [] if values.of_lists is None else [metric.name for metric in values.of_lists.requested]
+    names = [*(metric.name for metric in values.requested), *lists]
     if primary not in names:
         msg = f"primary names {primary!r}; the metrics are {', '.join(map(repr, names))}"
         raise ValueError(msg)
@@ -744,13 +749,13 @@ def _check_primary(primary: str | None, values: UserValues, test: Test) -> None:
         raise ValueError(msg)
 
 
-def _compared(
+def _comparison_table(
     rows: pl.DataFrame,
     *,
     values: UserValues,
     total: bool,
     baseline: object,
-    known: bool,
+    default_baseline: bool,
     test: Test,
     correction: Correction | None,
     confidence: float,
@@ -762,9 +767,9 @@ def _compared(
 
     if test == "mcnemar":
         summaries.check_hits(rows, values, "test='mcnemar'")
-    joint = test in trial.JOINT_TESTS
-    paired, matrices = system_pairs.opened(
-        rows, values, baseline, complete=joint, total=total, known=known
+    joint = test in trials.JOINT_TESTS
+    paired, matrices = system_pairs.open_matrices(
+        rows, values, baseline, complete=joint, total=total, default_baseline=default_baseline
     )
     systems = system_pairs.pairs_of_places(paired.systems.to_list(), baseline)
     number = len(values.requested) * max(1, len(paired.segments))
@@ -773,7 +778,7 @@ def _compared(
     with statistics.progress(
         round(resampling.times * number * per_matrix * (1 + bounded))
     ) as advance:
-        asked = Asked(
+        trial = Trial(
             test,
             correction,
             confidence,
@@ -781,17 +786,17 @@ def _compared(
             pair_tests.directions_of(values.requested),
             resampling,
             advance,
-            {one.name for one in values.requested if one.over_users.epsilon is not None},
+            {metric.name for metric in values.requested if metric.over_users.epsilon is not None},
             values.weights is not None,
             paired.systems,
         )
         tested = _jointly if joint else _in_batches
         places: list[Place] = []
         numbers: list[dict[str, Any]] = []
-        for pairs, found in tested(matrices, systems, values.weights, asked):
+        for pairs, results in tested(matrices, systems, values.weights, trial):
             places += [pair.place for pair in pairs]
-            numbers += _numbers_of(pairs, found, asked)
-    table = pl.DataFrame(numbers, schema={**_COMPARISON, trial.SIGN: pl.Float64})
+            numbers += _numbers_of(pairs, results, trial)
+    table = pl.DataFrame(numbers, schema={**_COMPARISON, trials.SIGN: pl.Float64})
     metrics = [place.metric for place in places]
 
     def adjusted(name: str) -> pl.Series:
@@ -805,57 +810,57 @@ def _compared(
         table["p_adjusted"] if joint else adjusted("p_adjusted"),
     )
     table = (
-        table.select(*paired.named(values.by[0], places), *_columns(margins), trial.SIGN)
+        table.select(*paired.pair_keys(values.by[0], places), *_columns(margins), trials.SIGN)
         .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
-        .pipe(_gated, values.by, gate)
+        .pipe(_apply_gate, values.by, gate)
         .pipe(pair_tests.with_verdict, confidence)
         .pipe(_with_ratios, values.requested, confidence)
     )
     if test in ("wilcoxon", "friedman"):
         table = pair_tests.unless_contrary(table)
-    return table.drop(trial.SIGN)
+    return table.drop(trials.SIGN)
 
 
 def _in_batches(
     matrices: Iterator[Matrix],
     systems: Sequence[tuple[int, int]],
     column: str | None,
-    asked: Asked,
+    trial: Trial,
 ) -> Iterator[tuple[list[Pair], Tested]]:
     """Test each pair on its own, as many at a time as memory has room for."""
-    room = _RESAMPLED_CELLS if asked.test in trial.RESAMPLING else _TESTED_CELLS
+    room = _RESAMPLED_CELLS if trial.test in trials.RESAMPLING else _TESTED_CELLS
     batch: list[Pair] = []
     cells = 0
     for matrix in matrices:
         for pair in system_pairs.pairs_of(matrix, systems, column):
             cells += len(pair.difference)
             if batch and cells > room:
-                yield batch, pair_tests.test_pairs(batch, asked)
+                yield batch, pair_tests.test_pairs(batch, trial)
                 batch, cells = [], len(pair.difference)
             batch.append(pair)
     if batch:
-        yield batch, pair_tests.test_pairs(batch, asked)
+        yield batch, pair_tests.test_pairs(batch, trial)
 
 
 def _jointly(
     matrices: Iterator[Matrix],
     systems: Sequence[tuple[int, int]],
     column: str | None,
-    asked: Asked,
+    trial: Trial,
 ) -> Iterator[tuple[list[Pair], Tested]]:
     """Test all systems of a metric at once."""
     for matrix in matrices:
         pairs = list(system_pairs.pairs_of(matrix, systems, column))
-        yield pairs, pair_tests.test_jointly(matrix, pairs, asked)
+        yield pairs, pair_tests.test_jointly(matrix, pairs, trial)
 
 
-def _numbers_of(pairs: Sequence[Pair], tested: Tested, asked: Asked) -> Iterator[dict[str, Any]]:
+def _numbers_of(pairs: Sequence[Pair], tested: Tested, trial: Trial) -> Iterator[dict[str, Any]]:
     """Describe each pair, with the numbers of its test."""
-    few = [pair_tests.few_differ(pair) if pair.metric in asked.margins else None for pair in pairs]
-    within = pair_tests.test_margins(pairs, few, asked)
+    few = [pair_tests.few_differ(pair) if pair.metric in trial.margins else None for pair in pairs]
+    within = pair_tests.test_margins(pairs, few, trial)
     for place, pair in enumerate(pairs):
-        note = with_notes(tested.notes[place], pair, weighted=asked.weighted)
-        lacking = notes_of_lists(pair, asked.systems)
+        note = with_notes(tested.notes[place], pair, weighted=trial.weighted)
+        lacking = notes_of_lists(pair, trial.systems)
         yield {
             **pair_tests.numbers(pair),
             "ci_low": tested.outcome.low[place],
@@ -863,12 +868,12 @@ def _numbers_of(pairs: Sequence[Pair], tested: Tested, asked: Asked) -> Iterator
             "p_value": tested.outcome.p[place],
             "p_adjusted": tested.adjusted[place],
             "detectable": nan
-            if pair.metric in asked.geometric
-            else pair_tests.detectable(pair, asked),
+            if pair.metric in trial.geometric
+            else pair_tests.detectable(pair, trial),
             "p_equivalent": within.equivalent[place],
             "p_not_worse": within.not_worse[place],
             "note": "; ".join(filter(None, (note, *lacking, few[place]))) or None,
-            trial.SIGN: tested.signs[place],
+            trials.SIGN: tested.signs[place],
         }
 
 
@@ -876,7 +881,7 @@ def _with_ratios(
     table: pl.DataFrame, requested: Sequence[RequestedMetric], confidence: float
 ) -> pl.DataFrame:
     """Transform results for logarithms back to the scale of the metric, and note the ratio."""
-    names = [one.name for one in requested if one.over_users.epsilon is not None]
+    names = [metric.name for metric in requested if metric.over_users.epsilon is not None]
     if not names:
         return table
     of_logarithms = pl.col("metric").is_in(names)
@@ -889,7 +894,7 @@ def _with_ratios(
     ]
     return table.with_columns(
         pl.Series("note", notes, pl.String),
-        *(summaries.given_back(name, requested) for name in ("mean", "baseline_mean")),
+        *(summaries.from_logarithms(name, requested) for name in ("mean", "baseline_mean")),
         *(
             pl.when(of_logarithms).then(change).otherwise(name).alias(name)
             for name, change in zip(ends, changes, strict=True)
@@ -902,10 +907,10 @@ def _ratio_note(
 ) -> str | None:
     if ratio is None:
         return note
-    told = f"ratio {ratio:.3g}"
+    text = f"ratio {ratio:.3g}"
     if low is not None and high is not None:
-        told += f", {confidence * 100:.10g}% interval {low:.3g} to {high:.3g}"
-    return told if note is None else f"{told}; {note}"
+        text += f", {confidence * 100:.10g}% interval {low:.3g} to {high:.3g}"
+    return text if note is None else f"{text}; {note}"
 
 
 def with_notes(note: str | None, pair: Pair, *, weighted: bool) -> str | None:

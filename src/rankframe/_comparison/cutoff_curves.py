@@ -1,4 +1,4 @@
-"""Means at each cut-off: the tidy frame that ``plot.at_k`` draws."""
+"""Computes means at each cut-off: ``UserValues`` in, the frame that ``plot.at_k`` draws out."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ def at_k(
         per_user=False,
         all_lists=True,
     )
-    made = summaries.made_schema("at_k", values, _MADE)
+    schema = summaries.result_schema("at_k", values, _MADE)
     means = means_of(values, interval=interval, confidence=confidence).rename({"metric": "label"})
     table = means.join(labels.lazy(), on="label", how="left", maintain_order="left")
     beside = (truth, *(options.get(name) for name in keywords.INPUTS))
-    return adapters.to_caller_type(table.select(list(made)), like=frame, beside=beside)
+    return adapters.to_caller_type(table.select(list(schema)), like=frame, beside=beside)
 
 
 def means_of(values: UserValues, *, interval: bool, confidence: float) -> pl.LazyFrame:
@@ -124,12 +124,12 @@ def means_of(values: UserValues, *, interval: bool, confidence: float) -> pl.Laz
 
 def cutoffs(name: str, ks: Iterable[int]) -> list[int]:
     """Read cut-offs, in order and without duplicates; ``name`` is the keyword."""
-    given = cast("object", ks)
-    if isinstance(given, int):
-        such_as = f"range(1, {given + 1}) or [{given}]"
-        msg = f"{name} takes the cut-offs themselves, such as {such_as}, not {given}"
+    value = cast("object", ks)
+    if isinstance(value, int):
+        such_as = f"range(1, {value + 1}) or [{value}]"
+        msg = f"{name} takes the cut-offs themselves, such as {such_as}, not {value}"
         raise TypeError(msg)
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if isinstance(value, str) or not isinstance(value, Iterable):
         msg = f"{name} takes the cut-offs themselves, such as [5, 10], not {ks!r}"
         raise TypeError(msg)
     read = sorted({keywords.whole_number("k", k) for k in ks})

@@ -1,4 +1,4 @@
-"""Who gained and who lost: users by their number of relevant items, and how the change reads."""
+"""Diagnoses a change: ``UserValues`` in, a row per bin of relevant items, with its reading, out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, sentences, summaries, system_pairs, trial
+from rankframe._comparison import comparison, sentences, summaries, system_pairs, trials
 from rankframe._evaluation import evaluation, sums
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
@@ -157,8 +157,8 @@ def diagnose(
     values = evaluation.user_values(frame, metrics, truth, groups, settings)
     comparison.check_systems("diagnose", values.by)
     summaries.check_packages()
-    schema = summaries.made_schema("diagnose", values, _DIAGNOSIS)
-    reduce = partial(diagnosed, values=values, baseline=baseline, bins=bins)
+    schema = summaries.result_schema("diagnose", values, _DIAGNOSIS)
+    reduce = partial(diagnosis_of, values=values, baseline=baseline, bins=bins)
     diagnosis = values.rows.map_batches(reduce, schema=schema)
     return adapters.to_caller_type(
         diagnosis, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
@@ -168,7 +168,7 @@ def diagnose(
 # ------------------------------------------------------------------ one row per user → per bin
 
 
-def diagnosed(
+def diagnosis_of(
     rows: pl.DataFrame, *, values: UserValues, baseline: object, bins: int
 ) -> pl.DataFrame:
     model, *segments = values.by
@@ -177,9 +177,9 @@ def diagnosed(
     system_pairs.systems_in(rows, model, baseline, segments)
     of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
     users = [*segments, values.user]
-    known = rows.filter(pl.col("total") > 0).sort(*values.by, values.user)
-    before = known.filter(of_baseline).drop(model)
-    paired = known.filter(~of_baseline).join(
+    relevant_rows = rows.filter(pl.col("total") > 0).sort(*values.by, values.user)
+    before = relevant_rows.filter(of_baseline).drop(model)
+    paired = relevant_rows.filter(~of_baseline).join(
         before, on=users, suffix=" before", maintain_order="left"
     )
     smaller = pl.col("total before").rank("min").cast(pl.Int64) - 1
@@ -210,7 +210,7 @@ def diagnosed(
     of_all = paired.group_by(values.by).agg(*counted, *without)
     overall = systems.join(of_all, on=values.by, how="left")
     table = pl.concat([in_bins, lacking, overall], how="diagonal_relaxed")
-    own = {tuple(key): users for *key, users in known.group_by(values.by).len().iter_rows()}
+    own = {tuple(key): users for *key, users in relevant_rows.group_by(values.by).len().iter_rows()}
     readings = [
         _reading_of_row(row, row[model], baseline, missing=row[_BIN] == bins)
         if row[_BIN] is not None
@@ -222,7 +222,7 @@ def diagnosed(
     )
     if segments:
         systems = rows.select(model).unique()
-        whole = _of_all_segments(known, systems, values, baseline)
+        whole = _of_all_segments(relevant_rows, systems, values, baseline)
         table = pl.concat([table, whole], how="diagonal_relaxed")
     table = table.sort(*values.by, _BIN, nulls_last=True)
     return table.select(*values.by, *(pl.col(name).cast(_DIAGNOSIS[name]) for name in _DIAGNOSIS))
@@ -234,7 +234,7 @@ def _reading_of_row(
     """Read a bin, the users without a list, or all users."""
     users, without = row["users"], [row[name] or 0 for name in _WITHOUT]
     if users is None:
-        return trial.NO_PAIR
+        return trials.NO_PAIR
     if missing:
         return _reading_of_missed(without, system, baseline)
     read = _paired_reading([pl.Series(row[name]).to_numpy() for name in _CHANGED])
@@ -275,67 +275,67 @@ def _reading_of_missed(without: Sequence[int], system: object, baseline: object)
         ("either", both),
     ]
     return "; ".join(
-        f"{trial.NO_LIST} of {name}: {count:,} user{'s' * (count != 1)}"
+        f"{trials.NO_LIST} of {name}: {count:,} user{'s' * (count != 1)}"
         for name, count in counts
         if count
     )
 
 
 def _of_all_segments(
-    known: pl.DataFrame, systems: pl.DataFrame, values: UserValues, baseline: object
+    rows: pl.DataFrame, systems: pl.DataFrame, values: UserValues, baseline: object
 ) -> pl.DataFrame:
     """Compare the means of each system over its own users, and name Simpson's reversals."""
     by = values.by
     model, *segments = by
-    everywhere = systems.join(known.select(segments).unique(), how="cross")
-    within = _changes_of_means(known, everywhere, by, baseline)
+    everywhere = systems.join(rows.select(segments).unique(), how="cross")
+    within = _changes_of_means(rows, everywhere, by, baseline)
     within = within.filter(pl.len().over(model) > 1)
     signs = {"rises": pl.Expr.gt, "falls": pl.Expr.lt}
     of_each = within.group_by(model).agg(
         compared(pl.col(name), end).all(ignore_nulls=False).alias(f"{name} {sign}")
         for name in _CHANGES[1:]
         for (sign, compared), end in zip(
-            signs.items(), (trial.NOTHING, -trial.NOTHING), strict=True
+            signs.items(), (trials.NOTHING, -trials.NOTHING), strict=True
         )
     )
-    whole = _changes_of_means(known, systems, [model], baseline)
+    whole = _changes_of_means(rows, systems, [model], baseline)
     whole = whole.join(of_each, on=model, how="left")
     readings = [
-        _reading_of_all(known, values, system=system, baseline=baseline) for system in whole[model]
+        _reading_of_all(rows, values, system=system, baseline=baseline) for system in whole[model]
     ]
-    notes = [_note_of_all(known, values, system, baseline) for system in whole[model]]
+    notes = [_note_of_all(rows, values, system, baseline) for system in whole[model]]
     read = pl.coalesce(_reversal(" and ".join(segments)), pl.Series(readings, dtype=pl.String))
-    told = pl.Series(notes, dtype=pl.String)
+    texts = pl.Series(notes, dtype=pl.String)
     return whole.with_columns(
         pl.col("users").fill_null(0),
         reading=pl.when(read.is_not_null()).then(
-            pl.concat_str(read, told, separator="; ", ignore_nulls=True)
+            pl.concat_str(read, texts, separator="; ", ignore_nulls=True)
         ),
     ).drop(of_each.columns[1:])
 
 
 def _note_of_all(
-    known: pl.DataFrame, values: UserValues, system: object, baseline: object
+    rows: pl.DataFrame, values: UserValues, system: object, baseline: object
 ) -> str | None:
     """Write how many users of all segments have no list of a system, and of the baseline."""
     model = values.by[0]
     notes: list[str] = []
     for name in (system, baseline):
-        own = known.filter(pl.col(model) == pl.lit(name, dtype=known.schema[model]))
+        own = rows.filter(pl.col(model) == pl.lit(name, dtype=rows.schema[model]))
         users = own.group_by(values.user).agg(pl.col(evaluation.MISSED).all())
         notes += sentences.notes_of_missed(int(users[evaluation.MISSED].sum()), users.height, name)
     return "; ".join(notes) or None
 
 
 def _reading_of_all(
-    known: pl.DataFrame, values: UserValues, *, system: object, baseline: object
+    rows: pl.DataFrame, values: UserValues, *, system: object, baseline: object
 ) -> str | None:
     """Test a system over all segments: paired if it has the users of the baseline."""
     from rankframe._comparison import statistics
 
     model, *segments = values.by
     after, before = (
-        known.filter(pl.col(model) == pl.lit(name, dtype=known.schema[model]))
+        rows.filter(pl.col(model) == pl.lit(name, dtype=rows.schema[model]))
         for name in (system, baseline)
     )
     paired = after.join(
@@ -354,15 +354,15 @@ def _reading_of_all(
 
 
 def _changes_of_means(
-    known: pl.DataFrame, groups: pl.DataFrame, by: Sequence[str], baseline: object
+    rows: pl.DataFrame, groups: pl.DataFrame, by: Sequence[str], baseline: object
 ) -> pl.DataFrame:
     """Subtract the means of the baseline, each over its own users."""
     model, *segments = by
-    means = known.group_by(by).agg(
+    means = rows.group_by(by).agg(
         pl.len().cast(pl.Int64).alias("users"),
         *(sums.order_free_mean(pl.col(name)).alias(name) for name in ("hits", *_LEVELS)),
     )
-    of_baseline = pl.col(model) == pl.lit(baseline, dtype=known.schema[model])
+    of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
     means = groups.join(means, on=by, how="left")
     before = means.filter(of_baseline).select(*segments, *_CHANGING)
     after = means.filter(~of_baseline)
@@ -389,8 +389,8 @@ def _reversal(segments: str) -> pl.Expr:
     texts: list[pl.Expr] = []
     for name in _CHANGES[1:]:
         change = pl.col(name)
-        better = pl.col(f"{name} rises") & (change < -trial.NOTHING)
-        worse = pl.col(f"{name} falls") & (change > trial.NOTHING)
+        better = pl.col(f"{name} rises") & (change < -trials.NOTHING)
+        worse = pl.col(f"{name} falls") & (change > trials.NOTHING)
         texts.append(
             pl.when(better)
             .then(pl.lit(f"better in each {segments}, worse overall"))
@@ -398,14 +398,14 @@ def _reversal(segments: str) -> pl.Expr:
             .then(pl.lit(f"worse in each {segments}, better overall"))
         )
     precision, recall = texts
-    named = pl.format("precision: {}", precision), pl.format("recall: {}", recall)
-    told = (
+    parts = pl.format("precision: {}", precision), pl.format("recall: {}", recall)
+    text = (
         pl.when(precision == recall)
         .then(precision)
-        .otherwise(pl.concat_str(named, separator="; ", ignore_nulls=True))
+        .otherwise(pl.concat_str(parts, separator="; ", ignore_nulls=True))
     )
-    known = precision.is_not_null() | recall.is_not_null()
-    return pl.when(known).then(pl.concat_str(told, pl.lit(_MIX)))
+    any_reversal = precision.is_not_null() | recall.is_not_null()
+    return pl.when(any_reversal).then(pl.concat_str(text, pl.lit(_MIX)))
 
 
 _READINGS = {
@@ -430,7 +430,7 @@ def _paired_reading(changes: Sequence[Array], users: Places | None = None) -> st
     from rankframe._comparison.statistics import Sample
 
     if not len(changes[0]):
-        return trial.NO_PAIR
+        return trials.NO_PAIR
     weights = None
     if users is not None:
         changes, weights = statistics.of_users(users, changes, None)
@@ -455,10 +455,16 @@ def _unpaired_reading(before: Sequence[Array], after: Sequence[Array]) -> str | 
         return "no test: a system has no user"
     if min(len(before[0]), len(after[0])) < 2:
         return "no test: one user"
-    p = [statistics.welch(one, other) for one, other in zip(after, before, strict=True)]
+    p = [
+        statistics.welch(system_values, baseline_values)
+        for system_values, baseline_values in zip(after, before, strict=True)
+    ]
     if np.isnan(p).any():
         return "no test: the users of each system have the same value"
-    changes = [one.mean() - other.mean() for one, other in zip(after, before, strict=True)]
+    changes = [
+        system_values.mean() - baseline_values.mean()
+        for system_values, baseline_values in zip(after, before, strict=True)
+    ]
     return _read(np.array(p), np.array(changes))
 
 

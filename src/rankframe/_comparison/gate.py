@@ -1,4 +1,4 @@
-"""A gate for pipelines: which systems are worse than the baseline by more than a margin."""
+"""Gates pipelines: a comparison and a ``Rule`` per metric in, which systems pass, and why, out."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple, Unpack
 
 import polars as pl
 
-from rankframe._comparison import pair_tests, summaries, trial
-from rankframe._comparison.comparison import comparison_of, groups_by_systems, of_metrics
-from rankframe._comparison.trial import Margin, Test
+from rankframe._comparison import pair_tests, summaries, trials
+from rankframe._comparison.comparison import comparison_of, groups_by_systems, per_metric
+from rankframe._comparison.trials import Margin, Test
 from rankframe._evaluation import evaluation, system_metrics
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
@@ -135,13 +135,15 @@ def gate(
     values = evaluation.user_values(
         frame, metrics, truth, groups, settings, per_user=False, all_lists=True
     )
-    summaries.made_schema(
+    summaries.result_schema(
         "gate", values, {"margin": pl.Float64, "passed": pl.Boolean, "why": pl.String}
     )
     lists = [] if values.of_lists is None else values.of_lists.requested
     requested = [*values.requested, *lists]
-    margins = of_metrics("margin", margin, [one.name for one in requested])
-    rules = rules_of(requested, margins, strict=[one.name for one in requested] if strict else ())
+    margins = per_metric("margin", margin, [metric.name for metric in requested])
+    rules = rules_of(
+        requested, margins, strict=[metric.name for metric in requested] if strict else ()
+    )
     comparison = comparison_of(
         values,
         baseline=baseline,
@@ -156,7 +158,7 @@ def gate(
         verb="gate",
     )
     model, *segments = values.by
-    decision = decided(comparison, rules).select(*segments, "metric", model, *DECISION)
+    decision = decision_of(comparison, rules).select(*segments, "metric", model, *DECISION)
     return adapters.to_caller_type(
         decision, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
     )
@@ -188,31 +190,33 @@ def rules_of(
     """Read the rule of each metric; one that is not in ``margins`` has the margin 0."""
     directions = pair_tests.directions_of(requested)
     rules: dict[str, Rule] = {}
-    for one in requested:
-        margin, higher_is_better = margins.get(one.name, 0.0), directions[one.name]
+    for metric in requested:
+        margin, higher_is_better = margins.get(metric.name, 0.0), directions[metric.name]
         if not (keywords.is_number(margin) and 0 <= margin < inf):
-            msg = f"margin of {one.name!r} must be a finite number ≥ 0, not {margin!r}"
+            msg = f"margin of {metric.name!r} must be a finite number ≥ 0, not {margin!r}"
             raise ValueError(msg)
-        if system_metrics.is_of_all(one):
+        if system_metrics.is_of_all(metric):
             msg = (
-                f"metric {one.name!r}: it is one number of all lists, which has no interval of a "
-                "difference: gate a metric per user"
+                f"metric {metric.name!r}: it is one number of all lists, which has no interval of "
+                "a difference: gate a metric per user"
             )
             raise ValueError(msg)
         if higher_is_better is None:
             msg = (
-                f"metric {one.name!r}: neither direction is declared better: gate another metric, "
-                "or declare it with rf.register_metric(…, higher_is_better=…)"
+                f"metric {metric.name!r}: neither direction is declared better: gate another "
+                "metric, or declare it with rf.register_metric(…, higher_is_better=…)"
             )
             raise ValueError(msg)
-        if margin and one.over_users.epsilon is not None:
-            msg = f"margin: metric {one.name!r} is a geometric mean, whose ratio is tested: set 0"
+        if margin and metric.over_users.epsilon is not None:
+            msg = (
+                f"margin: metric {metric.name!r} is a geometric mean, whose ratio is tested: set 0"
+            )
             raise ValueError(msg)
-        rules[one.name] = Rule(float(margin), one.name in strict, higher_is_better)
+        rules[metric.name] = Rule(float(margin), metric.name in strict, higher_is_better)
     return rules
 
 
-def decided(comparison: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFrame:
+def decision_of(comparison: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFrame:
     """Add margin, passed and why to a comparison; a metric without a rule has nulls.
 
     If all users differ by the same amount, both ends of the interval are that amount.
@@ -230,7 +234,7 @@ def decided(comparison: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFrame
     bound = of_rules([labels.as_text(rule.bound) for rule in each], pl.String)
     alike = pl.any_horizontal(
         pl.col("note").str.contains(text, literal=True)
-        for text in (trial.NOBODY_DIFFERS, trial.ALL_DIFFER_ALIKE)
+        for text in (trials.NOBODY_DIFFERS, trials.ALL_DIFFER_ALIKE)
     ).fill_null(value=False)
     one_amount = pl.col("ci_low").is_null() & alike & margin.is_not_null()
     ends = {
@@ -256,7 +260,7 @@ def decided(comparison: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFrame
         .then(pl.col("note").fill_null("the test has none"))
         .otherwise(pl.concat_str(bound, pl.lit(" in interval")))
     )
-    found = (
+    verdict = (
         pl.when(worse)
         .then(pl.lit("worse: "))
         .when(not_worse)
@@ -265,11 +269,11 @@ def decided(comparison: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFrame
         .then(pl.lit("no interval: "))
         .otherwise(pl.lit("undecided: "))
     )
-    known = margin.is_not_null()
+    has_rule = margin.is_not_null()
     passed = pl.when(strict).then(not_worse).otherwise(~worse) & ~nothing
     return comparison.with_columns(
         **ends,
         margin=margin,
-        passed=pl.when(known).then(passed),
-        why=pl.when(known).then(pl.concat_str(found, why)),
+        passed=pl.when(has_rule).then(passed),
+        why=pl.when(has_rule).then(pl.concat_str(verdict, why)),
     )

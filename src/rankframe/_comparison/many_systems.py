@@ -1,4 +1,4 @@
-"""Many systems at once: analysis of variance, the systems that may be best, letters for tables.
+"""Analyzes many systems at once: ``UserValues`` in, variances, best systems, ranks, letters out.
 
 The users are blocks: every system has a value for each user.
 """
@@ -135,7 +135,7 @@ def anova(
     └──────────┴────────────────┴─────────┴────────┘
     """
     frame, by = run_dicts.as_frame(frame, by)
-    values = _opened("anova", frame, metrics, truth, by, options)
+    values = _read_values("anova", frame, metrics, truth, by, options)
     table = _of_matrices("anova", values, _variance, _VARIANCE)
     return adapters.to_caller_type(
         table, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
@@ -234,23 +234,23 @@ def best_systems(
     frame, by = run_dicts.as_frame(frame, by)
     keywords.check_choice("method", method, get_args(BestMethod))
     keywords.check_confidence(confidence)
-    resampling = summaries.asked_resampling(resamples, seed)
-    values = _opened("best_systems", frame, metrics, truth, by, options)
+    resampling = summaries.read_resampling(resamples, seed)
+    values = _read_values("best_systems", frame, metrics, truth, by, options)
     lowest = _lowest_is_best(metrics)
 
-    def described(metric: str, matrix: Array) -> _Columns:
+    def describe(metric: str, matrix: Array) -> _Columns:
         from rankframe._comparison import statistics, system_statistics
 
         sign = -1.0 if lowest[metric] else 1.0
         if method == "mcb":
             return _leads(matrix, sign, system_statistics.lead(sign * matrix, confidence))
         with statistics.progress(resampling.times) as advance:
-            found = system_statistics.lead_by_bootstrap(
+            lead = system_statistics.lead_by_bootstrap(
                 sign * matrix, confidence, resampling, advance
             )
-        return _leads(matrix, sign, found)
+        return _leads(matrix, sign, lead)
 
-    table = _of_matrices("best_systems", values, described, _BEST, system=True)
+    table = _of_matrices("best_systems", values, describe, _BEST, system=True)
     return adapters.to_caller_type(
         table, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
     )
@@ -329,7 +329,7 @@ def letters(
             raise RankingDataError(msg)
     texts = {"mean": pl.Float64, "letters": pl.String}
     schema: dict[str, Any] = {name: types[name] for name in (*segments, "metric", model)} | texts
-    reduce = partial(_lettered, groups=groups, confidence=confidence, schema=schema)
+    reduce = partial(_letter_table, groups=groups, confidence=confidence, schema=schema)
     return adapters.to_caller_type(
         lazy.select(needed).map_batches(reduce, schema=schema), like=comparison
     )
@@ -346,10 +346,10 @@ def mean_ranks(
 ) -> pl.LazyFrame:
     """Rank the systems for each user, best first, and plan the means of their ranks."""
     keywords.check_confidence(confidence)
-    values = _opened("critical_difference", frame, metrics, truth, by, options)
+    values = _read_values("critical_difference", frame, metrics, truth, by, options)
     lowest = _lowest_is_best(metrics)
 
-    def described(metric: str, matrix: Array) -> _Columns:
+    def describe(metric: str, matrix: Array) -> _Columns:
         from rankframe._comparison import system_statistics
 
         sign = -1.0 if lowest[metric] else 1.0
@@ -363,13 +363,13 @@ def mean_ranks(
             "note": [_reason(matrix) or test] * systems,
         }
 
-    return _of_matrices("critical_difference", values, described, _RANKS, system=True)
+    return _of_matrices("critical_difference", values, describe, _RANKS, system=True)
 
 
 # ------------------------------------------------------------------ one matrix per metric
 
 
-def _opened(
+def _read_values(
     verb: str,
     frame: Frame,
     metrics: Sequence[Metric],
@@ -390,42 +390,42 @@ def _opened(
 def _of_matrices(
     verb: str,
     values: UserValues,
-    described: _Describe,
-    made: dict[str, Any],
+    describe: _Describe,
+    columns: dict[str, Any],
     *,
     system: bool = False,
 ) -> pl.LazyFrame:
     """Plan the description of each segment and metric, with one row per system if requested."""
     model, *segments = values.by
-    types = summaries.made_schema(verb, values, {"metric": pl.String, **made})
-    order = [*segments, "metric", *([model] if system else []), *made]
+    types = summaries.result_schema(verb, values, {"metric": pl.String, **columns})
+    order = [*segments, "metric", *([model] if system else []), *columns]
     schema = {name: types[name] for name in order}
-    reduce = partial(_described, values=values, described=described, schema=schema)
+    reduce = partial(_describe_matrices, values=values, describe=describe, schema=schema)
     return values.rows.map_batches(reduce, schema=schema)
 
 
-def _described(
-    rows: pl.DataFrame, *, values: UserValues, described: _Describe, schema: dict[str, Any]
+def _describe_matrices(
+    rows: pl.DataFrame, *, values: UserValues, describe: _Describe, schema: dict[str, Any]
 ) -> pl.DataFrame:
     model = values.by[0]
     shared = system_pairs.shared_users(rows, values)
     tables: list[pl.DataFrame] = []
-    for one in shared.matrices:
-        table = pl.DataFrame(described(one.metric, one.values))
-        table = table.with_columns(shared.keys([one] * len(table)))
+    for matrix in shared.matrices:
+        table = pl.DataFrame(describe(matrix.metric, matrix.values))
+        table = table.with_columns(shared.keys([matrix] * len(table)))
         if _SYSTEM in table.columns:
             table = table.with_columns(shared.systems.gather(table[_SYSTEM]).alias(model))
-        known = table.with_columns(pl.selectors.float().exclude(values.by).fill_nan(None))
-        tables.append(known.select(list(schema)).cast(pl.Schema(schema)))
+        numbers = table.with_columns(pl.selectors.float().exclude(values.by).fill_nan(None))
+        tables.append(numbers.select(list(schema)).cast(pl.Schema(schema)))
     return pl.concat(tables)
 
 
 def _variance(_: str, matrix: Array) -> _Columns:
     from rankframe._comparison import system_statistics
 
-    found = system_statistics.two_way(matrix)
+    variance = system_statistics.two_way(matrix)
     names = ("sum_of_squares", "freedom", "mean_square", "f", "p_value")
-    columns = {name: numbers.tolist() for name, numbers in zip(names, found, strict=True)}
+    columns = {name: numbers.tolist() for name, numbers in zip(names, variance, strict=True)}
     return {
         "source": _SOURCES,
         "users": [len(matrix)] * 3,
@@ -434,15 +434,15 @@ def _variance(_: str, matrix: Array) -> _Columns:
     }
 
 
-def _leads(matrix: Array, sign: float, found: Lead) -> _Columns:
+def _leads(matrix: Array, sign: float, lead: Lead) -> _Columns:
     """Describe the systems, best mean first; ``sign`` is −1 where the lowest is best."""
     users, systems = matrix.shape
-    means = matrix.mean(axis=0) if users else found.difference
+    means = matrix.mean(axis=0) if users else lead.difference
     order = (-sign * means).argsort(kind="stable")
-    ends = (found.low, found.high) if sign > 0 else (-found.high, -found.low)
-    columns = (means, sign * found.difference, *ends, found.p)
+    ends = (lead.low, lead.high) if sign > 0 else (-lead.high, -lead.low)
+    columns = (means, sign * lead.difference, *ends, lead.p)
     reason = _reason(matrix)
-    best = [None] * systems if reason else found.may_be_best[order].tolist()
+    best = [None] * systems if reason else lead.may_be_best[order].tolist()
     return {
         _SYSTEM: order.tolist(),
         "users": [users] * systems,
@@ -471,19 +471,19 @@ def _reason(matrix: Array) -> str | None:
 def _lowest_is_best(metrics: Sequence[Metric]) -> dict[str, bool]:
     """Return for each metric whether the lowest mean is the best."""
     lowest: dict[str, bool] = {}
-    for one in labels.parse_metrics(metrics, per_user=True):
-        entry = labels.entry_of(one.expr)
+    for metric in labels.parse_metrics(metrics, per_user=True):
+        entry = labels.entry_of(metric.expr)
         if entry is not None and entry.higher_is_better is None:
-            msg = f"metric {one.name!r} has no best system: neither higher nor lower is better"
+            msg = f"metric {metric.name!r} has no best system: neither higher nor lower is better"
             raise ValueError(msg)
-        lowest[one.name] = entry is not None and not entry.higher_is_better
+        lowest[metric.name] = entry is not None and not entry.higher_is_better
     return lowest
 
 
 # ------------------------------------------------------------------ letters
 
 
-def _lettered(
+def _letter_table(
     pairs: pl.DataFrame, *, groups: Sequence[str], confidence: float, schema: dict[str, Any]
 ) -> pl.DataFrame:
     model, *segments = groups
@@ -499,13 +499,13 @@ def _lettered(
 
 def _of_family(family: pl.DataFrame, model: str, confidence: float) -> pl.DataFrame:
     """Assign the letters of one metric in one segment."""
-    named = pl.col(model), pl.col("baseline").alias(model)
+    keys = pl.col(model), pl.col("baseline").alias(model)
     means = pl.col("mean"), pl.col("baseline_mean").alias("mean")
-    sides = pl.concat(family.select(name, mean) for name, mean in zip(named, means, strict=True))
+    sides = pl.concat(family.select(name, mean) for name, mean in zip(keys, means, strict=True))
     systems = sides.group_by(model).agg(pl.col("mean").mean()).sort(model)
     systems = systems.sort("mean", descending=True, nulls_last=True, maintain_order=True)
     names = systems[model].to_list()
-    separated = _separated(family, model, names, confidence)
+    separated = _separated_pairs(family, model, names, confidence)
     groups = _maximal_groups(separated, len(names))
     texts = [
         "".join(_letter(place) for place, group in enumerate(groups) if system in group)
@@ -514,27 +514,27 @@ def _of_family(family: pl.DataFrame, model: str, confidence: float) -> pl.DataFr
     return systems.with_columns(letters=pl.Series(texts, dtype=pl.String))
 
 
-def _separated(
+def _separated_pairs(
     family: pl.DataFrame, model: str, names: Sequence[object], confidence: float
 ) -> list[tuple[int, int]]:
     """Return the pairs of systems that differ, and check that every pair is present once."""
     metric = family["metric"][0]
     places = {name: place for place, name in enumerate(names)}
     seen: dict[tuple[int, int], float | None] = {}
-    for one, other, p in family.select(model, "baseline", "p_adjusted").iter_rows():
-        pair = min(places[one], places[other]), max(places[one], places[other])
+    for system, baseline, p in family.select(model, "baseline", "p_adjusted").iter_rows():
+        pair = min(places[system], places[baseline]), max(places[system], places[baseline])
         if pair in seen:
             msg = (
-                f"comparison, metric {metric!r}: duplicate pair {one!r}, {other!r}: name the "
+                f"comparison, metric {metric!r}: duplicate pair {system!r}, {baseline!r}: name the "
                 "columns of the segments in by="
             )
             raise RankingDataError(msg)
         seen[pair] = p
-    for first, one in enumerate(names):
+    for first, system in enumerate(names):
         for second in range(first + 1, len(names)):
             if (first, second) not in seen:
                 msg = (
-                    f"comparison, metric {metric!r}: no pair {one!r}, {names[second]!r}: call "
+                    f"comparison, metric {metric!r}: no pair {system!r}, {names[second]!r}: call "
                     "compare without baseline=, for every pair"
                 )
                 raise RankingDataError(msg)
@@ -546,7 +546,7 @@ def _maximal_groups(separated: Sequence[tuple[int, int]], systems: int) -> list[
     groups = [frozenset(range(systems))]
     for pair in separated:
         kept = [group for group in groups if not group.issuperset(pair)]
-        parts = [group - {one} for group in groups if group.issuperset(pair) for one in pair]
+        parts = [group - {system} for group in groups if group.issuperset(pair) for system in pair]
         for part in sorted({*parts}, key=len, reverse=True):
             if not any(part <= group for group in kept):
                 kept.append(part)

@@ -1,4 +1,4 @@
-"""The tests of pairs of systems: differences, intervals, p-values, margins and verdicts."""
+"""Tests pairs of systems: ``Pair`` records and a ``Trial`` in, p-values and verdicts out."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import system_pairs, trial
+from rankframe._comparison import system_pairs, trials
 from rankframe._comparison.system_pairs import Matrix, Pair, Tested
-from rankframe._comparison.trial import Asked
+from rankframe._comparison.trials import Trial
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from rankframe._comparison.statistics import Array, Outcome, Sample
 
 
-def test_pairs(pairs: Sequence[Pair], asked: Asked) -> Tested:
+def test_pairs(pairs: Sequence[Pair], trial: Trial) -> Tested:
     """Test each pair on its own; nothing is corrected yet."""
     from rankframe._comparison import statistics
     from rankframe._comparison.statistics import Advance
 
-    test, confidence, resampling = asked.test, asked.confidence, asked.resampling
+    test, confidence, resampling = trial.test, trial.confidence, trial.resampling
     if test == "mcnemar":
         return _test_hits(pairs, confidence)
 
@@ -40,12 +40,12 @@ def test_pairs(pairs: Sequence[Pair], asked: Asked) -> Tested:
 
     if test == "wilcoxon":
         pairs = [_with_ties(pair) for pair in pairs]
-    outcome = statistics.in_matrices([pair.sample for pair in pairs], reduce, asked.advance)
+    outcome = statistics.in_matrices([pair.sample for pair in pairs], reduce, trial.advance)
     notes: list[str | None] = [pair.undefined for pair in pairs]
     signs: list[float | None] = [None] * len(pairs)
-    if test in trial.UNWEIGHTED:
+    if test in trials.UNWEIGHTED:
         notes = [
-            note if pair.weights is None else note or trial.UNEVEN
+            note if pair.weights is None else note or trials.UNEVEN
             for note, pair in zip(notes, pairs, strict=True)
         ]
     if test == "sequential":
@@ -86,26 +86,26 @@ def _test_hits(pairs: Sequence[Pair], confidence: float) -> Tested:
         if pair.weights is not None or not statistics.are_hits(hits):
             notes[place] = _NO_HITS
         elif len(hits):
-            found = statistics.mcnemar(pair.of_system, pair.of_baseline, confidence)
-            outcome.p[place], outcome.low[place], outcome.high[place] = found
+            result = statistics.mcnemar(pair.of_system, pair.of_baseline, confidence)
+            outcome.p[place], outcome.low[place], outcome.high[place] = result
     return Tested(outcome, outcome.p.copy(), notes, [None] * len(pairs))
 
 
 _NO_HITS = "no test: users are in several segments, and the mean of their values is no hit"
 
 
-def test_jointly(matrix: Matrix, pairs: Sequence[Pair], asked: Asked) -> Tested:
+def test_jointly(matrix: Matrix, pairs: Sequence[Pair], trial: Trial) -> Tested:
     from rankframe._comparison import system_statistics
     from rankframe._comparison.statistics import Joint, Permuted
 
-    test, confidence = asked.test, asked.confidence
+    test, confidence = trial.test, trial.confidence
     values = _per_observation(matrix)
     family: Joint | Permuted
     if values is None:
-        family = system_statistics.no_joint(matrix.values.shape[1], trial.UNEVEN)
+        family = system_statistics.no_joint(matrix.values.shape[1], trials.UNEVEN)
     elif test == "randomized_tukey":
         family = system_statistics.randomized_tukey(
-            values, confidence, asked.resampling, asked.advance
+            values, confidence, trial.resampling, trial.advance
         )
     else:
         family = (
@@ -113,13 +113,13 @@ def test_jointly(matrix: Matrix, pairs: Sequence[Pair], asked: Asked) -> Tested:
             if test == "tukey"
             else system_statistics.friedman(values)
         )
-    tested = test_pairs(pairs, asked._replace(test="t"))
+    tested = test_pairs(pairs, trial._replace(test="t"))
     for place, pair in enumerate(pairs):
         systems = pair.system, pair.baseline
         tested.outcome.p[place] = family.p(systems)
-        alone = asked.correction is None
+        alone = trial.correction is None
         tested.adjusted[place] = family.p(systems) if alone else family.adjusted(systems)
-        if test in trial.SIMULTANEOUS and len(pair.difference):
+        if test in trials.SIMULTANEOUS and len(pair.difference):
             margin = family.margin if isfinite(family.margin) else nan
             tested.outcome.low[place] = pair.difference.mean() - margin
             tested.outcome.high[place] = pair.difference.mean() + margin
@@ -179,18 +179,18 @@ class _Within(NamedTuple):
     not_worse: Array
 
 
-def test_margins(pairs: Sequence[Pair], untested: Sequence[str | None], asked: Asked) -> _Within:
+def test_margins(pairs: Sequence[Pair], untested: Sequence[str | None], trial: Trial) -> _Within:
     """Test whether differences are above −margin, and whether they are below margin."""
     import numpy as np
 
     from rankframe._comparison import statistics
     from rankframe._comparison.statistics import Advance
 
-    margins = asked.margins
+    margins = trial.margins
 
     def reduce(sample: Sample, advance: Advance) -> Outcome:
-        if asked.test == "bootstrap":
-            return statistics.bootstrap(sample, 0.95, asked.resampling, advance, one_sided=True)
+        if trial.test == "bootstrap":
+            return statistics.bootstrap(sample, 0.95, trial.resampling, advance, one_sided=True)
         outcome = statistics.t_test(sample, 0.95)
         values, weights = sample
         sums = (values if weights is None else weights * values).sum(axis=0)
@@ -204,13 +204,13 @@ def test_margins(pairs: Sequence[Pair], untested: Sequence[str | None], asked: A
     ]
     if not places:
         return within
-    known = [(pairs[place].sample, margins[pairs[place].metric]) for place in places]
-    shifted = [sample._replace(values=sample.values + margin) for sample, margin in known]
-    shifted += [sample._replace(values=margin - sample.values) for sample, margin in known]
-    above, below = np.split(statistics.in_matrices(shifted, reduce, asked.advance).p, 2)
+    samples = [(pairs[place].sample, margins[pairs[place].metric]) for place in places]
+    shifted = [sample._replace(values=sample.values + margin) for sample, margin in samples]
+    shifted += [sample._replace(values=margin - sample.values) for sample, margin in samples]
+    above, below = np.split(statistics.in_matrices(shifted, reduce, trial.advance).p, 2)
     within.equivalent[places] = np.maximum(above, below)
     for place, over, under in zip(places, above, below, strict=True):
-        higher_is_better = asked.directions[pairs[place].metric]
+        higher_is_better = trial.directions[pairs[place].metric]
         if higher_is_better is not None:
             within.not_worse[place] = over if higher_is_better else under
     return within
@@ -230,11 +230,13 @@ def few_differ(pair: Pair) -> str | None:
         return None
     amounts, counts = np.unique(values, return_counts=True)
     alike = counts.max()
-    others = len(values) - alike
-    if 2 * alike <= len(values) or others >= statistics.FEW_USERS:
+    remainder = len(values) - alike
+    if 2 * alike <= len(values) or remainder >= statistics.FEW_USERS:
         return None
     unit = "users" if pair.clusters is None else "clusters"
-    rest = "1 changes by another amount" if others == 1 else f"{others} change by other amounts"
+    rest = (
+        "1 changes by another amount" if remainder == 1 else f"{remainder} change by other amounts"
+    )
     return (
         f"margin not tested: {alike} of {len(values)} {unit} change by the same amount, "
         f"{amounts[counts.argmax()] + 0.0:.3g}; only {rest}"
@@ -243,19 +245,19 @@ def few_differ(pair: Pair) -> str | None:
 
 def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None]:
     """Return for each metric whether higher is better; None if neither is, or if undeclared."""
-    entries = {one.name: labels.entry_of(one.expr) for one in requested}
+    entries = {metric.name: labels.entry_of(metric.expr) for metric in requested}
     return {name: entry.higher_is_better if entry else None for name, entry in entries.items()}
 
 
-def detectable(pair: Pair, asked: Asked) -> float:
+def detectable(pair: Pair, trial: Trial) -> float:
     """Return the smallest true difference that the users or clusters of a pair detect."""
     from rankframe._comparison import power_statistics, statistics
     from rankframe._comparison.power_statistics import Design
 
     values, weights = pair.sample
-    if asked.test not in trial.OF_MEANS or system_pairs.why_undefined(values) is not None:
+    if trial.test not in trials.OF_MEANS or system_pairs.why_undefined(values) is not None:
         return nan
-    number, design = len(values), Design(asked.confidence, trial.POWER)
+    number, design = len(values), Design(trial.confidence, trials.POWER)
     if weights is not None:
         return power_statistics.detectable_at(
             float(statistics.standard_error(values, weights)), number, design
@@ -269,7 +271,7 @@ def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     differs = pl.col("p_adjusted") < alpha
     nowhere = pl.lit(value=False)
     equivalent, not_worse = (
-        pl.col(name) < alpha if name in table.columns else nowhere for name in trial.OF_MARGIN
+        pl.col(name) < alpha if name in table.columns else nowhere for name in trials.OF_MARGIN
     )
     return table.with_columns(
         pl.when(equivalent)
@@ -288,15 +290,15 @@ def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
 
 def unless_contrary(table: pl.DataFrame) -> pl.DataFrame:
     """Remove a verdict of ranks that the means contradict, and note it."""
-    contrary = (pl.col("difference").sign() * pl.col(trial.SIGN).sign() < 0).fill_null(value=False)
-    said = pl.lit("the ranks and the means have opposite signs")
+    contrary = (pl.col("difference").sign() * pl.col(trials.SIGN).sign() < 0).fill_null(value=False)
+    sentence = pl.lit("the ranks and the means have opposite signs")
     return table.with_columns(
         pl.when(contrary & pl.col("verdict").is_in(["higher", "lower"]))
         .then(pl.lit("undecided"))
         .otherwise("verdict")
         .alias("verdict"),
         pl.when(contrary)
-        .then(pl.concat_str("note", said, separator="; ", ignore_nulls=True))
+        .then(pl.concat_str("note", sentence, separator="; ", ignore_nulls=True))
         .otherwise("note")
         .alias("note"),
     )

@@ -1,4 +1,4 @@
-"""One row per user → one row per pair: the detectable difference, and the users it needs."""
+"""Plans evaluations: ``UserValues`` in, detectable differences and the users they need out."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def power(
         msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)
     groups = comparison.groups_by_systems(frame, truth, by, baseline)
-    planned = _planned(
+    plan = _plan_of(
         evaluation.user_values(frame, metrics, truth, groups, keywords.read_options(options)),
         baseline=baseline,
         power=power,
@@ -148,7 +148,7 @@ def power(
         design=design,
     )
     return adapters.to_caller_type(
-        planned, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
+        plan, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
     )
 
 
@@ -159,7 +159,7 @@ class _Wanted(NamedTuple):
     relative: bool
 
 
-def _planned(
+def _plan_of(
     values: UserValues,
     *,
     baseline: object,
@@ -168,24 +168,29 @@ def _planned(
     difference: Target | Mapping[str, Target] | None,
     design: Kind,
 ) -> pl.LazyFrame:
-    """Plan the table."""
     keywords.check_confidence(confidence)
     _check_power(power, confidence)
     keywords.check_choice("design", design, get_args(Kind))
     comparison.check_systems("power", values.by)
     summaries.check_numbers(values)
-    given = comparison.of_metrics("difference", difference, [one.name for one in values.requested])
-    wanted = {name: _read_wanted(name, value) for name, value in given.items()}
-    if design == "anova" and baseline is None and any(one.relative for one in wanted.values()):
+    differences = comparison.per_metric(
+        "difference", difference, [metric.name for metric in values.requested]
+    )
+    wanted = {name: _read_wanted(name, value) for name, value in differences.items()}
+    if (
+        design == "anova"
+        and baseline is None
+        and any(target.relative for target in wanted.values())
+    ):
         msg = "difference is relative to the mean of the baseline: name the system in baseline="
         raise ValueError(msg)
     summaries.check_packages()
     model, *segments = values.by
     own = {"baseline": None} if design == "pairs" else {"systems": pl.Int64}
-    made = summaries.made_schema("power", values, {"metric": pl.String, **own, **_MADE})
-    named = [model, "baseline"] if design == "pairs" else ["systems"]
-    order = [*segments, "metric", *named, *_MADE]
-    schema = {name: made[model if name == "baseline" else name] for name in order}
+    types = summaries.result_schema("power", values, {"metric": pl.String, **own, **_MADE})
+    pair_columns = [model, "baseline"] if design == "pairs" else ["systems"]
+    order = [*segments, "metric", *pair_columns, *_MADE]
+    schema = {name: types[model if name == "baseline" else name] for name in order}
     reduce = partial(
         _of_pairs if design == "pairs" else _of_systems,
         values=values,
@@ -245,7 +250,7 @@ def _of_pairs(
     design = Design(confidence, power)
     numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
     return pl.DataFrame(numbers, schema=_MADE).select(
-        *paired.named(values.by[0], paired.pairs), *_MADE
+        *paired.pair_keys(values.by[0], paired.pairs), *_MADE
     )
 
 
@@ -318,11 +323,13 @@ def _numbers(
         needed = power_statistics.needed_users(target, deviation, design)
         if needed is None:
             note = "more than 10¹⁵ users are needed"
-    found = {
+    numbers = {
         "baseline_mean": mean,
         "deviation": deviation,
         "detectable": power_statistics.detectable(deviation, users, design),
         "target": target,
     }
-    known = {name: number if isfinite(number) else None for name, number in found.items()}
-    return {"users": users, **known, "needed": needed, "note": note}
+    finite_numbers = {
+        name: number if isfinite(number) else None for name, number in numbers.items()
+    }
+    return {"users": users, **finite_numbers, "needed": needed, "note": note}

@@ -1,4 +1,4 @@
-"""The numerics of planning: what a number of users detects, and how many users it takes."""
+"""Computes power: a ``Design`` in, the difference that users detect, or the users needed, out."""
 
 from __future__ import annotations
 

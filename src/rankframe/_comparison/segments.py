@@ -1,4 +1,4 @@
-"""Whether the difference of two systems varies between segments, such as countries."""
+"""Compares segments: ``UserValues`` in, a row per segment, metric and pair, and Welch's F out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Pair, Paired
-from rankframe._comparison.trial import Correction
+from rankframe._comparison.trials import Correction
 from rankframe._evaluation import evaluation, user_clusters
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
@@ -134,7 +134,7 @@ def compare_segments(
     groups = comparison.groups_by_systems(frame, truth, by, baseline)
     keywords.check_confidence(confidence)
     keywords.check_choice("correction", correction, (*get_args(Correction), None))
-    summaries.asked_resampling(1, 0)
+    summaries.read_resampling(1, 0)
     values = evaluation.user_values(
         frame, metrics, truth, groups, keywords.read_options(options, cluster=cluster)
     )
@@ -146,29 +146,29 @@ def compare_segments(
         )
         raise ValueError(msg)
     summaries.check_numbers(values)
-    made = summaries.made_schema(
+    types = summaries.result_schema(
         "compare_segments", values, {"metric": pl.String, "baseline": None, **_MADE}
     )
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_MADE]
-    schema = {name: made[model if name == "baseline" else name] for name in order}
+    schema = {name: types[model if name == "baseline" else name] for name in order}
     reduce = partial(
-        _compared_segments,
+        _segment_table,
         values=values,
         baseline=baseline,
         correction=correction,
         confidence=confidence,
     )
-    found = values.rows.map_batches(reduce, schema=schema)
+    table = values.rows.map_batches(reduce, schema=schema)
     return adapters.to_caller_type(
-        found, like=frame, beside=(truth, *(options.get(n) for n in keywords.INPUTS))
+        table, like=frame, beside=(truth, *(options.get(n) for n in keywords.INPUTS))
     )
 
 
 # ------------------------------------------------------------------ one row per user → per segment
 
 
-def _compared_segments(
+def _segment_table(
     rows: pl.DataFrame,
     *,
     values: UserValues,
@@ -182,7 +182,7 @@ def _compared_segments(
     return (
         pl.DataFrame(rows_of_pairs, schema=_MADE)
         .with_columns(pl.selectors.float().fill_nan(None))
-        .select(*paired.named(values.by[0], paired.pairs), *_MADE)
+        .select(*paired.pair_keys(values.by[0], paired.pairs), *_MADE)
     )
 
 
@@ -194,7 +194,7 @@ def _rows_of_pairs(
 
     from rankframe._comparison import statistics
 
-    made: list[dict[str, Any]] = [{} for _ in paired.pairs]
+    results: list[dict[str, Any]] = [{} for _ in paired.pairs]
     wholes: list[int] = []
     for places in _same_pairs(paired.pairs):
         pairs = [paired.pairs[place] for place in places]
@@ -205,14 +205,14 @@ def _rows_of_pairs(
         )
         adjusted = statistics.corrected(tested, None if alone else correction)
         for place, row, p in zip(places, rows, [*adjusted, nan], strict=True):
-            made[place] = {**row, "p_adjusted": p}
+            results[place] = {**row, "p_adjusted": p}
         wholes.append(places[-1])
     of_all = statistics.corrected(
-        np.array([made[place]["p_value"] for place in wholes]), correction
+        np.array([results[place]["p_value"] for place in wholes]), correction
     )
     for place, p in zip(wholes, of_all, strict=True):
-        made[place]["p_adjusted"] = p
-    return made
+        results[place]["p_adjusted"] = p
+    return results
 
 
 def _same_pairs(pairs: Sequence[Pair]) -> list[list[int]]:
@@ -233,23 +233,23 @@ def _rows(pairs: Sequence[Pair], confidence: float, *, weighted: bool) -> list[d
     number = len(whole.difference)
     ends = np.cumsum([len(pair.difference) for pair in of_segments])
     estimates: list[Estimate] = []
-    made: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for pair, end in zip(of_segments, ends, strict=True):
         inside = np.zeros(number, np.bool_)
         inside[end - len(pair.difference) : end] = True  # users of a segment are adjacent
         own, rest = (statistics.estimate(_sample_at(whole, which)) for which in (inside, ~inside))
-        found = statistics.contrast(own, rest, confidence)
+        contrast = statistics.contrast(own, rest, confidence)
         estimates.append(own)
-        made.append(
+        rows.append(
             {
                 "users": len(pair.difference),
                 "difference": own.mean,
                 "rest_users": number - len(pair.difference),
                 "rest_difference": rest.mean,
-                "contrast": found.difference,
-                "ci_low": found.low,
-                "ci_high": found.high,
-                "p_value": found.p,
+                "contrast": contrast.difference,
+                "ci_low": contrast.low,
+                "ci_high": contrast.high,
+                "p_value": contrast.p,
                 "note": comparison.with_notes(_reason(pair, own, rest), pair, weighted=weighted),
             }
         )
@@ -261,7 +261,7 @@ def _rows(pairs: Sequence[Pair], confidence: float, *, weighted: bool) -> list[d
         "p_value": test.p,
         "note": comparison.with_notes(_reason_of_all(estimates), whole, weighted=weighted),
     }
-    return [*made, overall]
+    return [*rows, overall]
 
 
 def _sample_at(whole: Pair, which: Bits) -> Sample:
@@ -285,15 +285,15 @@ def _reason(pair: Pair, own: Estimate, rest: Estimate) -> str | None:
         return f"{number} a value in the other segments"
     where = [
         name
-        for name, one in (("here", own), ("in the other segments", rest))
-        if not one.variance > 0
+        for name, estimate in (("here", own), ("in the other segments", rest))
+        if not estimate.variance > 0
     ]
     return f"no spread {' and '.join(where)}" if where else None
 
 
 def _reason_of_all(estimates: Sequence[Estimate]) -> str | None:
     """Return which segments are not in the overall test."""
-    left_out = sum(not one.variance > 0 for one in estimates)
+    left_out = sum(not estimate.variance > 0 for estimate in estimates)
     if len(estimates) - left_out < 2:
         return "no test: fewer than two segments have a variance"
     return (
@@ -304,20 +304,22 @@ def _reason_of_all(estimates: Sequence[Estimate]) -> str | None:
 def _check_segments(rows: pl.DataFrame, values: UserValues) -> None:
     """Check that there are segments, and that these are independent of each other."""
     _, *segments = values.by
-    found = rows.select(segments).unique()
-    if len(found) < 2:
+    groups = rows.select(segments).unique()
+    if len(groups) < 2:
         names = " and ".join(map(repr, segments))
-        msg = f"column {names}: only one segment, {rules.format_row(found)}: a comparison needs two"
+        msg = (
+            f"column {names}: only one segment, {rules.format_row(groups)}: a comparison needs two"
+        )
         raise RankingDataError(msg)
-    _check_in_one(rows, values.user, segments, "user")
+    _check_one_segment(rows, values.user, segments, "user")
     if values.cluster is not None:
         rows = rows.drop_nulls(user_clusters.CLUSTER).select(
             *segments, pl.col(user_clusters.CLUSTER).alias(values.cluster)
         )
-        _check_in_one(rows, values.cluster, segments, "cluster")
+        _check_one_segment(rows, values.cluster, segments, "cluster")
 
 
-def _check_in_one(rows: pl.DataFrame, column: str, segments: Sequence[str], kind: str) -> None:
+def _check_one_segment(rows: pl.DataFrame, column: str, segments: Sequence[str], kind: str) -> None:
     places = rows.drop_nulls(column).select(column, *segments).unique().sort(pl.all())
     several = places.filter(pl.col(column).is_duplicated())
     if not several.is_empty():

@@ -1,4 +1,4 @@
-"""Sentences about numbers, shared by tables, charts, the report and the command line."""
+"""Writes sentences: frames of results in, text for tables, charts, report and command line out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from rankframe._comparison import trial
-from rankframe._comparison.trial import Correction, Test
+from rankframe._comparison import trials
+from rankframe._comparison.trials import Correction, Test
 from rankframe._evaluation import evaluation
 from rankframe._tables import column_roles
 
@@ -40,15 +40,15 @@ def correction_in_words(
     """Name a correction, and for how many comparisons it is, apart from the primary metric."""
     tests, family = compared["p_value"].count(), tests_of(compared, primary)
     decides = "" if primary is None else f", primary metric {primary}"
-    if test in trial.JOINT_TESTS:
+    if test in trials.JOINT_TESTS:
         return ("corrected over all pairs" if correction else "without correction") + decides
     if correction is None:
         return "without correction" + (f" for {tests} comparisons" if tests > 1 else "") + decides
     words = f"after {CORRECTIONS[correction]} for {family} comparison" + "s" * (family != 1)
     if primary is None:
         return words
-    others = f", and for {tests - family} in the others" if tests > family else ""
-    return f"{words} in {primary}, the primary metric{others}"
+    rest = f", and for {tests - family} in the others" if tests > family else ""
+    return f"{words} in {primary}, the primary metric{rest}"
 
 
 def tests_of(compared: pl.DataFrame, primary: str | None) -> int:
@@ -73,8 +73,8 @@ def untested(compared: pl.DataFrame) -> str:
     if (compared["users"].max() or 0) == 0:
         return "no user in common"
     notes = compared["note"].fill_null("").unique(maintain_order=True).to_list()
-    known = (trial.NOBODY_DIFFERS, trial.ALL_DIFFER_ALIKE, trial.ONE_USER)
-    common = (why for why in known if all(why in note for note in notes))
+    reasons = (trials.NOBODY_DIFFERS, trials.ALL_DIFFER_ALIKE, trials.ONE_USER)
+    common = (why for why in reasons if all(why in note for note in notes))
     return next(common, "no difference can be tested")
 
 
@@ -89,8 +89,8 @@ def span(numbers: pl.Series) -> str:
 
 
 def ends(numbers: pl.Series) -> tuple[float, float]:
-    known: list[float] = numbers.drop_nulls().to_list()
-    return min(known, default=0), max(known, default=0)
+    values: list[float] = numbers.drop_nulls().to_list()
+    return min(values, default=0), max(values, default=0)
 
 
 #: With fewer clusters, intervals are too short, most of all those of the bootstrap.
@@ -109,7 +109,7 @@ def notes_of_clusters(sample: Sample, merged: Sample) -> list[str]:
     return notes
 
 
-def named(table: pl.DataFrame, groups: Sequence[str]) -> list[pl.Expr]:
+def system_and_segment(table: pl.DataFrame, groups: Sequence[str]) -> list[pl.Expr]:
     """Rename the first column of ``by`` to system, and combine the others in segment."""
     return [text_of(table, groups[:1]).alias("system"), text_of(table, groups[1:]).alias("segment")]
 
@@ -149,10 +149,10 @@ def missed_lines(table: pl.DataFrame) -> list[str]:
     return [*map(one_line, notes[:3]), f"and {rest} more {what}{'s' * (rest != 1)}"]
 
 
-def counted_missed(values: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
+def missed_counts(values: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
     """Count the users without a list in each group."""
     of_groups = values.select(
-        *named(values, groups), values.columns[len(groups)], evaluation.MISSED
+        *system_and_segment(values, groups), values.columns[len(groups)], evaluation.MISSED
     )
     counts = pl.col(of_groups.columns[2]).count().alias("users"), evaluation.number_missed()
     return of_groups.group_by("system", "segment", maintain_order=True).agg(counts)

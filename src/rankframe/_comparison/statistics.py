@@ -1,5 +1,6 @@
-"""The statistics, on numpy arrays. Distributions are SciPy's; resampling is matrix algebra.
+"""Computes statistics: a ``Sample`` of numpy arrays in, an ``Outcome`` with p and interval out.
 
+Distributions are SciPy's; resampling is matrix algebra.
 Callers import this module only when they need it: numpy and SciPy are of the extra ``stats``.
 Undefined values are NaN here, and null in the frames.
 """
@@ -191,8 +192,8 @@ def in_matrices(
         alike.setdefault((len(values), weights is None), []).append(place)
     for places in alike.values():
         values = np.column_stack([samples[place].values for place in places])
-        given = [w for w in (samples[place].weights for place in places) if w is not None]
-        weights = np.column_stack(given) if given else None
+        columns = [w for w in (samples[place].weights for place in places) if w is not None]
+        weights = np.column_stack(columns) if columns else None
         part = reduce(Sample(values, weights), _times(advance, len(places)))
         for into, values in zip(outcome, part, strict=True):
             into[places] = values
@@ -226,19 +227,19 @@ def t_test(sample: Sample, confidence: float) -> Outcome:
     if varied.any():
         if weights is None:
             test = stats.ttest_1samp(matrix[:, varied], 0.0, axis=0)
-            found = test.pvalue, *test.confidence_interval(confidence)
+            numbers = test.pvalue, *test.confidence_interval(confidence)
         else:
-            found = _weighted_t(matrix[:, varied], weights[:, varied], confidence)
-        for into, values in zip(outcome[:3], found, strict=True):
+            numbers = _weighted_t(matrix[:, varied], weights[:, varied], confidence)
+        for into, values in zip(outcome[:3], numbers, strict=True):
             into[varied] = values
     return outcome
 
 
-def welch(one: Array, other: Array) -> float:
+def welch(values: Array, other: Array) -> float:
     """Welch's t of two samples that are independent; NaN without a variance."""
-    if not (differs(one[:, None]) | differs(other[:, None])).any():
+    if not (differs(values[:, None]) | differs(other[:, None])).any():
         return nan
-    return float(stats.ttest_ind(one, other, equal_var=False).pvalue)
+    return float(stats.ttest_ind(values, other, equal_var=False).pvalue)
 
 
 def _weighted_t(matrix: Array, weights: Array, confidence: float) -> tuple[Array, Array, Array]:
@@ -279,7 +280,7 @@ def of_users(
 
     So the mean over users is the mean over rows, and its standard error counts each user once.
     """
-    place = _numbered(users)
+    place = _consecutive(users)
     each = np.ones(len(users)) if weights is None else weights
     sizes = np.bincount(place, each)
     if len(sizes) == len(users):
@@ -293,16 +294,16 @@ def of_merged(users: Places, clusters: Places | None) -> Places | None:
     """Return the cluster of each user that ``of_users`` returns; each user is in one cluster."""
     if clusters is None:
         return None
-    place = _numbered(users)
+    place = _consecutive(users)
     merged = np.empty(place.max(initial=-1) + 1, clusters.dtype)
     merged[place] = clusters
     return clusters if len(merged) == len(users) else merged
 
 
-def _numbered(users: Places) -> Places:
+def _consecutive(users: Places) -> Places:
     """Number the distinct values 0, 1, 2…, in sorted order."""
-    there = np.bincount(users) > 0
-    return users if there.all() else np.asarray(np.cumsum(there) - 1, np.int64)[users]
+    present = np.bincount(users) > 0
+    return users if present.all() else np.asarray(np.cumsum(present) - 1, np.int64)[users]
 
 
 def of_clusters(clusters: Places, sample: Sample) -> Sample:
@@ -632,21 +633,21 @@ def mcnemar(system: Array, baseline: Array, confidence: float) -> tuple[float, f
 
 
 def _newcombe(
-    one: float, other: float, both: float, users: int, confidence: float
+    share: float, other_share: float, both: float, users: int, confidence: float
 ) -> tuple[float, float]:
     """Newcombe's method 10: Wilson's margins of both shares, and their correlation φ."""
-    shares_of_hits = np.array([one, other])
+    shares_of_hits = np.array([share, other_share])
     low, high = _score_interval(shares_of_hits, users, confidence)
     (below, other_below), (above, other_above) = shares_of_hits - low, high - shares_of_hits
     # users² · (both · neither − gained · lost) / users²
-    excess = users * both - users * one * users * other
+    excess = users * both - users * share * users * other_share
     if excess > 0:
         excess = max(excess - users / 2, 0.0)
-    sizes = users**2 * np.sqrt(one * (1 - one) * other * (1 - other))
+    sizes = users**2 * np.sqrt(share * (1 - share) * other_share * (1 - other_share))
     phi = float(excess / sizes) if sizes else 0.0
     down = below**2 - 2 * phi * below * other_above + other_above**2
     up = above**2 - 2 * phi * above * other_below + other_below**2
-    difference = one - other
+    difference = share - other_share
     return float(difference - np.sqrt(max(down, 0))), float(difference + np.sqrt(max(up, 0)))
 
 
@@ -728,12 +729,12 @@ def heterogeneity(estimates: Sequence[Estimate]) -> Heterogeneity:
 
     A group without a variance is left out.
     """
-    known = [one for one in estimates if one.variance > 0]
-    number = len(known)
+    groups = [group for group in estimates if group.variance > 0]
+    number = len(groups)
     if number < 2:
         return Heterogeneity(np.nan, np.nan)
     means, variances, freedom = (
-        np.array(column, np.float64) for column in zip(*known, strict=True)
+        np.array(column, np.float64) for column in zip(*groups, strict=True)
     )
     weights = variances.min() / variances
     share = weights / weights.sum()
@@ -754,12 +755,12 @@ class Contrast(NamedTuple):
     high: float
 
 
-def contrast(one: Estimate, other: Estimate, confidence: float) -> Contrast:
+def contrast(first: Estimate, second: Estimate, confidence: float) -> Contrast:
     """Welch's t of two independent means."""
-    difference, variance = one.mean - other.mean, one.variance + other.variance
-    if not (one.variance > 0 and other.variance > 0):  # a few users may agree by chance
+    difference, variance = first.mean - second.mean, first.variance + second.variance
+    if not (first.variance > 0 and second.variance > 0):  # a few users may agree by chance
         return Contrast(difference, np.nan, np.nan, np.nan)
-    parts = [part.variance**2 / part.freedom for part in (one, other)]
+    parts = [part.variance**2 / part.freedom for part in (first, second)]
     freedom, error = variance**2 / sum(parts), variance**0.5
     p = float(2 * stats.t.sf(abs(difference) / error, freedom))  # pyright: ignore
     margin = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error  # pyright: ignore
@@ -772,28 +773,28 @@ def contrast(one: Estimate, other: Estimate, confidence: float) -> Contrast:
 def corrected(p: Array, correction: str | None) -> Array:
     """Adjust p-values for their number; NaN is not counted."""
     adjusted = p.copy()
-    given = p[~np.isnan(p)]
-    number = len(given)
+    values = p[~np.isnan(p)]
+    number = len(values)
     if correction == "bonferroni":
-        given = np.minimum(given * number, 1)
+        values = np.minimum(values * number, 1)
     elif correction == "bh" and number:
-        given = stats.false_discovery_control(given)
+        values = stats.false_discovery_control(values)
     elif correction == "holm":
-        order = np.argsort(given)
-        steps = given[order] * np.arange(number, 0, -1)
-        given[order] = np.minimum(np.maximum.accumulate(steps), 1)
-    adjusted[~np.isnan(p)] = given
+        order = np.argsort(values)
+        steps = values[order] * np.arange(number, 0, -1)
+        values[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    adjusted[~np.isnan(p)] = values
     return adjusted
 
 
 # ------------------------------------------------------------------ agreement of two orders
 
 
-def kendall_tau(one: Array, other: Array) -> float:
+def kendall_tau(values: Array, other: Array) -> float:
     """Kendall's τ_b; NaN if all systems of an order tie."""
-    if len(one) < 2 or not (differs(one[:, None]) & differs(other[:, None])).all():
+    if len(values) < 2 or not (differs(values[:, None]) & differs(other[:, None])).all():
         return nan
-    return float(stats.kendalltau(one, other).statistic)
+    return float(stats.kendalltau(values, other).statistic)
 
 
 def tau_ap(values: Array, truth: Array) -> float:

@@ -1,4 +1,4 @@
-"""One row per user → one row per metric: mean, spread and a confidence interval."""
+"""Summarizes metrics: ``UserValues`` in, a row per group and metric, with its interval, out."""
 
 from __future__ import annotations
 
@@ -288,12 +288,12 @@ def summary_of(
     if method == "wilson":
         _check_plain(values)
         check_no_logarithms(values, "method='wilson'")
-    resampling = asked_resampling(resamples, seed)
+    resampling = read_resampling(resamples, seed)
     check_numbers(values)
     check_total(values, total=total, least=1)
-    schema = made_schema(verb, values, _columns(total=total))
+    schema = result_schema(verb, values, _columns(total=total))
     reduce = partial(
-        _summarized,
+        _summary_table,
         values=values,
         confidence=confidence,
         method=method,
@@ -303,7 +303,7 @@ def summary_of(
     summary = values.rows.map_batches(reduce, schema=schema)
     if values.of_lists is None:
         return summary
-    return _in_asked_order(
+    return _in_requested_order(
         summary, _of_all_lists(values, schema, confidence, method, seed), values.of_lists, values.by
     )
 
@@ -311,23 +311,23 @@ def summary_of(
 def description_of(values: UserValues) -> pl.LazyFrame:
     """Plan a summary without intervals and notes, which needs no SciPy."""
     check_numbers(values)
-    schema = made_schema("summarize", values, _SUMMARY)
-    reduce = partial(_described_rows, values=values)
+    schema = result_schema("summarize", values, _SUMMARY)
+    reduce = partial(_description_table, values=values)
     description = values.rows.map_batches(reduce, schema=schema)
     if values.of_lists is None:
         return description
     numbers = _of_all_lists(values, schema, 0.95, None, 0)
-    return _in_asked_order(description, numbers, values.of_lists, values.by)
+    return _in_requested_order(description, numbers, values.of_lists, values.by)
 
 
-def _described_rows(rows: pl.DataFrame, *, values: UserValues) -> pl.DataFrame:
+def _description_table(rows: pl.DataFrame, *, values: UserValues) -> pl.DataFrame:
     check_sizes(rows, values)
     empty = {name: pl.lit(None, dtype=dtype) for name, dtype in _SUMMARY.items()}
     absent = {name: empty[name] for name in ("ci_low", "ci_high", "note")}
-    return _described(rows, values, values.by).with_columns(**absent).select(*values.by, *_SUMMARY)
+    return _describe(rows, values, values.by).with_columns(**absent).select(*values.by, *_SUMMARY)
 
 
-def _in_asked_order(
+def _in_requested_order(
     summary: pl.LazyFrame, numbers: pl.LazyFrame, of_lists: OfLists, by: Sequence[str]
 ) -> pl.LazyFrame:
     order = pl.col("metric").replace_strict(of_lists.asked, list(range(len(of_lists.asked))))
@@ -348,7 +348,7 @@ def _of_all_lists(
     of_lists, numbers = values.of_lists, values.numbers
     assert of_lists is not None
     assert numbers is not None
-    names = [one.name for one in of_lists.requested]
+    names = [metric.name for metric in of_lists.requested]
     numbers = numbers.with_columns(pl.col(names).cast(pl.Float64))
     counts = [name for name in ("users", "num_missed") if name in numbers.collect_schema()]
     rows = numbers.unpivot(
@@ -362,14 +362,18 @@ def _of_all_lists(
         rows = rows.with_columns(margin=pl.lit(None, pl.Float64))
         why = "it is no share of users" if method == "wilson" else _RESAMPLED
         note = f"no interval: {why}; take method='t'"
-    fixed = [one.name for one in of_lists.requested if not system_metrics.is_of_targets(one)]
-    known = pl.col("metric").is_in(fixed)
-    mean, margin = pl.col("mean"), pl.when(known).then("margin")
-    noted = pl.when(known).then(pl.lit(note)).otherwise(pl.lit(_NO_INTERVAL))
+    fixed = [
+        metric.name for metric in of_lists.requested if not system_metrics.is_of_targets(metric)
+    ]
+    has_interval = pl.col("metric").is_in(fixed)
+    mean, margin = pl.col("mean"), pl.when(has_interval).then("margin")
+    notes = pl.when(has_interval).then(pl.lit(note)).otherwise(pl.lit(_NO_INTERVAL))
     if "num_missed" in counts:
-        told = pl.struct("num_missed", "users").map_elements(_note_of_row, return_dtype=pl.String)
-        noted = pl.concat_str(noted, told, separator="; ", ignore_nulls=True)
-    rows = rows.with_columns(ci_low=mean - margin, ci_high=mean + margin, note=noted)
+        missed_notes = pl.struct("num_missed", "users").map_elements(
+            _note_of_row, return_dtype=pl.String
+        )
+        notes = pl.concat_str(notes, missed_notes, separator="; ", ignore_nulls=True)
+    rows = rows.with_columns(ci_low=mean - margin, ci_high=mean + margin, note=notes)
     missing = [name for name in schema if name not in rows.collect_schema()]
     nulls = {name: pl.lit(None, schema[name]) for name in missing}
     return rows.with_columns(**nulls).select(list(schema)).cast(pl.Schema(schema))
@@ -392,7 +396,7 @@ class _Sampled(NamedTuple):
     notes: list[str]
 
 
-def _summarized(
+def _summary_table(
     rows: pl.DataFrame,
     *,
     values: UserValues,
@@ -403,7 +407,9 @@ def _summarized(
 ) -> pl.DataFrame:
     check_sizes(rows, values)
     if values.cluster is not None:
-        user_clusters.check_clusters(rows, values.cluster, [one.name for one in values.requested])
+        user_clusters.check_clusters(
+            rows, values.cluster, [metric.name for metric in values.requested]
+        )
     if method == "wilson":
         check_hits(rows, values, "method='wilson'")
     by, columns = values.by, _columns(total=total)
@@ -411,26 +417,26 @@ def _summarized(
         return pl.DataFrame(schema={**{name: rows.schema[name] for name in by}, **columns})
     rows = rows.sort(*by, values.user)
     samples = _samples(rows, values, by, method, pooled=False)
-    summary = _described(rows, values, by)
+    summary = _describe(rows, values, by)
     if total:
         whole = evaluation.total_by(by)
         samples += _samples(rows, values, whole, method, pooled=True)
-        totals = _described(rows, values, whole).join(
+        totals = _describe(rows, values, whole).join(
             _votes(summary, whole), on=[*whole, _ORDER], how="left", maintain_order="left"
         )
         summary = pl.concat([summary, totals], how="diagonal")
 
     outcome = _intervals(samples, confidence, resampling)
     notes = [
-        [*one.notes, *_notes_of_resamples(dropped, resampling.times, confidence)]
-        for one, dropped in zip(samples, outcome.dropped, strict=True)
+        [*sample.notes, *_notes_of_resamples(dropped, resampling.times, confidence)]
+        for sample, dropped in zip(samples, outcome.dropped, strict=True)
     ]
     summary = summary.with_columns(
         pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
         pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
         pl.Series("note", ["; ".join(each) or None for each in notes], pl.String),
     )
-    ends = [given_back(name, values.requested) for name in ("ci_low", "ci_high")]
+    ends = [from_logarithms(name, values.requested) for name in ("ci_low", "ci_high")]
     summary = summary.with_columns(ends).select(*by, *columns)
     return summary.sort(by, nulls_last=True, maintain_order=True) if total else summary
 
@@ -443,17 +449,17 @@ def _intervals(samples: Sequence[_Sampled], confidence: float, resampling: Resam
     from rankframe._comparison.statistics import Outcome
 
     outcome = Outcome(*(np.full(len(samples), np.nan) for _ in Outcome._fields))
-    methods: list[Method] = [one.method for one in samples]
+    methods: list[Method] = [sample.method for sample in samples]
     resampled = sum(method not in ("t", "wilson") for method in methods)
     with statistics.progress(resampling.times * resampled) as advance:
         for method in dict.fromkeys(methods):
-            places = [place for place, one in enumerate(samples) if one.method == method]
+            places = [place for place, sample in enumerate(samples) if sample.method == method]
             reduce = partial(_interval, method=method, confidence=confidence, resampling=resampling)
             part = statistics.in_matrices(
                 [samples[place].sample for place in places], reduce, advance
             )
-            for into, found in zip(outcome, part, strict=True):
-                into[places] = found
+            for into, values in zip(outcome, part, strict=True):
+                into[places] = values
     return outcome
 
 
@@ -587,7 +593,7 @@ def _sample(
     return Sample(statistics.rounded(merged) if returning else column, weights), returning, clusters
 
 
-def _described(rows: pl.DataFrame, values: UserValues, by: Sequence[str]) -> pl.DataFrame:
+def _describe(rows: pl.DataFrame, values: UserValues, by: Sequence[str]) -> pl.DataFrame:
     """Describe each metric in each group, except for its interval."""
     weighted = values.weights is not None
     tables: list[pl.DataFrame] = []
@@ -599,7 +605,7 @@ def _described(rows: pl.DataFrame, values: UserValues, by: Sequence[str]) -> pl.
         columns.append(missed.alias("num_missed"))
         tables.append(rows.group_by(by).agg(columns) if by else rows.select(columns))
     if not tables:
-        return pl.DataFrame(schema=made_schema("summarize", values, _SUMMARY))
+        return pl.DataFrame(schema=result_schema("summarize", values, _SUMMARY))
     return pl.concat(tables).sort(*by, _ORDER)
 
 
@@ -732,20 +738,20 @@ def in_logarithms(rows: pl.DataFrame, requested: Sequence[RequestedMetric]) -> p
     They are rounded to 13 decimals: a value of 14 digits supports no more.
     """
     return rows.with_columns(
-        one.over_users.transform(pl.col(one.name).cast(pl.Float64)).round(13)
-        for one in requested
-        if one.over_users.epsilon is not None
+        metric.over_users.transform(pl.col(metric.name).cast(pl.Float64)).round(13)
+        for metric in requested
+        if metric.over_users.epsilon is not None
     )
 
 
-def given_back(column: str, requested: Sequence[RequestedMetric]) -> pl.Expr:
+def from_logarithms(column: str, requested: Sequence[RequestedMetric]) -> pl.Expr:
     """Transform a mean of logarithms back to the scale of its metric."""
     value = pl.col(column)
-    for one in requested:
-        if one.over_users.epsilon is not None:
+    for metric in requested:
+        if metric.over_users.epsilon is not None:
             value = (
-                pl.when(pl.col("metric") == one.name)
-                .then(one.over_users.inverse(pl.col(column)))
+                pl.when(pl.col("metric") == metric.name)
+                .then(metric.over_users.inverse(pl.col(column)))
                 .otherwise(value)
             )
     return value.alias(column)
@@ -754,14 +760,14 @@ def given_back(column: str, requested: Sequence[RequestedMetric]) -> pl.Expr:
 # ------------------------------------------------------------------ checks of every verb here
 
 
-def made_schema(verb: str, values: UserValues, made: dict[str, Any]) -> dict[str, Any]:
+def result_schema(verb: str, values: UserValues, columns: dict[str, Any]) -> dict[str, Any]:
     """Put the columns of ``by`` before those that the verb makes."""
     types = values.rows.collect_schema()
     for name in values.by:
-        if name in made:
+        if name in columns:
             msg = f"column {name!r}: {verb} makes a column of this name: rename it"
             raise RankingDataError(msg)
-    return {**{name: types[name] for name in values.by}, **made}
+    return {**{name: types[name] for name in values.by}, **columns}
 
 
 def check_total(values: UserValues, *, total: bool, least: int) -> None:
@@ -783,9 +789,9 @@ def check_total(values: UserValues, *, total: bool, least: int) -> None:
 
 def check_no_logarithms(values: UserValues, option: str) -> None:
     """Check that no geometric mean is asked for where values are 0 or 1."""
-    for one in values.requested:
-        if one.over_users.epsilon is not None:
-            msg = f"metric {one.name!r}: a geometric mean is no hit rate, which {option} needs"
+    for metric in values.requested:
+        if metric.over_users.epsilon is not None:
+            msg = f"metric {metric.name!r}: a geometric mean is no hit rate, which {option} needs"
             raise ValueError(msg)
 
 
@@ -844,7 +850,7 @@ def check_numbers(values: UserValues) -> None:
             raise ValueError(msg)
 
 
-def asked_resampling(resamples: object, seed: object) -> Resampling:
+def read_resampling(resamples: object, seed: object) -> Resampling:
     """Read the options of resampling, and check that the packages are installed."""
     times = keywords.whole_number("resamples", resamples)
     if times > _MOST_RESAMPLES:

@@ -1,4 +1,4 @@
-"""Whether metrics order systems alike, and how many pairs of systems each metric separates."""
+"""Compares metrics: means of systems in, agreement of orders and discriminative power out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, summaries, trial
-from rankframe._comparison.trial import Test
+from rankframe._comparison import comparison, summaries, trials
+from rankframe._comparison.trials import Test
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
@@ -124,11 +124,16 @@ def agreement(
     names = _metrics_of(left, metrics, groups, "means")
     if other is None:
         right, other_names = left, names
-        pairs = [(one, two) for one in names for two in names if one != two]
+        pairs = [
+            (metric, other_metric)
+            for metric in names
+            for other_metric in names
+            if metric != other_metric
+        ]
     else:
         right = adapters.to_lazy(other, "other")
         other_names = _metrics_of(right, metrics, groups, "other")
-        pairs = [(one, two) for one in names for two in other_names]
+        pairs = [(metric, other_metric) for metric in names for other_metric in other_names]
     if not pairs:
         msg = f"agreement needs two metrics to compare, not only {', '.join(map(repr, names))}"
         raise ValueError(msg)
@@ -136,10 +141,13 @@ def agreement(
     types = left.collect_schema()
     schema: dict[str, Any] = {**{name: types[name] for name in segments}, **_AGREEMENT}
     both = pl.concat(
-        [_marked(left, groups, names, 0, types), _marked(right, groups, other_names, 1, types)],
+        [
+            _mark_columns(left, groups, names, 0, types),
+            _mark_columns(right, groups, other_names, 1, types),
+        ],
         how="diagonal",
     )
-    reduce = partial(_agreed, model=model, segments=segments, pairs=pairs, schema=schema)
+    reduce = partial(_agreement_table, model=model, segments=segments, pairs=pairs, schema=schema)
     return adapters.to_caller_type(
         both.map_batches(reduce, schema=schema), like=means, beside=(other,)
     )
@@ -235,7 +243,7 @@ def discriminative_power(
         truth=truth,
         by=groups,
         test=test,
-        correction="holm" if test in trial.JOINT_TESTS else None,
+        correction="holm" if test in trials.JOINT_TESTS else None,
         confidence=confidence,
         resamples=resamples,
         seed=seed,
@@ -260,26 +268,28 @@ def _metrics_of(
 ) -> list[str]:
     """Return the columns to compare, and check that all are present."""
     types = means.collect_schema()
-    asked = [name for name in metrics if isinstance(name, str)]
-    if alien := [type(one).__name__ for one in metrics if not isinstance(one, str)]:
+    columns = [name for name in metrics if isinstance(name, str)]
+    if alien := [type(metric).__name__ for metric in metrics if not isinstance(metric, str)]:
         msg = f"a metric of agreement is the name of a column, not {alien[0]}"
         raise TypeError(msg)
-    for name in (*groups, *asked):
+    for name in (*groups, *columns):
         if name not in types:
             msg = f"{table}: no column {name!r}; it has {', '.join(map(repr, types))}"
             raise RankingDataError(msg)
-        if name in asked and not types[name].is_numeric():
+        if name in columns and not types[name].is_numeric():
             msg = f"{table}, column {name!r}: {types[name]} is not numeric: cast it or leave it out"
             raise RankingDataError(msg)
     for name in groups:
         if name in _AGREEMENT:
             msg = f"column {name!r}: agreement makes a column of this name: rename it"
             raise RankingDataError(msg)
-    others = [name for name in types if types[name].is_numeric() and name not in (*groups, _USERS)]
-    return list(dict.fromkeys(asked)) or others
+    numeric_columns = [
+        name for name in types if types[name].is_numeric() and name not in (*groups, _USERS)
+    ]
+    return list(dict.fromkeys(columns)) or numeric_columns
 
 
-def _marked(
+def _mark_columns(
     means: pl.LazyFrame, groups: Sequence[str], names: Sequence[str], place: int, types: pl.Schema
 ) -> pl.LazyFrame:
     """Mark the columns of one of the two frames with its number."""
@@ -288,15 +298,15 @@ def _marked(
         if own[name] != types[name]:
             msg = f"other, column {name!r}: {own[name]}, but {types[name]} in means: cast one"
             raise RankingDataError(msg)
-    values = [pl.col(name).cast(pl.Float64).alias(_placed(place, name)) for name in names]
+    values = [pl.col(name).cast(pl.Float64).alias(_column_at(place, name)) for name in names]
     return means.select(*groups, pl.lit(place, pl.Int8).alias(_PLACE), *values)
 
 
-def _placed(place: int, name: str) -> str:
+def _column_at(place: int, name: str) -> str:
     return f"__rankframe_{place}_{name}"
 
 
-def _agreed(
+def _agreement_table(
     rows: pl.DataFrame,
     *,
     model: str,
@@ -307,47 +317,47 @@ def _agreed(
     _check_systems(rows, model, segments)
     rows = rows.sort(segments) if segments else rows
     groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
-    made: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for group in groups:
         left, right = (group.filter(pl.col(_PLACE) == place) for place in (0, 1))
-        own = [_placed(0, one) for one, _ in pairs]
-        theirs = [_placed(1, two) for _, two in pairs]
+        own = [_column_at(0, metric) for metric, _ in pairs]
+        theirs = [_column_at(1, other_metric) for _, other_metric in pairs]
         both = left.select(model, *dict.fromkeys(own)).join(
             right.select(model, *dict.fromkeys(theirs)), on=model
         )
         of_segment = group.select(segments).row(0, named=True) if segments else {}
-        for (one, two), names in zip(pairs, zip(own, theirs, strict=True), strict=True):
-            known = both.select(names).drop_nulls()
-            made.append({**of_segment, **_compared(known, one, two)})
-    return pl.DataFrame(made, schema=schema)
+        for (metric, other_metric), names in zip(pairs, zip(own, theirs, strict=True), strict=True):
+            means = both.select(names).drop_nulls()
+            results.append({**of_segment, **_compare_orders(means, metric, other_metric)})
+    return pl.DataFrame(results, schema=schema)
 
 
-def _compared(known: pl.DataFrame, metric: str, other: str) -> dict[str, Any]:
+def _compare_orders(means: pl.DataFrame, metric: str, other: str) -> dict[str, Any]:
     from rankframe._comparison import statistics
 
     orders: list[Array] = []
-    for name, column in zip((metric, other), known.iter_columns(), strict=True):
+    for name, column in zip((metric, other), means.iter_columns(), strict=True):
         sign = -1 if _lower_is_better(name) else 1
         orders.append(sign * statistics.rounded(column.to_numpy()))
     tau, ap = statistics.kendall_tau(*orders), statistics.tau_ap(*orders)
     return {
         "metric": metric,
         "other": other,
-        "systems": len(known),
+        "systems": len(means),
         "kendall_tau": None if isnan(tau) else tau,
         "tau_ap": None if isnan(ap) else ap,
-        "note": _reason(known, metric, other) if isnan(tau) else None,
+        "note": _reason(means, metric, other) if isnan(tau) else None,
     }
 
 
-def _reason(known: pl.DataFrame, *names: str) -> str:
+def _reason(means: pl.DataFrame, *names: str) -> str:
     """Return why there are no two orders."""
-    if len(known) < 2:
-        return "one system has both" if len(known) else "no system has both"
+    if len(means) < 2:
+        return "one system has both" if len(means) else "no system has both"
     metric = next(
         (
             name
-            for name, column in zip(names, known.iter_columns(), strict=True)
+            for name, column in zip(names, means.iter_columns(), strict=True)
             if column.n_unique() == 1
         ),
         names[0],
@@ -368,7 +378,7 @@ def _check_systems(rows: pl.DataFrame, model: str, segments: Sequence[str]) -> N
     """Check that each frame has each system once, and that both have the same systems."""
     tables = [rows.filter(pl.col(_PLACE) == place) for place in (0, 1)]
     keys = [*segments, model]
-    for table, own, others in zip(("means", "other"), tables, tables[::-1], strict=True):
+    for table, own, other_systems in zip(("means", "other"), tables, tables[::-1], strict=True):
         if own[model].null_count():
             msg = f"{table}, column {model!r}: null is not a system: leave out the row of all users"
             raise RankingDataError(msg)
@@ -379,7 +389,11 @@ def _check_systems(rows: pl.DataFrame, model: str, segments: Sequence[str]) -> N
                 "segments in by="
             )
             raise RankingDataError(msg)
-        if alone := own.join(others, on=keys, how="anti", nulls_equal=True).select(keys).rows():
+        if (
+            alone := own.join(other_systems, on=keys, how="anti", nulls_equal=True)
+            .select(keys)
+            .rows()
+        ):
             absent = "other" if table == "means" else "means"
             system = ", ".join(map(repr, alone[0]))
             msg = f"{table}, column {model!r}: {system} is not in {absent}: keep the same systems"
@@ -387,7 +401,7 @@ def _check_systems(rows: pl.DataFrame, model: str, segments: Sequence[str]) -> N
         floats = own.select(pl.selectors.float())
         for name in floats.columns:
             if floats[name].is_nan().any():
-                of_metric = name.removeprefix(_placed(0, "")).removeprefix(_placed(1, ""))
+                of_metric = name.removeprefix(_column_at(0, "")).removeprefix(_column_at(1, ""))
                 msg = f"{table}, column {of_metric!r}: NaN found: replace it with null"
                 raise RankingDataError(msg)
 

@@ -1,4 +1,4 @@
-"""The values of systems side by side: matrices of users × systems, and the pairs to compare."""
+"""Puts systems side by side: ``UserValues`` in, ``Matrix`` and ``Pair`` records out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from rankframe._comparison import summaries, trial
+from rankframe._comparison import summaries, trials
 from rankframe._evaluation import evaluation, user_clusters, user_weights
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
@@ -32,15 +32,15 @@ def ambiguous(baseline: object, names: Sequence[str]) -> ValueError:
 
 def _check_logarithms(rows: pl.DataFrame, values: UserValues) -> None:
     """Check that no value is 0 if its logarithm is compared."""
-    for one in values.requested:
-        if one.over_users.epsilon is None:
+    for metric in values.requested:
+        if metric.over_users.epsilon is None:
             continue
-        wrong = rows.filter(pl.col(one.name).is_infinite()).select(*values.by, values.user)
+        wrong = rows.filter(pl.col(metric.name).is_infinite()).select(*values.by, values.user)
         if not wrong.is_empty():
             row = rules.format_row(wrong.sort(*values.by, values.user).head(1))
             msg = (
-                f"metric {one.name!r}: a value of 0, which has no logarithm to compare: ask for it "
-                f"with epsilon > 0. Offending row: {row}"
+                f"metric {metric.name!r}: a value of 0, which has no logarithm to compare: ask for "
+                f"it with epsilon > 0. Offending row: {row}"
             )
             raise RankingDataError(msg)
 
@@ -104,7 +104,7 @@ class Paired(NamedTuple):
     matrices: list[Matrix]
     pairs: list[Pair]
 
-    def named(self, model: str, of: Sequence[Pair] | Sequence[Place]) -> list[pl.Series]:
+    def pair_keys(self, model: str, of: Sequence[Pair] | Sequence[Place]) -> list[pl.Series]:
         """Return the columns that name the segment, the metric and the systems of each pair."""
         systems = [self.systems.gather([pair.system for pair in of]).alias(model)]
         systems += [self.systems.gather([pair.baseline for pair in of]).alias("baseline")]
@@ -112,8 +112,8 @@ class Paired(NamedTuple):
 
     def keys(self, of: Sequence[Pair] | Sequence[Place] | Sequence[Matrix]) -> list[pl.Series]:
         """Return the columns that name the segment and the metric."""
-        segments = [column.gather([one.segment for one in of]) for column in self.segments]
-        return [*segments, pl.Series("metric", [one.metric for one in of])]
+        segments = [column.gather([item.segment for item in of]) for column in self.segments]
+        return [*segments, pl.Series("metric", [item.metric for item in of])]
 
 
 class Tested(NamedTuple):
@@ -146,27 +146,29 @@ def shared_users(
     total: bool = False,
 ) -> Paired:
     """Prepare the values of all systems, without pairs; ``complete`` as in ``paired_users``."""
-    shared, matrices = opened(rows, values, baseline, complete=complete, total=total)
+    shared, matrices = open_matrices(rows, values, baseline, complete=complete, total=total)
     return shared._replace(matrices=list(matrices))
 
 
-def opened(
+def open_matrices(
     rows: pl.DataFrame,
     values: UserValues,
     baseline: object,
     *,
     complete: bool,
     total: bool,
-    known: bool = False,
+    default_baseline: bool = False,
 ) -> tuple[Paired, Iterator[Matrix]]:
     """Find the systems and the segments, and return the matrices one after the other."""
     summaries.check_sizes(rows, values)
     if values.cluster is not None:
-        user_clusters.check_clusters(rows, values.cluster, [one.name for one in values.requested])
+        user_clusters.check_clusters(
+            rows, values.cluster, [metric.name for metric in values.requested]
+        )
     rows = summaries.in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by
-    systems = systems_in(rows, model, baseline, [] if known else segments)
+    systems = systems_in(rows, model, baseline, [] if default_baseline else segments)
     matrices = _matrices(rows, values, systems, complete=complete, total=total)
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
     if total:
@@ -187,16 +189,16 @@ def systems_in(
         raise TypeError(msg)
     if baseline is None:
         return systems
-    others = [
+    columns = [
         name for name in segments if model != keywords.MODEL and has_column(rows, name, baseline)
     ]
     if baseline not in names:
         msg = f"baseline must be one of {', '.join(map(repr, names[:10]))}, not {baseline!r}"
-        if others:
-            msg += f"; column {others[0]!r} has it: name that first in by="
+        if columns:
+            msg += f"; column {columns[0]!r} has it: name that first in by="
         raise ValueError(msg)
-    if others:
-        raise ambiguous(baseline, [model, *others])
+    if columns:
+        raise ambiguous(baseline, [model, *columns])
     return systems
 
 
@@ -267,8 +269,8 @@ def _users_of(group: pl.DataFrame, keys: Sequence[str], values: UserValues) -> p
     if values.cluster is not None:
         user_clusters.check_one_cluster(group, keys, values.cluster)
     of_users = [(values.weights, user_weights.WEIGHT), (values.cluster, user_clusters.CLUSTER)]
-    known = [name for column, name in of_users if column is not None]
-    users = group.select(*keys, *known).unique().sort(keys)
+    columns = [name for column, name in of_users if column is not None]
+    users = group.select(*keys, *columns).unique().sort(keys)
     twice = users.filter(pl.struct(keys).is_duplicated()).select(keys).head(1)
     if not twice.is_empty():
         msg = (
@@ -310,7 +312,7 @@ class _Column(NamedTuple):
     """The values of a system, where they are defined, and the places of their last digits."""
 
     values: Array
-    known: Bits
+    defined: Bits
     scales: Places
 
 
@@ -331,15 +333,17 @@ def pairs_of(
         yield _pair(matrix, place, columns[system], columns[baseline], column)
 
 
-def _pair(matrix: Matrix, place: Place, one: _Column, other: _Column, column: str | None) -> Pair:
+def _pair(
+    matrix: Matrix, place: Place, system: _Column, baseline: _Column, column: str | None
+) -> Pair:
     from rankframe._comparison import statistics
 
     weights, clusters, users = matrix.weights, matrix.clusters, matrix.users
-    counts = one.known & other.known
+    counts = system.defined & baseline.defined
     left_out = matrix.left_out or 0
     if matrix.absent is not None:
-        alone = one.known & matrix.absent[:, place.baseline]
-        alone |= other.known & matrix.absent[:, place.system]
+        alone = system.defined & matrix.absent[:, place.baseline]
+        alone |= baseline.defined & matrix.absent[:, place.system]
         alone &= True if weights is None else weights > 0
         left_out = _count_left_out(alone, counts, users)
     if column is not None and weights is not None:
@@ -349,8 +353,10 @@ def _pair(matrix: Matrix, place: Place, one: _Column, other: _Column, column: st
     kept = slice(None) if counts.all() else counts
     if column is not None and weights is not None:
         weights = statistics.shares(weights[kept])
-    of_system, of_baseline = one.values[kept], other.values[kept]
-    change = statistics.differences(of_system, of_baseline, (one.scales[kept], other.scales[kept]))
+    of_system, of_baseline = system.values[kept], baseline.values[kept]
+    change = statistics.differences(
+        of_system, of_baseline, (system.scales[kept], baseline.scales[kept])
+    )
     number = len(change)
     clusters = None if clusters is None else clusters[kept]
     lists = [] if matrix.missed is None else [matrix.missed[kept, at] for at in place[2:]]
@@ -378,7 +384,7 @@ def _pair(matrix: Matrix, place: Place, one: _Column, other: _Column, column: st
 
 def _without_lists(system: Array, baseline: Array) -> tuple[int, int]:
     """Count the users who have no list, in none of their segments."""
-    return int((system > 1 - trial.NOTHING).sum()), int((baseline > 1 - trial.NOTHING).sum())
+    return int((system > 1 - trials.NOTHING).sum()), int((baseline > 1 - trials.NOTHING).sum())
 
 
 def sample_of(difference: Array, weights: Array | None, clusters: Places | None) -> Sample:
@@ -393,8 +399,8 @@ def sample_of(difference: Array, weights: Array | None, clusters: Places | None)
 def why_undefined(difference: Array) -> str | None:
     """Return why a number is undefined."""
     if len(difference) < 2:
-        return trial.ONE_USER if len(difference) else trial.NO_PAIR
+        return trials.ONE_USER if len(difference) else trials.NO_PAIR
     low, high = difference.min(), difference.max()
     if low == high == 0:
-        return trial.NOBODY_DIFFERS
-    return None if low < high else trial.ALL_DIFFER_ALIKE
+        return trials.NOBODY_DIFFERS
+    return None if low < high else trials.ALL_DIFFER_ALIKE

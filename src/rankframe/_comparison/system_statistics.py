@@ -1,4 +1,4 @@
-"""The numerics of many systems at once: Tukey, analysis of variance, Friedman, the best systems."""
+"""Tests many systems at once: a matrix in; ``Joint``, ``Permuted``, ``Variance``, ``Lead`` out."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def lead(matrix: Array, confidence: float) -> Lead:
     error = float(np.sqrt(2 * (left**2).sum() / freedom / users))
     means = np.asarray(matrix.mean(axis=0), np.float64)
     behind = -_ahead(means) / error
-    p = np.array([dunnett(float(one), systems - 1, freedom) for one in behind])
+    p = np.array([dunnett(float(distance), systems - 1, freedom) for distance in behind])
     limit = _dunnett_critical(confidence, systems - 1, freedom)
     return _constrained(means, np.full_like(means, limit * error), p, confidence)
 
@@ -175,11 +175,11 @@ def lead_by_bootstrap(
     p, width = np.zeros_like(means), np.zeros_like(means)
     reached = ceil(confidence * (times + 1) - 1e-9)
     for place in range(systems):
-        others = np.delete(shifts, place, axis=1).max(axis=1) - shifts[:, place]
-        others.sort()
+        excess = np.delete(shifts, place, axis=1).max(axis=1) - shifts[:, place]
+        excess.sort()
         least = behind[place] - statistics.ROUNDING * size
-        p[place] = (times - np.searchsorted(others, least) + 1) / (times + 1)
-        width[place] = others[reached - 1] if reached <= times else inf
+        p[place] = (times - np.searchsorted(excess, least) + 1) / (times + 1)
+        width[place] = excess[reached - 1] if reached <= times else inf
     return _constrained(means, width, p, confidence)
 
 
@@ -220,7 +220,7 @@ def _no_lead(matrix: Array) -> Lead:
     return Lead(ahead, undefined, undefined, undefined, np.zeros(systems, np.bool_))
 
 
-def dunnett(distance: float, others: int, freedom: float) -> float:
+def dunnett(distance: float, rivals: int, freedom: float) -> float:
     """Dunnett's one-sided p-value: equal means, one of the others at least this far above one mean.
 
     The correlation is ½, and the integral is over the common mean and the deviation.
@@ -232,14 +232,14 @@ def dunnett(distance: float, others: int, freedom: float) -> float:
     density = np.exp(freedom * (logs - (np.exp(2 * logs) / freedom - 1) / 2 - log(freedom) / 2))
     deviation = np.exp(logs - log(freedom) / 2)
     reach = common[:, None] + np.sqrt(2) * distance * deviation
-    above = -np.expm1(others * np.asarray(special.log_ndtr(reach), np.float64))  # pyright: ignore
+    above = -np.expm1(rivals * np.asarray(special.log_ndtr(reach), np.float64))  # pyright: ignore
     return float(weight @ above @ density / weight.sum() / density.sum())
 
 
 @cache
-def _dunnett_critical(confidence: float, others: int, freedom: float) -> float:
+def _dunnett_critical(confidence: float, rivals: int, freedom: float) -> float:
     def excess(distance: float) -> float:
-        return dunnett(distance, others, freedom) - (1 - confidence)
+        return dunnett(distance, rivals, freedom) - (1 - confidence)
 
     far = 1.0
     while excess(far) > 0:

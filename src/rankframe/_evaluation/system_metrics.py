@@ -298,7 +298,7 @@ class Swaps(NamedTuple):
     p: float | None
 
 
-def swapped(
+def test_by_swapping_lists(
     lists: pl.DataFrame,
     of_lists: OfLists,
     kind: Kind,

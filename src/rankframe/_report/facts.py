@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import polars as pl
 
 from rankframe._comparison import comparison, cutoff_curves, diagnosis, pair_tests, summaries
-from rankframe._comparison.trial import Correction, Margin, Test
+from rankframe._comparison.trials import Correction, Margin, Test
 from rankframe._evaluation import evaluation
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._report import results
@@ -373,7 +373,7 @@ def _diagnosis(values: Values, asked: Asked, shown: Sequence[object]) -> pl.Data
     rows = values.rows.filter(pl.col(asked.by).is_in([asked.baseline, *shown]))
     levels = {OWN + name: name for name in _LEVELS}
     rows = rows.select(asked.by, values.values.user, evaluation.MISSED, *levels).rename(levels)
-    return diagnosis.diagnosed(rows, values=values.values, baseline=asked.baseline, bins=4)
+    return diagnosis.diagnosis_of(rows, values=values.values, baseline=asked.baseline, bins=4)
 
 
 def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:

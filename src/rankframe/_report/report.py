@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from rankframe._comparison import summaries
-from rankframe._comparison.trial import Correction, Margin, Test
+from rankframe._comparison.trials import Correction, Margin, Test
 from rankframe._report import facts, figures, markup, sections
 from rankframe._report.facts import Asked, Numbers
 from rankframe._report.markup import Page

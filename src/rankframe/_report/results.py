@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 import polars as pl
 
 from rankframe._comparison import comparison, pair_tests, sentences, summaries
-from rankframe._comparison.trial import Correction, Test
+from rankframe._comparison.trials import Correction, Test
 from rankframe._evaluation import evaluation, user_clusters, user_weights
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
@@ -150,7 +150,7 @@ def table(
     values = evaluation.user_values(
         frame, metrics, truth, groups, settings, per_user=False, all_lists=True
     )
-    summaries.made_schema("table", values, _MADE)
+    summaries.result_schema("table", values, _MADE)
     if baseline is not None or values.weights is not None:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
     compare = partial(
@@ -170,13 +170,15 @@ def table(
     def compare_with(name: object) -> pl.DataFrame:
         if tested is not None and name == baseline:
             return tested
-        return compare(baseline=name, known=True).collect()
+        return compare(baseline=name, default_baseline=True).collect()
 
     means = summaries.description_of(values).collect()
     line = _Line(baseline, test, correction, confidence, primary)
     made = _marked(means, tested, values, digits, None if tested is None else compare_with)
     missed = sentences.missed_lines(
-        means.select(*sentences.named(means, values.by), pl.col("users"), pl.col("num_missed"))
+        means.select(
+            *sentences.system_and_segment(means, values.by), pl.col("users"), pl.col("num_missed")
+        )
     )
     note = line.of(made, tested, _of_dependent(values, tested=tested is not None))
     notes = [f"{NOTE} {line}." for line in lines_of_notes(made, [*values.by[1:], *values.by[:1]])]

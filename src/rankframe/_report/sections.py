@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import polars as pl
 
-from rankframe._comparison import sentences, trial
+from rankframe._comparison import sentences, trials
 from rankframe._report import facts, markup, results
 from rankframe._report.facts import Numbers, Person
 from rankframe._report.markup import Cell, Figure, Grid, Group, Lists, Page, Section, Verdict
@@ -176,8 +176,8 @@ def _corrected(numbers: Numbers) -> str:
     alone = "the interval is of this comparison alone"
     if _several(numbers):
         alone = "each interval is of its comparison alone"
-    if asked.test in trial.JOINT_TESTS:
-        alone = "" if asked.test in trial.SIMULTANEOUS else f"; {alone}"
+    if asked.test in trials.JOINT_TESTS:
+        alone = "" if asked.test in trials.SIMULTANEOUS else f"; {alone}"
         return f"p is corrected over all pairs{alone}"
     of_primary = "" if asked.primary is None else f" in {asked.primary}, the primary metric"
     words = f"{sentences.CORRECTIONS[asked.correction]} for {family} comparisons{of_primary}"
@@ -518,7 +518,7 @@ def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     for row in table.to_dicts():
         low, high = row["relevant_low"], row["relevant_high"]
         users = "all users" if low is None else _range(low, high)
-        if row["reading"] is not None and row["reading"].startswith(trial.NO_LIST):
+        if row["reading"] is not None and row["reading"].startswith(trials.NO_LIST):
             users = "users without a list"
         if (low is None) and row.get("reading") is None:
             continue
@@ -598,7 +598,7 @@ def _family(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
     of_table = f"By {name}, p" if len(numbers.segments) > 1 else "p"
     if asked.correction is None:
         return f"{of_table} is without correction for {tests} comparisons."
-    if asked.test in trial.JOINT_TESTS:
+    if asked.test in trials.JOINT_TESTS:
         return f"{of_table} is corrected over all pairs of each segment."
     systems, segments = table[asked.by].n_unique(), table[name].n_unique()
     family = f"{markup.counted(systems, 'system')} × {markup.counted(segments, 'segment')}"

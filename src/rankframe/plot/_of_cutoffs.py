@@ -235,7 +235,7 @@ def precision_recall(
     if many:
         subtitle += [_pictures.selectable(f"F1 at k = {cutoffs[-1]}", interval=False)]
     subtitle += sentences.missed_lines(
-        means.select(*sentences.named(means, groups), "users", "num_missed")
+        means.select(*sentences.system_and_segment(means, groups), "users", "num_missed")
     )
     title = _marks.title_of(
         f"Precision and recall, at k = {_tables.as_text(cutoffs)} and interpolated", *subtitle

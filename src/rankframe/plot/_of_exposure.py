@@ -127,7 +127,7 @@ def shares(
         lacking = [pl.lit(None, pl.Float64).alias("target")]
     rows = found.sort(groups).with_columns(*lacking)
     rows = rows.select(
-        *sentences.named(rows, groups),
+        *sentences.system_and_segment(rows, groups),
         sentences.text_of(rows, [name]).alias("value"),
         "share",
         "target",
@@ -296,7 +296,7 @@ def trade_off(
     among = (
         systems
         if many
-        else _tables.texts(summary.select(*sentences.named(summary, groups))["system"])
+        else _tables.texts(summary.select(*sentences.system_and_segment(summary, groups))["system"])
     )
     look: dict[str, Any] = {"legend": not all_named, "among": among}
     chosen, _ = _marks.selections()
@@ -362,7 +362,9 @@ def trade_off(
             f"lines: {confidence * 100:.10g}% intervals, not corrected",
             *([_pictures.selectable(names[0], interval=False)] if many else []),
             *sentences.missed_lines(
-                summary.select(*sentences.named(summary, groups), "users", "num_missed")
+                summary.select(
+                    *sentences.system_and_segment(summary, groups), "users", "num_missed"
+                )
             ),
         ),
         width=width,
@@ -475,7 +477,7 @@ def lorenz(
         shown = exposed("none").filter(pl.col("exposure") > 0)
         table = table.join(shown, on=[*groups, name], how="semi")
     rows = table.sort(*groups, "exposure")
-    rows = rows.select(*sentences.named(rows, groups), "exposure", "share").select(
+    rows = rows.select(*sentences.system_and_segment(rows, groups), "exposure", "share").select(
         pl.col("segment").alias("panel"), pl.exclude("segment")
     )
     _tables.check_exposed(rows["share"], name)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import polars as pl
 
-from rankframe._comparison import comparison, many_systems, sentences, system_agreement, trial
-from rankframe._comparison.trial import Correction, Margin, Test
+from rankframe._comparison import comparison, many_systems, sentences, system_agreement, trials
+from rankframe._comparison.trials import Correction, Margin, Test
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
@@ -136,14 +136,14 @@ def compare(
         **options,
     )
     found = _tables.directions(metrics)
-    margins = comparison.of_metrics("margin", margin, [*found])
+    margins = comparison.per_metric("margin", margin, [*found])
     bound = pl.lit(None, pl.Float64)
     for name, value in margins.items():
         bound = pl.when(metric=name).then(pl.lit(value, pl.Float64)).otherwise(bound)
     unasked = () if margins else ("margin", "p_equivalent", "p_not_worse")
     systems = sentences.text_of(compared, groups[:1]), sentences.text_of(compared, ["baseline"])
     table = compared.select(
-        *sentences.named(compared, groups),
+        *sentences.system_and_segment(compared, groups),
         pl.format("{} − {}", *systems).alias("pair"),
         _tables.verdicts(found).alias("verdict"),
         bound.alias("margin"),
@@ -156,7 +156,7 @@ def compare(
     higher = found[names[0]]
     look = _marks.verdict_look(found, margins, f"p < {1 - confidence:.2g}")
     what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
-    alone = "simultaneous" if test in trial.SIMULTANEOUS else "not corrected"
+    alone = "simultaneous" if test in trials.SIMULTANEOUS else "not corrected"
     tested = sentences.tested_in_words(test, correction, compared, primary)
     missed = sentences.missed_lines(_tables.missed_of_pairs(compared, groups))
     counted = f"{_tables.user_count(table['users'])}{_tables.weighted_by(options)}"
@@ -311,7 +311,7 @@ def critical_difference(
         confidence=confidence,
         **options,
     )
-    ranks = ranks.select(*sentences.named(ranks, groups), pl.exclude(groups)).select(
+    ranks = ranks.select(*sentences.system_and_segment(ranks, groups), pl.exclude(groups)).select(
         _tables.panel_of("metric"), pl.exclude("segment", "metric")
     )
     panels = _tables.texts(ranks["panel"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rankframe._comparison import sentences, trial
+from rankframe._comparison import sentences, trials
 from rankframe._evaluation import evaluation
 from rankframe._request.keywords import Options
 from rankframe.errors import RankingDataError
@@ -40,9 +40,11 @@ def at_k_picture(
     names, cutoffs = _tables.texts(labels["metric"]), labels["k"].unique().sort().to_list()
     numbers = ("users", "mean", "ci_low", "ci_high")
     missed = sentences.missed_lines(
-        means.select(*sentences.named(means, groups), "selected", "num_missed")
+        means.select(*sentences.system_and_segment(means, groups), "selected", "num_missed")
     )
-    table = means.select(*sentences.named(means, groups), pl.col("metric").alias("label"), *numbers)
+    table = means.select(
+        *sentences.system_and_segment(means, groups), pl.col("metric").alias("label"), *numbers
+    )
     table = table.join(labels, on="label", how="left", maintain_order="left")
     table = table.with_columns(name=pl.format("{}@k", "metric"))
     if together:
@@ -173,11 +175,12 @@ def users_picture(
 ) -> alt.FacetChart:
     """Draw the distribution of the users' values, which are in the second-to-last column."""
     values = values.sort(values.columns[: len(groups) + 1])
-    missed = sentences.missed_lines(sentences.counted_missed(values, groups))
+    missed = sentences.missed_lines(sentences.missed_counts(values, groups))
     values = values.drop(evaluation.MISSED).drop_nulls(values.columns[len(groups)])
     name = values.columns[-1]
     values = values.select(
-        *sentences.named(values, groups), _tables.number_of(values, name).alias("value")
+        *sentences.system_and_segment(values, groups),
+        _tables.number_of(values, name).alias("value"),
     )
     defined = values.drop_nulls("value")
     _tables.check_values(defined["value"], name)
@@ -230,10 +233,10 @@ def change_picture(
     options: Options,
 ) -> alt.FacetChart:
     """Draw the changes of users, and the means of bins that ``diagnose`` returns."""
-    means = means.remove(pl.col("reading").str.starts_with(trial.NO_LIST))
+    means = means.remove(pl.col("reading").str.starts_with(trials.NO_LIST))
     if len(groups) > 1:  # the rows of all segments have no panel
         means = means.drop_nulls(groups)
-    means = means.select(*sentences.named(means, groups), pl.exclude(groups))
+    means = means.select(*sentences.system_and_segment(means, groups), pl.exclude(groups))
     pairs = _tables.changes_of(values, groups, baseline)
     if pairs.is_empty():
         msg = f"column {groups[0]!r}: no system shares a user with {baseline!r}"

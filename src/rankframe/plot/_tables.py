@@ -342,7 +342,7 @@ def changes_of(values: pl.DataFrame, groups: Sequence[str], baseline: object) ->
     before = defined.filter(of_baseline).drop(model, "relevant")
     paired = defined.remove(of_baseline).join(before, on=[*segments, user], suffix=" before")
     return paired.select(
-        *sentences.named(paired, groups),
+        *sentences.system_and_segment(paired, groups),
         "relevant",
         *(pl.col(name) - pl.col(f"{name} before") for name in ("precision", "recall")),
     )
@@ -395,7 +395,10 @@ def both_ways(summary: pl.DataFrame, groups: Sequence[str], names: Sequence[str]
     """Put the numbers of two metrics side by side, one row per system that has both."""
     ends = {"mean": "", "ci_low": "_low", "ci_high": "_high"}
     rows = summary.select(
-        *sentences.named(summary, groups), "metric", "users", *(pl.col(end) for end in ends)
+        *sentences.system_and_segment(summary, groups),
+        "metric",
+        "users",
+        *(pl.col(end) for end in ends),
     ).select(pl.col("segment").alias("panel"), pl.exclude("segment"))
     keys = ["panel", "system", "users"]
     x, y = (

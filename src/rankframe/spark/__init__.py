@@ -29,7 +29,7 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 
 from rankframe._comparison import comparison, summaries
 from rankframe._comparison.summaries import Method
-from rankframe._comparison.trial import Correction, Margin, Test
+from rankframe._comparison.trials import Correction, Margin, Test
 from rankframe._evaluation import evaluation
 from rankframe._evaluation.evaluation import Plan, UserValues
 from rankframe._request import keywords, labels, registry

@@ -1,4 +1,4 @@
-"""How pairs are tested: the tests and corrections by name, and one record of their options."""
+"""Names the tests and corrections, and keeps the options of a comparison in a ``Trial``."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ NO_LIST = "no list"
 NOTHING = 1e-12  # what a change of 0 may be after rounding
 
 
-class Asked(NamedTuple):
-    """How pairs are tested."""
+class Trial(NamedTuple):
+    """A planned comparison: its test, its correction and their options."""
 
     test: Test
     correction: Correction | None
