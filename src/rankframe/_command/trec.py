@@ -42,7 +42,6 @@ def spelled_out(labels: Sequence[str], *, nine: bool = False) -> list[str]:
 
 
 def is_set(label: str) -> bool:
-    """Return whether a label is a set of measures."""
     return label.strip() in _SETS
 
 

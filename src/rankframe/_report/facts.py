@@ -150,7 +150,6 @@ def default_metrics(k: int) -> list[str]:
 
 
 def numbers_of(call: ReportCall) -> Numbers:
-    """Compute all numbers of a report."""
     values = _read(call)
     rows, names = values.rows, [metric.name for metric in values.requested]
     decides = call.primary if call.primary in names else names[0]

@@ -21,7 +21,6 @@ _MOST_SYSTEMS = 4
 
 
 def charts_of(numbers: Numbers) -> dict[str, ChartType]:
-    """Draw the charts that a report has."""
     charts: dict[str, ChartType] = {}
     call, values = numbers.call, numbers.values
     groups, rows = [call.by], values.rows
