@@ -142,7 +142,9 @@ def test_every_chart_is_a_method_signed_as_its_function():
     made_here = {
         name
         for name, value in vars(rf.plot).items()
-        if inspect.isfunction(value) and value.__module__.startswith("rankframe.plot") and name[0] != "_"
+        if inspect.isfunction(value)
+        and value.__module__.startswith("rankframe.plot")
+        and name[0] != "_"
     }
     assert made_here == set(charts)
     assert {name for name in vars(RankPlot) if not name.startswith("_")} == set(charts)

@@ -462,7 +462,7 @@ def test_trade_off_has_names_that_do_not_overlap_or_a_legend():
     assert encoding["color"]["scale"]["domain"][:3] == best
     colors = [color["expr"] for color in encoding["color"]["scale"]["range"]]
     assert len(set(colors[:3])) == 3
-    assert set(colors[3:]) == {_marks.ink(_marks.OTHERS).to_dict()["expr"]}
+    assert set(colors[3:]) == {_marks.ink(_marks.REST).to_dict()["expr"]}
     assert set(chart.data.drop_nulls("place")["system"]) <= set(best)
     assert "the best 3 by rr" in " ".join(chart.title.subtitle)
     # two systems of the same lists are one point: one name is written
@@ -984,7 +984,7 @@ def test_contrast_by_hand():
 
 def test_colors_of_data_are_seen_on_both_grounds():
     shown = [*_marks.COLORS, *(pair for pair, _ in _marks.VERDICTS.values())]
-    for light, dark in [*shown, _marks.INK, _marks.GRAY, _marks.OTHERS, _marks.USERS]:
+    for light, dark in [*shown, _marks.INK, _marks.GRAY, _marks.REST, _marks.USERS]:
         assert contrast(light, WHITE) >= 3
         assert contrast(dark, DARK) >= 3
 
@@ -1076,7 +1076,7 @@ def test_of_many_systems_the_best_three_are_colored_and_named():
     assert color["scale"]["domain"] == order  # the legend goes by the last value
     ranges = [one["expr"] for one in color["scale"]["range"]]
     assert len(set(ranges[:3])) == 3
-    assert set(ranges[3:]) == {_marks.ink(_marks.OTHERS).to_dict()["expr"]}
+    assert set(ranges[3:]) == {_marks.ink(_marks.REST).to_dict()["expr"]}
     assert len(set(shape["scale"]["range"][:3])) == 3
     named = chart.data.drop_nulls("name")
     assert sorted(named["name"]) == sorted(order[:3])

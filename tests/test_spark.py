@@ -507,13 +507,13 @@ def test_who_has_a_list_is_known_though_its_rows_stay_at_home(rs, bring, truth, 
 
 def test_a_summary_shuffles_few_rows(rs, bring, truth, monkeypatch):
     made = []
-    computed = rs._computed
+    computed = rs._shuffle.computed
 
     def noted(*args):
         made.append(computed(*args))
         return made[-1]
 
-    monkeypatch.setattr(rs, "_computed", noted)
+    monkeypatch.setattr(rs._shuffle, "computed", noted)
     for verb, options in ((rs.summarize, {}), (rs.evaluate, {"users": "both"})):
         verb(bring(A), "rr", truth=truth, **options)
     for frame in made:
@@ -569,7 +569,7 @@ def test_sizes_as_spark_writes_them(rs):
 
     sizes = {"10485760b": 10 << 20, "10MB": 10 << 20, "1g": 1 << 30, "64 k": 64 << 10, "7": 7}
     for said, size in {**sizes, "-1": 0, "-1b": 0, "1kib": 1 << 10}.items():
-        assert rs._broadcast_limit(Session(said)) == size
+        assert rs._shuffle._broadcast_limit(Session(said)) == size
 
 
 def test_one_user_with_most_of_the_rows(rs, bring):
@@ -695,11 +695,11 @@ def test_a_lazy_frame_raises_when_it_runs(rs, bring, truth):
         with pytest.raises(PythonException) as raised:
             lazy.collect()
         assert str(raised.value).count(expected) == 1
-        with rs.plain_errors(), pytest.raises(rf.RankingDataError) as raised:
+        with rs._workers.plain_errors(), pytest.raises(rf.RankingDataError) as raised:
             try:
                 lazy.collect()
             except PythonException:
-                with rs.plain_errors():
+                with rs._workers.plain_errors():
                     raise
         assert str(raised.value) == expected
 
@@ -918,18 +918,18 @@ def test_workers_without_rankframe(rs, spark, a, truth, tmp_path, monkeypatch, s
     python.chmod(0o755)
     monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
     if not seen:
-        monkeypatch.setattr(rs, "_lacking", lambda _: None)
+        monkeypatch.setattr(rs._workers, "_lacking", lambda _: None)
     with pytest.raises(ModuleNotFoundError, match="has no module 'rankframe': .*PYSPARK_PYTHON"):
         rs.evaluate(a, "map", truth=truth, partitions=2)
 
 
 def test_which_module_a_python_lacks(rs, tmp_path):
-    assert rs._lacking(sys.executable) is None
-    assert rs._lacking(str(tmp_path / "nowhere")) is None
+    assert rs._workers._lacking(sys.executable) is None
+    assert rs._workers._lacking(str(tmp_path / "nowhere")) is None
     other = tmp_path / "python3"
     other.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -I -S "$@"\n')
     other.chmod(0o755)
-    assert rs._lacking(str(other)) == "rankframe"
+    assert rs._workers._lacking(str(other)) == "rankframe"
 
 
 @pytest.mark.parametrize("name", ["user", "item"])
@@ -1115,7 +1115,7 @@ def test_doors_lists(rs, bring, spark):
     ]:
         frame = spark.createDataFrame([(1, bad), (2, ["a"])], "user int, item array<string>")
         made = rs.from_lists(frame)
-        with pytest.raises(rf.RankingDataError, match=text), rs.plain_errors():
+        with pytest.raises(rf.RankingDataError, match=text), rs._workers.plain_errors():
             made.collect()
     with pytest.raises(rf.RankingDataError, match="String is not a list of items"):
         rs.from_lists(bring(pl.DataFrame({"user": [1], "item": ["a"]})))
@@ -1159,7 +1159,7 @@ def test_doors_ranks_refuse(rs, bring):
     with pytest.raises(rf.RankingDataError, match="run: it is empty"):
         rs.with_rank(bring(SCORES.clear()))
     twice = rs.with_rank(bring(pl.concat([SCORES, SCORES])))
-    with pytest.raises(rf.RankingDataError, match="duplicate"), rs.plain_errors():
+    with pytest.raises(rf.RankingDataError, match="duplicate"), rs._workers.plain_errors():
         twice.collect()
 
 

@@ -1,1 +1,1 @@
-"""The command line."""
+"""Run rankframe from the command line, on files: printed tables, or files."""

@@ -1,4 +1,4 @@
-"""The files of the command: their formats, and the roles of their columns."""
+"""Scan the files of the command, in all their formats: lazy frames with columns by role."""
 
 import argparse
 import contextlib
@@ -81,10 +81,10 @@ class Input(NamedTuple):
         if not self.is_table:
             return [self.path]
         is_folder = self.path.is_dir()
-        found = [self.text] if is_folder else glob.glob(self.text, recursive=True)  # noqa: PTH207
+        roots = [self.text] if is_folder else glob.glob(self.text, recursive=True)  # noqa: PTH207
         fixed = list(itertools.takewhile(lambda part: not _PATTERN.search(part), self.path.parts))
         start = len(self.path.parts if is_folder else fixed)
-        files = {file for root in found for file in _files_in(Path(root))}
+        files = {file for root in roots for file in _files_in(Path(root))}
         hidden = ("_", ".")
         return sorted(
             file
@@ -129,34 +129,36 @@ class Tables(NamedTuple):
     tag: str  # the run name in the first file
 
 
-def read_files(given: argparse.Namespace, columns: Columns) -> Tables:
+def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
     """Scan runs, truth and further tables; give each id one type, and parse numbers in CSV.
 
     The returned columns include the common names that were found.
     """
-    runs: list[Input] = given.runs
-    beside = {name: getattr(given, name) for name in side_tables.INPUT_MEANINGS}
+    runs: list[Input] = arguments.runs
+    beside = {name: getattr(arguments, name) for name in side_tables.INPUT_MEANINGS}
     beside = {name: path for name, path in beside.items() if path is not None}
-    judged = [] if given.truth is None else [given.truth]
+    judged = [] if arguments.truth is None else [arguments.truth]
     _check_inputs([*runs, *judged, *beside.values()])
-    weights = [] if given.weights is None else [given.weights]
-    as_run, as_truth = _layout("run", given, columns), _layout("truth", given, columns)
+    weights = [] if arguments.weights is None else [arguments.weights]
+    as_run, as_truth = _layout("run", arguments, columns), _layout("truth", arguments, columns)
     files = [_scan(path, as_run) for path in runs]
     truths = [_scan(path, as_truth) for path in judged]
-    columns = _with_names(given, columns, files, truths)
-    ids = ids_of(given, columns)
+    columns = _with_names(arguments, columns, files, truths)
+    ids = ids_of(arguments, columns)
     files = [
         _with_numbers(
-            file, [*_placing(file, given, columns), *weights], without=ids, booleans=False
+            file, [*_placing(file, arguments, columns), *weights], without=ids, booleans=False
         )
         for file in files
     ]
     subtopic = columns.get("subtopic", "subtopic")
     for truth in truths:
         names = truth.frame.collect_schema().names()
-        grades = column_roles.with_relevance(columns, given.by, names).get("relevance", "relevance")
+        grades = column_roles.with_relevance(columns, arguments.by, names).get(
+            "relevance", "relevance"
+        )
         (typed,) = _of_one_type(subtopic, truth)
-        read = [*ids, subtopic, *weights, getattr(given, "cluster", None)]
+        read = [*ids, subtopic, *weights, getattr(arguments, "cluster", None)]
         unnamed = [
             *_numeric(truth, (*column_roles.RATINGS, *column_roles.GRADES)),
             *_flags(truth, read),
@@ -165,8 +167,8 @@ def read_files(given: argparse.Namespace, columns: Columns) -> Tables:
         typed = _with_numbers(typed, numbers, without=ids, booleans=True)
         files.append(_with_numbers(typed, weights, without=[*ids, grades], booleans=False))
     for name, path in beside.items():
-        file = _scan(path, _layout(name, given, columns))
-        numbers = _placing(file, given, columns) if name == "other" else []
+        file = _scan(path, _layout(name, arguments, columns))
+        numbers = _placing(file, arguments, columns) if name == "other" else []
         files.append(_with_numbers(file, numbers, without=ids, booleans=False))
     for name in ids:
         files = list(_of_one_type(name, *files))
@@ -182,37 +184,42 @@ def read_files(given: argparse.Namespace, columns: Columns) -> Tables:
 
 
 def _with_names(
-    given: argparse.Namespace, columns: Columns, runs: Sequence["_File"], truths: Sequence["_File"]
+    arguments: argparse.Namespace,
+    columns: Columns,
+    runs: Sequence["_File"],
+    truths: Sequence["_File"],
 ) -> Columns:
     """Add the common names of user, item, and rank or score, as a call from Python does."""
     tables = {str(place): file.frame for place, file in enumerate((*runs, *truths))}
     names = [name for run in runs for name in run.frame.collect_schema()]
     placed = (
         column_roles.with_placing
-        if getattr(given, "ties", None) is None
+        if getattr(arguments, "ties", None) is None
         else column_roles.with_score
     )
-    return placed(column_roles.with_ids(columns, given.by, tables), given.by, names)
+    return placed(column_roles.with_ids(columns, arguments.by, tables), arguments.by, names)
 
 
 def _numeric(file: "_File", names: Sequence[str]) -> list[str]:
     """Return the columns of a CSV file that contain only numbers."""
-    found = [name for name in names if file.is_text and name in file.frame.collect_schema()]
-    numbers = [pl.col(name).cast(pl.Float64, strict=False).count() for name in found]
-    read = [number == pl.col(name).count() for name, number in zip(found, numbers, strict=True)]
-    return list(itertools.compress(found, file.read(*read).row(0))) if found else []
+    candidates = [name for name in names if file.is_text and name in file.frame.collect_schema()]
+    numbers = [pl.col(name).cast(pl.Float64, strict=False).count() for name in candidates]
+    read = [
+        number == pl.col(name).count() for name, number in zip(candidates, numbers, strict=True)
+    ]
+    return list(itertools.compress(candidates, file.read(*read).row(0))) if candidates else []
 
 
 def _flags(file: "_File", without: Sequence[str | None]) -> list[str]:
     """Return the columns of a CSV file that contain only 0 and 1, or only true and false."""
     names = file.frame.collect_schema().names() if file.is_text else []
     has_ids = {*without[:2]} <= {*names}  # otherwise, it may be a file of another format
-    found = [name for name in names if name not in without] if has_ids else []
-    of_each = [pl.col(name).str.strip_chars(" \t").str.to_lowercase() for name in found]
+    candidates = [name for name in names if name not in without] if has_ids else []
+    of_each = [pl.col(name).str.strip_chars(" \t").str.to_lowercase() for name in candidates]
     words = (["0", "1", "0.0", "1.0"], ["true", "false"])
     fits = [pl.any_horizontal(text.is_in(some).all() for some in words) for text in of_each]
     fits = [fit.alias(str(place)) for place, fit in enumerate(fits)]
-    return list(itertools.compress(found, file.read(*fits).row(0))) if found else []
+    return list(itertools.compress(candidates, file.read(*fits).row(0))) if candidates else []
 
 
 def _check_inputs(inputs: Sequence[Input]) -> None:
@@ -233,22 +240,22 @@ def _check_inputs(inputs: Sequence[Input]) -> None:
         seen.add(real)
 
 
-def _placing(file: "_File", given: argparse.Namespace, columns: Columns) -> list[str]:
+def _placing(file: "_File", arguments: argparse.Namespace, columns: Columns) -> list[str]:
     """Return the columns of a run that are read as numbers: the rank, or otherwise the score."""
     rank, score = columns.get("rank", "rank"), columns.get("score", "score")
-    by_rank = rank in file.frame.collect_schema() and getattr(given, "ties", None) is None
+    by_rank = rank in file.frame.collect_schema() and getattr(arguments, "ties", None) is None
     return [rank, "tied"] if by_rank else [score]
 
 
 def of_systems(
-    runs: Mapping[str, pl.LazyFrame], given: argparse.Namespace, columns: Columns
+    runs: Mapping[str, pl.LazyFrame], arguments: argparse.Namespace, columns: Columns
 ) -> pl.LazyFrame:
     """Stack the runs, with the name of each in a column ``model``."""
-    if "model" in given.by:
+    if "model" in arguments.by:
         msg = "--by model: pass only segments, since systems are named after their files"
         raise ValueError(msg)
-    of_users = [given.weights, getattr(given, "cluster", None)]
-    kept = list(dict.fromkeys([*ids_of(given, columns), *filter(None, of_users)]))
+    of_users = [arguments.weights, getattr(arguments, "cluster", None)]
+    kept = list(dict.fromkeys([*ids_of(arguments, columns), *filter(None, of_users)]))
     rank, score = columns.get("rank", "rank"), columns.get("score", "score")
     frames: list[pl.LazyFrame] = []
     used: set[str | None] = set()
@@ -277,13 +284,13 @@ def names_of(runs: Sequence[Input], tags: Sequence[str | None]) -> list[str]:
         parts = [_parts(runs[place])[::-1] for place in places]
         labels = [[tags[place] for place in places], *map(list, zip(*parts, strict=False))]
         labels.append([str(runs[place]) for place in places])
-        others = {*chosen} - {name}
-        fit = (texts for texts in labels if len({*texts} - {None, *others}) == len(places))
-        found = next(fit, None)
-        if found is None or any(runs[place].name is not None for place in places):
+        other_names = {*chosen} - {name}
+        fit = (texts for texts in labels if len({*texts} - {None, *other_names}) == len(places))
+        new_names = next(fit, None)
+        if new_names is None or any(runs[place].name is not None for place in places):
             msg = f"two runs are called {name!r}: name each of them, as in new={runs[places[1]]}"
             raise ValueError(msg)
-        for place, label in zip(places, found, strict=True):
+        for place, label in zip(places, new_names, strict=True):
             chosen[place] = str(label)
     return chosen
 
@@ -303,8 +310,8 @@ def _parts(run: Input) -> list[str]:
     return [part for part in parts if not (run.is_table and _PATTERN.search(part))]
 
 
-def ids_of(given: argparse.Namespace, columns: Columns) -> list[str]:
-    return [columns.get("user", "user"), columns.get("item", "item"), *given.by]
+def ids_of(arguments: argparse.Namespace, columns: Columns) -> list[str]:
+    return [columns.get("user", "user"), columns.get("item", "item"), *arguments.by]
 
 
 class _Layout(NamedTuple):
@@ -357,9 +364,9 @@ class _File(NamedTuple):
             raise ValueError(msg) from None
 
 
-def _layout(table: str, given: argparse.Namespace, columns: Columns) -> _Layout:
-    own = {role: getattr(given, f"{table}_{role}") for role in FILE_ROLES.get(table, ())}
-    form = getattr(given, f"{table}_format", None) or given.format
+def _layout(table: str, arguments: argparse.Namespace, columns: Columns) -> _Layout:
+    own = {role: getattr(arguments, f"{table}_{role}") for role in FILE_ROLES.get(table, ())}
+    form = getattr(arguments, f"{table}_format", None) or arguments.format
     if form == "auto" or (form == "trec" and table not in FILE_ROLES):
         form = None
     kinds: dict[str, Kind] = {"truth": "truth", "items": "table"}
@@ -367,10 +374,10 @@ def _layout(table: str, given: argparse.Namespace, columns: Columns) -> _Layout:
         table,
         kinds.get(table, "run"),
         form,
-        getattr(given, f"{table}_fields", None),
+        getattr(arguments, f"{table}_fields", None),
         {role: name for role, name in own.items() if name},
         {role: str(name) for role, name in columns.items()},
-        given.subtopic_qrels,
+        arguments.subtopic_qrels,
     )
 
 
@@ -384,8 +391,8 @@ def _scan(source: Input, layout: _Layout) -> _File:
     if not files:
         msg = f"{source}: it is empty"
         raise ValueError(msg)
-    first, *others = parts = [_scan_file(Input(str(path)), layout) for path in files]
-    for part in others:
+    first, *rest = parts = [_scan_file(Input(str(path)), layout) for path in files]
+    for part in rest:
         if part.form != first.form:
             forms = f"{first.name} is {first.form}, {part.name} is {part.form}"
             msg = f"{source}: files of one table must have one format: {forms}"
@@ -423,12 +430,15 @@ def _folders(source: Input, files: Sequence[Path], *, as_text: bool) -> dict[str
 
 def _typed(name: str, texts: Sequence[str], *, as_text: bool) -> pl.Series:
     """Read the names of folders as integers, dates, or otherwise text, as Polars does."""
-    given = pl.Series(name, [None if text == _NO_VALUE else unquote(text) for text in texts])
+    column = pl.Series(name, [None if text == _NO_VALUE else unquote(text) for text in texts])
     if as_text:
-        return given
-    numbers, dates = given.cast(pl.Int64, strict=False), given.str.to_date("%Y-%m-%d", strict=False)
-    fit = (read for read in (numbers, dates) if read.null_count() == given.null_count())
-    return next(fit, given)
+        return column
+    numbers, dates = (
+        column.cast(pl.Int64, strict=False),
+        column.str.to_date("%Y-%m-%d", strict=False),
+    )
+    fit = (read for read in (numbers, dates) if read.null_count() == column.null_count())
+    return next(fit, column)
 
 
 def _scan_remote(source: Input, layout: _Layout) -> _File:
@@ -459,8 +469,8 @@ def _frame(content: str | Path | bytes, form: str, *, folders: bool | None = Non
         read = gzip.decompress(read) if read.startswith(_formats.GZIP) else read
         return pl.read_json(read, infer_schema_length=None).lazy()
     if form == "jsonl":
-        named = glob.escape(str(content)) if isinstance(content, Path) else content
-        return pl.scan_ndjson(named, infer_schema_length=None)
+        source = glob.escape(str(content)) if isinstance(content, Path) else content
+        return pl.scan_ndjson(source, infer_schema_length=None)
     separator = _SEPARATORS[form] or ","
     return pl.scan_csv(content, separator=separator, infer_schema=False, glob=remote)
 
@@ -493,10 +503,10 @@ def _scan_lines(
             f"and this file is of format {form}"
         )
         raise ValueError(msg)
-    named = layout.fields or [word for line in lines[:1] for word in line.words]
-    shared = {role: column for role, column in layout.shared.items() if column in named}
-    known = FILE_ROLES["truth" if layout.kind == "truth" else "run"]
-    roles = {role: name for role, name in (shared | layout.own).items() if role in known}
+    header = layout.fields or [word for line in lines[:1] for word in line.words]
+    shared = {role: column for role, column in layout.shared.items() if column in header}
+    file_roles = FILE_ROLES["truth" if layout.kind == "truth" else "run"]
+    roles = {role: name for role, name in (shared | layout.own).items() if role in file_roles}
     frame = _lines.scan_text(
         source,
         layout.kind,
@@ -539,8 +549,8 @@ def _in_roles(file: _File, layout: _Layout) -> _File:
 
 
 def _check_exists(source: Input) -> None:
-    found = source.is_stdin or (bool(source.files()) if source.is_table else source.path.exists())
-    if not found:
+    exists = source.is_stdin or (bool(source.files()) if source.is_table else source.path.exists())
+    if not exists:
         written = str(source) if source.name is None else f"{source.name}={source}"
         is_folder = source.is_table and source.path.is_dir()
         problem = "it has no file" if is_folder else "no such file"
@@ -703,7 +713,7 @@ def _raise_at_long_line(file: _File) -> None:
 
 def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueError:
     """Report the first value of a column that cannot be parsed, and the line of its row."""
-    given, number = pl.col(name).is_not_null(), readings[2]
+    has_value, number = pl.col(name).is_not_null(), readings[2]
     breaks = pl.sum_horizontal(pl.all().str.count_matches("\n", literal=True).fill_null(0))
     header = [file.names.get(column, column) for column in file.frame.collect_schema().names()]
     before = 1 + sum(column.count("\n") for column in header)
@@ -711,8 +721,8 @@ def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueE
         frame=file.frame.select(
             value=pl.col(name),
             line=pl.int_range(1, pl.len() + 1) + breaks.cum_sum() - breaks + before,
-            mixed=given & number.is_null(),
-            unknown=given & pl.all_horizontal(reading.is_null() for reading in readings),
+            mixed=has_value & number.is_null(),
+            unknown=has_value & pl.all_horizontal(reading.is_null() for reading in readings),
         ).filter("mixed"),
     )
     first = rows.read(pl.all().sort_by("unknown", descending=True, maintain_order=True).first())

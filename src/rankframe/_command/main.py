@@ -1,4 +1,4 @@
-"""The command: ``rankframe evaluate RUN TRUTH -m map``, ``check``, ``compare``, ``report``, …."""
+"""Run the command, such as ``rankframe evaluate RUN TRUTH -m map``: output, and an exit code."""
 
 import argparse
 import contextlib
@@ -49,13 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0: success; 1: a gate fails; 2: bad input, or a gate without an interval; 3: an error of
     rankframe itself. For 1 and 2, one line on standard error explains why; for 3, a traceback.
     """
-    given = options.parser_of(_COMMANDS).parse_args(arguments)
-    given.arguments = sys.argv[1:] if arguments is None else [*arguments]
+    namespace = options.parser_of(_COMMANDS).parse_args(arguments)
+    namespace.command_line = sys.argv[1:] if arguments is None else [*arguments]
     code = None
     try:
-        for name in given.modules:
+        for name in namespace.modules:
             _import(name)
-        code = given.run_command(given)
+        code = namespace.run_command(namespace)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, has stopped reading
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -162,50 +162,60 @@ def _import(name: str) -> None:
 # ------------------------------------------------------------------ evaluate
 
 
-def _evaluate(given: argparse.Namespace) -> None:
-    _split_files(given)
-    asked = _asked(given)
-    _check_rows(given)
-    columns, options = _read_options(given)
+def _evaluate(arguments: argparse.Namespace) -> None:
+    _split_files(arguments)
+    metric_labels = _metric_labels(arguments)
+    _check_rows(arguments)
+    columns, options = _read_options(arguments)
     with _ticking():
-        tables = files.read_files(given, columns)
-        run, by, columns = _one_run(tables, given)
+        tables = files.read_files(arguments, columns)
+        run, by, columns = _one_run(tables, arguments)
         options |= {"truth": tables.truth, "by": by, **tables.beside, **columns}
-        options |= {"bounds": given.bounds, "scenarios": given.scenarios}
-        names = _counts_missed([name for name in asked if name != trec.RUN_ID], given)
-        results = _evaluated(run, names, given, options)
+        options |= {"bounds": arguments.bounds, "scenarios": arguments.scenarios}
+        names = _counts_missed([name for name in metric_labels if name != trec.RUN_ID], arguments)
+        results = _evaluated(run, names, arguments, options)
     missed = _missed_of(results[-1], by)
-    unasked = [] if _MISSED in asked else [f"{_MISSED}{end}" for end in ("", *_ENDS)]
-    unasked += ["users"] if given.queries else []
-    results = [rows.drop(unasked, strict=False) for rows in results]
+    extra_columns = [] if _MISSED in metric_labels else [f"{_MISSED}{end}" for end in ("", *_ENDS)]
+    extra_columns += ["users"] if arguments.queries else []
+    results = [rows.drop(extra_columns, strict=False) for rows in results]
     user = columns.get("user", "user")
-    if given.form == "trec":
-        _print_trec(results, user, tables.tag if trec.RUN_ID in asked else None)
+    if arguments.form == "trec":
+        _print_trec(results, user, tables.tag if trec.RUN_ID in metric_labels else None)
         return
-    result = _with_all(results, by, user) if given.queries else results[0]
-    if not _delivered(result, given):
+    result = _with_all(results, by, user) if arguments.queries else results[0]
+    if not _delivered(result, arguments):
         text_tables.show_values(
-            result, [*by, *({user, "users"} & {*result.columns})], wide=given.wide
+            result, [*by, *({user, "users"} & {*result.columns})], wide=arguments.wide
         )
         text_tables.print_text("".join(f"{line}\n" for line in missed))
 
 
-def _split_files(given: argparse.Namespace) -> None:
+def _split_files(arguments: argparse.Namespace) -> None:
     """Take the last of several files as the truth."""
-    *given.runs, given.truth = given.files if len(given.files) > 1 else [*given.files, None]
-    if given.truth is not None and given.truth.name is not None:
-        msg = f"{given.truth.name}={given.truth}: the last file is the truth, which has no name"
+    *arguments.runs, arguments.truth = (
+        arguments.files if len(arguments.files) > 1 else [*arguments.files, None]
+    )
+    if arguments.truth is not None and arguments.truth.name is not None:
+        msg = (
+            f"{arguments.truth.name}={arguments.truth}: the last file is the truth, "
+            "which has no name"
+        )
         raise ValueError(msg)
 
 
-def _is_for_people(given: argparse.Namespace) -> bool:
+def _is_for_people(arguments: argparse.Namespace) -> bool:
     """Return whether the result is printed as a table."""
-    return given.form != "trec" and not given.json and given.out is None
+    return arguments.form != "trec" and not arguments.json and arguments.out is None
 
 
-def _counts_missed(names: Sequence[str], given: argparse.Namespace) -> list[str]:
+def _counts_missed(names: Sequence[str], arguments: argparse.Namespace) -> list[str]:
     """Add the count of users without a list, which a line below the table needs."""
-    if given.per_user or given.truth is None or given.weights or not _is_for_people(given):
+    if (
+        arguments.per_user
+        or arguments.truth is None
+        or arguments.weights
+        or not _is_for_people(arguments)
+    ):
         return [*names]  # a sum over users has no weighted form
     return list(dict.fromkeys([*names, _MISSED]))
 
@@ -220,58 +230,67 @@ def _missed_of(result: pl.DataFrame, by: Sequence[str]) -> list[str]:
 
 
 def _evaluated(
-    run: pl.LazyFrame, names: Sequence[str], given: argparse.Namespace, options: Mapping[str, Any]
+    run: pl.LazyFrame,
+    names: Sequence[str],
+    arguments: argparse.Namespace,
+    options: Mapping[str, Any],
 ) -> list[pl.DataFrame]:
     """Compute the rows of users, the row of all users, or both in this order."""
-    if given.per_user:
+    if arguments.per_user:
         return [evaluation.per_user(run, *names, **options).collect()]
     of_all = evaluation.evaluate(
-        run, *names, **options, total=given.total, count_users=given.count_users
+        run, *names, **options, total=arguments.total, count_users=arguments.count_users
     )
-    if not given.queries:
+    if not arguments.queries:
         return [of_all.collect()]
     requested = labels.parse_metrics(names, per_user=False)
-    single = [one.name for one in requested if one.per_user and not system_metrics.is_of_all(one)]
+    single = [
+        metric.name
+        for metric in requested
+        if metric.per_user and not system_metrics.is_of_all(metric)
+    ]
     of_users = [evaluation.per_user(run, *single, **options)] if single else []
     return pl.collect_all([*of_users, of_all])
 
 
-def _asked(given: argparse.Namespace) -> list[str]:
-    if not given.metrics:
+def _metric_labels(arguments: argparse.Namespace) -> list[str]:
+    if not arguments.metrics:
         msg = "the following arguments are required: -m/--metric"
         raise ValueError(msg)
-    return trec.spelled_out(given.metrics, nine=given.trec_eval_9)
+    return trec.spelled_out(arguments.metrics, nine=arguments.trec_eval_9)
 
 
-def _check_rows(given: argparse.Namespace) -> None:
+def _check_rows(arguments: argparse.Namespace) -> None:
     """Check that the options for rows and for their format are compatible."""
-    of_users = "--per-user" if given.per_user else "-q" if given.queries else None
+    of_users = "--per-user" if arguments.per_user else "-q" if arguments.queries else None
     for option, meaning in {
         "--total": "adds a row of overall means",
         "--count-users": "counts the users of each mean",
     }.items():
-        if of_users and getattr(given, option[2:].replace("-", "_")):
+        if of_users and getattr(arguments, option[2:].replace("-", "_")):
             msg = f"{option} {meaning} and cannot be combined with {of_users}"
             raise ValueError(msg)
-    if given.per_user and given.queries:
+    if arguments.per_user and arguments.queries:
         msg = "-q includes the rows of --per-user: pass one of the two"
         raise ValueError(msg)
-    if given.form == "trec" and (len(given.runs) > 1 or given.by):
+    if arguments.form == "trec" and (len(arguments.runs) > 1 or arguments.by):
         msg = "--print trec has columns only for measure, user and value: pass one run, and no by="
         raise ValueError(msg)
-    if given.form == "trec" and (given.out or given.json):
+    if arguments.form == "trec" and (arguments.out or arguments.json):
         msg = "--print trec is text: leave out --out and --json"
         raise ValueError(msg)
 
 
-def _one_run(tables: Tables, given: argparse.Namespace) -> tuple[pl.LazyFrame, list[str], Columns]:
+def _one_run(
+    tables: Tables, arguments: argparse.Namespace
+) -> tuple[pl.LazyFrame, list[str], Columns]:
     """Stack several runs, and rank them if requested."""
-    (run, *others), by = tables.runs.values(), list(given.by)
+    (run, *rest), by = tables.runs.values(), list(arguments.by)
     columns = tables.columns.copy()
-    if others:
-        run, by = files.of_systems(tables.runs, given, columns), [keywords.MODEL, *by]
-    if getattr(given, "ties", None) is not None:
-        run = verbs.with_rank(run, by=by, ties=given.ties, **columns)
+    if rest:
+        run, by = files.of_systems(tables.runs, arguments, columns), [keywords.MODEL, *by]
+    if getattr(arguments, "ties", None) is not None:
+        run = verbs.with_rank(run, by=by, ties=arguments.ties, **columns)
         columns.pop("score", None)
         columns.pop("rank", None)
     return run, by, columns
@@ -302,82 +321,85 @@ def _print_trec(results: Sequence[pl.DataFrame], user: str, tag: str | None) -> 
 # ------------------------------------------------------------------ check and health
 
 
-def _check(given: argparse.Namespace) -> None:
-    _split_files(given)
-    labels = trec.spelled_out(given.metrics, nine=given.trec_eval_9)
-    columns, options = _read_options(given)
+def _check(arguments: argparse.Namespace) -> None:
+    _split_files(arguments)
+    labels = trec.spelled_out(arguments.metrics, nine=arguments.trec_eval_9)
+    columns, options = _read_options(arguments)
     with _ticking():
-        tables = files.read_files(given, columns)
-        run, by, columns = _one_run(tables, given)
+        tables = files.read_files(arguments, columns)
+        run, by, columns = _one_run(tables, arguments)
         both: dict[str, Any] = {"truth": tables.truth, "by": by, **tables.beside, **columns}
         rows = row_verbs.check(run, **both).select(pl.len()).collect().item()
         if names := [name for name in labels if name != trec.RUN_ID]:
-            options |= {"bounds": given.bounds, "scenarios": given.scenarios}
+            options |= {"bounds": arguments.bounds, "scenarios": arguments.scenarios}
             evaluation.evaluate(run, *names, **options, **both).collect()
     text_tables.print_text(f"No rule is broken ({rows:,} row{'s' * (rows != 1)}).\n")
 
 
-def _health(given: argparse.Namespace) -> None:
-    _split_files(given)
-    _check_out(given)
+def _health(arguments: argparse.Namespace) -> None:
+    _split_files(arguments)
+    _check_out(arguments)
     with _ticking():
-        tables = files.read_files(given, _columns(given))
-        run, by, columns = _one_run(tables, given)
+        tables = files.read_files(arguments, _columns(arguments))
+        run, by, columns = _one_run(tables, arguments)
         groups = by or None  # a single run may have a column of models
         both: dict[str, Any] = {"truth": tables.truth, **tables.beside, **columns}
-        result = health.health(run, by=groups, k=given.k, **both).collect()
-    if not _delivered(result, given):
-        found = result if given.wide else result.filter(pl.col("count") > 0)
-        text_tables.show(found, wide=given.wide)
-        if left_out := result.height - found.height:
+        result = health.health(run, by=groups, k=arguments.k, **both).collect()
+    if not _delivered(result, arguments):
+        counts = result if arguments.wide else result.filter(pl.col("count") > 0)
+        text_tables.show(counts, wide=arguments.wide)
+        if left_out := result.height - counts.height:
             text_tables.print_text(f"Counts of 0 that are left out: {left_out} (--wide: all).\n")
 
 
 # ------------------------------------------------------------------ compare
 
 
-def _compare(given: argparse.Namespace) -> int:
-    rules = _rules(given)
-    given.metrics = [*given.metrics, *(name for name in rules if name not in given.metrics)]
-    asked = _comparable(_asked(given))
-    if len(given.runs) < 2:
-        msg = f"compare needs two or more runs before the truth, not only {given.runs[0]}"
+def _compare(arguments: argparse.Namespace) -> int:
+    rules = _rules(arguments)
+    arguments.metrics = [
+        *arguments.metrics,
+        *(name for name in rules if name not in arguments.metrics),
+    ]
+    metric_labels = _comparable(_metric_labels(arguments))
+    if len(arguments.runs) < 2:
+        msg = f"compare needs two or more runs before the truth, not only {arguments.runs[0]}"
         raise ValueError(msg)
-    columns, options = _read_options(given)
-    correction = None if given.correction == "none" else given.correction
-    with _ticking(quiet=given.test in _RESAMPLED):
-        tables = files.read_files(given, columns)
+    columns, options = _read_options(arguments)
+    correction = None if arguments.correction == "none" else arguments.correction
+    with _ticking(quiet=arguments.test in _RESAMPLED):
+        tables = files.read_files(arguments, columns)
         options.update(tables.beside)
         first = next(iter(tables.runs))
-        baseline = first if rules and given.baseline is None else given.baseline
+        baseline = first if rules and arguments.baseline is None else arguments.baseline
         comparison = compare(
-            files.of_systems(tables.runs, given, tables.columns),
-            *asked,
+            files.of_systems(tables.runs, arguments, tables.columns),
+            *metric_labels,
             truth=tables.truth,
-            by=[keywords.MODEL, *given.by],
-            total=given.total,
+            by=[keywords.MODEL, *arguments.by],
+            total=arguments.total,
             baseline=baseline,
-            test=given.test,
+            test=arguments.test,
             correction=correction,
-            confidence=given.confidence,
-            margin=given.margin,
-            primary=given.primary,
-            resamples=given.resamples,
-            seed=given.seed,
-            cluster=given.cluster,
+            confidence=arguments.confidence,
+            margin=arguments.margin,
+            primary=arguments.primary,
+            resamples=arguments.resamples,
+            seed=arguments.seed,
+            cluster=arguments.cluster,
             **options,
             **tables.columns,
         )
         result = (gate.decision_of(comparison, rules) if rules else comparison).collect()
-    if not _delivered(result, given):
-        words = sentences.tested_in_words(given.test, correction, result, given.primary)
-        how = f"{given.confidence * 100:.10g}% intervals, {words}"
-        text_tables.show_comparison(result, given.by, keywords.MODEL, how, wide=given.wide)
+    if not _delivered(result, arguments):
+        words = sentences.tested_in_words(arguments.test, correction, result, arguments.primary)
+        how = f"{arguments.confidence * 100:.10g}% intervals, {words}"
+        text_tables.show_comparison(result, arguments.by, keywords.MODEL, how, wide=arguments.wide)
     if not rules:
         return 0
     gated = result.drop_nulls("passed").sort("passed", descending=True, maintain_order=True)
     for row in gated.iter_rows(named=True):
-        print(_why(row, given), file=sys.stderr)
+        print(_why(row, arguments), file=sys.stderr)
     if gated["ci_low"].null_count():
         return 2
     return int(not gated["passed"].all())
@@ -397,19 +419,19 @@ def _print_skipped(names: Sequence[str], why: str) -> None:
         print(f"rankframe: not {why}: {', '.join(names)}", file=sys.stderr)
 
 
-def _rules(given: argparse.Namespace) -> dict[str, Rule]:
+def _rules(arguments: argparse.Namespace) -> dict[str, Rule]:
     """Read --fail-if-worse and --fail-unless-not-worse."""
     rules: dict[str, Rule] = {}
-    both: list[tuple[Gate, bool]] = [(one, False) for one in given.fail_if_worse]
-    both += [(one, True) for one in given.fail_unless_not_worse]
+    both: list[tuple[Gate, bool]] = [(condition, False) for condition in arguments.fail_if_worse]
+    both += [(condition, True) for condition in arguments.fail_unless_not_worse]
     for (label, margin), strict in both:
         requested = labels.parse_metrics(_comparable(trec.spelled_out([label])), per_user=False)
         if trec.is_set(label):
             directions = pair_tests.directions_of(requested)
             without = [name for name, better in directions.items() if better is None]
             _print_skipped(without, "gated, as neither direction is better")
-            requested = [one for one in requested if one.name not in without]
-        names = [one.name for one in requested]
+            requested = [metric for metric in requested if metric.name not in without]
+        names = [metric.name for metric in requested]
         if twice := [name for name in names if name in rules]:
             msg = f"{twice[0]!r} has two gates: name it once in --fail-if-worse and its strict form"
             raise ValueError(msg)
@@ -418,13 +440,13 @@ def _rules(given: argparse.Namespace) -> dict[str, Rule]:
     return rules
 
 
-def _why(row: Mapping[str, Any], given: argparse.Namespace) -> str:
+def _why(row: Mapping[str, Any], arguments: argparse.Namespace) -> str:
     """Explain in one line why a gate passes or fails."""
-    segment = "".join(f", {name} {row[name]}" for name in given.by if row[name] is not None)
+    segment = "".join(f", {name} {row[name]}" for name in arguments.by if row[name] is not None)
     text = f"{row['metric']} of {row['model']} against {row['baseline']}{segment}: {row['why']}"
     text += f" (margin {row['margin']:g}"
-    if given.margin is not None and given.margin != row["margin"]:
-        text += f" of the gate, not --margin {given.margin:g}"
+    if arguments.margin is not None and arguments.margin != row["margin"]:
+        text += f" of the gate, not --margin {arguments.margin:g}"
     if row["difference"] is not None:
         text += f", difference {row['difference']:.4f}"
     if row["ci_low"] is not None:
@@ -436,91 +458,91 @@ def _why(row: Mapping[str, Any], given: argparse.Namespace) -> str:
 # ------------------------------------------------------------------ report
 
 
-def _report(given: argparse.Namespace) -> None:
-    metrics = trec.spelled_out(given.metrics, nine=given.trec_eval_9)
-    columns, options = _read_options(given)
-    if given.out is not files.STDOUT:
-        report.check_path(given.out)
-    with _ticking(quiet=given.test in _RESAMPLED):
-        tables = files.read_files(given, columns)
+def _report(arguments: argparse.Namespace) -> None:
+    metrics = trec.spelled_out(arguments.metrics, nine=arguments.trec_eval_9)
+    columns, options = _read_options(arguments)
+    if arguments.out is not files.STDOUT:
+        report.check_path(arguments.out)
+    with _ticking(quiet=arguments.test in _RESAMPLED):
+        tables = files.read_files(arguments, columns)
         options.update(tables.beside)
-        made = report.report(
-            files.of_systems(tables.runs, given, tables.columns),
+        page = report.report(
+            files.of_systems(tables.runs, arguments, tables.columns),
             *_comparable(metrics),
             truth=tables.truth,
             by=keywords.MODEL,
-            baseline=next(iter(tables.runs)) if given.baseline is None else given.baseline,
-            segments=given.segments,
-            k=given.k,
-            test=given.test,
-            correction=None if given.correction == "none" else given.correction,
-            confidence=given.confidence,
-            margin=given.margin,
-            primary=given.primary,
-            resamples=given.resamples,
-            seed=given.seed,
-            cluster=given.cluster,
-            title=given.title,
+            baseline=next(iter(tables.runs)) if arguments.baseline is None else arguments.baseline,
+            segments=arguments.segments,
+            k=arguments.k,
+            test=arguments.test,
+            correction=None if arguments.correction == "none" else arguments.correction,
+            confidence=arguments.confidence,
+            margin=arguments.margin,
+            primary=arguments.primary,
+            resamples=arguments.resamples,
+            seed=arguments.seed,
+            cluster=arguments.cluster,
+            title=arguments.title,
             **options,
             **tables.columns,
         )
-    made = made.made_by(shlex.join(["rankframe", *given.arguments]), _paths(given))
-    if given.out is files.STDOUT:
-        text_tables.print_data(made.html(static=given.static))
+    page = page.made_by(shlex.join(["rankframe", *arguments.command_line]), _paths(arguments))
+    if arguments.out is files.STDOUT:
+        text_tables.print_data(page.html(static=arguments.static))
         return
-    with text_tables.replaced(given.out) as path:
-        made.save(path, static=given.static)
-    text_tables.print_text(f"{made.verdict}\n")
-    size = given.out.stat().st_size / 1000
-    text_tables.print_text(f"Written: {given.out} ({size:,.0f} kB)\n")
+    with text_tables.replaced(arguments.out) as path:
+        page.save(path, static=arguments.static)
+    text_tables.print_text(f"{page.verdict}\n")
+    size = arguments.out.stat().st_size / 1000
+    text_tables.print_text(f"Written: {arguments.out} ({size:,.0f} kB)\n")
 
 
-def _paths(given: argparse.Namespace) -> list[Path]:
+def _paths(arguments: argparse.Namespace) -> list[Path]:
     """Return the files of a call that can be read again."""
-    return [path for source in _inputs(given) for path in source.files() if path.is_file()]
+    return [path for source in _inputs(arguments) for path in source.files() if path.is_file()]
 
 
-def _inputs(given: argparse.Namespace) -> list[Input]:
+def _inputs(arguments: argparse.Namespace) -> list[Input]:
     """Return the inputs of a call, the runs first."""
-    beside = (getattr(given, name) for name in side_tables.INPUT_MEANINGS)
-    return [source for source in (*given.runs, given.truth, *beside) if source is not None]
+    beside = (getattr(arguments, name) for name in side_tables.INPUT_MEANINGS)
+    return [source for source in (*arguments.runs, arguments.truth, *beside) if source is not None]
 
 
 # ------------------------------------------------------------------ options and output
 
 
-def _read_options(given: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
+def _read_options(arguments: argparse.Namespace) -> tuple[Columns, dict[str, Any]]:
     """Read the columns that play roles, and the options of per_user."""
-    _check_out(given)
-    columns = _columns(given)
-    options: dict[str, Any] = {"judged_only": given.judged_only}
-    if given.trec_eval or given.trec_eval_9:
-        options.update(TREC_EVAL if given.trec_eval else TREC_EVAL_9)
+    _check_out(arguments)
+    columns = _columns(arguments)
+    options: dict[str, Any] = {"judged_only": arguments.judged_only}
+    if arguments.trec_eval or arguments.trec_eval_9:
+        options.update(TREC_EVAL if arguments.trec_eval else TREC_EVAL_9)
     for option in ("users", "undefined", "weights", "relevant_at", "gains_from", "depth"):
-        if getattr(given, option) is not None:
-            options[option] = getattr(given, option)
+        if getattr(arguments, option) is not None:
+            options[option] = getattr(arguments, option)
     return columns, options
 
 
-def _columns(given: argparse.Namespace) -> Columns:
+def _columns(arguments: argparse.Namespace) -> Columns:
     """Read the columns that play roles in all files."""
     roles = Columns.__annotations__
-    return {role: getattr(given, role) for role in roles if getattr(given, role)}  # type: ignore[return-value]
+    return {role: getattr(arguments, role) for role in roles if getattr(arguments, role)}  # type: ignore[return-value]
 
 
-def _check_out(given: argparse.Namespace) -> None:
+def _check_out(arguments: argparse.Namespace) -> None:
     """Check that the output has a known format, and is not one of the inputs."""
-    out = getattr(given, "out", None)
-    if out is files.STDOUT and given.json:
+    out = getattr(arguments, "out", None)
+    if out is files.STDOUT and arguments.json:
         msg = "--json and --out - both print: pass one of the two, or --out a file"
         raise ValueError(msg)
     if out is None or out is files.STDOUT:
         return
-    endings = getattr(given, "outputs", text_tables.OUTPUTS)
+    endings = getattr(arguments, "outputs", text_tables.OUTPUTS)
     if out.suffix.lower() not in endings:
         msg = f"--out must end in one of {', '.join(endings)}, not {out.name!r}"
         raise ValueError(msg)
-    for source in _inputs(given):
+    for source in _inputs(arguments):
         if source.is_remote:
             continue
         if files.resolved(source) in (
@@ -534,29 +556,29 @@ def _check_out(given: argparse.Namespace) -> None:
             raise ValueError(msg)
 
 
-def _delivered(result: pl.DataFrame, given: argparse.Namespace) -> bool:
+def _delivered(result: pl.DataFrame, arguments: argparse.Namespace) -> bool:
     """Write the result, or print it for a program, if requested; return whether it was."""
-    if given.out is files.STDOUT:
+    if arguments.out is files.STDOUT:
         text_tables.print_data(result.write_csv())
-    elif given.out is not None:
-        text_tables.write(result, given.out)
-    if given.json:
+    elif arguments.out is not None:
+        text_tables.write(result, arguments.out)
+    if arguments.json:
         text_tables.print_json(result)
-    return given.json or given.out is not None
+    return arguments.json or arguments.out is not None
 
 
 # ------------------------------------------------------------------ metrics and demo
 
 
-def _metrics(given: argparse.Namespace) -> None:
-    if given.markdown:
-        if given.name is not None:
+def _metrics(arguments: argparse.Namespace) -> None:
+    if arguments.markdown:
+        if arguments.name is not None:
             msg = "--markdown prints all metrics: omit the name"
             raise ValueError(msg)
         print(reference.reference_page(), end="")
         return
-    if given.name is not None:
-        function = labels.function_of(given.name)
+    if arguments.name is not None:
+        function = labels.function_of(arguments.name)
         text = (inspect.getdoc(function) or "").replace("``", "`")
         print(f"{reference.signature_of(function)}\n\n{text}")
         return
@@ -564,7 +586,7 @@ def _metrics(given: argparse.Namespace) -> None:
         {"label": label, "definition": (inspect.getdoc(function) or "").partition("\n")[0]}
         for label, function in labels.every_label().items()
     ]
-    text_tables.show(pl.DataFrame(rows), wide=given.wide)
+    text_tables.show(pl.DataFrame(rows), wide=arguments.wide)
 
 
 def _demo(_: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""The options of the command, in groups."""
+"""Define the options of each command: a parser of arguments."""
 
 import argparse
 import math
@@ -72,10 +72,10 @@ def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the message in one line; name the command that is nearest to a misspelled one."""
-        if found := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose", message):
-            near = get_close_matches(found[1], _COMMANDS, n=1)
+        if match := re.match(r"argument COMMAND: invalid choice: '(.*?)' \(choose", message):
+            near = get_close_matches(match[1], _COMMANDS, n=1)
             commands = ", ".join(_COMMANDS)
-            message = f"unknown command {found[1]!r}; the commands are {commands}"
+            message = f"unknown command {match[1]!r}; the commands are {commands}"
             message += f"; the nearest is {near[0]!r}" if near else ""
         self.exit(2, f"rankframe: error: {message} (see {self.prog} --help)\n")
 
@@ -398,14 +398,14 @@ def _finite(text: str) -> float:
 
 def _gate(text: str) -> Gate:
     """Read ``ndcg@10:0.01``; a colon inside parentheses belongs to the label."""
-    found = re.fullmatch(r"(?P<label>.+):(?P<margin>[^:()@]*)", text)
-    if found is None:
+    match = re.fullmatch(r"(?P<label>.+):(?P<margin>[^:()@]*)", text)
+    if match is None:
         return Gate(text, 0.0)
-    margin = _finite(found["margin"])
+    margin = _finite(match["margin"])
     if margin < 0:
         msg = f"{text!r}: the margin must be ≥ 0"
         raise argparse.ArgumentTypeError(msg)
-    return Gate(found["label"], margin)
+    return Gate(match["label"], margin)
 
 
 def _add_metric(ask: argparse.ArgumentParser) -> None:

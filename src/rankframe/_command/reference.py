@@ -1,4 +1,4 @@
-"""The reference of all metrics as a Markdown page, made from their docstrings."""
+"""Write the reference of all metrics from their docstrings: a page of Markdown."""
 
 import inspect
 import re
@@ -51,7 +51,6 @@ have a cut-off. *32-bit* scores have less precision, so more of them are equal.
 
 
 def reference_page() -> str:
-    """Write the page."""
     entries = labels.every_entry()
     parts = [_INTRODUCTION, "## All metrics\n", _contents(entries)]
     family = ""
@@ -113,13 +112,13 @@ def _in_ties(entry: Entry) -> str:
     needed = {p.name: _SAMPLES.get(p.name, 1) for p in parameters.values() if p.default is p.empty}
     cuts: list[Any] = [{**needed, "k": 10}] if "k" in parameters else []
     cuts += [{**needed, "k": None}] if "k" in parameters and "k" not in needed else []
-    known = [_is_known_in_ties(entry, options) for options in cuts or [needed]]
-    if len({*known}) == 2:
-        return f"the exact expectation {'with' if known[0] else 'without'} k, else an error"
-    return "the exact expectation" if known[0] else "an error"
+    exact = [_is_exact_in_ties(entry, options) for options in cuts or [needed]]
+    if len({*exact}) == 2:
+        return f"the exact expectation {'with' if exact[0] else 'without'} k, else an error"
+    return "the exact expectation" if exact[0] else "an error"
 
 
-def _is_known_in_ties(entry: Entry, options: Mapping[str, object]) -> bool:
+def _is_exact_in_ties(entry: Entry, options: Mapping[str, object]) -> bool:
     try:
         names = labels.columns_in_ties(entry.function, **options)
         share_rows.check_shares_in_ties(entry.plain, names)
@@ -144,15 +143,15 @@ def _reads(entry: Entry) -> str:
     parameters = inspect.signature(entry.function).parameters.values()
     if any(parameter.annotation == MetricName for parameter in parameters):
         return "Reads what `metric` reads."
-    given = {
+    options = {
         p.name: _SAMPLES.get(p.name, 1) for p in parameters if p.default is p.empty or p.name == "k"
     }
-    first = _columns_read(entry, given)
-    others: set[str] = set()
+    first = _columns_read(entry, options)
+    other_columns: set[str] = set()
     for parameter in parameters:
         for value in _choices(parameter):
-            others |= _columns_read(entry, {**given, parameter.name: value})
-    also = others - first
+            other_columns |= _columns_read(entry, {**options, parameter.name: value})
+    also = other_columns - first
     text = f"Reads {_names(first)}"
     return f"{text}; with other options also {_names(also)}." if also else f"{text}."
 
@@ -176,14 +175,14 @@ def _choices(parameter: inspect.Parameter) -> tuple[object, ...]:
 
 
 def _columns_read(entry: Entry, options: Mapping[str, object]) -> set[str]:
-    made = entry.function(**options)
-    expr = made.metric if isinstance(made, Mean) else made
+    result = entry.function(**options)
+    expr = result.metric if isinstance(result, Mean) else result
     return {name.partition("(")[0] for name in expr.meta.root_names()}
 
 
 def _names(columns: Collection[str]) -> str:
-    first, *others = (f"`{name}`" for name in registry.COLUMNS if name in columns)
-    return f"{', '.join([first, *others[:-1]])} and {others[-1]}" if others else first
+    first, *rest = (f"`{name}`" for name in registry.COLUMNS if name in columns)
+    return f"{', '.join([first, *rest[:-1]])} and {rest[-1]}" if rest else first
 
 
 def _sections(entry: Entry) -> dict[str, str]:
@@ -220,8 +219,8 @@ def _label(entry: Entry) -> str:
     """The label with its required parameters only."""
     parameters = inspect.signature(entry.function).parameters
     needed = [p.name for p in parameters.values() if p.default is p.empty and p.name != "k"]
-    given = f"({', '.join(f'{name}=…' for name in needed)})" if needed else ""
-    return entry.plain + given + ("@k" if "k" in parameters else "")
+    arguments = f"({', '.join(f'{name}=…' for name in needed)})" if needed else ""
+    return entry.plain + arguments + ("@k" if "k" in parameters else "")
 
 
 def _call(entry: Entry) -> str:

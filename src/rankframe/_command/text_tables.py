@@ -1,4 +1,4 @@
-"""The output of the command: tables that fit the terminal, JSON, and files."""
+"""Write results for the command: tables that fit the terminal, JSON, or files."""
 
 import contextlib
 import json
@@ -137,9 +137,9 @@ def _compared(result: pl.DataFrame) -> pl.DataFrame:
     )
     noted = [f" {results.NOTE}" if note else "" for note in result["note"]]
     low_to_high = pl.concat_str("ci_low", pl.lit(" to "), "ci_high")
-    known = pl.Series(result["ci_low"].is_not_null())
+    has_interval = pl.Series(result["ci_low"].is_not_null())
     return cells.with_columns(
-        interval=pl.when(known).then(low_to_high).otherwise(pl.lit("null")),
+        interval=pl.when(has_interval).then(low_to_high).otherwise(pl.lit("null")),
         p=pl.col("p_adjusted"),
         difference=pl.concat_str("difference", pl.Series(noted)),
         **{"wins/ties/losses": pl.concat_str("wins", "ties", "losses", separator="/")},
@@ -162,18 +162,18 @@ def _most_that_fits(
 ) -> pl.DataFrame:
     *segments, model = systems
     first = [*segments, "metric", model]
-    there = [name for name in _SHOWN if name in cells.columns and name not in shared]
-    chosen = [name for name in there if name in _NEEDED]
+    candidates = [name for name in _SHOWN if name in cells.columns and name not in shared]
+    chosen = [name for name in candidates if name in _NEEDED]
     short = cells.with_columns(
         pl.Series(name, [_cut(text, _NARROWEST) for text in cells[name]], pl.String)
         for name in dict.fromkeys([*first, *({"baseline"} & {*chosen})])
     )
     for name in _LESS_NEEDED:
         if _breadth(_boxed(short.select(*first, *chosen))) > width:
-            chosen = [one for one in chosen if one != name]
+            chosen = [column for column in chosen if column != name]
     for name in _WELCOME:
-        more = [one for one in there if one in (*chosen, name)]
-        if name in there and _breadth(_boxed(cells.select(*first, *more))) <= width:
+        more = [column for column in candidates if column in (*chosen, name)]
+        if name in candidates and _breadth(_boxed(cells.select(*first, *more))) <= width:
             chosen = more
     return cells.select(*first, *chosen)
 

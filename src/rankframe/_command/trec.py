@@ -1,4 +1,4 @@
-"""The conventions of trec_eval: its sets of measures, its cut-offs, and its three columns."""
+"""Follow trec_eval: labels from its sets of measures, and text in its three columns."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,6 @@ def spelled_out(labels: Sequence[str], *, nine: bool = False) -> list[str]:
 
 
 def is_set(label: str) -> bool:
-    """Return whether a label is a set of measures."""
     return label.strip() in _SETS
 
 
@@ -52,10 +51,10 @@ def _spelled(label: str, *, nine: bool) -> Iterator[str]:
             if nine and name in _NEW:
                 continue
             yield from (f"{name}_{number}" for number in _MANY[name]) if name in _MANY else [name]
-    elif found := _WITH_NUMBERS.fullmatch(label):
-        name, numbers = found["name"], found["numbers"].split(",")
+    elif match := _WITH_NUMBERS.fullmatch(label):
+        name, numbers = match["name"], match["numbers"].split(",")
         levels = isinstance(_MANY[name][0], str)
-        yield from (f"{name}_{f'{float(one):.2f}' if levels else one}" for one in numbers)
+        yield from (f"{name}_{f'{float(number):.2f}' if levels else number}" for number in numbers)
     else:
         yield label
 

@@ -1,1 +1,1 @@
-"""The HTML report, and the table of results for people."""
+"""Write results for people: the HTML report, and the table of systems and metrics."""

@@ -1,4 +1,4 @@
-"""The numbers of a report: one pass of values per user, and the statistics made from it."""
+"""Compute the numbers of a report: one pass of values per user, and statistics of these."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PEOPLE = 4  # users with the greatest loss, and as many with the greatest gain
 _SHOWN_ALL = 4  # at most so many other systems are all described in words
 
 
-class Asked(NamedTuple):
+class ReportCall(NamedTuple):
     """The parameters of a report, checked."""
 
     run: pl.LazyFrame
@@ -78,12 +78,12 @@ class Values(NamedTuple):
 
     def only(self, names: Sequence[str], rows: pl.DataFrame | None = None) -> UserValues:
         """Return the values of some metrics."""
-        of_users = {one.name: one for one in self.values.requested}
-        found = [of_users[name] for name in names if name in of_users]
+        of_users = {metric.name: metric for metric in self.values.requested}
+        metrics = [of_users[name] for name in names if name in of_users]
         rows = self.rows if rows is None else rows
-        asked = {one.name for one in self.requested}
-        lists = self.values.of_lists if asked <= {*names} else None
-        return self.values._replace(requested=found, rows=rows.lazy(), of_lists=lists)
+        all_names = {metric.name for metric in self.requested}
+        lists = self.values.of_lists if all_names <= {*names} else None
+        return self.values._replace(requested=metrics, rows=rows.lazy(), of_lists=lists)
 
 
 class Person(NamedTuple):
@@ -114,7 +114,7 @@ class People(NamedTuple):
 class Numbers(NamedTuple):
     """All numbers of a report; None for a missing part."""
 
-    asked: Asked
+    call: ReportCall
     names: list[str]  # of the metrics
     decides: str  # the metric of the verdict
     user_metric: str | None  # the first metric that is a value per user
@@ -149,40 +149,39 @@ def default_metrics(k: int) -> list[str]:
     return [f"ndcg@{k}", f"recall@{k}", f"precision@{k}", "map", "mrr"]
 
 
-def numbers_of(asked: Asked) -> Numbers:
-    """Compute all numbers of a report."""
-    values = _read(asked)
-    rows, names = values.rows, [one.name for one in values.requested]
-    decides = asked.primary if asked.primary in names else names[0]
-    of_users = [one.name for one in values.requested if one.name in rows.columns]
+def numbers_of(call: ReportCall) -> Numbers:
+    values = _read(call)
+    rows, names = values.rows, [metric.name for metric in values.requested]
+    decides = call.primary if call.primary in names else names[0]
+    of_users = [metric.name for metric in values.requested if metric.name in rows.columns]
     user_metric = next(
         (name for name in (decides, *names) if name in of_users and rows[name].count()), None
     )
     means = summaries.summary_of(
         values.only(names),
-        confidence=asked.confidence,
+        confidence=call.confidence,
         method="t",
-        resamples=asked.resamples,
-        seed=asked.seed,
+        resamples=call.resamples,
+        seed=call.seed,
     ).collect()
-    systems = _ordered(means, asked, decides, values.directions)
+    systems = _ordered(means, call, decides, values.directions)
     compared = served = people = diagnosis = None
-    several = asked.baseline is not None and len(systems) > 1
-    counts = _missed(rows, asked.by, values.values.user)
+    several = call.baseline is not None and len(systems) > 1
+    counts = _missed(rows, call.by, values.values.user)
     chosen = systems[1] if several else None
     shown: list[object] = []
     if several:
         shown = systems[1:] if len(systems) <= _SHOWN_ALL + 1 else [chosen]
-        compared = _compared(values.only(names), asked)
+        compared = _compared(values.only(names), call)
         if any(counts["num_missed"]):
-            served = _compared(values.only(of_users, _of_served(rows, of_users, asked.by)), asked)
-        if _has_levels(rows) and asked.settings.weights is None:
-            diagnosis = _diagnosis(values, asked, shown)
+            served = _compared(values.only(of_users, _of_served(rows, of_users, call.by)), call)
+        if _has_levels(rows) and call.settings.weights is None:
+            diagnosis = _diagnosis(values, call, shown)
         if user_metric is not None:
-            people = _people(values, asked, user_metric, chosen)
-    cut_means = _cut_means(values, asked)
+            people = _people(values, call, user_metric, chosen)
+    cut_means = _cut_means(values, call)
     return Numbers(
-        asked=asked,
+        call=call,
         names=names,
         decides=decides,
         user_metric=user_metric,
@@ -191,19 +190,19 @@ def numbers_of(asked: Asked) -> Numbers:
         chosen=chosen,
         shown=shown,
         users=max(counts["users"], default=0),
-        missed=dict(counts.select(asked.by, "num_missed").iter_rows()),
+        missed=dict(counts.select(call.by, "num_missed").iter_rows()),
         means=means,
-        bold=_bold(means, compared, values, asked),
+        bold=_bold(means, compared, values, call),
         compared=compared,
         served=served,
         cut_means=cut_means,
-        cuts=None if cut_means is None else _over_cuts(values, asked, cut_means),
+        cuts=None if cut_means is None else _over_cuts(values, call, cut_means),
         diagnosis=diagnosis,
-        spread=None if user_metric is None else _spread(rows, asked.by, user_metric),
-        segments={name: _in_segments(values, asked, name, decides) for name in asked.segments},
+        spread=None if user_metric is None else _spread(rows, call.by, user_metric),
+        segments={name: _in_segments(values, call, name, decides) for name in call.segments},
         people=people,
-        health=_health(asked),
-        sources=_sources(asked),
+        health=_health(call),
+        sources=_sources(call),
         values=values,
     )
 
@@ -211,57 +210,59 @@ def numbers_of(asked: Asked) -> Numbers:
 # ------------------------------------------------------------------ one pass of values per user
 
 
-def _read(asked: Asked) -> Values:
+def _read(call: ReportCall) -> Values:
     """Compute the values of all users that any part of the report needs."""
-    defaults = asked.settings.defaults
-    requested = labels.parse_metrics(asked.metrics, per_user=False, defaults=defaults)
-    names = {one.name for one in requested}
-    if asked.primary is not None and asked.primary not in names:
-        there = ", ".join(repr(one.name) for one in requested)
-        msg = f"primary names {asked.primary!r}; the metrics are {there}"
+    defaults = call.settings.defaults
+    requested = labels.parse_metrics(call.metrics, per_user=False, defaults=defaults)
+    names = {metric.name for metric in requested}
+    if call.primary is not None and call.primary not in names:
+        choices = ", ".join(repr(metric.name) for metric in requested)
+        msg = f"primary names {call.primary!r}; the metrics are {choices}"
         raise ValueError(msg)
-    cuts = _cuts(requested, asked)
+    cuts = _cuts(requested, call)
     added: list[Metric] = [label for label in cuts["label"] if label not in names]
-    if asked.truth is not None or _is_judged(asked):
-        added += [make(asked.k).alias(OWN + name) for name, make in _LEVELS.items()]
+    if call.truth is not None or _is_judged(call):
+        added += [make(call.k).alias(OWN + name) for name, make in _LEVELS.items()]
         added.append(trec.num_retrieved().alias(_LISTED))
     values = evaluation.user_values(
-        asked.run,
-        [*asked.metrics, *added],
-        asked.truth,
-        [asked.by],
-        asked.settings,
+        call.run,
+        [*call.metrics, *added],
+        call.truth,
+        [call.by],
+        call.settings,
         per_user=False,
         all_lists=True,
     )
-    rows = values.rows.collect().sort(asked.by, values.user)
+    rows = values.rows.collect().sort(call.by, values.user)
     return Values(values, rows, requested, pair_tests.directions_of(requested), cuts)
 
 
-def _is_judged(asked: Asked) -> bool:
-    columns = asked.settings.columns
-    return columns.get("relevance", "relevance") in asked.run.collect_schema().names()
+def _is_judged(call: ReportCall) -> bool:
+    columns = call.settings.columns
+    return columns.get("relevance", "relevance") in call.run.collect_schema().names()
 
 
-def _cuts(requested: Sequence[RequestedMetric], asked: Asked) -> pl.DataFrame:
+def _cuts(requested: Sequence[RequestedMetric], call: ReportCall) -> pl.DataFrame:
     """Return the labels at several cut-offs, for metrics with a cut-off."""
     bases: dict[str, int] = {}
-    for one in requested:
-        base, at, cut = one.name.rpartition("@")
-        if at and cut.isdigit() and one.per_user and _is_label(one, asked):
+    for metric in requested:
+        base, at, cut = metric.name.rpartition("@")
+        if at and cut.isdigit() and metric.per_user and _is_label(metric, call):
             bases.setdefault(base, int(cut))
-    deepest = max([asked.k, *bases.values()])
+    deepest = max([call.k, *bases.values()])
     steps = [k for k in _STEPS if k <= 2 * deepest][-_MOST_STEPS:]
-    return cutoff_curves.labels_at([*bases], sorted({*steps, *bases.values(), asked.k}))
+    return cutoff_curves.labels_at([*bases], sorted({*steps, *bases.values(), call.k}))
 
 
-def _is_label(one: RequestedMetric, asked: Asked) -> bool:
+def _is_label(metric: RequestedMetric, call: ReportCall) -> bool:
     """Return whether a name is the metric's label, so that its other cut-offs have labels, too."""
     try:
-        (meant,) = labels.parse_metrics([one.name], per_user=True, defaults=asked.settings.defaults)
+        (meant,) = labels.parse_metrics(
+            [metric.name], per_user=True, defaults=call.settings.defaults
+        )
     except ValueError:
         return False
-    return meant.expr.meta.eq(one.expr) and meant.relevant_at == one.relevant_at
+    return meant.expr.meta.eq(metric.expr) and meant.relevant_at == metric.relevant_at
 
 
 def _has_levels(rows: pl.DataFrame) -> bool:
@@ -287,38 +288,38 @@ def _of_served(rows: pl.DataFrame, names: Sequence[str], by: str) -> pl.DataFram
 # ------------------------------------------------------------------ statistics
 
 
-def _compared(values: UserValues, asked: Asked) -> pl.DataFrame:
-    names = {one.name for one in values.requested}
+def _compared(values: UserValues, call: ReportCall) -> pl.DataFrame:
+    names = {metric.name for metric in values.requested}
     return comparison.comparison_of(
         values,
-        baseline=asked.baseline,
-        test=asked.test,
-        correction=asked.correction,
-        confidence=asked.confidence,
-        margin=_known(asked.margin, names),
-        primary=asked.primary if asked.primary in names else None,
-        resamples=asked.resamples,
-        seed=asked.seed,
+        baseline=call.baseline,
+        test=call.test,
+        correction=call.correction,
+        confidence=call.confidence,
+        margin=_margins_of(call.margin, names),
+        primary=call.primary if call.primary in names else None,
+        resamples=call.resamples,
+        seed=call.seed,
     ).collect()
 
 
 def _bold(
-    means: pl.DataFrame, compared: pl.DataFrame | None, values: Values, asked: Asked
+    means: pl.DataFrame, compared: pl.DataFrame | None, values: Values, call: ReportCall
 ) -> frozenset[tuple[object, str]]:
     """Find the systems that are not significantly worse than the best, per metric."""
 
     def compare_with(name: object) -> pl.DataFrame:
-        if compared is None or name == asked.baseline:
+        if compared is None or name == call.baseline:
             return cast("pl.DataFrame", compared)
-        only = values.only([one.name for one in values.requested])
-        return _compared(only, asked._replace(baseline=name))
+        only = values.only([metric.name for metric in values.requested])
+        return _compared(only, call._replace(baseline=name))
 
     tested = None if compared is None else compare_with
-    best = results.best_or_tied(means, [asked.by], values.directions, _DIGITS, tested)
-    return frozenset(means.filter(best).select(asked.by, "metric").iter_rows())
+    best = results.best_or_tied(means, [call.by], values.directions, _DIGITS, tested)
+    return frozenset(means.filter(best).select(call.by, "metric").iter_rows())
 
 
-def _known(margin: Margin | None, names: set[str]) -> Margin | None:
+def _margins_of(margin: Margin | None, names: set[str]) -> Margin | None:
     """Remove the margins of metrics that are not compared here."""
     if not isinstance(margin, Mapping):
         return margin
@@ -326,54 +327,54 @@ def _known(margin: Margin | None, names: set[str]) -> Margin | None:
 
 
 def _ordered(
-    means: pl.DataFrame, asked: Asked, decides: str, directions: Mapping[str, bool | None]
+    means: pl.DataFrame, call: ReportCall, decides: str, directions: Mapping[str, bool | None]
 ) -> list[object]:
     """Order the systems: the baseline, then best first; by name if no direction is better."""
     higher_is_better = directions.get(decides)
     of_metric = means.filter(pl.col("metric") == decides)
     if higher_is_better is not None:
         of_metric = of_metric.sort(
-            "mean", asked.by, descending=[higher_is_better, False], nulls_last=True
+            "mean", call.by, descending=[higher_is_better, False], nulls_last=True
         )
-    names = of_metric[asked.by].to_list()
-    if asked.baseline is None:
+    names = of_metric[call.by].to_list()
+    if call.baseline is None:
         return names
-    if isinstance(asked.baseline, pl.Expr | pl.Series):
-        msg = f"baseline must be the name of a system, not {type(asked.baseline).__name__}"
+    if isinstance(call.baseline, pl.Expr | pl.Series):
+        msg = f"baseline must be the name of a system, not {type(call.baseline).__name__}"
         raise TypeError(msg)
-    if asked.baseline not in names:
-        there = sorted(names, key=str)[:10]
-        msg = f"baseline must be one of {', '.join(map(repr, there))}, not {asked.baseline!r}"
+    if call.baseline not in names:
+        choices = sorted(names, key=str)[:10]
+        msg = f"baseline must be one of {', '.join(map(repr, choices))}, not {call.baseline!r}"
         raise ValueError(msg)
-    return [asked.baseline, *(name for name in names if name != asked.baseline)]
+    return [call.baseline, *(name for name in names if name != call.baseline)]
 
 
-def _cut_means(values: Values, asked: Asked) -> pl.DataFrame | None:
+def _cut_means(values: Values, call: ReportCall) -> pl.DataFrame | None:
     """Average each metric at several cut-offs, up to the length of the lists."""
     if values.cuts.is_empty():
         return None
     cuts = values.cuts
     longest = values.rows[_LISTED].max() if _LISTED in values.rows.columns else None
     if longest is not None:
-        cuts = cuts.filter((pl.col("k") <= longest) | (pl.col("k") <= asked.k))
+        cuts = cuts.filter((pl.col("k") <= longest) | (pl.col("k") <= call.k))
     only = values.only(cuts["label"].to_list())
-    return cutoff_curves.means_of(only, interval=True, confidence=asked.confidence).collect()
+    return cutoff_curves.means_of(only, interval=True, confidence=call.confidence).collect()
 
 
-def _over_cuts(values: Values, asked: Asked, means: pl.DataFrame) -> pl.DataFrame:
+def _over_cuts(values: Values, call: ReportCall, means: pl.DataFrame) -> pl.DataFrame:
     """Split each label into its metric and its cut-off."""
     table = means.rename({"metric": "label"}).join(values.cuts, on="label", maintain_order="left")
-    return table.select(asked.by, "metric", "k", "users", "mean", "ci_low", "ci_high").sort(
-        asked.by, "metric", "k"
+    return table.select(call.by, "metric", "k", "users", "mean", "ci_low", "ci_high").sort(
+        call.by, "metric", "k"
     )
 
 
-def _diagnosis(values: Values, asked: Asked, shown: Sequence[object]) -> pl.DataFrame:
+def _diagnosis(values: Values, call: ReportCall, shown: Sequence[object]) -> pl.DataFrame:
     """Compute which users gained, by number of relevant items, for the described systems."""
-    rows = values.rows.filter(pl.col(asked.by).is_in([asked.baseline, *shown]))
+    rows = values.rows.filter(pl.col(call.by).is_in([call.baseline, *shown]))
     levels = {OWN + name: name for name in _LEVELS}
-    rows = rows.select(asked.by, values.values.user, evaluation.MISSED, *levels).rename(levels)
-    return diagnosis.diagnosis_of(rows, values=values.values, baseline=asked.baseline, bins=4)
+    rows = rows.select(call.by, values.values.user, evaluation.MISSED, *levels).rename(levels)
+    return diagnosis.diagnosis_of(rows, values=values.values, baseline=call.baseline, bins=4)
 
 
 def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
@@ -388,24 +389,24 @@ def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
     )
 
 
-def _in_segments(values: Values, asked: Asked, name: str, decides: str) -> pl.DataFrame:
+def _in_segments(values: Values, call: ReportCall, name: str, decides: str) -> pl.DataFrame:
     """Compare the systems per segment by the metric that decides; without a baseline, average."""
-    within = _values_in_segments(values, asked, name, decides)
-    if asked.baseline is not None and within.rows.select(asked.by).unique().collect().height > 1:
-        return _compared(within, asked)
+    within = _values_in_segments(values, call, name, decides)
+    if call.baseline is not None and within.rows.select(call.by).unique().collect().height > 1:
+        return _compared(within, call)
     return summaries.summary_of(
-        within, confidence=asked.confidence, method="t", resamples=1, seed=0
+        within, confidence=call.confidence, method="t", resamples=1, seed=0
     ).collect()
 
 
-def _values_in_segments(values: Values, asked: Asked, name: str, decides: str) -> UserValues:
+def _values_in_segments(values: Values, call: ReportCall, name: str, decides: str) -> UserValues:
     """Add the segment of each user to the values; if users have several, recompute the values."""
-    source = asked.run if asked.truth is None else asked.truth
-    kind = "judged table" if asked.truth is None else "truth"
-    known = source.collect_schema().names()
-    if name not in known:
-        there = ", ".join(map(repr, known))
-        msg = f"{kind}: no column {name!r} for segments=; it has {there}"
+    source = call.run if call.truth is None else call.truth
+    kind = "judged table" if call.truth is None else "truth"
+    columns = source.collect_schema().names()
+    if name not in columns:
+        choices = ", ".join(map(repr, columns))
+        msg = f"{kind}: no column {name!r} for segments=; it has {choices}"
         raise RankingDataError(msg)
     user = values.values.user
     segments = source.select(user, name).unique().collect().sort(user, name)
@@ -415,30 +416,30 @@ def _values_in_segments(values: Values, asked: Asked, name: str, decides: str) -
         raise ValueError(msg)
     if segments[user].is_duplicated().any() or segments[name].null_count():
         return evaluation.user_values(
-            asked.run,
-            list(asked.metrics),
-            asked.truth,
-            [asked.by, name],
-            asked.settings,
+            call.run,
+            list(call.metrics),
+            call.truth,
+            [call.by, name],
+            call.settings,
             per_user=False,
         )._replace(requested=list(whole.requested))
     segments = segments.cast({user: values.rows.schema[user]})
     rows = values.rows.join(segments, on=user, maintain_order="left")
-    return whole._replace(by=[asked.by, name], rows=rows.lazy())
+    return whole._replace(by=[call.by, name], rows=rows.lazy())
 
 
 # ------------------------------------------------------------------ lists side by side
 
 
-def _people(values: Values, asked: Asked, name: str, chosen: object) -> People | None:
+def _people(values: Values, call: ReportCall, name: str, chosen: object) -> People | None:
     """Find the users who lost and gained most among those whom both systems serve."""
-    user, by = values.values.user, asked.by
+    user, by = values.values.user, call.by
     value = pl.col(name).cast(pl.Float64).alias("value")
     before, after = (
-        values.rows.filter(pl.col(by) == pl.lit(one, dtype=values.rows.schema[by])).select(
+        values.rows.filter(pl.col(by) == pl.lit(system, dtype=values.rows.schema[by])).select(
             user, value, missed=evaluation.MISSED
         )
-        for one in (asked.baseline, chosen)
+        for system in (call.baseline, chosen)
     )
     pairs = before.join(after.drop_nulls(user), on=user, suffix=" after")
     served = pairs.remove(pl.col("missed") | pl.col("missed after")).drop_nulls()
@@ -447,11 +448,11 @@ def _people(values: Values, asked: Asked, name: str, chosen: object) -> People |
     served = served.select(user, "value", "value after", gain=gain).sort("gain", user)
     losers = served.filter(pl.col("gain") < 0)
     winners = served.filter(pl.col("gain") > 0).sort("gain", user, descending=[True, False])
-    found = losers.head(_PEOPLE), winners.head(_PEOPLE)
-    judged = _judged(asked, user, [*found[0][user], *found[1][user]], chosen)
+    extremes = losers.head(_PEOPLE), winners.head(_PEOPLE)
+    judged = _judged(call, user, [*extremes[0][user], *extremes[1][user]], chosen)
     if judged is None:
         return None
-    lost, gained = ([_person(one, judged, asked) for one in some.rows()] for some in found)
+    lost, gained = ([_person(row, judged, call) for row in table.rows()] for table in extremes)
     return People(
         lost,
         gained,
@@ -463,45 +464,45 @@ def _people(values: Values, asked: Asked, name: str, chosen: object) -> People |
 
 
 def _judged(
-    asked: Asked, user: str, users: Sequence[object], chosen: object
+    call: ReportCall, user: str, users: Sequence[object], chosen: object
 ) -> pl.DataFrame | None:
     """Judge the lists of both systems for some users; None if items have several ranks."""
-    by, of_them = asked.by, pl.col(user).is_in(list(users))
-    if not users or "tied" in asked.run.collect_schema():
+    by, of_them = call.by, pl.col(user).is_in(list(users))
+    if not users or "tied" in call.run.collect_schema():
         return None
-    before, after = (pl.col(by) == one for one in (asked.baseline, chosen))
-    run = asked.run.filter(of_them & (before | after))
+    before, after = (pl.col(by) == system for system in (call.baseline, chosen))
+    run = call.run.filter(of_them & (before | after))
     side = pl.when(before).then(pl.lit(_BEFORE)).otherwise(pl.lit(_AFTER))
-    if asked.truth is None:
+    if call.truth is None:
         return run.with_columns(side.alias(by)).collect()
-    truth, exclude = asked.truth.filter(of_them), asked.settings.exclude
-    rows = verbs.judge(run, truth, exclude=exclude, by=by, **_columns(asked))
+    truth, exclude = call.truth.filter(of_them), call.settings.exclude
+    rows = verbs.judge(run, truth, exclude=exclude, by=by, **_columns(call))
     return rows.with_columns(side.alias(by)).collect()
 
 
-def _person(row: tuple[Any, ...], judged: pl.DataFrame, asked: Asked) -> Person:
+def _person(row: tuple[Any, ...], judged: pl.DataFrame, call: ReportCall) -> Person:
     """Put the first items of both lists of a user side by side."""
     user, before, after, gain = row
-    columns = {**_columns(asked)}
+    columns = {**_columns(call)}
     name, item = columns.get("user", "user"), columns.get("item", "item")
-    grade = columns.get("relevance", "relevance") if asked.truth is None else "relevance"
+    grade = columns.get("relevance", "relevance") if call.truth is None else "relevance"
     mine = judged.filter(pl.col(name) == pl.lit(user, dtype=judged.schema[name]))
-    items = asked.settings.items
-    roles: Any = columns if asked.truth is None else {**columns, "relevance": "relevance"}
-    if asked.truth is not None:
+    items = call.settings.items
+    roles: Any = columns if call.truth is None else {**columns, "relevance": "relevance"}
+    if call.truth is not None:
         roles = {key: value for key, value in roles.items() if key not in ("rank", "score")}
     shown = side_by_side.lists(
-        mine, user, asked.k, by=asked.by, baseline=_BEFORE, system=_AFTER, items=items, **roles
+        mine, user, call.k, by=call.by, baseline=_BEFORE, system=_AFTER, items=items, **roles
     )
-    depth = asked.settings.depth
+    depth = call.settings.depth
     if depth is not None:
         shown = shown.filter(pl.col("rank") <= depth)
-    rank = columns.get("rank", "rank") if asked.truth is None else "rank"
-    kept = mine.filter((pl.col(asked.by) == _AFTER) & pl.col(rank).is_not_null())
-    least = asked.settings.relevant_at or 0
+    rank = columns.get("rank", "rank") if call.truth is None else "rank"
+    kept = mine.filter((pl.col(call.by) == _AFTER) & pl.col(rank).is_not_null())
+    least = call.settings.relevant_at or 0
     wanted = mine.filter((pl.col(grade) > 0) & (pl.col(grade) >= least))[item].unique()
     first = {*shown[_BEFORE], *shown[_AFTER]}
-    missing = sum(one not in first for one in wanted)
+    missing = sum(value not in first for value in wanted)
     return Person(
         user, before, after, gain, len(wanted), missing, shown.to_dicts(), {*kept[item]}, least
     )
@@ -510,14 +511,13 @@ def _person(row: tuple[Any, ...], judged: pl.DataFrame, asked: Asked) -> Person:
 # ------------------------------------------------------------------ tables of the call
 
 
-def _health(asked: Asked) -> pl.DataFrame:
-    """Return the counts of ``health``."""
-    settings = asked.settings
+def _health(call: ReportCall) -> pl.DataFrame:
+    settings = call.settings
     counted = health.health(
-        asked.run,
-        truth=asked.truth,
-        by=asked.by,
-        k=asked.k,
+        call.run,
+        truth=call.truth,
+        by=call.by,
+        k=call.k,
         items=settings.items,
         history=settings.history,
         **settings.columns,
@@ -525,10 +525,10 @@ def _health(asked: Asked) -> pl.DataFrame:
     return counted.collect()
 
 
-def _sources(asked: Asked) -> pl.DataFrame:
+def _sources(call: ReportCall) -> pl.DataFrame:
     """Count the rows of run and truth, and compute checksums that ignore the order of rows."""
-    tables = judgment.prepare_tables(asked.run, asked.truth, [asked.by], _columns(asked)).tables
-    made: list[tuple[str, int, str]] = []
+    tables = judgment.prepare_tables(call.run, call.truth, [call.by], _columns(call)).tables
+    sources: list[tuple[str, int, str]] = []
     for table in tables:
         roles = (table.rank or table.score, table.relevance)
         names = [*table.row, *(name for name in roles if name is not None)]
@@ -538,12 +538,12 @@ def _sources(asked: Asked) -> pl.DataFrame:
         for batch in rows.collect_batches(maintain_order=True):
             digest.update(batch.write_csv(include_header=False).encode())
             count += len(batch)
-        made.append((table.name, count, digest.hexdigest()))
+        sources.append((table.name, count, digest.hexdigest()))
     schema = {"table": pl.String, "rows": pl.Int64, "sha256": pl.String}
-    return pl.DataFrame(made, schema=schema, orient="row")
+    return pl.DataFrame(sources, schema=schema, orient="row")
 
 
-def _columns(asked: Asked) -> Any:
+def _columns(call: ReportCall) -> Any:
     """Return the columns that play the roles, including those found by their common names."""
-    tables = {asked.judged: asked.run, "truth": asked.truth}
-    return column_roles.with_ids(asked.settings.columns, asked.by, tables)
+    tables = {call.judged: call.run, "truth": call.truth}
+    return column_roles.with_ids(call.settings.columns, call.by, tables)

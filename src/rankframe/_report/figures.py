@@ -1,4 +1,4 @@
-"""The charts of a report, drawn from its numbers."""
+"""Draw the charts of a report from its numbers: Altair charts by name."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ _MOST_SYSTEMS = 4
 
 
 def charts_of(numbers: Numbers) -> dict[str, ChartType]:
-    """Draw the charts that a report has."""
     charts: dict[str, ChartType] = {}
-    asked, values = numbers.asked, numbers.values
-    groups, rows = [asked.by], values.rows
+    call, values = numbers.call, numbers.values
+    groups, rows = [call.by], values.rows
     if numbers.cut_means is not None:
         cuts = values.cuts.filter(pl.col("label").is_in(numbers.cut_means["metric"].unique()))
         for place, labels in enumerate(cuts.partition_by("metric", maintain_order=True)):
@@ -33,26 +32,26 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
                 means,
                 labels,
                 groups,
-                asked.options,
-                confidence=asked.confidence,
+                call.options,
+                confidence=call.confidence,
                 order=(_order(numbers), numbers.decides),
             )
     if numbers.diagnosis is not None:
-        kept = rows.filter(pl.col(asked.by).is_in([asked.baseline, *numbers.shown]))
+        kept = rows.filter(pl.col(call.by).is_in([call.baseline, *numbers.shown]))
         user = values.values.user
         of_users = kept.select(
-            asked.by,
+            call.by,
             user,
             relevant=f"{facts.OWN}total",
             precision=f"{facts.OWN}precision",
             recall=f"{facts.OWN}recall",
         )
         charts["change"] = _pictures.change_picture(
-            of_users, numbers.diagnosis, groups, asked.k, asked.baseline, asked.options
+            of_users, numbers.diagnosis, groups, call.k, call.baseline, call.options
         )
     name = numbers.user_metric
-    if name is not None and asked.settings.weights is None:
-        of_metric = rows.select(asked.by, values.values.user, name, evaluation.MISSED)
+    if name is not None and call.settings.weights is None:
+        of_metric = rows.select(call.by, values.values.user, name, evaluation.MISSED)
         direction = numbers.directions.get(name)
         charts["distribution"] = _pictures.users_picture(
             of_metric, groups, higher_is_better=direction
@@ -65,7 +64,7 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
 
 def _order(numbers: Numbers) -> list[str]:
     """Order the systems of all charts: a few as their type is, many best first."""
-    by, rows = numbers.asked.by, numbers.values.rows
+    by, rows = numbers.call.by, numbers.values.rows
     few = rows.select(by).unique().sort(by)[by].cast(pl.String).to_list()
     if not _marks.are_many(few):
         return few
@@ -79,7 +78,7 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     """Draw the difference, or without a baseline the mean, in each segment with its interval."""
     import altair as alt
 
-    by, drawn = numbers.asked.by, "difference" if "difference" in table.columns else "mean"
+    by, drawn = numbers.call.by, "difference" if "difference" in table.columns else "mean"
     shown = numbers.shown if drawn == "difference" else numbers.systems[:_MOST_SYSTEMS]
     rows = table.filter(pl.col(by).is_in(shown)).head(_MOST_ROWS)
     rows = rows.select(
@@ -91,7 +90,7 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
         users="users",
     )
     segments = rows["segment"].unique(maintain_order=True).to_list()
-    systems = [column_roles.in_words(one) for one in shown]
+    systems = [column_roles.in_words(system) for system in shown]
     several = len(systems) > 1
     title = f"difference in {numbers.decides}"
     title = title if drawn == "difference" else f"mean {numbers.decides}"
@@ -105,7 +104,7 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
         **_marks.color_of(systems, [by], **look),
         **offset,
     )
-    ends = {_marks.sure(numbers.asked.confidence): ("low", "high")}
+    ends = {_marks.sure(numbers.call.confidence): ("low", "high")}
     words = {name: "segment", "system": "system", title: "value", **ends, "users": "users"}
     base = _marks.described(base, rows, words)
     lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2="high:Q")

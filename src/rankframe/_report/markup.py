@@ -1,4 +1,4 @@
-"""A report as one file: sections of text, tables and charts, in HTML without outside requests."""
+"""Write the sections of a report as one file: HTML that requests nothing from outside."""
 
 from __future__ import annotations
 
@@ -158,9 +158,9 @@ def p_value(p: float | None) -> str:
     return "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
-def counted(count: int, one: str, many: str | None = None) -> str:
+def counted(count: int, singular: str, plural: str | None = None) -> str:
     """Write a count and what is counted."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 def listed_words(words: Sequence[str]) -> str:
@@ -186,7 +186,9 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
 
     specs = {name: specification(chart) for name, chart in charts.items()}
     scripts = [] if static else [_bundle(), _DRAW]
-    hashes = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
+    hashes = [
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
+    ]
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -195,7 +197,7 @@ def rendered(page: Page, charts: Mapping[str, ChartType], *, static: bool) -> st
         page=page,
         static=static,
         style=_part("report.css") + _dark(),
-        policy=" ".join(f"'sha256-{one}'" for one in hashes) or "'none'",
+        policy=" ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'",
         scripts=scripts,
         specs=_as_json(specs),
         pictures={name: picture(spec, name) for name, spec in specs.items()} if static else {},
@@ -222,7 +224,7 @@ def picture(spec: Mapping[str, Any], name: str) -> str:
     svg = re.sub(r'\b(id="|url\(#)(clip|gradient)', rf"\1{name}-\2", svg)
     # a chart is one picture to a screen reader: hide its parts
     svg = _TAG.sub(lambda tag: _ROLES.sub("", tag[0]), svg)
-    return _PLACES.sub(lambda found: _DIGITS.sub(_short, found[0]), svg)
+    return _PLACES.sub(lambda match: _DIGITS.sub(_short, match[0]), svg)
 
 
 def _short(digits: re.Match[str]) -> str:
@@ -231,26 +233,26 @@ def _short(digits: re.Match[str]) -> str:
 
 def _wide(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Set the width of the page in a chart as wide as its container: a picture has no container."""
-    made = dict(spec)
-    if made.get("width") == "container":
-        made["width"] = 300 if name.startswith("cut") else 620
-    return made
+    wide_spec = dict(spec)
+    if wide_spec.get("width") == "container":
+        wide_spec["width"] = 300 if name.startswith("cut") else 620
+    return wide_spec
 
 
 def _rounded(value: Any) -> Any:
     """Round numbers to visible digits: the last digits of sums differ from run to run."""
     if isinstance(value, float):
         return float(f"{value:.6g}")
-    return _within(value, lambda _, one: _rounded(one))
+    return _within(value, lambda _, item: _rounded(item))
 
 
 def _within(value: Any, change: Callable[[str, Any], Any]) -> Any:
     """Change the values in a list or an object of JSON; ``change`` receives the key of each."""
     if isinstance(value, dict):
-        named = cast("dict[str, Any]", value)
-        return {name: change(name, one) for name, one in named.items()}
+        entries = cast("dict[str, Any]", value)
+        return {name: change(name, item) for name, item in entries.items()}
     if isinstance(value, list):
-        return [change("", one) for one in cast("Sequence[Any]", value)]
+        return [change("", item) for item in cast("Sequence[Any]", value)]
     return value
 
 
@@ -271,11 +273,11 @@ def _named_apart(spec: dict[str, Any]) -> dict[str, Any]:
 
 def _renumbered(spec: dict[str, Any]) -> dict[str, Any]:
     """Number the names that Altair makes from 1 in each chart, and leave data unchanged."""
-    found: dict[str, str] = {}
+    new_names: dict[str, str] = {}
 
     def renamed(match: re.Match[str]) -> str:
-        place = sum(name.startswith(match[1]) for name in found) + 1
-        return found.setdefault(match[0], f"{match[1]}_{place}")
+        place = sum(name.startswith(match[1]) for name in new_names) + 1
+        return new_names.setdefault(match[0], f"{match[1]}_{place}")
 
     def walked(key: str, value: Any) -> Any:
         if key in ("datasets", "values", "domain", "sort"):

@@ -1,4 +1,4 @@
-"""The report: everything to read before a decision, in one file."""
+"""Make a report, everything to read before a decision: a page, its tables and its charts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 from rankframe._comparison import summaries
 from rankframe._comparison.trials import Correction, Margin, Test
 from rankframe._report import facts, figures, markup, sections
-from rankframe._report.facts import Asked, Numbers
+from rankframe._report.facts import Numbers, ReportCall
 from rankframe._report.markup import Page
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
@@ -226,7 +226,7 @@ def report(
         metrics = (*facts.default_metrics(k),)
         # nobody asked for the tests of the others
         primary = facts.default_metrics(k)[0] if primary is None else primary
-    asked = Asked(
+    call = ReportCall(
         run=run,
         truth=None if truth is None else adapters.to_lazy(truth, "truth"),
         metrics=metrics,
@@ -244,7 +244,7 @@ def report(
         settings=keywords.read_options(options, cluster=cluster, count_missed=True),
         options=options,
     )
-    numbers = _numbers(asked, own_system=system not in adapters.column_names(table, "run"))
+    numbers = _numbers(call, own_system=system not in adapters.column_names(table, "run"))
     charts = figures.charts_of(numbers)
     page = sections.page_of(numbers, [*charts], title)
     return Report(page, sections.verdict_of(page), _tables(numbers, like), charts)
@@ -260,20 +260,20 @@ def check_path(path: Path) -> None:
         raise FileNotFoundError(msg)
 
 
-def _numbers(asked: Asked, *, own_system: bool) -> Numbers:
+def _numbers(call: ReportCall, *, own_system: bool) -> Numbers:
     """Compute the numbers; errors do not name a column of systems that the caller has not."""
     try:
-        return facts.numbers_of(asked)
+        return facts.numbers_of(call)
     except RankingDataError as error:
         if not own_system:
             raise
         text = str(error).replace(
-            f"name a column of folds or days in by= after {asked.by!r}",
+            f"name a column of folds or days in by= after {call.by!r}",
             "name the column that identifies the systems in by=",
         )
-        text = text.replace(f"({asked.by}, ", "(").replace(f"[{asked.by!r}, ", "[")
+        text = text.replace(f"({call.by}, ", "(").replace(f"[{call.by!r}, ", "[")
         raise RankingDataError(
-            text.replace(f"Offending row: {asked.by}='run', ", "Offending row: ")
+            text.replace(f"Offending row: {call.by}='run', ", "Offending row: ")
         ) from error
 
 
@@ -319,7 +319,9 @@ def _tables(numbers: Numbers, like: Frame) -> dict[str, Any]:
         "health": numbers.health,
         "sources": numbers.sources,
     }
-    there = {name: table for name, table in tables.items() if table is not None}
+    frames = {name: table for name, table in tables.items() if table is not None}
     if isinstance(like, pl.LazyFrame):
-        return {**there}
-    return {name: adapters.to_caller_type(table.lazy(), like=like) for name, table in there.items()}
+        return {**frames}
+    return {
+        name: adapters.to_caller_type(table.lazy(), like=like) for name, table in frames.items()
+    }

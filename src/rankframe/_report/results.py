@@ -1,4 +1,4 @@
-"""A table of results for people: systems × metrics, as HTML, LaTeX, Markdown and text."""
+"""Make a table of results for people: systems × metrics, as HTML, LaTeX, Markdown and text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from great_tables import GT
 
     from rankframe._evaluation.evaluation import UserValues
-_MADE = {
+_SCHEMA = {
     "metric": pl.String,
     "users": pl.Int64,
     **dict.fromkeys(("mean", "p_adjusted"), pl.Float64),
@@ -150,7 +150,7 @@ def table(
     values = evaluation.user_values(
         frame, metrics, truth, groups, settings, per_user=False, all_lists=True
     )
-    summaries.result_schema("table", values, _MADE)
+    summaries.result_schema("table", values, _SCHEMA)
     if baseline is not None or values.weights is not None:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
     compare = partial(
@@ -174,15 +174,15 @@ def table(
 
     means = summaries.description_of(values).collect()
     line = _Line(baseline, test, correction, confidence, primary)
-    made = _marked(means, tested, values, digits, None if tested is None else compare_with)
+    result = _marked(means, tested, values, digits, None if tested is None else compare_with)
     missed = sentences.missed_lines(
         means.select(
             *sentences.system_and_segment(means, values.by), pl.col("users"), pl.col("num_missed")
         )
     )
-    note = line.of(made, tested, _of_dependent(values, tested=tested is not None))
-    notes = [f"{NOTE} {line}." for line in lines_of_notes(made, [*values.by[1:], *values.by[:1]])]
-    return ResultsTable(made, " ".join([note, *_sentence(missed), *notes]), digits)
+    note = line.of(result, tested, _of_dependent(values, tested=tested is not None))
+    notes = [f"{NOTE} {line}." for line in lines_of_notes(result, [*values.by[1:], *values.by[:1]])]
+    return ResultsTable(result, " ".join([note, *_sentence(missed), *notes]), digits)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,16 +241,18 @@ class ResultsTable:
             name: as_it_is(html.escape(label))
             for name, label in zip(names, grid.header, strict=True)
         }
-        made = GT(shown).cols_label(labels).tab_source_note(as_it_is(html.escape(self.note)))
+        great_table = GT(shown).cols_label(labels).tab_source_note(as_it_is(html.escape(self.note)))
         metrics = names[len(grid.keys) :]
         right = style.text(align="right")
-        made = made.tab_style(right, loc.body(columns=metrics))
-        made = made.tab_style(right, loc.column_labels(columns=metrics))
+        great_table = great_table.tab_style(right, loc.body(columns=metrics))
+        great_table = great_table.tab_style(right, loc.column_labels(columns=metrics))
         for place, name in enumerate(metrics):
             best = [number for number, row in enumerate(grid.rows) if row.cells[place].best]
             if best:
-                made = made.tab_style(style.text(weight="bold"), loc.body(columns=name, rows=best))
-        return made
+                great_table = great_table.tab_style(
+                    style.text(weight="bold"), loc.body(columns=name, rows=best)
+                )
+        return great_table
 
     def _repr_html_(self) -> str:
         grid = _grid(self)
@@ -302,20 +304,24 @@ def _marked(
     means = means.sort(keys, maintain_order=True) if segments else means
     lists = [] if values.of_lists is None else values.of_lists.requested
     directions = pair_tests.directions_of([*values.requested, *lists])
-    made = means.select(*keys, "metric", "users", "mean")
-    made = made.with_columns(best=best_or_tied(made, values.by, directions, digits, compare_with))
+    result = means.select(*keys, "metric", "users", "mean")
+    result = result.with_columns(
+        best=best_or_tied(result, values.by, directions, digits, compare_with)
+    )
     if tested is None:
-        nothing = {name: pl.lit(None, _MADE[name]) for name in ("p_adjusted", "note")}
-        return made.with_columns(better=False, **nothing).select(*keys, *_MADE)
-    found = tested.select(*keys, "metric", "p_adjusted", _is(directions, "better"), unsaid(tested))
-    joined = made.join(
-        found,
+        nothing = {name: pl.lit(None, _SCHEMA[name]) for name in ("p_adjusted", "note")}
+        return result.with_columns(better=False, **nothing).select(*keys, *_SCHEMA)
+    verdicts = tested.select(
+        *keys, "metric", "p_adjusted", _is(directions, "better"), unsaid(tested)
+    )
+    joined = result.join(
+        verdicts,
         on=[*keys, "metric"],
         how="left",
         nulls_equal=True,
         maintain_order="left",
     )
-    return joined.with_columns(pl.col("better").fill_null(value=False)).select(*keys, *_MADE)
+    return joined.with_columns(pl.col("better").fill_null(value=False)).select(*keys, *_SCHEMA)
 
 
 def unsaid(tested: pl.DataFrame) -> pl.Series:
@@ -411,14 +417,18 @@ def _of_dependent(values: UserValues, *, tested: bool) -> str:
         parts.append(f" in {sentences.span(counts)} clusters{few}")
     if values.weights is not None:
         sizes = [
-            (weight.sum() ** 2 / (weight**2).sum()).alias(one.name)
-            for one in values.requested
+            (weight.sum() ** 2 / (weight**2).sum()).alias(metric.name)
+            for metric in values.requested
             for weight in [
-                pl.col(user_weights.WEIGHT).filter(pl.col(one.name).is_not_null()).cast(pl.Float64)
+                pl.col(user_weights.WEIGHT)
+                .filter(pl.col(metric.name).is_not_null())
+                .cast(pl.Float64)
             ]
         ]
-        found = of_groups.agg(sizes).collect().select(one.name for one in values.requested)
-        counts = found.unpivot()["value"].drop_nulls().drop_nans()
+        effective_sizes = (
+            of_groups.agg(sizes).collect().select(metric.name for metric in values.requested)
+        )
+        counts = effective_sizes.unpivot()["value"].drop_nulls().drop_nans()
         if not counts.is_empty():
             parts.append(f", weighted: effective number {sentences.span(counts)}")
     return "".join(parts)
@@ -433,12 +443,12 @@ class _Line(NamedTuple):
     confidence: float
     primary: str | None
 
-    def of(self, made: pl.DataFrame, tested: pl.DataFrame | None, dependent: str) -> str:
+    def of(self, result: pl.DataFrame, tested: pl.DataFrame | None, dependent: str) -> str:
         """Name the test, the correction and the number of users."""
-        users = sentences.users(made["users"]) + dependent
+        users = sentences.users(result["users"]) + dependent
         why = "" if tested is None else sentences.untested(tested)
         bold = _BEST_MEAN if tested is None or why else _NOT_WORSE
-        best = f"; {bold}" if made["best"].any() else ""
+        best = f"; {bold}" if result["best"].any() else ""
         if tested is None:
             return f"Means over {users}{best}."
         baseline = column_roles.in_words(self.baseline)
@@ -447,7 +457,7 @@ class _Line(NamedTuple):
         who = users if paired == users else f"{paired} in pairs, means over {users}"
         if why:
             return f"Not tested against {baseline}: {why}; {who}{best}."
-        system = "† better" if made["better"].any() else "No system is shown to be better"
+        system = "† better" if result["better"].any() else "No system is shown to be better"
         how = f"{sentences.TESTS[self.test]}, p < {1 - self.confidence:.10g} {corrected}"
         return f"{system} than {baseline}: {how}; {who}{best}."
 
@@ -486,15 +496,17 @@ class _Grid(NamedTuple):
     rows: list[_Row]
 
 
-def _grid(made: ResultsTable) -> _Grid:
+def _grid(results_table: ResultsTable) -> _Grid:
     """Arrange one row per system (and segment), one column per metric."""
-    frame = made.frame
+    frame = results_table.frame
     keys = frame.columns[: frame.columns.index("metric")]
     metrics = frame["metric"].unique(maintain_order=True).to_list()
     rows: dict[tuple[object, ...], dict[str, _Cell]] = {}
     for row in frame.iter_rows(named=True):
         note = f" {NOTE}" if row["note"] else ""
-        cell = _Cell(_number(row["mean"], made.digits), row["best"], "†" * row["better"], note)
+        cell = _Cell(
+            _number(row["mean"], results_table.digits), row["best"], "†" * row["better"], note
+        )
         rows.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = cell
     nothing = _Cell(_ABSENT, best=False)
     arranged = [

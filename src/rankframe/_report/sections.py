@@ -1,4 +1,4 @@
-"""The numbers of a report in words and tables, section by section."""
+"""Put the numbers of a report in words and tables, section by section: the contents of a page."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ _MAY_HARM = (
 
 
 def page_of(numbers: Numbers, charts: Sequence[str], title: str | None) -> Page:
-    """Write the page."""
-    made = [
+    parts = [
         _systems(numbers),
         _cuts(numbers, charts),
         _gained(numbers, charts),
@@ -54,13 +53,18 @@ def page_of(numbers: Numbers, charts: Sequence[str], title: str | None) -> Page:
         subtitle=_subtitle(numbers),
         verdicts=_verdicts(numbers),
         warnings=_warnings(numbers),
-        sections=[section for section in made if section is not None],
+        sections=[section for section in parts if section is not None],
     )
 
 
 def verdict_of(page: Page) -> str:
     """Write the verdicts as lines of text."""
-    lines = [line for one in page.verdicts for line in (one.lead, one.served, *one.text) if line]
+    lines = [
+        line
+        for verdict in page.verdicts
+        for line in (verdict.lead, verdict.served, *verdict.text)
+        if line
+    ]
     return "\n".join(lines)
 
 
@@ -68,8 +72,8 @@ def _title(numbers: Numbers) -> str:
     names = [_text(name) for name in numbers.systems]
     if not numbers.pairs:
         return names[0] if len(names) == 1 else f"{len(names)} systems"
-    first, *others = names
-    what = markup.listed_words(others) if len(others) <= 2 else f"{len(others)} systems"
+    first, *rest = names
+    what = markup.listed_words(rest) if len(rest) <= 2 else f"{len(rest)} systems"
     return f"{what} against {first}"
 
 
@@ -77,8 +81,8 @@ def _subtitle(numbers: Numbers) -> str:
     rows = {row["table"]: row["rows"] for row in numbers.sources.to_dicts()}
     parts = [markup.counted(numbers.users, "user")]
     parts += [f"{markup.counted(count, 'row')} in the {name}" for name, count in rows.items()]
-    if numbers.asked.settings.relevant_at is not None:
-        parts.append(f"relevant: grade ≥ {numbers.asked.settings.relevant_at:g}")
+    if numbers.call.settings.relevant_at is not None:
+        parts.append(f"relevant: grade ≥ {numbers.call.settings.relevant_at:g}")
     return " · ".join(parts)
 
 
@@ -95,17 +99,17 @@ def _read(row: Mapping[str, Any], numbers: Numbers) -> str:
 
 
 def _row(table: pl.DataFrame, numbers: Numbers, system: object, metric: str) -> dict[str, Any]:
-    by = numbers.asked.by
+    by = numbers.call.by
     of_system = pl.col(by) == pl.lit(system, dtype=table.schema[by])
-    found = table.filter(of_system & (pl.col("metric") == metric)).to_dicts()
-    return found[0] if found else {}
+    rows = table.filter(of_system & (pl.col("metric") == metric)).to_dicts()
+    return rows[0] if rows else {}
 
 
 def _verdicts(numbers: Numbers) -> list[Verdict]:
     if not numbers.pairs:
         return [_best(numbers)]
-    made = [_summary(numbers)] if _several(numbers) else []
-    return made + [_verdict(numbers, system) for system in numbers.shown]
+    summary = [_summary(numbers)] if _several(numbers) else []
+    return summary + [_verdict(numbers, system) for system in numbers.shown]
 
 
 def _several(numbers: Numbers) -> bool:
@@ -147,7 +151,7 @@ def _summary(numbers: Numbers) -> Verdict:
     )
     words = [f"{counts[verdict]} {verdict}" for verdict in order if verdict in counts]
     lead = (
-        f"Of {len(rows)} systems against {_text(numbers.asked.baseline)} in {numbers.decides}: "
+        f"Of {len(rows)} systems against {_text(numbers.call.baseline)} in {numbers.decides}: "
         f"{markup.listed_words(words)}."
     )
     corrected = [f"{why}." for why in [_corrected(numbers)] if why]
@@ -162,32 +166,32 @@ def _summary(numbers: Numbers) -> Verdict:
 def _corrected(numbers: Numbers) -> str:
     """Write for how many comparisons the p of the verdict is corrected; intervals are not."""
     assert numbers.compared is not None
-    asked, family = numbers.asked, sentences.tests_of(numbers.compared, numbers.asked.primary)
+    call, family = numbers.call, sentences.tests_of(numbers.compared, numbers.call.primary)
     tests = numbers.compared["p_value"].count()
     if tests < 2 or not family:
         return ""
-    if asked.correction is None:
+    if call.correction is None:
         return f"p is without correction for {tests} comparisons"
     if family < 2:
         return (
-            f"{asked.primary} is the primary metric: its p is not corrected for the others, which "
+            f"{call.primary} is the primary metric: its p is not corrected for the others, which "
             "count only where it shows a difference"
         )
     alone = "the interval is of this comparison alone"
     if _several(numbers):
         alone = "each interval is of its comparison alone"
-    if asked.test in trials.JOINT_TESTS:
-        alone = "" if asked.test in trials.SIMULTANEOUS else f"; {alone}"
+    if call.test in trials.JOINT_TESTS:
+        alone = "" if call.test in trials.SIMULTANEOUS else f"; {alone}"
         return f"p is corrected over all pairs{alone}"
-    of_primary = "" if asked.primary is None else f" in {asked.primary}, the primary metric"
-    words = f"{sentences.CORRECTIONS[asked.correction]} for {family} comparisons{of_primary}"
+    of_primary = "" if call.primary is None else f" in {call.primary}, the primary metric"
+    words = f"{sentences.CORRECTIONS[call.correction]} for {family} comparisons{of_primary}"
     return f"p is after {words}; {alone}"
 
 
 def _is_corrected(numbers: Numbers) -> bool:
     assert numbers.compared is not None
-    family = sentences.tests_of(numbers.compared, numbers.asked.primary)
-    return numbers.asked.correction is not None and family > 1
+    family = sentences.tests_of(numbers.compared, numbers.call.primary)
+    return numbers.call.correction is not None and family > 1
 
 
 def _extreme(numbers: Numbers) -> str | None:
@@ -206,7 +210,7 @@ def _verdict(numbers: Numbers, system: object) -> Verdict:
     served, turned = _served(numbers, system, said)
     corrected = "" if _several(numbers) else _corrected(numbers)
     lines = [f"{line}." for line in [corrected] if line]
-    lines += [*_wins(row), *_others(numbers, system), *_by_relevant(numbers, system, said)]
+    lines += [*_wins(row), *_other_verdicts(numbers, system), *_by_relevant(numbers, system, said)]
     if served and not turned:
         lines = [served, *lines]
     return Verdict(kind, " ".join(parts), lines, served if turned else "")
@@ -214,7 +218,7 @@ def _verdict(numbers: Numbers, system: object) -> Verdict:
 
 def _claim(row: Mapping[str, Any], numbers: Numbers) -> str:
     """Write the verdict as a sentence, without its numbers."""
-    system, baseline = _text(row[numbers.asked.by]), _text(row["baseline"])
+    system, baseline = _text(row[numbers.call.by]), _text(row["baseline"])
     metric = row["metric"]
     return {
         "better": f"{system} is better than {baseline} in {metric}",
@@ -236,10 +240,10 @@ def _difference(row: Mapping[str, Any], numbers: Numbers, *, share: bool = False
         of_base = f" ({'+' if part > 0 else ''}{markup.percent(part)})"
     parts = [f"{markup.signed(row['difference'])}{of_base}"]
     if ends := markup.interval(row["ci_low"], row["ci_high"], sign=True):
-        parts.append(f"{100 * numbers.asked.confidence:.10g}% interval {ends}")
+        parts.append(f"{100 * numbers.call.confidence:.10g}% interval {ends}")
     if row["p_adjusted"] is not None:
         p = "corrected p" if _is_corrected(numbers) else "p"
-        overruled = row["p_value"] < 1 - numbers.asked.confidence <= row["p_adjusted"]
+        overruled = row["p_value"] < 1 - numbers.call.confidence <= row["p_adjusted"]
         alone = f" ({markup.p_value(row['p_value'])} without correction)" if overruled else ""
         parts.append(f"{p} {markup.p_value(row['p_adjusted'])}{alone}".replace("p <", "p < "))
     elif row["note"]:
@@ -266,8 +270,8 @@ def _served(numbers: Numbers, system: object, said: str) -> tuple[str, bool]:
     whole = _row(numbers.compared, numbers, system, numbers.decides)
     if not row or row["users"] == whole["users"]:
         return "", False
-    there = _read(row, numbers)
-    turned = there != said
+    verdict = _read(row, numbers)
+    turned = verdict != said
     few = row["users"] > (1 - facts.MATTERS) * whole["users"]
     if few and not turned:
         return "", False
@@ -277,22 +281,25 @@ def _served(numbers: Numbers, system: object, said: str) -> tuple[str, bool]:
         "no test": "there is no test",
         "equivalent": f"it is {also}equivalent",
         "not worse": f"it is {also}not worse by the margin",
-    }.get(there, f"it is {also}{there}")
+    }.get(verdict, f"it is {also}{verdict}")
     users = markup.counted(row["users"], "user")
     return f"On the {users} whom both serve, {word}: {_difference(row, numbers)}.", turned
 
 
-def _others(numbers: Numbers, system: object) -> list[str]:
+def _other_verdicts(numbers: Numbers, system: object) -> list[str]:
     """List the verdicts in the other metrics."""
     assert numbers.compared is not None
-    found: dict[str, list[str]] = {}
+    metrics_by_verdict: dict[str, list[str]] = {}
     for metric in numbers.names:
         row = _row(numbers.compared, numbers, system, metric)
         if metric != numbers.decides and row:
-            found.setdefault(_read(row, numbers), []).append(metric)
-    if not found:
+            metrics_by_verdict.setdefault(_read(row, numbers), []).append(metric)
+    if not metrics_by_verdict:
         return []
-    words = [f"{verdict} in {markup.listed_words(metrics)}" for verdict, metrics in found.items()]
+    words = [
+        f"{verdict} in {markup.listed_words(metrics)}"
+        for verdict, metrics in metrics_by_verdict.items()
+    ]
     return [f"By the other metrics: {'; '.join(words)}."]
 
 
@@ -300,11 +307,11 @@ def _by_relevant(numbers: Numbers, system: object, said: str) -> list[str]:
     """Report the reading of ``diagnose``, whose tests are corrected over two changes only."""
     if numbers.diagnosis is None:
         return []
-    by = numbers.asked.by
+    by = numbers.call.by
     of_system = pl.col(by) == pl.lit(system, dtype=numbers.diagnosis.schema[by])
     overall = numbers.diagnosis.filter(of_system & pl.col("relevant_low").is_null())
     reading = next(iter(overall["reading"].to_list()[::-1]), None)
-    k = numbers.asked.k
+    k = numbers.call.k
     if not reading:
         return []
     alone = ""
@@ -318,7 +325,7 @@ def _by_relevant(numbers: Numbers, system: object, said: str) -> list[str]:
 
 def _warnings(numbers: Numbers) -> list[str]:
     """Report what may mislead: users without a list, few users, undefined values."""
-    made: list[str] = []
+    lines: list[str] = []
     users = numbers.users
     lacking = [
         (name, numbers.missed.get(name, 0))
@@ -326,28 +333,28 @@ def _warnings(numbers: Numbers) -> list[str]:
         if users and numbers.missed.get(name, 0) >= facts.MATTERS * users
     ]
     zero = ""
-    if (numbers.asked.settings.users or "truth") in ("truth", "judged"):
+    if (numbers.call.settings.users or "truth") in ("truth", "judged"):
         zero = " Each counts as 0 in the means."
     for name, missed in lacking[:4]:
-        made.append(
+        lines.append(
             f"{_text(name)} has no list for {missed:,} of {markup.counted(users, 'user')} "
             f"({markup.percent(missed / users)}).{zero}"
         )
     if len(lacking) > 4:
         rest = markup.counted(len(lacking) - 4, "more system")
-        made.append(f"{rest} without a list for at least 5% of the users: see Data health.")
+        lines.append(f"{rest} without a list for at least 5% of the users: see Data health.")
     if users < _FEW_USERS:
-        made.append(f"Only {markup.counted(users, 'user')}: intervals and tests are rough.")
+        lines.append(f"Only {markup.counted(users, 'user')}: intervals and tests are rough.")
     undefined = numbers.means.filter(
         pl.col("undefined") >= facts.MATTERS * pl.col("users"), pl.col("undefined") > 0
     )
     most = undefined.group_by("metric", maintain_order=True).agg(pl.col("undefined").max())
     for name, number_of_users in most.rows():
         users_left = markup.counted(number_of_users, "user")
-        made.append(
+        lines.append(
             f"{name} is undefined for up to {users_left} per system; its mean leaves them out."
         )
-    return made
+    return lines
 
 
 # ------------------------------------------------------------------ sections
@@ -357,13 +364,13 @@ def _systems(numbers: Numbers) -> Section:
     """Show systems and metrics in one table, and the differences in another."""
     grids = [_means_grid(numbers)]
     text: list[str] = []
-    asked = numbers.asked
-    sure = f"{100 * asked.confidence:.10g}%"
+    call = numbers.call
+    sure = f"{100 * call.confidence:.10g}%"
     if numbers.compared is not None:
-        alpha = f"{1 - asked.confidence:.2g}"
+        alpha = f"{1 - call.confidence:.2g}"
         text.append(
             f"Means with {sure} intervals; below them the difference from "
-            f"{_text(asked.baseline)}. ▲ ▼: shown at p < {alpha} ({_tested(numbers)}); "
+            f"{_text(call.baseline)}. ▲ ▼: shown at p < {alpha} ({_tested(numbers)}); "
             f"·: undecided. {_bold_words(numbers)}"
         )
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
@@ -378,8 +385,8 @@ def _systems(numbers: Numbers) -> Section:
 
 def _tested(numbers: Numbers) -> str:
     assert numbers.compared is not None
-    asked = numbers.asked
-    return sentences.tested_in_words(asked.test, asked.correction, numbers.compared, asked.primary)
+    call = numbers.call
+    return sentences.tested_in_words(call.test, call.correction, numbers.compared, call.primary)
 
 
 def _bold_words(numbers: Numbers) -> str:
@@ -392,7 +399,7 @@ def _bold_words(numbers: Numbers) -> str:
 
 
 def _means_grid(numbers: Numbers) -> Grid:
-    compared, by = numbers.compared, numbers.asked.by
+    compared, by = numbers.compared, numbers.call.by
     noted: set[tuple[object, str]] = set() if compared is None else _noted(compared, by)
     rows = [
         [
@@ -407,7 +414,7 @@ def _means_grid(numbers: Numbers) -> Grid:
 
 def _notes(numbers: Numbers, table: pl.DataFrame) -> list[str]:
     """Write the notes of a comparison that the page does not say elsewhere."""
-    lines = results.lines_of_notes(table.with_columns(results.unsaid(table)), [numbers.asked.by])
+    lines = results.lines_of_notes(table.with_columns(results.unsaid(table)), [numbers.call.by])
     return [f"* {line}." for line in lines]
 
 
@@ -426,7 +433,7 @@ def _mean_cell(
     kind = "best" if (system, metric) in numbers.bold else ""
     small = markup.interval(row["ci_low"], row["ci_high"])
     mark = ""
-    if numbers.compared is not None and system != numbers.asked.baseline:
+    if numbers.compared is not None and system != numbers.call.baseline:
         tested = _row(numbers.compared, numbers, system, metric)
         if tested:
             said = _read(tested, numbers)
@@ -440,7 +447,7 @@ def _mean_cell(
 def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
     rows: list[list[Cell]] = []
     many = _marks.are_many([*map(_text, numbers.systems)])
-    noted = _noted(table, numbers.asked.by)
+    noted = _noted(table, numbers.call.by)
     for metric in [numbers.decides] if many else numbers.names:
         for system in numbers.systems[1:]:
             row = _row(table, numbers, system, metric)
@@ -470,7 +477,7 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
             )
     drawn = table.filter(metric=numbers.decides) if many else table
     caption = f"{caption} in {numbers.decides}" if many else caption
-    head = ["metric", "users", _text(numbers.asked.baseline), "system", "difference", "p"]
+    head = ["metric", "users", _text(numbers.call.baseline), "system", "difference", "p"]
     head += ["higher / equal / lower", "verdict"]
     return Grid(caption, head, rows, folded=True, notes=_notes(numbers, drawn))
 
@@ -482,7 +489,7 @@ def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     ks = cuts["k"].unique().sort().to_list()
     order = numbers.values.cuts["metric"].unique(maintain_order=True).to_list()
     names = [name for name in order if name in set(cuts["metric"])]
-    by = numbers.asked.by
+    by = numbers.call.by
     lookup = {(row[by], row["metric"], row["k"]): row["mean"] for row in cuts.to_dicts()}
     rows = [
         [
@@ -495,7 +502,10 @@ def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     grid = Grid("Means at each k", ["metric", *(f"k = {k}" for k in ks)], rows, folded=True)
     figures: list[Figure] = []
     for place, name in enumerate(names):
-        alt = f"Mean {name}@k of {_named(numbers)} over k = {ks[0]} to {ks[-1]}, with intervals."
+        alt = (
+            f"Mean {name}@k of {_system_names(numbers)} over k = {ks[0]} to {ks[-1]}, "
+            "with intervals."
+        )
         figures += _figures(charts, f"cut-{place}", alt)
     text = ["Overlapping bands are not a test: the table of differences has the tests."]
     if not numbers.pairs:
@@ -513,7 +523,7 @@ def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
 def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     if not numbers.pairs or numbers.diagnosis is None:
         return None
-    table, k, by = numbers.diagnosis, numbers.asked.k, numbers.asked.by
+    table, k, by = numbers.diagnosis, numbers.call.k, numbers.call.by
     rows: list[list[Cell]] = []
     for row in table.to_dicts():
         low, high = row["relevant_low"], row["relevant_high"]
@@ -534,13 +544,13 @@ def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
         )
     head = ["relevant items of a user", "users", "hits", f"precision@{k}", f"recall@{k}"]
     grid = Grid(
-        f"Mean change from {_text(numbers.asked.baseline)}",
+        f"Mean change from {_text(numbers.call.baseline)}",
         [*head, "reading"],
         rows,
         words=["reading"],
     )
     alt = (
-        f"Change of precision@{k} and recall@{k} from {_text(numbers.asked.baseline)} user by "
+        f"Change of precision@{k} and recall@{k} from {_text(numbers.call.baseline)} user by "
         "user, over the number of relevant items of the user; the table has the means."
     )
     text = ["Users by the number of their relevant items. Each row is tested on its own."]
@@ -554,8 +564,8 @@ def _range(low: int, high: int) -> str:
 def _distribution(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     if numbers.spread is None or numbers.user_metric is None:
         return None
-    by = numbers.asked.by
-    known = {row[by]: row for row in numbers.spread.to_dicts()}
+    by = numbers.call.by
+    rows_by_system = {row[by]: row for row in numbers.spread.to_dicts()}
     shares = ("p10", "p25", "p50", "p75", "p90")
     rows = [
         [
@@ -566,11 +576,11 @@ def _distribution(numbers: Numbers, charts: Sequence[str]) -> Section | None:
             Cell(markup.number(row["mean"])),
         ]
         for system in numbers.systems
-        if (row := known.get(system)) is not None
+        if (row := rows_by_system.get(system)) is not None
     ]
     head = ["system", "users", "exactly 0", "10%", "25%", "median", "75%", "90%", "mean"]
     grid = Grid(f"{numbers.user_metric}: users below each value", head, rows)
-    alt = f"How {numbers.user_metric} is distributed over users, for {_named(numbers)}."
+    alt = f"How {numbers.user_metric} is distributed over users, for {_system_names(numbers)}."
     figures = _figures(charts, "distribution", alt)
     return Section("distribution", "User by user", (), figures, [grid])
 
@@ -591,26 +601,26 @@ def _segments(numbers: Numbers, charts: Sequence[str]) -> Section | None:
 
 def _family(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
     """Write over which comparisons the p of a table of segments is corrected."""
-    asked = numbers.asked
+    call = numbers.call
     tests = table["p_value"].count() if "p_value" in table.columns else 0
     if tests < 2:
         return ""
     of_table = f"By {name}, p" if len(numbers.segments) > 1 else "p"
-    if asked.correction is None:
+    if call.correction is None:
         return f"{of_table} is without correction for {tests} comparisons."
-    if asked.test in trials.JOINT_TESTS:
+    if call.test in trials.JOINT_TESTS:
         return f"{of_table} is corrected over all pairs of each segment."
-    systems, segments = table[asked.by].n_unique(), table[name].n_unique()
+    systems, segments = table[call.by].n_unique(), table[name].n_unique()
     family = f"{markup.counted(systems, 'system')} × {markup.counted(segments, 'segment')}"
     of_all = f"all {tests} comparisons: {family}"
     if tests < systems * segments:
         of_all = f"{tests} comparisons, those with a test of {family}"
-    return f"{of_table} is after {sentences.CORRECTIONS[asked.correction]} for {of_all}."
+    return f"{of_table} is after {sentences.CORRECTIONS[call.correction]} for {of_all}."
 
 
 def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
-    by = numbers.asked.by
-    shown = [numbers.asked.baseline, *numbers.shown] if numbers.pairs else numbers.systems
+    by = numbers.call.by
+    shown = [numbers.call.baseline, *numbers.shown] if numbers.pairs else numbers.systems
     rows: list[list[Cell]] = []
     kept = [row for row in table.to_dicts() if row[by] in shown]
     for row in kept[:_MOST_ROWS]:
@@ -638,7 +648,7 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
         )
     head = [name, "users", "mean"]
     if numbers.pairs:
-        baseline = _text(numbers.asked.baseline)
+        baseline = _text(numbers.call.baseline)
         system = "system" if len(numbers.shown) > 1 else _text(numbers.chosen)
         head = [name, "users", baseline, system, "difference", "p", "verdict"]
     more = f", the first {_MOST_ROWS} of {len(kept)} rows" if len(kept) > _MOST_ROWS else ""
@@ -649,7 +659,7 @@ def _lists(numbers: Numbers) -> Section | None:
     people = numbers.people
     if people is None or not (people.lost or people.gained):
         return None
-    before, after = _text(numbers.asked.baseline), _text(numbers.chosen)
+    before, after = _text(numbers.call.baseline), _text(numbers.chosen)
     metric = numbers.user_metric
     text = [
         (
@@ -665,47 +675,51 @@ def _lists(numbers: Numbers) -> Section | None:
         ),
     ]
     groups = [
-        Group(f"{verb} most with {after}", [_one_list(numbers, one) for one in some])
-        for verb, some in (("Lost", people.lost), ("Gained", people.gained))
-        if some
+        Group(
+            f"{verb} most with {after}", [_lists_of_person(numbers, person) for person in persons]
+        )
+        for verb, persons in (("Lost", people.lost), ("Gained", people.gained))
+        if persons
     ]
     return Section("lists", "Lists side by side", text, groups=groups)
 
 
-def _one_list(numbers: Numbers, one: Person) -> Lists:
-    before, after = _text(numbers.asked.baseline), _text(numbers.chosen)
+def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
+    before, after = _text(numbers.call.baseline), _text(numbers.chosen)
     rows = [
         [
             Cell(f"{row['rank']}"),
-            _item_cell(row, "before", one),
-            _item_cell(row, "after", one),
+            _item_cell(row, "before", person),
+            _item_cell(row, "after", person),
         ]
-        for row in one.rows
+        for row in person.rows
     ]
-    user = _text(one.user)
+    user = _text(person.user)
     return Lists(
-        summary=f"user {user}: {markup.number(one.before, 3)} → {markup.number(one.after, 3)}",
-        change=f"({markup.signed(one.after - one.before, 3)})",
-        kind="better" if one.gain > 0 else "worse",
-        note=f"{markup.counted(one.relevant, 'relevant item')}, {one.in_neither:,} in neither list",
+        summary=f"user {user}: {markup.number(person.before, 3)} → "
+        f"{markup.number(person.after, 3)}",
+        change=f"({markup.signed(person.after - person.before, 3)})",
+        kind="better" if person.gain > 0 else "worse",
+        note=f"{markup.counted(person.relevant, 'relevant item')}, "
+        f"{person.in_neither:,} in neither list",
         grid=Grid(f"First items of user {user}", ["", before, after], rows, kind="lists"),
     )
 
 
-def _item_cell(row: Mapping[str, Any], side: str, one: Person) -> Cell:
+def _item_cell(row: Mapping[str, Any], side: str, person: Person) -> Cell:
     """Write an item with its grade, if it is relevant, and its rank in the other list."""
     item = row[side]
     if item is None:
         return Cell(markup.DASH)
     new = side == "after"
     grade = row["grade" if new else "before_grade"]
-    hit = grade is not None and grade > 0 and grade >= one.relevant_at
+    hit = grade is not None and grade > 0 and grade >= person.relevant_at
     marks = [f"★{grade:g}"] if grade is not None and grade > 0 else []
     moved = row["moved"]
     if new:
         marks += ["new"] if moved is None else []
         marks += [f"▲{moved}" if moved > 0 else f"▼{-moved}"] if moved else []
-    elif item not in one.kept:
+    elif item not in person.kept:
         marks.append("out")
     texts = [f"{side}_{name}" for name in ("title", "name")]
     texts += [name for name in row if name.startswith(f"{side}_") and name != "before_grade"]
@@ -715,15 +729,15 @@ def _item_cell(row: Mapping[str, Any], side: str, one: Person) -> Cell:
 
 def _health(numbers: Numbers) -> Section:
     """Show the counts of each system, and list the problems that were checked and not found."""
-    table, by = numbers.health, numbers.asked.by
+    table, by = numbers.health, numbers.call.by
     zero = table.group_by("table", "what", maintain_order=True).agg(pl.col("count").max() == 0)
     none = zero.filter(pl.col("count"))
-    found = table.join(none, on=["table", "what"], how="anti", maintain_order="left")
+    counts = table.join(none, on=["table", "what"], how="anti", maintain_order="left")
     grids: list[Grid] = []
-    split = found.filter(pl.col(by).is_not_null())
+    split = counts.filter(pl.col(by).is_not_null())
     if not split.is_empty():
         grids.append(_health_by_system(numbers, split))
-    whole = found.filter(pl.col(by).is_null())
+    whole = counts.filter(pl.col(by).is_null())
     if not whole.is_empty():
         rows = [
             [
@@ -741,29 +755,29 @@ def _health(numbers: Numbers) -> Section:
 
 def _health_by_system(numbers: Numbers, table: pl.DataFrame) -> Grid:
     """Put systems in columns, or in rows if there are many."""
-    by = numbers.asked.by
-    known = {(row["table"], row["what"], row[by]): row for row in table.to_dicts()}
-    whats = [*dict.fromkeys((one, what) for one, what, _ in known)]
+    by = numbers.call.by
+    rows_by_key = {(row["table"], row["what"], row[by]): row for row in table.to_dicts()}
+    whats = [*dict.fromkeys((table_name, what) for table_name, what, _ in rows_by_key)]
 
-    def cell(one: str, what: str, system: object) -> Cell:
-        row = known.get((one, what, system))
+    def cell(table_name: str, what: str, system: object) -> Cell:
+        row = rows_by_key.get((table_name, what, system))
         return (
             Cell(markup.DASH) if row is None else Cell(markup.number(row["count"]), *_share_of(row))
         )
 
     if len(numbers.systems) > _MANY:
-        head = ["system", *(f"{one}: {_words(what)}" for one, what in whats)]
+        head = ["system", *(f"{table_name}: {_words(what)}" for table_name, what in whats)]
         by_system = [
-            [Cell(_text(system)), *(cell(one, what, system) for one, what in whats)]
+            [Cell(_text(system)), *(cell(table_name, what, system) for table_name, what in whats)]
             for system in numbers.systems
         ]
         return Grid("Per system", head, by_system)
     rows: list[list[Cell]] = []
-    for one, what in whats:
-        examples = (known.get((one, what, system), {}) for system in numbers.systems)
+    for table_name, what in whats:
+        examples = (rows_by_key.get((table_name, what, system), {}) for system in numbers.systems)
         example = next((row["example"] for row in examples if row.get("example")), markup.DASH)
-        cells = [cell(one, what, system) for system in numbers.systems]
-        rows.append([Cell(f"{one}: {_words(what)}"), *cells, Cell(example, "", "text")])
+        cells = [cell(table_name, what, system) for system in numbers.systems]
+        rows.append([Cell(f"{table_name}: {_words(what)}"), *cells, Cell(example, "", "text")])
     head = ["what", *map(_text, numbers.systems), "example"]
     return Grid("Per system", head, rows, words=["example"])
 
@@ -803,16 +817,16 @@ def _conventions(numbers: Numbers) -> Section:
 
 
 def _rules(numbers: Numbers) -> list[tuple[str, str]]:
-    asked, settings = numbers.asked, numbers.asked.settings
-    known = asked.truth is not None or settings.users is not None
-    users = settings.users or ("truth" if known else "run")
+    call, settings = numbers.call, numbers.call.settings
+    has_truth = call.truth is not None or settings.users is not None
+    users = settings.users or ("truth" if has_truth else "run")
     relevant = "grade > 0"
     if settings.relevant_at is not None:
         relevant = f"grade ≥ {settings.relevant_at:g} for binary metrics"
         relevant += (
             "; lower grades have no gain" if settings.gains_from else "; every grade > 0 has a gain"
         )
-    made = [
+    rules = [
         ("users", _USERS[users]),
         ("relevant", relevant),
         ("unjudged items", "left out of lists" if settings.judged_only else "not relevant"),
@@ -822,57 +836,60 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
             if settings.undefined is None
             else f"count as {settings.undefined:g}",
         ),
-        ("intervals", f"{100 * asked.confidence:.10g}%, Student's t for means, not corrected"),
+        ("intervals", f"{100 * call.confidence:.10g}%, Student's t for means, not corrected"),
     ]
     if numbers.pairs:
-        made.append(("test", _tested(numbers)))
-        if asked.margin is not None:
-            made.append(("margin", _plain(asked.margin)))
-        if asked.test not in ("t", "wilcoxon", "mcnemar", "tukey", "friedman"):
-            made.append(("resamples", f"{asked.resamples:,}, seed {asked.seed}"))
-    if asked.settings.cluster is not None:
-        made.append(("clusters", asked.settings.cluster))
+        rules.append(("test", _tested(numbers)))
+        if call.margin is not None:
+            rules.append(("margin", _plain(call.margin)))
+        if call.test not in ("t", "wilcoxon", "mcnemar", "tukey", "friedman"):
+            rules.append(("resamples", f"{call.resamples:,}, seed {call.seed}"))
+    if call.settings.cluster is not None:
+        rules.append(("clusters", call.settings.cluster))
     if settings.weights is not None:
-        made.append(("weights", settings.weights))
+        rules.append(("weights", settings.weights))
     import platform
     from importlib.metadata import version
 
     packages = ("rankframe", "polars", "numpy", "scipy", "altair")
-    found = [f"{name} {version(name)}" for name in packages]
-    made.append(("versions", ", ".join([*found, f"Python {platform.python_version()}"])))
-    return made
+    versions = [f"{name} {version(name)}" for name in packages]
+    rules.append(("versions", ", ".join([*versions, f"Python {platform.python_version()}"])))
+    return rules
 
 
 def _call(numbers: Numbers) -> str:
     """Write the call as code, with frames and expressions by their names."""
-    asked = numbers.asked
-    first = "run" if asked.truth is not None else "judged"
-    names = [repr(one) if isinstance(one, str) else one.meta.output_name() for one in asked.metrics]
+    call = numbers.call
+    first = "run" if call.truth is not None else "judged"
+    names = [
+        repr(metric) if isinstance(metric, str) else metric.meta.output_name()
+        for metric in call.metrics
+    ]
     parts = [", ".join([first, *names])]
-    if asked.truth is not None:
+    if call.truth is not None:
         parts.append("truth=truth")
-    given: dict[str, Any] = {"by": asked.by}
-    if asked.baseline is not None:
-        given["baseline"] = asked.baseline
-    if asked.segments:
-        given["segments"] = [*asked.segments]
-    given["k"] = asked.k
+    arguments: dict[str, Any] = {"by": call.by}
+    if call.baseline is not None:
+        arguments["baseline"] = call.baseline
+    if call.segments:
+        arguments["segments"] = [*call.segments]
+    arguments["k"] = call.k
     plain = {"test": "t", "correction": "holm", "confidence": 0.95, "margin": None}
     plain |= {"primary": None, "resamples": 10_000, "seed": 0}
-    given |= {n: getattr(asked, n) for n, value in plain.items() if getattr(asked, n) != value}
-    if asked.settings.cluster is not None:
-        given["cluster"] = asked.settings.cluster
+    arguments |= {n: getattr(call, n) for n, value in plain.items() if getattr(call, n) != value}
+    if call.settings.cluster is not None:
+        arguments["cluster"] = call.settings.cluster
     tables = ("items", "history", "other", "exclude")
-    given |= {n: v for n, v in asked.options.items() if v is not None and n not in tables}
-    parts += [f"{name}={value!r}" for name, value in given.items()]
-    parts += [f"{name}={name}" for name in tables if asked.options.get(name) is not None]
+    arguments |= {n: v for n, v in call.options.items() if v is not None and n not in tables}
+    parts += [f"{name}={value!r}" for name, value in arguments.items()]
+    parts += [f"{name}={name}" for name in tables if call.options.get(name) is not None]
     return "rf.report(\n    " + ",\n    ".join(parts) + ",\n)"
 
 
 def _plain(value: object) -> str:
     if isinstance(value, Mapping):
         margins = cast("Mapping[str, float]", value)
-        return ", ".join(f"{name}: {one:g}" for name, one in margins.items())
+        return ", ".join(f"{name}: {margin:g}" for name, margin in margins.items())
     return f"{value:g}" if isinstance(value, float | int) else str(value)
 
 
@@ -880,7 +897,7 @@ def _figures(charts: Sequence[str], name: str, alt: str) -> list[Figure]:
     return [Figure(name, alt)] if name in charts else []
 
 
-def _named(numbers: Numbers) -> str:
+def _system_names(numbers: Numbers) -> str:
     names = [_text(name) for name in numbers.systems]
     return markup.listed_words(names) if len(names) <= 3 else f"{len(names)} systems"
 

@@ -1,4 +1,4 @@
-"""Charts: the parts of pictures, in colors for light and dark backgrounds."""
+"""Make the parts of charts: colors for light and dark backgrounds, axes, legends and layers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Pair: TypeAlias = tuple[str, str]
 
 INK: Pair = ("#1A1A1A", "#F2F2F2")
 GRAY: Pair = ("#666666", "#BDBDBD")
-OTHERS: Pair = ("#8C8C8C", "#9C9C9C")  # systems that are not among the best of many
+REST: Pair = ("#8C8C8C", "#9C9C9C")  # systems that are not among the best of many
 PALE: Pair = ("#E4E4E4", "#4C4C4C")  # grids and areas behind the data
 USERS: Pair = ("#5A7896", "#9DB8D6")
 #: of systems: distinct, also under common forms of color blindness; shapes differ, too
@@ -65,7 +65,7 @@ _DARK = 0.2  # luminance below which a background needs light colors
 def all_pairs() -> dict[str, str]:
     """Map each color on a light background to that on a dark one."""
     verdicts = [pair for pair, _ in VERDICTS.values()]
-    return dict([*COLORS, INK, GRAY, OTHERS, PALE, USERS, *verdicts])
+    return dict([*COLORS, INK, GRAY, REST, PALE, USERS, *verdicts])
 
 
 def ink(pair: Pair = INK) -> Any:
@@ -98,7 +98,7 @@ def color_of(
     if not groups:
         return {"color": alt.value(ink(COLORS[0]))}
     pairs = [
-        OTHERS if place is None else COLORS[place % len(COLORS)]
+        REST if place is None else COLORS[place % len(COLORS)]
         for place in _places_of(systems, among, distinct=distinct)
     ]
     scale = alt.Scale(domain=list(systems), range=[ink(pair) for pair in pairs])
@@ -245,7 +245,7 @@ def verdict_look(
     import altair as alt
 
     goods, bads = [], []
-    if any(known is not None for known in directions.values()):
+    if any(direction is not None for direction in directions.values()):
         goods, bads = ["better"], ["worse"]
     if None in directions.values():
         goods, bads = [*goods, "higher"], [*bads, "lower"]
@@ -320,11 +320,11 @@ def described(
         names = [fields] if isinstance(fields, str) else [*fields]
         if any(name not in table.columns for name in names):
             continue
-        known = table.select(pl.col(names).cast(pl.String).replace("", None)).drop_nulls()
-        if known.is_empty():
+        complete_rows = table.select(pl.col(names).cast(pl.String).replace("", None)).drop_nulls()
+        if complete_rows.is_empty():
             continue
         formats = [_format_of(name, table.schema[name]) for name in names]
-        if len(names) == 1 and formats[0] and len(known) == len(table):
+        if len(names) == 1 and formats[0] and len(complete_rows) == len(table):
             tips.append(alt.Tooltip(f"{names[0]}:Q", title=title, format=formats[0]))
             continue
         if len(names) == 1 and not formats[0] and names[0] not in _P_VALUES:
@@ -626,13 +626,13 @@ def strip_layers(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt
         "users": "users",
     }
     base = described(alt.Chart().encode(y=y), table, words)
-    known = base.transform_filter("isValid(datum.low)")
+    quantiles = base.transform_filter("isValid(datum.low)")
     layers = [
-        known.mark_rule(color=ink(COLORS[0])).encode(x=alt.X("low:Q", **x), x2="high:Q"),
-        known.mark_bar(color=ink(COLORS[0]), height=9).encode(
+        quantiles.mark_rule(color=ink(COLORS[0])).encode(x=alt.X("low:Q", **x), x2="high:Q"),
+        quantiles.mark_bar(color=ink(COLORS[0]), height=9).encode(
             x=alt.X("lower quarter:Q", **x), x2="upper quarter:Q"
         ),
-        known.mark_tick(color=alt.expr("background || 'white'"), thickness=2, height=9).encode(
+        quantiles.mark_tick(color=alt.expr("background || 'white'"), thickness=2, height=9).encode(
             x=alt.X("median:Q", **x)
         ),
         base.mark_point(

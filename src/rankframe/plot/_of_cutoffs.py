@@ -1,3 +1,5 @@
+"""Draw metrics over cut-offs: charts of means at each k, and of precision against recall."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,3 +1,5 @@
+"""Draw exposure, and one metric against another: charts of shares, trade-offs and Lorenz curves."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -108,7 +110,7 @@ def shares(
 
     groups = _tables.groups_of(run, run, by)
     lists = adapters.to_lazy(run, "run")
-    found = row_verbs.shares(
+    exposures = row_verbs.shares(
         lists,
         of=of,
         k=k,
@@ -121,11 +123,11 @@ def shares(
         by=groups,
         **columns,
     ).collect()
-    name = found.columns[len(groups)]
+    name = exposures.columns[len(groups)]
     lacking: list[pl.Expr] = []
     if target is None:
         lacking = [pl.lit(None, pl.Float64).alias("target")]
-    rows = found.sort(groups).with_columns(*lacking)
+    rows = exposures.sort(groups).with_columns(*lacking)
     rows = rows.select(
         *sentences.system_and_segment(rows, groups),
         sentences.text_of(rows, [name]).alias("value"),
@@ -135,9 +137,9 @@ def shares(
     _tables.check_exposed(rows["share"], name)
     table, number = _tables.first_values(rows)
     most = len(_marks.COLORS)
-    if (found_systems := table["system"].n_unique()) > most:
+    if (system_count := table["system"].n_unique()) > most:
         msg = (
-            f"column {groups[0]!r}: {found_systems} systems, but bars have only {most} different "
+            f"column {groups[0]!r}: {system_count} systems, but bars have only {most} different "
             "colors: filter the frame"
         )
         raise ValueError(msg)
@@ -262,7 +264,7 @@ def trade_off(
 
     groups = _tables.groups_of(frame, truth, by)
     metrics = (x, y)
-    names = [one.name for one in labels.parse_metrics(metrics, per_user=False)]
+    names = [metric.name for metric in labels.parse_metrics(metrics, per_user=False)]
     summary = _tables.computed(
         summaries.summarize,
         frame,
@@ -292,13 +294,13 @@ def trade_off(
     table = _tables.with_places(
         table, domains, width, height, systems[: _tables.BEST] if many else None
     )
-    all_named = not groups or table["place"].null_count() == 0
+    has_all_names = not groups or table["place"].null_count() == 0
     among = (
         systems
         if many
         else _tables.texts(summary.select(*sentences.system_and_segment(summary, groups))["system"])
     )
-    look: dict[str, Any] = {"legend": not all_named, "among": among}
+    look: dict[str, Any] = {"legend": not has_all_names, "among": among}
     chosen, _ = _marks.selections()
     titles = _tables.axis_titles(metrics)
     axes: dict[str, Any] = {

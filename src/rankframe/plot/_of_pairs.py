@@ -1,3 +1,5 @@
+"""Draw comparisons: charts of differences of systems, mean ranks, and agreement of metrics."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -135,26 +137,26 @@ def compare(
         cluster=cluster,
         **options,
     )
-    found = _tables.directions(metrics)
-    margins = comparison.per_metric("margin", margin, [*found])
+    directions = _tables.directions(metrics)
+    margins = comparison.of_metrics("margin", margin, [*directions])
     bound = pl.lit(None, pl.Float64)
     for name, value in margins.items():
         bound = pl.when(metric=name).then(pl.lit(value, pl.Float64)).otherwise(bound)
-    unasked = () if margins else ("margin", "p_equivalent", "p_not_worse")
+    extra_columns = () if margins else ("margin", "p_equivalent", "p_not_worse")
     systems = sentences.text_of(compared, groups[:1]), sentences.text_of(compared, ["baseline"])
     table = compared.select(
         *sentences.system_and_segment(compared, groups),
         pl.format("{} − {}", *systems).alias("pair"),
-        _tables.verdicts(found).alias("verdict"),
+        _tables.verdicts(directions).alias("verdict"),
         bound.alias("margin"),
         sentences.text_of(compared, ["baseline"]).alias("baseline"),
         pl.exclude(*groups, "baseline", "verdict"),
-    ).select(_tables.panel_of("metric"), pl.exclude("segment", "metric", *unasked))
+    ).select(_tables.panel_of("metric"), pl.exclude("segment", "metric", *extra_columns))
     _tables.check_values(table["difference"], ", ".join(_tables.texts(table["panel"])[:3]))
     _tables.check_rows(table, "pairs", "a baseline")
-    panels, names = _tables.texts(table["panel"]), list(found)
-    higher = found[names[0]]
-    look = _marks.verdict_look(found, margins, f"p < {1 - confidence:.2g}")
+    panels, names = _tables.texts(table["panel"]), list(directions)
+    higher = directions[names[0]]
+    look = _marks.verdict_look(directions, margins, f"p < {1 - confidence:.2g}")
     what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
     alone = "simultaneous" if test in trials.SIMULTANEOUS else "not corrected"
     tested = sentences.tested_in_words(test, correction, compared, primary)
@@ -391,9 +393,9 @@ def agreement(
 
     lazy = adapters.to_lazy(means, "means")
     groups = keywords.systems_groups(by, lazy.collect_schema().names())
-    found = system_agreement.agreement(lazy, *metrics, other=other, by=by).collect()
-    segment = sentences.text_of(found, groups[1:]).alias("panel")
-    table = found.select(segment, "metric", "other", "systems", coefficient)
+    agreements = system_agreement.agreement(lazy, *metrics, other=other, by=by).collect()
+    segment = sentences.text_of(agreements, groups[1:]).alias("panel")
+    table = agreements.select(segment, "metric", "other", "systems", coefficient)
     _tables.check_values(table[coefficient], ", ".join(_tables.texts(table["metric"])[:3]))
     _tables.check_rows(table, "cells", "fewer metrics")
     panels = _tables.texts(table["panel"])
@@ -423,9 +425,9 @@ def agreement(
         text=alt.Text(f"{coefficient}:Q", format=".2f"),
         color=strong.otherwise(alt.value(_marks.ink())),
     )
-    known = f"isValid(datum.{coefficient})"
+    has_value = f"isValid(datum.{coefficient})"
     return _marks.in_panels(
-        [base.mark_rect().encode(color=color), text.transform_filter(known)],
+        [base.mark_rect().encode(color=color), text.transform_filter(has_value)],
         table,
         _marks.title_of(
             f"Agreement of metrics on the order of {_tables.system_count(table['systems'])}",

@@ -1,3 +1,5 @@
+"""Draw the means of metrics in segments: a heatmap."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,5 @@
+"""Draw the values of users: charts of their distribution, and of their changes."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

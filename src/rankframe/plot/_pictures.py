@@ -1,4 +1,4 @@
-"""Pictures of computed numbers: the second half of charts, which a report also draws."""
+"""Draw computed numbers, for charts and for reports: Altair charts of means and of users."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def at_k_picture(
         back = {name: place for place, name in enumerate(reversed(systems))}
         table = table.sort(pl.col("system").replace_strict(back), maintain_order=True)
         table = table.sort(pl.col("panel").replace_strict(_places(panels)), maintain_order=True)
-        named_systems = [] if together else systems
-        table = _tables.with_names(table, named_systems, 1.35 * 13 / height, limits[1])
+        systems_with_names = [] if together else systems
+        table = _tables.with_names(table, systems_with_names, 1.35 * 13 / height, limits[1])
     chosen, pointed = _marks.selections()
     look: dict[str, Any] = _marks.of_many(systems, chosen) if many else {}
     faint = _marks.points_of_many(systems, chosen) if many else {}

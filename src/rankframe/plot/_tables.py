@@ -1,4 +1,4 @@
-"""Charts: the frames behind the pictures, and their texts."""
+"""Prepare what charts draw: the frames behind the pictures, and their texts."""
 
 from __future__ import annotations
 
@@ -86,14 +86,14 @@ def directions(metrics: Sequence[Metric]) -> dict[str, bool | None]:
 
 def limits_of(metrics: Sequence[Metric]) -> dict[str, tuple[float, float]]:
     """Return the declared range of each metric; a sum or an own expression has none."""
-    found: dict[str, tuple[float, float]] = {}
-    for one in labels.parse_metrics(metrics, per_user=False):
-        entry = None if one.over_users.aggregate == "sum" else labels.entry_of(one.expr)
-        found[one.name] = (-inf, inf) if entry is None else entry.value_range
-        label = labels.label_of(one.expr) or ""
+    limits: dict[str, tuple[float, float]] = {}
+    for metric in labels.parse_metrics(metrics, per_user=False):
+        entry = None if metric.over_users.aggregate == "sum" else labels.entry_of(metric.expr)
+        limits[metric.name] = (-inf, inf) if entry is None else entry.value_range
+        label = labels.label_of(metric.expr) or ""
         if label.startswith("coverage") and "count=true" not in label:
-            found[one.name] = (0, 1)  # its declared range is that of counts
-    return found
+            limits[metric.name] = (0, 1)  # its declared range is that of counts
+    return limits
 
 
 def within(limits: tuple[float, float], values: pl.Series) -> tuple[float, float]:
@@ -114,7 +114,9 @@ def round_ends(low: float, high: float, limits: tuple[float, float]) -> tuple[fl
 
 def averages_of(metrics: Sequence[Metric]) -> str:
     """Return whether metrics are means over users, sums, or some of both."""
-    kinds = {one.over_users.aggregate for one in labels.parse_metrics(metrics, per_user=False)}
+    kinds = {
+        metric.over_users.aggregate for metric in labels.parse_metrics(metrics, per_user=False)
+    }
     return "Means and sums" if len(kinds) > 1 else "Sums" if kinds == {"sum"} else "Means"
 
 
@@ -139,8 +141,8 @@ def number_of(values: pl.DataFrame, name: str) -> pl.Expr:
 
 def histograms(values: pl.DataFrame, bins: int) -> pl.DataFrame:
     """Count users at exactly 0, then the others in bins with round bounds; the mean comes first."""
-    others = values.filter(pl.col("value") != 0)
-    least, greatest = bounds(others["value"]) if len(others) else (0.0, 0.0)
+    nonzero = values.filter(pl.col("value") != 0)
+    least, greatest = bounds(nonzero["value"]) if len(nonzero) else (0.0, 0.0)
     step = round_step((greatest - least) / bins if greatest > least else 0.05)
     digits = max(0, -floor(log10(step)))
     # a value on a bound, up to rounding, belongs to the bin above; the greatest to the bin below
@@ -169,9 +171,9 @@ def histograms(values: pl.DataFrame, bins: int) -> pl.DataFrame:
 def strips(values: pl.DataFrame) -> pl.DataFrame:
     """Describe each system's users: the share of exact zeros, and quantiles of the others."""
     value = pl.col("value")
-    others = value.filter(value != 0)
+    nonzero = value.filter(value != 0)
     names = {"low": 0.05, "lower quarter": 0.25, "median": 0.5, "upper quarter": 0.75, "high": 0.95}
-    quantiles = [others.quantile(q, "linear").alias(name) for name, q in names.items()]
+    quantiles = [nonzero.quantile(q, "linear").alias(name) for name, q in names.items()]
     return values.group_by("system", "segment", maintain_order=True).agg(
         pl.len().alias("users"),
         (value == 0).mean().alias("zeros"),
@@ -202,8 +204,8 @@ def with_names(
     panels: list[pl.DataFrame] = []
     for rows in table.partition_by("panel", maintain_order=True):
         low, high = bounds(rows["mean"].drop_nulls()) if rows["mean"].count() else (0.0, 1.0)
-        named_rows = rows.filter(ends & pl.col("system").is_in(best)).drop_nulls("mean")
-        ends_at = dict(named_rows.select("system", "mean").rows())
+        rows_with_names = rows.filter(ends & pl.col("system").is_in(best)).drop_nulls("mean")
+        ends_at = dict(rows_with_names.select("system", "mean").rows())
         places = _apart(ends_at, room * (high - low), most)
         panels.append(_placed(rows, ends, places, columns))
     return pl.concat(panels)
@@ -245,10 +247,10 @@ def _apart(values: Mapping[str, float], room: float, most: float = inf) -> dict[
 def _placed(
     rows: pl.DataFrame, ends: pl.Expr, places: Mapping[str, float], columns: Mapping[str, Any]
 ) -> pl.DataFrame:
-    found = {"system": list(places), "name_at": list(places.values())}
+    data = {"system": list(places), "name_at": list(places.values())}
     schema = {"system": pl.String, "name_at": columns["name_at"]}
     joined = rows.join(
-        pl.DataFrame(found, schema=schema), on="system", how="left", maintain_order="left"
+        pl.DataFrame(data, schema=schema), on="system", how="left", maintain_order="left"
     )
     at_end = pl.when(ends & pl.col("name_at").is_not_null())
     return joined.with_columns(
@@ -288,15 +290,15 @@ def depths_of(confidence: float) -> list[str]:
 def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) -> pl.DataFrame:
     """Turn pairs so that the better system of the first panel is the row, and grade their p."""
     place = {name: number for number, name in enumerate(systems)}
-    one, other = pl.col("system"), pl.col("baseline")
-    row, column = (side.replace_strict(place, return_dtype=pl.Int64) for side in (one, other))
+    system, baseline = pl.col("system"), pl.col("baseline")
+    row, column = (side.replace_strict(place, return_dtype=pl.Int64) for side in (system, baseline))
     turned = pl.when(row > column)
     # "not worse" has no counterpart for the other system
     words = {"better": "worse", "worse": "better", "higher": "lower", "lower": "higher"}
     words |= {"not worse": "undecided"}
     values = {
-        "system": other,
-        "baseline": one,
+        "system": baseline,
+        "baseline": system,
         "verdict": pl.col("verdict").replace(words),
         "difference": -pl.col("difference"),
         "ci_low": -pl.col("ci_high"),
@@ -483,9 +485,9 @@ def _label_box(text: str, x: float, y: float, *, right: bool, above: bool) -> _B
     return left, low, left + length, low + high
 
 
-def _overlap(one: _Box, other: _Box) -> bool:
-    across = one[0] < other[2] and other[0] < one[2]
-    return across and one[1] < other[3] and other[1] < one[3]
+def _overlap(box: _Box, other: _Box) -> bool:
+    across = box[0] < other[2] and other[0] < box[2]
+    return across and box[1] < other[3] and other[1] < box[3]
 
 
 def lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
@@ -525,11 +527,11 @@ def lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
 def gini_texts(curves: pl.DataFrame, systems: Sequence[str]) -> list[str]:
     """Write the Gini coefficients of a few lines, or the least and the greatest of many."""
     if len(curves) <= 4 and curves["panel"].n_unique() == 1:
-        found = [
+        coefficients = [
             f"{sentences.one_line(row['system'])} {row['gini']:.3f}".strip()
             for row in curves.to_dicts()
         ]
-        return [f"Gini: {', '.join(found)}"]
+        return [f"Gini: {', '.join(coefficients)}"]
     least, most = bounds(curves["gini"])
     lines = [f"Gini: {least:.3f} to {most:.3f}"]
     if len(systems) > MOST_COLORED:
@@ -568,11 +570,11 @@ def axis_titles(metrics: Sequence[Metric]) -> list[str]:
     """Return titles of metrics: whether they are means, and which direction is better."""
     higher = directions(metrics)
     titles: list[str] = []
-    for one in labels.parse_metrics(metrics, per_user=False):
-        title = sentences.one_line(one.name)
-        title = f"{title} of all lists" if system_metrics.is_of_all(one) else f"mean {title}"
+    for metric in labels.parse_metrics(metrics, per_user=False):
+        title = sentences.one_line(metric.name)
+        title = f"{title} of all lists" if system_metrics.is_of_all(metric) else f"mean {title}"
         better = {True: " (higher is better)", False: " (lower is better)", None: ""}
-        titles.append(title + better[higher[one.name]])
+        titles.append(title + better[higher[metric.name]])
     return titles
 
 
@@ -705,12 +707,12 @@ def ranked(ranks: pl.DataFrame) -> pl.DataFrame:
 
 def _joined(places: Sequence[float], reach: float) -> list[tuple[int, int]]:
     """Return the longest runs of two or more sorted ranks within the critical difference."""
-    found: list[tuple[int, int]] = []
+    groups: list[tuple[int, int]] = []
     for start, low in enumerate(places):
         stop = max(place for place, rank in enumerate(places) if rank - low <= reach)
-        if stop > start and (not found or stop > found[-1][1]):
-            found.append((start, stop))
-    return found
+        if stop > start and (not groups or stop > groups[-1][1]):
+            groups.append((start, stop))
+    return groups
 
 
 def user_count(counts: pl.Series) -> str:

@@ -1,4 +1,4 @@
-"""Charts as wide as their container; this module imports Altair, so only functions import it."""
+"""Make charts as wide as their container; this imports Altair, so only functions import it."""
 
 from __future__ import annotations
 
