@@ -138,7 +138,7 @@ def compare(
         **options,
     )
     directions = _tables.directions(metrics)
-    margins = comparison.of_metrics("margin", margin, [*directions])
+    margins = comparison.per_metric("margin", margin, [*directions])
     bound = pl.lit(None, pl.Float64)
     for name, value in margins.items():
         bound = pl.when(metric=name).then(pl.lit(value, pl.Float64)).otherwise(bound)
