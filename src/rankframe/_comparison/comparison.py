@@ -68,67 +68,49 @@ def compare(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``per_user``, and geometric means such as ``gmap@10``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
-        segments, and the systems are compared in each: ``by=["model", "country"]``. Of several
-        columns, the one called ``model`` identifies the systems, else the one that contains the
-        ``baseline``, else the first one. The values of a LazyFrame are not read at the call, so
-        without a column ``model``, the first column of ``by`` identifies the systems.
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
+        else the first one.
     total
         Add the comparison over all segments, such as folds, with null in the segment columns: one
         test of the differences within segments.
     baseline
-        The system that the others are compared with; by default every pair is compared, each system
-        with those before it in sorted order (of an Enum, in the order of its categories).
+        The system that the others are compared with; by default every pair is compared.
     test
-        ``"t"``: paired t; ``"wilcoxon"``: signed ranks; ``"randomization"``: signs of the
-        differences flipped, p = (b + 1)/(n + 1) where b of n patterns are at least as extreme as
-        the data, exact if there are at most ``resamples`` patterns; ``"bootstrap"``: the t
-        statistic of shifted resamples; ``"mcnemar"``: for values that are all 0 or 1, such as hits,
-        McNemar's exact test; ``"sequential"``: for experiments that are inspected every day while
-        users arrive, a p-value and an interval that are valid at every look (see Notes). For many
-        systems at once, on the users shared by all: ``"tukey"``: honest significant differences;
-        ``"randomized_tukey"``: each user's values permuted over the systems, and every difference
-        compared with the range of the means, exact as above; ``"friedman"``: Friedman's test,
-        reported in ``note``, and Nemenyi's comparison. Choose the test before you see the values:
-        none is chosen from them.
+        ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
+        (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
+        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
+        them.
     correction
         The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
-        ``"bh"`` (Benjamini and Hochberg), or None; a comparison without a p-value does not count.
-        ``"tukey"``, ``"randomized_tukey"`` and ``"friedman"`` have their own correction, over all
-        pairs for one metric in one segment. Rows of ``total`` count as comparisons.
+        ``"bh"`` (Benjamini and Hochberg), or None.
     confidence
-        The probability that a single interval covers the true difference; for ``"tukey"`` and
-        ``"randomized_tukey"``, that all intervals of a metric cover.
+        The probability that a single interval covers the true value.
     margin
         A difference too small to matter, > 0, on the scale of the metric: one number for all
         metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
-        mapping have no margin. It bounds a difference of means, so ``test`` must be ``"t"`` or
-        ``"bootstrap"``. If more than half of the users change by the same amount, such as 0, and
-        fewer than 20 change by other amounts, the margin is not tested, and ``note`` reports this.
+        mapping have no margin.
     primary
         The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
-        p-value is not corrected for the other metrics. The other metrics count only where the
-        primary metric shows a difference: their ``p_adjusted``, corrected without the primary
-        metric, is at least that of the primary metric for the same pair (and segment).
+        p-value is not corrected for the other metrics.
     resamples
-        Number of sign patterns, permutations or bootstrap resamples; all metrics and systems share
-        them.
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
         Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
-        cluster depend on each other, and clusters are the observations. Only for ``"t"``,
-        ``"randomization"`` and ``"bootstrap"``.
+        cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
-        that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -181,22 +163,41 @@ def compare(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, or with
-        ``"mcnemar"`` neither 0 nor 1, there are fewer than two systems or clusters, or a user has
-        no cluster or several.
+        If with ``"mcnemar"`` a value is neither 0 nor 1, there are fewer than two systems or
+        clusters, or a user has no cluster or several.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
-        system or is in two columns of ``by``, a metric such as ``num_users`` is neither a value per
-        user nor a geometric mean, ``weights`` or ``cluster`` are combined with ``"wilcoxon"``,
-        ``"mcnemar"``, ``"sequential"`` or a test of all systems at once, a geometric mean is
-        combined with ``"mcnemar"``, ``margin`` is not a number > 0, names a metric that is not
-        compared, or is combined with a geometric mean or a test that takes no margin, or
-        ``primary`` is not a tested metric.
+        If ``baseline`` is not a system or is in two columns of ``by``, a metric such as
+        ``num_users`` is neither a value per user nor a geometric mean, ``weights`` or ``cluster``
+        are combined with ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems
+        at once, a geometric mean is combined with ``"mcnemar"``, ``margin`` is not a number > 0,
+        names a metric that is not compared, or is combined with a geometric mean or a test that
+        takes no margin, or ``primary`` is not a tested metric.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
+    Choose the test before you see the values: none is chosen from them. ``"randomization"`` flips
+    the signs of the differences: p = (b + 1)/(n + 1) where b of n patterns are at least as extreme
+    as the data, exact if there are at most ``resamples`` patterns. ``"bootstrap"`` takes the t
+    statistic of shifted resamples. ``"mcnemar"`` is McNemar's exact test, for values that are all 0
+    or 1, such as hits. ``"sequential"`` is for experiments that are inspected every day while users
+    arrive: its p-value and interval are valid at every look. Tests of all systems at once take the
+    users shared by all: ``"tukey"`` finds honest significant differences; ``"randomized_tukey"``
+    permutes each user's values over the systems, and compares every difference with the range of
+    the means, exact as above; ``"friedman"`` is Friedman's test, reported in ``note``, with
+    Nemenyi's comparison. With ``"tukey"`` and ``"randomized_tukey"``, ``confidence`` is the
+    probability that all intervals of a metric cover. All metrics and systems share the resamples.
+
+    Without ``baseline``, each system is compared with those before it in sorted order (of an Enum,
+    in the order of its categories). A comparison without a p-value does not count in
+    ``correction``, and rows of ``total`` do; tests of all systems at once have their own
+    correction, over all pairs for one metric in one segment.
+
+    ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or ``"bootstrap"``. If more
+    than half of the users change by the same amount, such as 0, and fewer than 20 change by other
+    amounts, the margin is not tested, and ``note`` reports this.
+
     With ``users="truth"``, a user missing from a run scores 0, so a difference may come from
     missing lists. With ``users="both"``, each pair is compared on the users whom both systems
     serve; with ``users="served"``, all pairs on the users whom every system serves. M. D. Smucker,
@@ -208,9 +209,12 @@ def compare(
     equal. Wilcoxon leaves out users with a difference of 0, as in SciPy. If ranks and means have
     opposite signs, the verdict of a rank test is "undecided".
 
-    With ``primary`` and one pair in one segment, the probability of any false difference, among all
-    metrics, is at most α (P. H. Westfall and A. Krishen, *J. Statistical Planning and Inference*
-    99, 2001). With more pairs, this holds separately for the primary metric and for the others.
+    With ``primary``, the other metrics count only where the primary metric shows a difference:
+    their ``p_adjusted``, corrected without the primary metric, is at least that of the primary
+    metric for the same pair (and segment). With one pair in one segment, the probability of any
+    false difference, among all metrics, is at most α (P. H. Westfall and A. Krishen, *J.
+    Statistical Planning and Inference* 99, 2001). With more pairs, this holds separately for the
+    primary metric and for the others.
 
     ``"sequential"`` is a mixture sequential probability ratio test of the mean: under equal means,
     the probability that p < α at any look is at most α. This is exact for normal differences, and
@@ -304,38 +308,48 @@ def compare_values(
     Parameters
     ----------
     frame
-        One row per system and user (and segment): any numbers from any source, such as the result
-        of ``per_user`` joined with a table of users.
+        One row per user and group of ``by``: any numbers from any source, such as the result of
+        ``per_user`` joined with a table of users.
     *columns
         The columns of values, numbers or booleans; null is undefined.
     by
-        The column that identifies the systems, by default ``"model"``, and segments, as in
-        ``compare``.
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
+        else the first one.
     user
         The column of the user.
     weights
-        A column of weights ≥ 0: how much each user counts, the same in the rows of all systems.
+        A column of weights ≥ 0: how much each user counts.
     cluster
-        A column that names the cluster of each user, as in ``compare``: the same in the rows of all
-        systems.
+        A column with the cluster of each user: users of one cluster depend on each other, and
+        clusters are the observations.
     total
-        Add the comparison over all segments, as in ``compare``.
+        Add the comparison over all segments, such as folds, with null in the segment columns: one
+        test of the differences within segments.
     baseline
         The system that the others are compared with; by default every pair is compared.
     test
-        The test, as in ``compare``.
+        ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
+        (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
+        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
+        them.
     correction
-        The correction for the number of comparisons, as in ``compare``.
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
+        ``"bh"`` (Benjamini and Hochberg), or None.
     confidence
-        The probability that a single interval covers the true difference.
+        The probability that a single interval covers the true value.
     margin
-        A difference too small to matter, as in ``compare``.
+        A difference too small to matter, > 0, on the scale of the metric: one number for all
+        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
+        mapping have no margin.
     primary
-        The metric that decides, whose p-value is not corrected for the others, as in ``compare``.
+        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
+        p-value is not corrected for the other metrics.
     resamples
-        Number of sign patterns, permutations or bootstrap resamples.
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
-        Seed of the resamples.
+        Seed of the resamples; the same seed produces the same numbers on every machine.
 
     Returns
     -------
@@ -353,7 +367,7 @@ def compare_values(
         a cluster is null or differs between systems, or there are fewer than two systems or
         clusters.
     ValueError
-        If a parameter is unknown or out of range, or ``baseline`` is not a system.
+        If ``baseline`` is not a system.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 

@@ -39,23 +39,22 @@ def at_k(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *names
         Metrics without their cut-off: ``"ndcg"``, ``"precision(divide_by=returned)"``, ``"gmap"``.
     k
         The cut-offs.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         Columns that split the run into separate lists, such as model, fold or day.
     interval
         Compute Student's interval of the mean, which needs SciPy. Without it both ends are null.
     confidence
-        The probability that an interval covers the true mean.
+        The probability that a single interval covers the true value.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -66,8 +65,6 @@ def at_k(
 
     Raises
     ------
-    RankingDataError
-        If a table breaks a rule (see ``check``), or a metric is not a finite number.
     ValueError
         If a name has a cut-off already or takes none, or a parameter is unknown or out of range.
     ImportError

@@ -52,23 +52,24 @@ def diagnose(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     k
         Cut-off.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
-        segments, as in ``compare``.
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
+        else the first one.
     baseline
         The system that the others are compared with.
     bins
         The greatest number of bins. Users with the same R, their number of relevant items, are in
         the same bin.
     **options
-        All other keywords of ``per_user``: ``users``, ``relevant_at``…, and the columns that play
-        the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -102,7 +103,7 @@ def diagnose(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or there are fewer than two systems.
+        If there are fewer than two systems.
     ValueError
         If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, an option is unknown
         or out of range, or ``weights`` are given, since bins have no weighted form.

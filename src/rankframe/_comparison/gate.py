@@ -42,17 +42,19 @@ def gate(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
         Labels, as in ``compare``. Each has a direction: higher is better, or lower is.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
-        segments, as in ``compare``, each decided separately.
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
+        else the first one.
     baseline
-        The system that the others are compared with, such as the one in production.
+        The system that the others are compared with.
     margin
         The accepted loss, ≥ 0, on the scale of the metric: one number for all metrics, or a mapping
         such as ``{"ndcg@10": 0.01}``; metrics missing from the mapping have 0.
@@ -63,18 +65,18 @@ def gate(
     total
         Add the decision over all segments, with null in the segment columns.
     test
-        The test whose interval decides, as in ``compare``.
+        The test whose interval decides; the notes of ``rf.compare`` describe the tests.
     confidence
-        The probability that a single interval covers the true difference.
+        The probability that a single interval covers the true value.
     resamples
-        Number of sign patterns, permutations or bootstrap resamples.
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
-        Seed of the resamples.
+        Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
-        A column of the truth or the run whose users depend on each other, as in ``compare``.
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
-        that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -88,12 +90,12 @@ def gate(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or there are fewer than two systems.
+        If there are fewer than two systems.
     ValueError
-        If a parameter is unknown or out of range, ``margin`` names a metric that is not requested,
-        or a metric cannot be decided: neither direction is better, it is a single number for all
-        lists, which has no interval of a difference, or it is a geometric mean with a margin
-        (its ratio is tested, not its difference).
+        If ``margin`` names a metric that is not requested, or a metric cannot be decided: neither
+        direction is better, it is a single number for all lists, which has no interval of a
+        difference, or it is a geometric mean with a margin (its ratio is tested, not its
+        difference).
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 

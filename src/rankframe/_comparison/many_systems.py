@@ -76,19 +76,19 @@ def anova(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``per_user``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
-        segments, each with a table of its own: ``by=["model", "country"]``. Of several columns, the
-        one called ``model`` identifies the systems, else the first one.
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the first one.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles. ``weights`` raise an error: users count equally.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -102,11 +102,10 @@ def anova(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
-        fewer than two systems.
+        If there are fewer than two systems.
     ValueError
-        If a metric or an option is unknown or out of range, a metric such as the geometric mean
-        ``gmap`` is not a value per user, or ``weights`` are given.
+        If a metric such as the geometric mean ``gmap`` is not a value per user, or ``weights`` are
+        given.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -160,17 +159,17 @@ def best_systems(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``per_user``. The best is the lowest where lower is better, and
-        the highest for an expression of your own.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
-        segments, each with a best of its own: ``by=["model", "country"]``. Of several columns, the
-        one called ``model`` identifies the systems, else the first one.
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the first one.
     method
         ``"mcb"``: Hsu's multiple comparisons with the best, with one residual variance for all
         systems, as in ``anova``; ``"bootstrap"``: users are resampled, and each system is compared
@@ -179,12 +178,11 @@ def best_systems(
         The probability that ``may_be_best`` is true for the best system, and that all intervals of
         a metric cover.
     resamples
-        Number of bootstrap resamples; all metrics share them.
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
-        Seed of the bootstrap; the same seed produces the same numbers on every machine.
+        Seed of the resamples; the same seed produces the same numbers on every machine.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles. ``weights`` raise an error: users count equally.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -199,17 +197,18 @@ def best_systems(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
-        fewer than two systems.
+        If there are fewer than two systems.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, a metric has no better
-        direction or is not a value per user, such as the geometric mean ``gmap``, or ``weights``
-        are given.
+        If a metric has no better direction or is not a value per user, such as the geometric mean
+        ``gmap``, or ``weights`` are given.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
+    The best is the lowest where lower is better, and the highest for an expression of your own. All
+    metrics share the resamples.
+
     J. C. Hsu, *Multiple Comparisons*, 1996; D. G. Edwards and J. C. Hsu, *JASA* 78, 1983, for the
     intervals. The p-values are those of Dunnett's one-sided test against the system as a control.
     If ``ci_low`` is 0, only this system may be the best.
@@ -271,8 +270,9 @@ def letters(
     comparison
         A frame of ``compare`` with every pair of systems, made without ``baseline=``.
     by
-        The column that identifies the systems, by default ``"model"``, and the columns of the
-        segments, as in ``compare``.
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the first one.
     confidence
         Two systems differ if their ``p_adjusted`` is below 1 − confidence. A pair with null does
         not differ.

@@ -55,18 +55,20 @@ def power(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``per_user``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
-        segments, as in ``compare``.
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
+        else the first one.
     baseline
-        The system that the others are compared with; by default every pair is compared, as in
-        ``compare``.
+        The system that the others are compared with; by default every pair is compared.
     power
         The probability of finding a true difference, above 1 − ``confidence``.
     confidence
@@ -84,8 +86,7 @@ def power(
         within a system. It is for systems with different users; if all systems serve the same
         users, pairs need fewer.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles. ``weights`` raise an error: users count equally.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -102,12 +103,11 @@ def power(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
-        fewer than two systems.
+        If there are fewer than two systems.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
-        system, a metric is not a value per user, or ``difference`` names a metric that is not
-        requested or is relative without a ``baseline`` for ``"anova"``.
+        If ``baseline`` is not a system, a metric is not a value per user, ``weights`` are given, or
+        ``difference`` names a metric that is not requested or is relative without a ``baseline``
+        for ``"anova"``.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 

@@ -53,30 +53,31 @@ def compare_segments(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``per_user``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems and those of the segments, as in ``compare``:
-        ``by=["model", "country"]``. Each user is in one segment.
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
+        else the first one.
     baseline
-        The system that the others are compared with; by default every pair is compared, as in
-        ``compare``.
+        The system that the others are compared with; by default every pair is compared.
     correction
         ``"holm"``, ``"bonferroni"``, ``"bh"`` or None: tests of segments are corrected for the
         number of segments, within a metric and pair, and F tests for the number of metrics and
         pairs.
     confidence
-        The probability that a single interval covers the true contrast.
+        The probability that a single interval covers the true value.
     cluster
-        A column of the truth or the run that names the cluster of each user, as in ``compare``;
-        each cluster is in one segment.
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
-        that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -95,11 +96,10 @@ def compare_segments(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, there are fewer
-        than two systems or segments, or a user or a cluster is in several segments.
+        If there are fewer than two systems or segments, or a user or a cluster is in several
+        segments.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, ``by`` has no segments, or
-        a metric such as ``gmap`` is not a value per user.
+        If ``by`` has no segments, or a metric such as ``gmap`` is not a value per user.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 

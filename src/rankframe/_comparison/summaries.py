@@ -68,12 +68,13 @@ def summarize(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``evaluate``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         Columns that split the run into separate lists, such as model, fold or day.
     total
@@ -81,24 +82,21 @@ def summarize(
         columns ``groups``, ``groups_mean`` and ``groups_std``: for ``by=["model", "fold"]`` the
         number of folds with a value, and the mean and standard deviation of the fold means.
     confidence
-        The probability that the interval covers the true mean.
+        The probability that a single interval covers the true value.
     method
-        ``"t"``: Student's interval; ``"bootstrap"``: BCa, which corrects for bias and skewness;
-        ``"percentile"``: the plain bootstrap; ``"studentized"``: the bootstrap of the t statistic,
-        which has the best coverage for few users with skewed values; ``"wilson"``: Wilson's
-        interval of a hit rate, for values that are all 0 or 1. ``"auto"`` uses ``"wilson"`` where
-        it applies, ``"t"`` for fewer than 5 users, and for at least 200 users if the skewness of
-        their values is at most √users / 10, else ``"studentized"``; ``note`` reports the choice.
+        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"percentile"``: the plain bootstrap;
+        ``"studentized"``: the bootstrap of the t statistic; ``"wilson"``: Wilson's interval of a
+        hit rate, for values that are all 0 or 1; ``"auto"``: chosen by the number and the values of
+        the users, which ``note`` reports.
     resamples
-        Number of bootstrap resamples.
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
-        Seed of the bootstrap; the same seed produces the same numbers on every machine.
+        Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
         A column of the truth or the run, such as the customer of a session or query: users of one
-        cluster depend on each other, and the interval takes clusters as the observations.
+        cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
-        that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -124,17 +122,20 @@ def summarize(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, or with
-        ``"wilson"`` neither 0 nor 1, there is only one cluster, or a user has no cluster or
-        several.
+        If with ``"wilson"`` a value is neither 0 nor 1, there is only one cluster, or a user has no
+        cluster or several.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, or ``"wilson"`` is
-        combined with ``weights``, ``cluster`` or a geometric mean.
+        If ``"wilson"`` is combined with ``weights``, ``cluster`` or a geometric mean.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
+    BCa corrects for bias and skewness; the studentized bootstrap has the best coverage for few
+    users with skewed values. ``"auto"`` uses ``"wilson"`` where it applies, ``"t"`` for fewer than
+    5 users, and for at least 200 users if the skewness of their values is at most √users / 10, else
+    ``"studentized"``; ``note`` reports the choice.
+
     B. Efron, *JASA* 82, 1987, for BCa; P. Hall, *Annals of Statistics* 16, 1988, for the
     studentized bootstrap; E. B. Wilson, *JASA* 22, 1927. If all values are 0, or all are 1,
     ``"auto"`` takes ``"wilson"`` only for booleans and for metrics that range from 0 to 1.
@@ -206,7 +207,7 @@ def summarize_values(
     Parameters
     ----------
     frame
-        One row per user, or per group and user: any numbers from any source, such as the result of
+        One row per user and group of ``by``: any numbers from any source, such as the result of
         ``per_user`` joined with a table of users.
     *columns
         The columns of values, numbers or booleans; null is undefined.
@@ -215,19 +216,25 @@ def summarize_values(
     user
         The column of the user.
     weights
-        A column of weights ≥ 0: how much each row counts.
+        A column of weights ≥ 0: how much each user counts.
     cluster
-        A column that names the cluster of each user, as in ``summarize``.
+        A column with the cluster of each user: users of one cluster depend on each other, and
+        clusters are the observations.
     total
-        Add the summary of all segments together, as in ``summarize``.
+        Add a row over all groups, whose ``by`` columns are null, as in ``evaluate``, and the
+        columns ``groups``, ``groups_mean`` and ``groups_std``: for ``by=["model", "fold"]`` the
+        number of folds with a value, and the mean and standard deviation of the fold means.
     confidence
-        The probability that a single interval covers the true mean.
+        The probability that a single interval covers the true value.
     method
-        The method of the interval, as in ``summarize``.
+        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"percentile"``: the plain bootstrap;
+        ``"studentized"``: the bootstrap of the t statistic; ``"wilson"``: Wilson's interval of a
+        hit rate, for values that are all 0 or 1; ``"auto"``: chosen by the number and the values of
+        the users, which ``note`` reports.
     resamples
-        Number of bootstrap resamples.
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
-        Seed of the resamples.
+        Seed of the resamples; the same seed produces the same numbers on every machine.
 
     Returns
     -------
@@ -241,8 +248,6 @@ def summarize_values(
         If a column is missing or not a number, an id is null, a user has several rows in a group, a
         value is NaN or infinite, ``weights`` are null, negative or all 0, a cluster is null, or
         there is only one.
-    ValueError
-        If a parameter is unknown or out of range.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 

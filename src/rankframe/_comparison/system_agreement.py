@@ -59,8 +59,8 @@ def agreement(
         ``means`` are compared with each other.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
-        segments, each with orders of its own: ``by=["model", "country"]``. Of several columns, the
-        one called ``model`` identifies the systems, else the first one.
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the first one.
 
     Returns
     -------
@@ -172,16 +172,17 @@ def discriminative_power(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``per_user``, and geometric means such as ``gmap@10``, which
-        are tested on their logarithms, as in ``compare``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
-        segments, as in ``compare``.
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the first one.
     test
         A test of ``compare``: tests of a single pair are not corrected, as in the source; tests of
         all systems at once (``"tukey"``, ``"randomized_tukey"``, ``"friedman"``) are corrected over
@@ -191,12 +192,11 @@ def discriminative_power(
     curve
         Return the curve instead: the achieved significance level (ASL) of every pair, least first.
     resamples
-        Number of sign patterns, permutations or bootstrap resamples.
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
-        Seed of the resamples.
+        Seed of the resamples; the same seed produces the same numbers on every machine.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles. ``weights`` raise an error: users count equally.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -210,10 +210,9 @@ def discriminative_power(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, or there are
-        fewer than two systems.
+        If there are fewer than two systems.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, or ``weights`` are given.
+        If ``weights`` are given.
     ImportError
         Without SciPy: ``pip install 'rankframe[stats]'``.
 
@@ -221,6 +220,8 @@ def discriminative_power(
     -----
     It measures how sensitive a metric is, not whether it measures what matters. T. Sakai, *SIGIR*
     2006. Of 190 pairs without a difference, 9 or 10 are separated by chance without a correction.
+
+    Geometric means such as ``gmap@10`` are tested on their logarithms.
 
     Examples
     --------

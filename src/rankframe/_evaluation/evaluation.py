@@ -71,75 +71,64 @@ def per_user(
     Parameters
     ----------
     frame
-        A judged table, with ``truth`` a run, or a run alone for metrics of lists alone. A run with
-        a score and no rank is ranked by the defaults of ``with_rank``. Or a dict of these by name,
-        as ``from_runs`` takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels such as ``"ndcg@10"`` (``"ndcg@5,10"`` is a metric for each cut-off), metric
-        functions' expressions such as ``rf.ndcg_at(10)``, or any aliased expression of your own on
-        the vocabulary and your columns. Your expression reduces the user's rows of grade > 0,
-        retrieved or not. If it reads ``judged``, it reduces all rows of the truth; if it reads
-        ``listed``, the whole list, for which a run alone is enough.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         Columns that split the run into separate lists, such as model, fold or day.
     users
-        Which users are returned: ``"truth"``, every user with an item of grade > 0 (a user missing
-        from the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in
-        the run and one in the truth; ``"served"``, with a row in the truth and a list of every
-        system of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there
-        is no truth. The systems of ``"served"`` are those of the column ``model``, or else of the
-        first column of ``by``, within each group of the other columns; without ``by``, the run is
-        the only system. Its lists are what ``exclude``, ``depth`` and ``judged_only`` leave; for
-        all other choices only ``exclude`` removes rows, as in trec_eval. A list of which ``depth``
-        leaves nothing still is a list, so that ``depth=k`` and a metric at k have the same users.
+        Which users count: ``"truth"``, every user with an item of grade > 0 (a user missing from
+        the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
+        run and one in the truth; ``"served"``, with a row in the truth and a list of every system
+        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is no
+        truth.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
         without a relevant item or, if the metric reads the list, without a list. By default null,
         which a mean leaves out.
     relevant_at
-        The grade from which an item is relevant to the binary measures; > 0. By default every
-        grade > 0 is. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own.
+        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
+        is. It never changes which users count. A label with ``rel=``, such as ``"ap(rel=2)"``, has
+        its own.
     gains_from
         ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
         metric, nor in its ideal list. Users with only such grades stay, as with ``relevant_at``. By
         default every grade > 0 has a gain.
     judged_only
-        Drop unjudged items and those of negative grade from the lists, and close the ranks
-        (trec_eval ``-J``).
+        Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
+        the ranks (trec_eval ``-J``).
     depth
-        Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
+        Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
+        ``-M``).
     bounds
         Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
         can have if any items of the list that are unjudged (or have a negative grade) are judged,
-        with any grade up to the highest of the truth; null where the metric is null. With
-        ``depth``, items below it are not part of the list. Precision, recall, F, hit, RR, DCG, RBP,
-        ERR and counts have bounds; a metric without proven bounds raises an error.
+        with any grade up to the highest of the truth.
     scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``, for any metric except those of diversity:
-        its value if all items that ``bounds`` varies are judged not relevant, and if all have the
-        highest grade of the truth; null where one of the two is undefined. Other judgments may lead
-        to values outside this range.
+        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
+        varies are judged not relevant, and if all have the highest grade of the truth.
     defaults
         Parameters for labels that leave them out, for example
         ``{"map": {"divide_by": "attainable"}}``, by any name of the metric.
     single_precision
         Round scores to 32-bit floats before ranking, which ties some of them (trec_eval 9).
     items
-        The catalogue, one row per item: what exists, shown or not, with any columns, such as genres
-        (a list of text), a provider or a vector (a list of numbers). A table with one row per item
-        and value of a column ``category`` works as well.
+        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
+        text), a provider or a vector (a list of numbers); or one row per item and value of a column
+        ``category``.
     history
         Past interactions, one row per user and item: for popularity, novelty and profiles.
     other
         Another run, for ``unexpectedness``.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rank of each row below falls by the number of removed
-        rows above it, before ``depth`` and ``judged_only``; gaps in the ranks stay. Rows that match
-        no list are ignored. The truth stays as it is, so an excluded item that is in the truth is a
-        miss.
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.
@@ -149,12 +138,23 @@ def per_user(
     DataFrame, LazyFrame or pandas.DataFrame
         by…, user and one column per metric (three with ``bounds``), sorted by by… and user.
 
-    Raises
-    ------
-    RankingDataError
-        If a table breaks a rule (see ``check``), or a metric is not a finite number.
-    ValueError
-        If a metric, a parameter or an option is unknown or out of range.
+    Notes
+    -----
+    An expression of your own reduces the user's rows of grade > 0, retrieved or not. If it reads
+    ``judged``, it reduces all rows of the truth; if it reads ``listed``, the whole list, for which
+    a run alone is enough.
+
+    The systems of ``users="served"`` are those of the column ``model``, or else of the first column
+    of ``by``, within each group of the other columns; without ``by``, the run is the only system.
+    Its lists are what ``exclude``, ``depth`` and ``judged_only`` leave; for all other choices only
+    ``exclude`` removes rows, as in trec_eval. A list of which ``depth`` leaves nothing still is a
+    list, so that ``depth=k`` and a metric at k have the same users.
+
+    Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have ``bounds``; a metric without proven
+    bounds raises an error. They are null where the metric is null. With ``depth``, items below it
+    are not part of the list. ``scenarios`` are for any metric except those of diversity; they are
+    null where one of the two is undefined, and other judgments may lead to values outside their
+    range.
 
     Examples
     --------
@@ -229,70 +229,54 @@ def evaluate(
     Parameters
     ----------
     frame
-        A judged table, with ``truth`` a run, or a run alone for metrics of lists alone. A run with
-        a score and no rank is ranked by the defaults of ``with_rank``. Or a dict of these by name,
-        as ``from_runs`` takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels such as ``"ndcg@10"`` (``"ndcg@5,10"`` is a metric for each cut-off) or ``"gmap"``,
-        metric functions' expressions such as ``rf.ndcg_at(10)``, or any aliased expression of your
-        own on the vocabulary and your columns. Your expression reduces the user's rows of
-        grade > 0, retrieved or not. If it reads ``judged``, it reduces all rows of the truth; if it
-        reads ``listed``, the whole list, for which a run alone is enough.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        Columns that split the run into separate lists, such as model, fold or day; the result has
-        one row per group. If one is called ``fold`` or ``split``, the truth must have it as well.
-        Each call takes a few milliseconds before it reads a row, so stack many small tables, with a
-        column for ``by``, and evaluate them in one call instead of a loop.
+        Columns that split the run into separate lists, such as model, fold or day.
     total
         Add a row for all users, in which the column ``by`` is null. With several columns the first
         one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
     users
-        Which users are averaged: ``"truth"``, every user with an item of grade > 0 (a user missing
-        from the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in
-        the run and one in the truth; ``"served"``, with a row in the truth and a list of every
-        system of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there
-        is no truth. With ``"both"``, each system has a mean over its own users; with ``"served"``,
-        all systems have means over the same users. The systems are those of the column ``model``,
-        or else of the first column of ``by``, within each group of the other columns; without
-        ``by``, the run is the only system. Lists of ``"served"`` are what ``exclude``, ``depth``
-        and ``judged_only`` leave; for all other choices only ``exclude`` removes rows, as in
-        trec_eval. A list of which ``depth`` leaves nothing still is a list, so that ``depth=k`` and
-        a metric at k have the same users. If the run has one batch of users and the truth has all
-        users, pass ``"both"``: otherwise the users of other batches count as misses.
+        Which users count: ``"truth"``, every user with an item of grade > 0 (a user missing from
+        the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
+        run and one in the truth; ``"served"``, with a row in the truth and a list of every system
+        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is no
+        truth.
     undefined
         The value where a metric (a number or a boolean) is undefined, for example for a user
-        without a relevant item. By default null, which the mean leaves out.
+        without a relevant item or, if the metric reads the list, without a list. By default null,
+        which a mean leaves out.
     weights
         The column of the truth or the run with the weight of each user, ≥ 0: the mean is Σ
         weight·value / Σ weight. It has one value per user (or, if the truth has columns of ``by``,
         per user and group), and every averaged user needs one. By default all users have the same
         weight.
     relevant_at
-        The grade from which an item is relevant to the binary measures; > 0. By default every grade
-        > 0 is. It never changes which users are averaged. A label with ``rel=``, such as
-        ``"ap(rel=2)"``, has its own.
+        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
+        is. It never changes which users count. A label with ``rel=``, such as ``"ap(rel=2)"``, has
+        its own.
     gains_from
         ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
         metric, nor in its ideal list. Users with only such grades stay, as with ``relevant_at``. By
         default every grade > 0 has a gain.
     judged_only
-        Drop unjudged items and those of negative grade from the lists, and close the ranks
-        (trec_eval ``-J``).
+        Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
+        the ranks (trec_eval ``-J``).
     depth
-        Cut the lists to this depth first; the ideal stays whole (trec_eval ``-M``).
+        Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
+        ``-M``).
     bounds
         Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
         can have if any items of the list that are unjudged (or have a negative grade) are judged,
-        with any grade up to the highest of the truth; null where the metric is null. With
-        ``depth``, items below it are not part of the list. Precision, recall, F, hit, RR, DCG, RBP,
-        ERR and counts have bounds; a metric without proven bounds raises an error.
+        with any grade up to the highest of the truth.
     scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``, for any metric except those of diversity:
-        its value if all items that ``bounds`` varies are judged not relevant, and if all have the
-        highest grade of the truth; null where one of the two is undefined. Other judgments may lead
-        to values outside this range.
+        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
+        varies are judged not relevant, and if all have the highest grade of the truth.
     count_users
         Add ``<metric>_users``: the number of users with a value of the metric, which is less than
         ``users`` if it is undefined for some. A metric of all lists has no such column.
@@ -302,19 +286,18 @@ def evaluate(
     single_precision
         Round scores to 32-bit floats before ranking, which ties some of them (trec_eval 9).
     items
-        The catalogue, one row per item: what exists, shown or not, with any columns, such as genres
-        (a list of text), a provider or a vector (a list of numbers). A table with one row per item
-        and value of a column ``category`` works as well.
+        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
+        text), a provider or a vector (a list of numbers); or one row per item and value of a column
+        ``category``.
     history
         Past interactions, one row per user and item: for popularity, novelty and profiles.
     other
         Another run, for ``unexpectedness``.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rank of each row below falls by the number of removed
-        rows above it, before ``depth`` and ``judged_only``; gaps in the ranks stay. Rows that match
-        no list are ignored. The truth stays as it is, so an excluded item that is in the truth is a
-        miss.
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.
@@ -329,11 +312,35 @@ def evaluate(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, or ``weights``
-        are missing, negative, differ within a user or are all 0.
+        If ``weights`` are missing, negative, differ within a user or are all 0.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, or ``weights`` is passed
-        with a metric that is not a mean over users, such as ``num_hits``.
+        If ``weights`` is passed with a metric that is not a mean over users, such as ``num_hits``.
+
+    Notes
+    -----
+    An expression of your own reduces the user's rows of grade > 0, retrieved or not. If it reads
+    ``judged``, it reduces all rows of the truth; if it reads ``listed``, the whole list, for which
+    a run alone is enough. Geometric means such as ``"gmap"`` are labels, too.
+
+    A column of ``by`` that is called ``fold`` or ``split`` must be in the truth as well. Each call
+    takes a few milliseconds before it reads a row, so stack many small tables, with a column for
+    ``by``, and evaluate them in one call instead of a loop.
+
+    With ``users="both"``, each system has a mean over its own users; with ``"served"``, all systems
+    have means over the same users. If the run has one batch of users and the truth has all users,
+    pass ``"both"``: otherwise the users of other batches count as misses.
+
+    The systems of ``users="served"`` are those of the column ``model``, or else of the first column
+    of ``by``, within each group of the other columns; without ``by``, the run is the only system.
+    Its lists are what ``exclude``, ``depth`` and ``judged_only`` leave; for all other choices only
+    ``exclude`` removes rows, as in trec_eval. A list of which ``depth`` leaves nothing still is a
+    list, so that ``depth=k`` and a metric at k have the same users.
+
+    Precision, recall, F, hit, RR, DCG, RBP, ERR and counts have ``bounds``; a metric without proven
+    bounds raises an error. They are null where the metric is null. With ``depth``, items below it
+    are not part of the list. ``scenarios`` are for any metric except those of diversity; they are
+    null where one of the two is undefined, and other judgments may lead to values outside their
+    range.
 
     Examples
     --------

@@ -50,8 +50,8 @@ def rbo(
         Columns that split the run into separate lists, such as model, fold or day. If the other run
         has the column, it is joined on it too; otherwise it is compared with every group.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
-        have other names.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
 
     Returns
     -------
@@ -63,8 +63,6 @@ def rbo(
 
     Raises
     ------
-    RankingDataError
-        If a table breaks a rule; see ``check``.
     ValueError
         If p is not between 0 and 1, or k is not an integer ≥ 1.
 
@@ -126,8 +124,8 @@ def overlap(
         Columns that split the run into separate lists, such as model, fold or day. If the other run
         has the column, it is joined on it too; otherwise it is compared with every group.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
-        have other names.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
 
     Returns
     -------
@@ -138,8 +136,6 @@ def overlap(
 
     Raises
     ------
-    RankingDataError
-        If a table breaks a rule; see ``check``.
     ValueError
         If k is not an integer ≥ 1.
 

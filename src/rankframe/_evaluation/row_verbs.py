@@ -54,18 +54,23 @@ def listed(
         The truth, if a metric reads ``relevant``; the result then includes its rows that were not
         retrieved, with ``listed`` false.
     items
-        The catalogue, as in ``per_user``.
+        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
+        text), a provider or a vector (a list of numbers); or one row per item and value of a column
+        ``category``.
     history
-        Past interactions, as in ``per_user``.
+        Past interactions, one row per user and item: for popularity, novelty and profiles.
     other
-        Another run, as in ``per_user``.
+        Another run, for ``unexpectedness``.
     exclude
-        Rows to remove from the lists, as in ``per_user``.
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     by
-        Columns that split the run into separate lists.
+        Columns that split the run into separate lists, such as model, fold or day.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, if they have other names.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
 
     Returns
     -------
@@ -76,7 +81,7 @@ def listed(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or one that a metric reads is missing.
+        If a table that a metric reads is missing.
 
     Examples
     --------
@@ -148,18 +153,23 @@ def shares(
         ``"history"``, in the relevant items of the ``"truth"``, among ``"candidates"`` (the
         catalogue without each user's past items), or None.
     truth
-        The truth, as in ``evaluate``.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     items
-        The catalogue, as in ``evaluate``.
+        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
+        text), a provider or a vector (a list of numbers); or one row per item and value of a column
+        ``category``.
     history
-        The earlier events of users, as in ``evaluate``.
+        Past interactions, one row per user and item: for popularity, novelty and profiles.
     exclude
-        Rows that leave the lists, as in ``evaluate``.
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     by
-        Columns that split the run into separate lists.
+        Columns that split the run into separate lists, such as model, fold or day.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, if they have other names.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
 
     Returns
     -------
@@ -171,9 +181,7 @@ def shares(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or one that is needed is missing.
-    ValueError
-        If an option is unknown or out of range.
+        If a table that is needed is missing.
 
     Examples
     --------
@@ -241,21 +249,26 @@ def check(
     Parameters
     ----------
     frame
-        A run (user, item, rank or score) with ``truth``, or a judged table without it; or a dict
-        of these by name, as ``from_runs`` takes it.
+        A run (user, item, rank or score), or a judged table; or a dict of these by name, as
+        ``from_runs`` takes it.
     truth
         The truth (user, item and, unless it is 1 in every row, relevance). Without a relevance, a
         column of 0 and 1, or of False and True, breaks a rule.
     items
-        The catalogue, as in ``per_user``; with it a run needs no truth.
+        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
+        text), a provider or a vector (a list of numbers); or one row per item and value of a column
+        ``category``.
     history
-        Past interactions, as in ``per_user``; with it a run needs no truth.
+        Past interactions, one row per user and item: for popularity, novelty and profiles.
     other
-        Another run, as in ``per_user``; with it a run needs no truth.
+        Another run, for ``unexpectedness``.
     exclude
-        Rows to remove from the lists, as in ``per_user``; with it a run needs no truth.
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     by
-        Columns that split the run into separate lists.
+        Columns that split the run into separate lists, such as model, fold or day.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.
@@ -283,6 +296,8 @@ def check(
     irrelevant items, an irrelevant item that shares its rank, one of several groups in which no
     user is in both tables, that run and truth have no item in common, and an item that the
     catalogue lacks, which counts in no share.
+
+    With ``items``, ``history``, ``other`` or ``exclude``, a run needs no truth.
 
     Examples
     --------
@@ -371,10 +386,11 @@ def relevant(
         reads ``judged``, all rows of the truth are returned, and with one that reads ``listed`` all
         rows of the lists.
     by
-        Columns that split the table into separate lists.
+        Columns that split the run into separate lists, such as model, fold or day.
     relevant_at
         The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is relevant.
+        is. It never changes which users count. A label with ``rel=``, such as ``"ap(rel=2)"``, has
+        its own.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.
@@ -389,8 +405,6 @@ def relevant(
 
     Raises
     ------
-    RankingDataError
-        If the table breaks a rule; see ``check``.
     ValueError
         If ``relevant_at`` is not > 0.
 

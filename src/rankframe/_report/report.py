@@ -83,7 +83,7 @@ class Report:
         Parameters
         ----------
         static
-            Write pictures instead of charts with tooltips, as in ``save``.
+            Write pictures instead of charts with tooltips: a smaller file without scripts.
         """
         return markup.rendered(self._page, self.charts, static=static)
 
@@ -142,14 +142,14 @@ def report(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
         Labels or expressions, as in ``compare``. The first one, or ``primary``, decides the
         verdict. By default nDCG, recall and precision at ``k``, ``map`` and ``mrr``, with nDCG as
         ``primary``: its p-value is not corrected for the other four.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         The single column that identifies the systems, by default ``"model"`` if there is one.
     baseline
@@ -160,27 +160,33 @@ def report(
     k
         The length of the displayed lists, and the cut-off for the section "Who gained".
     test
-        The test, as in ``compare``.
+        ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
+        (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
+        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
+        them.
     correction
-        The correction for the number of comparisons, as in ``compare``.
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
+        ``"bh"`` (Benjamini and Hochberg), or None.
     confidence
-        The probability that a single interval covers the true difference.
+        The probability that a single interval covers the true value.
     margin
-        A difference too small to matter, as in ``compare``.
+        A difference too small to matter, > 0, on the scale of the metric: one number for all
+        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
+        mapping have no margin.
     primary
-        The metric that decides, whose p-value is not corrected for the others, as in ``compare``.
+        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
+        p-value is not corrected for the other metrics.
     resamples
-        Number of sign patterns, permutations or bootstrap resamples.
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
-        Seed of the resamples.
+        Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
-        A column of the truth or the run whose users depend on each other, as in ``compare``.
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations.
     title
         The title of the page; by default the names of the systems.
     **options
-        All other keywords of ``evaluate``: ``users``, ``relevant_at``, ``items``, ``history``…,
-        and the columns that play the roles. A column ``title`` or ``name`` of ``items`` is shown
-        beside each item.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -192,11 +198,9 @@ def report(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), a metric is not a finite number, or no table has
-        a column of ``segments``.
+        If no table has a column of ``segments``.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, ``baseline`` is not a
-        system, or ``by`` names several columns.
+        If ``baseline`` is not a system, or ``by`` names several columns.
     ImportError
         Without Altair, Jinja2 or vl-convert: ``pip install 'rankframe[report]'``.
 
@@ -205,6 +209,8 @@ def report(
     With the default ``users="truth"``, a user missing from a run counts as 0. If a system has no
     list for 5% of the users or more, or the verdict changes without these users, the report also
     compares the systems on the users whom both serve.
+
+    A column ``title`` or ``name`` of ``items`` is shown beside each item.
 
     Examples
     --------

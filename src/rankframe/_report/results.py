@@ -67,64 +67,71 @@ def table(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it. A LazyFrame is computed at once.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``summarize``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
-        segments, as in ``compare``, each with its own best system; they are the first columns.
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
+        else the first one.
     baseline
         The system that the others are tested against. By default there is no test and no †, bold
         is the best mean, and SciPy is not needed.
     digits
         Decimal places of the means.
     test
-        The test, as in ``compare``.
+        ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
+        (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
+        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
+        them.
     correction
-        The correction for the number of comparisons, as in ``compare``.
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
+        ``"bh"`` (Benjamini and Hochberg), or None.
     confidence
-        The probability that a single interval covers the true difference.
+        The probability that a single interval covers the true value.
     primary
-        The metric that decides, whose p-value is not corrected for the others, as in ``compare``.
+        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
+        p-value is not corrected for the other metrics.
     resamples
-        Number of sign patterns, permutations or bootstrap resamples.
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
-        Seed of the resamples.
+        Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
-        A column of the truth or the run whose users depend on each other, as in ``compare``.
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
-        that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
     ResultsTable
-        ``.as_markdown()``, ``.as_latex()`` and ``.gt()`` (Great Tables) convert it, notebooks show
-        it as HTML, and ``print`` writes text, with • for bold. ``.note`` is the line below it: the
-        test and its correction, the number of users, the effective number with ``weights``, the
-        number of clusters with ``cluster``, the systems without a list for at least 5% of the
-        users, and other notes of ``compare``, with a * at their cells. ``.frame`` (polars) has one
-        row per system and metric: segments…, the system, ``metric``, ``users``, ``mean``, ``best``,
-        ``p_adjusted``, ``better``, which is true for means marked †, and ``note``.
+        A LazyFrame is computed at once. ``.as_markdown()``, ``.as_latex()`` and ``.gt()`` (Great
+        Tables) convert it, notebooks show it as HTML, and ``print`` writes text, with • for bold.
+        ``.note`` is the line below it: the test and its correction, the number of users, the
+        effective number with ``weights``, the number of clusters with ``cluster``, the systems
+        without a list for at least 5% of the users, and other notes of ``compare``, with a * at
+        their cells. ``.frame`` (polars) has one row per system and metric: segments…, the system,
+        ``metric``, ``users``, ``mean``, ``best``, ``p_adjusted``, ``better``, which is true for
+        means marked †, and ``note``.
 
-        Bold (``best``) are the system with the best mean and those that are not significantly worse
-        than it: the same test and correction as for †, with the best system as the baseline. So
-        several bold means are a tie. Without a ``baseline``, or where a pair has no test, the best
-        displayed mean is bold. A metric without a better direction has no bold. † means that the
-        verdict of ``compare`` is in the better direction: ``p_adjusted`` < 1 − ``confidence``.
-        Counts such as ``num_hits`` are averaged.
+        Bold (``best``) are, in each segment, the system with the best mean and those that are not
+        significantly worse than it: the same test and correction as for †, with the best system as
+        the baseline. So several bold means are a tie. Without a ``baseline``, or where a pair has
+        no test, the best displayed mean is bold. A metric without a better direction has no bold. †
+        means that the verdict of ``compare`` is in the better direction: ``p_adjusted`` < 1 −
+        ``confidence``. Counts such as ``num_hits`` are averaged.
 
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or with ``baseline`` there are fewer than two
-        systems.
+        If with ``baseline`` there are fewer than two systems.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is not a
-        system.
+        If ``baseline`` is not a system.
     ImportError
         With ``baseline``, without SciPy: ``pip install 'rankframe[stats]'``.
 

@@ -84,8 +84,8 @@ def fuse(
         and standard deviation 1; ``"sum"``: minus the minimum, then divided by their sum; or
         ``"rank"`` = 1 − (rank − 1)/n, which needs no score.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
-        have other names.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
 
     Returns
     -------
@@ -96,9 +96,9 @@ def fuse(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or a method reads scores that the run lacks.
+        If a method reads scores that the run lacks.
     ValueError
-        If an option is unknown or out of range, or ``weights`` lacks a system.
+        If ``weights`` lacks a system.
 
     Notes
     -----

@@ -59,16 +59,18 @@ def health(
         A run (user, item, rank or score), or a judged table; or a dict of these by name, as
         ``from_runs`` takes it, but with any columns.
     truth
-        The truth (user, item and, unless it is 1 in every row, relevance).
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         Columns of the run that split it into separate lists, by default ``"model"`` if there is
         one. A truth with these columns is split, too.
     k
         The cut-off for short lists, ties at the cut, unjudged and seen items.
     items
-        The catalogue, as in ``per_user``.
+        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
+        text), a provider or a vector (a list of numbers); or one row per item and value of a column
+        ``category``.
     history
-        The earlier events of users, as in ``per_user``.
+        Past interactions, one row per user and item: for popularity, novelty and profiles.
     **columns
         ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
         play these roles, if they have other names.

@@ -53,7 +53,7 @@ def lists(
     k
         Cut-off.
     truth
-        The truth, for the grades.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         The column that identifies the systems, by default ``"model"`` where there is one; further
         columns, such as fold or day, are groups with lists of their own. Without a system there is

@@ -46,8 +46,9 @@ def judge(
         per subtopic of an item.
     exclude
         Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. The
-        truth stays as it is.
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     by
         Columns that split the run into separate lists, such as model, fold or day. A truth that has
         the column is joined on it too. A truth that lacks it judges every group, so a user whom a
@@ -64,11 +65,6 @@ def judge(
     DataFrame, LazyFrame or pandas.DataFrame
         The full outer join: by…, user, item, ``rank`` (null = judged, not retrieved),
         ``relevance`` (null = retrieved, unjudged), then all other columns. Sorted unless lazy.
-
-    Raises
-    ------
-    RankingDataError
-        If a table breaks a rule; see ``check``.
 
     Examples
     --------
@@ -121,7 +117,7 @@ def with_rank(
         One row per item of each list: user, item, score. A null or NaN score means that the
         item was not retrieved. Or a dict of runs by name, as ``from_runs`` takes it.
     by
-        Columns that split the run into separate lists.
+        Columns that split the run into separate lists, such as model, fold or day.
     descending
         True if the highest score is the best; False for distances.
     ties
@@ -138,8 +134,8 @@ def with_rank(
         Use it after rows were dropped from a ranked run, or together with ``exclude``. Blocks of
         ties stay blocks.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
-        have other names.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
 
     Returns
     -------

@@ -123,7 +123,10 @@ def merge(parts: Iterable[Any], *, duplicates: Duplicates = "error") -> Any:
         returned, for a tree of tasks; or what ``values`` returned with ``part=``. Merged ones can
         be merged again, in any order.
     duplicates
-        As in ``combine``; facts have no keys.
+        What happens to a part that comes twice. Parts with keys are the same if their keys are;
+        where one has no key, if their groups and users are the same. ``"error"`` raises an error;
+        with ``"last"``, the frame that comes later replaces the earlier one, wholly. Facts have no
+        keys.
 
     Returns
     -------
@@ -181,7 +184,8 @@ def sums(
     frame
         All rows of some users of a run or a judged table, as ``evaluate`` takes it.
     *metrics
-        Labels or expressions, as in ``evaluate``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         All rows of the same users of the truth.
     by
@@ -194,13 +198,18 @@ def sums(
         by it a part that was computed again, also with other users. Without a key, they know only a
         part with the same groups and users.
     bounds
-        Add the least and the greatest value that judgments can give, as in ``evaluate``.
+        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
+        can have if any items of the list that are unjudged (or have a negative grade) are judged,
+        with any grade up to the highest of the truth.
     scenarios
-        Add the values with none and with all unjudged items relevant, as in ``evaluate``.
+        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
+        varies are judged not relevant, and if all have the highest grade of the truth.
     count_users
-        Add the number of users behind each mean, as in ``evaluate``.
+        Add ``<metric>_users``: the number of users with a value of the metric, which is less than
+        ``users`` if it is undefined for some. A metric of all lists has no such column.
     **options
-        All other keywords of ``evaluate``; ``items=`` and ``history=`` are whole tables.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        ``items`` and ``history`` are whole tables.
 
     Returns
     -------
@@ -215,11 +224,9 @@ def sums(
     Raises
     ------
     RankingDataError
-        If a table of the part breaks a rule (see ``check``), a metric is not a finite number, or
-        the part has a grade or a group that the facts lack.
+        If the part has a grade or a group that the facts lack.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, or facts are needed and
-        not passed.
+        If facts are needed and not passed.
 
     Examples
     --------
@@ -256,7 +263,8 @@ def combine(
         What ``sums`` returned for each part, in any order, or ``merge`` for some of them; or one
         frame of them all, such as ``pl.read_parquet("sums/*.parquet")``.
     total
-        Add the row of all users, as in ``evaluate``.
+        Add a row for all users, in which the column ``by`` is null. With several columns the first
+        one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
     duplicates
         What happens to a part that comes twice. Parts with keys are the same if their keys are;
         where one has no key, if their groups and users are the same. ``"error"`` raises an error;
@@ -344,26 +352,33 @@ def values(
     Parameters
     ----------
     frame
-        All rows of some users of a run or a judged table, as in ``sums``.
+        All rows of some users of a run or a judged table, as ``evaluate`` takes it.
     *metrics
-        Labels or expressions, as in ``per_user``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
         All rows of the same users of the truth.
     by
         Columns that split the run into separate lists, such as model, fold or day.
     facts
-        The facts of the whole tables, as in ``sums``.
+        The facts of the whole tables. They may be left out where no metric reads the highest grade
+        of the truth, and the truth has the columns ``by``.
     part
         The key of the part, such as its day, for the last column, ``part``: ``merge`` concatenates
         the rows of several parts, and knows by it a part that was computed again.
     cluster
-        A column of the truth or the run: users with the same value depend on each other.
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations.
     bounds
-        Add the least and the greatest value that judgments can give, as in ``per_user``.
+        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
+        can have if any items of the list that are unjudged (or have a negative grade) are judged,
+        with any grade up to the highest of the truth.
     scenarios
-        Add the values with none and with all unjudged items relevant, as in ``per_user``.
+        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
+        varies are judged not relevant, and if all have the highest grade of the truth.
     **options
-        All other keywords of ``evaluate``; ``items=`` and ``history=`` are whole tables.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        ``items`` and ``history`` are whole tables.
 
     Returns
     -------

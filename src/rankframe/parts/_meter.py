@@ -61,23 +61,22 @@ class Meter(Generic[MeterFrameT]):
     Parameters
     ----------
     *metrics
-        Labels or expressions, as in ``evaluate``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     by
         Columns that split the run into separate lists, such as model, fold or day.
     bounds
-        Add the least and the greatest value that judgments can give, as in ``evaluate``.
+        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
+        can have if any items of the list that are unjudged (or have a negative grade) are judged,
+        with any grade up to the highest of the truth.
     scenarios
-        Add the values with none and with all unjudged items relevant, as in ``evaluate``.
+        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
+        varies are judged not relevant, and if all have the highest grade of the truth.
     count_users
-        Add the number of users behind each mean, as in ``evaluate``.
+        Add ``<metric>_users``: the number of users with a value of the metric, which is less than
+        ``users`` if it is undefined for some. A metric of all lists has no such column.
     **options
-        All other keywords of ``evaluate``: ``users``, ``items``, ``history``…, and the columns
-        that play the roles.
-
-    Raises
-    ------
-    ValueError
-        If a metric, a parameter or an option is unknown or out of range.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Notes
     -----
@@ -169,8 +168,8 @@ class Meter(Generic[MeterFrameT]):
         Raises
         ------
         RankingDataError
-            If a table breaks a rule (see ``check``), or a user was in another batch, in the same
-            group of the columns of ``by`` that both tables have. The meter is then as before.
+            If a user was in another batch, in the same group of the columns of ``by`` that both
+            tables have. After any error the meter is as before.
         """
         by = run_dicts.with_model(self._by) if isinstance(frame, Mapping) else self._by
         given, _ = run_dicts.as_frame(cast("Frame | Mapping[str, Frame]", frame), by, whole=False)
@@ -230,7 +229,9 @@ class Meter(Generic[MeterFrameT]):
         Parameters
         ----------
         total
-            Add the row of all users, as in ``evaluate``.
+            Add a row for all users, in which the column ``by`` is null. With several columns the
+            first one stays: ``by=["model", "country"]`` adds one row per model, in which the
+            country is null.
 
         Returns
         -------

@@ -39,27 +39,26 @@ def at_k(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *names
-        Metrics without their cut-off: ``"ndcg"``, ``"precision(divide_by=returned)"``.
+        Metrics without their cut-off: ``"ndcg"``, ``"precision(divide_by=returned)"``, ``"gmap"``.
     ks
         The cut-offs.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, which have different colors: by default ``model``,
-        or ``()``, a single system, if there is no such column. Further columns are segments, each
-        with its own panel; of several, one called ``model`` identifies the systems, else the first.
+        The column that identifies the systems: by default ``"model"``, or ``()``, a single system,
+        if there is no such column; further columns are segments. Of several columns, the one called
+        ``model`` identifies the systems, else the first one.
     interval
         Draw the interval of the mean (Student's) as a band.
     confidence
-        The probability that the interval covers the true mean.
+        The probability that a single interval covers the true value.
     together
         Draw all metrics on one axis, each with its own dashes: precision and recall over k.
     **options
-        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
-        that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -72,8 +71,6 @@ def at_k(
 
     Raises
     ------
-    RankingDataError
-        If a table breaks a rule (see ``check``).
     ValueError
         If a name already has a cut-off or cannot have one, a parameter is unknown or out of range,
         or there are more than 40 systems.
@@ -129,18 +126,17 @@ def precision_recall(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     ks
-        The cut-offs of the path.
+        The cut-offs.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        Columns that identify the systems, which have different colors: by default ``model``, or
-        ``()``, a single system, if there is no such column.
+        Columns that identify the systems: by default ``"model"``, or ``()``, a single system, if
+        there is no such column.
     **options
-        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
-        that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -153,10 +149,6 @@ def precision_recall(
 
     Raises
     ------
-    RankingDataError
-        If a table breaks a rule (see ``check``).
-    ValueError
-        If a parameter is unknown or out of range.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 

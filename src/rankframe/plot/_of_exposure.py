@@ -54,44 +54,53 @@ def shares(
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
         by name, as ``from_runs`` takes it.
     of
-        Whose shares are drawn, as in ``rankframe.shares``.
+        A column of ``items`` whose values divide the exposure; an item with several values counts
+        in equal parts for each; ``"item"``; or ``"shown"``, the items that are shown at all. May be
+        left out where ``items`` has one column of lists.
     k
-        The cut-off, as in ``rankframe.shares``; all lists of a system count together.
+        Cut-off; None means the whole list.
     weight
-        The weight of each rank, as in ``rankframe.shares``.
+        The weight of a position: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+        1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     target
-        What the shares are measured against, as in ``rankframe.shares``.
+        What a share should be: the share in the ``"catalogue"``, ``"uniform"``, the share in the
+        ``"history"``, in the relevant items of the ``"truth"``, among ``"candidates"`` (the
+        catalogue without each user's past items), or None.
     truth
-        The truth, as in ``rankframe.shares``.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     items
-        The catalogue.
+        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
+        text), a provider or a vector (a list of numbers); or one row per item and value of a column
+        ``category``.
     history
-        The earlier events of users.
+        Past interactions, one row per user and item: for popularity, novelty and profiles.
     exclude
-        Rows that leave the lists, as in ``rankframe.shares``.
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     by
-        The column that identifies the systems, which have different colors: by default ``model``,
-        or ``()``, a single system, if there is no such column. Further columns are segments, each
-        with its own panel; of several, one called ``model`` identifies the systems, else the first.
+        The column that identifies the systems: by default ``"model"``, or ``()``, a single system,
+        if there is no such column; further columns are segments. Of several columns, the one called
+        ``model`` identifies the systems, else the first one.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, if they have other names.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
 
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One bar per value and system, with a tick at the target. Values are sorted by target, or
-        without one by share, highest first. If there are more than 20, the first 20 are drawn, and
-        the subtitle reports the share of the others. The drawn numbers are in ``chart.data``:
-        ``panel``, ``value``, ``system``, ``share``, ``target``.
+        One bar per value and system, for all its lists together, with a tick at the target. Values
+        are sorted by target, or without one by share, highest first. If there are more than 20, the
+        first 20 are drawn, and the subtitle reports the share of the others. The drawn numbers are
+        in ``chart.data``: ``panel``, ``value``, ``system``, ``share``, ``target``.
 
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), one that is needed is missing, or no value is
-        exposed.
+        If a table that is needed is missing, or no value is exposed.
     ValueError
-        If an option is unknown or out of range, or there are more than eight systems.
+        If there are more than eight systems.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
@@ -211,25 +220,23 @@ def trade_off(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     x
         The metric of the horizontal axis: a label or an expression, as in ``summarize``; also a
         metric of all lists together, such as ``"coverage@10"``.
     y
         The metric of the vertical axis, as ``x``.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, whose names are beside their points: by default
-        ``model``, or ``()``, a single system, if there is no such column. Further columns are
-        segments, each with its own panel; of several, one called ``model`` identifies the systems,
-        else the first.
+        The column that identifies the systems: by default ``"model"``, or ``()``, a single system,
+        if there is no such column; further columns are segments. Of several columns, the one called
+        ``model`` identifies the systems, else the first one.
     confidence
         The probability that a single interval covers the true value.
     **options
-        All other keywords of ``per_user``: ``users``, ``items``, ``history``, ``relevant_at``…, and
-        the columns that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -243,9 +250,7 @@ def trade_off(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or no system has both values.
-    ValueError
-        If a metric, a parameter or an option is unknown or out of range.
+        If no system has both values.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
@@ -398,47 +403,50 @@ def lorenz(
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
         by name, as ``from_runs`` takes it.
     of
-        Whose exposure is drawn, as in ``rankframe.shares``; ``"shown"`` leaves out items that are
-        never shown.
+        A column of ``items`` whose values divide the exposure; an item with several values counts
+        in equal parts for each; ``"item"``; or ``"shown"``, the items that are shown at all.
     k
-        The cut-off, as in ``rankframe.shares``; all lists of a system count together.
+        Cut-off; None means the whole list.
     weight
-        The weight of each rank, as in ``rankframe.shares``.
+        The weight of a position: ``"none"`` = 1, ``"log"`` = 1/log2(rank + 1), ``"clipped"`` =
+        1/log2(max(rank, 2)), ``"hit"`` = 1 if the item is relevant, or a number p: p^(rank − 1).
     truth
-        The truth, as in ``rankframe.shares``.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     items
-        The catalogue.
+        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
+        text), a provider or a vector (a list of numbers); or one row per item and value of a column
+        ``category``.
     history
-        The earlier events of users.
+        Past interactions, one row per user and item: for popularity, novelty and profiles.
     exclude
-        Rows that leave the lists, as in ``rankframe.shares``.
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss.
     by
-        The column that identifies the systems, which have different colors: by default ``model``,
-        or ``()``, a single system, if there is no such column. Further columns are segments, each
-        with its own panel; of several, one called ``model`` identifies the systems, else the first.
+        The column that identifies the systems: by default ``"model"``, or ``()``, a single system,
+        if there is no such column; further columns are segments. Of several columns, the one called
+        ``model`` identifies the systems, else the first one.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, if they have other names.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
 
     Returns
     -------
     altair.LayerChart or altair.FacetChart
-        One line per system: items are sorted by exposure, lowest first, including those never
-        shown, and the line is their cumulative share of exposure. The diagonal is even exposure;
-        the Gini coefficient is twice the area between it and the line. The drawn numbers are in
-        ``chart.data``: ``panel``, ``system``, ``values`` (the share of items), ``exposure`` (their
-        share of exposure), ``gini``, and ``marked``, true where the line has the shape of its
-        system. A line of many items is drawn through at most about 200 points. If there are more
-        than six systems, only the three most even ones are colored; click the legend to select
-        systems.
+        One line per system, for all its lists together: items are sorted by exposure, lowest first,
+        including those never shown, and the line is their cumulative share of exposure. The
+        diagonal is even exposure; the Gini coefficient is twice the area between it and the line.
+        The drawn numbers are in ``chart.data``: ``panel``, ``system``, ``values`` (the share of
+        items), ``exposure`` (their share of exposure), ``gini``, and ``marked``, true where the
+        line has the shape of its system. A line of many items is drawn through at most about 200
+        points. If there are more than six systems, only the three most even ones are colored; click
+        the legend to select systems.
 
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), one that is needed is missing, or nothing is
-        exposed.
-    ValueError
-        If an option is unknown or out of range.
+        If a table that is needed is missing, or nothing is exposed.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 

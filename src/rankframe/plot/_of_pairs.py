@@ -51,37 +51,46 @@ def compare(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``per_user``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The columns of the systems and of segments, as in ``rankframe.compare``.
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
+        else the first one.
     baseline
         The system that the others are compared with; by default every pair is compared.
     test
-        The test, as in ``rankframe.compare``.
+        ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
+        (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
+        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
+        them.
     correction
-        The correction for the number of comparisons, as in ``rankframe.compare``.
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
+        ``"bh"`` (Benjamini and Hochberg), or None.
     confidence
-        The probability that a single interval covers the true difference.
+        The probability that a single interval covers the true value.
     margin
-        A difference too small to matter, as in ``rankframe.compare``.
+        A difference too small to matter, > 0, on the scale of the metric: one number for all
+        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
+        mapping have no margin.
     primary
-        The metric that decides, whose p-value is not corrected for the others, as in
-        ``rankframe.compare``.
+        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
+        p-value is not corrected for the other metrics.
     resamples
-        Number of sign patterns, permutations or bootstrap resamples.
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
-        Seed of the resamples.
+        Seed of the resamples; the same seed produces the same numbers on every machine.
     cluster
-        A column of the truth or the run whose users depend on each other, as in
-        ``rankframe.compare``.
+        A column of the truth or the run, such as the customer of a session or query: users of one
+        cluster depend on each other, and clusters are the observations.
     **options
-        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
-        that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -99,10 +108,9 @@ def compare(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or there are fewer than two systems.
+        If there are fewer than two systems.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is not a
-        system.
+        If ``baseline`` is not a system.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
@@ -246,22 +254,22 @@ def critical_difference(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``per_user``. Rank 1 is the best system for a user: the lowest
-        value if lower is better, and the highest for an expression of your own.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
-        segments, each with its own panel.
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the first one.
     confidence
         Systems are separated if their mean ranks differ by more than the critical difference at
         this confidence, for all pairs of a metric.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles. ``weights`` raise an error: ranks have no weighted form.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -275,12 +283,10 @@ def critical_difference(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), there are fewer than two systems, or the ranks of
-        systems do not vary.
+        If there are fewer than two systems, or the ranks of systems do not vary.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, a metric has no better
-        direction or is not a value per user, such as the geometric mean ``gmap``, ``weights`` are
-        given, or there are more than 40 systems.
+        If a metric has no better direction or is not a value per user, such as the geometric mean
+        ``gmap``, ``weights`` are given, or there are more than 40 systems.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
@@ -288,6 +294,9 @@ def critical_difference(
     -----
     J. Demšar, *JMLR* 7, 2006. The numbers are those of ``compare(test="friedman")``, over the users
     whom all systems share.
+
+    Rank 1 is the best system for a user: the lowest value if lower is better, and the highest for
+    an expression of your own.
 
     Examples
     --------
@@ -356,10 +365,13 @@ def agreement(
     *metrics
         The columns to compare; by default all numeric columns except ``users``.
     other
-        A second frame of ``evaluate``, as in ``rankframe.agreement``.
+        A second frame of ``evaluate``, with the same systems on other users or judgments; each
+        metric of ``means`` is compared with each metric of ``other``. By default the metrics of
+        ``means`` are compared with each other.
     by
-        The columns of systems and segments, as in ``rankframe.agreement``; each segment has its own
-        panel.
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the first one.
     coefficient
         ``"kendall_tau"``, or ``"tau_ap"``, for which the column of the matrix is the truth.
 

@@ -35,20 +35,20 @@ def heatmap(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``evaluate``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
         The columns of the segments, by default ``model``. With several columns and several metrics,
         the last column defines the rows and the others the panels: ``by=["model", "country"]`` has
         one panel per model and one row per country. With one metric, it is one grid: models by
         countries, the more numerous ones in rows.
     **options
-        All other keywords of ``evaluate``: ``users``, ``undefined``, ``weights``…, and the columns
-        that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -61,10 +61,8 @@ def heatmap(
 
     Raises
     ------
-    RankingDataError
-        If a table breaks a rule (see ``check``).
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, or ``by`` is empty.
+        If ``by`` is empty.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 

@@ -35,21 +35,20 @@ def users(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     metric
         A label or an expression, as in ``per_user``.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems: by default ``model``, or ``()``, a single system, if
-        there is no such column. Further columns are segments, side by side; of several, one called
-        ``model`` identifies the systems, else the first.
+        The column that identifies the systems: by default ``"model"``, or ``()``, a single system,
+        if there is no such column; further columns are segments. Of several columns, the one called
+        ``model`` identifies the systems, else the first one.
     bins
         Roughly the number of bins; their width is 1, 2 or 5 times a power of ten.
     **options
-        All other keywords of ``per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -67,10 +66,9 @@ def users(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), or no user has a value.
+        If no user has a value.
     ValueError
-        If the metric, a parameter or an option is unknown or out of range, or the metric is not a
-        number.
+        If the metric is not a number.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
@@ -115,22 +113,24 @@ def change(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as ``from_runs``
-        takes it.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     k
         Cut-off.
     truth
-        The truth that judges the run.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by
-        The column that identifies the systems, by default ``model``; further columns are segments,
-        as in ``rankframe.compare``.
+        The column that identifies the systems, by default ``"model"``; further columns are
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the one that contains the ``baseline``, unless a table is lazy,
+        else the first one.
     baseline
         The system that the others are compared with.
     bins
-        The greatest number of bins of users whose mean is drawn, as in ``diagnose``.
+        The greatest number of bins. Users with the same R, their number of relevant items, are in
+        the same bin.
     **options
-        All other keywords of ``per_user``: ``users``, ``relevant_at``…, and the columns that play
-        the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -145,8 +145,7 @@ def change(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``check``), there are fewer than two systems, or the systems
-        share no user.
+        If there are fewer than two systems, or the systems share no user.
     ValueError
         If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, or an option is
         unknown or out of range.

@@ -75,18 +75,22 @@ def judge(
     ----------
     run
         One row per item of each list: user, item, and rank (1 = first) or score; or a dict of runs
-        by name, as in ``rf.from_runs``.
+        by name, as ``from_runs`` takes it.
     truth
-        One row per judged item: user, item, relevance; of Spark, Polars or pandas.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
+        may be of Spark, Polars or pandas.
     exclude
-        Rows that leave the lists, as in ``rf.judge``; they go to every worker.
+        Rows to remove from the lists, one per user and item, such as past interactions. A column of
+        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
+        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
+        truth is a miss. They may be of Spark, Polars or pandas, and go to every worker.
     by
-        Columns that split the run into separate lists, as in ``rf.judge``.
+        Columns that split the run into separate lists, such as model, fold or day.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``: the columns that play these
-        roles, if they have other names.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
 
     Returns
     -------
@@ -146,25 +150,29 @@ def with_rank(
     Parameters
     ----------
     run
-        One row per item of each list: user, item, score; or a dict of runs by name, as in
-        ``rf.from_runs``.
+        One row per item of each list: user, item, score. A null or NaN score means that the item
+        was not retrieved. Or a dict of runs by name, as ``from_runs`` takes it.
     by
-        Columns that split the run into separate lists.
+        Columns that split the run into separate lists, such as model, fold or day.
     descending
-        Whether the highest score is the best, as in ``rf.with_rank``.
+        True if the highest score is the best; False for distances.
     ties
-        How equal scores are ranked, as in ``rf.with_rank``. ``"order"`` is refused: rows have no
-        order in Spark.
+        ``"item"``: equal scores are ordered by item id, descending. ``"expected"``: equal scores
+        stay one block; metrics are exact expectations over all orders of the block. ``"order"`` is
+        refused: rows have no order in Spark.
     exclude
-        Rows to drop before ranks are made, as in ``rf.with_rank``; of Spark, Polars or pandas. They
-        go to every worker.
+        Rows to drop before ranks are made, one per user and item, such as past interactions. A
+        column of ``by`` limits a row to its group. Rows that the run lacks are ignored. They may be
+        of Spark, Polars or pandas, and go to every worker.
     close_gaps
-        Close the gaps of ranks, as in ``rf.with_rank``.
+        Read the rank, not the score, and number the items of each list from 1 in the same order.
+        Use it after rows were dropped from a ranked run, or together with ``exclude``. Blocks of
+        ties stay blocks.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **columns
-        ``user=``, ``item=``, ``rank=``, ``score=``: the columns that play these roles, if they
-        have other names.
+        ``user=``, ``item=``, ``rank=``, ``relevance=``, ``score=``, ``subtopic=``: the columns that
+        play these roles, if they have other names.
 
     Returns
     -------
@@ -176,8 +184,6 @@ def with_rank(
     RankingDataError
         If columns do not fit, or the run is empty. Spark reports other broken rules (see
         ``rf.with_rank``) when it runs; see ``plain_errors``.
-    ValueError
-        If an option is unknown or out of range.
 
     Examples
     --------
@@ -297,23 +303,27 @@ def per_user(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as in
-        ``rf.from_runs``.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``rf.per_user``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run; of Spark, Polars or pandas.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
+        may be of Spark, Polars or pandas.
     by
         Columns that split the run into separate lists, such as model, fold or day.
     bounds
-        Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.per_user``.
+        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
+        can have if any items of the list that are unjudged (or have a negative grade) are judged,
+        with any grade up to the highest of the truth.
     scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``, as in ``rf.per_user``.
+        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
+        varies are judged not relevant, and if all have the highest grade of the truth.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``.
     **options
-        All other keywords of ``rf.per_user``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -325,8 +335,6 @@ def per_user(
     RankingDataError
         If columns do not fit, a table is empty, or run and truth share no user. Spark reports
         other broken rules (see ``rf.check``) when it runs; see ``plain_errors``.
-    ValueError
-        If a metric, a parameter or an option is unknown or out of range.
 
     Notes
     -----
@@ -384,41 +392,39 @@ def evaluate(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as in
-        ``rf.from_runs``.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``rf.evaluate``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run; of Spark, Polars or pandas.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
+        may be of Spark, Polars or pandas.
     by
-        Columns that split the run into separate lists, such as model, fold or day; one row per
-        group.
+        Columns that split the run into separate lists, such as model, fold or day.
     total
-        Add the row of all users, as in ``rf.evaluate``.
+        Add a row for all users, in which the column ``by`` is null. With several columns the first
+        one stays: ``by=["model", "country"]`` adds one row per model, in which the country is null.
     bounds
-        Add ``<metric>_low`` and ``<metric>_high``, as in ``rf.evaluate``.
+        Add ``<metric>_low`` and ``<metric>_high``: the least and the greatest value that the metric
+        can have if any items of the list that are unjudged (or have a negative grade) are judged,
+        with any grade up to the highest of the truth.
     scenarios
-        Add ``<metric>_if_none`` and ``<metric>_if_all``, as in ``rf.evaluate``.
+        Add ``<metric>_if_none`` and ``<metric>_if_all``: its value if all items that ``bounds``
+        varies are judged not relevant, and if all have the highest grade of the truth.
     count_users
-        Add ``<metric>_users``, as in ``rf.evaluate``.
+        Add ``<metric>_users``: the number of users with a value of the metric, which is less than
+        ``users`` if it is undefined for some. A metric of all lists has no such column.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
         for a small truth.
     **options
-        All other keywords of ``rf.evaluate``: ``users``, ``undefined``, ``relevant_at``…, and the
-        columns that play the roles.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
     DataFrame
         by…, ``users`` and one column per metric, sorted: a small frame, computed at the call.
-
-    Raises
-    ------
-    RankingDataError
-        If a table breaks a rule (see ``rf.check``), or a metric is not a finite number.
-    ValueError
-        If a metric, a parameter or an option is unknown or out of range.
 
     Notes
     -----
@@ -483,41 +489,41 @@ def summarize(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as in
-        ``rf.from_runs``.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``rf.summarize``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run; of Spark, Polars or pandas.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
+        may be of Spark, Polars or pandas.
     by
         Columns that split the run into separate lists, such as model, fold or day.
     total
-        Add the summary of all segments together, as in ``rf.summarize``.
+        Add a row over all groups, whose ``by`` columns are null, as in ``evaluate``, and the
+        columns ``groups``, ``groups_mean`` and ``groups_std``: for ``by=["model", "fold"]`` the
+        number of folds with a value, and the mean and standard deviation of the fold means.
     confidence
-        The probability that a single interval covers the true mean.
+        The probability that a single interval covers the true value.
     method
-        The method of the interval, as in ``rf.summarize``.
+        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"percentile"``: the plain bootstrap;
+        ``"studentized"``: the bootstrap of the t statistic; ``"wilson"``: Wilson's interval of a
+        hit rate, for values that are all 0 or 1; ``"auto"``: chosen by the number and the values of
+        the users, which ``note`` reports.
     resamples
-        Number of bootstrap resamples.
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
-        Seed of the resamples.
+        Seed of the resamples; the same seed produces the same numbers on every machine.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
         for a small truth.
     **options
-        All other keywords of ``rf.summarize``.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
     DataFrame
         The frame of ``rf.summarize``: small, computed at the call.
-
-    Raises
-    ------
-    RankingDataError
-        If a table breaks a rule (see ``rf.check``), or a metric is not a finite number.
-    ValueError
-        If a metric, a parameter or an option is unknown or out of range.
 
     Notes
     -----
@@ -580,40 +586,49 @@ def compare(
     Parameters
     ----------
     frame
-        A judged table, or with ``truth`` a run; or a dict of these by name, as in
-        ``rf.from_runs``.
+        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
+        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
     *metrics
-        Labels or expressions, as in ``rf.compare``.
+        Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
+        ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
     truth
-        The truth that judges the run; of Spark, Polars or pandas.
+        The truth that judges the run: user, item and, unless it is 1 in every row, relevance. It
+        may be of Spark, Polars or pandas.
     by
         The column that identifies the systems, by default ``"model"``; further columns are
-        segments. Of several columns, the one called ``model`` identifies the systems, else the
-        first one.
+        segments: ``by=["model", "country"]``. Of several columns, the one called ``model``
+        identifies the systems, else the first one.
     total
-        Add the comparison over all segments, as in ``rf.compare``.
+        Add the comparison over all segments, such as folds, with null in the segment columns: one
+        test of the differences within segments.
     baseline
         The system that the others are compared with; by default every pair is compared.
     test
-        The test, as in ``rf.compare``.
+        ``"t"`` (paired), ``"wilcoxon"``, ``"randomization"``, ``"bootstrap"``, ``"mcnemar"``
+        (values of 0 and 1) or ``"sequential"`` (valid at every look); of all systems at once,
+        ``"tukey"``, ``"randomized_tukey"`` or ``"friedman"``. The notes of ``rf.compare`` describe
+        them.
     correction
-        The correction for the number of comparisons, as in ``rf.compare``.
+        The correction for the number of comparisons in this call: ``"holm"``, ``"bonferroni"``,
+        ``"bh"`` (Benjamini and Hochberg), or None.
     confidence
-        The probability that a single interval covers the true difference.
+        The probability that a single interval covers the true value.
     margin
-        A difference too small to matter, as in ``rf.compare``.
+        A difference too small to matter, > 0, on the scale of the metric: one number for all
+        metrics, or a mapping such as ``{"ndcg@10": 0.01, "mrr": 0.02}``; metrics missing from the
+        mapping have no margin.
     primary
-        The metric that decides, whose p-value is not corrected for the others, as in
-        ``rf.compare``.
+        The metric that decides, such as ``"ndcg@10"``, chosen before the values are seen. Its
+        p-value is not corrected for the other metrics.
     resamples
-        Number of sign patterns, permutations or bootstrap resamples.
+        Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
-        Seed of the resamples.
+        Seed of the resamples; the same seed produces the same numbers on every machine.
     partitions
         The number of partitions of the users; by default ``spark.sql.shuffle.partitions``, or fewer
         for a small truth.
     **options
-        All other keywords of ``rf.compare``.
+        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
 
     Returns
     -------
@@ -623,11 +638,9 @@ def compare(
     Raises
     ------
     RankingDataError
-        If a table breaks a rule (see ``rf.check``), a metric is not a finite number, or there are
-        no two systems.
+        If there are no two systems.
     ValueError
-        If a metric, a parameter or an option is unknown or out of range, or ``baseline`` is not a
-        system.
+        If ``baseline`` is not a system.
 
     Notes
     -----

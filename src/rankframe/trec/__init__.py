@@ -40,8 +40,8 @@ def scan_run(
         Path of a file or pipe (``/dev/stdin``, a named pipe), or a file object open in binary
         mode (``sys.stdin.buffer``), which stays open.
     fields
-        Names of all fields of a line, for a file that is not a TREC run and has no header, such
-        as ``["user", "item", "rank"]`` for a run of MS MARCO.
+        Names of all fields of a line, for a file of another kind without a header, such as
+        ``["user", "item", "rank"]`` for a run of MS MARCO.
     **columns
         ``user=``, ``item=``, ``rank=``, ``score=``: the fields or the columns of a header that
         play these roles, if they have other names. Without ``fields`` the file must have a header.
@@ -116,12 +116,13 @@ def scan_qrels(
     Parameters
     ----------
     source
-        Path of a file or pipe, or a file object open in binary mode; see :func:`scan_run`.
+        Path of a file or pipe (``/dev/stdin``, a named pipe), or a file object open in binary mode
+        (``sys.stdin.buffer``), which stays open.
     subtopics
         Read the second word of a line as the ``subtopic`` of the item, as in diversity tasks.
     fields
-        Names of all fields of a line, for a file of another kind without a header; see
-        :func:`scan_run`.
+        Names of all fields of a line, for a file of another kind without a header, such as
+        ``["user", "item", "rank"]`` for a run of MS MARCO.
     **columns
         ``user=``, ``item=``, ``relevance=``, ``subtopic=``: the fields or the columns of a header
         that play these roles, if they have other names. BEIR's names ``query-id``, ``corpus-id``
@@ -221,9 +222,8 @@ def write_run(
     Raises
     ------
     RankingDataError
-        If the run breaks a rule (see ``check``), an id is not a word that TREC files can hold,
-        different scores are equal as 64-bit floats, or the ranks differ from those that a reader of
-        the file derives from the scores.
+        If an id is not a word that TREC files can hold, different scores are equal as 64-bit
+        floats, or the ranks differ from those that a reader of the file derives from the scores.
     ValueError
         If the tag is not one word.
 
@@ -294,8 +294,7 @@ def write_qrels(truth: Frame, path: Target, **columns: Unpack[Columns]) -> None:
     Raises
     ------
     RankingDataError
-        If the truth breaks a rule (see ``check``), an id is not a word that TREC files can hold, or
-        a relevance is not an integer.
+        If an id is not a word that TREC files can hold, or a relevance is not an integer.
 
     Notes
     -----
