@@ -238,10 +238,9 @@ def _margins(
     largest = int(users[_PART].max() or 0) + 1 if len(users) else 0  # type: ignore[arg-type]
     shuffled = pl.Series(np.random.default_rng(seed).permutation(largest) % _GROUPS)
     users = users.with_columns(shuffled.gather(users[_PART]).alias(_PART))
-    lists = lists.join(users, on=keys).sort(
-        *by, _PART, share_rows.VALUE, keys[-1]
-    )  # sums in one order
-    parts = lists.group_by(*by, _PART, share_rows.VALUE, maintain_order=True).agg(
+    valued = lists.drop_nulls(share_rows.VALUE).join(users, on=keys)
+    valued = valued.sort(*by, _PART, share_rows.VALUE, keys[-1])  # sums in one order
+    parts = valued.group_by(*by, _PART, share_rows.VALUE, maintain_order=True).agg(
         pl.col(exposed).sum()
     )
     whole = parts.group_by(*by, share_rows.VALUE, maintain_order=True).agg(pl.col(exposed).sum())
@@ -320,13 +319,14 @@ def test_by_swapping_lists(
     exposed = [name for name in lists.columns if name.startswith("exposure(")]
     some = lists.filter(pl.col(model).is_in(list(pair)))
     both = some.filter(pl.col(model).n_unique().over(user) == 2)
+    users = both.select(user).unique().sort(user)
+    left_out = some[user].n_unique() - len(users)
+    both = both.drop_nulls(share_rows.VALUE)  # of lists without a value
     segment, known = of_lists.by[1:], of_lists.catalogue(kind)
     if known is None:
         values = both.select(*segment, share_rows.VALUE).unique(maintain_order=True)
     else:
         values = both.select(segment).unique().join(known, how="cross") if segment else known
-    users = both.select(user).unique().sort(user)
-    left_out = some[user].n_unique() - len(users)
     placed = both.join(values.with_row_index("__rankframe_value_place"), on=values.columns)
     placed = placed.join(users.with_row_index("__rankframe_user_place"), on=user)
     of_system = (placed[model] == pair[0]).to_numpy()

@@ -321,11 +321,12 @@ def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
         row = alone.select(role_columns(table) if table is run else [*by, run.user])
         if not (first := row.sort(pl.all()).head(1).collect()).is_empty():
             other = truth if table is run else run
+            where = "both tables" if shared else f"the {run.name}"
             text = (
                 f"a group in which no user is in the {other.name}: add its rows to the "
-                f"{other.name}, or leave the group out of both tables"
+                f"{other.name}, or leave the group out of {where}"
             )
-            raise broken_row(table, by[-1], text, first)
+            raise broken_row(table, (shared or by)[-1], text, first)
 
 
 def raise_if_ungraded(table: Table) -> None:

@@ -150,7 +150,7 @@ def exposures(
 ) -> pl.LazyFrame:
     """Sum the exposure of each value over the lists, or with ``per_list`` per user.
 
-    A list, or a group of lists, without any has one row without a value; not with ``per_list``.
+    A list, or a group of lists, without any has one row without a value.
     """
     keys = judged.keys if per_list or kind.over == "user" else list(by)
     asked = [one for one in _asked(names) if one.word in ("exposure", "share")]
@@ -162,7 +162,7 @@ def exposures(
     part = pl.lit(1.0) if whole else pl.col(_PART)
     sums = [_sum_of(one, part, whole=whole).alias(name) for name, one in weights.items()]
     exposed = rows.group_by(*keys, VALUE).agg(sums)
-    if per_list or not keys:
+    if not keys:
         return exposed
     return _whose(judged, users).select(keys).unique().join(exposed, on=keys, how="left")
 
