@@ -66,7 +66,7 @@ def users(
     RankingDataError
         If no user has a value.
     ValueError
-        If the metric is not a number.
+        If the metric is not a number, or ``weights`` are given.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
@@ -145,8 +145,8 @@ def change(
     RankingDataError
         If there are fewer than two systems, or the systems share no user.
     ValueError
-        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, or an option is
-        unknown or out of range.
+        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, or ``weights`` are
+        given.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
