@@ -14,7 +14,8 @@ import pytest
 import test_doors
 
 import rankframe as rf
-from rankframe import parts, plot, trec
+from rankframe import parts, plot, trec, typing
+from rankframe._request.labels import METRICS
 
 README = pages.PAGES[0].read_text()
 GENERATED = ("metrics.md", "odd_input.md")
@@ -58,7 +59,10 @@ def public():
     for module in modules:
         for name in dir(module):
             thing = getattr(module, name)
-            own = module is rf or getattr(thing, "__module__", "") == module.__name__
+            where = getattr(thing, "__module__", "") or ""
+            own = (
+                module is rf or where == module.__name__ or where.startswith("rankframe.plot._of_")
+            )
             if inspect.isfunction(thing) and own and name[0] != "_":
                 yield f"{module.__name__}.{name}", thing
     yield "rankframe.Meter", rf.Meter
@@ -71,17 +75,29 @@ def public():
 PUBLIC = dict(public())
 
 
+def texts(thing, section="Parameters"):
+    """The entries of a section of a docstring, as numpydoc reads them, with their text; or None."""
+    found = re.search(
+        rf"^{section}\n-+\n(.*?)(?=^\S[^\n]*\n-{{3,}}$|\Z)",
+        inspect.getdoc(thing),
+        re.MULTILINE | re.DOTALL,
+    )
+    if found is None:
+        return None
+    _, *parts = re.split(r"^(\S.*)\n", found[1], flags=re.MULTILINE)
+    return [
+        (name, " ".join(text.split())) for name, text in zip(parts[::2], parts[1::2], strict=True)
+    ]
+
+
 def documented(function):
-    """The entries of a docstring's section Parameters, as numpydoc reads them; None without it.
+    """The names of the section Parameters; None without it.
 
     A reference takes type and default of an entry from the parameter of its name; an entry of
     several names has those of its first one.
     """
-    text = inspect.getdoc(function)
-    section = re.search(
-        r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", text, re.MULTILINE | re.DOTALL
-    )
-    return None if section is None else re.findall(r"^\S.*", section[1], re.MULTILINE)
+    entries = texts(function)
+    return None if entries is None else [name for name, _ in entries]
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -95,6 +111,146 @@ def test_each_parameter_is_documented_by_its_own_name(name):
         assert re.fullmatch(r".*; see :func:`(\w+)`\.", inspect.getdoc(function))
     else:
         assert (entries or []) == names
+
+
+#: Functions whose parameter differs from that of the same name elsewhere: each text is a group of
+#: functions with one wording of their own.
+OF_THEIR_OWN = {
+    "**columns": [
+        "from_lists spark.from_lists",  # the others read or make other roles
+        "from_dict",
+        "trec.scan_qrels",
+        "trec.scan_run",
+        "trec.write_qrels",
+        "trec.write_run",
+    ],
+    "**options": ["parts.sums parts.values", "parts.facts"],  # tables of a part or of the whole
+    "*metrics": ["agreement plot.agreement", "gate", "listed", "relevant", "report"],
+    "baseline": [
+        "diagnose gate plot.change",  # it is required
+        "lists",
+        "report",
+        "table",
+    ],
+    "bins": ["plot.users"],  # of a histogram
+    "by": [
+        # the systems, and where they are sought; a chart may have a single one
+        "compare compare_segments compare_values diagnose gate power table plot.change "
+        "plot.compare",
+        "agreement anova best_systems discriminative_power letters plot.agreement "
+        "plot.critical_difference spark.compare",
+        "plot.at_k plot.lorenz plot.shares plot.trade_off plot.users",
+        "plot.precision_recall",
+        "report",
+        "lists",
+        "fuse",
+        # the groups of other tables, or a column to make
+        "overlap rbo",
+        "health",
+        "judge",
+        "summarize_values",
+        "plot.heatmap",
+        "from_runs",
+    ],
+    "cluster": ["compare_values summarize_values"],  # a column of the frame itself
+    "confidence": [
+        "best_systems",  # of all intervals, or of tests
+        "discriminative_power",
+        "letters",
+        "power",
+        "plot.critical_difference",
+    ],
+    "correction": ["compare_segments"],  # other numbers of tests
+    "descending": ["from_scores"],  # what marks a cell without a score
+    "duplicates": ["parts.merge"],  # facts, too
+    "exclude": ["from_scores", "with_rank", "spark.judge", "spark.with_rank"],
+    "frame": [
+        "parts.sums parts.values Meter.update",  # a part
+        "check lists",  # the truth is another matter, or none
+        "health",
+        "parts.facts",
+        "compare_values summarize_values",  # values
+        "as_dict",  # means
+        "from_lists",  # lists
+        "spark.from_lists",
+    ],
+    "in_ties": ["register_column", "register_metric"],  # a flag, and a function
+    "interval": ["at_k", "plot.at_k"],  # computed, and drawn
+    "items": ["lists"],  # only its text is shown
+    "k": [
+        "shares plot.lorenz plot.shares",  # None is the whole list
+        "at_k",
+        "from_scores",
+        "health",
+        "rbo",
+        "report",
+    ],
+    "label": ["metric", "register_metric"],
+    "margin": ["gate"],  # an accepted loss, 0 included
+    "method": ["best_systems", "fuse"],  # other choices
+    "of": ["plot.lorenz"],  # it has a default
+    "other": ["agreement plot.agreement", "overlap rbo", "Meter.merge"],
+    "part": ["parts.sums", "parts.values"],
+    "partitions": ["spark.judge spark.per_user spark.with_rank"],  # not fewer for a small truth
+    "parts": ["parts.combine", "parts.merge"],
+    "path": ["Report.save"],
+    "run": ["with_rank spark.with_rank", "trec.write_run"],  # scores
+    "runs": ["from_runs", "fuse"],
+    "scores": ["from_dict", "from_scores"],
+    "test": ["discriminative_power", "gate"],
+    "ties": ["with_rank", "spark.with_rank"],  # rows have no order in Spark
+    "total": [
+        "compare compare_values spark.compare",  # a comparison, a summary, a decision
+        "summarize summarize_values spark.summarize",
+        "gate",
+    ],
+    "truth": [
+        "spark.compare spark.evaluate spark.judge spark.per_user spark.summarize",
+        "parts.sums parts.values Meter.update",
+        "parts.facts",
+        "check",
+        "judge",
+        "listed",
+        "trec.write_qrels",
+    ],
+    "undefined": ["as_dict"],  # of means
+    "user": ["from_matrix from_scores", "lists"],  # a name to give, and an id
+    "user_ids": ["from_matrix", "from_scores"],  # batches
+    "weights": ["compare_values summarize_values", "fuse"],  # of the frame, and of systems
+}
+
+
+def wordings():
+    """By parameter: each wording with its functions, except the metrics."""
+    found = {}
+    for name, function in PUBLIC.items():
+        short = name.removeprefix("rankframe.")
+        if short not in METRICS:
+            for parameter, text in texts(function) or []:
+                found.setdefault(parameter, {}).setdefault(text, set()).add(short)
+    for key, text in texts(typing.Options, "Attributes"):
+        found[key].setdefault(text, set()).add("Options")
+    return found
+
+
+@pytest.mark.parametrize("parameter", sorted({*wordings(), *OF_THEIR_OWN}))
+def test_a_parameter_has_one_wording(parameter):
+    found = {frozenset(functions) for functions in wordings()[parameter].values()}
+    every = frozenset().union(*found)
+    without = set() if find_spec("pyspark") else {"spark"}
+    groups = [
+        frozenset(name for name in group.split() if name.partition(".")[0] not in without)
+        for group in OF_THEIR_OWN.get(parameter, [])
+    ]
+    rest = every.difference(*groups)
+    assert found == {group for group in [*groups, rest] if group}
+
+
+def test_each_keyword_of_options_is_documented():
+    for kind in (typing.Columns, typing.Options):
+        inherited = typing.Columns.__annotations__ if kind is typing.Options else {}
+        keys = [key for key in kind.__annotations__ if key not in inherited]
+        assert [key for key, _ in texts(kind, "Attributes")] == keys
 
 
 def test_an_entry_of_several_names_is_seen():

@@ -42,10 +42,11 @@ def gate(
     Parameters
     ----------
     frame
-        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
-        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
+        A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
     *metrics
-        Labels, as in ``compare``. Each has a direction: higher is better, or lower is.
+        Labels such as ``"ndcg@10"`` or expressions such as ``rf.ndcg_at(10)``, of metrics with a
+        direction: higher is better, or lower is.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by

@@ -142,12 +142,12 @@ def report(
     Parameters
     ----------
     frame
-        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
-        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
+        A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
     *metrics
-        Labels or expressions, as in ``compare``. The first one, or ``primary``, decides the
-        verdict. By default nDCG, recall and precision at ``k``, ``map`` and ``mrr``, with nDCG as
-        ``primary``: its p-value is not corrected for the other four.
+        Labels or expressions. The first one, or ``primary``, decides the verdict. By default nDCG,
+        recall and precision at ``k``, ``map`` and ``mrr``, with nDCG as ``primary``: its p-value is
+        not corrected for the other four.
     truth
         The truth that judges the run: user, item and, unless it is 1 in every row, relevance.
     by

@@ -89,8 +89,8 @@ class Options(Columns, total=False):
         Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
         ``-M``).
     defaults
-        Parameters for labels that leave them out, for example ``{"map": {"divide_by":
-        "attainable"}}``, by any name of the metric.
+        Parameters for labels that leave them out, for example
+        ``{"map": {"divide_by": "attainable"}}``, by any name of the metric.
     single_precision
         Round scores to 32-bit floats before ranking, which ties some of them (trec_eval 9).
     items

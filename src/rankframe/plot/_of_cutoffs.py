@@ -39,8 +39,8 @@ def at_k(
     Parameters
     ----------
     frame
-        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
-        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
+        A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
     *names
         Metrics without their cut-off: ``"ndcg"``, ``"precision(divide_by=returned)"``, ``"gmap"``.
     ks
@@ -126,8 +126,8 @@ def precision_recall(
     Parameters
     ----------
     frame
-        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
-        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
+        A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
     ks
         The cut-offs.
     truth

@@ -220,8 +220,8 @@ def trade_off(
     Parameters
     ----------
     frame
-        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
-        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
+        A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
     x
         The metric of the horizontal axis: a label or an expression, as in ``summarize``; also a
         metric of all lists together, such as ``"coverage@10"``.

@@ -35,8 +35,8 @@ def heatmap(
     Parameters
     ----------
     frame
-        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
-        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
+        A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.

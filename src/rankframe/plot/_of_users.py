@@ -35,8 +35,8 @@ def users(
     Parameters
     ----------
     frame
-        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
-        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
+        A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
     metric
         A label or an expression, as in ``per_user``.
     truth
@@ -68,7 +68,7 @@ def users(
     RankingDataError
         If no user has a value.
     ValueError
-        If the metric is not a number.
+        If the metric is not a number, or ``weights`` are given.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
@@ -113,8 +113,8 @@ def change(
     Parameters
     ----------
     frame
-        A judged table, or a run with its ``truth``, which metrics of lists alone do not need; or a
-        dict of these by name, as ``from_runs`` takes it. ``with_rank`` ranks a run without ranks.
+        A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
     k
         Cut-off.
     truth
@@ -147,8 +147,8 @@ def change(
     RankingDataError
         If there are fewer than two systems, or the systems share no user.
     ValueError
-        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, or an option is
-        unknown or out of range.
+        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, or ``weights`` are
+        given.
     ImportError
         Without Altair: ``pip install 'rankframe[plot]'``.
 
