@@ -783,15 +783,15 @@ def _planned(
 def _possible_grades(truth: Truth, columns: Columns, by: str | Sequence[str]) -> set[str]:
     """Name the columns of a truth without a relevance that may hold grades."""
     if isinstance(truth, DataFrame):
-        types = [(field.name, field.dataType) for field in truth.schema]
-        names = {name for name, dtype in types if isinstance(dtype, BooleanType | NumericType)}
+        names = truth.columns
+        types = {field.name: field.dataType for field in truth.schema}
+        possible = {n for n, dtype in types.items() if isinstance(dtype, BooleanType | NumericType)}
     else:
-        known = adapters.to_lazy(truth, "truth", also="Spark DataFrame, a ").collect_schema()
-        names = {name for name, dtype in known.items() if dtype.is_numeric() or dtype == pl.Boolean}
-    relevance = column_roles.with_relevance(columns, by, truth.columns).get(
-        "relevance", "relevance"
-    )
-    return set() if relevance in truth.columns else names
+        schema = adapters.to_lazy(truth, "truth", also="Spark DataFrame, a ").collect_schema()
+        names = schema.names()
+        possible = {n for n, dtype in schema.items() if dtype.is_numeric() or dtype == pl.Boolean}
+    roles = column_roles.with_relevance(columns, by, names)
+    return set() if roles.get("relevance", "relevance") in names else possible
 
 
 def _described(
