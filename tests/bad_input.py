@@ -979,8 +979,8 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
         Refusal(
             "a user in two batches of a Meter",
             lambda: updated(None),
-            "column 'user': a user is in two batches: put all rows of a user into one, or name the "
-            "column that tells their lists apart, such as day, in by=. Offending row: user=1",
+            "column 'user': a user is in two batches: put all rows of a user into one, or name in "
+            "by= the column of both tables that tells their lists apart, such as day. Offending row: user=1",
         ),
         Refusal(
             "a user in two batches, by='day'",

@@ -300,8 +300,47 @@ def test_days_of_the_run_alone_do_not_part_a_user():
     run, truth = run.filter(model="a").drop("model"), truth.filter(day=1).drop("day")
     meter = rf.Meter("rr", by="day")
     meter.update(run.filter(day=1), truth)
-    with pytest.raises(rf.RankingDataError, match=r"such as day, in by=. Offending row: user=0$"):
+    with pytest.raises(rf.RankingDataError, match=r"such as day. Offending row: user=0$"):
         meter.update(run.filter(day=2), truth)
+
+
+def split_lists():
+    """One list of a user in two batches, each with the judgments of another country."""
+    run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2]})
+    truth = pl.DataFrame({"user": [1, 1], "country": ["de", "fr"], "item": ["a", "b"]})
+    return [
+        (run.filter(rank=rank), truth.filter(country=country))
+        for rank, country in ((1, "fr"), (2, "de"))
+    ]
+
+
+@pytest.mark.parametrize("metric", ["rr", "err"])
+def test_groups_of_the_truth_alone_do_not_part_a_user(metric):
+    meter = rf.Meter(metric, by="country")
+    first, second = split_lists()
+    meter.update(*first)
+    with pytest.raises(rf.RankingDataError, match=r"column of both tables .* row: user=1$"):
+        meter.update(*second)
+    parts = [rf.parts.sums(run, "rr", truth=truth, by="country") for run, truth in (first, second)]
+    with pytest.raises(rf.RankingDataError, match="frames 0 and 1 have the same user"):
+        rf.parts.combine(parts)
+    whole = [pl.concat(tables) for tables in zip(first, second, strict=True)]
+    facts = rf.parts.facts(whole[0], truth=whole[1], by="country")
+    assert facts["users"] == 1
+    parts = [
+        rf.parts.sums(run, "rr", truth=truth, by="country", facts=facts, part=str(rank))
+        for rank, (run, truth) in enumerate((first, second))
+    ]
+    with pytest.raises(rf.RankingDataError, match="they have 2 users, but the facts have 1"):
+        rf.parts.combine(parts)
+
+
+def test_the_run_has_the_same_groups_in_all_batches():
+    meter = rf.Meter("rr", by="country")
+    truth = pl.DataFrame({"user": [1], "country": "de", "item": "a"})
+    meter.update(truth.with_columns(rank=1), truth)
+    with pytest.raises(rf.RankingDataError, match="give the run the same columns of by="):
+        meter.update(truth.drop("country").with_columns(rank=1), truth)
 
 
 def test_a_user_of_judged_tables_may_return_on_another_day():

@@ -291,10 +291,12 @@ def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
 def units_of(tables: Sequence[Table]) -> pl.LazyFrame:
     """List what one part alone may have: each user, per group of the columns that both tables have.
 
-    A user's lists in groups that the truth lacks are judged together, so they stay together.
+    A user's lists in groups that the truth lacks are judged together, so they stay together. So do
+    judgments in groups that only the truth has: the user's one list is judged in each of them.
     """
     run, *others = tables
-    keys = [name for name in run.keys if name in tables[-1].keys]
+    own = [name for name in run.keys if name not in run.truth_groups]
+    keys = [name for name in own if name in tables[-1].keys]
     of_run = rules.retrieved(run) if others else run.frame
     if not others:
         return of_run.select(keys).unique()
