@@ -879,6 +879,27 @@ def test_a_user_in_two_parts_is_seen():
         rf.parts.combine(parts)
 
 
+@pytest.mark.parametrize("judged", [False, True])
+def test_a_user_of_two_days_counts_twice_in_facts(judged):
+    """Parts may be days, users, or both: they count what facts count."""
+    run = pl.DataFrame({"day": [1, 2, 2], "user": [1, 1, 2], "item": "a", "rank": 1})
+    truth = run.drop("rank").with_columns(relevance=pl.Series([1, 2, 1]))
+    tables = [rf.judge(run, truth, by="day")] if judged else [run, truth]
+    options = {"by": "day"} | ({} if judged else {"truth": truth})
+    facts = rf.parts.facts(tables[0], **options)
+    assert facts["users"] == 3
+    expected = rf.evaluate(tables[0], "rr", "err", **options)
+    for column in ("day", "user"):
+        parts = []
+        for value in (1, 2):
+            frame, *others = (table.filter(pl.col(column) == value) for table in tables)
+            some = options | ({"truth": others[0]} if others else {})
+            parts.append(rf.parts.sums(frame, "rr", "err", facts=facts, **some))
+        assert_same(rf.parts.combine(parts), expected)
+        with pytest.raises(rf.RankingDataError, match=r"they have \d users, but the facts have 3"):
+            rf.parts.combine(parts[1:])
+
+
 def test_parts_of_several_calls_do_not_combine():
     other = rf.parts.facts(A, truth=TRUTH) | {"top_grade": 4}
     for text, parts in {

@@ -67,10 +67,11 @@ def facts(
     Returns
     -------
     dict
-        ``users``, their number in either table; ``top_grade``, the highest grade of the truth;
-        ``by``, the columns of ``by`` that the truth lacks, with their types; ``groups``, the values
-        of these columns. For a truth without a relevance, ``ungraded`` has the number of values 0
-        and 1 of its other numeric columns, which are grades if they have both and no other value.
+        ``users``, their number in either table, where each (day, user) counts as one if both tables
+        have the column of ``by``; ``top_grade``, the highest grade of the truth; ``by``, the
+        columns of ``by`` that the truth lacks, with their types; ``groups``, the values of these
+        columns. For a truth without a relevance, ``ungraded`` has the number of values 0 and 1 of
+        its other numeric columns, which are grades if they have both and no other value.
         It can be stored as JSON.
 
     Raises

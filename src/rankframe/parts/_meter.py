@@ -406,7 +406,8 @@ def _united(left: _State, right: _State) -> pl.DataFrame:
     if again.height:
         cure = "put all rows of a user into one"
         if len(names) == 1:
-            cure += ", or name in by= the column of both tables that tells their lists apart, such as day"
+            column = "the column of both tables that tells their lists apart, such as day"
+            cure += f", or name in by= {column}"
         msg = (
             f"column {left.user!r}: a user is in two batches: {cure}. "
             f"Offending row: {rules.format_row(again)}"
