@@ -285,7 +285,7 @@ def test_a_user_may_return_on_another_day(by, metrics):
             meters[day % 2].update(run.filter(mine), truth.filter(mine))
     meters[0].merge(pickle.loads(pickle.dumps(meters[1])))
     assert_same(meters[0].compute(total=True), expected, check_dtypes=True)
-    assert repr(meters[0]).endswith(": 40 users")
+    assert repr(meters[0]).endswith(": 120 users")  # (day, user), as in compute
     again = pl.col("user").is_in([7, 8]) & (pl.col("day") == 3)
     with pytest.raises(
         rf.RankingDataError, match=r"put all rows of a user into one. .*: day=3, user=7$"
@@ -369,7 +369,7 @@ def test_days_of_every_kind():
         for place in range(2):
             meter.update(run[place : place + 1], run[place : place + 1].drop("rank"))
         assert meter.compute().equals(rf.evaluate(run, "rr", truth=run.drop("rank"), by="day"))
-        assert repr(meter) == "Meter('rr'): 1 user"
+        assert repr(meter) == "Meter('rr'): 2 users"
         with pytest.raises(rf.RankingDataError, match="a user is in two batches"):
             meter.update(run[1:], run[1:].drop("rank"))
 

@@ -373,7 +373,8 @@ def values(
         these columns. The concatenated rows of all parts are those of ``per_user`` for the whole
         tables, and what ``summarize_values`` and ``compare_values`` take, which also detect a user
         in two parts. Their ``num_missed`` is null, and their notes name no missed users: values do
-        not show who has no list.
+        not show who has no list. Nor do they show days of the run that do not meet those of the
+        truth, for which ``combine`` raises an error.
 
     Raises
     ------
@@ -623,7 +624,10 @@ def _stacked(several: Sequence[Any], duplicates: Duplicates) -> tuple[pl.DataFra
     for place, frame in enumerate(frames):
         lacking = [name for name in _recipes.SCHEMA if name not in frame.collect_schema()]
         if lacking:
-            msg = f"part {place}: no column {lacking[0]!r}: parts are what rf.parts.sums returned"
+            msg = (
+                f"part {place}: no column {lacking[0]!r}: parts are what rf.parts.sums returned; "
+                "to merge values, make them with part=, or put them together with pl.concat"
+            )
             raise RankingDataError(msg)
     stacked = [
         frame.select(pl.col(name).cast(t) for name, t in _recipes.SCHEMA.items())

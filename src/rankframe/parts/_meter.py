@@ -143,7 +143,7 @@ class Meter(Generic[MeterFrameT]):
 
     def __repr__(self) -> str:
         names, state = ", ".join(map(repr, self._names)), self._state
-        users = 0 if state is None else state.units[state.user].n_unique()
+        users = 0 if state is None else state.units.height
         return f"Meter({names}): {users} user{'' if users == 1 else 's'}"
 
     def reset(self) -> None:
