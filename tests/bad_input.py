@@ -915,8 +915,11 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
     means = pl.DataFrame({"users": [1], "rr": [None]})
     twice = "comes twice: leave one out, or keep the later one with duplicates='last'"
     same = "frames 0 and 1 have the same 2 users in the same groups"
-    kept = twice.removeprefix("comes twice: ")
-    cure = "If they have different rows, put all rows of a user into one part"
+    keep = (
+        "name parts that differ, such as days, with part= in sums; of a part that was computed "
+        f"again, {twice.removeprefix('comes twice: ')}"
+    )
+    cure = "If the rows of users are split, put all rows of a user into one part"
     return [
         Refusal(
             "a key of parts.sums comes twice", combine(one, other), f"parts: part '{part}' {twice}"
@@ -924,12 +927,12 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
         Refusal(
             "a part without a key comes twice",
             combine(sums(), sums()),
-            f"parts: a part without a key comes twice: {same}: {kept}. {cure}",
+            f"parts: a part without a key comes twice: {same}: {keep}. {cure}",
         ),
         Refusal(
             "a part comes twice, once with a key",
             combine(one, sums()),
-            f"parts: part '{part}' comes twice: {same}: {kept}. {cure}",
+            f"parts: part '{part}' comes twice: {same}: {keep}. {cure}",
         ),
         Refusal(
             "the same, duplicates='last', after merge",
@@ -946,7 +949,7 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
         Refusal(
             "sums without the row of their part",
             combine(one.filter(pl.col("entry") != "part")),
-            "parts: 1 rows 'recipe' and 0 rows 'part', but each part has one of each: rows are "
+            "parts: 1 row 'recipe' and 0 rows 'part', but each part has one of each: rows are "
             "missing, or another version made them: make them again with rf.parts.sums",
         ),
         Refusal(
@@ -979,8 +982,8 @@ def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[
         Refusal(
             "a user in two batches of a Meter",
             lambda: updated(None),
-            "column 'user': a user is in two batches: put all rows of a user into one, or name the "
-            "column that tells their lists apart, such as day, in by=. Offending row: user=1",
+            "column 'user': a user is in two batches: put all rows of a user into one, or name in "
+            "by= the column of both tables that tells their lists apart, such as day. Offending row: user=1",
         ),
         Refusal(
             "a user in two batches, by='day'",

@@ -285,7 +285,7 @@ def test_a_user_may_return_on_another_day(by, metrics):
             meters[day % 2].update(run.filter(mine), truth.filter(mine))
     meters[0].merge(pickle.loads(pickle.dumps(meters[1])))
     assert_same(meters[0].compute(total=True), expected, check_dtypes=True)
-    assert repr(meters[0]).endswith(": 40 users")
+    assert repr(meters[0]).endswith(": 120 users")  # (day, user), as in compute
     again = pl.col("user").is_in([7, 8]) & (pl.col("day") == 3)
     with pytest.raises(
         rf.RankingDataError, match=r"put all rows of a user into one. .*: day=3, user=7$"
@@ -300,8 +300,47 @@ def test_days_of_the_run_alone_do_not_part_a_user():
     run, truth = run.filter(model="a").drop("model"), truth.filter(day=1).drop("day")
     meter = rf.Meter("rr", by="day")
     meter.update(run.filter(day=1), truth)
-    with pytest.raises(rf.RankingDataError, match=r"such as day, in by=. Offending row: user=0$"):
+    with pytest.raises(rf.RankingDataError, match=r"such as day. Offending row: user=0$"):
         meter.update(run.filter(day=2), truth)
+
+
+def split_lists():
+    """One list of a user in two batches, each with the judgments of another country."""
+    run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2]})
+    truth = pl.DataFrame({"user": [1, 1], "country": ["de", "fr"], "item": ["a", "b"]})
+    return [
+        (run.filter(rank=rank), truth.filter(country=country))
+        for rank, country in ((1, "fr"), (2, "de"))
+    ]
+
+
+@pytest.mark.parametrize("metric", ["rr", "err"])
+def test_groups_of_the_truth_alone_do_not_part_a_user(metric):
+    meter = rf.Meter(metric, by="country")
+    first, second = split_lists()
+    meter.update(*first)
+    with pytest.raises(rf.RankingDataError, match=r"column of both tables .* row: user=1$"):
+        meter.update(*second)
+    parts = [rf.parts.sums(run, "rr", truth=truth, by="country") for run, truth in (first, second)]
+    with pytest.raises(rf.RankingDataError, match="frames 0 and 1 have the same user"):
+        rf.parts.combine(parts)
+    whole = [pl.concat(tables) for tables in zip(first, second, strict=True)]
+    facts = rf.parts.facts(whole[0], truth=whole[1], by="country")
+    assert facts["users"] == 1
+    parts = [
+        rf.parts.sums(run, "rr", truth=truth, by="country", facts=facts, part=str(rank))
+        for rank, (run, truth) in enumerate((first, second))
+    ]
+    with pytest.raises(rf.RankingDataError, match="they have 2 users, but the facts have 1"):
+        rf.parts.combine(parts)
+
+
+def test_the_run_has_the_same_groups_in_all_batches():
+    meter = rf.Meter("rr", by="country")
+    truth = pl.DataFrame({"user": [1], "country": "de", "item": "a"})
+    meter.update(truth.with_columns(rank=1), truth)
+    with pytest.raises(rf.RankingDataError, match="give the run the same columns of by="):
+        meter.update(truth.drop("country").with_columns(rank=1), truth)
 
 
 def test_a_user_of_judged_tables_may_return_on_another_day():
@@ -330,7 +369,7 @@ def test_days_of_every_kind():
         for place in range(2):
             meter.update(run[place : place + 1], run[place : place + 1].drop("rank"))
         assert meter.compute().equals(rf.evaluate(run, "rr", truth=run.drop("rank"), by="day"))
-        assert repr(meter) == "Meter('rr'): 1 user"
+        assert repr(meter) == "Meter('rr'): 2 users"
         with pytest.raises(rf.RankingDataError, match="a user is in two batches"):
             meter.update(run[1:], run[1:].drop("rank"))
 

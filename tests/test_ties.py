@@ -206,6 +206,11 @@ def test_renamed_and_own_expressions():
             TIED.rank.per_user(bad.alias("own"), truth=TRUTH)
     with pytest.raises(rf.RankingDataError, match="no single rank to compose metrics on"):
         TIED.rank.judge(TRUTH).rank.relevant()
+    for lists in (TIED, TIED.lazy()):
+        with pytest.raises(rf.RankingDataError, match="run, column 'tied': .* no single rank to"):
+            rf.listed(lists)
+        with pytest.raises(rf.RankingDataError, match="run, column 'tied': .* no single rank to"):
+            rf.listed(lists, "precision@1", truth=TRUTH)
 
 
 def test_a_cut_through_a_block_refuses():

@@ -100,6 +100,7 @@ def listed(
         msg = "listed returns rows of lists, but one of these metrics reads shares: call shares"
         raise ValueError(msg)
     prepared = _prepared(run, truth, by, settings, reading.names, alone=reading.lists_alone)
+    _raise_if_tied(prepared)
     for name in reading.outside:
         if name in registry.COLUMNS:
             msg = f"listed reads {name!r}: pass {registry.COLUMNS[name].source}="
@@ -348,6 +349,15 @@ def _prepared(
     return judgment.with_inputs(prepared, settings)
 
 
+def _raise_if_tied(prepared: Judged) -> None:
+    if prepared.tied:
+        msg = (
+            f"{prepared.tables[0].name}, column 'tied': rows in a block of ties have no single "
+            "rank to compose metrics on: use per_user or evaluate, which take expectations"
+        )
+        raise RankingDataError(msg)
+
+
 def _guarded(
     rows: pl.LazyFrame, prepared: Judged, reads: Sequence[str] | frozenset[str]
 ) -> pl.LazyFrame:
@@ -435,12 +445,7 @@ def relevant(
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
     settings = Settings(relevant_at=relevant_at)
     prepared = judgment.prepare_tables(judged, None, by, columns)._replace(settings=settings)
-    if prepared.tied:
-        msg = (
-            "judged table, column 'tied': rows in a block of ties have no single rank to compose "
-            "metrics on: use per_user or evaluate, which take expectations"
-        )
-        raise RankingDataError(msg)
+    _raise_if_tied(prepared)
     table = prepared.tables[0]
     split = prepared.has_subtopics
     scopes = {registry.reading_of(metric.reads, has_subtopics=split).scope for metric in requested}

@@ -67,10 +67,11 @@ def facts(
     Returns
     -------
     dict
-        ``users``, their number in either table; ``top_grade``, the highest grade of the truth;
-        ``by``, the columns of ``by`` that the truth lacks, with their types; ``groups``, the values
-        of these columns. For a truth without a relevance, ``ungraded`` has the number of values 0
-        and 1 of its other numeric columns, which are grades if they have both and no other value.
+        ``users``, their number in either table, where each (day, user) counts as one if both tables
+        have the column of ``by``; ``top_grade``, the highest grade of the truth; ``by``, the
+        columns of ``by`` that the truth lacks, with their types; ``groups``, the values of these
+        columns. For a truth without a relevance, ``ungraded`` has the number of values 0 and 1 of
+        its other numeric columns, which are grades if they have both and no other value.
         It can be stored as JSON.
 
     Raises
@@ -387,7 +388,8 @@ def values(
         these columns. The concatenated rows of all parts are those of ``per_user`` for the whole
         tables, and what ``summarize_values`` and ``compare_values`` take, which also detect a user
         in two parts. Their ``num_missed`` is null, and their notes name no missed users: values do
-        not show who has no list.
+        not show who has no list. Nor do they show days of the run that do not meet those of the
+        truth, for which ``combine`` raises an error.
 
     Raises
     ------
@@ -637,7 +639,10 @@ def _stacked(several: Sequence[Any], duplicates: Duplicates) -> tuple[pl.DataFra
     for place, frame in enumerate(frames):
         lacking = [name for name in _recipes.SCHEMA if name not in frame.collect_schema()]
         if lacking:
-            msg = f"part {place}: no column {lacking[0]!r}: parts are what rf.parts.sums returned"
+            msg = (
+                f"part {place}: no column {lacking[0]!r}: parts are what rf.parts.sums returned; "
+                "to merge values, make them with part=, or put them together with pl.concat"
+            )
             raise RankingDataError(msg)
     stacked = [
         frame.select(pl.col(name).cast(t) for name, t in _recipes.SCHEMA.items())

@@ -142,7 +142,7 @@ class Meter(Generic[MeterFrameT]):
 
     def __repr__(self) -> str:
         names, state = ", ".join(map(repr, self._names)), self._state
-        users = 0 if state is None else state.units[state.user].n_unique()
+        users = 0 if state is None else state.units.height
         return f"Meter({names}): {users} user{'' if users == 1 else 's'}"
 
     def reset(self) -> None:
@@ -395,13 +395,20 @@ def _units(tables: Sequence[Table]) -> pl.DataFrame:
 def _united(left: _State, right: _State) -> pl.DataFrame:
     """List the users of both, or raise for one who is in both, in the same group."""
     names = left.units.columns
+    if names != right.units.columns:
+        msg = (
+            f"run: batches are told apart by {names} and by {right.units.columns}: give the run "
+            "the same columns of by= in all batches"
+        )
+        raise RankingDataError(msg)
     types = pl.Schema(_recipes.common_types_of_groups(left.units.schema, right.units.schema))
     old, new = left.units.cast(types), right.units.cast(types)
     again = old.join(new, on=names, how="semi", nulls_equal=True).sort(names).head(1)
     if again.height:
         cure = "put all rows of a user into one"
         if len(names) == 1:
-            cure += ", or name the column that tells their lists apart, such as day, in by="
+            column = "the column of both tables that tells their lists apart, such as day"
+            cure += f", or name in by= {column}"
         msg = (
             f"column {left.user!r}: a user is in two batches: {cure}. "
             f"Offending row: {rules.format_row(again)}"

@@ -252,26 +252,25 @@ def _with_numbers(
 def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
     """Count what proves, added up over all parts, that the whole tables keep their rules.
 
-    ``run`` and ``truth`` are rows, ``users`` those of either, ``shared`` those of both, ``pairs``
-    those of both in the same group, ``several: name`` those who are in several groups of a column
-    that the truth lacks, and the names of ``grade_counts`` the values of what may be grades.
+    ``run`` and ``truth`` are rows, ``users`` the units of either, ``shared`` the users of both,
+    ``pairs`` those of both in the same group, ``several: name`` those who are in several groups of
+    a column that the truth lacks, and the names of ``grade_counts`` the values of what may be
+    grades.
     """
     run, *others = tables
-    user = pl.col(run.user)
+    users = units_of(tables).select(pl.len())
     if not others:
-        lists = rules.retrieved(run)
-        users = (run.frame if run.relevance is not None else lists).select(user.n_unique())
-        return _counts({"run": lists.select(pl.len()), "users": users})
+        return _counts({"run": rules.retrieved(run).select(pl.len()), "users": users})
     (truth,) = others
     lacking = lacking_of(tables)
     types = rules.same_types(run, truth)
-    user = user.cast(types[run.user])
+    user = pl.col(run.user).cast(types[run.user])
     lists = rules.retrieved(run).select(user, *lacking).unique()
     of_run, of_truth = lists.select(run.user).unique(), truth.frame.select(user).unique()
     counts = {
         "run": rules.retrieved(run).select(pl.len()),
         "truth": truth.frame.select(pl.len()),
-        "users": pl.concat([of_run, of_truth]).unique().select(pl.len()),
+        "users": users,
         "shared": of_run.join(of_truth, on=run.user, how="semi").select(pl.len()),
     }
     if truth.by:
@@ -291,10 +290,12 @@ def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
 def units_of(tables: Sequence[Table]) -> pl.LazyFrame:
     """List what one part alone may have: each user, per group of the columns that both tables have.
 
-    A user's lists in groups that the truth lacks are judged together, so they stay together.
+    A user's lists in groups that the truth lacks are judged together, so they stay together. So do
+    judgments in groups that only the truth has: the user's one list is judged in each of them.
     """
     run, *others = tables
-    keys = [name for name in run.keys if name in tables[-1].keys]
+    own = [name for name in run.keys if name not in run.truth_groups]
+    keys = [name for name in own if name in tables[-1].keys]
     of_run = rules.retrieved(run) if others else run.frame
     if not others:
         return of_run.select(keys).unique()

@@ -352,10 +352,13 @@ def single_parts(small: pl.DataFrame, duplicates: Duplicates) -> pl.DataFrame:
     entry = pl.col("entry")
     recipes, named = (small.filter(entry == name)["number"].sum() for name in (RECIPE, PART))
     if recipes != named or not recipes:
+        there = " and ".join(
+            f"{number:.0f} row{'' if number == 1 else 's'} {name!r}"
+            for name, number in ((RECIPE, recipes), (PART, named))
+        )
         msg = (
-            f"parts: {recipes:.0f} rows 'recipe' and {named:.0f} rows 'part', but each part has "
-            "one of each: rows are missing, or another version made them: make them again with "
-            "rf.parts.sums"
+            f"parts: {there}, but each part has one of each: rows are missing, or another version "
+            "made them: make them again with rf.parts.sums"
         )
         raise RankingDataError(msg)
     frames = small.with_columns(frame=(entry == RECIPE).cum_sum().cast(pl.Int64) - 1)
@@ -415,14 +418,17 @@ def _told_twice(part: _Part, other: _Part) -> RankingDataError:
     if part.part is not None and part.part == other.part:
         return comes_twice(_named(part))
     users = "user" if part.users == 1 else f"{part.users} users"
-    same = f": frames {part.frame} and {other.frame} have the same {users} in the same groups"
-    rows = ". If they have different rows, put all rows of a user into one part"
+    same = (
+        f": frames {part.frame} and {other.frame} have the same {users} in the same groups: name "
+        "parts that differ, such as days, with part= in sums; of a part that was computed again,"
+    )
+    rows = ". If the rows of users are split, put all rows of a user into one part"
     return comes_twice(_named(part), same, rows)
 
 
-def comes_twice(part: str, why: str = "", cure: str = "") -> RankingDataError:
+def comes_twice(part: str, why: str = ":", cure: str = "") -> RankingDataError:
     """Make the error for a part that comes twice."""
-    msg = f"parts: {part} comes twice{why}: leave one out, or keep the later one with "
+    msg = f"parts: {part} comes twice{why} leave one out, or keep the later one with "
     return RankingDataError(f"{msg}duplicates='last'{cure}")
 
 
