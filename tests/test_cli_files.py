@@ -408,7 +408,7 @@ def test_csv_is_read_in_the_types_of_json(folder, capsys):
             "run: no column 'user' for user, 'item' for item, 'rank' for rank; it has '1'; ",
         ),
         ("r.json", '[{"user": 1}, ', "r.json: "),
-        ("r.jsonl", '{"user":1,"item":"a","rank":1}\nx\n', "r.jsonl: "),
+        ("r.jsonl", '{"user":1,"item":"a","rank":1}\nx\n', "r.jsonl, line 2: it is not JSON: 'x'"),
         ("r.jsonl", "", "r.jsonl: it is empty"),
         (
             "r.csv",

@@ -7,6 +7,7 @@ import glob
 import gzip
 import io
 import itertools
+import json
 import re
 import sys
 from collections.abc import Generator, Mapping, Sequence
@@ -528,8 +529,13 @@ def _scan_file(file: Input, layout: _Layout) -> _File:
             if form == "trec" or layout.fields is not None:
                 return _scan_lines(name, form, source, lines, layout)
             content = source.read_all() if isinstance(source, Stream) else source
-        frame = _frame(content, form)
-        frame.collect_schema()
+        try:
+            frame = _frame(content, form)
+            frame.collect_schema()
+        except pl.exceptions.PolarsError:
+            if form == "jsonl":
+                _raise_at_broken_json(name, content)
+            raise
     except (OSError, pl.exceptions.PolarsError) as error:  # errors of polars do not name the file
         msg = f"{name}: {one_line(error)}"
         raise ValueError(msg) from None
@@ -752,6 +758,21 @@ def _raise_at_long_line(file: _File) -> None:
                 )
                 raise ValueError(msg)
             line = rows.line_num + 1
+
+
+def _raise_at_broken_json(name: str, content: Path | bytes) -> None:
+    """Raise for the first line of JSON Lines that is no JSON, if one is found."""
+    read = content.read_bytes() if isinstance(content, Path) else content
+    read = gzip.decompress(read) if read.startswith(_formats.GZIP) else read
+    if read.startswith(_formats.ZSTD):
+        return
+    for number, line in enumerate(read.split(b"\n"), start=1):
+        try:
+            json.loads(line) if line.strip() else None
+        except ValueError:
+            text = line.decode(errors="replace").strip()
+            msg = f"{name}, line {number}: it is not JSON: {text[:200]!r}"
+            raise ValueError(msg) from None
 
 
 def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueError:
