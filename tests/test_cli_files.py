@@ -60,7 +60,12 @@ def write(frame, path):
         ("exp1/out/run.csv exp2/out/run.csv", ["exp1", "exp2"]),
         ("exp1/run.csv exp2/run.csv other.csv", ["exp1", "exp2", "other"]),
         ("run.csv run.parquet", ["run.csv", "run.parquet"]),
-        ("run.csv exp2/run.csv", [None, "exp2"]),
+        ("run.csv exp2/run.csv", ["run.csv", "exp2/run.csv"]),
+        ("./run.csv exp2/../run.csv", ["./run.csv", "exp2/../run.csv"]),
+        *(
+            (files, files.split())
+            for files in ("a/x/run.csv b/x/run.csv exp1/run.csv", "run.csv exp1/run.csv b/run.csv")
+        ),
         ("day=1/0000.parquet day=2/0000.parquet", ["day=1", "day=2"]),
         (
             "a/day=1/0.csv a/day=2/0.csv b/day=1/0.csv",
@@ -82,7 +87,7 @@ def test_names_of_runs(folder, capsys, files, names):
     for name in ("old/0.csv", "new/0.csv", "a.csv", "day=1/x.csv", "a=b.csv", "b.csv"):
         write(RUNS[1], name)
     rows = rows_of(capsys, f"evaluate {files} truth.parquet -m map --json")
-    assert [row["model"] for row in rows] == [name or folder.name for name in names]
+    assert [row["model"] for row in rows] == names
 
 
 def test_runs_of_trec_with_one_name_are_named_by_their_tags(folder, capsys):
@@ -100,9 +105,18 @@ def test_runs_of_trec_with_one_name_are_named_by_their_tags(folder, capsys):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("a.csv a.csv", "two runs are called 'a': name each of them, as in new=a.csv"),
-        ("x=a.csv x=b.csv", "two runs are called 'x': name each of them, as in new=b.csv"),
-        ("b=a.csv b.csv", "two runs are called 'b': name each of them, as in new=b.csv"),
+        (
+            "a.csv a.csv",
+            "two runs are called 'a': give each its own name, as in old=a.csv new=a.csv",
+        ),
+        (
+            "new=a.csv new=b.csv",
+            "two runs are called 'new': give each its own name, as in old=a.csv new=b.csv",
+        ),
+        (
+            "b=a.csv b.csv",
+            "two runs are called 'b': give each its own name, as in old=a.csv new=b.csv",
+        ),
         ("x=none.csv", "x=none.csv: no such file"),
         ("runs/day=1/x.csv", "runs/day=1/x.csv: no such file"),
         ("runs/*.csv", "runs/*.csv: no such file (names that begin with _ or . are left out)"),
@@ -155,6 +169,48 @@ def test_values_of_folders_are_typed_as_a_whole(folder, capsys):
     TRUTH.write_parquet("truth.parquet")
     (row,) = rows_of(capsys, "evaluate other truth.parquet -m map --by day --json")
     assert row["day"] == "a b"
+
+
+@pytest.mark.parametrize("name", ["shard", "fold", "bucket"])
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_folders_of_a_truth_are_no_grades(folder, capsys, name, suffix):
+    for part in (0, 1):
+        write(TRUTH[[part]], f"t/{name}={part}/x.{suffix}")
+    write(RUNS[1], "run.csv")
+    for source in ("t", f"t/{name}=*/*"):
+        (row,) = rows_of(capsys, f"evaluate run.csv {source} -m rr --json")
+        assert row == {"users": 2, "rr": 1.0}
+        assert main(f"check run.csv {source}".split()) == 0
+        capsys.readouterr()
+    for user in (1, 2):  # a role and a label keep their columns
+        write(TRUTH[[user - 1]].drop("user"), f"u/user={user}/x.{suffix}")
+        write(TRUTH[[user - 1]], f"g/grade={2 - user}/x.{suffix}")
+    assert rows_of(capsys, "evaluate run.csv u -m rr --json") == [row]
+    (graded,) = rows_of(capsys, "evaluate run.csv g -m rr --json")
+    assert graded["users"] == 1
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_a_single_file_has_hives_columns(folder, capsys, suffix):
+    truth = TRUTH.join(pl.DataFrame({"day": [1, 2]}), how="cross")
+    truth = truth.filter((pl.col("day") == 1) | (pl.col("user") == 1))
+    write(truth, f"truth.{suffix}")
+    write(RUNS[1], f"runs/day=1/p.{suffix}")
+    write(RUNS[1], f"runs/day=2/p.{suffix}")
+    command = f"truth.{suffix} -m rr --by day --json"
+    one = rows_of(capsys, f"evaluate runs/day=1/p.{suffix} {command}")
+    assert one == rows_of(capsys, f"evaluate runs/day=1/ {command}")
+    assert [(row["day"], row["users"]) for row in one] == [(1, 3), (2, 1)]
+    assert [row["rr"] for row in one] == pytest.approx([2 / 3, 0])
+    files = f"runs/day=1/p.{suffix} runs/day=2/p.{suffix}"
+    both = rows_of(capsys, f"evaluate {files} {command}")
+    assert {row["model"] for row in both} == {"day=1", "day=2"}
+    address = f"{folder.as_uri()}/runs/day=1/p.{suffix}"
+    if suffix != "json":
+        assert rows_of(capsys, f"evaluate {address} {command}") == one
+    write(RUNS[1].with_columns(day=2), f"own/day=1/p.{suffix}")  # its own column comes first
+    rows = rows_of(capsys, f"evaluate own/day=1/p.{suffix} {command}")
+    assert [row["rr"] for row in rows] == [0, 1]
 
 
 def test_files_of_trec_are_one_table(folder, capsys):
@@ -211,6 +267,34 @@ def test_out_is_not_inside_an_input(folder, capsys):
     for source, out in [("runs", "runs/deep.csv"), ("runs/*.parquet", "runs/a.parquet")]:
         text = said_by(capsys, f"evaluate {source} truth.parquet -m map --out {out}")
         assert text == f"--out {out} is one of the inputs"
+
+
+@pytest.mark.parametrize("system", ["model", "algo"])
+@pytest.mark.parametrize("names", [("old", "new"), (1, 2)])
+def test_one_table_of_several_systems_is_compared(folder, capsys, system, names):
+    for name, run in zip(names, RUNS.values(), strict=True):
+        write(run, f"runs/{system}={name}/x.parquet")
+    by = "" if system == "model" else "--by algo"
+    command = f"compare runs truth.parquet -m map {by}"
+    (row,) = rows_of(capsys, f"{command} --baseline {names[0]} --json")
+    assert (row[system], row["baseline"]) == names[::-1]
+    assert row["difference"] == pytest.approx(-1 / 6)
+    assert main(command.split()) == 0
+    gated = f"compare runs truth.parquet --fail-if-worse map {by}"
+    capsys.readouterr()
+    text = said_by(capsys, gated)
+    assert text == "runs: one table of several systems: a gate needs --baseline SYSTEM"
+    assert main(f"{gated} --baseline {names[0]}".split()) == 0
+    assert f"map of {names[1]} against {names[0]}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare", "health"])
+def test_the_folder_of_out_is_there(folder, capsys, command):
+    metric = "" if command == "health" else "-m map"
+    text = said_by(capsys, f"{command} a.csv b.csv truth.parquet {metric} --out none/x.csv")
+    assert (
+        text == "--out none/x.csv: no such folder: 'none': make it first"
+    )  # before files are read
 
 
 # ------------------------------------------------------------------ addresses
@@ -324,7 +408,7 @@ def test_csv_is_read_in_the_types_of_json(folder, capsys):
             "run: no column 'user' for user, 'item' for item, 'rank' for rank; it has '1'; ",
         ),
         ("r.json", '[{"user": 1}, ', "r.json: "),
-        ("r.jsonl", '{"user":1,"item":"a","rank":1}\nx\n', "r.jsonl: "),
+        ("r.jsonl", '{"user":1,"item":"a","rank":1}\nx\n', "r.jsonl, line 2: it is not JSON: 'x'"),
         ("r.jsonl", "", "r.jsonl: it is empty"),
         (
             "r.csv",

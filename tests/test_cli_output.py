@@ -286,6 +286,8 @@ def test_a_table_names_those_who_were_missed(folder, capsys):
     assert "num_missed" not in alone
     split = printed(capsys, f"{command} --by country")
     assert "5 of 20 users have no list of gaps · no\n" in split
+    of_users = printed(capsys, "evaluate gaps.csv truth.csv -m map --by country")
+    assert "\n5 of 20 users of country no have no list\n" in of_users
     for more in ("--json", "--out -"):
         text = printed(capsys, f"{command} {more}")
         assert "no list" not in text

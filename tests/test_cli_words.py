@@ -193,8 +193,7 @@ def test_refusals_are_in_words_of_the_command(folder, capsys, command):
             "every judged item is relevant, drop the column: truth.drop('is_click'), or keep it "
             "beside a relevance of 1: truth.with_columns(relevance=1). Offending row: user=1",
             "truth, column 'is_click': 0 and 1 but no relevance: pass --relevance is_click; if "
-            "every judged item is relevant, drop the column, or keep it beside a relevance of 1. "
-            "Offending row: user=1",
+            "every judged item is relevant, drop the column. Offending row: user=1",
         ),
         ('pass relevance="a b", or users=', "pass --relevance a b, or --users"),
         ("bounds=True: judged_only=True drops", "--bounds: --judged-only drops"),

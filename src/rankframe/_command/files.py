@@ -7,6 +7,7 @@ import glob
 import gzip
 import io
 import itertools
+import json
 import re
 import sys
 from collections.abc import Generator, Mapping, Sequence
@@ -16,6 +17,7 @@ from urllib.parse import unquote
 
 import polars as pl
 
+from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._tables import column_roles, side_tables
 from rankframe.trec import _formats, _lines
@@ -144,6 +146,7 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
     files = [_scan(path, as_run) for path in runs]
     truths = [_scan(path, as_truth) for path in judged]
     columns = _with_names(arguments, columns, files, truths)
+    truths = [_without_folders(truth, as_truth, arguments, columns) for truth in truths]
     ids = ids_of(arguments, columns)
     files = [
         _with_numbers(
@@ -274,8 +277,8 @@ def of_systems(
 def names_of(runs: Sequence[Input], tags: Sequence[str | None]) -> list[str]:
     """Name runs as the caller does, or after their files without the suffix.
 
-    Equal names are replaced by the tags of TREC runs, or by the nearest part of the paths, if these
-    differ.
+    Equal names are replaced by the tags of TREC runs, by the nearest part of the paths, or by the
+    whole paths as the caller writes them, if these differ.
     """
     names = [_plain_name(run) if run.name is None else run.name for run in runs]
     chosen = names.copy()
@@ -288,7 +291,10 @@ def names_of(runs: Sequence[Input], tags: Sequence[str | None]) -> list[str]:
         fit = (texts for texts in labels if len({*texts} - {None, *other_names}) == len(places))
         new_names = next(fit, None)
         if new_names is None or any(runs[place].name is not None for place in places):
-            msg = f"two runs are called {name!r}: name each of them, as in new={runs[places[1]]}"
+            msg = (
+                f"two runs are called {name!r}: give each its own name, as in "
+                f"old={runs[places[0]]} new={runs[places[1]]}"
+            )
             raise ValueError(msg)
         for place, label in zip(places, new_names, strict=True):
             chosen[place] = str(label)
@@ -297,17 +303,19 @@ def names_of(runs: Sequence[Input], tags: Sequence[str | None]) -> list[str]:
 
 def _plain_name(run: Input) -> str:
     """Name a file without its suffix, and a table by the last part of its path that is a name."""
-    if run.is_stdin:
+    parts = _parts(run)
+    if run.is_stdin or not parts:
         return run.text
-    last = _parts(run)[-1]
+    last = parts[-1]
     is_file = not run.is_table or (not run.path.is_dir() and run.text.endswith(last))
     return Path(last).stem if is_file else last
 
 
 def _parts(run: Input) -> list[str]:
-    """Return the parts of a path that are no patterns."""
-    parts = run.text.split("/") if run.is_remote else list(run.path.absolute().parts)
-    return [part for part in parts if not (run.is_table and _PATTERN.search(part))]
+    """Return the parts of a path, as the caller writes it, that are names and no patterns."""
+    parts = run.text.split("/") if run.is_remote else list(run.path.parts)
+    named = [part for part in parts if part not in ("..", run.path.anchor)]
+    return [part for part in named if not (run.is_table and _PATTERN.search(part))]
 
 
 def ids_of(arguments: argparse.Namespace, columns: Columns) -> list[str]:
@@ -349,6 +357,7 @@ class _File(NamedTuple):
     source: Path | bytes | None = None
     tag: str | None = None  # of a run of TREC
     parts: Sequence["_File"] = ()  # of a table of several files
+    folders: Sequence[str] = ()  # columns that come from the path
 
     @property
     def is_text(self) -> bool:
@@ -384,9 +393,11 @@ def _layout(table: str, arguments: argparse.Namespace, columns: Columns) -> _Lay
 def _scan(source: Input, layout: _Layout) -> _File:
     """Scan an input; columns of CSV files are read as text, and those with roles are renamed."""
     if source.is_remote:
-        return _in_roles(_scan_remote(source, layout), layout)
+        file = _in_roles(_scan_remote(source, layout), layout)
+        return file if _is_remote_table(source) else _with_folders(file, source)
     if not source.is_table:
-        return _scan_file(source, layout)
+        file = _scan_file(source, layout)
+        return file if source.is_stdin else _with_folders(file, source)
     files = [path for path in source.files() if path.stat().st_size]  # a writer may have had no row
     if not files:
         msg = f"{source}: it is empty"
@@ -413,7 +424,37 @@ def _scan(source: Input, layout: _Layout) -> _File:
         for place, part in enumerate(parts)
     ]
     frame = pl.concat(frames, how="vertical_relaxed")
-    return first._replace(name=str(source), frame=frame, source=None, parts=parts)
+    added = [name for name in folders if name not in names]
+    return first._replace(name=str(source), frame=frame, source=None, parts=parts, folders=added)
+
+
+def _with_folders(file: _File, source: Input) -> _File:
+    """Add the columns of the folders in the path of a single file that it does not have."""
+    has = file.frame.collect_schema()
+    folders = _folders(source, [source.path], as_text=file.is_text)
+    added = {name: values for name, values in folders.items() if name not in has}
+    frame = file.frame.with_columns(
+        pl.lit(values[0], values.dtype).alias(name) for name, values in added.items()
+    )
+    return file._replace(frame=frame, folders=[*added])
+
+
+def _without_folders(
+    truth: _File, layout: _Layout, arguments: argparse.Namespace, columns: Columns
+) -> _File:
+    """Drop the columns of folders that no option names: shard=0 and shard=1 are no grades."""
+    named = {
+        *(keywords.MODEL, *arguments.by, *getattr(arguments, "segments", ())),
+        *(getattr(arguments, option, None) for option in ("weights", "cluster")),
+        *(*layout.names.values(), *columns.values(), *column_roles.SEARCHED),
+    }
+    labels = " ".join(getattr(arguments, "metrics", ()))
+    unused = [
+        name
+        for name in truth.folders
+        if name not in named and not re.search(rf"\b{re.escape(name)}\b", labels)
+    ]
+    return truth._replace(frame=truth.frame.drop(unused)) if unused else truth
 
 
 def _folders(source: Input, files: Sequence[Path], *, as_text: bool) -> dict[str, pl.Series]:
@@ -441,15 +482,18 @@ def _typed(name: str, texts: Sequence[str], *, as_text: bool) -> pl.Series:
     return next(fit, column)
 
 
+def _is_remote_table(source: Input) -> bool:
+    return bool(_PATTERN.search(source.text)) or source.text.endswith("/")
+
+
 def _scan_remote(source: Input, layout: _Layout) -> _File:
     """Scan an address; it has the format of its suffix, or otherwise is Parquet."""
     form = layout.form or _format_of_suffix(source.path) or "parquet"
     if form in ("trec", "json") or layout.fields is not None:
         msg = f"{source}: only Parquet, CSV, TSV, Arrow IPC and JSON Lines are read from an address"
         raise ValueError(msg)
-    is_table = bool(_PATTERN.search(source.text)) or source.text.endswith("/")
     try:
-        frame = _frame(source.text, form, folders=is_table)
+        frame = _frame(source.text, form, folders=_is_remote_table(source))
         frame.collect_schema()
     except (OSError, pl.exceptions.PolarsError) as error:
         msg = f"{source}: {one_line(error)}"
@@ -485,8 +529,13 @@ def _scan_file(file: Input, layout: _Layout) -> _File:
             if form == "trec" or layout.fields is not None:
                 return _scan_lines(name, form, source, lines, layout)
             content = source.read_all() if isinstance(source, Stream) else source
-        frame = _frame(content, form)
-        frame.collect_schema()
+        try:
+            frame = _frame(content, form)
+            frame.collect_schema()
+        except pl.exceptions.PolarsError:
+            if form == "jsonl":
+                _raise_at_broken_json(name, content)
+            raise
     except (OSError, pl.exceptions.PolarsError) as error:  # errors of polars do not name the file
         msg = f"{name}: {one_line(error)}"
         raise ValueError(msg) from None
@@ -709,6 +758,21 @@ def _raise_at_long_line(file: _File) -> None:
                 )
                 raise ValueError(msg)
             line = rows.line_num + 1
+
+
+def _raise_at_broken_json(name: str, content: Path | bytes) -> None:
+    """Raise for the first line of JSON Lines that is no JSON, if one is found."""
+    read = content.read_bytes() if isinstance(content, Path) else content
+    read = gzip.decompress(read) if read.startswith(_formats.GZIP) else read
+    if read.startswith(_formats.ZSTD):
+        return
+    for number, line in enumerate(read.split(b"\n"), start=1):
+        try:
+            json.loads(line) if line.strip() else None
+        except ValueError:
+            text = line.decode(errors="replace").strip()
+            msg = f"{name}, line {number}: it is not JSON: {text[:200]!r}"
+            raise ValueError(msg) from None
 
 
 def _not_a_number(file: _File, name: str, readings: Sequence[pl.Expr]) -> ValueError:

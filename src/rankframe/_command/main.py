@@ -118,7 +118,7 @@ _ADVICE = (
     (r"(keep the best): .*? in pandas", r"\1 row of each item"),
     (r"(keep one): .*? in pandas", r"\1"),
     (r"(keep the highest grade): truth\.group_by\(.*?\)\)", r"\1"),
-    (r"(drop the column|a relevance of 1): truth\.\w+\(.*?\)", r"\1"),
+    (r"(drop the column): truth\.\w+\(.*?\)(, or keep it .*?: truth\.\w+\(.*?\))?", r"\1"),
     (r", as rank\('ordinal'\) does", ", or rank by a score with --ties item"),
     (r"make rank and 'tied' with with_rank\(.*?\)", "drop both, and rank by a score with --ties"),
     (r", or call with_rank to make it from the score", ", or rank by it with --ties"),
@@ -225,7 +225,7 @@ def _missed_of(result: pl.DataFrame, by: Sequence[str]) -> list[str]:
     if not {"users", _MISSED} <= {*result.columns}:
         return []
     return sentences.missed_lines(
-        result.select(*sentences.system_and_segment(result, by), pl.col("users", _MISSED))
+        result.select(*sentences.system_and_segment(result, by), pl.col("users", _MISSED)), by
     )
 
 
@@ -362,21 +362,18 @@ def _compare(arguments: argparse.Namespace) -> int:
         *(name for name in rules if name not in arguments.metrics),
     ]
     metric_labels = _comparable(_metric_labels(arguments))
-    if len(arguments.runs) < 2:
-        msg = f"compare needs two or more runs before the truth, not only {arguments.runs[0]}"
-        raise ValueError(msg)
     columns, options = _read_options(arguments)
     correction = None if arguments.correction == "none" else arguments.correction
     with _ticking(quiet=arguments.test in _RESAMPLED):
         tables = files.read_files(arguments, columns)
         options.update(tables.beside)
-        first = next(iter(tables.runs))
-        baseline = first if rules and arguments.baseline is None else arguments.baseline
+        runs, (system, *segments) = _systems(tables, arguments)
+        baseline = _baseline(tables, runs, system, arguments, gated=bool(rules))
         comparison = compare(
-            files.of_systems(tables.runs, arguments, tables.columns),
+            runs,
             *metric_labels,
             truth=tables.truth,
-            by=[keywords.MODEL, *arguments.by],
+            by=[system, *segments],
             total=arguments.total,
             baseline=baseline,
             test=arguments.test,
@@ -394,15 +391,47 @@ def _compare(arguments: argparse.Namespace) -> int:
     if not _delivered(result, arguments):
         words = sentences.tested_in_words(arguments.test, correction, result, arguments.primary)
         how = f"{arguments.confidence * 100:.10g}% intervals, {words}"
-        text_tables.show_comparison(result, arguments.by, keywords.MODEL, how, wide=arguments.wide)
+        text_tables.show_comparison(result, segments, system, how, wide=arguments.wide)
     if not rules:
         return 0
     gated = result.drop_nulls("passed").sort("passed", descending=True, maintain_order=True)
     for row in gated.iter_rows(named=True):
-        print(_why(row, arguments), file=sys.stderr)
+        print(_why(row, arguments, system, segments), file=sys.stderr)
     if gated["ci_low"].null_count():
         return 2
     return int(not gated["passed"].all())
+
+
+def _systems(tables: Tables, arguments: argparse.Namespace) -> tuple[pl.LazyFrame, list[str]]:
+    """Stack several runs; one table has its systems in the column model, or the first of --by."""
+    (run, *rest), by = tables.runs.values(), list(arguments.by)
+    if rest:
+        return files.of_systems(tables.runs, arguments, tables.columns), [keywords.MODEL, *by]
+    if keywords.MODEL in run.collect_schema():
+        by = [keywords.MODEL, *(name for name in by if name != keywords.MODEL)]
+    if not by:
+        msg = (
+            f"compare needs two or more runs before the truth, not only {arguments.runs[0]}; "
+            "one table of several systems names them in a column 'model', or in that of --by"
+        )
+        raise ValueError(msg)
+    return run, by
+
+
+def _baseline(
+    tables: Tables, runs: pl.LazyFrame, system: str, arguments: argparse.Namespace, *, gated: bool
+) -> object:
+    """Read --baseline in the type of the column of the systems; a gate needs a baseline."""
+    dtype = runs.collect_schema().get(system, pl.String())
+    if arguments.baseline is not None and (dtype.is_integer() or dtype.is_temporal()):
+        value = pl.Series([arguments.baseline]).cast(dtype, strict=False).item()
+        return arguments.baseline if value is None else value
+    if arguments.baseline is not None or not gated:
+        return arguments.baseline
+    if len(tables.runs) < 2:
+        msg = f"{arguments.runs[0]}: one table of several systems: a gate needs --baseline SYSTEM"
+        raise ValueError(msg)
+    return next(iter(tables.runs))
 
 
 def _comparable(labels: Sequence[str]) -> list[str]:
@@ -440,10 +469,12 @@ def _rules(arguments: argparse.Namespace) -> dict[str, Rule]:
     return rules
 
 
-def _why(row: Mapping[str, Any], arguments: argparse.Namespace) -> str:
+def _why(
+    row: Mapping[str, Any], arguments: argparse.Namespace, system: str, segments: Sequence[str]
+) -> str:
     """Explain in one line why a gate passes or fails."""
-    segment = "".join(f", {name} {row[name]}" for name in arguments.by if row[name] is not None)
-    text = f"{row['metric']} of {row['model']} against {row['baseline']}{segment}: {row['why']}"
+    segment = "".join(f", {name} {row[name]}" for name in segments if row[name] is not None)
+    text = f"{row['metric']} of {row[system]} against {row['baseline']}{segment}: {row['why']}"
     text += f" (margin {row['margin']:g}"
     if arguments.margin is not None and arguments.margin != row["margin"]:
         text += f" of the gate, not --margin {arguments.margin:g}"
@@ -541,6 +572,9 @@ def _check_out(arguments: argparse.Namespace) -> None:
     endings = getattr(arguments, "outputs", text_tables.OUTPUTS)
     if out.suffix.lower() not in endings:
         msg = f"--out must end in one of {', '.join(endings)}, not {out.name!r}"
+        raise ValueError(msg)
+    if not out.resolve().parent.is_dir():
+        msg = f"--out {out}: no such folder: {str(out.parent)!r}: make it first"
         raise ValueError(msg)
     for source in _inputs(arguments):
         if source.is_remote:

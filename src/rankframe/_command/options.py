@@ -22,7 +22,7 @@ _FILES = (
     "compressed with gzip or zstd. One file may be -, which is standard input, and pipes such as "
     "<(zcat run.gz) are read. If the content allows two formats, the suffix decides, and if it "
     "does not either, an error names the options. A folder, or a pattern in quotes such as "
-    "'runs/day=*/*.parquet', is one table, in which folders such as day=1 are columns. Addresses "
+    "'runs/day=*/*.parquet', is one table. Folders such as day=1 in paths are columns. Addresses "
     "such as s3://bucket/run.parquet are read by Polars."
 )
 
@@ -327,7 +327,8 @@ _HEALTH = (
 )
 _COMPARE = (
     "Compare runs: differences, intervals and tests. Each run is a system, named by NAME=FILE, or "
-    "after its file without the suffix. "
+    "after its file without the suffix. A single run with a column model, or that of --by, is one "
+    "table of several systems. "
 )
 _REPORT = (
     "Write one HTML file that needs no network, and print its verdict. Each run is a system, named "
@@ -366,7 +367,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[
         "compare runs on the same users",
         _add_compare,
         {
-            "usage": "rankframe compare RUN RUN [RUN ...] TRUTH -m LABEL [-m LABEL ...] [options]",
+            "usage": "rankframe compare RUN [RUN ...] TRUTH -m LABEL [-m LABEL ...] [options]",
             "description": _COMPARE + _FILES,
         },
     ),

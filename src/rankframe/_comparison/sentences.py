@@ -10,6 +10,7 @@ import polars as pl
 from rankframe._comparison import trials
 from rankframe._comparison.trials import Correction, Test
 from rankframe._evaluation import evaluation
+from rankframe._request import keywords
 from rankframe._tables import column_roles
 
 if TYPE_CHECKING:
@@ -131,8 +132,11 @@ def one_line(text: object) -> str:
     return " ".join(column_roles.in_words(text).split())
 
 
-def missed_lines(table: pl.DataFrame) -> list[str]:
-    """List systems that have no list for many users: those with the most, at most three."""
+def missed_lines(table: pl.DataFrame, by: Sequence[str] = (keywords.MODEL,)) -> list[str]:
+    """List systems that have no list for many users: those with the most, at most three.
+
+    The groups of any other column of ``by``, such as days, are groups of users.
+    """
     share = pl.col("num_missed") / pl.nth(2)
     most = table.filter(pl.col("num_missed") > 0).sort(share, descending=True, maintain_order=True)
     most = most.unique(["system", "segment"], keep="first", maintain_order=True)
@@ -140,7 +144,10 @@ def missed_lines(table: pl.DataFrame) -> list[str]:
         note
         for system, segment, users, missed in most.iter_rows()
         for note in notes_of_missed(
-            missed, users, " · ".join(filter(None, (system, segment))) or None
+            missed,
+            users,
+            " · ".join(filter(None, (system, segment))) or None,
+            next((name for name in by[:1] if name != keywords.MODEL), None),
         )
     ]
     if (rest := len(notes) - 3) <= 0:
@@ -162,10 +169,15 @@ def missed_counts(values: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
 WORTH_A_NOTE = 0.05
 
 
-def notes_of_missed(missed: int, users: int, system: object = None) -> list[str]:
-    """Write how many users have no list of ``system``, if they are many."""
+def notes_of_missed(
+    missed: int, users: int, system: object = None, column: str | None = None
+) -> list[str]:
+    """Write how many users have no list of ``system``, or of those of a ``column``, if many."""
     if not users or missed < WORTH_A_NOTE * users:
         return []
     verb = "has" if missed == 1 else "have"
     whose = "" if system is None else f" of {column_roles.in_words(system)}"
+    if whose and column is not None:
+        of_group = f" of {column_roles.in_words(column)}{whose.removeprefix(' of')}"
+        return [f"{missed:,} of {users:,} users{of_group} {verb} no list"]
     return [f"{missed:,} of {users:,} users {verb} no list{whose}"]
