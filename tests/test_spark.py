@@ -695,11 +695,11 @@ def test_a_lazy_frame_raises_when_it_runs(rs, bring, truth):
         with pytest.raises(PythonException) as raised:
             lazy.collect()
         assert str(raised.value).count(expected) == 1
-        with rs._workers.plain_errors(), pytest.raises(rf.RankingDataError) as raised:
+        with rs.plain_errors(), pytest.raises(rf.RankingDataError) as raised:
             try:
                 lazy.collect()
             except PythonException:
-                with rs._workers.plain_errors():
+                with rs.plain_errors():
                     raise
         assert str(raised.value) == expected
 
@@ -1115,7 +1115,7 @@ def test_doors_lists(rs, bring, spark):
     ]:
         frame = spark.createDataFrame([(1, bad), (2, ["a"])], "user int, item array<string>")
         made = rs.from_lists(frame)
-        with pytest.raises(rf.RankingDataError, match=text), rs._workers.plain_errors():
+        with pytest.raises(rf.RankingDataError, match=text), rs.plain_errors():
             made.collect()
     with pytest.raises(rf.RankingDataError, match="String is not a list of items"):
         rs.from_lists(bring(pl.DataFrame({"user": [1], "item": ["a"]})))
@@ -1159,7 +1159,7 @@ def test_doors_ranks_refuse(rs, bring):
     with pytest.raises(rf.RankingDataError, match="run: it is empty"):
         rs.with_rank(bring(SCORES.clear()))
     twice = rs.with_rank(bring(pl.concat([SCORES, SCORES])))
-    with pytest.raises(rf.RankingDataError, match="duplicate"), rs._workers.plain_errors():
+    with pytest.raises(rf.RankingDataError, match="duplicate"), rs.plain_errors():
         twice.collect()
 
 
