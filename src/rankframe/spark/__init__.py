@@ -58,6 +58,7 @@ from rankframe.parts import _partitions
 from rankframe.spark import _shuffle, _types, _workers
 from rankframe.spark._shuffle import Side
 from rankframe.spark._types import Truth
+from rankframe.spark._workers import plain_errors
 
 __all__ = ["compare", "evaluate", "from_lists", "judge", "per_user", "plain_errors", "summarize"]
 __all__ += ["with_rank"]
@@ -461,7 +462,7 @@ def evaluate(
     needs = _partitions.needs_of(plan, settings)
     if partitions is not None:
         keywords.whole_number("partitions", partitions)
-    with _workers.plain_errors(), _shuffle.read_once(sides, partitions, needs) as (joined, number):
+    with plain_errors(), _shuffle.read_once(sides, partitions, needs) as (joined, number):
         if number == _shuffle.HERE:
             parts = _shuffle.computed_here(joined, compute, needs)
         else:
@@ -822,7 +823,7 @@ def _described(
     _check_across_users(sides, settings.users)
     compute = functools.partial(_partitions.rows_of, metrics=metrics, by=by, settings=settings)
     needs = _partitions.needs_of(plan, settings)
-    with _workers.plain_errors(), _shuffle.read_once(sides, partitions, needs) as (joined, number):
+    with plain_errors(), _shuffle.read_once(sides, partitions, needs) as (joined, number):
         parts = _shuffle.collected(_shuffle.computed(sides, compute, number, needs, joined))
     return _shuffle.to_spark(
         frame.sparkSession, describe(_partitions.gathered(parts, plan)).collect()
