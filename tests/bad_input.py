@@ -475,7 +475,7 @@ def cases() -> dict[str, list[Case]]:
                 "truth, column 'is_click': 0 and 1 but no relevance, so every judged item would be "
                 "relevant: pass relevance='is_click'; if every judged item is relevant, drop the "
                 "column: truth.drop('is_click'), or keep it beside a relevance of 1: "
-                "truth.with_columns(relevance=1). Offending row: user=1, item=11, is_click=0",
+                "truth.with_columns(relevance=1), or drop(columns=…) and assign(…) in pandas. Offending row: user=1, item=11, is_click=0",
             ),
             Case(
                 "the same as booleans, with a null",
@@ -484,7 +484,7 @@ def cases() -> dict[str, list[Case]]:
                 "truth, column 'bought': False and True but no relevance, so every judged item "
                 "would be relevant: pass relevance='bought'; if every judged item is relevant, "
                 "drop the column: truth.drop('bought'), or keep it beside a relevance of 1: "
-                "truth.with_columns(relevance=1). Offending row: user=1, item=14, bought=False",
+                "truth.with_columns(relevance=1), or drop(columns=…) and assign(…) in pandas. Offending row: user=1, item=14, bought=False",
             ),
             Case(
                 "a truth without relevance and with a column of 1, 2 and 3, or of 1 alone",

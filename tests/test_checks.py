@@ -473,7 +473,8 @@ CASES = {
         "truth, column 'is_click': 0 and 1 but no relevance, so every judged item would be "
         "relevant: pass relevance='is_click'; if every judged item is relevant, drop the column: "
         "truth.drop('is_click'), or keep it beside a relevance of 1: "
-        "truth.with_columns(relevance=1). Offending row: user=1, item=2, is_click=0",
+        "truth.with_columns(relevance=1), or drop(columns=…) and assign(…) in pandas. "
+        "Offending row: user=1, item=2, is_click=0",
         "always",
     ),
     "flags under a name that nobody reads": (
@@ -483,7 +484,8 @@ CASES = {
         "truth, column 'bought': False and True but no relevance, so every judged item would be "
         "relevant: pass relevance='bought'; if every judged item is relevant, drop the column: "
         "truth.drop('bought'), or keep it beside a relevance of 1: "
-        "truth.with_columns(relevance=1). Offending row: user=1, item=5, bought=False",
+        "truth.with_columns(relevance=1), or drop(columns=…) and assign(…) in pandas. "
+        "Offending row: user=1, item=5, bought=False",
         "always",
     ),
     "a group called users": (

@@ -191,7 +191,8 @@ def test_refusals_are_in_words_of_the_command(folder, capsys, command):
         (
             "truth, column 'is_click': 0 and 1 but no relevance: pass relevance='is_click'; if "
             "every judged item is relevant, drop the column: truth.drop('is_click'), or keep it "
-            "beside a relevance of 1: truth.with_columns(relevance=1). Offending row: user=1",
+            "beside a relevance of 1: truth.with_columns(relevance=1), or drop(columns=…) and "
+            "assign(…) in pandas. Offending row: user=1",
             "truth, column 'is_click': 0 and 1 but no relevance: pass --relevance is_click; if "
             "every judged item is relevant, drop the column. Offending row: user=1",
         ),

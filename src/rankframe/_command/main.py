@@ -118,7 +118,7 @@ _ADVICE = (
     (r"(keep the best): .*? in pandas", r"\1 row of each item"),
     (r"(keep one): .*? in pandas", r"\1"),
     (r"(keep the highest grade): truth\.group_by\(.*?\)\)", r"\1"),
-    (r"(drop the column): truth\.\w+\(.*?\)(, or keep it .*?: truth\.\w+\(.*?\))?", r"\1"),
+    (r"(drop the column): truth\.\w+\(.*?\)(, or keep it .*? in pandas)?", r"\1"),
     (r", as rank\('ordinal'\) does", ", or rank by a score with --ties item"),
     (r"make rank and 'tied' with with_rank\(.*?\)", "drop both, and rank by a score with --ties"),
     (r", or call with_rank to make it from the score", ", or rank by it with --ties"),

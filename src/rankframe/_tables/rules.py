@@ -357,7 +357,7 @@ def ungraded(name: str, *, boolean: bool, row: pl.DataFrame | None = None) -> Ra
         f"truth, column {name!r}: {values} but no relevance, so every judged item would be "
         f"relevant: pass relevance={name!r}; if every judged item is relevant, drop the column: "
         f"truth.drop({name!r}), or keep it beside a relevance of 1: "
-        f"truth.with_columns(relevance=1){shown}"
+        f"truth.with_columns(relevance=1), or drop(columns=…) and assign(…) in pandas{shown}"
     )
 
 
