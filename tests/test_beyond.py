@@ -1332,3 +1332,14 @@ def test_comparing_metrics_of_all_lists_counts_lists_that_begin_below_k():
     (row,) = rf.compare({"a": a, "b": b}, "coverage@1", **options).to_dicts()
     assert (row["users"], row["num_left_out"], row["note"]) == (3, 0, None)
     assert (row["mean"], row["baseline_mean"]) == (1.0, 1.0)
+
+
+def test_shares_that_may_split_a_block_of_ties_are_refused():
+    tied = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "score": [1.0, 1.0]})
+    tied = tied.rank.with_rank(ties="expected")
+    items = pl.DataFrame({"item": ["a", "b", "c"]})
+    whole = rf.shares(tied, of="item", items=items, target=None)
+    assert whole["exposure"].to_list() == [1.0, 1.0, 0.0]
+    for options in ({"k": 1}, {"weight": "log"}):
+        with pytest.raises(ValueError, match="shares has no exact expectation under ties"):
+            rf.shares(tied, of="item", items=items, target=None, **options)

@@ -121,7 +121,7 @@ def _in_ties(entry: Entry) -> str:
 def _is_exact_in_ties(entry: Entry, options: Mapping[str, object]) -> bool:
     try:
         names = labels.columns_in_ties(entry.function, **options)
-        share_rows.check_shares_in_ties(entry.plain, names)
+        share_rows.check_shares_in_ties(f"metric {entry.plain!r}", names)
     except ValueError:
         return False
     columns = (registry.COLUMNS.get(name.partition("(")[0]) for name in names)

@@ -1299,7 +1299,7 @@ def _check_tables(one: RequestedMetric, reading: Reading, prepared: Judged) -> N
         msg = f"metric {one.name!r} reads what is relevant: pass truth="
         raise RankingDataError(msg)
     if prepared.tied:
-        share_rows.check_shares_in_ties(one.name, reading.names)
+        share_rows.check_shares_in_ties(f"metric {one.name!r}", reading.names)
     others = [n for n, c in reading.columns.items() if c.scope != "shares"]
     if others or reading.outside:
         msg = (

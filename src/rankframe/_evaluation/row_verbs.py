@@ -213,6 +213,8 @@ def shares(
         raise RankingDataError(msg)
     prepared = _prepared(run, truth, by, settings, (), alone=truth is None)
     share_rows.check_shares("shares", kind, made, prepared.inputs, prepared.tables[0].item)
+    if prepared.tied:
+        share_rows.check_shares_in_ties("shares", made)
     table = prepared.tables[0]
     rows = share_rows.rows_of_shares(prepared, made, kind, by=table.by, users=None)
     keys = [*(table.keys if over == "user" else table.by)]

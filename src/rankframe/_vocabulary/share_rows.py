@@ -265,13 +265,13 @@ def values_of(judged: Judged, of: str, by: Sequence[str]) -> pl.LazyFrame:
     return known.unique()
 
 
-def check_shares_in_ties(metric: str, names: Iterable[str]) -> None:
+def check_shares_in_ties(whose: str, names: Iterable[str]) -> None:
     """Check that exposures are certain: ties may span a cut-off or ranks of different weight."""
     for one in _asked(names):
         if one.word != "target" and (one.k is not None or one.weight not in ("none", "hit")):
             msg = (
-                f"metric {metric!r} has no exact expectation under ties: it reads {one.name!r}, "
-                "whose cut-off or weights may split a block of ties (column 'tied'). Rank with "
+                f"{whose} has no exact expectation under ties: it reads {one.name!r}, whose "
+                "cut-off or weights may split a block of ties (column 'tied'). Rank with "
                 "ties='item'"
             )
             raise ValueError(msg)
