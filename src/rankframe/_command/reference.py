@@ -9,9 +9,8 @@ from math import inf
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from rankframe._request import labels, registry
+from rankframe._request import labels, registry, share_names
 from rankframe._request.labels import Alias, AnyGain, Entry, Gain, Mean, MetricName, Weight
-from rankframe._vocabulary import share_rows
 from rankframe.presets import PRESETS, Preset
 
 _INTRODUCTION = """\
@@ -121,7 +120,7 @@ def _in_ties(entry: Entry) -> str:
 def _is_exact_in_ties(entry: Entry, options: Mapping[str, object]) -> bool:
     try:
         names = labels.columns_in_ties(entry.function, **options)
-        share_rows.check_shares_in_ties(f"metric {entry.plain!r}", names)
+        share_names.check_shares_in_ties(f"metric {entry.plain!r}", names)
     except ValueError:
         return False
     columns = (registry.COLUMNS.get(name.partition("(")[0]) for name in names)

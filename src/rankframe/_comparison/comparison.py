@@ -21,9 +21,9 @@ from rankframe._evaluation.system_metrics import OfLists, Swaps
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.share_names import Kind
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
-from rankframe._vocabulary.share_rows import Kind
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Array, Resampling

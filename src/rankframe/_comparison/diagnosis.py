@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from rankframe._comparison import comparison, sentences, summaries, system_pairs, trials
-from rankframe._evaluation import evaluation, sums
+from rankframe._evaluation import evaluation, sums, user_columns
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
@@ -198,7 +198,7 @@ def diagnosis_of(
     means += [pl.col(name) for name in _CHANGED]
     counted = [pl.len().cast(pl.Int64).alias("users"), *means]
     described = [bounds[0].alias("relevant_low"), bounds[1].alias("relevant_high"), *counted]
-    misses = pl.col(evaluation.MISSED), pl.col(f"{evaluation.MISSED} before")
+    misses = pl.col(user_columns.MISSED), pl.col(f"{user_columns.MISSED} before")
     without = [
         sum_.sum().cast(pl.Int64).alias(name)
         for name, sum_ in zip(_WITHOUT, (*misses, misses[0] & misses[1]), strict=True)
@@ -323,8 +323,10 @@ def _note_of_all(
     notes: list[str] = []
     for name in (system, baseline):
         own = rows.filter(pl.col(model) == pl.lit(name, dtype=rows.schema[model]))
-        users = own.group_by(values.user).agg(pl.col(evaluation.MISSED).all())
-        notes += sentences.notes_of_missed(int(users[evaluation.MISSED].sum()), users.height, name)
+        users = own.group_by(values.user).agg(pl.col(user_columns.MISSED).all())
+        notes += sentences.notes_of_missed(
+            int(users[user_columns.MISSED].sum()), users.height, name
+        )
     return "; ".join(notes) or None
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from rankframe._comparison import trials
 from rankframe._comparison.trials import Correction, Test
-from rankframe._evaluation import evaluation
+from rankframe._evaluation import user_columns
 from rankframe._request import keywords
 from rankframe._tables import column_roles
 
@@ -159,9 +159,9 @@ def missed_lines(table: pl.DataFrame, by: Sequence[str] = (keywords.MODEL,)) -> 
 def missed_counts(values: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
     """Count the users without a list in each group."""
     of_groups = values.select(
-        *system_and_segment(values, groups), values.columns[len(groups)], evaluation.MISSED
+        *system_and_segment(values, groups), values.columns[len(groups)], user_columns.MISSED
     )
-    counts = pl.col(of_groups.columns[2]).count().alias("users"), evaluation.number_missed()
+    counts = pl.col(of_groups.columns[2]).count().alias("users"), user_columns.number_missed()
     return of_groups.group_by("system", "segment", maintain_order=True).agg(counts)
 
 

@@ -13,9 +13,11 @@ import polars as pl
 from rankframe._comparison import sentences
 from rankframe._evaluation import (
     evaluation,
+    group_means,
     ready_values,
     system_metrics,
     user_clusters,
+    user_columns,
     user_weights,
 )
 from rankframe._evaluation.evaluation import UserValues
@@ -424,7 +426,7 @@ def _summary_table(
     samples = _samples(rows, values, by, method, pooled=False)
     summary = _describe(rows, values, by)
     if total:
-        whole = evaluation.total_by(by)
+        whole = group_means.total_by(by)
         samples += _samples(rows, values, whole, method, pooled=True)
         totals = _describe(rows, values, whole).join(
             _votes(summary, whole), on=[*whole, _ORDER], how="left", maintain_order="left"
@@ -603,7 +605,9 @@ def _describe(rows: pl.DataFrame, values: UserValues, by: Sequence[str]) -> pl.D
     weighted = values.weights is not None
     tables: list[pl.DataFrame] = []
     missed = (
-        evaluation.number_missed() if evaluation.MISSED in rows.columns else pl.lit(None, pl.Int64)
+        user_columns.number_missed()
+        if user_columns.MISSED in rows.columns
+        else pl.lit(None, pl.Int64)
     )
     for place, metric in enumerate(values.requested):
         columns = [*_numbers(metric, values.user, weighted=weighted), pl.lit(place).alias(_ORDER)]
@@ -627,7 +631,7 @@ def _votes(summary: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 def _numbers(metric: RequestedMetric, user: str, *, weighted: bool) -> list[pl.Expr]:
     value = pl.col(metric.name).cast(pl.Float64)
     users = pl.col(user).count().cast(pl.Int64)
-    over_users = evaluation.by_weight if weighted else pl.Expr.mean
+    over_users = group_means.by_weight if weighted else pl.Expr.mean
     if metric.per_user:
         mean = over_users(value)
     else:
@@ -666,7 +670,7 @@ def _deviation(value: pl.Expr) -> pl.Expr:
     """s² = n/(n − 1) · Σ w(x − x̄)² / Σ w; null for one user."""
     number = (value.is_not_null() & (pl.col(user_weights.WEIGHT) > 0)).sum().cast(pl.Float64)
     variance = (
-        evaluation.by_weight((value - evaluation.by_weight(value)) ** 2) * number / (number - 1)
+        group_means.by_weight((value - group_means.by_weight(value)) ** 2) * number / (number - 1)
     )
     return pl.when(number > 1).then(variance.sqrt())
 
@@ -718,9 +722,9 @@ def notes_of_users(values: Array, weights: Array | None, returning: int) -> list
 
 
 def _notes_of_group(group: pl.DataFrame, user: str) -> list[str]:
-    if evaluation.MISSED not in group.columns:
+    if user_columns.MISSED not in group.columns:
         return []
-    return sentences.notes_of_missed(int(group[evaluation.MISSED].sum()), group[user].count())
+    return sentences.notes_of_missed(int(group[user_columns.MISSED].sum()), group[user].count())
 
 
 def _note_of_row(row: Mapping[str, int]) -> str | None:

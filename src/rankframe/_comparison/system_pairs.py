@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from rankframe._comparison import summaries, trials
-from rankframe._evaluation import evaluation, user_clusters, user_weights
+from rankframe._evaluation import user_clusters, user_columns, user_weights
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
 from rankframe._tables import rules
@@ -243,9 +243,9 @@ def _matrices(
         present[column, row] = True
         absent = None if present.all() else ~present.T
         missed = None
-        if evaluation.MISSED in group.columns:
+        if user_columns.MISSED in group.columns:
             of_lists = np.zeros((len(systems), len(users)))
-            of_lists[column, row] = group[evaluation.MISSED].cast(pl.Float64).to_numpy()[at]
+            of_lists[column, row] = group[user_columns.MISSED].cast(pl.Float64).to_numpy()[at]
             missed = of_lists.T
         weights = None if values.weights is None else users[user_weights.WEIGHT].to_numpy()
         whose = summaries.places_of_users(users[values.user]) if pooled else None

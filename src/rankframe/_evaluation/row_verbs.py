@@ -7,9 +7,10 @@ from typing import Unpack, get_args
 
 import polars as pl
 
-from rankframe._request import keywords, labels, registry
+from rankframe._request import keywords, labels, registry, share_names
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.labels import Metric
+from rankframe._request.share_names import Kind, Over, Target
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import (
     adapters,
@@ -23,7 +24,6 @@ from rankframe._tables import (
 )
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import scope_rows, share_rows
-from rankframe._vocabulary.share_rows import Kind, Over, Target
 from rankframe.errors import RankingDataError
 
 
@@ -207,14 +207,14 @@ def shares(
     text = labels.as_text(labels.check_weight("weight", weight))
     cut = None if k is None else keywords.whole_number("k", k)
     kind = Kind(of or "", over)
-    made = share_rows.share_columns(kind, text, cut, target)
-    if truth is None and share_rows.needs_truth(made):
+    made = share_names.share_columns(kind, text, cut, target)
+    if truth is None and share_names.needs_truth(made):
         msg = "shares reads what is relevant: pass truth= (user, item)"
         raise RankingDataError(msg)
     prepared = _prepared(run, truth, by, settings, (), alone=truth is None)
     share_rows.check_shares("shares", kind, made, prepared.inputs, prepared.tables[0].item)
     if prepared.tied:
-        share_rows.check_shares_in_ties("shares", made)
+        share_names.check_shares_in_ties("shares", made)
     table = prepared.tables[0]
     rows = share_rows.rows_of_shares(prepared, made, kind, by=table.by, users=None)
     keys = [*(table.keys if over == "user" else table.by)]

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from rankframe._request import share_names
 from rankframe._request.labels import RequestedMetric
+from rankframe._request.share_names import Kind
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import share_rows
-from rankframe._vocabulary.share_rows import Kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +56,7 @@ class OfLists(NamedTuple):
         """Group the metrics by the shares that they reduce."""
         kinds: dict[Kind, list[RequestedMetric]] = {}
         for one in self.requested:
-            kind = share_rows.kind_of(one)
+            kind = share_names.kind_of(one)
             assert kind is not None
             kinds.setdefault(kind, []).append(one)
         return kinds
@@ -161,7 +162,7 @@ def of_all_lists(
 
 def is_of_all(metric: RequestedMetric) -> bool:
     """Return whether a metric is one number of all lists."""
-    kind = share_rows.kind_of(metric)
+    kind = share_names.kind_of(metric)
     return kind is not None and kind.over == "all"
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from rankframe._comparison import comparison, cutoff_curves, diagnosis, pair_tests, summaries
 from rankframe._comparison.trials import Correction, Margin, Test
-from rankframe._evaluation import evaluation
+from rankframe._evaluation import evaluation, user_columns
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._report import results
 from rankframe._request import labels
@@ -271,7 +271,7 @@ def _has_levels(rows: pl.DataFrame) -> bool:
 
 def _missed(rows: pl.DataFrame, by: str, user: str) -> pl.DataFrame:
     """Count the users of each system, and those without a list."""
-    counts = pl.col(user).count().alias("users"), evaluation.number_missed()
+    counts = pl.col(user).count().alias("users"), user_columns.number_missed()
     return rows.group_by(by).agg(counts).sort(by)
 
 
@@ -280,7 +280,7 @@ def _of_served(rows: pl.DataFrame, names: Sequence[str], by: str) -> pl.DataFram
 
     A system that serves nobody keeps its users, without values: it is compared, and not tested.
     """
-    missed = pl.col(evaluation.MISSED)
+    missed = pl.col(user_columns.MISSED)
     served = [pl.when(~missed).then(pl.col(name)).alias(name) for name in names]
     return rows.with_columns(served).remove(missed & ~missed.all().over(by))
 
@@ -373,7 +373,7 @@ def _diagnosis(values: Values, call: ReportCall, shown: Sequence[object]) -> pl.
     """Compute which users gained, by number of relevant items, for the described systems."""
     rows = values.rows.filter(pl.col(call.by).is_in([call.baseline, *shown]))
     levels = {OWN + name: name for name in _LEVELS}
-    rows = rows.select(call.by, values.values.user, evaluation.MISSED, *levels).rename(levels)
+    rows = rows.select(call.by, values.values.user, user_columns.MISSED, *levels).rename(levels)
     return diagnosis.diagnosis_of(rows, values=values.values, baseline=call.baseline, bins=4)
 
 
@@ -437,7 +437,7 @@ def _people(values: Values, call: ReportCall, name: str, chosen: object) -> Peop
     value = pl.col(name).cast(pl.Float64).alias("value")
     before, after = (
         values.rows.filter(pl.col(by) == pl.lit(system, dtype=values.rows.schema[by])).select(
-            user, value, missed=evaluation.MISSED
+            user, value, missed=user_columns.MISSED
         )
         for system in (call.baseline, chosen)
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rankframe._comparison import sentences
-from rankframe._evaluation import evaluation
+from rankframe._evaluation import user_columns
 from rankframe._report import facts
 from rankframe._report.facts import Numbers
 from rankframe._tables import column_roles
@@ -51,7 +51,7 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
         )
     name = numbers.user_metric
     if name is not None and call.settings.weights is None:
-        of_metric = rows.select(call.by, values.values.user, name, evaluation.MISSED)
+        of_metric = rows.select(call.by, values.values.user, name, user_columns.MISSED)
         direction = numbers.directions.get(name)
         charts["distribution"] = _pictures.users_picture(
             of_metric, groups, higher_is_better=direction

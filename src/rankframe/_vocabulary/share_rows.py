@@ -6,14 +6,13 @@ A metric of shares reads ``exposure(of;over;weight;k)``, ``share(…)`` and ``ta
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
+from typing import Any
 
 import polars as pl
 
-from rankframe._request import registry
-from rankframe._request.labels import RequestedMetric
+from rankframe._request import registry, share_names
+from rankframe._request.share_names import Asked, Kind
 from rankframe._tables import side_tables
 from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Input
@@ -21,55 +20,9 @@ from rankframe._vocabulary import derived_columns, list_columns, scope_rows
 from rankframe.errors import RankingDataError
 from rankframe.metrics import _building_blocks
 
-Over: TypeAlias = Literal["all", "user"]
-Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "candidates"]
-#: the weight of a rank, in addition to numbers p: p^(rank − 1)
-WEIGHTS = ("none", "log", "clipped", "hit", "norm", "inverse")
-
 VALUE, _PART = "__rankframe_value", "__rankframe_part"
 _HAD, _THERE, _LISTS = "__rankframe_had", "__rankframe_there", "__rankframe_lists"
 _rank = pl.col("rank")
-
-
-class Kind(NamedTuple):
-    """The rows of shares: values of ``of``, over all lists or per user."""
-
-    of: str
-    over: Over
-
-
-class _Asked(NamedTuple):
-    """The parsed name of a column of shares."""
-
-    name: str
-    word: str
-    of: str
-    over: str
-    weight: str = "none"
-    k: int | None = None
-
-
-def _number_or_word(text: str) -> None:
-    if text not in WEIGHTS and not 0 < float(text) < 1:
-        raise ValueError
-
-
-def _exposure(text: str) -> None:
-    _, over, weight, k = text.split(";")
-    if over not in get_args(Over) or (k and int(k) < 1):
-        raise ValueError
-    _number_or_word(weight)
-
-
-def _target(text: str) -> None:
-    _, over, what = text.split(";")
-    if over not in get_args(Over) or what not in (*get_args(Target), "judged"):
-        raise ValueError
-
-
-def _values(text: str) -> None:
-    if ";" in text:
-        raise ValueError
 
 
 _OF_SHARES: dict[str, Any] = {
@@ -82,22 +35,25 @@ registry.given_column(
     "exposure",
     "Σ of the weights of the ranks at which the value is listed, 0 if it is not listed: "
     "exposure(genre;all;log;10)",
-    parameter=_exposure,
+    parameter=share_names.exposure,
     **_OF_SHARES,
 )
 registry.given_column(
-    "share", "Exposure / Σ exposure: share(genre;all;log;10)", parameter=_exposure, **_OF_SHARES
+    "share",
+    "Exposure / Σ exposure: share(genre;all;log;10)",
+    parameter=share_names.exposure,
+    **_OF_SHARES,
 )
 registry.given_column(
     "target",
     "The share that the value should have: target(genre;all;catalogue)",
-    parameter=_target,
+    parameter=share_names.target,
     **_OF_SHARES,
 )
 registry.given_column(
     "values",
     "Number of values in the catalogue: values(genre)",
-    parameter=_values,
+    parameter=share_names.values,
     **_OF_SHARES,
 )
 registry.given_column(
@@ -106,21 +62,6 @@ registry.given_column(
     parameter=derived_columns.check_cut,
     **_OF_SHARES,
 )
-
-
-def kind_of(metric: RequestedMetric) -> Kind | None:
-    """Return which shares a metric reduces; None if it reduces other rows."""
-    kinds = _kinds(metric.reads)
-    if len(kinds) > 1:
-        named = " and ".join(sorted(f"{kind.of} over {kind.over}" for kind in kinds))
-        msg = f"metric {metric.name!r} reads shares of {named}: split it into one metric for each"
-        raise ValueError(msg)
-    return next(iter(kinds), None)
-
-
-@functools.lru_cache(maxsize=4096)
-def _kinds(reads: frozenset[str]) -> frozenset[Kind]:
-    return frozenset(Kind(a.of, cast("Over", a.over)) for a in _asked(reads))
 
 
 def rows_of_shares(
@@ -153,9 +94,9 @@ def exposures(
     A list, or a group of lists, without any has one row without a value.
     """
     keys = judged.keys if per_list or kind.over == "user" else list(by)
-    asked = [one for one in _asked(names) if one.word in ("exposure", "share")]
-    weights = {_exposure_name(one): one for one in asked} or {
-        f"exposure({kind.of};{kind.over};none;)": _Asked("", "exposure", kind.of, kind.over)
+    asked = [one for one in share_names.asked(names) if one.word in ("exposure", "share")]
+    weights = {share_names.exposure_name(one): one for one in asked} or {
+        f"exposure({kind.of};{kind.over};none;)": Asked("", "exposure", kind.of, kind.over)
     }
     rows = _with_values(_listed(judged, weights.values(), users), judged, kind)
     whole = kind.of in ("item", "shown")
@@ -223,8 +164,8 @@ def with_targets(
             shared = [name for name in by if name in known.collect_schema()]
             known = _beside(groups, known, shared)
         rows = known.join(rows, on=[*keys, VALUE], how="left")
-    for one in _asked(names):
-        if one.word == "target" and _is_even(one):
+    for one in share_names.asked(names):
+        if one.word == "target" and share_names.is_even(one):
             rows = rows.with_columns(pl.lit(1.0).alias(one.name))
         elif one.word == "target":
             wanted = _wanted(one, judged, kind, by=by, users=users)
@@ -242,16 +183,19 @@ def with_targets(
 
 def with_shares(rows: pl.LazyFrame, names: Iterable[str], keys: Sequence[str]) -> pl.LazyFrame:
     """Add shares to exposures, and divide targets by their sum."""
-    asked = list(_asked(names))
-    shares = {one.name: pl.col(_exposure_name(one)) for one in asked if one.word == "share"} | {
-        one.name: pl.col(one.name) for one in asked if one.word == "target"
-    }
+    asked = list(share_names.asked(names))
+    shares = {
+        one.name: pl.col(share_names.exposure_name(one)) for one in asked if one.word == "share"
+    } | {one.name: pl.col(one.name) for one in asked if one.word == "target"}
     return rows.with_columns(_normed(value, keys).alias(name) for name, value in shares.items())
 
 
 def columns_of_sums(names: Iterable[str]) -> list[str]:
     """Return the names of the exposures and targets from which the shares are made."""
-    return [one.name if one.word == "target" else _exposure_name(one) for one in _asked(names)]
+    return [
+        one.name if one.word == "target" else share_names.exposure_name(one)
+        for one in share_names.asked(names)
+    ]
 
 
 def values_of(judged: Judged, of: str, by: Sequence[str]) -> pl.LazyFrame:
@@ -265,18 +209,6 @@ def values_of(judged: Judged, of: str, by: Sequence[str]) -> pl.LazyFrame:
     return known.unique()
 
 
-def check_shares_in_ties(whose: str, names: Iterable[str]) -> None:
-    """Check that exposures are certain: ties may span a cut-off or ranks of different weight."""
-    for one in _asked(names):
-        if one.word != "target" and (one.k is not None or one.weight not in ("none", "hit")):
-            msg = (
-                f"{whose} has no exact expectation under ties: it reads {one.name!r}, whose "
-                "cut-off or weights may split a block of ties (column 'tied'). Rank with "
-                "ties='item'"
-            )
-            raise ValueError(msg)
-
-
 def public_name(of: str, inputs: Mapping[str, Input], item: str) -> str:
     """Return the name of the column of values in the caller's tables."""
     return (
@@ -284,13 +216,6 @@ def public_name(of: str, inputs: Mapping[str, Input], item: str) -> str:
         if of in ("item", "shown")
         else list_columns.column_of_values(inputs["items"], item, of)
     )
-
-
-def share_columns(kind: Kind, weight: str, k: int | None, target: Target | None) -> list[str]:
-    """Return the names of the columns of exposure, share and, if there is one, target."""
-    parameters = f"{kind.of};{kind.over};{weight};{k or ''}"
-    made = [f"exposure({parameters})", f"share({parameters})"]
-    return made if target is None else [*made, f"target({kind.of};{kind.over};{target})"]
 
 
 def check_shares(
@@ -318,7 +243,7 @@ def check_shares(
 # ------------------------------------------------------------------ exposure
 
 
-def _listed(judged: Judged, asked: Iterable[_Asked], users: pl.LazyFrame | None) -> pl.LazyFrame:
+def _listed(judged: Judged, asked: Iterable[Asked], users: pl.LazyFrame | None) -> pl.LazyFrame:
     """Return the rows of the lists, no deeper than the greatest cut-off."""
     asked = list(asked)
     names = {"listed", "rank", *(["relevant"] if any(a.weight == "hit" for a in asked) else [])}
@@ -349,14 +274,14 @@ def _whose(judged: Judged, users: pl.LazyFrame | None) -> pl.LazyFrame:
     return listed if users is None else listed.join(users, on=judged.keys, how="semi")
 
 
-def _sum_of(one: _Asked, part: pl.Expr, *, whole: bool) -> pl.Expr:
+def _sum_of(one: Asked, part: pl.Expr, *, whole: bool) -> pl.Expr:
     """Sum the weights of the ranks of a value."""
     if whole and one.weight == "none":  # counting takes half the time
         return _down_to(one.k).sum().cast(pl.Float64) if one.k else pl.len().cast(pl.Float64)
     return (_weight(one) * part).filter(_down_to(one.k)).sum()
 
 
-def _weight(one: _Asked) -> pl.Expr:
+def _weight(one: Asked) -> pl.Expr:
     """Return the weight of a rank."""
     if one.weight in ("norm", "inverse"):  # 1/√n and 1/n, n = length of the list
         return 1 / pl.col(_length(one)).pow(0.5 if one.weight == "norm" else 1)
@@ -367,7 +292,7 @@ def _down_to(k: int | None) -> pl.Expr:
     return pl.lit(value=True) if k is None else _rank <= k
 
 
-def _length(one: _Asked) -> str:
+def _length(one: Asked) -> str:
     return f"__rankframe_length_{one.k}"
 
 
@@ -420,7 +345,7 @@ def _catalogue(judged: Judged, of: str) -> Input:
 
 
 def _wanted(
-    one: _Asked, judged: Judged, kind: Kind, *, by: Sequence[str], users: pl.LazyFrame | None
+    one: Asked, judged: Judged, kind: Kind, *, by: Sequence[str], users: pl.LazyFrame | None
 ) -> pl.LazyFrame:
     """Count the targets of the shares."""
     what, item = one.weight, judged.item
@@ -507,34 +432,11 @@ def with_counts(
     return rows
 
 
-# ------------------------------------------------------------------ reading names
-
-
-def _asked(names: Iterable[str]) -> Iterable[_Asked]:
-    for name in sorted(names):
-        word, _, text = name.removesuffix(")").partition("(")
-        if word in ("exposure", "share") and text.count(";") == 3:
-            of, over, weight, k = text.split(";")
-            yield _Asked(name, word, of, over, weight, int(k) if k else None)
-        if word == "target" and text.count(";") == 2:
-            of, over, what = text.split(";")
-            yield _Asked(name, word, of, over, what)
-
-
-def _is_even(one: _Asked) -> bool:
-    """Whether a target is the same for all rows, in the catalogue or not."""
-    return one.of == "shown" and one.weight == "uniform"
-
-
-def _exposure_name(one: _Asked) -> str:
-    return f"exposure({one.of};{one.over};{one.weight};{one.k or ''})"
-
-
 def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input]) -> str | None:
     """Return the name of a table that shares need and that is missing."""
     names = list(names)
-    targets = [one for one in _asked(names) if one.word == "target"]
-    whats = {one.weight for one in targets if not _is_even(one)}
+    targets = [one for one in share_names.asked(names) if one.word == "target"]
+    whats = {one.weight for one in targets if not share_names.is_even(one)}
     if kind.of not in ("item", "shown") and "items" not in inputs:
         return "items"
     if whats & {"history", "candidates"} and "history" not in inputs:
@@ -555,11 +457,3 @@ def _is_joined(kind: Kind, inputs: Mapping[str, Input]) -> bool:
 
 def _has_catalogue(inputs: Mapping[str, Input]) -> bool:
     return not {"items", "history"}.isdisjoint(inputs)
-
-
-def needs_truth(names: Iterable[str]) -> bool:
-    """Return whether shares read the truth."""
-    return any(
-        one.weight == "hit" if one.word != "target" else one.weight in ("truth", "judged")
-        for one in _asked(names)
-    )

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast, get_args, 
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, user_clusters, user_weights
-from rankframe._evaluation.evaluation import Plan
+from rankframe._evaluation import evaluation, refusals, user_clusters, user_weights
+from rankframe._evaluation.reduction import Plan
 from rankframe._request import keywords
 from rankframe._request.keywords import Options, Settings, Users
 from rankframe._request.labels import Metric
@@ -546,7 +546,7 @@ def _check_needs(plan: Plan, settings: Settings, known: Facts | None) -> None:
             known.get(_UNGRADED, {}), [*rules.candidates(plan.prepared.tables[-1])]
         )
     if settings.users == "served":
-        evaluation.check_served_in_parts(plan.prepared)
+        refusals.check_served_in_parts(plan.prepared)
     if known is None and _partitions.needs_of(plan, settings).top_grade:
         msg = (
             "a metric reads the highest grade of the truth, which may be in another part: pass "

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
 
 import polars as pl
 
-from rankframe._evaluation import evaluation
-from rankframe._evaluation.evaluation import Plan
+from rankframe._evaluation import evaluation, reduction, refusals
+from rankframe._evaluation.reduction import Plan
 from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
@@ -278,7 +278,7 @@ class Meter(Generic[MeterFrameT]):
         if self._late:
             plan = evaluation.plan_means(run, self._late, truth, by, settings, totals=totals)
             if settings.users == "served":
-                evaluation.check_served_in_parts(plan.prepared)
+                refusals.check_served_in_parts(plan.prepared)
             checked = _recipes.small_frame(plan, settings, None).collect()
             numbers = numbers if self._settled else checked.filter(entry=_recipes.SEEN)
             rows = [_kept(plan, settings, units.height)]
@@ -361,7 +361,7 @@ class Meter(Generic[MeterFrameT]):
                 result = result.hstack(more)
         if not others:
             return result
-        names = [made for name in self._names for made in (name, evaluation.users_of(name))]
+        names = [made for name in self._names for made in (name, reduction.users_of(name))]
         return result.select(*self._by, "users", *(one for one in names if one in result.columns))
 
 

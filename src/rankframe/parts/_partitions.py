@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, sums, user_weights
-from rankframe._evaluation.evaluation import Plan, UserValues
+from rankframe._evaluation import evaluation, group_means, reduction, sums, user_weights
+from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.reduction import Plan
 from rankframe._request import labels, registry
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import Entry, Metric, RequestedMetric
@@ -139,9 +140,9 @@ def summed(plan: Plan) -> pl.LazyFrame:
         for place, one in enumerate(plan.requested)
         for column in _summed(one, place, plan.types[one.name], weighted=plan.weights is not None)
     ]
-    sums += [evaluation.counted_users(name) for name in sorted(plan.counted)]
+    sums += [group_means.counted_users(name) for name in sorted(plan.counted)]
     return guards.guarded(
-        evaluation.over_users(plan, sums, plan.by), plan.flags, plan.raise_violation
+        group_means.over_users(plan, sums, plan.by), plan.flags, plan.raise_violation
     )
 
 
@@ -187,9 +188,9 @@ Numbers: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
 
 def asked_of(plan: Plan) -> Asked:
     """Read from a plan what the sums of parts are for."""
-    mean = pl.Expr.mean if plan.weights is None else evaluation.by_weight
+    mean = pl.Expr.mean if plan.weights is None else group_means.by_weight
     means = [one.over_users(pl.col(one.name), mean).alias(one.name) for one in plan.requested]
-    types = evaluation.over_users(plan, means, plan.by).collect_schema()
+    types = group_means.over_users(plan, means, plan.by).collect_schema()
     asked = [
         AskedMean(one.name, one.over_users.aggregate, one.over_users.epsilon, types[one.name])
         for one in plan.requested
@@ -223,15 +224,15 @@ def means_of_sums(
     if asked.weights is not None:
         _check_weights(parts, asked, asked.weights)
     columns = [_added(one, place) for place, one in enumerate(asked.means)]
-    counts = [pl.col(evaluation.users_of(name)).sum() for name in asked.counted]
+    counts = [pl.col(reduction.users_of(name)).sum() for name in asked.counted]
     columns = [pl.col("users").sum(), *columns, *counts]
     result = _with_numbers(_over(parts, columns, asked.by), asked, numbers, asked.by)
     if total:
-        by = evaluation.total_by(asked.by)
+        by = group_means.total_by(asked.by)
         whole = _with_numbers(_over(parts, columns, by), asked, numbers, by)
         result = pl.concat([result, whole], how="diagonal")
     result = result.select(*asked.by, "users", *asked.columns)
-    evaluation.raise_infinite_mean(result.lazy(), asked.by)
+    group_means.raise_infinite_mean(result.lazy(), asked.by)
     return result.sort(asked.by, nulls_last=True) if asked.by else result
 
 

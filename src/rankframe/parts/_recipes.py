@@ -16,16 +16,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, system_metrics
-from rankframe._evaluation.evaluation import Plan
+from rankframe._evaluation import system_metrics, user_choice
+from rankframe._evaluation.reduction import Plan
 from rankframe._evaluation.system_metrics import OfLists
-from rankframe._request import keywords
+from rankframe._request import keywords, share_names
 from rankframe._request.keywords import Settings, Users
 from rankframe._request.labels import label_of, parse_metric
+from rankframe._request.share_names import Kind
 from rankframe._tables import rules, run_dicts
 from rankframe._tables.table import Table
 from rankframe._vocabulary import share_rows
-from rankframe._vocabulary.share_rows import Kind
 from rankframe.errors import RankingDataError
 from rankframe.parts import _partitions
 from rankframe.parts._partitions import Asked, AskedMean
@@ -301,7 +301,7 @@ def small_frame(plan: Plan, settings: Settings, facts: dict[str, Any] | None) ->
         seen,
     ]
     if plan.of_lists is not None:
-        groups = evaluation.groups_of(plan.prepared, asked.by)
+        groups = user_choice.groups_of(plan.prepared, asked.by)
         for kind in plan.of_lists.kinds():
             write = partial(of_values, kind=kind, by=asked.by)
             frames.append(plan.of_lists.additive(kind, groups).map_batches(write, schema=SCHEMA))
@@ -616,7 +616,7 @@ def _numbers(small: pl.DataFrame, recipe: Recipe, by: Sequence[str]) -> pl.DataF
     for name, label in recipe.labels.items():
         one = parse_metric(label)
         one = one._replace(name=name, expr=one.expr.alias(name))
-        kind = share_rows.kind_of(one)
+        kind = share_names.kind_of(one)
         assert kind is not None
         kinds.setdefault(kind, []).append(one)
     frames: list[pl.DataFrame] = []

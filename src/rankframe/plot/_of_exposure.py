@@ -12,9 +12,9 @@ from rankframe._evaluation import row_verbs
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns, Options
 from rankframe._request.labels import Metric
+from rankframe._request.share_names import Target
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, run_dicts
-from rankframe._vocabulary.share_rows import Target
 from rankframe.errors import RankingDataError
 from rankframe.plot import _marks, _pictures, _tables
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rankframe._comparison import sentences, trials
-from rankframe._evaluation import evaluation
+from rankframe._evaluation import user_columns
 from rankframe._request.keywords import Options
 from rankframe.errors import RankingDataError
 from rankframe.plot import _marks, _tables
@@ -176,7 +176,7 @@ def users_picture(
     """Draw the distribution of the users' values, which are in the second-to-last column."""
     values = values.sort(values.columns[: len(groups) + 1])
     missed = sentences.missed_lines(sentences.missed_counts(values, groups))
-    values = values.drop(evaluation.MISSED).drop_nulls(values.columns[len(groups)])
+    values = values.drop(user_columns.MISSED).drop_nulls(values.columns[len(groups)])
     name = values.columns[-1]
     values = values.select(
         *sentences.system_and_segment(values, groups),

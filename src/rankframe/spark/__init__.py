@@ -35,8 +35,9 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 from rankframe._comparison import comparison, summaries
 from rankframe._comparison.summaries import Method
 from rankframe._comparison.trials import Correction, Margin, Test
-from rankframe._evaluation import evaluation
-from rankframe._evaluation.evaluation import Plan, UserValues
+from rankframe._evaluation import evaluation, refusals
+from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.reduction import Plan
 from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Options, Settings, Users
 from rankframe._request.labels import Metric
@@ -780,7 +781,7 @@ def _planned(
     run, judgments = _shuffle.pair(empty)
     plan = plans(run, metrics, judgments, by, settings)
     if settings.users == "served":
-        evaluation.check_served_in_parts(plan.prepared)
+        refusals.check_served_in_parts(plan.prepared)
     sides = _shuffle.sides(frames, empty, plan.prepared.tables)
     _check_grades(sides[-1])
     return sides, plan

@@ -1,0 +1,241 @@
+"""Refusals of a request against its tables, at the call: one clear error for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from rankframe._evaluation import system_metrics, user_choice
+from rankframe._evaluation.system_metrics import OfLists
+from rankframe._request import gain_functions, labels, registry, share_names
+from rankframe._request.keywords import Settings, Users
+from rankframe._request.labels import RequestedMetric
+from rankframe._request.registry import Reading
+from rankframe._request.types import Frame
+from rankframe._tables import readers, side_tables
+from rankframe._tables.judgment import Judged
+from rankframe._vocabulary import share_rows
+from rankframe.errors import RankingDataError
+
+# ------------------------------------------------------------------ bounds and scenarios
+
+
+def check_no_subtopics(one: RequestedMetric) -> None:
+    if registry.reading_of(one.reads, has_subtopics=True).scope == "subtopic":
+        msg = (
+            f"metric {one.name!r} has no bounds and no scenarios, since an unjudged item may have "
+            "any subtopics"
+        )
+        raise ValueError(msg)
+
+
+def reading_in(one: RequestedMetric, prepared: Judged) -> Reading:
+    return registry.reading_of(
+        one.reads, has_subtopics=prepared.has_subtopics, inputs=prepared.inputs
+    )
+
+
+def check_users(
+    users: Users | None, prepared: Judged, segments: Sequence[str], *, judged_only: bool
+) -> None:
+    """Check that there is a truth to take users from, and that every user can be in a segment."""
+    if not prepared.has_truth and users in ("truth", "judged", "both", "served"):
+        msg = f"users={users!r} selects users of the truth, but there is no truth: pass truth="
+        raise ValueError(msg)
+    if not prepared.has_truth and judged_only:
+        msg = "judged_only=True keeps judged items, but there is no truth: pass truth="
+        raise ValueError(msg)
+    if segments and users in ("run", "all"):
+        msg = (
+            f"users={users!r} includes users who are not in the truth, but only the truth has the "
+            f"column {segments[0]!r} of by=: join it to the run"
+        )
+        raise ValueError(msg)
+
+
+def check_systems(prepared: Judged, segments: Sequence[str]) -> None:
+    """Check that a column of ``by`` can identify the systems that serve a user."""
+    system = user_choice.system_of(prepared.tables[0].by)
+    if system in segments:
+        msg = (
+            f"users='served' selects users whom every system serves, but only the truth has the "
+            f"column {system!r} of by=: name the column of the systems first, or pass users='both'"
+        )
+        raise ValueError(msg)
+
+
+def check_served_in_parts(prepared: Judged) -> None:
+    """Check that a part of the users shows all systems."""
+    system = user_choice.system_of(prepared.tables[0].by)
+    if system is not None and not user_choice.are_known(system, prepared):
+        name = prepared.tables[-1].name
+        msg = (
+            f"users='served': the {name} has the column of the systems, {system!r}, so a part of "
+            "its rows may not show all systems: pass a run and a truth without it, or collect "
+            "the tables"
+        )
+        raise ValueError(msg)
+
+
+def check_scope(one: RequestedMetric, prepared: Judged) -> None:
+    """Check that a metric reduces rows of one kind, and that these are the intended ones."""
+    reading = reading_in(one, prepared)
+    _check_tables(one, reading, prepared)
+    if prepared.has_subtopics and reading.mixes_subtopics:
+        msg = (
+            f"metric {one.name!r} reads both columns of items and columns of their subtopics: "
+            "split it into two metrics"
+        )
+        raise ValueError(msg)
+    run, *truth = prepared.tables
+    known = {run.item, *run.keys, *(truth[0].schema if truth else ())}
+    if not (prepared.has_truth or reading.names_its_rows):
+        known.update(run.schema)
+    for name in reading.outside:
+        if name in run.schema and name not in known and not reading.names_its_rows:
+            msg = (
+                f"metric {one.name!r} reads the column {name!r} of the {run.name}, but does not "
+                "say which rows. Filter by pl.col('listed') to reduce the whole list, by "
+                "pl.col('relevant') for only the relevant items, or by pl.col('judged'): "
+                f"pl.col({name!r}).filter(pl.col('listed') & (pl.col('rank') <= 10)).mean()"
+            )
+            raise ValueError(msg)
+
+
+def _check_outside(name: str, metric: str, prepared: Judged) -> None:
+    """Check that one table has a column of the caller's, or that its table is passed."""
+    run, items = prepared.tables[0], prepared.inputs.get("items")
+    has = [name in table.schema for table in prepared.tables]
+    roles = [*run.keys, run.item, run.rank, run.score, run.relevance]
+    if items is not None and name in items.schema and name not in (*roles, *items.by):
+        if any(has):
+            msg = (
+                f"column {name!r}: both items= and the {run.name} or the truth have it, and metric "
+                f"{metric!r} reads it: rename or drop one"
+            )
+            raise RankingDataError(msg)
+        return
+    column = registry.COLUMNS.get(name.partition("(")[0])
+    if column is not None and not any(has):
+        tables = column.source.split(" or ")
+        passed = " or ".join(f"{table}=, {side_tables.INPUT_MEANINGS[table]}" for table in tables)
+        msg = f"metric {metric!r} reads {name!r}: pass {passed}"
+        raise RankingDataError(msg)
+    if not (prepared.has_truth or any(has) or name.startswith("^")):
+        there = dict.fromkeys([*run.schema, *(() if items is None else items.schema)])
+        msg = (
+            f"metric {metric!r} reads a column {name!r}; the tables have "
+            f"{', '.join(map(repr, there))}"
+        )
+        raise RankingDataError(msg)
+
+
+def _check_tables(one: RequestedMetric, reading: Reading, prepared: Judged) -> None:
+    """Check that the tables from which the columns of a metric come are passed."""
+    for name in reading.outside:
+        _check_outside(name, one.name, prepared)
+    kind = share_names.kind_of(one)
+    if kind is None:
+        return
+    item = prepared.tables[0].item
+    share_rows.check_shares(f"metric {one.name!r}", kind, reading.names, prepared.inputs, item)
+    if share_names.needs_truth(reading.names) and not prepared.has_truth:
+        msg = f"metric {one.name!r} reads what is relevant: pass truth="
+        raise RankingDataError(msg)
+    if prepared.tied:
+        share_names.check_shares_in_ties(f"metric {one.name!r}", reading.names)
+    others = [n for n, c in reading.columns.items() if c.scope != "shares"]
+    if others or reading.outside:
+        msg = (
+            f"metric {one.name!r} reads columns of shares and {(others or reading.outside)[0]!r}, "
+            "a column of rows: split it into two metrics"
+        )
+        raise ValueError(msg)
+
+
+def check_truth(frame: Frame, requested: Sequence[RequestedMetric], settings: Settings) -> None:
+    """Check that a metric of lists that reads what is relevant has a truth."""
+    for one in requested:
+        reading = registry.reading_of(one.reads, inputs=settings.inputs)
+        if reading.scope not in ("listed", "shares"):
+            continue
+        reads = [name for name, column in reading.columns.items() if not column.of_lists]
+        reads += ["relevant"] if share_names.needs_truth(reading.names) else []
+        if reads and not readers.has_relevance(frame, settings.columns):
+            msg = (
+                f"metric {one.name!r} reads {reads[0]!r}: pass truth=, what users want (user, item)"
+            )
+            raise RankingDataError(msg)
+
+
+def check_means(requested: Sequence[RequestedMetric], settings: Settings) -> None:
+    """Check that geometric means and levels of relevance are of metrics that can have them."""
+    undefined = settings.undefined
+    if undefined is not None and undefined < 0 and not all(one.per_user for one in requested):
+        msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
+        raise ValueError(msg)
+    for one in requested:
+        if system_metrics.is_of_all(one) and not one.per_user:
+            msg = f"metric {one.name!r}: one number for all lists has no geometric mean"
+            raise ValueError(msg)
+        if system_metrics.is_of_all(one) and one.relevant_at is not None:
+            msg = (
+                f"metric {one.name!r} is one number for all lists and has no rel= of its own: pass "
+                f"relevant_at={labels.as_text(one.relevant_at)}"
+            )
+            raise ValueError(msg)
+
+
+def check_no_gain_of_zero(one: RequestedMetric) -> None:
+    """Check that a metric gives grade 0 no gain, where lower grades count as 0."""
+    gain = labels.gain_asked(one.expr)
+    if gain is not None and gain_functions.has_gain_of_zero(gain):
+        msg = (
+            f"metric {one.name!r} gives grade 0 a gain, but gains_from='relevant_at', like -l2 "
+            "after a label, counts lower grades as 0: leave out one of the two"
+        )
+        raise ValueError(msg)
+
+
+def check_of_lists(of_lists: OfLists, settings: Settings, *, refused: bool) -> None:
+    """Check that the call can return one number for all lists."""
+    name = of_lists.requested[0].name
+    if refused:
+        msg = f"{name} is one number for all users: use evaluate"
+        raise ValueError(msg)
+    if settings.bounds or settings.scenarios:
+        msg = (
+            f"metric {name!r} has no bounds and no scenarios, since it is one number for all lists"
+        )
+        raise ValueError(msg)
+
+
+def check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, tied: bool) -> None:
+    """Check that the metrics read columns that are there."""
+    try:
+        names = rows.collect_schema().names()
+    except pl.exceptions.ColumnNotFoundError as error:
+        missing = str(error).partition("\n")[0]
+        msg = (
+            f"metric {', '.join(repr(one.name) for one in requested)}: a registered column is "
+            f"derived from a column that the rows do not have ({missing}); name the columns of the "
+            "vocabulary that it is derived from in reads="
+        )
+        raise RankingDataError(msg) from error
+    for one in requested:
+        for name in one.expr.meta.root_names():
+            if tied and name not in names and name.partition("(")[0] in registry.COLUMNS:
+                msg = (
+                    f"metric {one.name!r} has no exact expectation under ties: it reads {name!r}, "
+                    "which an item in a block of ties (column 'tied') does not have. Rank with "
+                    "ties='item', or write a metric on 'block', 'tied' and 'hits_above'"
+                )
+                raise ValueError(msg)
+            if name not in names and not name.startswith("^"):
+                told = dict.fromkeys([*names, *registry.COLUMNS])
+                has = ", ".join(
+                    repr(column) for column in told if not column.startswith(labels.INNER)
+                )
+                msg = f"metric {one.name!r} reads a column {name!r}; the rows have {has}"
+                raise RankingDataError(msg)
