@@ -17,8 +17,9 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._command import files, options, reference, text_tables, trec
-from rankframe._command.files import Input, Tables
+from rankframe._command import files, inputs, options, reference, text_tables, trec
+from rankframe._command.files import Tables
+from rankframe._command.inputs import Input
 from rankframe._command.options import Gate, Run
 from rankframe._comparison import gate, pair_tests, sentences
 from rankframe._comparison.comparison import compare
@@ -492,7 +493,7 @@ def _why(
 def _report(arguments: argparse.Namespace) -> None:
     metrics = trec.spelled_out(arguments.metrics, nine=arguments.trec_eval_9)
     columns, options = _read_options(arguments)
-    if arguments.out is not files.STDOUT:
+    if arguments.out is not inputs.STDOUT:
         report.check_path(arguments.out)
     with _ticking(quiet=arguments.test in _RESAMPLED):
         tables = files.read_files(arguments, columns)
@@ -518,7 +519,7 @@ def _report(arguments: argparse.Namespace) -> None:
             **tables.columns,
         )
     page = page.made_by(shlex.join(["rankframe", *arguments.command_line]), _paths(arguments))
-    if arguments.out is files.STDOUT:
+    if arguments.out is inputs.STDOUT:
         text_tables.print_data(page.html(static=arguments.static))
         return
     with text_tables.replaced(arguments.out) as path:
@@ -564,10 +565,10 @@ def _columns(arguments: argparse.Namespace) -> Columns:
 def _check_out(arguments: argparse.Namespace) -> None:
     """Check that the output has a known format, and is not one of the inputs."""
     out = getattr(arguments, "out", None)
-    if out is files.STDOUT and arguments.json:
+    if out is inputs.STDOUT and arguments.json:
         msg = "--json and --out - both print: pass one of the two, or --out a file"
         raise ValueError(msg)
-    if out is None or out is files.STDOUT:
+    if out is None or out is inputs.STDOUT:
         return
     endings = getattr(arguments, "outputs", text_tables.OUTPUTS)
     if out.suffix.lower() not in endings:
@@ -579,7 +580,7 @@ def _check_out(arguments: argparse.Namespace) -> None:
     for source in _inputs(arguments):
         if source.is_remote:
             continue
-        if files.resolved(source) in (
+        if inputs.resolved(source) in (
             real := out.resolve(),
             *(real.parents if source.is_table else ()),
         ):
@@ -592,7 +593,7 @@ def _check_out(arguments: argparse.Namespace) -> None:
 
 def _delivered(result: pl.DataFrame, arguments: argparse.Namespace) -> bool:
     """Write the result, or print it for a program, if requested; return whether it was."""
-    if arguments.out is files.STDOUT:
+    if arguments.out is inputs.STDOUT:
         text_tables.print_data(result.write_csv())
     elif arguments.out is not None:
         text_tables.write(result, arguments.out)

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib.metadata import version
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 
-from rankframe._command import files
+from rankframe._command import files, inputs
 from rankframe._comparison.trials import Correction, Test
 from rankframe._request.keywords import Columns, GainsFrom, Users
 from rankframe._tables import side_tables
@@ -96,7 +96,7 @@ def _add_tables(ask: argparse.ArgumentParser) -> None:
     ask.add_argument(
         "files",
         metavar="RUN [TRUTH]",
-        type=files.run_of,
+        type=inputs.run_of,
         nargs="+",
         help="files of one or more runs, then the file of the truth, or -; a single file is a run, "
         "for metrics that need no truth",
@@ -183,9 +183,9 @@ def _add_health(ask: argparse.ArgumentParser) -> None:
 
 def _add_compare(pairs: argparse.ArgumentParser) -> None:
     pairs.add_argument(
-        "runs", metavar="RUN", type=files.run_of, nargs="+", help="files of the runs"
+        "runs", metavar="RUN", type=inputs.run_of, nargs="+", help="files of the runs"
     )
-    pairs.add_argument("truth", metavar="TRUTH", type=files.input_of, help="file of the truth")
+    pairs.add_argument("truth", metavar="TRUTH", type=inputs.input_of, help="file of the truth")
     _add_metric(pairs)
     rows = pairs.add_argument_group("systems and segments")
     rows.add_argument(
@@ -271,15 +271,15 @@ def _add_test(pairs: argparse.ArgumentParser) -> None:
 
 def _add_report(pairs: argparse.ArgumentParser) -> None:
     pairs.add_argument(
-        "runs", metavar="RUN", type=files.run_of, nargs="+", help="files of the runs"
+        "runs", metavar="RUN", type=inputs.run_of, nargs="+", help="files of the runs"
     )
-    pairs.add_argument("truth", metavar="TRUTH", type=files.input_of, help="file of the truth")
+    pairs.add_argument("truth", metavar="TRUTH", type=inputs.input_of, help="file of the truth")
     _add_metric(pairs)
     page = pairs.add_argument_group("page")
     page.add_argument(
         "-o",
         "--out",
-        type=files.output_of,
+        type=inputs.output_of,
         metavar="FILE",
         required=True,
         help="the .html file to write",
@@ -468,7 +468,7 @@ def _add_output(ask: argparse.ArgumentParser) -> _Group:
     group = ask.add_argument_group("output")
     group.add_argument(
         "--out",
-        type=files.output_of,
+        type=inputs.output_of,
         metavar="FILE",
         help="write a .csv, .parquet or .json file instead of printing; -: CSV on standard output",
     )
@@ -491,7 +491,7 @@ def _add_files(
     beside = ask.add_argument_group("further tables")
     for name in beside_names:
         meaning = side_tables.INPUT_MEANINGS[name]
-        beside.add_argument(f"--{name}", metavar="FILE", type=files.input_of, help=meaning)
+        beside.add_argument(f"--{name}", metavar="FILE", type=inputs.input_of, help=meaning)
     columns = ask.add_argument_group("columns")
     for role in Columns.__annotations__:
         columns.add_argument(

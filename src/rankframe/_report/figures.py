@@ -11,7 +11,7 @@ from rankframe._evaluation import user_columns
 from rankframe._report import facts
 from rankframe._report.facts import Numbers
 from rankframe._tables import column_roles
-from rankframe.plot import _marks, _pictures
+from rankframe.plot import _colors, _marks, _panels, _pictures
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -66,7 +66,7 @@ def _order(numbers: Numbers) -> list[str]:
     """Order the systems of all charts: a few as their type is, many best first."""
     by, rows = numbers.call.by, numbers.values.rows
     few = rows.select(by).unique().sort(by)[by].cast(pl.String).to_list()
-    if not _marks.are_many(few):
+    if not _colors.are_many(few):
         return few
     direction = numbers.directions.get(numbers.decides)
     means = numbers.means.filter(pl.col("metric") == numbers.decides)
@@ -97,11 +97,11 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     offset: dict[str, Any] = {"yOffset": alt.YOffset("system:N", sort=systems)} if several else {}
     look: dict[str, Any] = {
         "among": _order(numbers),
-        "legend": several and _marks.legend_above(systems),
+        "legend": several and _colors.legend_above(systems),
     }
     base = alt.Chart(rows).encode(
         y=alt.Y("segment:N", sort=segments, title=name, axis=alt.Axis(labelLimit=160)),
-        **_marks.color_of(systems, [by], **look),
+        **_colors.color_of(systems, [by], **look),
         **offset,
     )
     ends = {_marks.sure(numbers.call.confidence): ("low", "high")}
@@ -109,10 +109,10 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     base = _marks.described(base, rows, words)
     lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2="high:Q")
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x=alt.X("value:Q", title=title), **_marks.shape_of(systems, [by], **look)
+        x=alt.X("value:Q", title=title), **_colors.shape_of(systems, [by], **look)
     )
     zero = _marks.zero_line().encode(x=alt.XDatum(0))
     layers = [zero, lines, points] if drawn == "difference" else [lines, points]
     height = (18 * len(systems) + 10) * len(segments)
-    chart: ChartType = _marks.layered(*layers, data=rows, width="container", height=height)
+    chart: ChartType = _panels.layered(*layers, data=rows, width="container", height=height)
     return chart

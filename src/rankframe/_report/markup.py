@@ -11,7 +11,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from rankframe.plot import _marks
+from rankframe.plot import _colors
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -310,7 +310,7 @@ def _dark() -> str:
     """Write the colors of charts on a dark background as a style, so that a page fits both."""
     rules = [
         f'.chart [{place}="{light}"] {{ {place}: {dark}; }}'
-        for light, dark in _marks.all_pairs().items()
+        for light, dark in _colors.all_pairs().items()
         for place in ("fill", "stroke")
     ]
     return f"@media screen and (prefers-color-scheme: dark) {{\n{chr(10).join(rules)}\n}}\n"

@@ -12,7 +12,7 @@ import polars as pl
 
 from rankframe._comparison import summaries
 from rankframe._comparison.trials import Correction, Margin, Test
-from rankframe._report import facts, figures, markup, sections
+from rankframe._report import facts, figures, markup, sections, verdict
 from rankframe._report.facts import Numbers, ReportCall
 from rankframe._report.markup import Page
 from rankframe._request import keywords
@@ -253,7 +253,7 @@ def report(
     numbers = _numbers(call, own_system=system not in adapters.column_names(table, "run"))
     charts = figures.charts_of(numbers)
     page = sections.page_of(numbers, [*charts], title)
-    return Report(page, sections.verdict_of(page), _tables(numbers, like), charts)
+    return Report(page, verdict.verdict_of(page), _tables(numbers, like), charts)
 
 
 def check_path(path: Path) -> None:

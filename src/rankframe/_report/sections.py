@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
 from rankframe._comparison import sentences, trials
-from rankframe._report import facts, markup, results
+from rankframe._report import conventions, facts, markup, results, verdict
 from rankframe._report.facts import Numbers, Person
-from rankframe._report.markup import Cell, Figure, Grid, Group, Lists, Page, Section, Verdict
-from rankframe._request.keywords import Users
-from rankframe._tables import column_roles
-from rankframe.plot import _marks
+from rankframe._report.markup import Cell, Figure, Grid, Group, Lists, Page, Section
+from rankframe.plot import _colors
 
-_USERS: Mapping[Users, str] = {
-    "truth": "every user with an item of grade > 0; a user without a list counts as 0",
-    "judged": "every user with a row in the truth; a user without a list counts as 0",
-    "both": "users with a list and a row in the truth",
-    "served": "users with a row in the truth and a list of every system",
-    "run": "users with a list",
-    "all": "users with a list or a row in the truth",
-}
 _MARKS = {"better": "▲", "worse": "▼", "higher": "▲", "lower": "▼"}
-_FEW_USERS = 30
 _MOST_ROWS = 40  # of a table on the page
-_PAIR = 2
-_NO_CHANGE = ("no difference seen", "unchanged")  # readings that claim nothing
-_MANY = 6  # systems that fit beside each other
-#: Counts that are wrong if above 0, and counts that may do harm if they are large.
-_WRONG = ("null_", "invalid_", "nonfinite_", "duplicates", "shared_ranks", "user_ids", "item_ids")
-_MAY_HARM = (
-    *("missed_users", "groups_without", "short_lists", "gaps", "ties_at_the_cut"),
-    "users_unknown",
-)
 
 
 def page_of(numbers: Numbers, charts: Sequence[str], title: str | None) -> Page:
@@ -46,30 +26,19 @@ def page_of(numbers: Numbers, charts: Sequence[str], title: str | None) -> Page:
         _segments(numbers, charts),
         _lists(numbers),
         _health(numbers),
-        _conventions(numbers),
+        conventions.conventions(numbers),
     ]
     return Page(
         title=title or _title(numbers),
         subtitle=_subtitle(numbers),
-        verdicts=_verdicts(numbers),
-        warnings=_warnings(numbers),
+        verdicts=verdict.verdicts(numbers),
+        warnings=verdict.warnings(numbers),
         sections=[section for section in parts if section is not None],
     )
 
 
-def verdict_of(page: Page) -> str:
-    """Write the verdicts as lines of text."""
-    lines = [
-        line
-        for verdict in page.verdicts
-        for line in (verdict.lead, verdict.served, *verdict.text)
-        if line
-    ]
-    return "\n".join(lines)
-
-
 def _title(numbers: Numbers) -> str:
-    names = [_text(name) for name in numbers.systems]
+    names = [verdict.text_of(name) for name in numbers.systems]
     if not numbers.pairs:
         return names[0] if len(names) == 1 else f"{len(names)} systems"
     first, *rest = names
@@ -86,277 +55,6 @@ def _subtitle(numbers: Numbers) -> str:
     return " · ".join(parts)
 
 
-# ------------------------------------------------------------------ the verdict
-
-
-def _read(row: Mapping[str, Any], numbers: Numbers) -> str:
-    """Call higher and lower values better or worse if the metric has a better direction."""
-    verdict = row["verdict"] or "no test"
-    direction = numbers.directions.get(row["metric"])
-    if direction is None or verdict not in ("higher", "lower"):
-        return verdict
-    return "better" if (verdict == "higher") is direction else "worse"
-
-
-def _row(table: pl.DataFrame, numbers: Numbers, system: object, metric: str) -> dict[str, Any]:
-    by = numbers.call.by
-    of_system = pl.col(by) == pl.lit(system, dtype=table.schema[by])
-    rows = table.filter(of_system & (pl.col("metric") == metric)).to_dicts()
-    return rows[0] if rows else {}
-
-
-def _verdicts(numbers: Numbers) -> list[Verdict]:
-    if not numbers.pairs:
-        return [_best(numbers)]
-    summary = [_summary(numbers)] if _several(numbers) else []
-    return summary + [_verdict(numbers, system) for system in numbers.shown]
-
-
-def _several(numbers: Numbers) -> bool:
-    return len(numbers.systems) > _PAIR
-
-
-def _best(numbers: Numbers) -> Verdict:
-    """Report which mean is best if nothing is compared."""
-    name, metric = numbers.systems[0], numbers.decides
-    row = _row(numbers.means, numbers, name, metric)
-    ends = markup.interval(row["ci_low"], row["ci_high"])
-    mean = f"{markup.number(row['mean'])}{f' ({ends})' if ends else ''}"
-    if len(numbers.systems) == 1:
-        alone = "No comparison: there is only one system."
-        return Verdict("open", f"{_text(name)} has a mean {metric} of {mean}.", [alone])
-    which = _extreme(numbers)
-    lead = f"{_text(name)} has the {which} mean {metric}, {mean}."
-    if which is None:
-        lead = f"{len(numbers.systems)} systems, not compared."
-    return Verdict("open", lead, ["No test: name a system in baseline= to compare the others."])
-
-
-def _summary(numbers: Numbers) -> Verdict:
-    """Count the verdicts of many systems."""
-    assert numbers.compared is not None
-    rows = numbers.compared.filter(pl.col("metric") == numbers.decides).to_dicts()
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[_read(row, numbers)] = counts.get(_read(row, numbers), 0) + 1
-    order = (
-        "better",
-        "higher",
-        "not worse",
-        "equivalent",
-        "undecided",
-        "worse",
-        "lower",
-        "no test",
-    )
-    words = [f"{counts[verdict]} {verdict}" for verdict in order if verdict in counts]
-    lead = (
-        f"Of {len(rows)} systems against {_text(numbers.call.baseline)} in {numbers.decides}: "
-        f"{markup.listed_words(words)}."
-    )
-    corrected = [f"{why}." for why in [_corrected(numbers)] if why]
-    if len(numbers.shown) == len(numbers.systems) - 1:
-        return Verdict("open", lead, corrected)
-    which = _extreme(numbers)
-    why = f"has the {which} mean of them" if which else "is the first of them by name"
-    text = f"{_text(numbers.chosen)} {why}; the details below are for this system."
-    return Verdict("open", lead, [text, *corrected])
-
-
-def _corrected(numbers: Numbers) -> str:
-    """Write for how many comparisons the p of the verdict is corrected; intervals are not."""
-    assert numbers.compared is not None
-    call, family = numbers.call, sentences.tests_of(numbers.compared, numbers.call.primary)
-    tests = numbers.compared["p_value"].count()
-    if tests < 2 or not family:
-        return ""
-    if call.correction is None:
-        return f"p is without correction for {tests} comparisons"
-    if family < 2:
-        return (
-            f"{call.primary} is the primary metric: its p is not corrected for the others, which "
-            "count only where it shows a difference"
-        )
-    alone = "the interval is of this comparison alone"
-    if _several(numbers):
-        alone = "each interval is of its comparison alone"
-    if call.test in trials.JOINT_TESTS:
-        alone = "" if call.test in trials.SIMULTANEOUS else f"; {alone}"
-        return f"p is corrected over all pairs{alone}"
-    of_primary = "" if call.primary is None else f" in {call.primary}, the primary metric"
-    words = f"{sentences.CORRECTIONS[call.correction]} for {family} comparisons{of_primary}"
-    return f"p is after {words}; {alone}"
-
-
-def _is_corrected(numbers: Numbers) -> bool:
-    assert numbers.compared is not None
-    family = sentences.tests_of(numbers.compared, numbers.call.primary)
-    return numbers.call.correction is not None and family > 1
-
-
-def _extreme(numbers: Numbers) -> str | None:
-    """Return the better end of the metric, if there is one."""
-    direction = numbers.directions.get(numbers.decides)
-    return None if direction is None else "highest" if direction else "lowest"
-
-
-def _verdict(numbers: Numbers, system: object) -> Verdict:
-    """Report how a system compares with the baseline, also on the users whom both serve."""
-    assert numbers.compared is not None
-    row = _row(numbers.compared, numbers, system, numbers.decides)
-    said = _read(row, numbers)
-    kind = said if said in ("better", "worse") else "open"
-    parts = [f"{_claim(row, numbers)}: {_difference(row, numbers, share=True)}."]
-    served, turned = _served(numbers, system, said)
-    corrected = "" if _several(numbers) else _corrected(numbers)
-    lines = [f"{line}." for line in [corrected] if line]
-    lines += [*_wins(row), *_other_verdicts(numbers, system), *_by_relevant(numbers, system, said)]
-    if served and not turned:
-        lines = [served, *lines]
-    return Verdict(kind, " ".join(parts), lines, served if turned else "")
-
-
-def _claim(row: Mapping[str, Any], numbers: Numbers) -> str:
-    """Write the verdict as a sentence, without its numbers."""
-    system, baseline = _text(row[numbers.call.by]), _text(row["baseline"])
-    metric = row["metric"]
-    return {
-        "better": f"{system} is better than {baseline} in {metric}",
-        "worse": f"{system} is worse than {baseline} in {metric}",
-        "higher": f"{system} has a higher {metric} than {baseline}",
-        "lower": f"{system} has a lower {metric} than {baseline}",
-        "equivalent": f"{system} is equivalent to {baseline} in {metric}, within the margin",
-        "not worse": f"{system} is not worse than {baseline} in {metric} by the margin",
-        "undecided": f"No difference between {system} and {baseline} is shown in {metric}",
-        "no test": f"{system} and {baseline} are not tested in {metric}",
-    }[_read(row, numbers)]
-
-
-def _difference(row: Mapping[str, Any], numbers: Numbers, *, share: bool = False) -> str:
-    base = row["baseline_mean"]
-    of_base = ""
-    if share and base and row["difference"] is not None:
-        part = row["difference"] / abs(base)
-        of_base = f" ({'+' if part > 0 else ''}{markup.percent(part)})"
-    parts = [f"{markup.signed(row['difference'])}{of_base}"]
-    if ends := markup.interval(row["ci_low"], row["ci_high"], sign=True):
-        parts.append(f"{100 * numbers.call.confidence:.10g}% interval {ends}")
-    if row["p_adjusted"] is not None:
-        p = "corrected p" if _is_corrected(numbers) else "p"
-        overruled = row["p_value"] < 1 - numbers.call.confidence <= row["p_adjusted"]
-        alone = f" ({markup.p_value(row['p_value'])} without correction)" if overruled else ""
-        parts.append(f"{p} {markup.p_value(row['p_adjusted'])}{alone}".replace("p <", "p < "))
-    elif row["note"]:
-        parts.append(row["note"].partition("; primary metric: ")[0])
-    return ", ".join(parts)
-
-
-def _wins(row: Mapping[str, Any]) -> list[str]:
-    if row["wins"] is None:
-        return []
-    return [
-        (
-            f"Of {markup.counted(row['users'], 'user')}, its value is higher for {row['wins']:,}, "
-            f"lower for {row['losses']:,} and equal for {row['ties']:,}."
-        )
-    ]
-
-
-def _served(numbers: Numbers, system: object, said: str) -> tuple[str, bool]:
-    """Compare on the users whom both serve, and return whether this changes the verdict."""
-    if numbers.served is None or numbers.compared is None:
-        return "", False
-    row = _row(numbers.served, numbers, system, numbers.decides)
-    whole = _row(numbers.compared, numbers, system, numbers.decides)
-    if not row or row["users"] == whole["users"]:
-        return "", False
-    verdict = _read(row, numbers)
-    turned = verdict != said
-    few = row["users"] > (1 - facts.MATTERS) * whole["users"]
-    if few and not turned:
-        return "", False
-    also = "" if turned else "also "
-    word = {
-        "undecided": "no difference is shown",
-        "no test": "there is no test",
-        "equivalent": f"it is {also}equivalent",
-        "not worse": f"it is {also}not worse by the margin",
-    }.get(verdict, f"it is {also}{verdict}")
-    users = markup.counted(row["users"], "user")
-    return f"On the {users} whom both serve, {word}: {_difference(row, numbers)}.", turned
-
-
-def _other_verdicts(numbers: Numbers, system: object) -> list[str]:
-    """List the verdicts in the other metrics."""
-    assert numbers.compared is not None
-    metrics_by_verdict: dict[str, list[str]] = {}
-    for metric in numbers.names:
-        row = _row(numbers.compared, numbers, system, metric)
-        if metric != numbers.decides and row:
-            metrics_by_verdict.setdefault(_read(row, numbers), []).append(metric)
-    if not metrics_by_verdict:
-        return []
-    words = [
-        f"{verdict} in {markup.listed_words(metrics)}"
-        for verdict, metrics in metrics_by_verdict.items()
-    ]
-    return [f"By the other metrics: {'; '.join(words)}."]
-
-
-def _by_relevant(numbers: Numbers, system: object, said: str) -> list[str]:
-    """Report the reading of ``diagnose``, whose tests are corrected over two changes only."""
-    if numbers.diagnosis is None:
-        return []
-    by = numbers.call.by
-    of_system = pl.col(by) == pl.lit(system, dtype=numbers.diagnosis.schema[by])
-    overall = numbers.diagnosis.filter(of_system & pl.col("relevant_low").is_null())
-    reading = next(iter(overall["reading"].to_list()[::-1]), None)
-    k = numbers.call.k
-    if not reading:
-        return []
-    alone = ""
-    if said == "undecided" and _is_corrected(numbers) and not reading.startswith(_NO_CHANGE):
-        alone = ", by tests that are not corrected for the comparisons above"
-    return [f"By precision@{k} and recall@{k} together{alone}: {reading}."]
-
-
-# ------------------------------------------------------------------ warnings
-
-
-def _warnings(numbers: Numbers) -> list[str]:
-    """Report what may mislead: users without a list, few users, undefined values."""
-    lines: list[str] = []
-    users = numbers.users
-    lacking = [
-        (name, numbers.missed.get(name, 0))
-        for name in numbers.systems
-        if users and numbers.missed.get(name, 0) >= facts.MATTERS * users
-    ]
-    zero = ""
-    if (numbers.call.settings.users or "truth") in ("truth", "judged"):
-        zero = " Each counts as 0 in the means."
-    for name, missed in lacking[:4]:
-        lines.append(
-            f"{_text(name)} has no list for {missed:,} of {markup.counted(users, 'user')} "
-            f"({markup.percent(missed / users)}).{zero}"
-        )
-    if len(lacking) > 4:
-        rest = markup.counted(len(lacking) - 4, "more system")
-        lines.append(f"{rest} without a list for at least 5% of the users: see Data health.")
-    if users < _FEW_USERS:
-        lines.append(f"Only {markup.counted(users, 'user')}: intervals and tests are rough.")
-    undefined = numbers.means.filter(
-        pl.col("undefined") >= facts.MATTERS * pl.col("users"), pl.col("undefined") > 0
-    )
-    most = undefined.group_by("metric", maintain_order=True).agg(pl.col("undefined").max())
-    for name, number_of_users in most.rows():
-        users_left = markup.counted(number_of_users, "user")
-        lines.append(
-            f"{name} is undefined for up to {users_left} per system; its mean leaves them out."
-        )
-    return lines
-
-
 # ------------------------------------------------------------------ sections
 
 
@@ -370,8 +68,8 @@ def _systems(numbers: Numbers) -> Section:
         alpha = f"{1 - call.confidence:.2g}"
         text.append(
             f"Means with {sure} intervals; below them the difference from "
-            f"{_text(call.baseline)}. ▲ ▼: shown at p < {alpha} ({_tested(numbers)}); "
-            f"·: undecided. {_bold_words(numbers)}"
+            f"{verdict.text_of(call.baseline)}. ▲ ▼: shown at p < {alpha} "
+            f"({verdict.tested(numbers)}); ·: undecided. {_bold_words(numbers)}"
         )
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
         if numbers.served is not None:
@@ -381,12 +79,6 @@ def _systems(numbers: Numbers) -> Section:
         bold = _bold_words(numbers) if len(numbers.systems) > 1 else ""
         text.append(f"Means with {sure} intervals. {bold}".rstrip())
     return Section("systems", "Systems", text, grids=grids)
-
-
-def _tested(numbers: Numbers) -> str:
-    assert numbers.compared is not None
-    call = numbers.call
-    return sentences.tested_in_words(call.test, call.correction, numbers.compared, call.primary)
 
 
 def _bold_words(numbers: Numbers) -> str:
@@ -403,7 +95,7 @@ def _means_grid(numbers: Numbers) -> Grid:
     noted: set[tuple[object, str]] = set() if compared is None else _noted(compared, by)
     rows = [
         [
-            Cell(_text(system), "baseline" if numbers.pairs and place == 0 else ""),
+            Cell(verdict.text_of(system), "baseline" if numbers.pairs and place == 0 else ""),
             *(_mean_cell(numbers, system, metric, noted) for metric in numbers.names),
         ]
         for place, system in enumerate(numbers.systems)
@@ -427,16 +119,16 @@ def _noted(table: pl.DataFrame, by: str) -> set[tuple[object, str]]:
 def _mean_cell(
     numbers: Numbers, system: object, metric: str, noted: Collection[tuple[object, str]]
 ) -> Cell:
-    row = _row(numbers.means, numbers, system, metric)
+    row = verdict.row_of(numbers.means, numbers, system, metric)
     if not row:
         return Cell(markup.DASH)
     kind = "best" if (system, metric) in numbers.bold else ""
     small = markup.interval(row["ci_low"], row["ci_high"])
     mark = ""
     if numbers.compared is not None and system != numbers.call.baseline:
-        tested = _row(numbers.compared, numbers, system, metric)
+        tested = verdict.row_of(numbers.compared, numbers, system, metric)
         if tested:
-            said = _read(tested, numbers)
+            said = verdict.read(tested, numbers)
             star = " *" * ((system, metric) in noted)
             mark = f"{_MARKS.get(said, '·')} {markup.signed(tested['difference'])}{star}"
             kind = f"{kind} {said}" if said in ("better", "worse") else kind
@@ -446,19 +138,19 @@ def _mean_cell(
 
 def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Grid:
     rows: list[list[Cell]] = []
-    many = _marks.are_many([*map(_text, numbers.systems)])
+    many = _colors.are_many([*map(verdict.text_of, numbers.systems)])
     noted = _noted(table, numbers.call.by)
     for metric in [numbers.decides] if many else numbers.names:
         for system in numbers.systems[1:]:
-            row = _row(table, numbers, system, metric)
+            row = verdict.row_of(table, numbers, system, metric)
             if not row:
                 continue
-            said = _read(row, numbers)
+            said = verdict.read(row, numbers)
             counts = [row[name] for name in ("wins", "ties", "losses")]
             won = " / ".join(map(markup.number, counts)) if counts[0] is not None else markup.DASH
             rows.append(
                 [
-                    Cell(metric, _text(system)),
+                    Cell(metric, verdict.text_of(system)),
                     Cell(markup.number(row["users"])),
                     Cell(markup.number(row["baseline_mean"])),
                     Cell(markup.number(row["mean"])),
@@ -477,7 +169,7 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
             )
     drawn = table.filter(metric=numbers.decides) if many else table
     caption = f"{caption} in {numbers.decides}" if many else caption
-    head = ["metric", "users", _text(numbers.call.baseline), "system", "difference", "p"]
+    head = ["metric", "users", verdict.text_of(numbers.call.baseline), "system", "difference", "p"]
     head += ["higher / equal / lower", "verdict"]
     return Grid(caption, head, rows, folded=True, notes=_notes(numbers, drawn))
 
@@ -493,7 +185,7 @@ def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     lookup = {(row[by], row["metric"], row["k"]): row["mean"] for row in cuts.to_dicts()}
     rows = [
         [
-            Cell(f"{name}@k", _text(system)),
+            Cell(f"{name}@k", verdict.text_of(system)),
             *(Cell(markup.number(lookup.get((system, name, k)), 3)) for k in ks),
         ]
         for name in names
@@ -503,10 +195,10 @@ def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     figures: list[Figure] = []
     for place, name in enumerate(names):
         alt = (
-            f"Mean {name}@k of {_system_names(numbers)} over k = {ks[0]} to {ks[-1]}, "
+            f"Mean {name}@k of {verdict.system_names(numbers)} over k = {ks[0]} to {ks[-1]}, "
             "with intervals."
         )
-        figures += _figures(charts, f"cut-{place}", alt)
+        figures += verdict.figures(charts, f"cut-{place}", alt)
     text = ["Overlapping bands are not a test: the table of differences has the tests."]
     if not numbers.pairs:
         text = ["Overlapping bands are not a test."] if len(numbers.systems) > 1 else []
@@ -516,7 +208,7 @@ def _cuts(numbers: Numbers, charts: Sequence[str]) -> Section | None:
         text,
         figures,
         [grid],
-        single=_marks.are_many([*map(_text, numbers.systems)]),
+        single=_colors.are_many([*map(verdict.text_of, numbers.systems)]),
     )
 
 
@@ -534,7 +226,7 @@ def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
             continue
         rows.append(
             [
-                Cell(users, _text(row[by]) if len(numbers.shown) > 1 else ""),
+                Cell(users, verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""),
                 Cell(markup.number(row["users"])),
                 Cell(markup.signed(row["hits_change"], 3)),
                 Cell(markup.signed(row["precision_change"])),
@@ -544,17 +236,17 @@ def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
         )
     head = ["relevant items of a user", "users", "hits", f"precision@{k}", f"recall@{k}"]
     grid = Grid(
-        f"Mean change from {_text(numbers.call.baseline)}",
+        f"Mean change from {verdict.text_of(numbers.call.baseline)}",
         [*head, "reading"],
         rows,
         words=["reading"],
     )
     alt = (
-        f"Change of precision@{k} and recall@{k} from {_text(numbers.call.baseline)} user by "
-        "user, over the number of relevant items of the user; the table has the means."
+        f"Change of precision@{k} and recall@{k} from {verdict.text_of(numbers.call.baseline)} user "
+        "by user, over the number of relevant items of the user; the table has the means."
     )
     text = ["Users by the number of their relevant items. Each row is tested on its own."]
-    return Section("gained", "Who gained", text, _figures(charts, "change", alt), [grid])
+    return Section("gained", "Who gained", text, verdict.figures(charts, "change", alt), [grid])
 
 
 def _range(low: int, high: int) -> str:
@@ -569,7 +261,7 @@ def _distribution(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     shares = ("p10", "p25", "p50", "p75", "p90")
     rows = [
         [
-            Cell(_text(system)),
+            Cell(verdict.text_of(system)),
             Cell(markup.number(row["users"])),
             Cell(markup.percent(row["zero"])),
             *(Cell(markup.number(row[name], 3)) for name in shares),
@@ -580,8 +272,10 @@ def _distribution(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     ]
     head = ["system", "users", "exactly 0", "10%", "25%", "median", "75%", "90%", "mean"]
     grid = Grid(f"{numbers.user_metric}: users below each value", head, rows)
-    alt = f"How {numbers.user_metric} is distributed over users, for {_system_names(numbers)}."
-    figures = _figures(charts, "distribution", alt)
+    alt = (
+        f"How {numbers.user_metric} is distributed over users, for {verdict.system_names(numbers)}."
+    )
+    figures = verdict.figures(charts, "distribution", alt)
     return Section("distribution", "User by user", (), figures, [grid])
 
 
@@ -593,7 +287,7 @@ def _segments(numbers: Numbers, charts: Sequence[str]) -> Section | None:
     for place, (name, table) in enumerate(numbers.segments.items()):
         grids.append(_segment_grid(numbers, name, table))
         alt = f"{numbers.decides} by {name}; the table has the numbers."
-        figures += _figures(charts, f"segment-{place}", alt)
+        figures += verdict.figures(charts, f"segment-{place}", alt)
     families = [_family(numbers, name, table) for name, table in numbers.segments.items()]
     text = " ".join([f"{numbers.decides} by segment.", *filter(None, families)])
     return Section("segments", "Segments", [text], figures, grids)
@@ -624,20 +318,20 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
     rows: list[list[Cell]] = []
     kept = [row for row in table.to_dicts() if row[by] in shown]
     for row in kept[:_MOST_ROWS]:
-        label = _text(row[name])
+        label = verdict.text_of(row[name])
         if "difference" not in row:
             cells = [
-                Cell(label, _text(row[by])),
+                Cell(label, verdict.text_of(row[by])),
                 Cell(markup.number(row["users"])),
                 Cell(markup.number(row["mean"]), markup.interval(row["ci_low"], row["ci_high"])),
             ]
             rows.append(cells)
             continue
-        said = _read(row, numbers)
+        said = verdict.read(row, numbers)
         ends = markup.interval(row["ci_low"], row["ci_high"], sign=True)
         rows.append(
             [
-                Cell(label, _text(row[by]) if len(numbers.shown) > 1 else ""),
+                Cell(label, verdict.text_of(row[by]) if len(numbers.shown) > 1 else ""),
                 Cell(markup.number(row["users"])),
                 Cell(markup.number(row["baseline_mean"])),
                 Cell(markup.number(row["mean"])),
@@ -648,8 +342,8 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
         )
     head = [name, "users", "mean"]
     if numbers.pairs:
-        baseline = _text(numbers.call.baseline)
-        system = "system" if len(numbers.shown) > 1 else _text(numbers.chosen)
+        baseline = verdict.text_of(numbers.call.baseline)
+        system = "system" if len(numbers.shown) > 1 else verdict.text_of(numbers.chosen)
         head = [name, "users", baseline, system, "difference", "p", "verdict"]
     more = f", the first {_MOST_ROWS} of {len(kept)} rows" if len(kept) > _MOST_ROWS else ""
     return Grid(f"{numbers.decides} by {name}{more}", head, rows)
@@ -659,7 +353,7 @@ def _lists(numbers: Numbers) -> Section | None:
     people = numbers.people
     if people is None or not (people.lost or people.gained):
         return None
-    before, after = _text(numbers.call.baseline), _text(numbers.chosen)
+    before, after = verdict.text_of(numbers.call.baseline), verdict.text_of(numbers.chosen)
     metric = numbers.user_metric
     text = [
         (
@@ -685,7 +379,7 @@ def _lists(numbers: Numbers) -> Section | None:
 
 
 def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
-    before, after = _text(numbers.call.baseline), _text(numbers.chosen)
+    before, after = verdict.text_of(numbers.call.baseline), verdict.text_of(numbers.chosen)
     rows = [
         [
             Cell(f"{row['rank']}"),
@@ -694,7 +388,7 @@ def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
         ]
         for row in person.rows
     ]
-    user = _text(person.user)
+    user = verdict.text_of(person.user)
     return Lists(
         summary=f"user {user}: {markup.number(person.before, 3)} → "
         f"{markup.number(person.after, 3)}",
@@ -724,7 +418,9 @@ def _item_cell(row: Mapping[str, Any], side: str, person: Person) -> Cell:
     texts = [f"{side}_{name}" for name in ("title", "name")]
     texts += [name for name in row if name.startswith(f"{side}_") and name != "before_grade"]
     title = next((row[name] for name in texts if row.get(name) is not None), None)
-    return Cell(_text(item) if title is None else title, " ".join(marks), "hit" if hit else "")
+    return Cell(
+        verdict.text_of(item) if title is None else title, " ".join(marks), "hit" if hit else ""
+    )
 
 
 def _health(numbers: Numbers) -> Section:
@@ -765,10 +461,13 @@ def _health_by_system(numbers: Numbers, table: pl.DataFrame) -> Grid:
             Cell(markup.DASH) if row is None else Cell(markup.number(row["count"]), *_share_of(row))
         )
 
-    if len(numbers.systems) > _MANY:
+    if len(numbers.systems) > verdict.MANY:
         head = ["system", *(f"{table_name}: {_words(what)}" for table_name, what in whats)]
         by_system = [
-            [Cell(_text(system)), *(cell(table_name, what, system) for table_name, what in whats)]
+            [
+                Cell(verdict.text_of(system)),
+                *(cell(table_name, what, system) for table_name, what in whats),
+            ]
             for system in numbers.systems
         ]
         return Grid("Per system", head, by_system)
@@ -778,129 +477,19 @@ def _health_by_system(numbers: Numbers, table: pl.DataFrame) -> Grid:
         example = next((row["example"] for row in examples if row.get("example")), markup.DASH)
         cells = [cell(table_name, what, system) for system in numbers.systems]
         rows.append([Cell(f"{table_name}: {_words(what)}"), *cells, Cell(example, "", "text")])
-    head = ["what", *map(_text, numbers.systems), "example"]
+    head = ["what", *map(verdict.text_of, numbers.systems), "example"]
     return Grid("Per system", head, rows, words=["example"])
 
 
 def _share_of(row: Mapping[str, Any]) -> tuple[str, str]:
     """Write the share of a count, and mark it if it may do harm."""
     share, what = row["share"], row["what"]
-    harms = what.startswith(_WRONG) and row["count"]
-    harms = harms or (what.startswith(_MAY_HARM) and share is not None and share >= facts.MATTERS)
+    harms = what.startswith(verdict.WRONG) and row["count"]
+    harms = harms or (
+        what.startswith(verdict.MAY_HARM) and share is not None and share >= facts.MATTERS
+    )
     return "" if share is None else markup.percent(share), "warn" if harms else ""
 
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
-
-
-# ------------------------------------------------------------------ conventions
-
-
-def _conventions(numbers: Numbers) -> Section:
-    """Write how the numbers are made, and how to reproduce them."""
-    rows = [[Cell(name), Cell(text, "", "text")] for name, text in _rules(numbers)]
-    sources = [
-        [Cell(row["table"]), Cell(markup.number(row["rows"])), Cell(row["sha256"], "", "text")]
-        for row in numbers.sources.to_dicts()
-    ]
-    grids = [
-        Grid("How the numbers are made", ["what", "how"], rows, words=["how"]),
-        Grid(
-            "Input: SHA-256 of the sorted rows as CSV without a header",
-            ["table", "rows", "SHA-256"],
-            sources,
-            words=["SHA-256"],
-        ),
-    ]
-    return Section("conventions", "How to reproduce this", grids=grids, code=_call(numbers))
-
-
-def _rules(numbers: Numbers) -> list[tuple[str, str]]:
-    call, settings = numbers.call, numbers.call.settings
-    has_truth = call.truth is not None or settings.users is not None
-    users = settings.users or ("truth" if has_truth else "run")
-    relevant = "grade > 0"
-    if settings.relevant_at is not None:
-        relevant = f"grade ≥ {settings.relevant_at:g} for binary metrics"
-        relevant += (
-            "; lower grades have no gain" if settings.gains_from else "; every grade > 0 has a gain"
-        )
-    rules = [
-        ("users", _USERS[users]),
-        ("relevant", relevant),
-        ("unjudged items", "left out of lists" if settings.judged_only else "not relevant"),
-        (
-            "undefined values",
-            "left out of means"
-            if settings.undefined is None
-            else f"count as {settings.undefined:g}",
-        ),
-        ("intervals", f"{100 * call.confidence:.10g}%, Student's t for means, not corrected"),
-    ]
-    if numbers.pairs:
-        rules.append(("test", _tested(numbers)))
-        if call.margin is not None:
-            rules.append(("margin", _plain(call.margin)))
-        if call.test not in ("t", "wilcoxon", "mcnemar", "tukey", "friedman"):
-            rules.append(("resamples", f"{call.resamples:,}, seed {call.seed}"))
-    if call.settings.cluster is not None:
-        rules.append(("clusters", call.settings.cluster))
-    if settings.weights is not None:
-        rules.append(("weights", settings.weights))
-    import platform
-    from importlib.metadata import version
-
-    packages = ("rankframe", "polars", "numpy", "scipy", "altair")
-    versions = [f"{name} {version(name)}" for name in packages]
-    rules.append(("versions", ", ".join([*versions, f"Python {platform.python_version()}"])))
-    return rules
-
-
-def _call(numbers: Numbers) -> str:
-    """Write the call as code, with frames and expressions by their names."""
-    call = numbers.call
-    first = "run" if call.truth is not None else "judged"
-    names = [
-        repr(metric) if isinstance(metric, str) else metric.meta.output_name()
-        for metric in call.metrics
-    ]
-    parts = [", ".join([first, *names])]
-    if call.truth is not None:
-        parts.append("truth=truth")
-    arguments: dict[str, Any] = {"by": call.by}
-    if call.baseline is not None:
-        arguments["baseline"] = call.baseline
-    if call.segments:
-        arguments["segments"] = [*call.segments]
-    arguments["k"] = call.k
-    plain = {"test": "t", "correction": "holm", "confidence": 0.95, "margin": None}
-    plain |= {"primary": None, "resamples": 10_000, "seed": 0}
-    arguments |= {n: getattr(call, n) for n, value in plain.items() if getattr(call, n) != value}
-    if call.settings.cluster is not None:
-        arguments["cluster"] = call.settings.cluster
-    tables = ("items", "history", "other", "exclude")
-    arguments |= {n: v for n, v in call.options.items() if v is not None and n not in tables}
-    parts += [f"{name}={value!r}" for name, value in arguments.items()]
-    parts += [f"{name}={name}" for name in tables if call.options.get(name) is not None]
-    return "rf.report(\n    " + ",\n    ".join(parts) + ",\n)"
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, Mapping):
-        margins = cast("Mapping[str, float]", value)
-        return ", ".join(f"{name}: {margin:g}" for name, margin in margins.items())
-    return f"{value:g}" if isinstance(value, float | int) else str(value)
-
-
-def _figures(charts: Sequence[str], name: str, alt: str) -> list[Figure]:
-    return [Figure(name, alt)] if name in charts else []
-
-
-def _system_names(numbers: Numbers) -> str:
-    names = [_text(name) for name in numbers.systems]
-    return markup.listed_words(names) if len(names) <= 3 else f"{len(names)} systems"
-
-
-def _text(value: object) -> str:
-    return "none" if value is None else column_roles.in_words(value)

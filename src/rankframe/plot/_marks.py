@@ -3,262 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from math import ceil, floor
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from rankframe._comparison import sentences
-from rankframe._request.keywords import Options
-from rankframe.plot import _tables
+from rankframe.plot import _colors, _panels, _tables
 
 if TYPE_CHECKING:
     import altair as alt
-
-#: a color on a light background, and on a dark one
-Pair: TypeAlias = tuple[str, str]
-
-INK: Pair = ("#1A1A1A", "#F2F2F2")
-GRAY: Pair = ("#666666", "#BDBDBD")
-REST: Pair = ("#8C8C8C", "#9C9C9C")  # systems that are not among the best of many
-PALE: Pair = ("#E4E4E4", "#4C4C4C")  # grids and areas behind the data
-USERS: Pair = ("#5A7896", "#9DB8D6")
-#: of systems: distinct, also under common forms of color blindness; shapes differ, too
-COLORS: tuple[Pair, ...] = (
-    ("#0072B2", "#56A8E8"),
-    ("#D55E00", "#FF8A3D"),
-    ("#45137F", "#A98BFF"),
-    ("#5E6B00", "#E8E070"),
-    ("#C26A86", "#D8A0A8"),
-    ("#2B2B2B", "#F5F5F5"),
-    ("#2A93BA", "#4FE0E0"),
-    ("#8A4A1A", "#C08A5E"),
-)
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-#: of verdicts: different colors than those of systems
-_BETTER, _WORSE = ("#005A36", "#7CF2BE"), ("#C2247C", "#F06AAE")
-VERDICTS: Mapping[str, tuple[Pair, str]] = {
-    "better": (_BETTER, "triangle-up"),
-    "higher": (_BETTER, "triangle-up"),
-    "not worse": (("#4A55C8", "#9C9CFF"), "diamond"),
-    "equivalent": (("#8A7A00", "#D9C95A"), "square"),
-    "undecided": (GRAY, "circle"),
-    "worse": (_WORSE, "triangle-down"),
-    "lower": (_WORSE, "triangle-down"),
-}
-_DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [1, 3], [12, 3])
-_DASH_WORDS = ("solid", "dashed", "dotted", "dashes and dots", "sparse dots", "long dashes")
-_LETTERS, _NARROW_LETTERS = 84, 46  # characters in a line of a subtitle: 400 and 270 pixels
-_NARROW_LEGEND, _NARROW_LABEL = 258, 220  # pixels
-_LETTER = 6.7  # pixels of a character
-_SHORT_NAME = 12  # characters that leave room for a chart beside the legend of a phone
 _SHARES = ("share", "target", "exposure", "values", "zeros")  # columns that are read in percent
 _P_VALUES = ("p_value", "p_adjusted", "p_equivalent", "p_not_worse")
-_DARK = 0.2  # luminance below which a background needs light colors
-
-
-# ------------------------------------------------------------------ colors and shapes
-
-
-def all_pairs() -> dict[str, str]:
-    """Map each color on a light background to that on a dark one."""
-    verdicts = [pair for pair, _ in VERDICTS.values()]
-    return dict([*COLORS, INK, GRAY, REST, PALE, USERS, *verdicts])
-
-
-def ink(pair: Pair = INK) -> Any:
-    """Choose the color that is visible on the background of the theme."""
-    import altair as alt
-
-    return alt.expr(f"luminance(background) < {_DARK} ? '{pair[1]}' : '{pair[0]}'")
-
-
-def are_many(systems: Sequence[str]) -> bool:
-    """Return whether only the best systems have their own colors."""
-    return len(systems) > _tables.MOST_COLORED
-
-
-def color_of(
-    systems: Sequence[str],
-    groups: Sequence[str],
-    *,
-    legend: bool | Mapping[str, Any] = True,
-    distinct: bool = False,
-    among: Sequence[str] | None = None,
-) -> dict[str, Any]:
-    """
-    Assign a color to each system; of many, sorted best first, only to the best ones.
-
-    The place of a system ``among`` all systems of a page or a call is its color.
-    """
-    import altair as alt
-
-    if not groups:
-        return {"color": alt.value(ink(COLORS[0]))}
-    pairs = [
-        REST if place is None else COLORS[place % len(COLORS)]
-        for place in _places_of(systems, among, distinct=distinct)
-    ]
-    scale = alt.Scale(domain=list(systems), range=[ink(pair) for pair in pairs])
-    return {
-        "color": alt.Color(
-            "system:N", scale=scale, legend=_system_legend(systems, groups, legend=legend)
-        )
-    }
-
-
-def _places_of(
-    systems: Sequence[str], among: Sequence[str] | None, *, distinct: bool
-) -> list[int | None]:
-    """Return the place of each system among all; none for one of many that is not a best one."""
-    every = list(systems if among is None else among)
-    kept = len(every) if distinct or not are_many(every) else _tables.BEST
-    places = [every.index(name) for name in systems]
-    return [place if place < kept else None for place in places]
-
-
-def _system_legend(
-    systems: Sequence[str], groups: Sequence[str], *, legend: bool | Mapping[str, Any]
-) -> alt.Legend | None:
-    """Make the legend of systems, with own options if they are given."""
-    if legend is False:
-        return None
-    own: Mapping[str, Any] = {} if legend is True else legend
-    return legend_of(sentences.one_line(groups[0]), many=len(systems) > len(COLORS), **own)
-
-
-def legend_above(systems: Sequence[str]) -> bool | dict[str, Any]:
-    """Choose the columns of a legend above or below a narrow chart from its longest name."""
-    longest = max(map(len, systems), default=1)
-    several = are_many(systems)
-    if several and longest <= _SHORT_NAME:
-        return True  # beside the chart
-    longest = min(longest, int(_NARROW_LABEL // _LETTER))
-    columns = max(1, int(_NARROW_LEGEND // (_LETTER * longest + 34)))
-    return {
-        "orient": "bottom" if several else "top",
-        "direction": "horizontal",
-        "columns": min(columns, len(systems)),
-        "labelLimit": _NARROW_LABEL,
-        "titleLimit": _NARROW_LEGEND,
-        "titleAnchor": "start",
-        "columnPadding": 8,
-    }
-
-
-def legend_of(title: str, *, many: bool = False, **options: Any) -> alt.Legend:
-    """Make a legend that lists every value."""
-    import altair as alt
-
-    room: dict[str, Any] = {"rowPadding": 1} if many else {}
-    fixed: dict[str, Any] = {"symbolLimit": 0, "symbolOpacity": 1, "padding": 8, "labelLimit": 220}
-    return alt.Legend(title=title, **{**fixed, **room, **options})
-
-
-def shape_of(
-    systems: Sequence[str],
-    groups: Sequence[str],
-    *,
-    legend: bool | Mapping[str, Any] = True,
-    distinct: bool = False,
-    among: Sequence[str] | None = None,
-) -> dict[str, Any]:
-    """Assign shapes to the points of systems; of many, a small circle to all but the best."""
-    import altair as alt
-
-    if not groups:
-        return {}
-    shapes = [
-        "circle" if place is None else SHAPES[place % len(SHAPES)]
-        for place in _places_of(systems, among, distinct=distinct)
-    ]
-    scale = alt.Scale(domain=list(systems), range=shapes)
-    return {
-        "shape": alt.Shape(
-            "system:N", scale=scale, legend=_system_legend(systems, groups, legend=legend)
-        )
-    }
-
-
-def dashes_of(metrics: Sequence[str]) -> str:
-    """Write which dashes the lines of each metric have."""
-    words = [_DASH_WORDS[place % len(_DASH_WORDS)] for place in range(len(metrics))]
-    return "; ".join(f"{word}: {metric}" for word, metric in zip(words, metrics, strict=True))
-
-
-def dash_of(metrics: Sequence[str], *, legend: bool = True) -> dict[str, Any]:
-    """Dash the lines of metrics that share a panel."""
-    import altair as alt
-
-    dashes = [_DASHES[place % len(_DASHES)] for place in range(len(metrics))]
-    scale = alt.Scale(domain=list(metrics), range=dashes)
-    shown = legend_of(
-        "metric", symbolType="stroke", symbolSize=500, symbolStrokeColor=ink(), symbolStrokeWidth=2
-    )
-    return {"strokeDash": alt.StrokeDash("metric:N", scale=scale, legend=shown if legend else None)}
-
-
-def selections() -> tuple[Any, Any]:
-    """Make the selections among many systems: a click in the legend, and the pointer."""
-    import altair as alt
-
-    chosen = alt.selection_point(name="chosen", fields=["system"], bind="legend")
-    pointed = alt.selection_point(
-        name="pointed",
-        fields=["system"],
-        on="pointerover",
-        clear="pointerout",
-        nearest=True,
-        empty=False,
-    )
-    return chosen, pointed
-
-
-def of_many(systems: Sequence[str], chosen: Any) -> dict[str, Any]:
-    """Draw the lines of the best of many systems thick, and lines not selected pale."""
-    import altair as alt
-
-    best = alt.FieldOneOfPredicate("system", list(systems[: _tables.BEST]))
-    return {
-        "opacity": alt.when(chosen).then(alt.value(1)).otherwise(alt.value(0.12)),
-        "strokeWidth": alt.when(best).then(alt.value(2.5)).otherwise(alt.value(1.2)),
-    }
-
-
-def points_of_many(systems: Sequence[str], chosen: Any) -> dict[str, Any]:
-    """Draw the points of the best of many systems large, and points not selected pale."""
-    import altair as alt
-
-    best = alt.FieldOneOfPredicate("system", list(systems[: _tables.BEST]))
-    return {
-        "opacity": alt.when(chosen).then(alt.value(1)).otherwise(alt.value(0.12)),
-        "size": alt.when(best).then(alt.value(32)).otherwise(alt.value(6)),
-    }
-
-
-def verdict_look(
-    directions: Mapping[str, bool | None], margins: Mapping[str, float], title: str
-) -> dict[str, Any]:
-    """Assign a color and a shape to each possible verdict."""
-    import altair as alt
-
-    goods, bads = [], []
-    if any(direction is not None for direction in directions.values()):
-        goods, bads = ["better"], ["worse"]
-    if None in directions.values():
-        goods, bads = [*goods, "higher"], [*bads, "lower"]
-    within = ["not worse", "equivalent"] if margins else []
-    domain = [*goods, *within, "undecided", *bads]
-    pairs, shapes = zip(*(VERDICTS[verdict] for verdict in domain), strict=True)
-    colors = alt.Scale(domain=domain, range=[ink(pair) for pair in pairs])
-    return {
-        "color": alt.Color("verdict:N", scale=colors, legend=legend_of(title)),
-        "shape": alt.Shape(
-            "verdict:N", scale=alt.Scale(domain=domain, range=list(shapes)), legend=legend_of(title)
-        ),
-    }
 
 
 # ------------------------------------------------------------------ layers
@@ -268,7 +23,7 @@ def axis_of(**options: Any) -> alt.Axis:
     """Make an axis whose grid is paler than the data, in every theme."""
     import altair as alt
 
-    return alt.Axis(**{"gridColor": ink(PALE), **options})
+    return alt.Axis(**{"gridColor": _colors.ink(_colors.PALE), **options})
 
 
 def change_axis(**options: Any) -> alt.Axis:
@@ -288,7 +43,9 @@ def margin_band(title: str) -> alt.Chart:
     import altair as alt
 
     low = alt.datum.margin * -1
-    band: alt.Chart = alt.Chart().mark_rect(color=ink(PALE)).transform_calculate(low=low)
+    band: alt.Chart = (
+        alt.Chart().mark_rect(color=_colors.ink(_colors.PALE)).transform_calculate(low=low)
+    )
     return band.transform_filter("isValid(datum.margin)").encode(
         x=alt.X("min(low):Q", title=title), x2="max(margin):Q"
     )
@@ -396,7 +153,9 @@ def zero_line() -> alt.Chart:
     """Draw a single line, not one per row of the table."""
     import altair as alt
 
-    rule: alt.Chart = alt.Chart(alt.InlineData([{}])).mark_rule(color=ink(GRAY), strokeDash=[4, 3])
+    rule: alt.Chart = alt.Chart(alt.InlineData([{}])).mark_rule(
+        color=_colors.ink(_colors.GRAY), strokeDash=[4, 3]
+    )
     return rule
 
 
@@ -424,15 +183,15 @@ def change_chart(
     x = alt.Scale(type="log", domain=list(domain), nice=False)
     x_title = "R, relevant items of a user"
     shared = f"change from {baseline}"
-    if _LETTER * len(shared) > 210 * len(panels):
+    if _colors.LETTER * len(shared) > 210 * len(panels):
         shared = "change"
-    area = alt.Chart().mark_area(color=ink(PALE), opacity=0.7)
+    area = alt.Chart().mark_area(color=_colors.ink(_colors.PALE), opacity=0.7)
     area = area.transform_filter("isValid(datum.top)").encode(
         x=alt.X("bound:Q", title=x_title, scale=x),
         y=alt.Y("top:Q", title=None, scale=y),
         y2="bottom:Q",
     )
-    circles = alt.Chart().mark_circle(color=ink(USERS), opacity=0.6)
+    circles = alt.Chart().mark_circle(color=_colors.ink(_colors.USERS), opacity=0.6)
     circles = circles.transform_filter("isValid(datum.count)").encode(
         x=alt.X("relevant:Q", title=x_title, axis=axis_of(format="d", tickCount=5, grid=False)),
         y=alt.Y(
@@ -445,7 +204,7 @@ def change_chart(
     words = {"users": "count", "relevant items, mean": "relevant", "change, mean": "change"}
     circles = described(circles, table.drop_nulls("count"), words)
     # a bar that covers a single R would have no length
-    bars = alt.Chart().mark_bar(color=ink(), height=4, cornerRadius=2)
+    bars = alt.Chart().mark_bar(color=_colors.ink(), height=4, cornerRadius=2)
     bars = bars.transform_filter("isValid(datum.mean)").transform_calculate(
         begin="datum.relevant_low / 1.1", end="datum.relevant_high * 1.1"
     )
@@ -457,15 +216,15 @@ def change_chart(
     ends = ("relevant_low", "relevant_high")
     of_bin = {"relevant items": ends, "users": "users", "change, mean": "mean"}
     bars = described(bars, table.drop_nulls("mean"), of_bin)
-    layers = layered(area, zero_line().encode(y=alt.YDatum(0)), circles, bars, data=table)
+    layers = _panels.layered(area, zero_line().encode(y=alt.YDatum(0)), circles, bars, data=table)
     circled = (
         f"{_tables.user_count(overall['users'])} in {len(cells):,} circles, by similar R and change"
     )
-    return in_grid(
+    return _panels.in_grid(
         layers.properties(width=270, height=210),
-        row=panels_by("panel", panels, shared),
-        column=panels_by("measure", _tables.texts(table["measure"])),
-        title=title_of(
+        row=_panels.panels_by("panel", panels, shared),
+        column=_panels.panels_by("measure", _tables.texts(table["measure"])),
+        title=_panels.title_of(
             f"Change from {baseline} among the first {k} items, user by user",
             circled,
             "bars: means; gray: what k and R allow",
@@ -492,21 +251,23 @@ def path_chart(
     )
     y = alt.Y("precision:Q", title="mean precision@k", scale=scales[1], axis=axis_of(grid=False))
     curves = alt.Chart(_tables.contours(x_end, y_end))
-    lines = curves.mark_line(color=ink(PALE), strokeWidth=1.5).encode(
+    lines = curves.mark_line(color=_colors.ink(_colors.PALE), strokeWidth=1.5).encode(
         x=x, y=y, detail="f1:N", order="recall:Q"
     )
-    marks = curves.mark_text(align="right", baseline="bottom", dx=-3, dy=-2, color=ink(GRAY))
+    marks = curves.mark_text(
+        align="right", baseline="bottom", dx=-3, dy=-2, color=_colors.ink(_colors.GRAY)
+    )
     marks = marks.transform_filter("isValid(datum.label)").encode(x=x, y=y, text="label:N")
     table = _tables.path_names(table, systems if chosen is not None else [], y_end / 22)
-    lines_look = {} if chosen is None else of_many(systems, chosen)
-    points_look = {} if chosen is None else points_of_many(systems, chosen)
-    base = alt.Chart().encode(x=x, y=y, **color_of(systems, groups))
+    lines_look = {} if chosen is None else _colors.of_many(systems, chosen)
+    points_look = {} if chosen is None else _colors.points_of_many(systems, chosen)
+    base = alt.Chart().encode(x=x, y=y, **_colors.color_of(systems, groups))
     words = {"system": "system", "k": "k", "mean recall@k": "recall"}
     words |= {"mean precision@k": "precision", "users": "users"}
     path = described(base.mark_line(), table, words).encode(order="k:Q", **lines_look)
     points = base.mark_point(filled=True, opacity=1, size=30)
     points = described(points, table, words)
-    points = points.encode(**shape_of(systems, groups), **points_look)
+    points = points.encode(**_colors.shape_of(systems, groups), **points_look)
     layers = [head_room(), lines, marks, path, points]
     for row in table.drop_nulls("at").iter_rows(named=True):
         up: dict[str, Any] = {"baseline": "bottom", "dy": -7}
@@ -514,13 +275,15 @@ def path_chart(
         inward: Literal["left", "right"] = "left" if row["recall"] < x_end / 2 else "right"
         for behind in (halo(), {}):
             side = up if row["above"] else down
-            text = alt.Chart().mark_text(fontSize=10, color=ink(), align=inward, **side, **behind)
+            text = alt.Chart().mark_text(
+                fontSize=10, color=_colors.ink(), align=inward, **side, **behind
+            )
             text = text.transform_filter(alt.datum.at == row["at"])
             layers.append(text.encode(x=x, y=y, text="at:N"))
     if chosen is not None:
         layers += names_beside(base.encode(y=alt.Y("name_at:Q", scale=scales[1])), chosen, 95)
     width = 270 if chosen is None else 310
-    picture: alt.LayerChart = layered(
+    picture: alt.LayerChart = _panels.layered(
         *layers, data=table, width=width, height=270, title="Path over k"
     )
     return picture
@@ -559,7 +322,7 @@ def histogram_layers(table: pl.DataFrame, systems: Sequence[str], title: str) ->
         scale=alt.Scale(domain=[left if has_zeros else lowest, highest], nice=False, zero=False),
     )
     y = alt.Scale(domain=[0, 1.2 * top if has_zeros else top])  # with room for a number
-    color = color_of(systems, ["system"] if len(systems) > 1 else [], legend=False)
+    color = _colors.color_of(systems, ["system"] if len(systems) > 1 else [], legend=False)
     base = alt.Chart().encode(**color)
     of = {"system": "system", "segment": "segment"}
     words = {**of, title: ("low", "high"), "users": "users", "share of users": "share"}
@@ -570,7 +333,7 @@ def histogram_layers(table: pl.DataFrame, systems: Sequence[str], title: str) ->
     layers = [bars.encode(x=x, x2="high:Q", y=alt.Y("share:Q", title=None, axis=percent, scale=y))]
     # the first row of each histogram
     first = table.drop_nulls("mean")
-    line = alt.Chart().mark_rule(strokeWidth=2, color=ink(), strokeDash=[5, 2])
+    line = alt.Chart().mark_rule(strokeWidth=2, color=_colors.ink(), strokeDash=[5, 2])
     line = described(line, first, {**of, "mean": "mean"}).transform_filter("isValid(datum.mean)")
     layers.append(line.encode(x=alt.X("mean:Q", title=title)))
     if has_zeros:
@@ -581,7 +344,12 @@ def histogram_layers(table: pl.DataFrame, systems: Sequence[str], title: str) ->
         box = described(box, first.with_columns(zeros="share"), words)
         ends: dict[str, Any] = {"x": alt.XDatum(left, title=title), "x2": alt.X2Datum(right)}
         end = alt.YDatum(top, title=None)
-        whole = box.mark_rect(fill=ink(GRAY), fillOpacity=0, stroke=ink(GRAY), strokeWidth=1)
+        whole = box.mark_rect(
+            fill=_colors.ink(_colors.GRAY),
+            fillOpacity=0,
+            stroke=_colors.ink(_colors.GRAY),
+            strokeWidth=1,
+        )
         text = box.mark_text(baseline="bottom", dy=-2, fontSize=10, align="left")
         layers += [
             box.mark_rect(opacity=0.6).encode(
@@ -592,10 +360,10 @@ def histogram_layers(table: pl.DataFrame, systems: Sequence[str], title: str) ->
                 x=ends["x"],
                 y=end,
                 text=alt.Text("zeros:Q", format=".0%"),
-                color=alt.value(ink()),
+                color=alt.value(_colors.ink()),
             ),
         ]
-    picture: alt.LayerChart = layered(*layers, data=table)
+    picture: alt.LayerChart = _panels.layered(*layers, data=table)
     return picture
 
 
@@ -628,15 +396,17 @@ def strip_layers(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt
     base = described(alt.Chart().encode(y=y), table, words)
     quantiles = base.transform_filter("isValid(datum.low)")
     layers = [
-        quantiles.mark_rule(color=ink(COLORS[0])).encode(x=alt.X("low:Q", **x), x2="high:Q"),
-        quantiles.mark_bar(color=ink(COLORS[0]), height=9).encode(
+        quantiles.mark_rule(color=_colors.ink(_colors.COLORS[0])).encode(
+            x=alt.X("low:Q", **x), x2="high:Q"
+        ),
+        quantiles.mark_bar(color=_colors.ink(_colors.COLORS[0]), height=9).encode(
             x=alt.X("lower quarter:Q", **x), x2="upper quarter:Q"
         ),
         quantiles.mark_tick(color=alt.expr("background || 'white'"), thickness=2, height=9).encode(
             x=alt.X("median:Q", **x)
         ),
         base.mark_point(
-            shape="diamond", filled=True, opacity=1, size=60, color=ink(COLORS[1])
+            shape="diamond", filled=True, opacity=1, size=60, color=_colors.ink(_colors.COLORS[1])
         ).encode(x=alt.X("mean:Q", **x)),
     ]
     if has_zeros:
@@ -644,17 +414,23 @@ def strip_layers(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt
             left=str(left), right=str(right), filled=f"{left} + datum.zeros * {right - left}"
         )
         start = alt.X("left:Q", **x)
-        text = vessel.mark_text(align="left", dx=3, fontSize=9, baseline="middle", color=ink())
+        text = vessel.mark_text(
+            align="left", dx=3, fontSize=9, baseline="middle", color=_colors.ink()
+        )
         layers += [
-            vessel.mark_bar(height=13, color=ink(USERS), opacity=0.6).encode(
+            vessel.mark_bar(height=13, color=_colors.ink(_colors.USERS), opacity=0.6).encode(
                 x=start, x2="filled:Q"
             ),
             vessel.mark_bar(
-                height=13, fill=ink(GRAY), fillOpacity=0, stroke=ink(GRAY), strokeWidth=1
+                height=13,
+                fill=_colors.ink(_colors.GRAY),
+                fillOpacity=0,
+                stroke=_colors.ink(_colors.GRAY),
+                strokeWidth=1,
             ).encode(x=start, x2="right:Q"),
             text.encode(x=start, text=alt.Text("zeros:Q", format=".0%")),
         ]
-    picture: alt.LayerChart = layered(*layers, data=table)
+    picture: alt.LayerChart = _panels.layered(*layers, data=table)
     return picture
 
 
@@ -695,14 +471,16 @@ def pair_cells(
     base = described(base, table, compared_words(confidence))
     scale = alt.Scale(type="ordinal", domain=depths, range=[1, 0.7, 0.4, 0.1])
     # the opacity of its swatches is what it explains
-    swatches = alt.Legend(title="adjusted p", padding=8, symbolFillColor=ink())
+    swatches = alt.Legend(title="adjusted p", padding=8, symbolFillColor=_colors.ink())
     depth = alt.Opacity("depth:N", title="adjusted p", scale=scale, legend=swatches)
     deep = alt.FieldOneOfPredicate("depth", depths[:2])
     on_cell = alt.when(deep).then(alt.value(alt.expr("background || 'white'")))
     return [
-        base.mark_rect(stroke=ink(PALE), strokeWidth=1).encode(color=look["color"], opacity=depth),
+        base.mark_rect(stroke=_colors.ink(_colors.PALE), strokeWidth=1).encode(
+            color=look["color"], opacity=depth
+        ),
         base.mark_point(filled=True, size=24, opacity=1).encode(
-            shape=look["shape"], color=on_cell.otherwise(alt.value(ink()))
+            shape=look["shape"], color=on_cell.otherwise(alt.value(_colors.ink()))
         ),
     ]
 
@@ -724,7 +502,7 @@ def ranked_layers(table: pl.DataFrame, systems: int) -> list[alt.Chart]:
     bare = alt.Chart().encode(x=x, y=y)
     base = described(bare, table, {"system": "system", "mean rank": "low", "users": "users"})
     layers = [
-        base.mark_rule(color=ink(GRAY))
+        base.mark_rule(color=_colors.ink(_colors.GRAY))
         .transform_filter("datum.part == 'system'")
         .encode(y2=alt.Y2Datum(0))
     ]
@@ -734,117 +512,20 @@ def ranked_layers(table: pl.DataFrame, systems: int) -> list[alt.Chart]:
     ]
     for side, edge, align, shift in sides:
         own = base.transform_filter(f"datum.side == '{side}'")
-        layers.append(own.mark_rule(color=ink(GRAY)).encode(x2=alt.value(edge)))
-        names = own.mark_text(align=align, color=ink(), dx=shift, baseline="middle", limit=205)
+        layers.append(own.mark_rule(color=_colors.ink(_colors.GRAY)).encode(x2=alt.value(edge)))
+        names = own.mark_text(
+            align=align, color=_colors.ink(), dx=shift, baseline="middle", limit=205
+        )
         layers.append(names.encode(x=alt.value(edge), text="text:N"))
     groups = {"not separated": "system", "mean ranks": ("low", "high"), "users": "users"}
-    bars = described(bare.mark_rule(strokeWidth=5, color=ink(COLORS[0])), table, groups)
+    bars = described(
+        bare.mark_rule(strokeWidth=5, color=_colors.ink(_colors.COLORS[0])), table, groups
+    )
     bars = bars.transform_filter("datum.part == 'group'")
     scale = bare.transform_filter("datum.part == 'scale'")
     layers += [
         bars.encode(x2="high:Q"),
-        scale.mark_rule(strokeWidth=2, color=ink()).encode(x2="high:Q", y=alt.value(-46)),
-        scale.mark_text(align="left", color=ink()).encode(text="text:N", y=alt.value(-55)),
+        scale.mark_rule(strokeWidth=2, color=_colors.ink()).encode(x2="high:Q", y=alt.value(-46)),
+        scale.mark_text(align="left", color=_colors.ink()).encode(text="text:N", y=alt.value(-55)),
     ]
     return layers
-
-
-# ------------------------------------------------------------------ around pictures
-
-
-def title_of(text: str, *subtitle: str, narrow: bool = False) -> alt.TitleParams:
-    """Make a title and subtitle whose lines are short enough for a narrow page or column."""
-    import altair as alt
-
-    letters = _NARROW_LETTERS if narrow else _LETTERS
-    lines = [part for line in subtitle for part in wrap(line, letters, break_on_hyphens=False)]
-    titles = wrap(text, letters * 4 // 5 if narrow else letters, break_on_hyphens=False)
-    return alt.TitleParams(
-        titles if len(titles) > 1 else text,
-        subtitle=lines,
-        anchor="start",
-        color=ink(),
-        subtitleColor=ink(GRAY),
-        offset=12,
-    )
-
-
-def panels_by(name: str, order: Sequence[str], title: str | None = None) -> Any:
-    """Make one panel per value of a column, without headers if there is only one."""
-    import altair as alt
-
-    own: dict[str, Any] = {"labelLimit": 150}
-    if name in ("system", "panel"):
-        own = {"labelAngle": 0, "labelAlign": "left", "labelLimit": 190}
-    header = alt.Header(
-        title=title,
-        labelFontWeight="bold",
-        labels=len(order) > 1,
-        labelColor=ink(),
-        titleColor=ink(),
-        titleFontWeight="bold",
-        **own,
-    )
-    channel = {"system": alt.Row, "panel": alt.Row, "measure": alt.Column, "segment": alt.Column}
-    return channel[name](f"{name}:N", sort=list(order), header=header)
-
-
-def layered(*layers: alt.Chart, **options: Any) -> Any:
-    """Layer charts; Altair's types of keywords are too vague."""
-    import altair as alt
-
-    return alt.layer(*layers, **options)
-
-
-def in_grid(layers: Any, **options: Any) -> alt.FacetChart:
-    """Put layers in panels; Altair's types of keywords are too vague."""
-    grid: alt.FacetChart = layers.facet(**options)
-    return grid
-
-
-def in_panels(
-    layers: Sequence[Any],
-    table: pl.DataFrame,
-    title: alt.TitleParams,
-    *,
-    width: float,
-    height: float,
-    wide: float | Literal["container"] = "container",
-    columns: int = 2,
-    resolve: Literal["x", "y"] = "y",
-    joined: bool = False,
-    **options: Any,
-) -> alt.LayerChart | alt.FacetChart:
-    """Draw a single wide panel, or several side by side; ``joined`` draws all panels in one."""
-    import altair as alt
-
-    panels = _tables.texts(table["panel"])
-    if len(panels) == 1 or joined:
-        options |= {"data": table, "height": height, "title": title}
-        if wide == "container":
-            from rankframe.plot import _wide
-
-            return _wide.wide(*layers, **options)
-        single: alt.LayerChart = layered(*layers, width=wide, **options)
-        return single
-    header = alt.Header(
-        title=None, labelFontWeight="bold", labelColor=ink(), labelLimit=max(width, 150)
-    )
-    facet = alt.Facet("panel:N", sort=list(panels), header=header)
-    drawn = layered(*layers, data=table, width=width, height=height, **options)
-    faceted: Any = in_grid(drawn, facet=facet, columns=columns, title=title)
-    # otherwise axes are drawn below missing panels of the last row
-    faceted = faceted.resolve_axis(x="independent")
-    grid: alt.FacetChart = faceted.resolve_scale(**{resolve: "independent"})
-    return grid
-
-
-def check_call(options: Mapping[str, object]) -> None:
-    """Check that Altair is installed, and that charts accept the keywords."""
-    for name in options:
-        if name not in Options.__annotations__:
-            msg = f"unknown argument {name!r}; charts accept {', '.join(Options.__annotations__)}"
-            raise TypeError(msg)
-    if find_spec("altair") is None:
-        msg = "charts need altair: pip install 'rankframe[plot]'"
-        raise ImportError(msg)

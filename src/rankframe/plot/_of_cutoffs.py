@@ -15,7 +15,7 @@ from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, run_dicts
 from rankframe.metrics import core
-from rankframe.plot import _marks, _pictures, _tables
+from rankframe.plot import _colors, _marks, _panels, _pictures, _tables
 
 if TYPE_CHECKING:
     import altair as alt
@@ -86,7 +86,7 @@ def at_k(
     [0.5, 1.0]
     """
     frame, by = run_dicts.as_frame(frame, by)
-    _marks.check_call(options)
+    _panels.check_call(options)
     keywords.check_flag("together", together)
     cutoffs = cutoff_curves.cutoffs("ks", ks)
     labels = cutoff_curves.labels_at(names, cutoffs)
@@ -161,7 +161,7 @@ def precision_recall(
     [(1, 0.5, 0.5), (2, 1.0, 0.5)]
     """
     frame, by = run_dicts.as_frame(frame, by)
-    _marks.check_call(options)
+    _panels.check_call(options)
     import altair as alt
 
     cutoffs, levels = cutoff_curves.cutoffs("ks", ks), [step / 10 for step in range(11)]
@@ -195,10 +195,10 @@ def precision_recall(
     f1 = 2 * pl.col("precision") * pl.col("recall") / (pl.col("precision") + pl.col("recall"))
     systems = _tables.best_first(last.with_columns(f1=f1.fill_nan(0)), "f1", higher_is_better=True)
     _pictures.check_lines(systems, groups)
-    many = _marks.are_many(systems)
-    chosen, _ = _marks.selections()
-    look = _marks.of_many(systems, chosen) if many else {}
-    faint = _marks.points_of_many(systems, chosen) if many else {}
+    many = _colors.are_many(systems)
+    chosen, _ = _colors.selections()
+    look = _colors.of_many(systems, chosen) if many else {}
+    faint = _colors.points_of_many(systems, chosen) if many else {}
     from_0_to_1 = alt.Scale(domain=[0, 1])
     lines = alt.Chart().encode(
         x=alt.X("recall:Q", title="recall", scale=from_0_to_1, axis=_marks.axis_of()),
@@ -208,16 +208,16 @@ def precision_recall(
             scale=from_0_to_1,
             axis=_marks.axis_of(),
         ),
-        **_marks.color_of(systems, groups),
+        **_colors.color_of(systems, groups),
     )
     words = {"system": "system", "recall": "recall"}
     words |= {"mean interpolated precision": "precision", "users": "users"}
     lines = _marks.described(lines, curve, words)
     points = lines.mark_point(filled=True, opacity=1, size=30)
-    points = points.encode(**_marks.shape_of(systems, groups), **faint)
+    points = points.encode(**_colors.shape_of(systems, groups), **faint)
     points = points.add_params(chosen) if many else points
     drawn = [points, lines.mark_line().encode(**look), _marks.head_room()]
-    left = _marks.layered(
+    left = _panels.layered(
         *drawn, data=curve, width=270, height=270, title="Interpolated, whole lists"
     )
     subtitle = [
@@ -231,7 +231,7 @@ def precision_recall(
     subtitle += sentences.missed_lines(
         means.select(*sentences.system_and_segment(means, groups), "users", "num_missed")
     )
-    title = _marks.title_of(
+    title = _panels.title_of(
         f"Precision and recall, at k = {_tables.as_text(cutoffs)} and interpolated", *subtitle
     )
     right = _marks.path_chart(path, systems, groups, chosen if many else None)

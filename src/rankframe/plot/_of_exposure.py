@@ -16,7 +16,7 @@ from rankframe._request.share_names import Target
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, run_dicts
 from rankframe.errors import RankingDataError
-from rankframe.plot import _marks, _pictures, _tables
+from rankframe.plot import _colors, _marks, _panels, _pictures, _tables
 
 if TYPE_CHECKING:
     import altair as alt
@@ -114,7 +114,7 @@ def shares(
     """
     run, by = run_dicts.as_frame(run, by)
     keywords.check_columns(columns)
-    _marks.check_call({})
+    _panels.check_call({})
     import altair as alt
 
     groups = _tables.groups_of(run, run, by)
@@ -145,7 +145,7 @@ def shares(
     ).select(pl.col("segment").alias("panel"), "value", "system", "share", "target")
     _tables.check_exposed(rows["share"], name)
     table, number = _tables.first_values(rows)
-    most = len(_marks.COLORS)
+    most = len(_colors.COLORS)
     if (system_count := table["system"].n_unique()) > most:
         msg = (
             f"column {groups[0]!r}: {system_count} systems, but bars have only {most} different "
@@ -177,10 +177,10 @@ def shares(
     axis = _marks.axis_of(format="~%", tickCount=5)
     bars = base.mark_bar().encode(
         x=alt.X("share:Q", title=x_title, scale=scale, axis=axis),
-        **_marks.color_of(systems, groups, distinct=True),
+        **_colors.color_of(systems, groups, distinct=True),
     )
     thick = min(11.0, 48 / len(systems))
-    ticks = base.mark_tick(color=_marks.ink(), thickness=2, size=thick, opacity=1)
+    ticks = base.mark_tick(color=_colors.ink(), thickness=2, size=thick, opacity=1)
     ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
     lines = [
         _tables.counted_lists(lists, groups, truth, exclude, columns) + _tables.weight_text(weight)
@@ -191,10 +191,10 @@ def shares(
         lines += [first, f"the others have {_tables.left_over(table)} of exposure"]
     if target is not None:
         lines.append(f"ticks: target, {_TARGETS[target]}")
-    return _marks.in_panels(
+    return _panels.in_panels(
         [bars, ticks],
         table,
-        _marks.title_of(
+        _panels.title_of(
             f"Exposure of each {sentences.one_line(name)} in {_tables.lists_to(k)}", *lines
         ),
         width=210,
@@ -264,7 +264,7 @@ def trade_off(
     [(0.75, 0.5)]
     """
     frame, by = run_dicts.as_frame(frame, by)
-    _marks.check_call(options)
+    _panels.check_call(options)
     import altair as alt
 
     groups = _tables.groups_of(frame, truth, by)
@@ -295,7 +295,7 @@ def trade_off(
     higher = _tables.directions([x])[names[0]]
     systems = _tables.best_first(table, "x", higher_is_better=higher)
     _pictures.check_lines(systems, groups)
-    many = _marks.are_many(systems)
+    many = _colors.are_many(systems)
     table = _tables.with_places(
         table, domains, width, height, systems[: _tables.BEST] if many else None
     )
@@ -306,7 +306,7 @@ def trade_off(
         else _tables.texts(summary.select(*sentences.system_and_segment(summary, groups))["system"])
     )
     look: dict[str, Any] = {"legend": not has_all_names, "among": among}
-    chosen, _ = _marks.selections()
+    chosen, _ = _colors.selections()
     titles = _tables.axis_titles(metrics)
     axes: dict[str, Any] = {
         axis: {
@@ -328,17 +328,17 @@ def trade_off(
         }
     words["users"] = "users"
     base = _marks.described(
-        alt.Chart().encode(**_marks.color_of(systems, groups, **look)), table, words
+        alt.Chart().encode(**_colors.color_of(systems, groups, **look)), table, words
     )
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6, clip=True)
     points = base.mark_point(filled=True, opacity=1, size=70)
-    points = points.encode(x=across, y=up, **_marks.shape_of(systems, groups, **look))
+    points = points.encode(x=across, y=up, **_colors.shape_of(systems, groups, **look))
     if many:
         back = {name: place for place, name in enumerate(reversed(systems))}
         table = table.sort(pl.col("system").replace_strict(back), maintain_order=True)
         bars = base.mark_rule(strokeWidth=1.5, clip=True)
         bars = bars.encode(opacity=alt.when(chosen).then(alt.value(0.6)).otherwise(alt.value(0.1)))
-        points = points.encode(**_marks.points_of_many(systems, chosen)).add_params(chosen)
+        points = points.encode(**_colors.points_of_many(systems, chosen)).add_params(chosen)
     layers = [
         bars.transform_filter("isValid(datum.x_low)").encode(
             x=alt.X("x_low:Q", **axes["x"]), x2="x_high:Q", y=up
@@ -360,10 +360,10 @@ def trade_off(
             text = base.mark_text(fontSize=11, fontWeight="bold", **side, **look)
             text = text.transform_filter(f"datum.place === '{place}'")
             layers.append(text.encode(x=across, y=up, text="system:N"))
-    return _marks.in_panels(
+    return _panels.in_panels(
         layers,
         table,
-        _marks.title_of(
+        _panels.title_of(
             f"{sentences.one_line(names[1])} against {sentences.one_line(names[0])}",
             f"{_tables.user_count(table['users'])}{_tables.weighted_by(options)}; "
             f"lines: {confidence * 100:.10g}% intervals, not corrected",
@@ -459,7 +459,7 @@ def lorenz(
     """
     run, by = run_dicts.as_frame(run, by)
     keywords.check_columns(columns)
-    _marks.check_call({})
+    _panels.check_call({})
     import altair as alt
 
     groups = _tables.groups_of(run, run, by)
@@ -501,9 +501,9 @@ def lorenz(
     percent, from_0_to_1 = _marks.axis_of(format="~%", tickCount=5), alt.Scale(domain=[0, 1])
     systems = _tables.best_first(table, "gini", higher_is_better=False)
     _pictures.check_lines(systems, groups)
-    many = _marks.are_many(systems)
+    many = _colors.are_many(systems)
     among = systems if many else _tables.texts(rows["system"])
-    chosen, _ = _marks.selections()
+    chosen, _ = _colors.selections()
     axes: dict[str, Any] = {
         "x": alt.X(
             "values:Q",
@@ -515,12 +515,12 @@ def lorenz(
     }
     ends = alt.InlineData([{"values": 0, "exposure": 0}, {"values": 1, "exposure": 1}])
     even = alt.Chart(ends).mark_line(
-        color=_marks.ink(_marks.GRAY), strokeDash=[4, 3], strokeWidth=1
+        color=_colors.ink(_colors.GRAY), strokeDash=[4, 3], strokeWidth=1
     )
     even = even.encode(**axes)
     base = alt.Chart().encode(
         **axes,
-        **_marks.color_of(systems, groups, among=among),
+        **_colors.color_of(systems, groups, among=among),
         order="values:Q",
     )
     words = {"segment": "panel", "system": "system", f"share of {what}": "values"}
@@ -528,21 +528,21 @@ def lorenz(
     base = _marks.described(base, table, words)
     # a shape at each fifth of the exposure distinguishes lines without color
     points = base.mark_point(filled=True, opacity=1, size=30).transform_filter("datum.marked")
-    points = points.encode(**_marks.shape_of(systems, groups, among=among))
+    points = points.encode(**_colors.shape_of(systems, groups, among=among))
     line = base.mark_line()
     if many:
-        look = _marks.of_many(systems, chosen)
-        points = points.encode(**_marks.points_of_many(systems, chosen)).add_params(chosen)
+        look = _colors.of_many(systems, chosen)
+        points = points.encode(**_colors.points_of_many(systems, chosen)).add_params(chosen)
         line = line.encode(**look)
     fifth = (pl.col("exposure") * 5).floor()
     is_new = (fifth != fifth.shift(1).over("panel", "system")).fill_null(value=False)
     table = table.with_columns(marked=is_new & (pl.col("exposure") < 1))
     layers = [points, even, line] if many else [even, line, points]
     curves = table.group_by("panel", "system", maintain_order=True).agg(pl.col("gini").first())
-    return _marks.in_panels(
+    return _panels.in_panels(
         layers,
         table,
-        _marks.title_of(
+        _panels.title_of(
             f"Lorenz curve of exposure in {_tables.lists_to(k)}",
             _tables.counted_lists(lists, groups, truth, exclude, columns)
             + _tables.weight_text(weight),

@@ -14,7 +14,7 @@ from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, run_dicts
-from rankframe.plot import _marks, _tables
+from rankframe.plot import _colors, _marks, _panels, _tables
 
 if TYPE_CHECKING:
     import altair as alt
@@ -124,7 +124,7 @@ def compare(
     [('new − old', 'undecided')]
     """
     frame, by = run_dicts.as_frame(frame, by)
-    _marks.check_call(options)
+    _panels.check_call(options)
     import altair as alt
 
     groups = comparison.groups_by_systems(frame, truth, by, baseline)
@@ -164,7 +164,7 @@ def compare(
     _tables.check_rows(table, "pairs", "a baseline")
     panels, names = _tables.texts(table["panel"]), list(directions)
     higher = directions[names[0]]
-    look = _marks.verdict_look(directions, margins, f"p < {1 - confidence:.2g}")
+    look = _colors.verdict_look(directions, margins, f"p < {1 - confidence:.2g}")
     what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
     alone = "simultaneous" if test in trials.SIMULTANEOUS else "not corrected"
     tested = sentences.tested_in_words(test, correction, compared, primary)
@@ -174,10 +174,10 @@ def compare(
     if baseline is None and len(compared_systems) > _MOST_PAIRED:
         order = _tables.system_order(table, higher_is_better=higher)
         table = _tables.as_triangle(table, order, confidence)
-        return _marks.in_panels(
+        return _panels.in_panels(
             _marks.pair_cells(table, order, look, confidence),
             table,
-            _marks.title_of(
+            _panels.title_of(
                 f"Differences of {len(compared_systems)} systems in {what}",
                 f"{counted}; row − column, best first; darker cells: smaller p",
                 tested,
@@ -223,10 +223,10 @@ def compare(
         shape=look["shape"],
     )
     zero = _marks.zero_line().encode(x=alt.XDatum(0))
-    return _marks.in_panels(
+    return _panels.in_panels(
         [*([_marks.margin_band(axis_title)] if margins else []), zero, bars, points],
         table,
-        _marks.title_of(
+        _panels.title_of(
             title,
             counted,
             f"{confidence * 100:.10g}% intervals, {alone}; {tested}",
@@ -309,7 +309,7 @@ def critical_difference(
      ('group', 'new, old', 1.167, 1.833), ('scale', None, 1.0, 1.924)]
     """
     frame, by = run_dicts.as_frame(frame, by)
-    _marks.check_call(options)
+    _panels.check_call(options)
     import altair as alt
 
     groups = comparison.groups_by_systems(frame, truth, by, None)
@@ -331,10 +331,10 @@ def critical_difference(
     systems = ranks["system"].n_unique()
     what = f"{sentences.one_line(panels[0])}: m" if len(panels) == 1 else "M"
     notes = _tables.texts(ranks["note"].drop_nulls()) if len(panels) == 1 else []
-    return _marks.in_panels(
+    return _panels.in_panels(
         _marks.ranked_layers(table, systems),
         table,
-        _marks.title_of(
+        _panels.title_of(
             f"{what}ean ranks of {systems} systems on {_tables.user_count(ranks['users'])}",
             f"bars: systems not separated by Nemenyi's test at {confidence * 100:.10g}% confidence",
             *notes,
@@ -399,7 +399,7 @@ def agreement(
     >>> drawn.select("metric", "other", pl.col("kendall_tau").round(3)).rows()
     [('rr', 'ap', 0.333), ('ap', 'rr', 0.333)]
     """
-    _marks.check_call({})
+    _panels.check_call({})
     keywords.check_choice("coefficient", coefficient, list(_COEFFICIENTS))
     import altair as alt
 
@@ -427,7 +427,7 @@ def agreement(
         f"{coefficient}:Q",
         title=_COEFFICIENTS[coefficient],
         scale=alt.Scale(
-            range=[_marks.ink(_OPPOSED), _marks.ink(_marks.PALE), _marks.ink(FULL)],
+            range=[_colors.ink(_OPPOSED), _colors.ink(_colors.PALE), _colors.ink(FULL)],
             domain=[-1, 0, 1],
         ),
         legend=alt.Legend(padding=8),
@@ -435,13 +435,13 @@ def agreement(
     strong = alt.when(f"abs(datum.{coefficient}) > 0.6").then(alt.value("white"))
     text = base.mark_text().encode(
         text=alt.Text(f"{coefficient}:Q", format=".2f"),
-        color=strong.otherwise(alt.value(_marks.ink())),
+        color=strong.otherwise(alt.value(_colors.ink())),
     )
     has_value = f"isValid(datum.{coefficient})"
-    return _marks.in_panels(
+    return _panels.in_panels(
         [base.mark_rect().encode(color=color), text.transform_filter(has_value)],
         table,
-        _marks.title_of(
+        _panels.title_of(
             f"Agreement of metrics on the order of {_tables.system_count(table['systems'])}",
             *_tables.averaged(lazy),
             _READINGS[coefficient],

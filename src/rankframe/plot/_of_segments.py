@@ -14,7 +14,7 @@ from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
 from rankframe._tables import run_dicts
-from rankframe.plot import _marks, _of_pairs, _tables
+from rankframe.plot import _colors, _marks, _of_pairs, _panels, _tables
 
 if TYPE_CHECKING:
     import altair as alt
@@ -75,7 +75,7 @@ def heatmap(
     [('DE', 'rr', 0.5), ('FR', 'rr', 1.0)]
     """
     frame, by = run_dicts.as_frame(frame, by)
-    _marks.check_call(options)
+    _panels.check_call(options)
     import altair as alt
 
     groups = _tables.groups_of(frame, truth, None) if by is None else keywords.group_names(by)
@@ -158,11 +158,13 @@ def heatmap(
     color = alt.Color(
         "share:Q",
         title=["share of the", "metric's", "greatest"],
-        scale=alt.Scale(range=[_marks.ink(_marks.PALE), _marks.ink(_of_pairs.FULL)], domain=[0, 1]),
+        scale=alt.Scale(
+            range=[_colors.ink(_colors.PALE), _colors.ink(_of_pairs.FULL)], domain=[0, 1]
+        ),
         legend=alt.Legend(format="%", padding=8),
     )
     strong = (
-        alt.when("datum.share > 0.6").then(alt.value("white")).otherwise(alt.value(_marks.ink()))
+        alt.when("datum.share > 0.6").then(alt.value("white")).otherwise(alt.value(_colors.ink()))
     )
     text = base.mark_text().encode(text="text:N", color=strong)
     of_metric = f" of {sentences.one_line(names[0])}" if is_grid else ""
@@ -171,10 +173,10 @@ def heatmap(
         if len(segments) > _MOST_SEGMENTS
         else ""
     )
-    return _marks.in_panels(
+    return _panels.in_panels(
         [base.mark_rect().encode(color=color), text],
         table,
-        _marks.title_of(
+        _panels.title_of(
             f"{_tables.averages_of(metrics)}{of_metric} by "
             f"{', '.join(map(sentences.one_line, groups))}{_tables.weighted_by(options)}",
             f"{selection}up to {_tables.user_count(table['users'].top_k(1))} in each",

@@ -13,7 +13,7 @@ from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, run_dicts
 from rankframe.metrics import core, trec
-from rankframe.plot import _marks, _pictures, _tables
+from rankframe.plot import _panels, _pictures, _tables
 
 if TYPE_CHECKING:
     import altair as alt
@@ -80,7 +80,7 @@ def users(
     [(0.5, 0.55, 1), (0.95, 1.0, 1)]
     """
     frame, by = run_dicts.as_frame(frame, by)
-    _marks.check_call(options)
+    _panels.check_call(options)
 
     bins = keywords.whole_number("bins", bins)
     if options.pop("weights", None) is not None:
@@ -169,7 +169,7 @@ def change(
      ('recall@10', 20.0, 0.05, 1), ('recall@10', 100.0, -0.02, 1)]
     """
     frame, by = run_dicts.as_frame(frame, by)
-    _marks.check_call(options)
+    _panels.check_call(options)
     k = keywords.whole_number("k", k)
     groups = comparison.groups_by_systems(frame, truth, by, baseline)
     means = _tables.computed(

@@ -12,7 +12,7 @@ from rankframe._comparison import sentences, trials
 from rankframe._evaluation import user_columns
 from rankframe._request.keywords import Options
 from rankframe.errors import RankingDataError
-from rankframe.plot import _marks, _tables
+from rankframe.plot import _colors, _marks, _panels, _tables
 
 if TYPE_CHECKING:
     import altair as alt
@@ -69,7 +69,7 @@ def at_k_picture(
         drawn, first_label = set(systems), order[1]
         systems = [name for name in order[0] if name in drawn]
     check_lines(systems, groups)
-    many = _marks.are_many(systems)
+    many = _colors.are_many(systems)
     panels = _tables.texts(table["panel"])
     words: dict[str, str | Sequence[str]] = {
         "system": "system",
@@ -93,16 +93,16 @@ def at_k_picture(
         table = table.sort(pl.col("panel").replace_strict(_places(panels)), maintain_order=True)
         systems_with_names = [] if together else systems
         table = _tables.with_names(table, systems_with_names, 1.35 * 13 / height, limits[1])
-    chosen, pointed = _marks.selections()
-    look: dict[str, Any] = _marks.of_many(systems, chosen) if many else {}
-    faint = _marks.points_of_many(systems, chosen) if many else {}
-    legend = _marks.legend_above(systems) if narrow else True
+    chosen, pointed = _colors.selections()
+    look: dict[str, Any] = _colors.of_many(systems, chosen) if many else {}
+    faint = _colors.points_of_many(systems, chosen) if many else {}
+    legend = _colors.legend_above(systems) if narrow else True
     among = None if order is None else order[0]
-    colors = _marks.color_of(systems, groups, legend=legend, among=among)
+    colors = _colors.color_of(systems, groups, legend=legend, among=among)
     metrics: list[str] = []
     if together:
         metrics = _tables.texts(table["metric"])
-        look |= _marks.dash_of(metrics, legend=not many)  # a long legend of systems leaves no room
+        look |= _colors.dash_of(metrics, legend=not many)  # a long legend of systems leaves no room
         colors |= {} if groups else {"color": _colored_metrics(metrics)}
     x = _marks.cutoff_axis(cutoffs, room=many and not together)
     axis_title = (f"mean {panels[0]}" if not together else "mean") if len(panels) == 1 else None
@@ -121,7 +121,7 @@ def at_k_picture(
     points = base.mark_point(filled=True, opacity=1, size=36)
     points = points.transform_filter(alt.FieldOneOfPredicate("k", cutoffs[::every]))
     points = points.encode(
-        y=y, **_marks.shape_of(systems, groups, legend=legend, among=among), **faint
+        y=y, **_colors.shape_of(systems, groups, legend=legend, among=among), **faint
     )
     area = base.mark_area(opacity=0.25 if many else 0.15)
     area = area if len(cutoffs) > 1 else base.mark_rule(strokeWidth=1.5)
@@ -153,14 +153,14 @@ def at_k_picture(
     elif confidence is not None and len(systems) > 1:
         lines += ["overlapping bands are not a test: see compare"]
     if together and many:
-        lines += [_marks.dashes_of(metrics)]
-    title = _marks.title_of(
+        lines += [_colors.dashes_of(metrics)]
+    title = _panels.title_of(
         f"{', '.join(f'{name}@k' for name in names)} at k = {_tables.as_text(cutoffs)}",
         *lines,
         *missed,
         narrow=narrow,
     )
-    return _marks.in_panels(
+    return _panels.in_panels(
         layers,
         table,
         title,
@@ -214,12 +214,12 @@ def users_picture(
         lines = [f"{_tables.user_count(counts)} in each panel; dashed line: mean{left_out}"]
     if zeros:
         lines += ["box on the left: filled to the share of users whose value is exactly 0"]
-    rows = {} if in_strips else {"row": _marks.panels_by("system", systems, "share of users")}
-    return _marks.in_grid(
+    rows = {} if in_strips else {"row": _panels.panels_by("system", systems, "share of users")}
+    return _panels.in_grid(
         layers.properties(width=width, height=height),
         **rows,
-        column=_marks.panels_by("segment", segments),
-        title=_marks.title_of(f"{sentences.one_line(name)}, user by user", *lines, *missed),
+        column=_panels.panels_by("segment", segments),
+        title=_panels.title_of(f"{sentences.one_line(name)}, user by user", *lines, *missed),
         spacing=14,
     )
 
@@ -277,10 +277,10 @@ def _colored_metrics(metrics: Sequence[str]) -> alt.Color:
     import altair as alt
 
     colors = [
-        _marks.ink(_marks.COLORS[place % len(_marks.COLORS)]) for place in range(len(metrics))
+        _colors.ink(_colors.COLORS[place % len(_colors.COLORS)]) for place in range(len(metrics))
     ]
     scale = alt.Scale(domain=list(metrics), range=colors)
-    return alt.Color("metric:N", scale=scale, legend=_marks.legend_of("metric"))
+    return alt.Color("metric:N", scale=scale, legend=_colors.legend_of("metric"))
 
 
 def selectable(by: str, *, interval: bool) -> str:

@@ -1,0 +1,108 @@
+"""How to reproduce a report: the conventions of its call, and the call itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from rankframe._report import markup, verdict
+from rankframe._report.facts import Numbers
+from rankframe._report.markup import Cell, Grid, Section
+
+# ------------------------------------------------------------------ conventions
+
+
+def conventions(numbers: Numbers) -> Section:
+    """Write how the numbers are made, and how to reproduce them."""
+    rows = [[Cell(name), Cell(text, "", "text")] for name, text in _rules(numbers)]
+    sources = [
+        [Cell(row["table"]), Cell(markup.number(row["rows"])), Cell(row["sha256"], "", "text")]
+        for row in numbers.sources.to_dicts()
+    ]
+    grids = [
+        Grid("How the numbers are made", ["what", "how"], rows, words=["how"]),
+        Grid(
+            "Input: SHA-256 of the sorted rows as CSV without a header",
+            ["table", "rows", "SHA-256"],
+            sources,
+            words=["SHA-256"],
+        ),
+    ]
+    return Section("conventions", "How to reproduce this", grids=grids, code=_call(numbers))
+
+
+def _rules(numbers: Numbers) -> list[tuple[str, str]]:
+    call, settings = numbers.call, numbers.call.settings
+    has_truth = call.truth is not None or settings.users is not None
+    users = settings.users or ("truth" if has_truth else "run")
+    relevant = "grade > 0"
+    if settings.relevant_at is not None:
+        relevant = f"grade ≥ {settings.relevant_at:g} for binary metrics"
+        relevant += (
+            "; lower grades have no gain" if settings.gains_from else "; every grade > 0 has a gain"
+        )
+    rules = [
+        ("users", verdict.USERS[users]),
+        ("relevant", relevant),
+        ("unjudged items", "left out of lists" if settings.judged_only else "not relevant"),
+        (
+            "undefined values",
+            "left out of means"
+            if settings.undefined is None
+            else f"count as {settings.undefined:g}",
+        ),
+        ("intervals", f"{100 * call.confidence:.10g}%, Student's t for means, not corrected"),
+    ]
+    if numbers.pairs:
+        rules.append(("test", verdict.tested(numbers)))
+        if call.margin is not None:
+            rules.append(("margin", _plain(call.margin)))
+        if call.test not in ("t", "wilcoxon", "mcnemar", "tukey", "friedman"):
+            rules.append(("resamples", f"{call.resamples:,}, seed {call.seed}"))
+    if call.settings.cluster is not None:
+        rules.append(("clusters", call.settings.cluster))
+    if settings.weights is not None:
+        rules.append(("weights", settings.weights))
+    import platform
+    from importlib.metadata import version
+
+    packages = ("rankframe", "polars", "numpy", "scipy", "altair")
+    versions = [f"{name} {version(name)}" for name in packages]
+    rules.append(("versions", ", ".join([*versions, f"Python {platform.python_version()}"])))
+    return rules
+
+
+def _call(numbers: Numbers) -> str:
+    """Write the call as code, with frames and expressions by their names."""
+    call = numbers.call
+    first = "run" if call.truth is not None else "judged"
+    names = [
+        repr(metric) if isinstance(metric, str) else metric.meta.output_name()
+        for metric in call.metrics
+    ]
+    parts = [", ".join([first, *names])]
+    if call.truth is not None:
+        parts.append("truth=truth")
+    arguments: dict[str, Any] = {"by": call.by}
+    if call.baseline is not None:
+        arguments["baseline"] = call.baseline
+    if call.segments:
+        arguments["segments"] = [*call.segments]
+    arguments["k"] = call.k
+    plain = {"test": "t", "correction": "holm", "confidence": 0.95, "margin": None}
+    plain |= {"primary": None, "resamples": 10_000, "seed": 0}
+    arguments |= {n: getattr(call, n) for n, value in plain.items() if getattr(call, n) != value}
+    if call.settings.cluster is not None:
+        arguments["cluster"] = call.settings.cluster
+    tables = ("items", "history", "other", "exclude")
+    arguments |= {n: v for n, v in call.options.items() if v is not None and n not in tables}
+    parts += [f"{name}={value!r}" for name, value in arguments.items()]
+    parts += [f"{name}={name}" for name in tables if call.options.get(name) is not None]
+    return "rf.report(\n    " + ",\n    ".join(parts) + ",\n)"
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Mapping):
+        margins = cast("Mapping[str, float]", value)
+        return ", ".join(f"{name}: {margin:g}" for name, margin in margins.items())
+    return f"{value:g}" if isinstance(value, float | int) else str(value)

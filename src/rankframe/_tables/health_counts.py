@@ -1,0 +1,486 @@
+"""What ``health`` counts in each table, and in two side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from rankframe._tables import health_tables, rank_order, rules
+from rankframe._tables.health_tables import Part
+
+#: If a truth has more grades than this, only their number is reported.
+_MOST_GRADES = 20
+
+
+# ------------------------------------------------------------------ what is counted
+
+
+class _Sample(NamedTuple):
+    """The candidates for an example: those of ``rows`` that are ``broken``.
+
+    If a row is broken together with others, ``among`` defines these rows of a user.
+    """
+
+    part: Part
+    rows: pl.LazyFrame
+    broken: pl.Expr
+    among: pl.Expr | None = None
+
+
+class Measure(NamedTuple):
+    """A count, its total, and the least id that is counted."""
+
+    what: str
+    number: pl.Expr
+    of: pl.Expr | None = None
+    least: pl.Expr | None = None
+    role: str = "user"  # of the id
+    sample: _Sample | None = None
+    name: str = ""  # the caller's name of the id
+
+
+class Section(NamedTuple):
+    """Measures of one frame, by groups."""
+
+    table: str
+    frame: pl.LazyFrame
+    groups: list[str]
+    measures: list[Measure]
+
+
+def _size(what: str, count: pl.Expr) -> Measure:
+    return Measure(what, count)
+
+
+def _among(what: str, broken: pl.Expr, part: Part, role: str, of: pl.Expr | None = None) -> Measure:
+    """Count the ids, one per row, for which a condition holds; by default as a share of all."""
+    share = pl.len() if of is None else of
+    least = pl.col(role).filter(broken).min()
+    return Measure(what, broken.sum(), share, least, role, name=part.names[role])
+
+
+def _of_rows(what: str, broken: pl.Expr, part: Part, rows: pl.LazyFrame | None = None) -> Measure:
+    """Count rows for which a condition holds, as a share of all."""
+    role = next(
+        (role for role in health_tables.IDS if part.has(role) and what != f"null_{role}s"), ""
+    )
+    sample = _Sample(part, part.rows if rows is None else rows, broken) if role else None
+    least = pl.col(role).filter(broken).min() if role else None
+    return Measure(what, broken.sum(), pl.len(), least, role, sample)
+
+
+def _nulls(part: Part) -> Iterator[Measure]:
+    """Count missing ids."""
+    if part.groups:
+        broken = pl.any_horizontal(part.missing(group) for group in part.groups)
+        yield _of_rows("null_groups", broken, part)
+    for role in health_tables.IDS:
+        if part.has(role):
+            yield _of_rows(f"null_{role}s", part.missing(role), part)
+
+
+def _duplicates(part: Part, rows: pl.LazyFrame, surplus: pl.Expr) -> Measure:
+    twice = pl.struct([*part.keys, *_row(part)]).is_duplicated()
+    sample = _Sample(part, rows, ~part.missing("item"), twice)
+    least = health_tables.user.filter(pl.col("surplus") > 0).min()
+    return Measure("duplicates", surplus, pl.col("rows").sum(), least, "user", sample)
+
+
+def _row(part: Part) -> list[str]:
+    """Return the columns that identify a row of a list."""
+    return [role for role in ("item", "subtopic") if part.has(role)]
+
+
+def _surplus(part: Part) -> pl.Expr:
+    """Count the rows of a list beyond the first of each item."""
+    columns = _row(part)
+    row = pl.col(columns[0]) if len(columns) == 1 else pl.struct(columns)
+    rows = row.filter(~part.missing("item"))
+    return (rows.len() - rows.n_unique()).cast(pl.Int64)
+
+
+def sections(parts: dict[str, Part], k: int, groups: pl.LazyFrame | None) -> Iterator[Section]:
+    """Yield everything that can be counted, table by table."""
+    run, truth = parts.get("run"), parts.get("truth")
+    items, history = parts.get("items"), parts.get("history")
+    if run is not None and run.has("relevance"):
+        yield from _of_judged(run)
+        run, truth = _split(run)
+    if run is not None:
+        run = _listed(run)
+        yield from _of_run(run, k)
+    if truth is not None:
+        yield from _of_truth(truth)
+    if run is not None and truth is not None:
+        yield from _of_both(run, truth, k, groups)
+    if items is not None:
+        yield from _of_items(items, run, groups)
+    if history is not None:
+        yield from _of_history(history, run, k)
+
+
+def _of_judged(part: Part) -> Iterator[Section]:
+    """Count what needs all rows of a judged table."""
+    placing = [pl.col(name).is_null() for name in ("given", "score") if part.has(name)]
+    if placing:
+        broken = placing[0] & health_tables.relevance.is_null()
+        neither = _of_rows("neither_rank_nor_relevance", broken, part)
+        yield Section("judged table", part.rows, part.groups, [neither])
+    if part.has(*health_tables.IDS):
+        rows = part.rows_with(*health_tables.IDS)
+        lists = rows.group_by(part.keys).agg(rows=pl.len(), surplus=_surplus(part))
+        duplicates = _duplicates(part, rows, pl.col("surplus").sum())
+        yield Section("judged table", lists, part.groups, [duplicates])
+
+
+def _split(part: Part) -> tuple[Part, Part]:
+    """Split a judged table into its lists and its judgments."""
+    placing = [name for name in ("given", "score") if part.has(name)]
+    of_truth = {role: name for role, name in part.names.items() if role not in ("given", "score")}
+    rows = part.rows
+    if placing:
+        value = pl.col(placing[0])
+        floats = placing == ["score"] and part.types["score"].is_float()
+        rows = rows.filter((value.fill_nan(None) if floats else value).is_not_null())
+    run_names = {role: name for role, name in part.names.items() if role != "relevance"}
+    truth = part._replace(
+        rows=part.rows.filter(health_tables.relevance.is_not_null()), names=of_truth
+    )
+    return part._replace(rows=rows, names=run_names), truth
+
+
+def _listed(part: Part) -> Part:
+    """Mark the rows that are in a list, and compute ranks if there are only scores."""
+    if part.has("given"):
+        return part._replace(rows=part.rows.with_columns(listed=health_tables.given.is_not_null()))
+    if not part.has("score"):
+        return part._replace(rows=part.rows.with_columns(listed=pl.lit(value=True)))
+    floats = part.types["score"].is_float()
+    score = health_tables.score.fill_nan(None) if floats else health_tables.score
+    rows = part.rows.with_columns(listed=score.is_not_null())
+    if not part.has(*health_tables.IDS):
+        return part._replace(rows=rows)
+    rankable = pl.col("listed") & ~part.missing("user") & ~part.missing("item")
+    schema = part.rows.collect_schema()
+    ranked = rank_order.with_positions(
+        rows.filter(rankable), part.keys, schema, health_tables.score, health_tables.item
+    )
+    rest = rows.filter(~rankable).with_columns(rank=pl.lit(None, pl.Int64))
+    return part._replace(rows=pl.concat([ranked, rest.select(ranked.collect_schema().names())]))
+
+
+def _has_rank(run: Part) -> bool:
+    return "rank" in run.rows.collect_schema()
+
+
+def _of_run(run: Part, k: int) -> Iterator[Section]:
+    """Count rows, lists and items of a run."""
+    measures = [_size("rows", pl.len()), *_nulls(run)]
+    if run.has("given"):
+        measures.append(_of_rows("null_ranks", health_tables.given.is_null(), run))
+        measures.append(
+            _of_rows(
+                "invalid_ranks",
+                health_tables.given.is_not_null() & health_tables.rank.is_null(),
+                run,
+            )
+        )
+    elif run.has("score"):
+        measures.append(_of_rows("null_scores", health_tables.score.is_null(), run))
+        if run.types["score"].is_float():
+            measures.append(_of_rows("nan_scores", health_tables.score.is_nan(), run))
+            measures.append(_of_rows("infinite_scores", health_tables.score.is_infinite(), run))
+    yield Section("run", run.rows, run.groups, measures)
+    if run.has("user"):
+        yield Section("run", _lists(run, k), run.groups, list(_of_lists(run, k)))
+    if run.has("item"):
+        listed = run.rows_with("item").filter(pl.col("listed")).select(*run.groups, "item").unique()
+        yield Section("run", listed, run.groups, [_size("items", pl.len())])
+
+
+def _lists(run: Part, k: int) -> pl.LazyFrame:
+    """Return one row per list: its length, its duplicates, and the items at its cut-off."""
+    aggregates = [pl.len().alias("rows"), pl.col("listed").sum().alias("listed")]
+    if run.has("item"):
+        aggregates.append(_surplus(run).alias("surplus"))
+    if _has_rank(run):
+        top, crowded = health_tables.rank.max(), (health_tables.rank <= k).sum() > k
+        covered = health_tables.rank.drop_nulls().n_unique()
+        if run.has("tied"):
+            top, covered = (
+                (health_tables.rank + rules.as_rank("tied") - 1).max(),
+                health_tables.rank.count(),
+            )
+        if run.has("score"):
+            at, below = (
+                pl.when(health_tables.rank == place).then(health_tables.score).max()
+                for place in (k, k + 1)
+            )
+            crowded = crowded | (at == below)
+        aggregates += [(top > covered).alias("gap"), crowded.alias("crowded")]
+        aggregates.append(
+            (health_tables.rank.count() - health_tables.rank.drop_nulls().n_unique()).alias(
+                "shared"
+            )
+        )
+    return run.rows_with("user").group_by(run.keys).agg(aggregates)
+
+
+def _of_lists(run: Part, k: int) -> Iterator[Measure]:
+    listed = pl.col("listed") > 0
+    of = listed.sum()
+    yield _size("users", of)
+    rows = run.rows_with("user")
+    if run.has("item"):
+        yield _duplicates(run, rows, pl.col("surplus").sum())
+    if run.has("given") and not run.has("tied"):
+        twice = pl.struct([*run.keys, "rank"]).is_duplicated() & health_tables.rank.is_not_null()
+        sample = _Sample(run, rows, health_tables.rank.is_not_null(), twice)
+        shared = pl.col("shared")
+        least = health_tables.user.filter(shared > 0).min()
+        yield Measure("shared_ranks", shared.sum(), pl.col("rows").sum(), least, "user", sample)
+    yield _among("short_lists", listed & (pl.col("listed") < k), run, "user", of)
+    if _has_rank(run):
+        yield _among("gaps", pl.col("gap"), run, "user", of)
+        yield _among("ties_at_the_cut", pl.col("crowded"), run, "user", of)
+
+
+def _of_truth(truth: Part) -> Iterator[Section]:
+    """Count rows, grades and users of a truth."""
+    groups = truth.groups
+    measures = [_size("rows", pl.len()), *_nulls(truth)]
+    if truth.has("relevance"):
+        measures.append(_of_rows("null_relevances", health_tables.relevance.is_null(), truth))
+        if truth.types["relevance"].is_float():
+            measures.append(
+                _of_rows("nonfinite_relevances", ~health_tables.relevance.is_finite(), truth)
+            )
+        negative = health_tables.relevance < 0
+        measures.append(_of_rows("negative_grades", negative, truth))
+    yield Section("truth", truth.rows, groups, measures)
+    if truth.has("user"):
+        aggregates = [pl.len().alias("rows"), _is_relevant(truth)]
+        if truth.has("item"):
+            aggregates.append(_surplus(truth).alias("surplus"))
+        users = truth.rows_with("user").group_by(truth.keys).agg(aggregates)
+        counts = [_size("users", pl.len())]
+        counts.append(_among("users_without_relevant", ~pl.col("relevant"), truth, "user"))
+        if truth.has("item"):
+            counts.append(_duplicates(truth, truth.rows_with("user"), pl.col("surplus").sum()))
+        yield Section("truth", users, groups, counts)
+    if truth.has("item"):
+        items = truth.rows_with("item").select(*groups, "item").unique()
+        yield Section("truth", items, groups, [_size("items", pl.len())])
+    yield from _of_grades(truth)
+
+
+def _is_relevant(truth: Part) -> pl.Expr:
+    """Return whether a user has an item of grade > 0."""
+    if not truth.has("relevance"):
+        return pl.lit(value=True).alias("relevant")
+    floats = truth.types["relevance"].is_float()  # NaN is greater than any number
+    grade = health_tables.relevance.fill_nan(None) if floats else health_tables.relevance
+    return (grade > 0).any().alias("relevant")
+
+
+def _of_grades(truth: Part) -> Iterator[Section]:
+    """Count the rows of each grade, or if there are many grades, only the grades."""
+    rows = (
+        truth.rows.with_columns(relevance=pl.lit(1)) if not truth.has("relevance") else truth.rows
+    )
+    part = truth._replace(rows=rows)
+    grades = (
+        rows.select(health_tables.relevance.unique())
+        .filter(health_tables.relevance.is_not_null())
+        .sort("relevance")
+    )
+    first = grades.head(_MOST_GRADES + 2).collect(engine="streaming").to_series()
+    finite = [grade for grade in first.to_list() if math.isfinite(grade)]
+    distinct = health_tables.relevance.drop_nulls().n_unique()
+    yield Section("truth", rows, truth.groups, [_size("grades", distinct)])
+    if len(finite) <= _MOST_GRADES:
+        measures = [
+            _of_rows(
+                _grade_name(grade), (health_tables.relevance == grade).fill_null(value=False), part
+            )
+            for grade in finite
+        ]
+        yield Section("truth", rows, truth.groups, measures)
+
+
+def _grade_name(grade: float) -> str:
+    return f"grade_{int(grade) if grade == int(grade) else grade!r}"
+
+
+# ------------------------------------------------------------------ tables side by side
+
+
+def _marked(
+    left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str], flag: str, *, apart: bool
+) -> pl.LazyFrame:
+    """Mark the rows that are in the other table; none if types are incompatible."""
+    if apart:
+        return left.with_columns(pl.lit(value=False).alias(flag))
+    flags = right.select(on).unique().with_columns(pl.lit(value=True).alias(flag))
+    marked = left.join(flags, on=on, how="left", nulls_equal=True)
+    return marked.with_columns(pl.col(flag).fill_null(value=False))
+
+
+def common_groups(left: Part, right: Part) -> list[str]:
+    """Return the groups by which both tables are split."""
+    both = [group for group in left.groups if group in right.groups]
+    return [group for group in both if not health_tables.apart(left, right, group)]
+
+
+def _spread(
+    ids: pl.LazyFrame, left: Part, right: Part, groups: pl.LazyFrame | None
+) -> pl.LazyFrame:
+    """Return the ids of the other table for each group of the run."""
+    shared = common_groups(left, right)
+    rest = [group for group in right.groups if group not in shared]
+    ids = ids.drop(rest).unique() if rest else ids
+    if groups is None or shared == left.groups:
+        return ids
+    if not shared:
+        return groups.join(ids, how="cross")
+    return groups.join(ids, on=shared, nulls_equal=True)
+
+
+def _unknown(run: Part, other: Part, role: str, what: str) -> Iterator[Section]:
+    """Count the ids of the run that another table lacks."""
+    if not (run.has(role) and other.has(role)):
+        return
+    ids = run.rows_with(role).filter(pl.col("listed")).select(*run.groups, role).unique()
+    rows, on = other.rows_with(role), [*common_groups(run, other), role]
+    marked = _marked(ids, rows, on, "met", apart=health_tables.apart(run, other, role))
+    measures = [_among(f"{role}s_unknown_to_{what}", ~pl.col("met"), run, role)]
+    if what != "truth":
+        yield Section(what, marked, run.groups, measures)
+        return
+    for difference, form in (("case", _folded), ("type", _as_text)):
+        own_form, other_form = form(role, run.types[role]), form(role, other.types[role])
+        alike = pl.lit(value=False)
+        text = pl.String in (_plain_type(run, role), _plain_type(other, role))
+        if (
+            own_form is not None
+            and other_form is not None
+            and (text or health_tables.apart(run, other, role))
+        ):
+            marked = marked.with_columns(own_form.alias("form"))
+            forms = rows.with_columns(other_form.alias("form"))
+            marked = _marked(marked, forms, [*on[:-1], "form"], difference, apart=False)
+            alike = pl.col(difference) & ~pl.col("met")
+        measures.append(_among(f"{role}_ids_differ_in_{difference}", alike, run, role))
+    yield Section("both", marked, run.groups, measures)
+
+
+def _plain_type(part: Part, role: str) -> pl.DataType:
+    categories = isinstance(part.types[role], pl.Categorical | pl.Enum)
+    return pl.String() if categories else part.types[role]
+
+
+def _folded(role: str, dtype: pl.DataType) -> pl.Expr | None:
+    """Normalize case and surrounding spaces of an id, if it is text."""
+    if not isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
+        return None
+    return pl.col(role).str.strip_chars().str.to_lowercase()
+
+
+def _as_text(role: str, dtype: pl.DataType) -> pl.Expr | None:
+    """Convert an id to text, and whole floats like integers."""
+    if isinstance(dtype, pl.Duration | pl.Binary):
+        return None
+    return pl.col(role).cast(pl.String, strict=False).str.replace(r"^(-?\d+)\.0+$", "${1}")
+
+
+def _at_cut(run: Part, other: Part, what: str, k: int, *, met: bool) -> Iterator[Section]:
+    """Count rows among the first k that are in another table, or missing from it."""
+    if not (run.has(*health_tables.IDS) and other.has(*health_tables.IDS) and _has_rank(run)):
+        return
+    rows = run.rows_with(*health_tables.IDS).filter(health_tables.rank <= k)
+    on = [*common_groups(run, other), *health_tables.IDS]
+    apart = any(health_tables.apart(run, other, role) for role in health_tables.IDS)
+    marked = _marked(rows, other.rows_with(*health_tables.IDS), on, "met", apart=apart)
+    broken = pl.col("met") if met else ~pl.col("met")
+    table = "history" if met else "both"
+    yield Section(table, marked, run.groups, [_of_rows(what, broken, run, marked)])
+
+
+def _of_both(run: Part, truth: Part, k: int, groups: pl.LazyFrame | None) -> Iterator[Section]:
+    """Count ids of the truth missing from the run, and ids of the run missing from the truth."""
+    shared = common_groups(run, truth)
+    if run.has("user") and truth.has("user"):
+        users = truth.rows_with("user").group_by([*shared, "user"]).agg(_is_relevant(truth))
+        users = _spread(users, run, truth._replace(groups=shared), groups)
+        lists = run.rows_with("user").filter(pl.col("listed"))
+        on, apart = [*run.groups, "user"], health_tables.apart(run, truth, "user")
+        users = _marked(users, lists, on, "met", apart=apart)
+        met, relevant = pl.col("met"), pl.col("relevant")
+        measures = [
+            Measure("users", met.sum(), pl.len()),
+            _among("missed_users", relevant & ~met, truth, "user", relevant.sum()),
+        ]
+        yield Section("both", users, run.groups, measures)
+        if groups is not None and run.groups == groups.collect_schema().names():
+            both = users.filter(met).select(run.groups)
+            marked = _marked(groups, both, run.groups, "met", apart=False)
+            alone = _among("groups_without_common_users", ~met, run, run.groups[-1])
+            yield Section("both", marked, run.groups, [alone])
+    yield from _unknown(run, truth, "user", "truth")
+    yield from _unknown(run, truth, "item", "truth")
+    yield from _unlisted(run, truth, "both", "items_unknown_to_run", groups)
+    yield from _at_cut(run, truth, f"unjudged_at_{k}", k, met=False)
+
+
+def _unlisted(
+    run: Part, other: Part, table: str, what: str, groups: pl.LazyFrame | None
+) -> Iterator[Section]:
+    """Count the items of another table that are in no list."""
+    if not (run.has("item") and other.has("item")):
+        return
+    ids = other.rows_with("item").select(*other.groups, "item").unique()
+    ids = _spread(ids, run, other, groups)
+    lists = run.rows_with("item").filter(pl.col("listed"))
+    on, apart = [*run.groups, "item"], health_tables.apart(run, other, "item")
+    marked = _marked(ids, lists, on, "met", apart=apart)
+    yield Section(table, marked, run.groups, [_among(what, ~pl.col("met"), other, "item")])
+
+
+def _of_items(items: Part, run: Part | None, groups: pl.LazyFrame | None) -> Iterator[Section]:
+    """Count the items in the catalogue, and those missing from it."""
+    yield Section("items", items.rows, items.groups, [_size("rows", pl.len()), *_nulls(items)])
+    if not items.has("item"):
+        return
+    keys = [*items.groups, "item"]
+    kept = pl.col("subtopic").n_unique() if items.has("subtopic") else 1
+    repeated = (pl.len() - kept).cast(pl.Int64)
+    counts = items.rows_with("item").group_by(keys).agg(rows=pl.len(), surplus=repeated)
+    surplus, of = pl.col("surplus"), pl.col("rows").sum()
+    least = health_tables.item.filter(surplus > 0).min()
+    duplicates = Measure("duplicates", surplus.sum(), of, least, "item", name=items.names["item"])
+    yield Section("items", counts, items.groups, [_size("items", pl.len()), duplicates])
+    if run is not None:
+        for section in _unknown(run, items, "item", "catalogue"):
+            yield section._replace(table="items")
+        yield from _unlisted(run, items, "items", "items_never_listed", groups)
+
+
+def _of_history(history: Part, run: Part | None, k: int) -> Iterator[Section]:
+    """Count earlier events, and new users and items."""
+    rows = [_size("rows", pl.len()), *_nulls(history)]
+    yield Section("history", history.rows, history.groups, rows)
+    if history.has(*health_tables.IDS):
+        counts = {"rows": pl.len(), "surplus": _surplus(history)}
+        lists = history.rows_with("user").group_by(history.keys).agg(**counts)
+        again = _duplicates(history, history.rows_with("user"), pl.col("surplus").sum())
+        yield Section("history", lists, history.groups, [_size("users", pl.len()), again])
+    if history.has("item"):
+        items = history.rows_with("item").select(*history.groups, "item").unique()
+        yield Section("history", items, history.groups, [_size("items", pl.len())])
+    if run is not None:
+        yield from _unknown(run, history, "user", "history")
+        yield from _unknown(run, history, "item", "history")
+        yield from _at_cut(run, history, f"seen_at_{k}", k, met=True)

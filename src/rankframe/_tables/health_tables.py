@@ -1,0 +1,238 @@
+"""What of the tables of ``health`` can be read, however odd they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
+from typing import NamedTuple
+
+import polars as pl
+
+from rankframe._request.keywords import Columns, Settings
+from rankframe._request.types import Frame
+from rankframe._tables import adapters, column_roles, readers, rules, run_dicts, side_tables
+from rankframe._tables.table import Table
+from rankframe.errors import RankingDataError
+
+TABLES = ("run", "judged table", "truth", "both", "items", "history")
+IDS = ("user", "item")
+
+user, item, rank, given = pl.col("user"), pl.col("item"), pl.col("rank"), pl.col("given")
+score, relevance = pl.col("score"), pl.col("relevance")
+
+
+# ------------------------------------------------------------------ reading what can be read
+
+
+class Part(NamedTuple):
+    """A table with normalized columns: groups, ids and other roles, as far as it has them."""
+
+    rows: pl.LazyFrame
+    names: Mapping[str, str]  # the caller's names of the columns
+    types: Mapping[str, pl.DataType]  # of the caller's columns
+    groups: list[str]
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that identify a list."""
+        return [*self.groups, "user"]
+
+    def has(self, *roles: str) -> bool:
+        """Whether all roles have a column."""
+        return all(role in self.names for role in roles)
+
+    def missing(self, role: str) -> pl.Expr:
+        """Whether a value is null or NaN."""
+        value = pl.col(role)
+        return value.is_null() | value.is_nan() if self.types[role].is_float() else value.is_null()
+
+    def rows_with(self, *roles: str) -> pl.LazyFrame:
+        """Keep the rows whose ids are present."""
+        return self.rows.filter(~self.missing(role) for role in roles)
+
+
+class Call(NamedTuple):
+    """The tables and parameters of a call."""
+
+    frames: Mapping[str, pl.LazyFrame]
+    problems: Sequence[tuple[str, str]]
+    runs: Sequence[str]  # the names of a dict of runs
+    by: list[str]
+    columns: Columns
+    k: int
+
+
+def opened(
+    tables: Mapping[str, Frame | Mapping[str, Frame] | None],
+) -> tuple[dict[str, pl.LazyFrame], list[tuple[str, str]]]:
+    """Open the given tables, and return which cannot be read."""
+    frames: dict[str, pl.LazyFrame] = {}
+    problems: list[tuple[str, str]] = []
+    for name, table in tables.items():
+        try:
+            if isinstance(table, Mapping):
+                frames[name] = _stacked(table, problems)
+            elif table is not None:
+                frames[name] = adapters.to_polars(table, _title(name)).lazy()
+        except (RankingDataError, pl.exceptions.SchemaError) as error:
+            problems.append((name, str(error)))
+    return frames, problems
+
+
+def _title(name: str) -> str:
+    return f"{name}= table" if name in ("items", "history") else name
+
+
+def _stacked(runs: Mapping[str, Frame], problems: list[tuple[str, str]]) -> pl.LazyFrame:
+    """Stack runs in one table, also if their columns differ."""
+    frames = {name: adapters.to_polars(run, f"run {name!r}").lazy() for name, run in runs.items()}
+    try:
+        run_dicts.common_types_of_runs(
+            {name: run.collect_schema() for name, run in frames.items()}, run_dicts.MODEL
+        )
+    except RankingDataError as error:
+        problems.append(("run", str(error)))
+    tables = [run.with_columns(pl.lit(name).alias(run_dicts.MODEL)) for name, run in frames.items()]
+    stacked = pl.concat(tables, how="diagonal_relaxed")
+    stacked.collect_schema()
+    return stacked
+
+
+def types_of_groups(by: Sequence[str], run: pl.LazyFrame | None) -> dict[str, pl.DataType]:
+    """Return the types of groups in the result; text if no group can be read."""
+    schema = pl.Schema() if run is None else run.collect_schema()
+    types = {name: schema.get(name, pl.String()) for name in by}
+    return {name: dtype if _is_id(dtype) else pl.String() for name, dtype in types.items()}
+
+
+def _is_id(dtype: pl.DataType) -> bool:
+    return not (dtype.is_nested() or dtype.is_object())
+
+
+def _part(frame: pl.LazyFrame, wanted: Mapping[str, str], by: Sequence[str]) -> Part | None:
+    """Select the columns that can play their roles, under normalized names; None without any."""
+    schema = frame.collect_schema()
+    groups = {f"group {place}": name for place, name in enumerate(by)}
+    names: dict[str, str] = {}
+    for role, name in {**groups, **wanted}.items():
+        pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
+        if name in schema and not pattern and _fits(role, schema[name]):
+            names[role] = name
+    types = {role: schema[name] for role, name in names.items()}
+    if not names:
+        return None
+    columns = [_plain(role, name, types[role]).alias(role) for role, name in names.items()]
+    rows = frame.select(columns)
+    if "given" in names:
+        rank = rules.as_rank("given")
+        rows = rows.with_columns(rank=pl.when((rank == given) & (rank >= 1)).then(rank))
+    return Part(rows, names, types, [group for group in groups if group in names])
+
+
+def _fits(role: str, dtype: pl.DataType) -> bool:
+    if role in ("given", "score", "tied", "relevance"):
+        boolean = role == "relevance" and dtype == pl.Boolean
+        return boolean or dtype.is_numeric() or dtype == pl.Null
+    return _is_id(dtype)
+
+
+def _plain(role: str, name: str, dtype: pl.DataType) -> pl.Expr:
+    """Cast categories to text, and other numeric types to numbers that Polars can compare."""
+    column = pl.col(name)
+    if isinstance(dtype, pl.Categorical | pl.Enum):
+        return column.cast(pl.String)
+    if role in IDS or role.startswith("group") or role == "subtopic":
+        return column
+    if dtype == pl.Boolean:
+        return column.cast(pl.Int8)
+    wide = isinstance(dtype, pl.Decimal | pl.Null | pl.Int128 | pl.UInt128)
+    return column.cast(pl.Float64) if wide else column
+
+
+def parts(call: Call) -> tuple[dict[str, Part], list[tuple[str, str]]]:
+    """Return the readable tables, with ids of common types, and the problems of the others."""
+    frames, columns, by = call.frames, call.columns, call.by
+    problems = [*call.problems, *_refused(call)]
+    ids = {"user": columns.get("user", "user"), "item": columns.get("item", "item")}
+    subtopic = {"subtopic": columns.get("subtopic", "subtopic")}
+    wanted: dict[str, dict[str, str]] = {
+        "items": {"item": ids["item"], "subtopic": side_tables.LONG}
+    }
+    wanted["history"] = ids
+    if "run" in frames:
+        placing = column_roles.with_placing(columns, by, frames["run"].collect_schema())
+        rank, score = placing.get("rank", "rank"), placing.get("score", "score")
+        wanted["run"] = {**ids, "given": rank, "score": score, "tied": "tied"}
+    if "truth" in frames:
+        names = column_roles.with_relevance(columns, by, frames["truth"].collect_schema())
+        relevance = names.get("relevance", "relevance")
+        wanted["truth"] = {**ids, "relevance": relevance, **subtopic}
+    elif "run" in frames:
+        relevance = columns.get("relevance", "relevance")
+        if relevance in frames["run"].collect_schema():
+            wanted["run"] |= {"relevance": relevance, **subtopic}
+    parts = {name: _part(frame, wanted[name], by) for name, frame in frames.items()}
+    return _of_common_types({name: part for name, part in parts.items() if part}), problems
+
+
+def _refused(call: Call) -> list[tuple[str, str]]:
+    """Return the errors that other functions raise at the call."""
+    errors: list[tuple[str, str]] = []
+
+    def attempt(table: str, read: Callable[[], object]) -> None:
+        try:
+            read()
+        except RankingDataError as error:
+            message = str(error)
+            subject = next((name for name in TABLES if message.startswith(name)), table)
+            if subject not in [name for name, _ in (*call.problems, *errors)]:
+                errors.append((subject, message))
+
+    frames, columns, by = call.frames, call.columns, call.by
+    run, truth = frames.get("run"), frames.get("truth")
+    if run is not None:
+        alone = truth is not None or "relevance" not in run.collect_schema()
+        attempt(
+            "both", lambda: readers.read_tables(run, truth, by, columns, reads=(), run_alone=alone)
+        )
+    if run is not None and truth is not None and errors:
+        attempt("run", lambda: readers.read_run(run, by, columns))
+    if truth is not None:
+        attempt("truth", lambda: rules.raise_if_ungraded(readers.read_truth(truth, by, columns)))
+    for name in ("items", "history"):
+        if name in frames and run is not None:
+            attempt(name, partial(_read_input, name, call, run))
+    return errors
+
+
+def _read_input(name: str, call: Call, run: pl.LazyFrame) -> None:
+    frames: Mapping[str, pl.LazyFrame] = {name: call.frames[name]}
+    user, item = call.columns.get("user", "user"), call.columns.get("item", "item")
+    schema = run.collect_schema()
+    table = Table("run", run, schema, call.by, user, item, None, None, None)
+    settings = Settings(
+        items=frames.get("items"), history=frames.get("history"), columns=call.columns
+    )
+    side_tables.common_types(side_tables.read_inputs(settings, table), schema)
+
+
+def _of_common_types(parts: dict[str, Part]) -> dict[str, Part]:
+    """Cast integers of several types to one that holds all; leave other types unchanged."""
+    for role in dict.fromkeys(role for part in parts.values() for role in part.names):
+        if role not in IDS and not role.startswith("group"):
+            continue
+        types = {name: part.types[role] for name, part in parts.items() if part.has(role)}
+        integers = [dtype for dtype in types.values() if dtype.is_integer()]
+        if len({*integers}) > 1:
+            common = reduce(rules.common_integer, integers)
+            for name, dtype in types.items():
+                if dtype.is_integer():
+                    rows = parts[name].rows.with_columns(pl.col(role).cast(common, strict=False))
+                    parts[name] = parts[name]._replace(rows=rows)
+    return parts
+
+
+def apart(left: Part, right: Part, role: str) -> bool:
+    """Return whether ids cannot be equal, since their types differ."""
+    left_type, right_type = left.types[role], right.types[role]
+    return left_type != right_type and not (left_type.is_integer() and right_type.is_integer())
