@@ -242,8 +242,8 @@ def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
         words=["reading"],
     )
     alt = (
-        f"Change of precision@{k} and recall@{k} from {verdict.text_of(numbers.call.baseline)} user "
-        "by user, over the number of relevant items of the user; the table has the means."
+        f"Change of precision@{k} and recall@{k} from {verdict.text_of(numbers.call.baseline)} "
+        "user by user, over the number of relevant items of the user; the table has the means."
     )
     text = ["Users by the number of their relevant items. Each row is tested on its own."]
     return Section("gained", "Who gained", text, verdict.figures(charts, "change", alt), [grid])
