@@ -1,4 +1,4 @@
-"""Bounds and scenarios: the values of metrics under other judgments of unjudged items."""
+"""After the reduction: bounds and scenarios, values under other judgments (a wider ``Plan``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describe: the values of users become means, one row per group."""
+"""Describe: the values of users in a ``Plan`` become means, a frame of one row per group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ready values of users, from any source: read and checked for the statistics."""
+"""Ready values of users, from any source: read and checked for statistics (``UserValues``)."""
 
 from __future__ import annotations
 
@@ -147,7 +147,6 @@ def _rules(
 
 
 def _raise_first_broken(table: pl.LazyFrame, rules: Sequence[_Rule], keys: Sequence[str]) -> None:
-    """Raise for the first rule that is broken."""
     if table.head(1).collect().is_empty():
         msg = f"{TABLE}: it is empty"
         raise RankingDataError(msg)

@@ -1,4 +1,4 @@
-"""Refusals of a request against its tables, at the call: one clear error for each."""
+"""Before the reduction: refusals of a request against its tables, one clear error for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of all lists together: coverage, Gini, personalization and others.
+"""Reduce: metrics of all lists together, such as coverage and personalization (``OfLists``).
 
 They are reductions of shares (:mod:`rankframe._vocabulary.share_rows`), one number per group of
 ``by``. Intervals come from leaving out groups of users, their tests from swapping whole lists.

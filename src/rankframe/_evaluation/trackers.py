@@ -1,4 +1,4 @@
-"""Means as a flat dict of numbers, for experiment trackers."""
+"""After the means: a flat dict of numbers, for experiment trackers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who counts: the users that a policy selects, and the groups that they are in."""
+"""For the reduction: the users that a policy selects, and the groups that they are in (frames)."""
 
 from __future__ import annotations
 

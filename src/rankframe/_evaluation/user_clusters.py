@@ -1,4 +1,4 @@
-"""Clusters of users: a column of the truth or the run that says whose values depend on each other.
+"""Clusters (``Clusters``): a column of the truth or the run, whose values depend on each other.
 
 ``compare("rr", cluster="customer")`` treats the sessions of one customer as one observation.
 """

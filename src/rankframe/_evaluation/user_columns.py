@@ -1,4 +1,4 @@
-"""Columns that describe users beside their values: missed, weights, clusters."""
+"""After the reduction: missed users, weights and clusters, as columns of a ``Plan``."""
 
 from __future__ import annotations
 

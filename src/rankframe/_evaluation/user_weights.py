@@ -1,4 +1,4 @@
-"""Weights of users: a column of the truth or the run that says how much each user counts.
+"""Weights of users (``Weights``): a column of the truth or the run, how much each user counts.
 
 ``evaluate("auc", weights="impressions")`` is the mean Σ weight·value / Σ weight over users.
 """

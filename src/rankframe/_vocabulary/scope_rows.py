@@ -1,4 +1,4 @@
-"""The rows that metrics reduce: rows of a scope, with the columns that they read and no others."""
+"""Before the reduction: the rows of a scope, with the columns that metrics read and no others."""
 
 from __future__ import annotations
 

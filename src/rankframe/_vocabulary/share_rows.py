@@ -1,4 +1,4 @@
-"""Shares: one row per item, genre or provider, with its exposure in the lists.
+"""Before the reduction: shares, one row per item, genre or provider, with its exposure in lists.
 
 A metric of shares reads ``exposure(of;over;weight;k)``, ``share(…)`` and ``target(of;over;what)``.
 ``over`` defines one distribution: the lists of ``all`` users of a group, or the list of each user.
@@ -286,7 +286,6 @@ def _sum_of(share: ShareName, part: pl.Expr, *, whole: bool) -> pl.Expr:
 
 
 def _weight(share: ShareName) -> pl.Expr:
-    """Return the weight of a rank."""
     if share.weight in ("norm", "inverse"):  # 1/√n and 1/n, n = length of the list
         return 1 / pl.col(_length(share)).pow(0.5 if share.weight == "norm" else 1)
     return _building_blocks.weight_of_place(share.weight)
