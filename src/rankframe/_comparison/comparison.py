@@ -515,7 +515,7 @@ def comparison_of(
             schema=schema,
         )
         tables.append(of_lists.exposures(kind).map_batches(reduce_lists, schema=schema))
-    position = pl.col("metric").replace_strict(of_lists.asked, list(range(len(of_lists.asked))))
+    position = pl.col("metric").replace_strict(of_lists.names, list(range(len(of_lists.names))))
     both = pl.concat(tables).sort(*segments, position, maintain_order=True)
     if test != "randomization":
         return both

@@ -337,7 +337,7 @@ def _description_table(rows: pl.DataFrame, *, values: UserValues) -> pl.DataFram
 def _in_requested_order(
     summary: pl.LazyFrame, numbers: pl.LazyFrame, of_lists: OfLists, by: Sequence[str]
 ) -> pl.LazyFrame:
-    order = pl.col("metric").replace_strict(of_lists.asked, list(range(len(of_lists.asked))))
+    order = pl.col("metric").replace_strict(of_lists.names, list(range(len(of_lists.names))))
     return pl.concat([summary, numbers]).sort(*by, order)
 
 

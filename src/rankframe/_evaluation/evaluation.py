@@ -386,19 +386,19 @@ def plan_values(
     ``all_lists`` accepts metrics of all lists even if geometric means are refused.
     """
     requested = labels.parse_metrics(metrics, per_user=per_user, defaults=settings.defaults)
-    given = settings.inputs
-    reading = registry.reading_of(reduction.names_read(requested), inputs=given)
+    inputs = settings.inputs
+    reading = registry.reading_of(reduction.names_read(requested), inputs=inputs)
     if truth is None:
         refusals.check_truth(frame, requested, settings)
-    known = {n.partition("(")[0] for n, c in reading.columns.items() if not c.always_reserved}
+    reserved = {n.partition("(")[0] for n, c in reading.columns.items() if not c.always_reserved}
     prepared = judgment.prepare_tables(
         frame,
         truth,
         by,
         settings.columns,
         reads={*reading.names, *settings.of_users},
-        reserved=known,
-        run_alone=all(reduction.lists_alone(one, given) for one in requested),
+        reserved=reserved,
+        run_alone=all(reduction.lists_alone(metric, inputs) for metric in requested),
         ranks_alone=True,
         single_precision=settings.single_precision,
         totals=totals,
@@ -409,19 +409,21 @@ def plan_values(
     if settings.users == "served":
         refusals.check_systems(prepared, segments)
     refusals.check_means(requested, settings)
-    for one in requested:
-        refusals.check_scope(one, prepared)
-        if settings.gains_from is not None or one.gains_from_there:
-            refusals.check_no_gain_of_zero(one)
+    for metric in requested:
+        refusals.check_scope(metric, prepared)
+        if settings.gains_from is not None or metric.gains_from_there:
+            refusals.check_no_gain_of_zero(metric)
         if (settings.bounds or settings.scenarios) and prepared.has_subtopics:
-            refusals.check_no_subtopics(one)
+            refusals.check_no_subtopics(metric)
     extremes = (
-        [bounds.worlds_of(one, tied=prepared.tied) for one in requested] if settings.bounds else []
+        [bounds.extreme_judgments(metric, tied=prepared.tied) for metric in requested]
+        if settings.bounds
+        else []
     )
     if prepared.tied:
         requested = labels.in_ties(requested, metrics, defaults=settings.defaults)
     of_lists = None
-    if any(system_metrics.is_of_all(one) for one in requested):
+    if any(system_metrics.is_of_all(metric) for metric in requested):
         policy = user_choice.users_policy(settings, prepared)
         whose = None if policy == "run" else user_choice.selected(prepared, policy, settings)
         of_lists = system_metrics.of_all_lists(prepared, requested, whose)
@@ -429,7 +431,7 @@ def plan_values(
     if of_lists is not None:
         refusals.check_of_lists(of_lists, settings, refused=per_user and not all_lists)
     if settings.bounds or settings.scenarios:
-        plan = bounds.with_worlds(plan, extremes, settings)
+        plan = bounds.with_judgments(plan, extremes, settings)
     if settings.weights is not None:
         plan = user_columns.weighted(plan, settings.weights)
     if settings.cluster is not None:
@@ -509,7 +511,7 @@ def in_groups(plan: Plan) -> UserValues:
         )
     alone = plan._replace(requested=[])
     numbers = group_means.means_of_groups(
-        alone, plan.by, [one.name for one in plan.of_lists.requested]
+        alone, plan.by, [metric.name for metric in plan.of_lists.requested]
     )
     if plan.marks_missed:
         missed = group_means.over_users(plan, [user_columns.number_missed()], plan.by).drop("users")

@@ -1,4 +1,4 @@
-"""Describe: the values of users become means, one row per group."""
+"""Describe: the values of users in a ``Plan`` become means, a frame of one row per group."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rankframe.errors import RankingDataError
 
 def with_counts(plan: Plan, metrics: Sequence[Metric], settings: Settings) -> Plan:
     """Count the users of each requested metric; metrics of all lists have none."""
-    asked = labels.parse_metrics(metrics, per_user=False, defaults=settings.defaults)
-    names = {one.name for one in asked}
-    counted = [one for one in plan.requested if one.name in names]
-    counts = [one._replace(name=reduction.users_of(one.name)) for one in counted]
+    requested = labels.parse_metrics(metrics, per_user=False, defaults=settings.defaults)
+    names = {metric.name for metric in requested}
+    counted = [metric for metric in plan.requested if metric.name in names]
+    counts = [metric._replace(name=reduction.users_of(metric.name)) for metric in counted]
     labels.check_names([*plan.requested, *counts], [*plan.by, "users"])
-    return plan._replace(counted=frozenset(one.name for one in counted))
+    return plan._replace(counted=frozenset(metric.name for metric in counted))
 
 
 def means_of_groups(
@@ -39,7 +39,7 @@ def means_of_groups(
     result = result.join(numbers, on=by, how="left") if by else result.join(numbers, how="cross")
     undefined = plan.of_lists.judged.settings.undefined
     if undefined is not None:
-        filled = [one.name for one in plan.of_lists.requested]
+        filled = [metric.name for metric in plan.of_lists.requested]
         result = result.with_columns(pl.col(filled).fill_null(undefined))
     return result.select(*by, "users", *(plan.columns if names is None else names))
 
@@ -86,14 +86,17 @@ def types_of_means(plan: Plan) -> dict[str, pl.DataType] | None:
 
 def _means(plan: Plan) -> dict[str, tuple[pl.Expr, pl.DataType]]:
     """Return each column of means: how it is made, and its type."""
-    made: dict[str, tuple[pl.Expr, pl.DataType]] = {}
-    for one in plan.requested:
-        made[one.name] = _mean(
-            one.name, one.over_users, plan.types[one.name], weighted=plan.weights is not None
+    columns: dict[str, tuple[pl.Expr, pl.DataType]] = {}
+    for metric in plan.requested:
+        columns[metric.name] = _mean(
+            metric.name,
+            metric.over_users,
+            plan.types[metric.name],
+            weighted=plan.weights is not None,
         )
-        if one.name in plan.counted:
-            made[reduction.users_of(one.name)] = counted_users(one.name), pl.Int64()
-    return made
+        if metric.name in plan.counted:
+            columns[reduction.users_of(metric.name)] = counted_users(metric.name), pl.Int64()
+    return columns
 
 
 def counted_users(name: str) -> pl.Expr:
@@ -109,9 +112,9 @@ def _mean(
     mean: Callable[[pl.Expr], pl.Expr]
     mean = sums.order_free_mean if dtype == pl.Float64 else pl.Expr.mean
     mean = by_weight if weighted else mean
-    made = over_users(pl.col(name), mean).alias(name)
+    column = over_users(pl.col(name), mean).alias(name)
     types = {name: dtype, user_weights.WEIGHT: pl.Float64()}
-    return made, pl.LazyFrame(schema=types).select(made).collect_schema()[name]
+    return column, pl.LazyFrame(schema=types).select(column).collect_schema()[name]
 
 
 def by_weight(values: pl.Expr) -> pl.Expr:
@@ -136,31 +139,33 @@ def total_by(by: Sequence[str]) -> Sequence[str]:
 
 def check_weighted_means(plan: Plan) -> None:
     """Check that every metric has a weighted mean."""
-    for one in plan.requested:
-        if one.over_users.aggregate == "sum":
+    for metric in plan.requested:
+        if metric.over_users.aggregate == "sum":
             msg = (
-                f"metric {one.name!r}: it is a sum over users, which has no weighted form: leave "
-                "out weights="
+                f"metric {metric.name!r}: it is a sum over users, which has no weighted form: "
+                "leave out weights="
             )
             raise ValueError(msg)
-        if plan.types[one.name] == pl.Duration:
-            msg = f"metric {one.name!r}: it is a duration, which has no weighted mean: cast it"
+        if plan.types[metric.name] == pl.Duration:
+            msg = f"metric {metric.name!r}: it is a duration, which has no weighted mean: cast it"
             raise ValueError(msg)
 
 
 def check_numeric(plan: Plan) -> None:
     """Check that a mean can be taken."""
-    for one in plan.requested:
-        dtype = plan.types[one.name]
+    for metric in plan.requested:
+        dtype = plan.types[metric.name]
         if not (dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.Duration | pl.Null)):
-            msg = f"metric {one.name!r} is {dtype} for each user, which has no mean: use per_user"
+            msg = (
+                f"metric {metric.name!r} is {dtype} for each user, which has no mean: use per_user"
+            )
             raise ValueError(msg)
 
 
 def raise_infinite_mean(result: pl.LazyFrame, groups: Sequence[str]) -> None:
     """Raise if a mean of finite values is not finite."""
-    found = result.select(reduction.infinite(result.collect_schema(), groups)).collect()
-    for name in found.columns:
-        if found[name].item():
+    flags = result.select(reduction.infinite(result.collect_schema(), groups)).collect()
+    for name in flags.columns:
+        if flags[name].item():
             msg = f"metric {name!r}: its mean over users is not a finite number"
             raise RankingDataError(msg)

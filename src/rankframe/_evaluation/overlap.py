@@ -160,8 +160,8 @@ def overlap(
     ends = _ends(lists, other_lists, keys, item)
     both = lists.join(other_lists, on=[*keys, item]).group_by(keys).agg(pl.len().alias(_COMMON))
     sizes = pl.concat([lists.select(keys), other_lists.select(keys)]).group_by(keys)
-    found = sizes.agg(pl.len().alias(_ITEMS)).join(both, on=keys, how="left")
-    users = pl.concat(whole).unique().join(found, on=keys, how="left")
+    counts = sizes.agg(pl.len().alias(_ITEMS)).join(both, on=keys, how="left")
+    users = pl.concat(whole).unique().join(counts, on=keys, how="left")
     users = users.with_columns(pl.col(_ITEMS, _COMMON).fill_null(0).cast(pl.Float64))
     common, either = pl.col(_COMMON), pl.col(_ITEMS) - pl.col(_COMMON)
     values = users.select(
@@ -192,7 +192,7 @@ def _opened(
     other: Frame,
     by: str | Sequence[str],
     columns: Columns,
-    made: Sequence[str],
+    names: Sequence[str],
 ) -> list[Table]:
     """Read both runs, and check that ``verb`` can compare them."""
     tables = readers.read_runs(run, other, by, columns)
@@ -203,7 +203,7 @@ def _opened(
                 f"single rank for {verb} to compare: call with_rank(ties='item')"
             )
             raise RankingDataError(msg)
-    for name in made:
+    for name in names:
         if name in tables[0].keys:
             msg = f"column {name!r}: {verb} makes a column of this name: rename it"
             raise RankingDataError(msg)

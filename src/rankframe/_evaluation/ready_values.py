@@ -1,4 +1,4 @@
-"""Ready values of users, from any source: read and checked for the statistics."""
+"""Ready values of users, from any source: read and checked for statistics (``UserValues``)."""
 
 from __future__ import annotations
 
@@ -45,21 +45,23 @@ def ready_values(
     schema = lazy.collect_schema()
     if (
         user == "user"
-        and len(found := column_roles.fitting("user", Columns(), groups, schema)) == 1
+        and len(users := column_roles.fitting("user", Columns(), groups, schema)) == 1
     ):
-        user = found[0]
+        user = users[0]
     keys = [*groups, user]
     of_users = {"weights": weights, "cluster": cluster}
     _check_columns(schema, columns, keys, of_users)
     rules = list(_rules(schema, columns, keys, weights))
-    known = [] if weights is None else [pl.col(weights).cast(pl.Float64).alias(user_weights.WEIGHT)]
+    extras = (
+        [] if weights is None else [pl.col(weights).cast(pl.Float64).alias(user_weights.WEIGHT)]
+    )
     if cluster is not None:
-        known.append(user_clusters.as_cluster(TABLE, cluster, schema[cluster]))
-        told = user_clusters.cluster_rules(TABLE, cluster, schema[cluster])
-        rules += [_Rule(cluster, *rule) for rule in told]
+        extras.append(user_clusters.as_cluster(TABLE, cluster, schema[cluster]))
+        cluster_rules = user_clusters.cluster_rules(TABLE, cluster, schema[cluster])
+        rules += [_Rule(cluster, *rule) for rule in cluster_rules]
     broken = pl.any_horizontal(rule.broken.any() for rule in rules)
     rows = guards.guarded(
-        lazy.select(*keys, *columns, *known),
+        lazy.select(*keys, *columns, *extras),
         [guards.flag(lazy, broken | (pl.len() == 0))],
         partial(_raise_first_broken, lazy, rules, keys),
     )
@@ -145,7 +147,6 @@ def _rules(
 
 
 def _raise_first_broken(table: pl.LazyFrame, rules: Sequence[_Rule], keys: Sequence[str]) -> None:
-    """Raise for the first rule that is broken."""
     if table.head(1).collect().is_empty():
         msg = f"{TABLE}: it is empty"
         raise RankingDataError(msg)

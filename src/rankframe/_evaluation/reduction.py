@@ -55,17 +55,17 @@ class Plan(NamedTuple):
     marks_missed: bool = False  # whether ``MISSED`` is among the values
 
     @property
-    def asked(self) -> list[str]:
+    def names(self) -> list[str]:
         """The names of all metrics, in the order of the call."""
         if self.of_lists is None:
-            return [one.name for one in self.requested]
-        return self.of_lists.asked
+            return [metric.name for metric in self.requested]
+        return self.of_lists.names
 
     @property
     def columns(self) -> list[str]:
         """The columns of the means, in the order of the call."""
         columns: list[str] = []
-        for name in self.asked:
+        for name in self.names:
             columns += [name, users_of(name)] if name in self.counted else [name]
         return columns
 
@@ -111,7 +111,7 @@ def plan(prepared: Judged, requested: list[RequestedMetric], settings: Settings)
     keys = prepared.tables[0].keys
     labels.check_names(requested, keys)
     reading = registry.reading_of(names_read(requested), inputs=prepared.inputs)
-    requested = [one for one in requested if not system_metrics.is_of_all(one)]
+    requested = [metric for metric in requested if not system_metrics.is_of_all(metric)]
     by_rows = _by_rows(requested, prepared, settings)
     reductions = [
         _reduced(prepared, some, settings, which, first=place == 0)
@@ -132,10 +132,10 @@ def plan(prepared: Judged, requested: list[RequestedMetric], settings: Settings)
     users = user_choice.users_policy(settings, prepared)
     first = "truth" if prepared.has_truth else "run"  # the table of the first reduction
     all_there = users == first and frames and _has_all_users(by_rows)
-    values, *others = (
+    values, *rest = (
         frames if all_there else [user_choice.selected(prepared, users, settings), *frames]
     )
-    for other in others:
+    for other in rest:
         values = values.join(other, on=keys, how="left")
     one_pass = None
     if all_there and len(reductions) == 1 and settings.undefined is None:
@@ -143,7 +143,7 @@ def plan(prepared: Judged, requested: list[RequestedMetric], settings: Settings)
         one_pass = OnePass(only.lists, only.suspect, only.surplus, only.doubt, flags)
     own = (guards.flag(each.lists, each.suspect, each.surplus, each.doubt) for each in reductions)
     flags = [*flags, *own]
-    names = [*keys, *(one.name for one in requested)]
+    names = [*keys, *(metric.name for metric in requested)]
     types = {name: dtype for each in reductions for name, dtype in each.types.items()}
     types = {name: types.get(name) or prepared.types[name] for name in names}
     values = values.select(names)
@@ -177,11 +177,11 @@ def _by_rows(
 ) -> dict[_Which, list[RequestedMetric]]:
     """Group metrics by the rows that they reduce; relevant rows come first, with the users."""
     by_rows: dict[_Which, list[RequestedMetric]] = {}
-    for one in requested:
-        scope = share_names.kind_of(one) or refusals.reading_in(one, prepared).scope
-        level = settings.relevant_at if one.relevant_at is None else one.relevant_at
-        gains_from = "relevant_at" if one.gains_from_there else settings.gains_from
-        by_rows.setdefault(_Which(scope, level, gains_from), []).append(one)
+    for metric in requested:
+        scope = share_names.kind_of(metric) or refusals.reading_in(metric, prepared).scope
+        level = settings.relevant_at if metric.relevant_at is None else metric.relevant_at
+        gains_from = "relevant_at" if metric.gains_from_there else settings.gains_from
+        by_rows.setdefault(_Which(scope, level, gains_from), []).append(metric)
     if not prepared.has_truth:
         return by_rows
     relevant = (which for which in by_rows if which.scope == "relevant")
@@ -195,13 +195,13 @@ def _has_all_users(by_rows: Mapping[_Which, object]) -> bool:
 
 
 def names_read(requested: Iterable[RequestedMetric]) -> set[str]:
-    return {name for one in requested for name in one.reads}
+    return {name for metric in requested for name in metric.reads}
 
 
-def lists_alone(metric: RequestedMetric, given: Collection[str]) -> bool:
+def lists_alone(metric: RequestedMetric, inputs: Collection[str]) -> bool:
     """Whether a metric reads no truth."""
     return registry.reading_of(
-        metric.reads, inputs=given
+        metric.reads, inputs=inputs
     ).lists_alone and not share_names.needs_truth(metric.reads)
 
 
@@ -231,8 +231,8 @@ def _reduced(
         rows = share_rows.rows_of_shares(prepared, reading.names, scope, by=table.by, users=None)
     else:
         rows = scope_rows.rows_of_scope(prepared, reading, alone=count)
-    reduced = [one.expr for one in some]
-    names = [one.name for one in some]
+    reduced = [metric.expr for metric in some]
+    names = [metric.name for metric in some]
     if scope == "relevant":
         position = pl.col("block" if prepared.tied else "rank")
         shared = guards.shares_rank(tied=prepared.tied)
@@ -283,8 +283,8 @@ def _filled(
     undefined: float,
 ) -> tuple[pl.LazyFrame, dict[str, pl.DataType]]:
     """Replace nulls with ``undefined``."""
-    numbers = [one.name for one in requested if types[one.name].is_numeric()]
-    flags_of_users = [one.name for one in requested if types[one.name] == pl.Boolean]
+    numbers = [metric.name for metric in requested if types[metric.name].is_numeric()]
+    flags_of_users = [metric.name for metric in requested if types[metric.name] == pl.Boolean]
     values = values.with_columns(pl.col(flags_of_users).cast(pl.Float64))
     values = values.with_columns(pl.col(numbers + flags_of_users).fill_null(undefined))
     return values, dict(values.collect_schema())
@@ -325,9 +325,9 @@ def _raise_not_finite(values: pl.LazyFrame, prepared: Judged, keys: Sequence[str
     """Raise at the first metric that is NaN or infinite for a user."""
     schema = values.collect_schema()
     floats = [name for name, dtype in schema.items() if dtype.is_float() and name not in keys]
-    found = values.select((~pl.col(name).is_finite()).any() for name in floats).collect()
+    violations = values.select((~pl.col(name).is_finite()).any() for name in floats).collect()
     for name in floats:
-        if found[name].item():
+        if violations[name].item():
             infinite = values.filter(~pl.col(name).is_finite())
             row = infinite.sort(keys).select(*keys, name).head(1).collect()
             if not prepared.has_truth:

@@ -1,4 +1,4 @@
-"""Refusals of a request against its tables, at the call: one clear error for each."""
+"""Before the reduction: refusals of a request against its tables, one clear error for each."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from rankframe.errors import RankingDataError
 # ------------------------------------------------------------------ bounds and scenarios
 
 
-def check_no_subtopics(one: RequestedMetric) -> None:
-    if registry.reading_of(one.reads, has_subtopics=True).scope == "subtopic":
+def check_no_subtopics(metric: RequestedMetric) -> None:
+    if registry.reading_of(metric.reads, has_subtopics=True).scope == "subtopic":
         msg = (
-            f"metric {one.name!r} has no bounds and no scenarios, since an unjudged item may have "
-            "any subtopics"
+            f"metric {metric.name!r} has no bounds and no scenarios, since an unjudged item may "
+            "have any subtopics"
         )
         raise ValueError(msg)
 
 
-def reading_in(one: RequestedMetric, prepared: Judged) -> Reading:
+def reading_in(metric: RequestedMetric, prepared: Judged) -> Reading:
     return registry.reading_of(
-        one.reads, has_subtopics=prepared.has_subtopics, inputs=prepared.inputs
+        metric.reads, has_subtopics=prepared.has_subtopics, inputs=prepared.inputs
     )
 
 
@@ -78,24 +78,24 @@ def check_served_in_parts(prepared: Judged) -> None:
         raise ValueError(msg)
 
 
-def check_scope(one: RequestedMetric, prepared: Judged) -> None:
+def check_scope(metric: RequestedMetric, prepared: Judged) -> None:
     """Check that a metric reduces rows of one kind, and that these are the intended ones."""
-    reading = reading_in(one, prepared)
-    _check_tables(one, reading, prepared)
+    reading = reading_in(metric, prepared)
+    _check_tables(metric, reading, prepared)
     if prepared.has_subtopics and reading.mixes_subtopics:
         msg = (
-            f"metric {one.name!r} reads both columns of items and columns of their subtopics: "
+            f"metric {metric.name!r} reads both columns of items and columns of their subtopics: "
             "split it into two metrics"
         )
         raise ValueError(msg)
     run, *truth = prepared.tables
-    known = {run.item, *run.keys, *(truth[0].schema if truth else ())}
+    columns = {run.item, *run.keys, *(truth[0].schema if truth else ())}
     if not (prepared.has_truth or reading.names_its_rows):
-        known.update(run.schema)
+        columns.update(run.schema)
     for name in reading.outside:
-        if name in run.schema and name not in known and not reading.names_its_rows:
+        if name in run.schema and name not in columns and not reading.names_its_rows:
             msg = (
-                f"metric {one.name!r} reads the column {name!r} of the {run.name}, but does not "
+                f"metric {metric.name!r} reads the column {name!r} of the {run.name}, but does not "
                 "say which rows. Filter by pl.col('listed') to reduce the whole list, by "
                 "pl.col('relevant') for only the relevant items, or by pl.col('judged'): "
                 f"pl.col({name!r}).filter(pl.col('listed') & (pl.col('rank') <= 10)).mean()"
@@ -123,48 +123,49 @@ def _check_outside(name: str, metric: str, prepared: Judged) -> None:
         msg = f"metric {metric!r} reads {name!r}: pass {passed}"
         raise RankingDataError(msg)
     if not (prepared.has_truth or any(has) or name.startswith("^")):
-        there = dict.fromkeys([*run.schema, *(() if items is None else items.schema)])
+        columns = dict.fromkeys([*run.schema, *(() if items is None else items.schema)])
         msg = (
             f"metric {metric!r} reads a column {name!r}; the tables have "
-            f"{', '.join(map(repr, there))}"
+            f"{', '.join(map(repr, columns))}"
         )
         raise RankingDataError(msg)
 
 
-def _check_tables(one: RequestedMetric, reading: Reading, prepared: Judged) -> None:
+def _check_tables(metric: RequestedMetric, reading: Reading, prepared: Judged) -> None:
     """Check that the tables from which the columns of a metric come are passed."""
     for name in reading.outside:
-        _check_outside(name, one.name, prepared)
-    kind = share_names.kind_of(one)
+        _check_outside(name, metric.name, prepared)
+    kind = share_names.kind_of(metric)
     if kind is None:
         return
     item = prepared.tables[0].item
-    share_rows.check_shares(f"metric {one.name!r}", kind, reading.names, prepared.inputs, item)
+    share_rows.check_shares(f"metric {metric.name!r}", kind, reading.names, prepared.inputs, item)
     if share_names.needs_truth(reading.names) and not prepared.has_truth:
-        msg = f"metric {one.name!r} reads what is relevant: pass truth="
+        msg = f"metric {metric.name!r} reads what is relevant: pass truth="
         raise RankingDataError(msg)
     if prepared.tied:
-        share_names.check_shares_in_ties(f"metric {one.name!r}", reading.names)
-    others = [n for n, c in reading.columns.items() if c.scope != "shares"]
-    if others or reading.outside:
+        share_names.check_shares_in_ties(f"metric {metric.name!r}", reading.names)
+    row_columns = [n for n, c in reading.columns.items() if c.scope != "shares"]
+    if row_columns or reading.outside:
         msg = (
-            f"metric {one.name!r} reads columns of shares and {(others or reading.outside)[0]!r}, "
-            "a column of rows: split it into two metrics"
+            f"metric {metric.name!r} reads columns of shares and "
+            f"{(row_columns or reading.outside)[0]!r}, a column of rows: split it into two metrics"
         )
         raise ValueError(msg)
 
 
 def check_truth(frame: Frame, requested: Sequence[RequestedMetric], settings: Settings) -> None:
     """Check that a metric of lists that reads what is relevant has a truth."""
-    for one in requested:
-        reading = registry.reading_of(one.reads, inputs=settings.inputs)
+    for metric in requested:
+        reading = registry.reading_of(metric.reads, inputs=settings.inputs)
         if reading.scope not in ("listed", "shares"):
             continue
         reads = [name for name, column in reading.columns.items() if not column.of_lists]
         reads += ["relevant"] if share_names.needs_truth(reading.names) else []
         if reads and not readers.has_relevance(frame, settings.columns):
             msg = (
-                f"metric {one.name!r} reads {reads[0]!r}: pass truth=, what users want (user, item)"
+                f"metric {metric.name!r} reads {reads[0]!r}: pass truth=, what users want "
+                "(user, item)"
             )
             raise RankingDataError(msg)
 
@@ -172,27 +173,27 @@ def check_truth(frame: Frame, requested: Sequence[RequestedMetric], settings: Se
 def check_means(requested: Sequence[RequestedMetric], settings: Settings) -> None:
     """Check that geometric means and levels of relevance are of metrics that can have them."""
     undefined = settings.undefined
-    if undefined is not None and undefined < 0 and not all(one.per_user for one in requested):
+    if undefined is not None and undefined < 0 and not all(metric.per_user for metric in requested):
         msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
         raise ValueError(msg)
-    for one in requested:
-        if system_metrics.is_of_all(one) and not one.per_user:
-            msg = f"metric {one.name!r}: one number for all lists has no geometric mean"
+    for metric in requested:
+        if system_metrics.is_of_all(metric) and not metric.per_user:
+            msg = f"metric {metric.name!r}: one number for all lists has no geometric mean"
             raise ValueError(msg)
-        if system_metrics.is_of_all(one) and one.relevant_at is not None:
+        if system_metrics.is_of_all(metric) and metric.relevant_at is not None:
             msg = (
-                f"metric {one.name!r} is one number for all lists and has no rel= of its own: pass "
-                f"relevant_at={labels.as_text(one.relevant_at)}"
+                f"metric {metric.name!r} is one number for all lists and has no rel= of its own: "
+                f"pass relevant_at={labels.as_text(metric.relevant_at)}"
             )
             raise ValueError(msg)
 
 
-def check_no_gain_of_zero(one: RequestedMetric) -> None:
+def check_no_gain_of_zero(metric: RequestedMetric) -> None:
     """Check that a metric gives grade 0 no gain, where lower grades count as 0."""
-    gain = labels.gain_asked(one.expr)
+    gain = labels.gain_asked(metric.expr)
     if gain is not None and gain_functions.has_gain_of_zero(gain):
         msg = (
-            f"metric {one.name!r} gives grade 0 a gain, but gains_from='relevant_at', like -l2 "
+            f"metric {metric.name!r} gives grade 0 a gain, but gains_from='relevant_at', like -l2 "
             "after a label, counts lower grades as 0: leave out one of the two"
         )
         raise ValueError(msg)
@@ -218,24 +219,24 @@ def check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, t
     except pl.exceptions.ColumnNotFoundError as error:
         missing = str(error).partition("\n")[0]
         msg = (
-            f"metric {', '.join(repr(one.name) for one in requested)}: a registered column is "
-            f"derived from a column that the rows do not have ({missing}); name the columns of the "
-            "vocabulary that it is derived from in reads="
+            f"metric {', '.join(repr(metric.name) for metric in requested)}: a registered column "
+            f"is derived from a column that the rows do not have ({missing}); name the columns of "
+            "the vocabulary that it is derived from in reads="
         )
         raise RankingDataError(msg) from error
-    for one in requested:
-        for name in one.expr.meta.root_names():
+    for metric in requested:
+        for name in metric.expr.meta.root_names():
             if tied and name not in names and name.partition("(")[0] in registry.COLUMNS:
                 msg = (
-                    f"metric {one.name!r} has no exact expectation under ties: it reads {name!r}, "
-                    "which an item in a block of ties (column 'tied') does not have. Rank with "
-                    "ties='item', or write a metric on 'block', 'tied' and 'hits_above'"
+                    f"metric {metric.name!r} has no exact expectation under ties: it reads "
+                    f"{name!r}, which an item in a block of ties (column 'tied') does not have. "
+                    "Rank with ties='item', or write a metric on 'block', 'tied' and 'hits_above'"
                 )
                 raise ValueError(msg)
             if name not in names and not name.startswith("^"):
-                told = dict.fromkeys([*names, *registry.COLUMNS])
+                columns = dict.fromkeys([*names, *registry.COLUMNS])
                 has = ", ".join(
-                    repr(column) for column in told if not column.startswith(labels.INNER)
+                    repr(column) for column in columns if not column.startswith(labels.INNER)
                 )
-                msg = f"metric {one.name!r} reads a column {name!r}; the rows have {has}"
+                msg = f"metric {metric.name!r} reads a column {name!r}; the rows have {has}"
                 raise RankingDataError(msg)

@@ -94,7 +94,7 @@ def listed(
     run, by = run_dicts.as_frame(run, by)
     settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
-    read = {"listed", "rank", *(name for one in requested for name in one.reads)}
+    read = {"listed", "rank", *(name for metric in requested for name in metric.reads)}
     reading = registry.reading_of(read, inputs=settings.inputs)
     if reading.scope == "shares":
         msg = "listed returns rows of lists, but one of these metrics reads shares: call shares"
@@ -207,30 +207,30 @@ def shares(
     text = labels.as_text(labels.check_weight("weight", weight))
     cut = None if k is None else keywords.whole_number("k", k)
     kind = Kind(of or "", over)
-    made = share_names.share_columns(kind, text, cut, target)
-    if truth is None and share_names.needs_truth(made):
+    share_columns = share_names.share_columns(kind, text, cut, target)
+    if truth is None and share_names.needs_truth(share_columns):
         msg = "shares reads what is relevant: pass truth= (user, item)"
         raise RankingDataError(msg)
     prepared = _prepared(run, truth, by, settings, (), alone=truth is None)
-    share_rows.check_shares("shares", kind, made, prepared.inputs, prepared.tables[0].item)
+    share_rows.check_shares("shares", kind, share_columns, prepared.inputs, prepared.tables[0].item)
     if prepared.tied:
-        share_names.check_shares_in_ties("shares", made)
+        share_names.check_shares_in_ties("shares", share_columns)
     table = prepared.tables[0]
-    rows = share_rows.rows_of_shares(prepared, made, kind, by=table.by, users=None)
+    rows = share_rows.rows_of_shares(prepared, share_columns, kind, by=table.by, users=None)
     keys = [*(table.keys if over == "user" else table.by)]
     value = share_rows.public_name(kind.of, prepared.inputs, table.item)
-    names = dict(zip(made, ("exposure", "share", "target"), strict=False))
+    names = dict(zip(share_columns, ("exposure", "share", "target"), strict=False))
     taken = {value, *names.values()} & {*keys} or {value} & {*names.values()}
     if taken:
         msg = f"column {min(taken)!r}: shares makes a column with this name: rename it"
         raise RankingDataError(msg)
     # a list without a known value has a row without a value
     rows = rows.filter(pl.col(share_rows.VALUE).is_not_null())
-    kept = rows.select(*keys, pl.col(share_rows.VALUE).alias(value), *made).rename(names)
+    kept = rows.select(*keys, pl.col(share_rows.VALUE).alias(value), *share_columns).rename(names)
     if not isinstance(run, pl.LazyFrame):
         down = [*(False for _ in keys), True, False]
         kept = kept.sort(*keys, "exposure", value, descending=down)
-    checked = _guarded(kept, prepared, made)
+    checked = _guarded(kept, prepared, share_columns)
     return adapters.to_caller_type(checked, like=run, beside=(truth, items, history, exclude))
 
 
@@ -463,7 +463,7 @@ def relevant(
     flags = [*judgment.table_flags(prepared), judgment.rows_flag(prepared, prepared.ranked_truth)]
     if reading.counts_judged or reading.counts_listed:
         flags += [guards.lists_flag(table) for table in prepared.tables]
-    own = {name for name, known in registry.COLUMNS.items() if known.always_reserved}
+    own = {name for name, column in registry.COLUMNS.items() if column.always_reserved}
     unread = own - {*registry.BASIC, *reading.names, "subtopic"}
     rows = rows.drop(rank_order.SHARES_RANK, *unread, strict=False)
     rows = guards.guarded(

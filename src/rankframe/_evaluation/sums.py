@@ -39,8 +39,8 @@ def weighted_mean(values: pl.Expr, weights: pl.Expr) -> pl.Expr:
     It is null where no weight is above 0. Weights are divided by a power of two near the greatest,
     which is exact, so that weights of any size have sums that fit.
     """
-    known = pl.when(values.is_not_null()).then(weights)
-    exponent = known.max().log(2).floor().clip(-1022, 1022)
-    shares = known / pl.lit(2.0).pow(exponent)
+    defined = pl.when(values.is_not_null()).then(weights)
+    exponent = defined.max().log(2).floor().clip(-1022, 1022)
+    shares = defined / pl.lit(2.0).pow(exponent)
     mean = order_free_mean(values.cast(pl.Float64) * shares) / order_free_mean(shares)
-    return pl.when(known.max() > 0).then(mean)
+    return pl.when(defined.max() > 0).then(mean)

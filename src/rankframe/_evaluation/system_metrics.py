@@ -1,4 +1,4 @@
-"""Metrics of all lists together: coverage, Gini, personalization and others.
+"""Reduce: metrics of all lists together, such as coverage and personalization (``OfLists``).
 
 They are reductions of shares (:mod:`rankframe._vocabulary.share_rows`), one number per group of
 ``by``. Intervals come from leaving out groups of users, their tests from swapping whole lists.
@@ -35,7 +35,7 @@ class OfLists(NamedTuple):
     """The metrics of all lists that a call requests, and their input."""
 
     requested: list[RequestedMetric]
-    asked: list[str]  # the names of all metrics of the call
+    names: list[str]  # the names of all metrics of the call
     judged: Judged
     users: pl.LazyFrame | None  # whose lists count; None: everybody's
     by: list[str]
@@ -55,10 +55,10 @@ class OfLists(NamedTuple):
     def kinds(self) -> dict[Kind, list[RequestedMetric]]:
         """Group the metrics by the shares that they reduce."""
         kinds: dict[Kind, list[RequestedMetric]] = {}
-        for one in self.requested:
-            kind = share_names.kind_of(one)
+        for metric in self.requested:
+            kind = share_names.kind_of(metric)
             assert kind is not None
-            kinds.setdefault(kind, []).append(one)
+            kinds.setdefault(kind, []).append(metric)
         return kinds
 
     def exposures(self, kind: Kind, *, per_list: bool = True) -> pl.LazyFrame:
@@ -153,11 +153,11 @@ def of_all_lists(
     users: pl.LazyFrame | None,
 ) -> OfLists | None:
     """Return the metrics of all lists of a call; None if there are none."""
-    found = [one for one in requested if is_of_all(one)]
-    if not found:
+    metrics = [metric for metric in requested if is_of_all(metric)]
+    if not metrics:
         return None
-    asked = [one.name for one in requested]
-    return OfLists(found, asked, prepared, users, prepared.tables[0].by)
+    names = [metric.name for metric in requested]
+    return OfLists(metrics, names, prepared, users, prepared.tables[0].by)
 
 
 def is_of_all(metric: RequestedMetric) -> bool:
@@ -168,17 +168,17 @@ def is_of_all(metric: RequestedMetric) -> bool:
 
 def _check_parts(some: Sequence[RequestedMetric]) -> None:
     """Check that parts can be added up: a target of users is not a sum of exposures."""
-    for one in some:
-        if is_of_targets(one):
+    for metric in some:
+        if is_of_targets(metric):
             msg = (
-                f"metric {one.name!r} has a target that depends on the users, which cannot be "
+                f"metric {metric.name!r} has a target that depends on the users, which cannot be "
                 "added up over Spark's partitions: use another target, or collect the run"
             )
             raise ValueError(msg)
 
 
 def _names(some: Sequence[RequestedMetric]) -> list[str]:
-    return sorted({name for one in some for name in one.reads})
+    return sorted({name for metric in some for name in metric.reads})
 
 
 def _reduced(
@@ -188,15 +188,15 @@ def _reduced(
     *,
     in_order: bool = False,
 ) -> pl.LazyFrame:
-    metrics = [one.expr for one in some]
+    metrics = [metric.expr for metric in some]
     if not keys:
         return rows.select(metrics)
     return rows.group_by(keys, maintain_order=in_order).agg(metrics)
 
 
 def _side_by_side(frames: Sequence[pl.LazyFrame], by: Sequence[str]) -> pl.LazyFrame:
-    first, *others = frames
-    for each in others:
+    first, *rest = frames
+    for each in rest:
         if by:
             first = first.join(each, on=by, how="full", coalesce=True, nulls_equal=True)
         else:
@@ -230,7 +230,7 @@ def _margins(
     from scipy import stats
 
     by, keys = of_lists.by, of_lists.judged.keys
-    names = [one.name for one in of_lists.kinds()[kind]]
+    names = [metric.name for metric in of_lists.kinds()[kind]]
     exposed = [name for name in lists.columns if name.startswith("exposure(")]
     users = lists.select(keys).unique().sort(keys)
     order = pl.int_range(pl.len())
@@ -245,9 +245,9 @@ def _margins(
         pl.col(exposed).sum()
     )
     whole = parts.group_by(*by, share_rows.VALUE, maintain_order=True).agg(pl.col(exposed).sum())
-    known = of_lists.catalogue(kind)
-    if known is not None:  # joined once here, which saves a join per slice
-        every = whole.select(by).unique().join(known, how="cross") if by else known
+    catalogue = of_lists.catalogue(kind)
+    if catalogue is not None:  # joined once here, which saves a join per slice
+        every = whole.select(by).unique().join(catalogue, how="cross") if by else catalogue
         whole = every.join(whole, on=[*by, share_rows.VALUE], how="left")
         whole = whole.with_columns(pl.col(exposed).fill_null(0.0))
     groups = users.select(*by, _PART).unique().sort(*by, _PART)
@@ -259,8 +259,8 @@ def _margins(
         sums = left.select(
             *by, _PART, share_rows.VALUE, *(value.clip(lower_bound=0) for value in rest)
         )
-        made = of_lists.resampled(kind, sums.lazy(), _PART, complete=known is not None)
-        without.append(made.collect())
+        numbers = of_lists.resampled(kind, sums.lazy(), _PART, complete=catalogue is not None)
+        without.append(numbers.collect())
     if not without:  # an empty run, for which the checks raise
         schema = {**_group_schema(of_lists), "metric": pl.String(), "margin": pl.Float64()}
         return pl.DataFrame(schema=schema)
@@ -316,18 +316,20 @@ def test_by_swapping_lists(
     from scipy import sparse
 
     model, user = of_lists.by[0], of_lists.judged.keys[-1]
-    names = [one.name for one in of_lists.kinds()[kind]]
+    names = [metric.name for metric in of_lists.kinds()[kind]]
     exposed = [name for name in lists.columns if name.startswith("exposure(")]
     some = lists.filter(pl.col(model).is_in(list(pair)))
     both = some.filter(pl.col(model).n_unique().over(user) == 2)
     users = both.select(user).unique().sort(user)
     left_out = some[user].n_unique() - len(users)
     both = both.drop_nulls(share_rows.VALUE)  # of lists without a value
-    segment, known = of_lists.by[1:], of_lists.catalogue(kind)
-    if known is None:
+    segment, catalogue = of_lists.by[1:], of_lists.catalogue(kind)
+    if catalogue is None:
         values = both.select(*segment, share_rows.VALUE).unique(maintain_order=True)
     else:
-        values = both.select(segment).unique().join(known, how="cross") if segment else known
+        values = (
+            both.select(segment).unique().join(catalogue, how="cross") if segment else catalogue
+        )
     placed = both.join(values.with_row_index("__rankframe_value_place"), on=values.columns)
     placed = placed.join(users.with_row_index("__rankframe_user_place"), on=user)
     of_system = (placed[model] == pair[0]).to_numpy()
@@ -362,11 +364,11 @@ def test_by_swapping_lists(
                 *(pl.Series(n, v).clip(lower_bound=0) for n, v in columns.items()),
             )
             frames.append(rows)
-        sums, complete = pl.concat(frames).lazy(), known is not None
-        made = of_lists.resampled(kind, sums, _PART, complete=complete).collect()
-        made = made.sort(_PART).with_columns(pl.col(names).cast(pl.Float64))
-        first = made.filter(pl.col(model) == pair[0]).select(names).to_numpy()
-        return np.stack([first, made.filter(pl.col(model) == pair[1]).select(names).to_numpy()])
+        sums, complete = pl.concat(frames).lazy(), catalogue is not None
+        numbers = of_lists.resampled(kind, sums, _PART, complete=complete).collect()
+        numbers = numbers.sort(_PART).with_columns(pl.col(names).cast(pl.Float64))
+        first = numbers.filter(pl.col(model) == pair[0]).select(names).to_numpy()
+        return np.stack([first, numbers.filter(pl.col(model) == pair[1]).select(names).to_numpy()])
 
     observed = reduced(np.zeros((shape[1], 1)))[:, 0, :]
     difference = np.abs(observed[0] - observed[1])
@@ -375,17 +377,17 @@ def test_by_swapping_lists(
     for begin in range(0, times, at_a_time):
         number = min(at_a_time, times - begin)
         flags = random.integers(0, 2, (shape[1], number)).astype(np.float64)
-        made = reduced(flags)
-        apart = np.abs(made[0] - made[1])
+        swapped = reduced(flags)
+        apart = np.abs(swapped[0] - swapped[1])
         as_far += (apart >= difference - 1e-12 * np.maximum(difference, 1e-3)).sum(axis=0)
         advance(number)
     p = (as_far + 1) / (times + 1)
-    made_of: list[Swaps] = []
+    swaps: list[Swaps] = []
     for i, name in enumerate(names):
         system, baseline = (None if np.isnan(x[i]) else float(x[i]) for x in observed)
         tested = None if np.isnan(difference[i]) else float(p[i])
-        made_of.append(Swaps(name, system, baseline, shape[1], left_out, tested))
-    return made_of
+        swaps.append(Swaps(name, system, baseline, shape[1], left_out, tested))
+    return swaps
 
 
 def _group_schema(of_lists: OfLists) -> dict[str, pl.DataType]:

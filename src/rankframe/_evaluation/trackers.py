@@ -1,4 +1,4 @@
-"""Means as a flat dict of numbers, for experiment trackers."""
+"""After the means: a flat dict of numbers, for experiment trackers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def as_dict(
         )
         raise RankingDataError(msg)
     numbers: dict[str, float] = {}
-    known: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for row in table.iter_rows(named=True):
         groups = ["all" if row[name] is None else str(row[name]) for name in by]
         for column in columns[len(by) :]:
@@ -95,9 +95,9 @@ def as_dict(
                     and table.select(pl.any_horizontal(pl.col(by).is_null().any())).item()
                 ):
                     cure = "'all' stands for the row of totals: rename the group"
-                msg = f"{_TABLE}: {known[name]!r} and {label!r} both become {name!r}: {cure}"
+                msg = f"{_TABLE}: {sources[name]!r} and {label!r} both become {name!r}: {cure}"
                 raise RankingDataError(msg)
-            numbers[name], known[name] = nan if number is None else number, label
+            numbers[name], sources[name] = nan if number is None else number, label
     return numbers
 
 

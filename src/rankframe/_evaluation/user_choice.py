@@ -1,4 +1,4 @@
-"""Who counts: the users that a policy selects, and the groups that they are in."""
+"""For the reduction: the users that a policy selects, and the groups that they are in (frames)."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def _served(prepared: Judged, lists: pl.LazyFrame) -> pl.LazyFrame:
     system = system_of(by)
     if system is None:
         return lists
-    known = prepared.groups if are_known(system, prepared) else groups_of(prepared, by)
-    assert known is not None
-    others = [name for name in known.collect_schema() if name != system]
+    groups = prepared.groups if are_known(system, prepared) else groups_of(prepared, by)
+    assert groups is not None
+    rest = [name for name in groups.collect_schema() if name != system]
     number = pl.col(system).n_unique().alias(_SYSTEMS)
-    systems = known.group_by(others).agg(number) if others else known.select(number)
+    systems = groups.group_by(rest).agg(number) if rest else groups.select(number)
     own = [name for name in keys if name != system]
     counted = lists.group_by(own).agg(pl.len().alias(_NUMBER))
-    on: dict[str, Any] = {"on": others} if others else {"how": "cross"}
+    on: dict[str, Any] = {"on": rest} if rest else {"how": "cross"}
     return counted.join(systems, **on).filter(pl.col(_NUMBER) == pl.col(_SYSTEMS)).select(own)
 
 

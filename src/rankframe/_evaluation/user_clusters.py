@@ -1,4 +1,4 @@
-"""Clusters of users: a column of the truth or the run that says whose values depend on each other.
+"""Clusters (``Clusters``): a column of the truth or the run, whose values depend on each other.
 
 ``compare("rr", cluster="customer")`` treats the sessions of one customer as one observation.
 """
@@ -27,26 +27,26 @@ class Clusters(NamedTuple):
     column: str
     table: str  # what errors call it
     on: list[str]  # the user, and the groups if the truth has them
-    given: pl.LazyFrame  # the rows of the table
+    table_rows: pl.LazyFrame  # the rows of the table
     nullable: bool  # whether rows may lack it: those of a judged table come from two tables
 
     @property
     def rows(self) -> pl.LazyFrame:
         """One row per user."""
-        return self._named().unique(self.on, keep="any")
+        return self._pairs().unique(self.on, keep="any")
 
     @property
     def flag(self) -> pl.LazyFrame:
         """Flag clusters that are not one per user."""
-        several = self._named().group_by(self.on).len().select(pl.col("len") > 1)
-        lacking = self.given.select(self._lacks().alias("len"))
+        several = self._pairs().group_by(self.on).len().select(pl.col("len") > 1)
+        lacking = self.table_rows.select(self._lacks().alias("len"))
         return guards.flag(pl.concat([several, lacking]), pl.col("len").any())
 
     def raise_first_broken(self) -> None:
         """Raise for the first row that breaks a rule."""
-        self._raise_at(self.given.filter(self._lacks()), f"null cluster: {_NULL_CURE}")
-        first = self._named().group_by(self.on).agg(pl.len(), pl.col(CLUSTER).min().alias("first"))
-        several = self.given.join(first.filter(pl.col("len") > 1).drop("len"), on=self.on)
+        self._raise_at(self.table_rows.filter(self._lacks()), f"null cluster: {_NULL_CURE}")
+        first = self._pairs().group_by(self.on).agg(pl.len(), pl.col(CLUSTER).min().alias("first"))
+        several = self.table_rows.join(first.filter(pl.col("len") > 1).drop("len"), on=self.on)
         self._raise_at(several.filter(pl.col(CLUSTER) != pl.col("first")).drop("first"), _SEVERAL)
 
     def raise_if_any(self, lacking: pl.LazyFrame) -> None:
@@ -59,9 +59,9 @@ class Clusters(NamedTuple):
             )
             raise RankingDataError(msg)
 
-    def _named(self) -> pl.LazyFrame:
+    def _pairs(self) -> pl.LazyFrame:
         """Return each pair of user and cluster once."""
-        return self.given.drop_nulls(CLUSTER).unique()
+        return self.table_rows.drop_nulls(CLUSTER).unique()
 
     def _lacks(self) -> pl.Expr:
         return pl.lit(value=False) if self.nullable else pl.col(CLUSTER).is_null()
@@ -120,10 +120,10 @@ def has_no_cluster(names: Sequence[str]) -> pl.Expr:
 def check_clusters(rows: pl.DataFrame, column: str, names: Sequence[str]) -> None:
     """Check that users with values are in at least two clusters."""
     defined = [pl.col(name).is_not_null() for name in names]
-    found = rows.filter(pl.any_horizontal(defined))[CLUSTER].drop_nulls().unique()
-    if len(found) == 1:
+    clusters = rows.filter(pl.any_horizontal(defined))[CLUSTER].drop_nulls().unique()
+    if len(clusters) == 1:
         msg = (
-            f"column {column!r}: only one cluster, {found.item()!r}: clusters are the "
+            f"column {column!r}: only one cluster, {clusters.item()!r}: clusters are the "
             "observations, and an interval needs two: leave out cluster=, or name the column that "
             "groups users"
         )
@@ -132,8 +132,8 @@ def check_clusters(rows: pl.DataFrame, column: str, names: Sequence[str]) -> Non
 
 def check_one_cluster(rows: pl.DataFrame, keys: Sequence[str], column: str) -> None:
     """Check that a user is in the same cluster for all systems and segments."""
-    named = rows.select(*keys, CLUSTER).drop_nulls().unique().sort(pl.all())
-    twice = named.filter(pl.struct(keys).is_duplicated()).rename({CLUSTER: column})
+    pairs = rows.select(*keys, CLUSTER).drop_nulls().unique().sort(pl.all())
+    twice = pairs.filter(pl.struct(keys).is_duplicated()).rename({CLUSTER: column})
     if not twice.is_empty():
         shown = rules.format_row(twice[1:2])
         msg = f"column {column!r}: {_SEVERAL}. Offending row: {shown}"

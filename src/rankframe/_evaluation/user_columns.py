@@ -1,4 +1,4 @@
-"""Columns that describe users beside their values: missed, weights, clusters."""
+"""After the reduction: missed users, weights and clusters, as columns of a ``Plan``."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def weighted(plan: Plan, column: str) -> Plan:
         raise ValueError(msg)
     weights = user_weights.weights_of(plan.prepared, column)
     values = plan.values.join(weights.rows, on=weights.on, how="left")
-    unweighted = user_weights.is_unweighted([one.name for one in plan.requested])
+    unweighted = user_weights.is_unweighted([metric.name for metric in plan.requested])
     lacking = values.filter(unweighted).select(plan.keys)
     raise_violation = functools.partial(_raise_weights, plan, weights, lacking)
     return plan._replace(
@@ -71,7 +71,7 @@ def clustered(plan: Plan, column: str) -> Plan:
         raise ValueError(msg)
     clusters = user_clusters.clusters_of(plan.prepared, column)
     values = plan.values.join(clusters.rows, on=clusters.on, how="left")
-    alone = user_clusters.has_no_cluster([one.name for one in plan.requested])
+    alone = user_clusters.has_no_cluster([metric.name for metric in plan.requested])
     lacking = values.filter(alone).select(plan.keys)
 
     def raise_violation() -> None:
@@ -90,7 +90,7 @@ def clustered(plan: Plan, column: str) -> Plan:
 
 def with_weight_watched(plan: Plan, column: str) -> Plan:
     """Flag groups in which no averaged user has a weight above 0."""
-    names = [one.name for one in plan.requested]
+    names = [metric.name for metric in plan.requested]
     zero = user_weights.has_no_weight(names)
     by = plan.by
     groups = plan.values.group_by(by).agg(zero) if by else plan.values.select(zero)
@@ -98,9 +98,9 @@ def with_weight_watched(plan: Plan, column: str) -> Plan:
     def raise_violation() -> None:
         plan.raise_violation()
         for name in names:
-            found = groups.filter(pl.col(name)).collect()
-            if not found.is_empty():
-                row = found.select(by).sort(by).head(1) if by else None
+            unweighted = groups.filter(pl.col(name)).collect()
+            if not unweighted.is_empty():
+                row = unweighted.select(by).sort(by).head(1) if by else None
                 user_weights.raise_no_weight(column, name, row)
 
     watched = guards.flag(groups, pl.any_horizontal(pl.col(names).any()))

@@ -1,4 +1,4 @@
-"""Weights of users: a column of the truth or the run that says how much each user counts.
+"""Weights of users (``Weights``): a column of the truth or the run, how much each user counts.
 
 ``evaluate("auc", weights="impressions")`` is the mean Σ weight·value / Σ weight over users.
 """
@@ -26,7 +26,7 @@ class Weights(NamedTuple):
     column: str
     table: str  # what errors call it
     on: list[str]  # the user, and the groups if the truth has them
-    given: pl.LazyFrame  # the rows of the table
+    table_rows: pl.LazyFrame  # the rows of the table
     nullable: bool  # whether rows may lack it: those of a judged table come from two tables
 
     @property
@@ -39,15 +39,15 @@ class Weights(NamedTuple):
         """Flag weights that are not one number ≥ 0 per user."""
         broken = [rule.any() for _, rule in self._rules()]
         differ = (pl.col(_LEAST) != pl.col(WEIGHT)).any()
-        given = guards.flag(self.given, pl.any_horizontal(broken))
-        return guards.gathered_flags([given, guards.flag(self._users(), differ)])
+        rule_flag = guards.flag(self.table_rows, pl.any_horizontal(broken))
+        return guards.gathered_flags([rule_flag, guards.flag(self._users(), differ)])
 
     def raise_first_broken(self) -> None:
         """Raise for the first row that breaks a rule."""
         for text, broken in self._rules():
-            self._raise_at(self.given.filter(broken), text)
+            self._raise_at(self.table_rows.filter(broken), text)
         differ = self._users().filter(pl.col(_LEAST) != pl.col(WEIGHT)).select(*self.on, _LEAST)
-        several = self.given.join(differ, on=self.on)
+        several = self.table_rows.join(differ, on=self.on)
         text = "several weights of one user: give each user the same weight in all rows"
         self._raise_at(several.filter(pl.col(WEIGHT) != pl.col(_LEAST)).drop(_LEAST), text)
 
@@ -63,7 +63,7 @@ class Weights(NamedTuple):
 
     def _users(self) -> pl.LazyFrame:
         ends = pl.col(WEIGHT).max(), pl.col(WEIGHT).min().alias(_LEAST)
-        return self.given.group_by(self.on).agg(ends)
+        return self.table_rows.group_by(self.on).agg(ends)
 
     def _rules(self) -> Iterator[tuple[str, pl.Expr]]:
         yield from weight_rules(pl.col(WEIGHT), nullable=self.nullable)
@@ -90,9 +90,9 @@ def weights_of(prepared: Judged, column: str) -> Weights:
     is_truth = table.name == "truth"
     on = [*(table.by if is_truth else ()), table.user]
     keys = [pl.col(name).cast(prepared.types[name]) for name in on]
-    given = table.frame.select(*keys, pl.col(column).cast(pl.Float64).alias(WEIGHT))
+    rows = table.frame.select(*keys, pl.col(column).cast(pl.Float64).alias(WEIGHT))
     judged = table.name == "judged table"
-    return Weights(column, table.name, on, given, nullable=judged)
+    return Weights(column, table.name, on, rows, nullable=judged)
 
 
 def check_weight(table: str, column: str, dtype: pl.DataType) -> None:
@@ -119,8 +119,8 @@ def is_unweighted(names: Sequence[str]) -> pl.Expr:
 
 def has_no_weight(names: Sequence[str]) -> list[pl.Expr]:
     """Whether a metric has values, but all of their weights are 0, per metric."""
-    known = [(name, pl.when(pl.col(name).is_not_null()).then(WEIGHT)) for name in names]
-    return [(weight.max() == 0).fill_null(value=False).alias(name) for name, weight in known]
+    weights = [(name, pl.when(pl.col(name).is_not_null()).then(WEIGHT)) for name in names]
+    return [(weight.max() == 0).fill_null(value=False).alias(name) for name, weight in weights]
 
 
 def raise_no_weight(column: str, metric: str, group: pl.DataFrame | None = None) -> NoReturn:
@@ -144,6 +144,6 @@ def table_with(tables: Sequence[Table], option: str, column: str) -> Table:
             return table
     names = " or ".join(f"the {table.name}" for table in tables)
     has = dict.fromkeys(name for table in tables for name in table.schema)
-    there = ", ".join(map(repr, has))
-    msg = f"{option}={column!r}: {names} must have this column; the columns are {there}"
+    columns = ", ".join(map(repr, has))
+    msg = f"{option}={column!r}: {names} must have this column; the columns are {columns}"
     raise RankingDataError(msg)

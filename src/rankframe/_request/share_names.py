@@ -21,7 +21,7 @@ class Kind(NamedTuple):
     over: Over
 
 
-class Asked(NamedTuple):
+class ShareName(NamedTuple):
     """The parsed name of a column of shares."""
 
     name: str
@@ -59,23 +59,23 @@ def kind_of(metric: RequestedMetric) -> Kind | None:
     """Return which shares a metric reduces; None if it reduces other rows."""
     kinds = _kinds(metric.reads)
     if len(kinds) > 1:
-        named = " and ".join(sorted(f"{kind.of} over {kind.over}" for kind in kinds))
-        msg = f"metric {metric.name!r} reads shares of {named}: split it into one metric for each"
+        shares = " and ".join(sorted(f"{kind.of} over {kind.over}" for kind in kinds))
+        msg = f"metric {metric.name!r} reads shares of {shares}: split it into one metric for each"
         raise ValueError(msg)
     return next(iter(kinds), None)
 
 
 @functools.lru_cache(maxsize=4096)
 def _kinds(reads: frozenset[str]) -> frozenset[Kind]:
-    return frozenset(Kind(a.of, cast("Over", a.over)) for a in asked(reads))
+    return frozenset(Kind(a.of, cast("Over", a.over)) for a in parsed(reads))
 
 
 def check_shares_in_ties(whose: str, names: Iterable[str]) -> None:
     """Check that exposures are certain: ties may span a cut-off or ranks of different weight."""
-    for one in asked(names):
-        if one.word != "target" and (one.k is not None or one.weight not in ("none", "hit")):
+    for share in parsed(names):
+        if share.word != "target" and (share.k is not None or share.weight not in ("none", "hit")):
             msg = (
-                f"{whose} has no exact expectation under ties: it reads {one.name!r}, whose "
+                f"{whose} has no exact expectation under ties: it reads {share.name!r}, whose "
                 "cut-off or weights may split a block of ties (column 'tied'). Rank with "
                 "ties='item'"
             )
@@ -85,36 +85,36 @@ def check_shares_in_ties(whose: str, names: Iterable[str]) -> None:
 def share_columns(kind: Kind, weight: str, k: int | None, target: Target | None) -> list[str]:
     """Return the names of the columns of exposure, share and, if there is one, target."""
     parameters = f"{kind.of};{kind.over};{weight};{k or ''}"
-    made = [f"exposure({parameters})", f"share({parameters})"]
-    return made if target is None else [*made, f"target({kind.of};{kind.over};{target})"]
+    names = [f"exposure({parameters})", f"share({parameters})"]
+    return names if target is None else [*names, f"target({kind.of};{kind.over};{target})"]
 
 
 # ------------------------------------------------------------------ reading names
 
 
-def asked(names: Iterable[str]) -> Iterable[Asked]:
+def parsed(names: Iterable[str]) -> Iterable[ShareName]:
     for name in sorted(names):
         word, _, text = name.removesuffix(")").partition("(")
         if word in ("exposure", "share") and text.count(";") == 3:
             of, over, weight, k = text.split(";")
-            yield Asked(name, word, of, over, weight, int(k) if k else None)
+            yield ShareName(name, word, of, over, weight, int(k) if k else None)
         if word == "target" and text.count(";") == 2:
             of, over, what = text.split(";")
-            yield Asked(name, word, of, over, what)
+            yield ShareName(name, word, of, over, what)
 
 
-def is_even(one: Asked) -> bool:
+def is_even(share: ShareName) -> bool:
     """Whether a target is the same for all rows, in the catalogue or not."""
-    return one.of == "shown" and one.weight == "uniform"
+    return share.of == "shown" and share.weight == "uniform"
 
 
-def exposure_name(one: Asked) -> str:
-    return f"exposure({one.of};{one.over};{one.weight};{one.k or ''})"
+def exposure_name(share: ShareName) -> str:
+    return f"exposure({share.of};{share.over};{share.weight};{share.k or ''})"
 
 
 def needs_truth(names: Iterable[str]) -> bool:
     """Return whether shares read the truth."""
     return any(
-        one.weight == "hit" if one.word != "target" else one.weight in ("truth", "judged")
-        for one in asked(names)
+        share.weight == "hit" if share.word != "target" else share.weight in ("truth", "judged")
+        for share in parsed(names)
     )

@@ -83,18 +83,18 @@ def _of_vectors(vectors: Array, rows: Array, begins: Array, distance: str) -> Ar
         origin = vectors[rows[starts[lists]]]  # distances from the first: close ones do not cancel
         sums, squares = np.zeros_like(origin), np.zeros(len(lists))
         for place in range(int(lengths[lists[0]])):
-            there = int(np.searchsorted(-lengths[lists], -place, side="left"))
-            row = starts[lists[:there]] + place
-            each = vectors[rows[row]] if cosine else vectors[rows[row]] - origin[:there]
-            common = np.einsum("ij,ij->i", each, sums[:there])
-            sums[:there] += each
+            list_count = int(np.searchsorted(-lengths[lists], -place, side="left"))
+            row = starts[lists[:list_count]] + place
+            row_vectors = vectors[rows[row]] if cosine else vectors[rows[row]] - origin[:list_count]
+            common = np.einsum("ij,ij->i", row_vectors, sums[:list_count])
+            sums[:list_count] += row_vectors
             if cosine:
                 total[row] = place - common
                 continue
             # ‖x − y‖² = ‖x‖² + ‖y‖² − 2x·y
-            own = np.einsum("ij,ij->i", each, each)
-            total[row] = place * own + squares[:there] - 2 * common
-            squares[:there] += own
+            own = np.einsum("ij,ij->i", row_vectors, row_vectors)
+            total[row] = place * own + squares[:list_count] - 2 * common
+            squares[:list_count] += own
     return np.maximum(total, 0)
 
 

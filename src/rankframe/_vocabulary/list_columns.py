@@ -123,8 +123,10 @@ def _of_profile(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl
     """Look up the popularity of each row of the history."""
     history, item, user = rows.judged.inputs["history"], rows.judged.item, rows.keys[-1]
     counts = popularities(history, item)
-    known = history.frame.join(counts, on=[*history.by, item])
-    profiles = known.group_by([*history.by, user]).agg(_popularity.mean().alias(n) for n in names)
+    history_rows = history.frame.join(counts, on=[*history.by, item])
+    profiles = history_rows.group_by([*history.by, user]).agg(
+        _popularity.mean().alias(n) for n in names
+    )
     return frame.join(profiles, on=[*history.by, user], how="left")
 
 
@@ -226,24 +228,26 @@ def _with_distances(
     from rankframe._vocabulary import item_distances
 
     place, row = "__rankframe_place", "__rankframe_row"
-    known = values.with_row_index(place).collect()
+    items = values.with_row_index(place).collect()
     listed = frame.with_row_index(row).filter("listed").select(row, *keys, *item_keys[-1:], "rank")
     # most runs are in order; checking this takes a twentieth of the time of a sort
-    places = known.select(*item_keys, place)
+    places = items.select(*item_keys, place)
     listed = listed.join(places, on=item_keys, maintain_order="left")
     if not _in_order(listed, [*keys, "rank"]):
         listed = listed.sort(*keys, "rank")
     new = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)
     first = listed.select(new.fill_null(value=True)).to_series()
     columns = [
-        item_distances.distances_above(known, of, listed[place], first, distance).alias(name)
+        item_distances.distances_above(items, of, listed[place], first, distance).alias(name)
         if distance
         else item_distances.pairs_above(first).alias(name)
         for name, distance in distances.items()
     ]
-    found = listed.select(row, *columns)
+    distance_rows = listed.select(row, *columns)
     return (
-        frame.with_row_index(row).join(found, on=row, how="left", maintain_order="left").drop(row)
+        frame.with_row_index(row)
+        .join(distance_rows, on=row, how="left", maintain_order="left")
+        .drop(row)
     )
 
 
@@ -297,8 +301,8 @@ def column_of_values(items: Input, item: str, of: str) -> str:
             has = [name for name in items.schema if name not in (item, *items.by)]
             near = get_close_matches(of, has, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            there = ", ".join(map(repr, has)) or "no column beside the item"
-            msg = f"of={of}: items= has no such column; it has {there}{hint}"
+            columns = ", ".join(map(repr, has)) or "no column beside the item"
+            msg = f"of={of}: items= has no such column; it has {columns}{hint}"
             raise RankingDataError(msg)
         return of
     nested = [n for n, t in items.schema.items() if t.is_nested() and n not in items.by]

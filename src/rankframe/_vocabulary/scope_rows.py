@@ -1,4 +1,4 @@
-"""The rows that metrics reduce: rows of a scope, with the columns that they read and no others."""
+"""Before the reduction: the rows of a scope, with the columns that metrics read and no others."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def rows_of_scope(judged: Judged, reading: Reading, *, alone: bool = False) -> p
 
     Unread rows and joins are left out here: the optimizer cannot know that they are unread.
     """
-    for name, known in reading.columns.items():
-        _check_parameter(name, known)
+    for name, column in reading.columns.items():
+        _check_parameter(name, column)
     _check_gains_of_zero(reading)
     settings = judged.settings
     items, ranked_truth, ranked = (
@@ -112,8 +112,8 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
     )
     if not over_judged:
         frame = frame.with_columns(relevant)
-    others = {n: c for n, c in columns.items() if n not in over_judged and n != "relevant"}
-    return _with_columns(frame, rows, others)
+    rest = {n: c for n, c in columns.items() if n not in over_judged and n != "relevant"}
+    return _with_columns(frame, rows, rest)
 
 
 def _list_rows(
@@ -125,7 +125,7 @@ def _list_rows(
     """
     judged = rows.judged
     of_lists = judged.of_lists.union(judged.keys, [judged.item], _of_items(judged, reading))
-    of_lists |= {name for name, known in columns.items() if known.of_lists}
+    of_lists |= {name for name, column in columns.items() if column.of_lists}
     everywhere = {name: c for name, c in columns.items() if c.of_all_rows}
     everywhere["listed"] = registry.COLUMNS["listed"]
     inner = {name: c for name, c in columns.items() if not c.of_all_rows}
@@ -134,16 +134,16 @@ def _list_rows(
         return _with_columns(frame, rows, everywhere)
     frame = items.filter(terms.is_listed | terms.relevance.is_not_null())
     if inner:
-        known = {name: c for name, c in columns.items() if c.scope != "listed"}
-        wide = any(c.scope == "judged" for c in known.values())
+        truth_columns = {name: c for name, c in columns.items() if c.scope != "listed"}
+        wide = any(c.scope == "judged" for c in truth_columns.values())
         scope: Scope = "judged" if wide else "relevant"
         reduced = terms.relevance.is_not_null() if wide else terms.is_graded
-        narrow = _truth_rows(items, rows._replace(scope=scope), known)
+        narrow = _truth_rows(items, rows._replace(scope=scope), truth_columns)
         narrow = narrow.drop(
             rank_order.SHARES_RANK, *everywhere.keys() - {"rank", "relevance"}, strict=False
         )
-        others = frame.filter(~reduced.fill_null(value=False))
-        frame = pl.concat([narrow, others], how="diagonal")
+        rest = frame.filter(~reduced.fill_null(value=False))
+        frame = pl.concat([narrow, rest], how="diagonal")
     frame = _with_emptied(_from_least_gain(frame, judged), judged)
     return _with_columns(frame, rows, everywhere)
 
@@ -212,29 +212,29 @@ def _with_columns(frame: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]
 
 
 def _expression(name: str, rows: Rows) -> pl.Expr:
-    known = registry.COLUMNS[name.partition("(")[0]]
-    assert known.derive is not None
+    column = registry.COLUMNS[name.partition("(")[0]]
+    assert column.derive is not None
     return (
-        known.derive(rows)
-        if known.parameter is None
-        else known.derive(rows, registry.parameter_text(name, known))
+        column.derive(rows)
+        if column.parameter is None
+        else column.derive(rows, registry.parameter_text(name, column))
     )
 
 
-def _check_parameter(name: str, known: Column) -> None:
+def _check_parameter(name: str, column: Column) -> None:
     """Check what a column of the vocabulary carries in its name."""
-    _, given, _ = name.partition("(")
-    if not given:
+    _, parameter, _ = name.partition("(")
+    if not parameter:
         return
-    text = registry.parameter_text(name, known)
-    good = name.endswith(")") and known.parameter is not None
-    if good and known.parameter is not None:
+    text = registry.parameter_text(name, column)
+    good = name.endswith(")") and column.parameter is not None
+    if good and column.parameter is not None:
         try:
-            known.parameter(text)
+            column.parameter(text)
         except ValueError:
             good = False
     if not good:
-        msg = f"column {name!r}: {text!r} is not a parameter of {known.name!r}, {known.meaning}"
+        msg = f"column {name!r}: {text!r} is not a parameter of {column.name!r}, {column.meaning}"
         raise ValueError(msg)
 
 
@@ -242,9 +242,9 @@ def _check_gains_of_zero(reading: Reading) -> None:
     """Check that the rows of grade 0 are there for the columns in which they have a gain."""
     if reading.counts_judged and "judged" in reading.columns:
         return
-    for name, known in reading.columns.items():
-        if known.parameter is registry.any_order_gain and gain_functions.has_gain_of_zero(
-            labels.gain_from(registry.parameter_text(name, known))
+    for name, column in reading.columns.items():
+        if column.parameter is registry.any_order_gain and gain_functions.has_gain_of_zero(
+            labels.gain_from(registry.parameter_text(name, column))
         ):
             msg = (
                 f"column {name!r} gives grade 0 a gain, but the rows of grade 0 are there "

@@ -1,4 +1,4 @@
-"""Shares: one row per item, genre or provider, with its exposure in the lists.
+"""Before the reduction: shares, one row per item, genre or provider, with its exposure in lists.
 
 A metric of shares reads ``exposure(of;over;weight;k)``, ``share(…)`` and ``target(of;over;what)``.
 ``over`` defines one distribution: the lists of ``all`` users of a group, or the list of each user.
@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from rankframe._request import registry, share_names
-from rankframe._request.share_names import Asked, Kind
+from rankframe._request.share_names import Kind, ShareName
 from rankframe._tables import side_tables
 from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Input
@@ -94,14 +94,14 @@ def exposures(
     A list, or a group of lists, without any has one row without a value.
     """
     keys = judged.keys if per_list or kind.over == "user" else list(by)
-    asked = [one for one in share_names.asked(names) if one.word in ("exposure", "share")]
-    weights = {share_names.exposure_name(one): one for one in asked} or {
-        f"exposure({kind.of};{kind.over};none;)": Asked("", "exposure", kind.of, kind.over)
+    shares = [share for share in share_names.parsed(names) if share.word in ("exposure", "share")]
+    weights = {share_names.exposure_name(share): share for share in shares} or {
+        f"exposure({kind.of};{kind.over};none;)": ShareName("", "exposure", kind.of, kind.over)
     }
     rows = _with_values(_listed(judged, weights.values(), users), judged, kind)
     whole = kind.of in ("item", "shown")
     part = pl.lit(1.0) if whole else pl.col(_PART)
-    sums = [_sum_of(one, part, whole=whole).alias(name) for name, one in weights.items()]
+    sums = [_sum_of(share, part, whole=whole).alias(name) for name, share in weights.items()]
     exposed = rows.group_by(*keys, VALUE).agg(sums)
     if not keys:
         return exposed
@@ -157,25 +157,25 @@ def with_targets(
     keys = [*parts, *(judged.keys if kind.over == "user" else by)]
     rows = sums
     if kind.over == "all" and kind.of != "shown" and not complete:
-        known = values_of(judged, kind.of, by)
+        values = values_of(judged, kind.of, by)
         if groups is None:
             groups = _whose(judged, users).select(by).unique() if by else None
         if groups is not None:
-            shared = [name for name in by if name in known.collect_schema()]
-            known = _beside(groups, known, shared)
-        rows = known.join(rows, on=[*keys, VALUE], how="left")
-    for one in share_names.asked(names):
-        if one.word == "target" and share_names.is_even(one):
-            rows = rows.with_columns(pl.lit(1.0).alias(one.name))
-        elif one.word == "target":
-            wanted = _wanted(one, judged, kind, by=by, users=users)
+            shared = [name for name in by if name in values.collect_schema()]
+            values = _beside(groups, values, shared)
+        rows = values.join(rows, on=[*keys, VALUE], how="left")
+    for share in share_names.parsed(names):
+        if share.word == "target" and share_names.is_even(share):
+            rows = rows.with_columns(pl.lit(1.0).alias(share.name))
+        elif share.word == "target":
+            wanted = _wanted(share, judged, kind, by=by, users=users)
             on = [name for name in [*keys, VALUE] if name in wanted.collect_schema()]
             if kind.over == "all":
                 rows = rows.join(wanted, on=on, how="left")
             else:
                 shared = [name for name in on if name != VALUE]
                 wanted = _beside(_whose(judged, users), wanted, shared)
-                how: Any = "left" if kind.of == "shown" and one.weight != "judged" else "full"
+                how: Any = "left" if kind.of == "shown" and share.weight != "judged" else "full"
                 rows = rows.join(wanted, on=[*keys, VALUE], how=how, coalesce=True)
     columns = [name for name in rows.collect_schema() if name.startswith(("exposure(", "target("))]
     return rows.with_columns(pl.col(columns).fill_null(0.0))
@@ -183,18 +183,20 @@ def with_targets(
 
 def with_shares(rows: pl.LazyFrame, names: Iterable[str], keys: Sequence[str]) -> pl.LazyFrame:
     """Add shares to exposures, and divide targets by their sum."""
-    asked = list(share_names.asked(names))
+    columns = list(share_names.parsed(names))
     shares = {
-        one.name: pl.col(share_names.exposure_name(one)) for one in asked if one.word == "share"
-    } | {one.name: pl.col(one.name) for one in asked if one.word == "target"}
+        share.name: pl.col(share_names.exposure_name(share))
+        for share in columns
+        if share.word == "share"
+    } | {share.name: pl.col(share.name) for share in columns if share.word == "target"}
     return rows.with_columns(_normed(value, keys).alias(name) for name, value in shares.items())
 
 
 def columns_of_sums(names: Iterable[str]) -> list[str]:
     """Return the names of the exposures and targets from which the shares are made."""
     return [
-        one.name if one.word == "target" else share_names.exposure_name(one)
-        for one in share_names.asked(names)
+        share.name if share.word == "target" else share_names.exposure_name(share)
+        for share in share_names.parsed(names)
     ]
 
 
@@ -203,10 +205,10 @@ def values_of(judged: Judged, of: str, by: Sequence[str]) -> pl.LazyFrame:
     items = _catalogue(judged, of)
     groups = [name for name in items.by if name in by]
     if of in ("item", "shown"):
-        known = items.frame.select(*groups, pl.col(judged.item).alias(VALUE))
+        values = items.frame.select(*groups, pl.col(judged.item).alias(VALUE))
     else:
-        known = _parts(judged, of).select(*groups, VALUE)
-    return known.unique()
+        values = _parts(judged, of).select(*groups, VALUE)
+    return values.unique()
 
 
 def public_name(of: str, inputs: Mapping[str, Input], item: str) -> str:
@@ -243,18 +245,20 @@ def check_shares(
 # ------------------------------------------------------------------ exposure
 
 
-def _listed(judged: Judged, asked: Iterable[Asked], users: pl.LazyFrame | None) -> pl.LazyFrame:
+def _listed(
+    judged: Judged, shares: Iterable[ShareName], users: pl.LazyFrame | None
+) -> pl.LazyFrame:
     """Return the rows of the lists, no deeper than the greatest cut-off."""
-    asked = list(asked)
-    names = {"listed", "rank", *(["relevant"] if any(a.weight == "hit" for a in asked) else [])}
+    shares = list(shares)
+    names = {"listed", "rank", *(["relevant"] if any(a.weight == "hit" for a in shares) else [])}
     rows = _lists(judged, users, names)
-    cuts = [one.k for one in asked]
+    cuts = [share.k for share in shares]
     if all(cuts):
         rows = rows.filter(_rank <= max(k for k in cuts if k))
-    for one in asked:
-        if one.weight in ("norm", "inverse"):
-            length = pl.len() if one.k is None else _down_to(one.k).sum()
-            rows = rows.with_columns(length.over(judged.keys).alias(_length(one)))
+    for share in shares:
+        if share.weight in ("norm", "inverse"):
+            length = pl.len() if share.k is None else _down_to(share.k).sum()
+            rows = rows.with_columns(length.over(judged.keys).alias(_length(share)))
     return rows
 
 
@@ -274,26 +278,25 @@ def _whose(judged: Judged, users: pl.LazyFrame | None) -> pl.LazyFrame:
     return listed if users is None else listed.join(users, on=judged.keys, how="semi")
 
 
-def _sum_of(one: Asked, part: pl.Expr, *, whole: bool) -> pl.Expr:
+def _sum_of(share: ShareName, part: pl.Expr, *, whole: bool) -> pl.Expr:
     """Sum the weights of the ranks of a value."""
-    if whole and one.weight == "none":  # counting takes half the time
-        return _down_to(one.k).sum().cast(pl.Float64) if one.k else pl.len().cast(pl.Float64)
-    return (_weight(one) * part).filter(_down_to(one.k)).sum()
+    if whole and share.weight == "none":  # counting takes half the time
+        return _down_to(share.k).sum().cast(pl.Float64) if share.k else pl.len().cast(pl.Float64)
+    return (_weight(share) * part).filter(_down_to(share.k)).sum()
 
 
-def _weight(one: Asked) -> pl.Expr:
-    """Return the weight of a rank."""
-    if one.weight in ("norm", "inverse"):  # 1/√n and 1/n, n = length of the list
-        return 1 / pl.col(_length(one)).pow(0.5 if one.weight == "norm" else 1)
-    return _building_blocks.weight_of_place(one.weight)
+def _weight(share: ShareName) -> pl.Expr:
+    if share.weight in ("norm", "inverse"):  # 1/√n and 1/n, n = length of the list
+        return 1 / pl.col(_length(share)).pow(0.5 if share.weight == "norm" else 1)
+    return _building_blocks.weight_of_place(share.weight)
 
 
 def _down_to(k: int | None) -> pl.Expr:
     return pl.lit(value=True) if k is None else _rank <= k
 
 
-def _length(one: Asked) -> str:
-    return f"__rankframe_length_{one.k}"
+def _length(share: ShareName) -> str:
+    return f"__rankframe_length_{share.k}"
 
 
 def _with_values(rows: pl.LazyFrame, judged: Judged, kind: Kind) -> pl.LazyFrame:
@@ -319,15 +322,15 @@ def _parts(judged: Judged, of: str) -> pl.LazyFrame:
     """Return the values of each item, and the part of each value."""
     items, of = judged.inputs["items"], _of(judged, of)
     keys = [*items.by, judged.item]
-    known = items.frame.select(*keys, pl.col(of).alias(VALUE)).drop_nulls(VALUE)
+    values = items.frame.select(*keys, pl.col(of).alias(VALUE)).drop_nulls(VALUE)
     dtype = items.schema[of]
     if not isinstance(dtype, pl.List | pl.Array):
-        return known.with_columns(pl.lit(1.0).alias(_PART))
+        return values.with_columns(pl.lit(1.0).alias(_PART))
     if isinstance(dtype, pl.Array):
-        known = known.with_columns(pl.col(VALUE).arr.to_list())
-    known = known.with_columns(pl.col(VALUE).list.drop_nulls().list.unique())
-    known = known.with_columns((1 / pl.col(VALUE).list.len()).alias(_PART))
-    return known.explode(VALUE, empty_as_null=False)
+        values = values.with_columns(pl.col(VALUE).arr.to_list())
+    values = values.with_columns(pl.col(VALUE).list.drop_nulls().list.unique())
+    values = values.with_columns((1 / pl.col(VALUE).list.len()).alias(_PART))
+    return values.explode(VALUE, empty_as_null=False)
 
 
 def _of(judged: Judged, of: str) -> str:
@@ -345,10 +348,10 @@ def _catalogue(judged: Judged, of: str) -> Input:
 
 
 def _wanted(
-    one: Asked, judged: Judged, kind: Kind, *, by: Sequence[str], users: pl.LazyFrame | None
+    share: ShareName, judged: Judged, kind: Kind, *, by: Sequence[str], users: pl.LazyFrame | None
 ) -> pl.LazyFrame:
     """Count the targets of the shares."""
-    what, item = one.weight, judged.item
+    what, item = share.weight, judged.item
     user = judged.keys[-1]
     per_user = [user] if kind.over == "user" else []
     if what in ("truth", "judged"):
@@ -358,32 +361,32 @@ def _wanted(
         )
         whose = _whose(judged, None) if users is None else users
         rows = rows.join(whose, on=judged.keys, how="semi")
-        return _counted(rows, judged, kind, [*by, *per_user], one.name)
+        return _counted(rows, judged, kind, [*by, *per_user], share.name)
     history = judged.inputs.get("history")
     if what == "history" and history is not None:
         split_by = _catalogue(judged, kind.of).by if _is_joined(kind, judged.inputs) else []
         groups = [name for name in by if name in (*history.by, *split_by)]
-        return _counted(history.frame, judged, kind, [*groups, *per_user], one.name)
+        return _counted(history.frame, judged, kind, [*groups, *per_user], share.name)
     items = _catalogue(judged, kind.of)
     in_items = [name for name in items.by if name in by]
     if what == "uniform":
-        return values_of(judged, kind.of, by).with_columns(pl.lit(1.0).alias(one.name))
-    known = items.frame.select(*items.by, item).unique()
+        return values_of(judged, kind.of, by).with_columns(pl.lit(1.0).alias(share.name))
+    catalogue = items.frame.select(*items.by, item).unique()
     if what == "catalogue":
-        return _counted(known, judged, kind, in_items, one.name)
+        return _counted(catalogue, judged, kind, in_items, share.name)
     assert history is not None
     had = history.frame.select(*history.by, user, item).unique()
     lists = _whose(judged, users)
     had = lists.join(had, on=[*history.by, user])
     own = list(judged.keys) if kind.over == "user" else list(by)
-    taken = _counted(had.join(known, on=[*items.by, item], how="semi"), judged, kind, own, _HAD)
-    there = _counted(known, judged, kind, in_items, _THERE)
+    taken = _counted(had.join(catalogue, on=[*items.by, item], how="semi"), judged, kind, own, _HAD)
+    counts = _counted(catalogue, judged, kind, in_items, _THERE)
     number = pl.len().alias(_LISTS)
     numbers = lists.group_by(own).agg(number) if own else lists.select(number)
-    there = _beside(numbers, there, in_items)
+    counts = _beside(numbers, counts, in_items)
     left = pl.col(_THERE) * pl.col(_LISTS) - pl.col(_HAD).fill_null(0.0)
-    both = there.join(taken, on=[*own, VALUE], how="left")
-    return both.select(*own, VALUE, left.alias(one.name))
+    both = counts.join(taken, on=[*own, VALUE], how="left")
+    return both.select(*own, VALUE, left.alias(share.name))
 
 
 def _counted(
@@ -419,10 +422,10 @@ def with_counts(
     for name in names:
         word, _, text = name.removesuffix(")").partition("(")
         if word == "values":
-            known = values_of(judged, text or kind.of, by)
-            groups = [n for n in by if n in known.collect_schema()]
+            values = values_of(judged, text or kind.of, by)
+            groups = [n for n in by if n in values.collect_schema()]
             number = pl.len().cast(pl.Int64).alias(name)
-            rows = list_columns.with_numbers(rows, known, groups, [number])
+            rows = list_columns.with_numbers(rows, values, groups, [number])
         if word == "lists":
             lists = _whose(judged, users)
             if text:
@@ -435,8 +438,8 @@ def with_counts(
 def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input]) -> str | None:
     """Return the name of a table that shares need and that is missing."""
     names = list(names)
-    targets = [one for one in share_names.asked(names) if one.word == "target"]
-    whats = {one.weight for one in targets if not share_names.is_even(one)}
+    targets = [share for share in share_names.parsed(names) if share.word == "target"]
+    whats = {share.weight for share in targets if not share_names.is_even(share)}
     if kind.of not in ("item", "shown") and "items" not in inputs:
         return "items"
     if whats & {"history", "candidates"} and "history" not in inputs:

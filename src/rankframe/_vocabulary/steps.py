@@ -57,7 +57,7 @@ def with_shared(
 
     ``number`` counts the other items that reach a level, over the items that reach it.
     """
-    grade, others = "__rankframe_grade", "__rankframe_others"
+    grade, counts = "__rankframe_grade", "__rankframe_others"
     gains = {name: gain_functions.gain_of(labels.gain_from(gain)) for name, gain in names.items()}
     keys = rows.keys
     listed = rows.unjoined.filter(terms.is_listed, terms.is_graded)
@@ -73,10 +73,10 @@ def with_shared(
         listed.select(*keys, "rank", terms.relevance.alias(grade))
         .join(levels, on=keys)
         .filter(terms.relevance <= pl.col(grade))
-        .with_columns(number.alias(others))
+        .with_columns(number.alias(counts))
         .unique([*keys, "rank", grade, "relevance"])  # equal grades in a block share alike
         .group_by(*keys, "rank", grade)
-        .agg((pl.col(name) * pl.col(others)).sum() for name in gains)
+        .agg((pl.col(name) * pl.col(counts)).sum() for name in gains)
     )
     left, right = [*keys, "rank", "relevance"], [*keys, "rank", grade]
     return frame.join(shared, left_on=left, right_on=right, how="left")
