@@ -272,8 +272,9 @@ def labels_of(of_lists: OfLists | None) -> dict[str, str]:
         label = label_of(metric.expr)
         if label is None:
             msg = (
-                f"metric {metric.name!r}: an expression of your own over all lists has no label for "
-                "a part to store: register it with rf.register_metric, and request it by its label"
+                f"metric {metric.name!r}: an expression of your own over all lists has no label "
+                "for a part to store: register it with rf.register_metric, and request it by its "
+                "label"
             )
             raise ValueError(msg)
         labels[metric.name] = label
