@@ -126,9 +126,9 @@ def reciprocals(k: int | None) -> pl.Expr:
 
 def _expected_precisions(k: int | None) -> pl.Expr:
     """Σ over the relevant items of the expected precision at the item, if that is among k."""
-    others = _at_each_other_place(tied_hits - 1)
-    linear = others * _places(k)
-    harmonic = (hits_above + 1 - block * others) * _harmonic(block, _places(k))
+    slope = _at_each_other_place(tied_hits - 1)
+    linear = slope * _places(k)
+    harmonic = (hits_above + 1 - block * slope) * _harmonic(block, _places(k))
     return pl.when(relevant).then((linear + harmonic) / tied).sum()
 
 
@@ -210,9 +210,9 @@ def blended_ratio(beta: float, gain: Gain) -> pl.Expr:
 def _expected_shared_gains(gain: Gain, k: int | None) -> pl.Expr:
     """Expected shared gain / position of the item, 0 below k."""
     own, inside = gain_functions.gain_of(gain), pl.col(gain_functions.of_gain("tied_shared", gain))
-    others = _at_each_other_place(inside - own)
-    start = pl.col(gain_functions.of_gain("shared_above", gain)) + own - block * others
-    sum_over_block = others * _places(k) + start * _harmonic(block, _places(k))
+    slope = _at_each_other_place(inside - own)
+    start = pl.col(gain_functions.of_gain("shared_above", gain)) + own - block * slope
+    sum_over_block = slope * _places(k) + start * _harmonic(block, _places(k))
     return (sum_over_block / tied).fill_null(0.0)
 
 

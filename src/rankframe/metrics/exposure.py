@@ -660,10 +660,10 @@ def _apart(share: pl.Expr, target: pl.Expr, distance: str, alpha: float) -> pl.E
     value = values[distance]
     if distance in ("kl", "js"):
         value = value.clip(lower_bound=0)  # rounding may yield -1e-17 for equal distributions
-    there = (share.sum() > 0) & (target.sum() > 0)
+    condition = (share.sum() > 0) & (target.sum() > 0)
     if distance in ("ratio", "cv"):
-        there &= ratio.max() > 0
-    return pl.when(there).then(value)
+        condition &= ratio.max() > 0
+    return pl.when(condition).then(value)
 
 
 def _divergence(p: pl.Expr, q: pl.Expr) -> pl.Expr:
@@ -675,11 +675,11 @@ def _due(p: float) -> pl.Expr:
     """The target exposure of an item: that of all items of its grade, shared equally."""
     wanted = pl.col("target(shown;user;truth)") > 0
     # these columns add the listed and judged items of any rank as rows; other metrics add more
-    there = _is_shown(None, "shown", "user") | (pl.col("target(shown;user;judged)") > 0)
-    m, n = wanted.sum().cast(pl.Float64), there.sum().cast(pl.Float64)
+    pool = _is_shown(None, "shown", "user") | (pl.col("target(shown;user;judged)") > 0)
+    m, n = wanted.sum().cast(pl.Float64), pool.sum().cast(pl.Float64)
     of_relevant = (1 - pl.lit(p).pow(m)) / (m * (1 - p))
     of_others = (pl.lit(p).pow(m) - pl.lit(p).pow(n)) / ((n - m) * (1 - p))
-    return pl.when(wanted).then(of_relevant).when(there).then(of_others).otherwise(0.0)
+    return pl.when(wanted).then(of_relevant).when(pool).then(of_others).otherwise(0.0)
 
 
 def _where_relevant(value: pl.Expr) -> pl.Expr:

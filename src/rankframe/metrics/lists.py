@@ -153,10 +153,10 @@ def novelty_at(
     if normalize:
         bits = bits / whole.log(2)
     if new == "skip":
-        known = pl.when(
+        values = pl.when(
             _building_blocks.in_list(k) & (_building_blocks.rank > 0) & (_popularity > 0)
         ).then(bits)
-        value = gain_functions.divided(known.sum(), k) if divide_by == "k" and k else known.mean()
+        value = gain_functions.divided(values.sum(), k) if divide_by == "k" and k else values.mean()
     else:
         value = _building_blocks.mean_of_list(bits, k, divide_by)
     return pl.when(whole.max() > 1).then(value) if normalize else value
@@ -473,12 +473,14 @@ def relevant_novelty_at(
     worth = (
         pl.when(_building_blocks.in_list(k)).then(_building_blocks.weight_of_place(weight)).sum()
     )
-    found = (
+    novelty_of_hits = (
         _building_blocks.weight_of_place(weight)
         * _building_blocks.relevant.cast(pl.Float64)
         * novelty
     )
-    return pl.when(worth > 0).then(pl.when(_building_blocks.in_list(k)).then(found).sum() / worth)
+    return pl.when(worth > 0).then(
+        pl.when(_building_blocks.in_list(k)).then(novelty_of_hits).sum() / worth
+    )
 
 
 @labels.labelled(

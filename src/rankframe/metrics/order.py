@@ -130,13 +130,13 @@ def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Exp
     """
     if collection is None:
         missed = _building_blocks.judged & ~_building_blocks.relevant
-        others = missed.sum().cast(pl.Int64)
+        misses = missed.sum().cast(pl.Int64)
         return _building_blocks.where_relevant(
-            pl.when(others > 0).then(_building_blocks.count_within(missed, k) / others)
+            pl.when(misses > 0).then(_building_blocks.count_within(missed, k) / misses)
         )
-    others = float(collection) - _building_blocks.R
-    value = pl.when(others > 0).then(
-        (_building_blocks.list_length(k) - _building_blocks.hits_within(k)) / others
+    misses = float(collection) - _building_blocks.R
+    value = pl.when(misses > 0).then(
+        (_building_blocks.list_length(k) - _building_blocks.hits_within(k)) / misses
     )
     return _building_blocks.where_relevant(_if_held(collection, value))
 
@@ -235,8 +235,8 @@ def mean_hit_rank(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.mean_hit_rank()).item(0, "mean_hit_rank")
     3.5
     """
-    found = _building_blocks.divisor_hits(k)
-    return pl.when(found > 0).then(_building_blocks.hit_ranks(k) / found)
+    divisor = _building_blocks.divisor_hits(k)
+    return pl.when(divisor > 0).then(_building_blocks.hit_ranks(k) / divisor)
 
 
 @labels.labelled("lrap", in_words="Among the items down to a wanted one, how many are wanted?")
@@ -266,10 +266,10 @@ def label_ranking_average_precision() -> pl.Expr:
     >>> judged.rank.evaluate("lrap").item(0, "lrap")
     0.5
     """
-    found = _building_blocks.divisor_hits(None)
-    # n is at least found: reading it has the ranks of the misses checked, too
-    return pl.when((_building_blocks.n > 0) & (found > 0)).then(
-        _building_blocks.precisions(None) / found
+    divisor = _building_blocks.divisor_hits(None)
+    # n is at least the divisor: reading it has the ranks of the misses checked, too
+    return pl.when((_building_blocks.n > 0) & (divisor > 0)).then(
+        _building_blocks.precisions(None) / divisor
     )
 
 

@@ -808,10 +808,10 @@ def num_nonrelevant(k: int | None = None, *, of: Literal["listed", "judged"] = "
 def num_users() -> Mean:
     """Number of users."""
 
-    def one(count: pl.Expr) -> pl.Expr:
+    def unit(count: pl.Expr) -> pl.Expr:
         return (count.is_null() | pl.lit(value=True)).cast(pl.Int64)
 
-    return Mean(_building_blocks.R, Aggregate(transform=one, aggregate="sum"))
+    return Mean(_building_blocks.R, Aggregate(transform=unit, aggregate="sum"))
 
 
 @labels.labelled_mean(

@@ -94,19 +94,19 @@ def facts(
     lacking = _partitions.lacking_of(tables)
     groups = rules.retrieved(tables[0]).select(lacking).unique().sort(lacking)
     possible = rules.candidates(tables[-1])
-    names = [name for one in possible.items() for name in rules.count_names(*one)]
+    names = [name for pair in possible.items() for name in rules.count_names(*pair)]
     counts = _partitions.seen_of(tables).filter(pl.col("of").is_in(["users", *names]))
     frames = [counts, _partitions.top_grade_of(tables), *([groups] if lacking else [])]
-    counted, grades, *found = pl.collect_all(frames)
+    counted, grades, *group_frames = pl.collect_all(frames)
     grade = grades.item()
     numbers = {of: int(number) for of, number in counted.iter_rows()}
-    known = {
+    result = {
         "users": numbers.pop("users"),
         "top_grade": int(grade) if isinstance(grade, int) else grade,
         "by": {name: _recipes.type_in_json(tables[0].schema[name]) for name in lacking},
-        "groups": _recipes.groups_in_json(found[0]) if found else [],
+        "groups": _recipes.groups_in_json(group_frames[0]) if group_frames else [],
     }
-    return known | ({_UNGRADED: numbers} if numbers else {})
+    return result | ({_UNGRADED: numbers} if numbers else {})
 
 
 @overload
@@ -245,9 +245,9 @@ def sums(
     own = _part(frame, truth, by, settings, facts)
     plan = evaluation.plan_means(own.frame, metrics, truth, by, settings, totals=own.totals)
     _check_needs(plan, settings, facts)
-    named = _recipes.of_part(plan.prepared.tables, part)
+    key = _recipes.of_part(plan.prepared.tables, part)
     small = pl.concat(
-        [_recipes.small_frame(plan, settings, facts), named, *own.checks(_recipes.SCHEMA)]
+        [_recipes.small_frame(plan, settings, facts), key, *own.checks(_recipes.SCHEMA)]
     )
     return adapters.to_caller_type(small, like=frame, beside=_beside(truth, settings))
 
@@ -324,9 +324,9 @@ def combine(
         )
         raise ValueError(msg)
     users = None if recipe.facts is None else recipe.facts["users"]
-    asked = cast("Users", recipe.options.get("users", "'truth'").strip("'"))
+    policy = cast("Users", recipe.options.get("users", "'truth'").strip("'"))
     _recipes.raise_if_whole_is_broken(
-        small, _recipes.groups_of_numbers(small, recipe), users, policy=asked
+        small, _recipes.groups_of_numbers(small, recipe), users, policy=policy
     )
     return cast(
         "FrameT",
@@ -419,8 +419,8 @@ def values(
         own.frame, metrics, truth, by, settings, per_user=True, totals=own.totals
     )
     _check_needs(plan, settings, facts)
-    named = {user_weights.WEIGHT: settings.weights, user_clusters.CLUSTER: settings.cluster}
-    rows = plan.values.rename({key: name for key, name in named.items() if name is not None})
+    names = {user_weights.WEIGHT: settings.weights, user_clusters.CLUSTER: settings.cluster}
+    rows = plan.values.rename({key: name for key, name in names.items() if name is not None})
     checked = guards.guarded(rows, plan.flags, plan.raise_violation)
     schema = checked.collect_schema()
     result = pl.concat([checked, *own.checks(dict(schema))]).sort(plan.keys)
@@ -439,9 +439,9 @@ def _merged_facts(several: Sequence[Facts]) -> Facts:
     if not several:
         msg = "there is no part: pass what facts or sums returned for each"
         raise ValueError(msg)
-    first, *others = several
+    first, *rest = several
     types = _types_of(first)
-    for other in others:
+    for other in rest:
         if [*types] != [*_types_of(other)]:
             msg = (
                 f"facts: they are of the columns {[*types]} and {[*_types_of(other)]}: make all "
@@ -449,32 +449,32 @@ def _merged_facts(several: Sequence[Facts]) -> Facts:
             )
             raise RankingDataError(msg)
         types = _recipes.common_types_of_groups(types, _types_of(other))
-    grades = [one["top_grade"] for one in several if one["top_grade"] is not None]
-    frames = [_recipes.groups_from_json(one["groups"], types) for one in several]
+    grades = [part["top_grade"] for part in several if part["top_grade"] is not None]
+    frames = [_recipes.groups_from_json(part["groups"], types) for part in several]
     groups = pl.concat(frames).unique().sort([*types]) if types else pl.DataFrame()
     ungraded: dict[str, int] = {}
-    for one in several:
-        for of, number in one.get(_UNGRADED, {}).items():
+    for part in several:
+        for of, number in part.get(_UNGRADED, {}).items():
             ungraded[of] = ungraded.get(of, 0) + number
-    known = {
-        "users": sum(one["users"] for one in several),
+    result = {
+        "users": sum(part["users"] for part in several),
         "top_grade": max(grades, default=None),
         "by": {name: _recipes.type_in_json(dtype) for name, dtype in types.items()},
         "groups": _recipes.groups_in_json(groups),
     }
-    return known | ({_UNGRADED: ungraded} if ungraded else {})
+    return result | ({_UNGRADED: ungraded} if ungraded else {})
 
 
-def _checked_facts(given: object) -> Facts:
-    known, found = cast("Facts", given), adapters.kind(given)
-    if isinstance(given, Mapping) and all(name in known for name in _FACTS):
-        return known
-    msg = f"facts are what rf.parts.facts or rf.parts.merge returned, not {found}"
+def _checked_facts(value: object) -> Facts:
+    facts, kind = cast("Facts", value), adapters.kind(value)
+    if isinstance(value, Mapping) and all(name in facts for name in _FACTS):
+        return facts
+    msg = f"facts are what rf.parts.facts or rf.parts.merge returned, not {kind}"
     raise TypeError(msg)
 
 
-def _types_of(known: Facts) -> dict[str, pl.DataType]:
-    return {name: _recipes.type_from_json(dtype) for name, dtype in known["by"].items()}
+def _types_of(facts: Facts) -> dict[str, pl.DataType]:
+    return {name: _recipes.type_from_json(dtype) for name, dtype in facts["by"].items()}
 
 
 class _Part(NamedTuple):
@@ -508,13 +508,13 @@ def _part(
     truth: Frame | None,
     by: str | Sequence[str],
     settings: Settings,
-    known: Facts | None,
+    facts: Facts | None,
 ) -> _Part:
     """Read a part, with its columns of ``by`` in the types of the whole."""
     opened = adapters.to_polars(frame, "run" if truth is not None else "judged table")
     tables = readers.read_tables(opened, truth, by, settings.columns, reads=(), run_alone=True)
     lacking = _partitions.lacking_of(tables)
-    if known is None:
+    if facts is None:
         if lacking:
             msg = (
                 f"by={keywords.group_names(by)!r}: the truth lacks {lacking[0]!r}, so a part must "
@@ -522,8 +522,8 @@ def _part(
             )
             raise ValueError(msg)
         return _Part(opened, Totals(None, None), tables, None)
-    known = _checked_facts(known)
-    types = _types_of(known)
+    facts = _checked_facts(facts)
+    types = _types_of(facts)
     if [*types] != lacking:
         msg = (
             f"facts= are of the columns {[*types]}, and this call has {lacking} that its truth "
@@ -531,23 +531,23 @@ def _part(
         )
         raise ValueError(msg)
     if not lacking:
-        return _Part(opened, Totals(known["top_grade"], None), tables, known)
+        return _Part(opened, Totals(facts["top_grade"], None), tables, facts)
     opened, groups = _recipes.with_types_of_groups(
-        opened, _recipes.groups_from_json(known["groups"], types)
+        opened, _recipes.groups_from_json(facts["groups"], types)
     )
     tables = readers.read_tables(opened, truth, by, settings.columns, reads=(), run_alone=True)
-    return _Part(opened, Totals(known["top_grade"], groups), tables, known)
+    return _Part(opened, Totals(facts["top_grade"], groups), tables, facts)
 
 
-def _check_needs(plan: Plan, settings: Settings, known: Facts | None) -> None:
+def _check_needs(plan: Plan, settings: Settings, facts: Facts | None) -> None:
     """Check that a part knows the highest grade and the systems, where these matter."""
-    if known is not None:
+    if facts is not None:
         rules.raise_if_counted_ungraded(
-            known.get(_UNGRADED, {}), [*rules.candidates(plan.prepared.tables[-1])]
+            facts.get(_UNGRADED, {}), [*rules.candidates(plan.prepared.tables[-1])]
         )
     if settings.users == "served":
         refusals.check_served_in_parts(plan.prepared)
-    if known is None and _partitions.needs_of(plan, settings).top_grade:
+    if facts is None and _partitions.needs_of(plan, settings).top_grade:
         msg = (
             "a metric reads the highest grade of the truth, which may be in another part: pass "
             "facts=rf.parts.facts(run, truth=truth, by=…)"
@@ -594,8 +594,8 @@ def _are_values(frame: Frame) -> bool:
 def _merged_values(several: Sequence[Frame], duplicates: Duplicates) -> Frame:
     """Concatenate the values of parts, each key from one frame."""
     frames = [adapters.to_lazy(frame, "part").collect() for frame in several]
-    first, *others = frames
-    for frame in others:
+    first, *rest = frames
+    for frame in rest:
         types = [
             run_dicts.common_type(*pair) for pair in zip(first.dtypes, frame.dtypes, strict=False)
         ]

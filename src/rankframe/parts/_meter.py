@@ -133,10 +133,10 @@ class Meter(Generic[MeterFrameT]):
         }
         self._settings = replace(settings, **tables)
         self._by = keywords.group_names(by)
-        self._names = [one.name for one in _requested(metrics, settings)]
-        late = [_reads_whole(one, settings) for one in metrics]
-        self._late = [one for one, waits in zip(metrics, late, strict=True) if waits]
-        self._settled = [one for one, waits in zip(metrics, late, strict=True) if not waits]
+        self._names = [metric.name for metric in _requested(metrics, settings)]
+        late = [_reads_whole(metric, settings) for metric in metrics]
+        self._late = [metric for metric, waits in zip(metrics, late, strict=True) if waits]
+        self._settled = [metric for metric, waits in zip(metrics, late, strict=True) if not waits]
         self._state: _State | None = None
         self._like: Frame | None = None
 
@@ -172,16 +172,16 @@ class Meter(Generic[MeterFrameT]):
             tables have. After any error the meter is as before.
         """
         by = run_dicts.with_model(self._by) if isinstance(frame, Mapping) else self._by
-        given, _ = run_dicts.as_frame(cast("Frame | Mapping[str, Frame]", frame), by, whole=False)
+        table, _ = run_dicts.as_frame(cast("Frame | Mapping[str, Frame]", frame), by, whole=False)
         run = (
-            adapters.to_polars(given, "run" if truth is not None else "judged table")
+            adapters.to_polars(table, "run" if truth is not None else "judged table")
             .lazy()
             .collect()
         )
         judgments = None if truth is None else adapters.to_lazy(truth, "truth").collect()
         batch = self._batch(run, judgments, by)
         state = batch if self._state is None else _merged(self._state, batch, by)
-        self._by, self._state, self._like = by, state, _without_rows(given)
+        self._by, self._state, self._like = by, state, _without_rows(table)
 
     def merge(self, other: Meter[MeterFrameT]) -> None:
         """
@@ -202,10 +202,13 @@ class Meter(Generic[MeterFrameT]):
         if not isinstance(cast("object", other), Meter):
             msg = f"merge takes a Meter, not {type(other).__name__}"
             raise TypeError(msg)
-        asked = [(one._names, one._by, _recipes.told(one._settings)) for one in (self, other)]
+        calls = [
+            (meter._names, meter._by, _recipes.shared_options(meter._settings))
+            for meter in (self, other)
+        ]
         by = self._common_by(other)
-        if by is None or asked[0][::2] != asked[1][::2]:
-            msg = f"the meters differ in metrics, by= or options: {asked[0]} and {asked[1]}"
+        if by is None or calls[0][::2] != calls[1][::2]:
+            msg = f"the meters differ in metrics, by= or options: {calls[0]} and {calls[1]}"
             raise ValueError(msg)
         if other._state is None:
             return
@@ -219,8 +222,8 @@ class Meter(Generic[MeterFrameT]):
             return self._by
         full = self if other._state is None else other
         empty = other if other._state is None else self
-        known = full._state is not None and empty._state is None
-        return full._by if known and run_dicts.with_model(empty._by) == full._by else None
+        half_empty = full._state is not None and empty._state is None
+        return full._by if half_empty and run_dicts.with_model(empty._by) == full._by else None
 
     def compute(self, *, total: bool = False) -> MeterFrameT:
         """
@@ -255,7 +258,7 @@ class Meter(Generic[MeterFrameT]):
         frames = [_recipes.means_of_numbers(state.numbers, total=total)] if self._settled else []
         if self._late:
             frames.append(_recipes.means_of_numbers(self._numbers_of_rows(state), total=total))
-        means = adapters.to_caller_type(self._in_asked_order(frames).lazy(), like=self._like)
+        means = adapters.to_caller_type(self._in_call_order(frames).lazy(), like=self._like)
         return cast("MeterFrameT", means)
 
     def _batch(self, run: pl.DataFrame, truth: pl.DataFrame | None, by: list[str]) -> _State:
@@ -309,15 +312,15 @@ class Meter(Generic[MeterFrameT]):
             )
             raise ValueError(msg)
         lacking = _partitions.lacking_of(tables)
-        there = [name for name in by if name not in lacking]
+        shared = [name for name in by if name not in lacking]
         empty = run.clear().drop(lacking)
         totals = Totals(None, None)
         plan = evaluation.plan_means(
-            empty, self._settled, truth, there, self._settings, totals=totals
+            empty, self._settled, truth, shared, self._settings, totals=totals
         )
-        known = plan.prepared.inputs.values()
+        inputs = plan.prepared.inputs.values()
         if plan.of_lists is not None and any(
-            name in one.schema for one in known for name in lacking
+            name in table.schema for table in inputs for name in lacking
         ):
             msg = (
                 f"metric {plan.of_lists.requested[0].name!r}: items= or history= has a column of "
@@ -349,9 +352,9 @@ class Meter(Generic[MeterFrameT]):
         plan = evaluation.plan_means(run, self._late, truth, self._by, settings, totals=totals)
         return _recipes.added(_recipes.small_frame(plan, settings, None).collect())
 
-    def _in_asked_order(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        result, *others = frames
-        for other in others:
+    def _in_call_order(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        result, *rest = frames
+        for other in rest:
             more = other.drop("users")
             if self._by:
                 result = result.join(
@@ -359,10 +362,12 @@ class Meter(Generic[MeterFrameT]):
                 )
             else:
                 result = result.hstack(more)
-        if not others:
+        if not rest:
             return result
-        names = [made for name in self._names for made in (name, reduction.users_of(name))]
-        return result.select(*self._by, "users", *(one for one in names if one in result.columns))
+        names = [column for name in self._names for column in (name, reduction.users_of(name))]
+        return result.select(
+            *self._by, "users", *(column for column in names if column in result.columns)
+        )
 
 
 def _requested(metrics: Sequence[Metric], settings: Settings) -> list[RequestedMetric]:
@@ -373,7 +378,7 @@ def _reads_whole(metric: Metric, settings: Settings) -> bool:
     """Whether a metric needs rows until all batches are there."""
     if settings.bounds or settings.scenarios or settings.users == "served":
         return True  # a system in a later batch changes which users all serve
-    reads = {name for one in _requested([metric], settings) for name in one.reads}
+    reads = {name for entry in _requested([metric], settings) for name in entry.reads}
     return registry.reading_of(reads, inputs=settings.inputs).top_grade
 
 
@@ -436,8 +441,8 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
     groups = ours
     if lacking:
         new, old = (
-            one.join(other, on=lacking, how="anti")
-            for one, other in ((theirs, ours), (ours, theirs))
+            side.join(other, on=lacking, how="anti")
+            for side, other in ((theirs, ours), (ours, theirs))
         )
         groups = pl.concat([ours, new])
         numbers.append(_recipes.of_late_groups(left.absent, new, by, lacking))
@@ -460,13 +465,13 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
 def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
     """Keep the rows that can change a value, as small as can be."""
     prepared, needs = plan.prepared, _partitions.needs_of(plan, settings)
-    run, *others = prepared.tables
+    run, *truths = prepared.tables
     placed = ["rank", *(["tied"] if prepared.tied else [])]
     roles: Columns = {"user": run.user, "item": run.item, "rank": "rank"}
     graded = ["relevance", *(["subtopic"] if prepared.has_subtopics else [])]
     if prepared.has_truth:
         roles["relevance"] = "relevance"
-    if not others:
+    if not truths:
         judged = prepared.judged
         if needs.relevant:
             is_first = _is_first(run.keys) if needs.lists else False
@@ -474,7 +479,7 @@ def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
         own = _own(judged, [*run.keys, run.item, *placed, *graded], needs.columns)
         frames = [judged.select(own).collect()]
     else:
-        (of_truth,) = others
+        (of_truth,) = truths
         ids = [pl.col(n).cast(prepared.types[n]) for n in (*of_truth.keys, of_truth.item)]
         truth = judgment.normalize_columns(of_truth).with_columns(ids)
         lists = prepared.run
@@ -485,9 +490,9 @@ def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
         if needs.judged:
             lists = lists.join(truth, on=[*of_truth.keys, of_truth.item], how="semi")
         if needs.lists:  # read apart: the optimizer of Polars 1.44 fails on two uses of one run
-            there, first = lists.collect(), prepared.run.filter(_is_first(run.keys)).collect()
-            more = first.join(there, on=[*run.keys, run.item], how="anti")
-            lists = pl.concat([there, more]).lazy()
+            rows, first = lists.collect(), prepared.run.filter(_is_first(run.keys)).collect()
+            more = first.join(rows, on=[*run.keys, run.item], how="anti")
+            lists = pl.concat([rows, more]).lazy()
         own = _own(lists, [*run.keys, run.item, *placed], needs.columns)
         theirs = _own(truth, [*of_truth.keys, of_truth.item, *graded], needs.columns)
         frames = [lists.select(own).collect(), truth.select(theirs).collect()]
@@ -497,7 +502,7 @@ def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
     else:
         users = 0  # they have their own ids
     kept = [_narrowed(frame, placed, run.by) for frame in frames]
-    return _Rows(kept[0], kept[1] if others else None, roles, users)
+    return _Rows(kept[0], kept[1] if truths else None, roles, users)
 
 
 def _is_first(keys: Sequence[str]) -> pl.Expr:
@@ -508,8 +513,8 @@ def _is_first(keys: Sequence[str]) -> pl.Expr:
 
 def _own(frame: pl.LazyFrame, names: Sequence[str], reads: set[str]) -> list[str]:
     """Name the columns that are kept: those that play a role, and those that metrics read."""
-    there = frame.collect_schema().names()
-    return [name for name in there if name in names or name in reads]
+    columns = frame.collect_schema().names()
+    return [name for name in columns if name in names or name in reads]
 
 
 def _numbered(frames: Sequence[pl.DataFrame], name: str) -> list[pl.DataFrame]:

@@ -37,14 +37,14 @@ class Registered(NamedTuple):
 
 def registered() -> Registered:
     """List what has been registered here."""
-    columns = [known for known in registry.COLUMNS.values() if known.registered]
+    columns = [column for column in registry.COLUMNS.values() if column.registered]
     return Registered(labels.registered_metrics(), columns)
 
 
-def restore(known: Registered) -> None:
+def restore(registration: Registered) -> None:
     """Register what has been registered elsewhere."""
-    labels.restore_metrics(known.metrics)
-    registry.restore_columns(known.columns)
+    labels.restore_metrics(registration.metrics)
+    registry.restore_columns(registration.columns)
 
 
 class Needs(NamedTuple):
@@ -135,14 +135,16 @@ def sums_of(
 
 def summed(plan: Plan) -> pl.LazyFrame:
     """Add up the values of users, one row per group."""
-    sums = [
+    exprs = [
         column
-        for place, one in enumerate(plan.requested)
-        for column in _summed(one, place, plan.types[one.name], weighted=plan.weights is not None)
+        for place, metric in enumerate(plan.requested)
+        for column in _summed(
+            metric, place, plan.types[metric.name], weighted=plan.weights is not None
+        )
     ]
-    sums += [group_means.counted_users(name) for name in sorted(plan.counted)]
+    exprs += [group_means.counted_users(name) for name in sorted(plan.counted)]
     return guards.guarded(
-        group_means.over_users(plan, sums, plan.by), plan.flags, plan.raise_violation
+        group_means.over_users(plan, exprs, plan.by), plan.flags, plan.raise_violation
     )
 
 
@@ -162,7 +164,7 @@ def exposures_of(
     return plan.of_lists.exposures(list(plan.of_lists.kinds())[place], per_list=False)
 
 
-class AskedMean(NamedTuple):
+class RequestedMean(NamedTuple):
     """A requested mean over users, and its type."""
 
     name: str
@@ -171,11 +173,11 @@ class AskedMean(NamedTuple):
     dtype: pl.DataType
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """What is requested from the sums of all parts."""
 
     by: list[str]
-    means: list[AskedMean]
+    means: list[RequestedMean]
     columns: list[str]  # in the order of the call
     counted: list[str]  # the metrics whose users are counted
     weights: str | None
@@ -186,17 +188,21 @@ class Asked(NamedTuple):
 Numbers: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
 
 
-def asked_of(plan: Plan) -> Asked:
+def request_of(plan: Plan) -> Request:
     """Read from a plan what the sums of parts are for."""
     mean = pl.Expr.mean if plan.weights is None else group_means.by_weight
-    means = [one.over_users(pl.col(one.name), mean).alias(one.name) for one in plan.requested]
+    means = [
+        metric.over_users(pl.col(metric.name), mean).alias(metric.name) for metric in plan.requested
+    ]
     types = group_means.over_users(plan, means, plan.by).collect_schema()
-    asked = [
-        AskedMean(one.name, one.over_users.aggregate, one.over_users.epsilon, types[one.name])
-        for one in plan.requested
+    records = [
+        RequestedMean(
+            metric.name, metric.over_users.aggregate, metric.over_users.epsilon, types[metric.name]
+        )
+        for metric in plan.requested
     ]
     undefined = None if plan.of_lists is None else plan.of_lists.judged.settings.undefined
-    return Asked(plan.by, asked, plan.columns, sorted(plan.counted), plan.weights, undefined)
+    return Request(plan.by, records, plan.columns, sorted(plan.counted), plan.weights, undefined)
 
 
 def means_of(
@@ -209,45 +215,45 @@ def means_of(
     """Return the means over all users, from the sums of each part; ``plan`` has what is asked."""
     of_lists = plan.of_lists
     if of_lists is None:
-        return means_of_sums(parts, asked_of(plan), total=total)
+        return means_of_sums(parts, request_of(plan), total=total)
 
     def numbers(by: Sequence[str]) -> pl.DataFrame:
         return of_lists.numbers_of(exposures, by).collect()
 
-    return means_of_sums(parts, asked_of(plan), numbers, total=total)
+    return means_of_sums(parts, request_of(plan), numbers, total=total)
 
 
 def means_of_sums(
-    parts: pl.DataFrame, asked: Asked, numbers: Numbers | None = None, *, total: bool = False
+    parts: pl.DataFrame, request: Request, numbers: Numbers | None = None, *, total: bool = False
 ) -> pl.DataFrame:
     """Return the means over all users, from the sums of each part."""
-    if asked.weights is not None:
-        _check_weights(parts, asked, asked.weights)
-    columns = [_added(one, place) for place, one in enumerate(asked.means)]
-    counts = [pl.col(reduction.users_of(name)).sum() for name in asked.counted]
+    if request.weights is not None:
+        _check_weights(parts, request, request.weights)
+    columns = [_added(mean, place) for place, mean in enumerate(request.means)]
+    counts = [pl.col(reduction.users_of(name)).sum() for name in request.counted]
     columns = [pl.col("users").sum(), *columns, *counts]
-    result = _with_numbers(_over(parts, columns, asked.by), asked, numbers, asked.by)
+    result = _with_numbers(_over(parts, columns, request.by), request, numbers, request.by)
     if total:
-        by = group_means.total_by(asked.by)
-        whole = _with_numbers(_over(parts, columns, by), asked, numbers, by)
+        by = group_means.total_by(request.by)
+        whole = _with_numbers(_over(parts, columns, by), request, numbers, by)
         result = pl.concat([result, whole], how="diagonal")
-    result = result.select(*asked.by, "users", *asked.columns)
-    group_means.raise_infinite_mean(result.lazy(), asked.by)
-    return result.sort(asked.by, nulls_last=True) if asked.by else result
+    result = result.select(*request.by, "users", *request.columns)
+    group_means.raise_infinite_mean(result.lazy(), request.by)
+    return result.sort(request.by, nulls_last=True) if request.by else result
 
 
 def _with_numbers(
-    result: pl.DataFrame, asked: Asked, numbers: Numbers | None, by: Sequence[str]
+    result: pl.DataFrame, request: Request, numbers: Numbers | None, by: Sequence[str]
 ) -> pl.DataFrame:
     """Add the numbers of all lists."""
     if numbers is None:
         return result
-    made = numbers(by)
-    result = result.join(made, on=by, how="left") if by else result.join(made, how="cross")
-    if asked.undefined is not None:
-        names = [name for name in made.columns if name not in by]
-        result = result.with_columns(pl.col(names).fill_null(asked.undefined))
-    return result.select(*by, "users", *asked.columns)
+    frame = numbers(by)
+    result = result.join(frame, on=by, how="left") if by else result.join(frame, how="cross")
+    if request.undefined is not None:
+        names = [name for name in frame.columns if name not in by]
+        result = result.with_columns(pl.col(names).fill_null(request.undefined))
+    return result.select(*by, "users", *request.columns)
 
 
 def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
@@ -258,11 +264,11 @@ def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
     a column that the truth lacks, and the names of ``grade_counts`` the values of what may be
     grades.
     """
-    run, *others = tables
+    run, *truths = tables
     users = units_of(tables).select(pl.len())
-    if not others:
+    if not truths:
         return _counts({"run": rules.retrieved(run).select(pl.len()), "users": users})
-    (truth,) = others
+    (truth,) = truths
     lacking = lacking_of(tables)
     types = rules.same_types(run, truth)
     user = pl.col(run.user).cast(types[run.user])
@@ -294,13 +300,13 @@ def units_of(tables: Sequence[Table]) -> pl.LazyFrame:
     A user's lists in groups that the truth lacks are judged together, so they stay together. So do
     judgments in groups that only the truth has: the user's one list is judged in each of them.
     """
-    run, *others = tables
+    run, *truths = tables
     own = [name for name in run.keys if name not in run.truth_groups]
     keys = [name for name in own if name in tables[-1].keys]
-    of_run = rules.retrieved(run) if others else run.frame
-    if not others:
+    of_run = rules.retrieved(run) if truths else run.frame
+    if not truths:
         return of_run.select(keys).unique()
-    (truth,) = others
+    (truth,) = truths
     types = [pl.col(name).cast(rules.same_types(run, truth)[name]) for name in keys]
     return pl.concat([of_run.select(types), truth.frame.select(types)]).unique()
 
@@ -345,7 +351,7 @@ def needs_of(plan: Plan, settings: Settings) -> Needs:
     """Return what must go into a shuffle; the rest changes no result."""
     prepared, tables = plan.prepared, plan.prepared.tables
     requested = [*plan.requested, *(plan.of_lists.requested if plan.of_lists else ())]
-    reads = (name for one in requested for name in one.reads)
+    reads = (name for metric in requested for name in metric.reads)
     reading = registry.reading_of(reads, inputs=settings.inputs)
     other_judgments = settings.bounds or settings.scenarios
     needs = Needs(set(reading.names), top_grade=other_judgments or reading.top_grade)
@@ -361,9 +367,9 @@ def needs_of(plan: Plan, settings: Settings) -> Needs:
     if tables[-1].by:  # a group may have no other rows, but it is in the result
         return needs
     users = settings.users or "truth"
-    more = [one for one in requested if not _asks_for_a_list(one)]
+    more = [metric for metric in requested if not _asks_for_a_list(metric)]
     reading = registry.reading_of(
-        {name for one in more for name in one.reads}, inputs=settings.inputs
+        {name for metric in more for name in metric.reads}, inputs=settings.inputs
     )
     lists = plan.marks_missed or len(more) < len(requested) or users not in ("truth", "judged")
     all_count = settings.judged_only or reading.counts_judged
@@ -373,33 +379,33 @@ def needs_of(plan: Plan, settings: Settings) -> Needs:
         return needs._replace(relevant=relevant, lists=lists and relevant)
     depth = settings.depth
     if depth is None and more and not (settings.judged_only or reading.depends_on_below):
-        cuts = [labels.cut_off(one.expr) for one in more]
+        cuts = [labels.cut_off(metric.expr) for metric in more]
         depth = max((k for k in cuts if k), default=None) if all(cuts) else None
     judged = not (all_count or reading.counts_listed)
     thinned = depth is not None or judged
     return needs._replace(depth=depth, relevant=relevant, judged=judged, lists=lists and thinned)
 
 
-def _asks_for_a_list(one: RequestedMetric) -> bool:
+def _asks_for_a_list(metric: RequestedMetric) -> bool:
     """Whether of the run a metric reads only who has a list."""
-    expr = one.expr.meta.undo_aliases()
+    expr = metric.expr.meta.undo_aliases()
     return any(expr.meta.eq(labels.metric(label).meta.undo_aliases()) for label in _OF_LISTS)
 
 
-def _check_weights(parts: pl.DataFrame, asked: Asked, column: str) -> None:
+def _check_weights(parts: pl.DataFrame, request: Request, column: str) -> None:
     """Check that of the users averaged in each group one has a weight above 0."""
-    for place, one in enumerate(asked.means):
-        known, weight = pl.col(f"{KNOWN}{place}").sum(), pl.col(f"{COUNT}{place}").sum()
-        zero = _over(parts, [((known > 0) & (weight == 0)).alias(KNOWN)], asked.by).filter(KNOWN)
+    for place, mean in enumerate(request.means):
+        users, weight = pl.col(f"{KNOWN}{place}").sum(), pl.col(f"{COUNT}{place}").sum()
+        zero = _over(parts, [((users > 0) & (weight == 0)).alias(KNOWN)], request.by).filter(KNOWN)
         if not zero.is_empty():
-            row = zero.select(asked.by).sort(asked.by).head(1) if asked.by else None
-            user_weights.raise_no_weight(column, one.name, row)
+            row = zero.select(request.by).sort(request.by).head(1) if request.by else None
+            user_weights.raise_no_weight(column, mean.name, row)
 
 
 def _summed(
-    one: RequestedMetric, place: int, dtype: pl.DataType, *, weighted: bool
+    metric: RequestedMetric, place: int, dtype: pl.DataType, *, weighted: bool
 ) -> list[pl.Expr]:
-    each = one.over_users.transform(pl.col(one.name))
+    each = metric.over_users.transform(pl.col(metric.name))
     if weighted:
         weight = pl.when(each.is_not_null()).then(user_weights.WEIGHT)
         return [
@@ -409,7 +415,7 @@ def _summed(
         ]
     total = each.cast(pl.Int64) if isinstance(dtype, pl.Duration) else each
     # a sum over no users has a count of 1, since without groups it is 0
-    of_sum = one.over_users.aggregate == "sum"
+    of_sum = metric.over_users.aggregate == "sum"
     total = total.sum() if of_sum else sums.order_free_sum(total.cast(pl.Float64))
     count = pl.lit(1) if of_sum else each.count()
     return [total.alias(f"{SUM}{place}"), count.cast(pl.Int64).alias(f"{COUNT}{place}")]
@@ -419,13 +425,13 @@ def _over(parts: pl.DataFrame, columns: Sequence[pl.Expr], by: Sequence[str]) ->
     return parts.group_by(by).agg(columns) if by else parts.select(columns)
 
 
-def _added(one: AskedMean, place: int) -> pl.Expr:
+def _added(mean: RequestedMean, place: int) -> pl.Expr:
     # sorted, so that the order of parts does not change the last bits
     total, count = pl.col(f"{SUM}{place}").sort().sum(), pl.col(f"{COUNT}{place}").sort().sum()
-    there = total if one.aggregate == "sum" else total / count
-    value: pl.Expr = pl.when(count > 0).then(there)
-    if one.epsilon is not None:
-        value = labels.off_logarithm(value, one.epsilon)
-    if isinstance(one.dtype, pl.Duration):
+    result = total if mean.aggregate == "sum" else total / count
+    value: pl.Expr = pl.when(count > 0).then(result)
+    if mean.epsilon is not None:
+        value = labels.off_logarithm(value, mean.epsilon)
+    if isinstance(mean.dtype, pl.Duration):
         value = value.cast(pl.Int64)
-    return value.cast(one.dtype).alias(one.name)
+    return value.cast(mean.dtype).alias(mean.name)

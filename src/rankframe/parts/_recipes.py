@@ -28,7 +28,7 @@ from rankframe._tables.table import Table
 from rankframe._vocabulary import share_rows
 from rankframe.errors import RankingDataError
 from rankframe.parts import _partitions
-from rankframe.parts._partitions import Asked, AskedMean
+from rankframe.parts._partitions import Request, RequestedMean
 
 SCHEMA = pl.Schema(
     {"group": pl.String(), "entry": pl.String(), "of": pl.String(), "number": pl.Float64()}
@@ -55,7 +55,7 @@ Duplicates: TypeAlias = Literal["error", "last"]
 class Recipe(NamedTuple):
     """What the numbers of small frames are, and how they become metrics."""
 
-    asked: Asked
+    asked: Request
     types: dict[str, pl.DataType]  # of the columns of by
     labels: dict[str, str]  # of the metrics of all lists
     grouped: bool  # whether a table beside run and truth has columns of by
@@ -64,28 +64,26 @@ class Recipe(NamedTuple):
 
 
 def in_json(recipe: Recipe) -> str:
-    """Write a recipe as text."""
-    asked = recipe.asked
-    means = [{**mean._asdict(), "dtype": type_in_json(mean.dtype)} for mean in asked.means]
-    known = {
+    request = recipe.asked
+    means = [{**mean._asdict(), "dtype": type_in_json(mean.dtype)} for mean in request.means]
+    record = {
         **recipe._asdict(),
-        "asked": {**asked._asdict(), "means": means},
+        "asked": {**request._asdict(), "means": means},
         "types": {name: type_in_json(dtype) for name, dtype in recipe.types.items()},
     }
-    return json.dumps(known, ensure_ascii=False)
+    return json.dumps(record, ensure_ascii=False)
 
 
 def from_json(text: str) -> Recipe:
-    """Read a recipe."""
-    known: dict[str, Any] = json.loads(text)
-    asked: dict[str, Any] = known["asked"]
-    means: list[dict[str, Any]] = asked["means"]
+    record: dict[str, Any] = json.loads(text)
+    request: dict[str, Any] = record["asked"]
+    means: list[dict[str, Any]] = request["means"]
     for mean in means:
         mean["dtype"] = type_from_json(mean["dtype"])
-    asked["means"] = [AskedMean(**mean) for mean in means]
-    known["asked"] = Asked(**asked)
-    known["types"] = {name: type_from_json(dtype) for name, dtype in known["types"].items()}
-    return Recipe(**known)
+    request["means"] = [RequestedMean(**mean) for mean in means]
+    record["asked"] = Request(**request)
+    record["types"] = {name: type_from_json(dtype) for name, dtype in record["types"].items()}
+    return Recipe(**record)
 
 
 # ------------------------------------------------------------------ types and groups as JSON
@@ -105,18 +103,17 @@ def type_in_json(dtype: pl.DataType) -> Any:
     return name
 
 
-def type_from_json(known: Any) -> pl.DataType:
-    """Read a type."""
-    if isinstance(known, str):
-        return _PLAIN[known]()
-    name, *given = cast("list[Any]", known)
+def type_from_json(value: Any) -> pl.DataType:
+    if isinstance(value, str):
+        return _PLAIN[value]()
+    name, *parameters = cast("list[Any]", value)
     parametric: dict[str, Callable[..., pl.DataType]] = {
         "Datetime": pl.Datetime,
         "Duration": pl.Duration,
         "Decimal": pl.Decimal,
         "Enum": pl.Enum,
     }
-    return parametric[name](*given)
+    return parametric[name](*parameters)
 
 
 def common_types_of_groups(
@@ -145,7 +142,6 @@ def groups_in_json(groups: pl.DataFrame) -> list[list[Any]]:
 def groups_from_json(
     groups: Sequence[Sequence[Any]], types: Mapping[str, pl.DataType]
 ) -> pl.DataFrame:
-    """Read rows of groups."""
     columns = {
         name: _values_from_json([row[place] for row in groups], dtype).alias(name)
         for place, (name, dtype) in enumerate(types.items())
@@ -180,8 +176,8 @@ def _with_group(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         return rows.with_columns(group=pl.lit("[]"))
     groups = rows.select(pl.col(by).alias(f"by{place}") for place, by in enumerate(by)).unique()
     texts = [json.dumps(group, ensure_ascii=False) for group in groups_in_json(groups)]
-    known = groups.with_columns(pl.Series("group", texts, pl.String))
-    return rows.join(known, left_on=by, right_on=groups.columns, how="left", nulls_equal=True)
+    lookup = groups.with_columns(pl.Series("group", texts, pl.String))
+    return rows.join(lookup, left_on=by, right_on=groups.columns, how="left", nulls_equal=True)
 
 
 def with_types_of_groups(
@@ -211,24 +207,24 @@ def of_late_groups(
             group = {**dict(zip(lacking, values, strict=True))}
             group |= dict(zip(kept, json.loads(text), strict=True))
             rows.append((text, json.dumps([group[name] for name in by], ensure_ascii=False)))
-    known = pl.DataFrame(rows, {"group": pl.String, "late": pl.String}, orient="row")
-    return absent.join(known, on="group").select(pl.col("late").alias("group"), *list(SCHEMA)[1:])
+    pairs = pl.DataFrame(rows, {"group": pl.String, "late": pl.String}, orient="row")
+    return absent.join(pairs, on="group").select(pl.col("late").alias("group"), *list(SCHEMA)[1:])
 
 
 # ------------------------------------------------------------------ numbers of a part
 
 
-def of_sums(rows: pl.DataFrame, asked: Asked) -> pl.DataFrame:
+def of_sums(rows: pl.DataFrame, request: Request) -> pl.DataFrame:
     """Write the sums of a part, one row per group, as rows of a small frame."""
     names = {_USERS: (_USERS, "")}
-    for place, mean in enumerate(asked.means):
+    for place, mean in enumerate(request.means):
         for column, entry in _ENTRIES.items():
             names[f"{column}{place}"] = entry, mean.name
-    for name in asked.counted:
+    for name in request.counted:
         names[f"{name}{_USERS_OF}"] = _COUNTED, name
     names = {column: entry for column, entry in names.items() if column in rows.columns}
     rows = rows.with_columns(pl.col([*names]).fill_null(0))  # of a group without users
-    return _long(_with_group(rows, asked.by), names)
+    return _long(_with_group(rows, request.by), names)
 
 
 def _long(rows: pl.DataFrame, names: Mapping[str, tuple[str, str]]) -> pl.DataFrame:
@@ -272,49 +268,50 @@ def of_recipe(recipe: Recipe) -> pl.DataFrame:
 def labels_of(of_lists: OfLists | None) -> dict[str, str]:
     """Return the labels of metrics of all lists, from which they can be made again."""
     labels: dict[str, str] = {}
-    for one in [] if of_lists is None else of_lists.requested:
-        label = label_of(one.expr)
+    for metric in [] if of_lists is None else of_lists.requested:
+        label = label_of(metric.expr)
         if label is None:
             msg = (
-                f"metric {one.name!r}: an expression of your own over all lists has no label for a "
-                "part to store: register it with rf.register_metric, and request it by its label"
+                f"metric {metric.name!r}: an expression of your own over all lists has no label "
+                "for a part to store: register it with rf.register_metric, and request it by its "
+                "label"
             )
             raise ValueError(msg)
-        labels[one.name] = label
+        labels[metric.name] = label
     return labels
 
 
 def small_frame(plan: Plan, settings: Settings, facts: dict[str, Any] | None) -> pl.LazyFrame:
     """Plan the numbers of a part."""
-    asked, tables = _partitions.asked_of(plan), plan.prepared.tables
-    types = {name: plan.prepared.types[name] for name in asked.by}
+    request, tables = _partitions.request_of(plan), plan.prepared.tables
+    types = {name: plan.prepared.types[name] for name in request.by}
     inputs = plan.prepared.inputs.values()
-    grouped = any(name in asked.by for known in inputs for name in known.by)
-    labels, options = labels_of(plan.of_lists), told(settings)
-    recipe = Recipe(asked, types, labels, grouped, facts, options)
+    grouped = any(name in request.by for table in inputs for name in table.by)
+    labels, options = labels_of(plan.of_lists), shared_options(settings)
+    recipe = Recipe(request, types, labels, grouped, facts, options)
     seen = _partitions.seen_of(tables).select(
         group=pl.lit(""), entry=pl.lit(SEEN), of="of", number="number"
     )
     frames = [
         of_recipe(recipe).lazy(),
-        _partitions.summed(plan).map_batches(partial(of_sums, asked=asked), schema=SCHEMA),
+        _partitions.summed(plan).map_batches(partial(of_sums, request=request), schema=SCHEMA),
         seen,
     ]
     if plan.of_lists is not None:
-        groups = user_choice.groups_of(plan.prepared, asked.by)
+        groups = user_choice.groups_of(plan.prepared, request.by)
         for kind in plan.of_lists.kinds():
-            write = partial(of_values, kind=kind, by=asked.by)
+            write = partial(of_values, kind=kind, by=request.by)
             frames.append(plan.of_lists.additive(kind, groups).map_batches(write, schema=SCHEMA))
     return pl.concat(frames)
 
 
-def told(settings: Settings) -> dict[str, str]:
+def shared_options(settings: Settings) -> dict[str, str]:
     """Write the options that change values, except tables and columns."""
     plain = Settings()
     names = [f.name for f in fields(Settings) if f.name not in (*keywords.INPUTS, "columns")]
-    told = {name: repr(getattr(settings, name)) for name in names}
-    told = {name: text for name, text in told.items() if text != repr(getattr(plain, name))}
-    return {**told, **dict.fromkeys(sorted(settings.inputs - {"exclude", "other"}), "a table")}
+    options = {name: repr(getattr(settings, name)) for name in names}
+    options = {name: text for name, text in options.items() if text != repr(getattr(plain, name))}
+    return {**options, **dict.fromkeys(sorted(settings.inputs - {"exclude", "other"}), "a table")}
 
 
 # ------------------------------------------------------------------ parts that come twice
@@ -342,22 +339,27 @@ def _part_row(units: pl.DataFrame, part: str | None) -> pl.DataFrame:
     digest = hashlib.blake2b(digest_size=16)
     for some in rows.iter_slices(100_000):
         digest.update(some.write_csv(include_header=False).encode())
-    known = {"part": part, "users": units.height, "hash": digest.hexdigest()}
-    row = {"group": "", "entry": PART, "of": json.dumps(known, ensure_ascii=False), "number": 1.0}
+    fingerprint = {"part": part, "users": units.height, "hash": digest.hexdigest()}
+    row = {
+        "group": "",
+        "entry": PART,
+        "of": json.dumps(fingerprint, ensure_ascii=False),
+        "number": 1.0,
+    }
     return pl.DataFrame(row, schema=SCHEMA)
 
 
 def single_parts(small: pl.DataFrame, duplicates: Duplicates) -> pl.DataFrame:
     """Raise if a part comes twice in concatenated frames, or keep the last frame that has it."""
     entry = pl.col("entry")
-    recipes, named = (small.filter(entry == name)["number"].sum() for name in (RECIPE, PART))
-    if recipes != named or not recipes:
-        there = " and ".join(
+    recipes, keys = (small.filter(entry == name)["number"].sum() for name in (RECIPE, PART))
+    if recipes != keys or not recipes:
+        counts = " and ".join(
             f"{number:.0f} row{'' if number == 1 else 's'} {name!r}"
-            for name, number in ((RECIPE, recipes), (PART, named))
+            for name, number in ((RECIPE, recipes), (PART, keys))
         )
         msg = (
-            f"parts: {there}, but each part has one of each: rows are missing, or another version "
+            f"parts: {counts}, but each part has one of each: rows are missing, or another version "
             "made them: make them again with rf.parts.sums"
         )
         raise RankingDataError(msg)
@@ -528,14 +530,13 @@ def _raise_if_diluted(name: str, several: int, *, misses_count: bool) -> None:
 
 
 def recipe_of(small: pl.DataFrame) -> Recipe:
-    """Read the recipe of a small frame."""
     return from_json(small.filter(pl.col("entry") == RECIPE)["of"].item())
 
 
 def _common(texts: Sequence[str]) -> Recipe:
     """Return the recipe of all parts, or raise if they come from different calls."""
-    first, *others = map(from_json, texts)
-    for other in others:
+    first, *rest = map(from_json, texts)
+    for other in rest:
         for name in ("asked", "facts", "labels", "grouped", "options"):
             ours, theirs = getattr(first, name), getattr(other, name)
             if name == "asked":
@@ -550,10 +551,10 @@ def _common(texts: Sequence[str]) -> Recipe:
     return first
 
 
-def _with_known_types(asked: Asked, other: Asked) -> Asked:
+def _with_known_types(request: Request, other: Request) -> Request:
     """Take the type of a mean from the part that knows it: in an empty one it may be Null."""
-    pairs = zip(asked.means, other.means, strict=True)
-    return asked._replace(means=[b if a.dtype == pl.Null else a for a, b in pairs])
+    pairs = zip(request.means, other.means, strict=True)
+    return request._replace(means=[b if a.dtype == pl.Null else a for a, b in pairs])
 
 
 _MEANT = {
@@ -565,26 +566,26 @@ _MEANT = {
 }
 
 
-def _shown(known: object) -> str:
-    return repr((known.columns, known.by) if isinstance(known, Asked) else known)
+def _shown(value: object) -> str:
+    return repr((value.columns, value.by) if isinstance(value, Request) else value)
 
 
-def _untyped(asked: Asked) -> Asked:
+def _untyped(request: Request) -> Request:
     """Leave out the types of means, which an empty part may not know."""
-    return asked._replace(means=[mean._replace(dtype=pl.Null()) for mean in asked.means])
+    return request._replace(means=[mean._replace(dtype=pl.Null()) for mean in request.means])
 
 
 def means_of_numbers(small: pl.DataFrame, *, total: bool) -> pl.DataFrame:
     """Return the metrics, from numbers that are already summed."""
     recipe = recipe_of(small)
-    asked = recipe.asked
+    request = recipe.asked
     if not recipe.labels:
-        return _partitions.means_of_sums(_wide(small, recipe), asked, total=total)
+        return _partitions.means_of_sums(_wide(small, recipe), request, total=total)
 
     def numbers(by: Sequence[str]) -> pl.DataFrame:
         return _numbers(small, recipe, by)
 
-    return _partitions.means_of_sums(_wide(small, recipe), asked, numbers, total=total)
+    return _partitions.means_of_sums(_wide(small, recipe), request, numbers, total=total)
 
 
 def groups_of_numbers(small: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
@@ -596,16 +597,16 @@ def groups_of_numbers(small: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
 
 def _wide(small: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
     """Make one row per group, with a column per sum."""
-    asked = recipe.asked
+    request = recipe.asked
     wanted = [(_USERS, "", _USERS)]
-    for place, mean in enumerate(asked.means):
+    for place, mean in enumerate(request.means):
         wanted += [(entry, mean.name, f"{column}{place}") for column, entry in _ENTRIES.items()]
-    counts = [f"{name}{_USERS_OF}" for name in asked.counted]
-    wanted += [(_COUNTED, name, count) for name, count in zip(asked.counted, counts, strict=True)]
+    counts = [f"{name}{_USERS_OF}" for name in request.counted]
+    wanted += [(_COUNTED, name, count) for name, count in zip(request.counted, counts, strict=True)]
     names = pl.DataFrame(wanted, ["entry", "of", "column"], orient="row")
-    found = small.join(names, on=["entry", "of"])
+    numbers = small.join(names, on=["entry", "of"])
     columns = [column for _, _, column in wanted]
-    rows = found.pivot("column", on_columns=columns, index="group", values="number")
+    rows = numbers.pivot("column", on_columns=columns, index="group", values="number")
     rows = rows.with_columns(pl.col(_USERS, *counts).cast(pl.Int64))
     return rows.join(groups_of_numbers(small, recipe), on="group").drop("group")
 
@@ -614,19 +615,19 @@ def _numbers(small: pl.DataFrame, recipe: Recipe, by: Sequence[str]) -> pl.DataF
     """Return the numbers of all lists, one row per group of ``by``."""
     kinds: dict[Kind, list[Any]] = {}
     for name, label in recipe.labels.items():
-        one = parse_metric(label)
-        one = one._replace(name=name, expr=one.expr.alias(name))
-        kind = share_names.kind_of(one)
+        metric = parse_metric(label)
+        metric = metric._replace(name=name, expr=metric.expr.alias(name))
+        kind = share_names.kind_of(metric)
         assert kind is not None
-        kinds.setdefault(kind, []).append(one)
+        kinds.setdefault(kind, []).append(metric)
     frames: list[pl.DataFrame] = []
     for kind, some in kinds.items():
-        reads = {name for one in some for name in one.reads}
+        reads = {name for metric in some for name in metric.reads}
         frames.append(
             system_metrics.numbers_of_sums(*_of_kind(small, recipe, kind, reads, by), some, by)
         )
-    first, *others = frames
-    for each in others:
+    first, *rest = frames
+    for each in rest:
         if by:
             first = first.join(each, on=by, how="full", coalesce=True, nulls_equal=True)
         else:
@@ -658,9 +659,9 @@ def _of_kind(
     )
     counts = small.join(groups, on="group", nulls_equal=True)
     wanted = sorted({name for name in reads if _is_count(name)} | {system_metrics.LISTS})
-    made = [
+    columns = [
         of(name, entry == f"{kind.of}: {name}").fill_null(0.0).cast(pl.Int64).alias(name)
         for name in wanted
     ]
-    counted = counts.group_by(by).agg(made) if by else counts.select(made)
+    counted = counts.group_by(by).agg(columns) if by else counts.select(columns)
     return sums, counted

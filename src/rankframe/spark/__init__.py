@@ -265,8 +265,8 @@ def from_lists(frame: DataFrame, /, **columns: Unpack[Columns]) -> DataFrame:
     +----+----+----+
     """
     (lists,) = _frames(frame, None)
-    made = verbs.from_lists(_empty(lists), **columns).collect_schema()
-    types = pl.Schema({name: _types.spark_type(dtype) for name, dtype in made.items()})
+    dtypes = verbs.from_lists(_empty(lists), **columns).collect_schema()
+    types = pl.Schema({name: _types.spark_type(dtype) for name, dtype in dtypes.items()})
     schema = from_arrow_schema(_types.to_arrow(pl.DataFrame(schema=types)).schema)
     explode = functools.partial(
         _exploded,
@@ -288,7 +288,7 @@ def _exploded(
 ) -> Iterator[pa.RecordBatch]:
     """Make rows of lists, inside a worker."""
     for batch in batches:
-        rows = _shuffle.named(_types.from_arrow(pa.Table.from_batches([batch])), names)
+        rows = _shuffle.with_names(_types.from_arrow(pa.Table.from_batches([batch])), names)
         long = verbs.from_lists(rows, **columns).select(_types.cast_column(types))
         yield from _types.to_arrow(long).cast(arrow).to_batches()
 
@@ -766,12 +766,12 @@ def _planned(
 ) -> tuple[list[Side], Plan]:
     """Plan on tables without rows, so that invalid calls fail before any Spark job starts."""
     requested = labels.parse_metrics(metrics, per_user=False, defaults=settings.defaults)
-    given = dict(settings.columns)
-    wanted = {str(given.get(role, role)) for role in keywords.ROLES} | {
+    roles = dict(settings.columns)
+    wanted = {str(roles.get(role, role)) for role in keywords.ROLES} | {
         *keywords.group_names(by),
         "tied",
     }
-    reads = {name for one in requested for name in one.reads}
+    reads = {name for metric in requested for name in metric.reads}
     wanted |= column_roles.SEARCHED | registry.reading_of(reads, inputs=settings.inputs).names
     wanted |= set() if settings.weights is None else {settings.weights}
     if truth is not None:
@@ -911,9 +911,9 @@ def _check_across_users(sides: Sequence[Side], users: Users | None = None) -> No
 
 def _shared_row(run: Side, truth: Side, keys: Sequence[str]) -> Table | None:
     """Fetch a row of the run whose keys are in the truth, if there is one."""
-    known = {name: f"known{place}" for place, name in enumerate(keys)}
-    users = truth.frame.selectExpr(*(f"{truth.column(n)} AS {k}" for n, k in known.items()))
-    same = F.expr(" AND ".join(f"{run.column(n)} = {k}" for n, k in known.items()))
+    aliases = {name: f"known{place}" for place, name in enumerate(keys)}
+    users = truth.frame.selectExpr(*(f"{truth.column(n)} AS {k}" for n, k in aliases.items()))
+    same = F.expr(" AND ".join(f"{run.column(n)} = {k}" for n, k in aliases.items()))
     # in almost all tables the first users suffice
     tables = (
         run.fetch_row(run.ranked_rows.join(some_users, same, "left_semi"))
@@ -927,8 +927,8 @@ def _check_grades(side: Side) -> None:
     exprs: list[str] = []
     for name, dtype in rules.candidates(side.table).items():
         value = side.column(name)
-        one = value if dtype == pl.Boolean else f"{value} = 1"
-        exprs += [f"count_if({_is_zero_sql(side, name)})", f"count_if({one})", f"count({value})"]
+        is_one = value if dtype == pl.Boolean else f"{value} = 1"
+        exprs += [f"count_if({_is_zero_sql(side, name)})", f"count_if({is_one})", f"count({value})"]
     counts = _shuffle.collected(side.frame.selectExpr(*exprs)).row(0) if exprs else ()
     for place, (name, dtype) in enumerate(rules.candidates(side.table).items()):
         if rules.are_two_grades(*counts[3 * place : 3 * place + 3]):

@@ -1,4 +1,4 @@
-"""One shuffle by user: which rows go to which worker, and what each computes."""
+"""One shuffle by user: which rows go to which worker, and what each worker computes."""
 
 # pyarrow has no types
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -57,8 +57,8 @@ class Side(NamedTuple):
     @property
     def roles(self) -> list[str]:
         """The columns that play a role."""
-        named = [*rules.role_columns(self.table), *(["tied"] if self.table.tied else [])]
-        return [name for name in named if name in self.names]
+        columns = [*rules.role_columns(self.table), *(["tied"] if self.table.tied else [])]
+        return [name for name in columns if name in self.names]
 
     @property
     def ranked_rows(self) -> DataFrame:
@@ -78,10 +78,9 @@ class Side(NamedTuple):
     def collected(self, rows: DataFrame, names: Sequence[str]) -> pl.DataFrame:
         """Fetch columns of rows, cast to the types of this table: Spark changes the time zone."""
         fetched = collected(rows.select(*map(self.column, names)).distinct())
-        return named(fetched, names).select(_types.cast_column(self.types(names)))
+        return with_names(fetched, names).select(_types.cast_column(self.types(names)))
 
     def types(self, names: Sequence[str]) -> pl.Schema:
-        """Return the types of columns."""
         schema = self.empty.collect_schema()
         return pl.Schema({name: schema[name] for name in names})
 
@@ -102,15 +101,15 @@ def pair(tables: Sequence[_types.T]) -> tuple[_types.T, _types.T | None]:
 
 def numbered(frame: DataFrame) -> DataFrame:
     """Number the columns; make text compare byte by byte, as on one machine."""
-    numbered = frame.toDF(*map(str, range(len(frame.columns))))
+    result = frame.toDF(*map(str, range(len(frame.columns))))
     for place, field in enumerate(frame.schema):
         if isinstance(field.dataType, StringType) and not field.dataType.isUTF8BinaryCollation():
             by_bytes = F.expr(f"`{place}` COLLATE UTF8_BINARY")
-            numbered = numbered.withColumn(str(place), by_bytes)
-    return numbered
+            result = result.withColumn(str(place), by_bytes)
+    return result
 
 
-def named(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+def with_names(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     return frame.rename(dict(zip(frame.columns, names, strict=True)))
 
 
@@ -144,7 +143,7 @@ class _Task(NamedTuple):
     columns: list[str]
     run: pl.Schema
     truth: pl.Schema | None
-    made: pl.Schema
+    types: pl.Schema  # of the result
     arrow: pa.Schema
     registered: Registered
     row_of_list: list[str]  # the columns that identify it; none if there are no rows of lists
@@ -186,16 +185,16 @@ def computed(
     top_grade = _top_grade(joined or sides) if needs and needs.top_grade else None
     totals = Totals(top_grade, group_frame(sides))
     empty = [side.empty for side in sides]
-    made = compute(*pair(empty), totals).collect_schema()
-    types = pl.Schema({name: _types.spark_type(dtype) for name, dtype in made.items()})
+    dtypes = compute(*pair(empty), totals).collect_schema()
+    types = pl.Schema({name: _types.spark_type(dtype) for name, dtype in dtypes.items()})
     schema = from_arrow_schema(_types.to_arrow(pl.DataFrame(schema=types)).schema)
     run, truth = pair(
         [side.types(names) for side, names in zip(sides, columns_of_sides, strict=True)]
     )
     run_table = sides[0].table
     row_of_list = [*run_table.keys, run_table.item] if needs and needs.lists else []
-    arrow, known = _types.arrow_schema(schema), _partitions.registered()
-    task = _Task(compute, totals, columns, run, truth, types, arrow, known, row_of_list)
+    arrow, registration = _types.arrow_schema(schema), _partitions.registered()
+    task = _Task(compute, totals, columns, run, truth, types, arrow, registration, row_of_list)
     return partitioned.mapInArrow(functools.partial(_computed_partition, task), schema)
 
 
@@ -205,7 +204,7 @@ def computed_here(joined: Sequence[Side], compute: Compute, needs: Needs) -> pl.
     for side in joined:
         names = _columns_needed(side, needs)
         rows = collected(_rows_needed(side, needs).select(*map(side.column, names)))
-        tables.append(named(rows, names).lazy().select(_types.cast_column(side.types(names))))
+        tables.append(with_names(rows, names).lazy().select(_types.cast_column(side.types(names))))
     totals = Totals(_top_grade(joined) if needs.top_grade else None, None)
     return compute(*pair(tables), totals).collect()
 
@@ -216,18 +215,18 @@ def _computed_partition(task: _Task, batches: Iterable[pa.RecordBatch]) -> Itera
     if not received:
         return
     _partitions.restore(task.registered)
-    rows = named(_types.from_arrow(pa.Table.from_batches(received)), [_KIND, *task.columns])
+    rows = with_names(_types.from_arrow(pa.Table.from_batches(received)), [_KIND, *task.columns])
     of_run, of_truth, of_lists = (
         rows.lazy().filter(pl.col(_KIND) == kind) for kind in (_OF_RUN, _OF_TRUTH, _OF_LIST)
     )
     if task.row_of_list:
-        others = of_lists.join(of_run, on=task.row_of_list, how="anti", nulls_equal=True)
-        of_run = pl.concat([of_run, others])
+        rest = of_lists.join(of_run, on=task.row_of_list, how="anti", nulls_equal=True)
+        of_run = pl.concat([of_run, rest])
     run = of_run.select(_types.cast_column(task.run))
     truth = None if task.truth is None else of_truth.select(_types.cast_column(task.truth))
     result = task.compute(run, truth, task.totals).collect()
     # Spark matches columns by position and exact type
-    result = result.select(_types.cast_column(task.made))
+    result = result.select(_types.cast_column(task.types))
     yield from _types.to_arrow(result).cast(task.arrow).to_batches()
 
 
@@ -253,11 +252,11 @@ def _first_rows(run: Side, columns: Sequence[str]) -> DataFrame:
     first = run.ranked_rows.groupBy(*map(run.column, names)).agg(
         F.expr(f"min_by({item}, {rank}) AS item"), F.expr(f"min({rank}) AS rank")
     )
-    found = {name: run.column(name) for name in names}
-    found |= {table.item: "item", table.rank or "": "rank"}
+    exprs = {name: run.column(name) for name in names}
+    exprs |= {table.item: "item", table.rank or "": "rank"}
     return first.selectExpr(
         f"tinyint({_OF_LIST}) AS {_KIND}",
-        *(f"{column} AS column{columns.index(name)}" for name, column in found.items()),
+        *(f"{column} AS column{columns.index(name)}" for name, column in exprs.items()),
     )
 
 
@@ -326,12 +325,12 @@ def semi_joined(sides: list[Side], judgments: DataFrame) -> list[Side]:
     """
     run, truth = sides
     valid = _is_valid_sql(run, _is_rank_sql(run))
-    known = judgments.selectExpr(f"{_hash(truth)} AS known")
-    known = known.union(
-        known.sparkSession.range(0, 1, 1, 1).selectExpr(f"bigint({_BROKEN}) AS known")
+    hashes = judgments.selectExpr(f"{_hash(truth)} AS known")
+    hashes = hashes.union(
+        hashes.sparkSession.range(0, 1, 1, 1).selectExpr(f"bigint({_BROKEN}) AS known")
     )
     same = F.expr(f"CASE WHEN {valid} THEN {_hash(run)} ELSE {_BROKEN} END = known")
-    judged = run.frame.join(F.broadcast(known), same, "left_semi")
+    judged = run.frame.join(F.broadcast(hashes), same, "left_semi")
     return [run._replace(frame=judged), truth._replace(frame=judgments)]
 
 

@@ -49,8 +49,8 @@ ranks start at 1; add 1 if yours start at 0. Offending row: user=1, item=7, rank
         yield
     except PythonException as error:
         name = re.escape(f"{RankingDataError.__module__}.{RankingDataError.__qualname__}")
-        if found := re.search(rf"^{name}: (.*)$", str(error), re.MULTILINE):
-            raise RankingDataError(found[1]) from error
+        if line := re.search(rf"^{name}: (.*)$", str(error), re.MULTILINE):
+            raise RankingDataError(line[1]) from error
         if lacks := _LACKS.search(str(error)):
             raise _not_on_the_workers(lacks[1]) from error
         raise
@@ -63,9 +63,9 @@ _LACKS = re.compile(r"No module named '(rankframe|polars|pyarrow)\b")
 
 def _not_on_the_workers(module: str, python: str = "") -> ModuleNotFoundError:
     """Make the error of workers whose Python lacks a module."""
-    named = f", {python}," if python else ""
+    path = f", {python}," if python else ""
     msg = (
-        f"the Python of Spark's workers{named} has no module {module!r}: before the session "
+        f"the Python of Spark's workers{path} has no module {module!r}: before the session "
         "starts, set the environment variable PYSPARK_PYTHON to a Python that has it, on one "
         f"machine os.environ['PYSPARK_PYTHON'] = {sys.executable!r}; on a cluster, install "
         "rankframe[spark] on every worker, or send an environment with spark.archives"
@@ -97,9 +97,9 @@ def _lacking(python: str) -> str | None:
         "print(next((n for n in ('rankframe', 'polars', 'pyarrow') if not u.find_spec(n)), ''))"
     )
     try:
-        asked = subprocess.run(
+        process = subprocess.run(
             [python, "-c", code], capture_output=True, text=True, check=True, timeout=60
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return asked.stdout.strip() or None
+    return process.stdout.strip() or None
