@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
-from rankframe.plot import _marks, _tables
+from rankframe.plot import _colors, _tables
 
 alt = pytest.importorskip("altair")
 vl_convert = pytest.importorskip("vl_convert")
@@ -462,7 +462,7 @@ def test_trade_off_has_names_that_do_not_overlap_or_a_legend():
     assert encoding["color"]["scale"]["domain"][:3] == best
     colors = [color["expr"] for color in encoding["color"]["scale"]["range"]]
     assert len(set(colors[:3])) == 3
-    assert set(colors[3:]) == {_marks.ink(_marks.REST).to_dict()["expr"]}
+    assert set(colors[3:]) == {_colors.ink(_colors.REST).to_dict()["expr"]}
     assert set(chart.data.drop_nulls("place")["system"]) <= set(best)
     assert "the best 3 by rr" in " ".join(chart.title.subtitle)
     # two systems of the same lists are one point: one name is written
@@ -852,7 +852,7 @@ def test_more_systems_than_a_legend_holds_are_refused():
 
 
 def test_without_altair_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("rankframe.plot._marks.find_spec", lambda name: None)
+    monkeypatch.setattr("rankframe.plot._panels.find_spec", lambda name: None)
     for name, args in {
         "at_k": ("rr",),
         "users": ("rr",),
@@ -983,17 +983,17 @@ def test_contrast_by_hand():
 
 
 def test_colors_of_data_are_seen_on_both_grounds():
-    shown = [*_marks.COLORS, *(pair for pair, _ in _marks.VERDICTS.values())]
-    for light, dark in [*shown, _marks.INK, _marks.GRAY, _marks.REST, _marks.USERS]:
+    shown = [*_colors.COLORS, *(pair for pair, _ in _colors.VERDICTS.values())]
+    for light, dark in [*shown, _colors.INK, _colors.GRAY, _colors.REST, _colors.USERS]:
         assert contrast(light, WHITE) >= 3
         assert contrast(dark, DARK) >= 3
 
 
 def test_verdicts_have_other_colors_than_systems_and_a_shape_each():
-    systems = {color for pair in _marks.COLORS for color in pair}
-    looks = {verdict: look for verdict, look in _marks.VERDICTS.items() if verdict != "undecided"}
+    systems = {color for pair in _colors.COLORS for color in pair}
+    looks = {verdict: look for verdict, look in _colors.VERDICTS.items() if verdict != "undecided"}
     assert systems.isdisjoint(color for pair, _ in looks.values() for color in pair)
-    shapes = dict(_marks.VERDICTS.values())
+    shapes = dict(_colors.VERDICTS.values())
     assert len(set(shapes.values())) == len(shapes) == 5
 
 
@@ -1004,7 +1004,7 @@ def test_what_is_drawn_is_seen_in_both_themes(name, theme, ground):
         spec = CHARTS[name].to_dict()
     picture = vl_convert.vegalite_to_svg(spec, theme=None if theme == "default" else theme)
     number = 0 if theme == "default" else 1
-    quiet = {_marks.PALE[number], ground, "#ddd", "#888", "#333", "white", "#fff"}
+    quiet = {_colors.PALE[number], ground, "#ddd", "#888", "#333", "white", "#fff"}
     quiet |= {"#808080", "gray"} if theme == "default" else set()
     colors = set(re.findall(r'(?:fill|stroke)="(#[0-9A-Fa-f]{6})"', picture)) - quiet
     assert colors
@@ -1020,8 +1020,8 @@ def test_colors_follow_a_ground_of_ones_own():
     chart = CHARTS["at_k"]
     for ground, place in [("#101418", 1), ("#FFF8E7", 0), ("transparent", 0)]:
         picture = vl_convert.vegalite_to_svg(chart.properties(background=ground).to_dict())
-        assert _marks.COLORS[0][place] in picture
-        assert _marks.COLORS[0][1 - place] not in picture
+        assert _colors.COLORS[0][place] in picture
+        assert _colors.COLORS[0][1 - place] not in picture
 
 
 @pytest.mark.parametrize("name", CHARTS)
@@ -1076,7 +1076,7 @@ def test_of_many_systems_the_best_three_are_colored_and_named():
     assert color["scale"]["domain"] == order  # the legend goes by the last value
     ranges = [one["expr"] for one in color["scale"]["range"]]
     assert len(set(ranges[:3])) == 3
-    assert set(ranges[3:]) == {_marks.ink(_marks.REST).to_dict()["expr"]}
+    assert set(ranges[3:]) == {_colors.ink(_colors.REST).to_dict()["expr"]}
     assert len(set(shape["scale"]["range"][:3])) == 3
     named = chart.data.drop_nulls("name")
     assert sorted(named["name"]) == sorted(order[:3])
@@ -1380,11 +1380,11 @@ def test_a_name_of_130_characters_fits(draw):
 
 
 def test_the_legend_of_a_narrow_chart_has_columns_that_fit():
-    short, long = _marks.legend_above(["a", "b", "c"]), _marks.legend_above(LONG)
+    short, long = _colors.legend_above(["a", "b", "c"]), _colors.legend_above(LONG)
     assert (short["columns"], short["orient"]) == (3, "top")
     assert (long["columns"], long["orient"]) == (1, "top")
-    assert _marks.legend_above([f"s{n}" for n in range(9)]) is True  # beside the chart
-    assert _marks.legend_above([f"{n}" * 20 for n in range(9)])["orient"] == "bottom"
+    assert _colors.legend_above([f"s{n}" for n in range(9)]) is True  # beside the chart
+    assert _colors.legend_above([f"{n}" * 20 for n in range(9)])["orient"] == "bottom"
 
 
 def test_the_panels_of_changes_share_one_title():
@@ -1412,7 +1412,7 @@ def test_a_system_has_one_color_in_every_chart():
         (system, color["expr"])
         for system, color in zip(users["domain"], users["range"], strict=True)
     ]
-    one = _marks.color_of(["c"], ["model"], among=["a", "b", "c"])["color"].to_dict()
+    one = _colors.color_of(["c"], ["model"], among=["a", "b", "c"])["color"].to_dict()
     assert one["scale"]["range"][0]["expr"] == looks["at_k"][2][1]
 
 

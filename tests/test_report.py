@@ -22,7 +22,7 @@ from rankframe._command.main import main
 from rankframe._comparison import diagnosis, sentences
 from rankframe._comparison.trials import Test
 from rankframe._evaluation import evaluation
-from rankframe._report import facts, markup, sections
+from rankframe._report import facts, markup, verdict
 from rankframe._request.keywords import Users
 
 pytest.importorskip("altair")
@@ -266,7 +266,7 @@ def test_items_show_their_title_their_grade_and_how_they_moved(tmp_path):
 
 
 def test_every_policy_of_users_has_words():
-    assert {*sections._USERS} == {*get_args(Users)}
+    assert {*verdict.USERS} == {*get_args(Users)}
     served = rf.report(RUN, "map", truth=TRUTH, baseline="old", users="served")
     assert served.tables["comparison"]["users"].to_list() == [24]
     assert "users with a row in the truth and a list of every system" in served.html()
