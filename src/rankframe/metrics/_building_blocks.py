@@ -10,8 +10,15 @@ from typing import ParamSpec
 
 import polars as pl
 
-from rankframe._request import gain_functions, labels
-from rankframe._request.labels import Aggregate, Gain
+from rankframe._request.gain_functions import (
+    discount,
+    divided,
+    follows_grades,
+    gain_of,
+    has_gain_of_zero,
+    of_gain,
+)
+from rankframe._request.labels import Aggregate, Gain, in_tie_mode
 
 P = ParamSpec("P")
 
@@ -43,7 +50,7 @@ def expected_as(
     def decorate(plain: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
         @functools.wraps(plain)
         def word(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
-            return (expectation if labels.in_tie_mode() else plain)(*args, **kwargs)
+            return (expectation if in_tie_mode() else plain)(*args, **kwargs)
 
         return word
 
@@ -178,15 +185,10 @@ def persistence(p: float, k: int | None = None) -> pl.Expr:
 
 def _expected_blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
     """Σ over the relevant items of the expected blended ratio at the item, if that is among k."""
-    gains = pl.col(gain_functions.of_gain("tied_gains", gain)) - gain_functions.gain_of(gain)
+    gains = pl.col(of_gain("tied_gains", gain)) - gain_of(gain)
     slope = _at_each_other_place(tied_hits - 1 + beta * gains)
-    start = (
-        hits_above
-        + 1
-        + beta
-        * (pl.col(gain_functions.of_gain("gains_above", gain)) + gain_functions.gain_of(gain))
-    )
-    ideal = pl.col(gain_functions.of_gain("ideal_gains_along", gain)).list.head(_places(k))
+    start = hits_above + 1 + beta * (pl.col(of_gain("gains_above", gain)) + gain_of(gain))
+    ideal = pl.col(of_gain("ideal_gains_along", gain)).list.head(_places(k))
     below = pl.int_ranges(0, _places(k))
     ratios = (start + slope * below) / (block + below + beta * ideal)
     return pl.when(relevant).then(ratios.list.sum() / tied).sum()
@@ -201,17 +203,17 @@ def blended_ratios(beta: float, gain: Gain, k: int | None) -> pl.Expr:
 def blended_ratio(beta: float, gain: Gain) -> pl.Expr:
     """(hits + β·gains) / (rank + β·ideal gains), at a rank."""
     gains, ideal = (
-        pl.col(gain_functions.of_gain("gains", gain)),
-        pl.col(gain_functions.of_gain("ideal_gains", gain)),
+        pl.col(of_gain("gains", gain)),
+        pl.col(of_gain("ideal_gains", gain)),
     )
     return (hits + beta * gains) / (rank + beta * ideal)
 
 
 def _expected_shared_gains(gain: Gain, k: int | None) -> pl.Expr:
     """Expected shared gain / position of the item, 0 below k."""
-    own, inside = gain_functions.gain_of(gain), pl.col(gain_functions.of_gain("tied_shared", gain))
+    own, inside = gain_of(gain), pl.col(of_gain("tied_shared", gain))
     slope = _at_each_other_place(inside - own)
-    start = pl.col(gain_functions.of_gain("shared_above", gain)) + own - block * slope
+    start = pl.col(of_gain("shared_above", gain)) + own - block * slope
     sum_over_block = slope * _places(k) + start * _harmonic(block, _places(k))
     return (sum_over_block / tied).fill_null(0.0)
 
@@ -219,7 +221,7 @@ def _expected_shared_gains(gain: Gain, k: int | None) -> pl.Expr:
 @expected_as(_expected_shared_gains)
 def shared_gains(gain: Gain, k: int | None) -> pl.Expr:
     """Shared gain / rank, at a rank; 0 below k."""
-    shared = pl.col(gain_functions.of_gain("shared", gain))
+    shared = pl.col(of_gain("shared", gain))
     return pl.when(_inside(rank, k)).then(shared / rank).otherwise(0.0)
 
 
@@ -237,17 +239,15 @@ def places_left(k: int) -> pl.Expr:
 
 def _expected_level_gains() -> pl.Expr:
     """Σ gain · discount · level weight, in expectation."""
-    discounts = pl.int_ranges(block, block + tied).list.eval(gain_functions.discount(pl.element()))
+    discounts = pl.int_ranges(block, block + tied).list.eval(discount(pl.element()))
     weight = (pl.col("level_weight_along") * discounts).list.sum() / tied
-    return (gain_functions.gain_of("linear") * weight).sum()
+    return (gain_of("linear") * weight).sum()
 
 
 @expected_as(_expected_level_gains)
 def level_gains() -> pl.Expr:
     """Σ gain · discount · level weight."""
-    return (
-        gain_functions.gain_of("linear") * gain_functions.discount(rank) * pl.col("level_weight")
-    ).sum()
+    return (gain_of("linear") * discount(rank) * pl.col("level_weight")).sum()
 
 
 def _expected_misplaced(k: int | None) -> pl.Expr:  # noqa: ARG001  (``divisor_hits`` refuses a cut)
@@ -318,25 +318,23 @@ def attainable(k: int | None) -> pl.Expr:
 def gain_sum(gain: Gain, weight: pl.Expr) -> pl.Expr:
     """Σ gain·weight; the weight is 0, not null, where a row does not count."""
     # 0·NaN is NaN: a grade without a gain must show at any rank
-    summed = (gain_functions.gain_of(gain) * weight).sum()
+    summed = (gain_of(gain) * weight).sum()
     # a metric that reads ``judged`` also reduces rows of grade ≤ 0
-    return pl.when(judged.any()).then(summed) if gain_functions.has_gain_of_zero(gain) else summed
+    return pl.when(judged.any()).then(summed) if has_gain_of_zero(gain) else summed
 
 
 def ideal_place_of(gain: Gain, column: str = "ideal_rank") -> pl.Expr:
     """The position in the ideal list, highest gain first; null where the gain is 0."""
-    return pl.col(
-        column if gain_functions.follows_grades(gain) else gain_functions.of_gain(column, gain)
-    )
+    return pl.col(column if follows_grades(gain) else of_gain(column, gain))
 
 
 def ideal_gain_sum(gain: Gain, k: int | None, base: float | None = None) -> pl.Expr:
     """Σ gain·discount over the first k places of the ideal list."""
-    if not gain_functions.follows_grades(gain):
+    if not follows_grades(gain):
         return gain_sum(gain, discount_down_to(k, ideal_place_of(gain), base))
     place, grade = pl.col("ideal_place"), pl.col("ideal_relevance")
     binary = (place <= total).cast(pl.Float64)  # the first R places hold the relevant items
-    gains = binary if gain == "binary" else gain_functions.gain_of(gain, grade)
+    gains = binary if gain == "binary" else gain_of(gain, grade)
     if base is not None:
         return (gains * discount_down_to(k, place, base)).sum()
     return (gains * pl.when(_inside(place, k)).then(pl.col("place_discount")).otherwise(0.0)).sum()
@@ -344,9 +342,7 @@ def ideal_gain_sum(gain: Gain, k: int | None, base: float | None = None) -> pl.E
 
 def discount_down_to(k: int | None, position: pl.Expr, base: float | None = None) -> pl.Expr:
     """The discount of a position, 0 below k."""
-    return (
-        pl.when(_inside(position, k)).then(gain_functions.discount(position, base)).otherwise(0.0)
-    )
+    return pl.when(_inside(position, k)).then(discount(position, base)).otherwise(0.0)
 
 
 def persistence_down_to(k: pl.Expr | int | None, position: pl.Expr, p: float) -> pl.Expr:
@@ -385,7 +381,7 @@ def length_within(k: int | None) -> pl.Expr:
 def mean_of_list(value: pl.Expr, k: int | None, divide_by: str = "returned") -> pl.Expr:
     """Mean of a value over the list down to k; ``divide_by="k"`` counts missing items as 0."""
     if divide_by == "k" and k is not None:
-        return gain_functions.divided(sum_of_list(value, k), k)
+        return divided(sum_of_list(value, k), k)
     items = length_within(k)
     return pl.when(items > 0).then(sum_of_list(value, k) / items)
 

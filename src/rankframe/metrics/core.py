@@ -5,9 +5,47 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe._request import gain_functions, labels
-from rankframe._request.labels import AnyGain, Extremes, Gain, Mean, MetricName
-from rankframe.metrics import _building_blocks
+from rankframe._request.gain_functions import (
+    discount,
+    divided,
+    falls,
+    follows_grades,
+    gain_of,
+    has_gain_of_zero,
+)
+from rankframe._request.labels import (
+    SUM,
+    AnyGain,
+    Extremes,
+    Gain,
+    Mean,
+    MetricName,
+    geometric_mean_of,
+    labelled,
+    labelled_mean,
+)
+from rankframe.metrics._building_blocks import (
+    R,
+    any_within,
+    attainable,
+    chance_within,
+    discount_down_to,
+    discount_within,
+    divisor_hits,
+    first_reciprocal,
+    floored_geometric_mean,
+    gain_sum,
+    hits_within,
+    ideal_gain_sum,
+    ideal_place_of,
+    list_length,
+    n,
+    n_of_judged,
+    precisions,
+    share,
+    total,
+    where_relevant,
+)
 
 __all__ = [
     "attainable_precision_at",
@@ -53,14 +91,14 @@ def _of_average_precision(k: int | None, divide_by: str) -> Extremes | None:  # 
 
 
 def _of_gains(gain: Gain, **_: object) -> Extremes | None:
-    return "none or all" if gain_functions.follows_grades(gain) else None
+    return "none or all" if follows_grades(gain) else None
 
 
 def _of_ndcg(k: int | None, gain: Gain, ideal: str, **_: object) -> Extremes | None:
     return _of_gains(gain) if ideal == "perfect" and k is not None else None
 
 
-@labels.labelled(
+@labelled(
     "precision",
     extremes=_of_shares,
     aliases={
@@ -112,19 +150,13 @@ def precision_at(
     0.5
     """
     if divide_by == "attainable":
-        return _building_blocks.where_relevant(
-            _building_blocks.share(_building_blocks.hits_within(k), _building_blocks.attainable(k))
-        )
+        return where_relevant(share(hits_within(k), attainable(k)))
     if k is None or divide_by == "returned":
-        return _building_blocks.where_relevant(
-            _building_blocks.share(_building_blocks.hits_within(k), _building_blocks.list_length(k))
-        )
-    return _building_blocks.where_relevant(
-        gain_functions.divided(_building_blocks.hits_within(k), k)
-    )
+        return where_relevant(share(hits_within(k), list_length(k)))
+    return where_relevant(divided(hits_within(k), k))
 
 
-@labels.labelled(
+@labelled(
     "recall",
     aliases={"r": "recall", "recall_{}": "recall@{}", "set_recall": "recall", "SetR": "recall"},
     extremes=_of_shares,
@@ -166,15 +198,15 @@ def recall_at(
     >>> judged.rank.evaluate(rf.recall_at(1)).item(0, "recall@1")
     0.5
     """
-    return _building_blocks.where_relevant(
-        _building_blocks.share(
-            _building_blocks.hits_within(k),
-            _building_blocks.R if divide_by == "relevant" else _building_blocks.attainable(k),
+    return where_relevant(
+        share(
+            hits_within(k),
+            R if divide_by == "relevant" else attainable(k),
         )
     )
 
 
-@labels.labelled(
+@labelled(
     "f",
     plain="f1",
     extremes="above or below k",
@@ -226,10 +258,10 @@ def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     >>> judged.rank.evaluate(rf.f_at(2)).item(0, "f1@2")
     0.5
     """
-    return _building_blocks.where_relevant(_f(k, beta))
+    return where_relevant(_f(k, beta))
 
 
-@labels.labelled(
+@labelled(
     "e",
     plain="e(beta=1)",
     higher_is_better=False,
@@ -268,10 +300,10 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     >>> judged.rank.evaluate(rf.e_at(2)).item(0, "e(beta=1)@2")
     0.5
     """
-    return _building_blocks.where_relevant(1 - _f(k, beta))
+    return where_relevant(1 - _f(k, beta))
 
 
-@labels.labelled(
+@labelled(
     "hit",
     aliases={
         "hit_rate": "hit",
@@ -314,10 +346,10 @@ def hit_at(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.hit_at(1), rf.hit_at(2)).row(0)
     (1, 0.0, 1.0)
     """
-    return _building_blocks.where_relevant(_building_blocks.any_within(k))
+    return where_relevant(any_within(k))
 
 
-@labels.labelled(
+@labelled(
     "ap",
     aliases={"map": "ap", "mean_average_precision": "ap", "map_cut_{}": "ap@{}"},
     extremes=_of_average_precision,
@@ -364,22 +396,18 @@ def average_precision(
     0.25
     """
     divisor = {
-        "relevant": lambda: _building_blocks.R,
-        "attainable": lambda: _building_blocks.attainable(k),
-        "returned": lambda: pl.min_horizontal(_building_blocks.R, _building_blocks.list_length(k)),
-        "hits": lambda: _building_blocks.divisor_hits(k),
-        "k": lambda: _building_blocks.n,
+        "relevant": lambda: R,
+        "attainable": lambda: attainable(k),
+        "returned": lambda: pl.min_horizontal(R, list_length(k)),
+        "hits": lambda: divisor_hits(k),
+        "k": lambda: n,
     }
     if divide_by == "k" and k is not None:
-        return _building_blocks.where_relevant(
-            gain_functions.divided(_building_blocks.precisions(k), k)
-        )
-    return _building_blocks.where_relevant(
-        _building_blocks.share(_building_blocks.precisions(k), divisor[divide_by]())
-    )
+        return where_relevant(divided(precisions(k), k))
+    return where_relevant(share(precisions(k), divisor[divide_by]()))
 
 
-@labels.labelled(
+@labelled(
     "rr",
     aliases={"mrr": "rr", "mean_reciprocal_rank": "rr", "recip_rank": "rr"},
     extremes="none or all",
@@ -417,10 +445,10 @@ def reciprocal_rank(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.reciprocal_rank()).item(0, "rr")
     0.5
     """
-    return _building_blocks.where_relevant(_building_blocks.first_reciprocal(k))
+    return where_relevant(first_reciprocal(k))
 
 
-@labels.labelled(
+@labelled(
     "cg",
     extremes=_of_gains,
     value_range=(0, inf),
@@ -463,10 +491,10 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.cg_at()).item(0, "cg")
     4.0
     """
-    return _where_graded(gain, _building_blocks.gain_sum(gain, _building_blocks.chance_within(k)))
+    return _where_graded(gain, gain_sum(gain, chance_within(k)))
 
 
-@labels.labelled(
+@labelled(
     "dcg",
     extremes=_of_gains,
     value_range=(0, inf),
@@ -513,12 +541,10 @@ def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None
     3.5
     """
     _check_base(base)
-    return _where_graded(
-        gain, _building_blocks.gain_sum(gain, _building_blocks.discount_within(k, base))
-    )
+    return _where_graded(gain, gain_sum(gain, discount_within(k, base)))
 
 
-@labels.labelled(
+@labelled(
     "ndcg",
     aliases={"ndcg_cut_{}": "ndcg@{}", "ndcg.{*}": _trec_gains},
     extremes=_of_ndcg,
@@ -580,25 +606,23 @@ def ndcg_at(
     0.3066
     """
     _check_base(base)
-    best = _building_blocks.ideal_gain_sum(gain, k, base)
+    best = ideal_gain_sum(gain, k, base)
     divisor = {
         "truth": lambda: best,
-        "returned": lambda: _building_blocks.gain_sum(
+        "returned": lambda: gain_sum(
             gain,
-            _building_blocks.discount_down_to(
-                k, _building_blocks.ideal_place_of(gain, "returned_ideal_rank"), base
-            ),
+            discount_down_to(k, ideal_place_of(gain, "returned_ideal_rank"), base),
         ),
         "perfect": lambda: _perfect_ideal(k, gain, base),
     }[ideal]()
-    ratio = _building_blocks.gain_sum(gain, _building_blocks.discount_within(k, base)) / divisor
+    ratio = gain_sum(gain, discount_within(k, base)) / divisor
     if ideal == "returned":
         ratio = pl.when(divisor != 0).then(ratio).otherwise(0.0)
     # not `> 0`: NaN, which marks a grade without a gain, must pass
     return pl.when(best != 0).then(ratio.clip(upper_bound=1))  # rounding may exceed 1
 
 
-@labels.labelled(
+@labelled(
     "r_precision",
     aliases={
         "rprec": "r_precision",
@@ -638,17 +662,11 @@ def r_precision(*, multiple: float = 1) -> pl.Expr:
     >>> judged.rank.evaluate(rf.r_precision()).item(0, "r_precision")
     0.5
     """
-    last = (
-        _building_blocks.total
-        if multiple == 1
-        else (multiple * _building_blocks.total + 0.9).floor()
-    )
-    return _building_blocks.where_relevant(
-        _building_blocks.share(_building_blocks.hits_within(last), last.max())
-    )
+    last = total if multiple == 1 else (multiple * total + 0.9).floor()
+    return where_relevant(share(hits_within(last), last.max()))
 
 
-@labels.labelled(
+@labelled(
     "attainable_precision",
     extremes="none or all",
     higher_is_better=None,
@@ -682,12 +700,10 @@ def attainable_precision_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.attainable_precision_at(5)).item(0, "attainable_precision@5")
     0.4
     """
-    return _building_blocks.where_relevant(
-        gain_functions.divided(pl.min_horizontal(_building_blocks.R, k), k)
-    )
+    return where_relevant(divided(pl.min_horizontal(R, k), k))
 
 
-@labels.labelled(
+@labelled(
     "attainable_recall",
     higher_is_better=None,
     in_words="What is the highest recall that this user allows?",
@@ -719,12 +735,10 @@ def attainable_recall_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.attainable_recall_at(1)).item(0, "attainable_recall@1")
     0.5
     """
-    return _building_blocks.where_relevant(
-        pl.min_horizontal(_building_blocks.R, k) / _building_blocks.R
-    )
+    return where_relevant(pl.min_horizontal(R, k) / R)
 
 
-@labels.labelled(
+@labelled(
     "missed",
     extremes="none or all",
     higher_is_better=False,
@@ -752,12 +766,12 @@ def missed() -> pl.Expr:
     >>> run.rank.evaluate(rf.missed(), truth=truth).item(0, "missed")
     0.5
     """
-    return (_building_blocks.n_of_judged() == 0).cast(pl.Float64)
+    return (n_of_judged() == 0).cast(pl.Float64)
 
 
-@labels.labelled(
+@labelled(
     "num_missed",
-    over_users=labels.SUM,
+    over_users=SUM,
     extremes="none or all",
     value_range=(0, inf),
     higher_is_better=False,
@@ -780,10 +794,10 @@ def num_missed() -> pl.Expr:
     >>> run.rank.evaluate(rf.num_missed(), truth=truth).item(0, "num_missed")
     2
     """
-    return (_building_blocks.n_of_judged() == 0).cast(pl.Int64)
+    return (n_of_judged() == 0).cast(pl.Int64)
 
 
-@labels.labelled_mean(
+@labelled_mean(
     "geometric",
     value_range=(0, inf),
     higher_is_better=None,
@@ -826,10 +840,10 @@ def geometric(k: int | None = None, *, metric: MetricName, epsilon: float = 1e-5
     >>> round(run.rank.evaluate(label, truth=truth).item(0, label), 4)
     0.5774
     """
-    return labels.geometric_mean_of(metric, k, epsilon)
+    return geometric_mean_of(metric, k, epsilon)
 
 
-@labels.labelled_mean(
+@labelled_mean(
     "gmap", in_words="Average precision, with the most weight on the users who are served worst."
 )
 def gmap(k: int | None = None, *, epsilon: float = 1e-5) -> Mean:
@@ -860,58 +874,48 @@ def gmap(k: int | None = None, *, epsilon: float = 1e-5) -> Mean:
     >>> round(run.rank.evaluate("gmap(epsilon=0)@5", truth=truth).item(0, "gmap(epsilon=0)@5"), 4)
     0.5
     """
-    return labels.geometric_mean_of("ap", k, epsilon)
+    return geometric_mean_of("ap", k, epsilon)
 
 
-@labels.labelled_mean(
+@labelled_mean(
     "gm_map", in_words="Average precision, with the most weight on the users who are served worst."
 )
 def gm_map() -> Mean:
     """trec_eval's geometric MAP: exp(mean(ln(max(AP, 1e-5))))."""
-    return Mean(average_precision(), _building_blocks.floored_geometric_mean)
+    return Mean(average_precision(), floored_geometric_mean)
 
 
 def _perfect_ideal(k: int | None, gain: Gain, base: float | None) -> pl.Expr:
     """DCG of k items of the highest grade."""
-    if gain_functions.falls(gain):
+    if falls(gain):
         msg = (
             "ndcg_at: ideal='perfect' is k items of the highest grade, but the gain falls as the "
             f"grade rises: {gain!r}. Map the relevance of the truth to these gains instead, and "
             "use the linear gain"
         )
         raise ValueError(msg)
-    top = (
-        pl.lit(1.0) if gain == "binary" else gain_functions.gain_of(gain, pl.col("top_grade")).max()
-    )
+    top = pl.lit(1.0) if gain == "binary" else gain_of(gain, pl.col("top_grade")).max()
     if k is None:
-        weights = (
-            pl.when(gain_functions.gain_of(gain) > 0)
-            .then(gain_functions.discount(_building_blocks.ideal_place_of(gain), base))
-            .sum()
-        )
+        weights = pl.when(gain_of(gain) > 0).then(discount(ideal_place_of(gain), base)).sum()
     elif k > _DEEPEST_PERFECT:
         msg = f"ndcg_at: with ideal='perfect', k must not be above {_DEEPEST_PERFECT}, not {k}"
         raise ValueError(msg)
     else:
         positions = pl.int_range(1, k + 1)
-        weights = pl.lit(pl.select(gain_functions.discount(positions, base).sum()).item())
+        weights = pl.lit(pl.select(discount(positions, base).sum()).item())
     return top * weights
 
 
 def _where_graded(gain: Gain, value: pl.Expr) -> pl.Expr:
     """Null for a user without an item of grade > 0, unless grade 0 has a gain."""
-    return (
-        value
-        if gain_functions.has_gain_of_zero(gain)
-        else pl.when((pl.col("relevance") > 0).any()).then(value)
-    )
+    return value if has_gain_of_zero(gain) else pl.when((pl.col("relevance") > 0).any()).then(value)
 
 
 def _f(k: int | None, beta: float) -> pl.Expr:
     weight = beta * beta
-    measure = _building_blocks.share(
-        (1 + weight) * _building_blocks.hits_within(k),
-        weight * _building_blocks.R + (_building_blocks.n if k is None else k),
+    measure = share(
+        (1 + weight) * hits_within(k),
+        weight * R + (n if k is None else k),
     )
     return measure.clip(upper_bound=1)  # 1 + β² may round up
 

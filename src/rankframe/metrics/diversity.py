@@ -10,8 +10,15 @@ from math import log2
 
 import polars as pl
 
-from rankframe._request import gain_functions, labels
-from rankframe.metrics import _building_blocks
+from rankframe._request.gain_functions import discount
+from rankframe._request.labels import as_text, labelled
+from rankframe.metrics._building_blocks import (
+    check_persistence,
+    rank,
+    relevant,
+    where_relevant,
+    within,
+)
 
 __all__ = [
     "alpha_dcg_at",
@@ -31,7 +38,7 @@ _S = pl.col("subtopics").max()
 _TERMS = 1_000_000
 
 
-@labels.labelled(
+@labelled(
     "alpha_dcg",
     aliases={"alpha-dcg": "alpha_dcg"},
     in_words="Does the list answer several meanings of a query early, without repeating itself?",
@@ -74,12 +81,10 @@ def alpha_dcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     0.7398
     """
     bound = _bound(k, alpha, lambda place: 1 / log2(place + 1))
-    return _share_of_bound(
-        _novelty(alpha, gain_functions.discount(_building_blocks.rank), k) / (_S * bound)
-    )
+    return _share_of_bound(_novelty(alpha, discount(rank), k) / (_S * bound))
 
 
-@labels.labelled(
+@labelled(
     "alpha_ndcg",
     aliases={"alpha-ndcg": "alpha_ndcg"},
     in_words="How close is the list to the best one that covers all meanings early?",
@@ -123,10 +128,10 @@ def alpha_ndcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.alpha_ndcg_at(2)).item(0, "alpha_ndcg@2"), 4)
     0.8406
     """
-    return _of_ideal(alpha, gain_functions.discount, k)
+    return _of_ideal(alpha, discount, k)
 
 
-@labels.labelled(
+@labelled(
     "err_ia",
     aliases={"err-ia": "err_ia"},
     in_words="How soon is a reader satisfied, whichever meaning of the query they have in mind?",
@@ -169,10 +174,10 @@ def err_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     0.7
     """
     bound = _bound(k, alpha, lambda place: 1 / place)
-    return _share_of_bound(_novelty(alpha, 1 / _building_blocks.rank, k) / (_S * bound))
+    return _share_of_bound(_novelty(alpha, 1 / rank, k) / (_S * bound))
 
 
-@labels.labelled(
+@labelled(
     "nerr_ia",
     aliases={"nerr-ia": "nerr_ia"},
     in_words="How soon is a reader satisfied, whatever they mean, compared with the best list?",
@@ -216,7 +221,7 @@ def nerr_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     return _of_ideal(alpha, lambda position: 1 / position, k)
 
 
-@labels.labelled(
+@labelled(
     "nrbp", in_words="Does a reader who may stop at any place keep meeting new relevant aspects?"
 )
 def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
@@ -255,12 +260,12 @@ def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     >>> judged.rank.evaluate(rf.nrbp()).item(0, "nrbp")
     0.65625
     """
-    _building_blocks.check_persistence(p)
-    weight = pl.lit(p).pow(_building_blocks.rank - 1)
+    check_persistence(p)
+    weight = pl.lit(p).pow(rank - 1)
     return _share_of_bound((1 - (1 - alpha) * p) * _novelty(alpha, weight, None) / _S)
 
 
-@labels.labelled(
+@labelled(
     "nnrbp",
     in_words="Does a reader keep meeting new aspects, compared with the best possible list?",
 )
@@ -298,11 +303,11 @@ def nnrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.nnrbp()).item(0, "nnrbp"), 4)
     0.7778
     """
-    _building_blocks.check_persistence(p)
+    check_persistence(p)
     return _of_ideal(alpha, lambda position: pl.lit(p).pow(position - 1), None)
 
 
-@labels.labelled(
+@labelled(
     "precision_ia",
     aliases={"p_ia": "precision_ia", "p-ia": "precision_ia"},
     in_words="How much of what we show is wanted, averaged over the meanings of a query?",
@@ -339,10 +344,10 @@ def precision_ia_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.precision_ia_at(2)).item(0, "precision_ia@2")
     0.75
     """
-    return _building_blocks.where_relevant(_building_blocks.within(k).sum() / (float(k) * _S))
+    return where_relevant(within(k).sum() / (float(k) * _S))
 
 
-@labels.labelled(
+@labelled(
     "ap_ia",
     aliases={"map_ia": "ap_ia", "map-ia": "ap_ia"},
     in_words="Average precision, averaged over the meanings of a query.",
@@ -379,17 +384,11 @@ def average_precision_ia(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.average_precision_ia()).item(0, "ap_ia")
     0.75
     """
-    precisions = (
-        pl.when(_building_blocks.within(k))
-        .then(_seen / _building_blocks.rank / pl.col("subtopic_total"))
-        .sum()
-    )
-    return _building_blocks.where_relevant(
-        (precisions / _S).clip(upper_bound=1)
-    )  # rounding may exceed 1
+    precisions = pl.when(within(k)).then(_seen / rank / pl.col("subtopic_total")).sum()
+    return where_relevant((precisions / _S).clip(upper_bound=1))  # rounding may exceed 1
 
 
-@labels.labelled(
+@labelled(
     "subtopic_recall",
     aliases={"strec": "subtopic_recall", "strecall": "subtopic_recall"},
     in_words="How many of the meanings of a query does the list answer?",
@@ -425,39 +424,35 @@ def subtopic_recall_at(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.subtopic_recall_at(1)).item(0, "subtopic_recall@1")
     0.5
     """
-    return _building_blocks.where_relevant((_building_blocks.within(k) & (_seen == 1)).sum() / _S)
+    return where_relevant((within(k) & (_seen == 1)).sum() / _S)
 
 
 def _novelty(
     alpha: float,
     weight: pl.Expr,
     k: int | None,
-    position: pl.Expr = _building_blocks.rank,
+    position: pl.Expr = rank,
     seen: pl.Expr = _seen,
 ) -> pl.Expr:
     """Σ (1 − α)^(items of the subtopic above) · weight over the relevant rows at position ≤ k."""
     if alpha > 1:
         msg = f"alpha must be a number from 0 to 1, not {alpha}"
         raise ValueError(msg)
-    inside = _building_blocks.relevant & (position.is_not_null() if k is None else position <= k)
+    inside = relevant & (position.is_not_null() if k is None else position <= k)
     return pl.when(inside).then(pl.lit(1 - alpha).pow(seen - 1) * weight).sum()
 
 
 def _share_of_bound(share: pl.Expr) -> pl.Expr:
-    return _building_blocks.where_relevant(share.clip(upper_bound=1))  # rounding may exceed 1
+    return where_relevant(share.clip(upper_bound=1))  # rounding may exceed 1
 
 
 def _of_ideal(alpha: float, weight: Callable[[pl.Expr], pl.Expr], k: int | None) -> pl.Expr:
     """The sum over the list / the sum over the greedy ideal list."""
-    which = labels.as_text(alpha) + ("" if k is None else f";{k}")
+    which = as_text(alpha) + ("" if k is None else f";{k}")
     place, seen = pl.col(f"diverse_rank({which})"), pl.col(f"diverse_hits({which})")
-    ratio = _novelty(alpha, weight(_building_blocks.rank), k) / _novelty(
-        alpha, weight(place), k, place, seen
-    )
+    ratio = _novelty(alpha, weight(rank), k) / _novelty(alpha, weight(place), k, place, seen)
     # summation order may change the last bits; a list may really be better than the greedy one
-    return _building_blocks.where_relevant(
-        pl.when((ratio - 1).abs() < 1e-12).then(1.0).otherwise(ratio)
-    )
+    return where_relevant(pl.when((ratio - 1).abs() < 1e-12).then(1.0).otherwise(ratio))
 
 
 def _bound(k: int | None, alpha: float, weight: Callable[[int], float]) -> float:

@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias
 
 import polars as pl
 
-from rankframe._request import gain_functions, labels
-from rankframe._request.labels import ColumnName, OptionalColumn, Weight
-from rankframe.metrics import _building_blocks
+from rankframe._request.gain_functions import divided
+from rankframe._request.labels import ColumnName, OptionalColumn, Weight, as_text, labelled
+from rankframe.metrics._building_blocks import check_persistence
 
 __all__ = [
     "awrf_at",
@@ -31,7 +31,7 @@ Over: TypeAlias = Literal["all", "user"]
 Target: TypeAlias = Literal["catalogue", "uniform", "history", "truth", "candidates"]
 
 
-@labels.labelled(
+@labelled(
     "coverage", value_range=(0, inf), in_words="How much of the catalogue do users ever get to see?"
 )
 def coverage_at(k: int | None = None, *, of: ColumnName = "item", count: bool = False) -> pl.Expr:
@@ -78,7 +78,7 @@ def coverage_at(k: int | None = None, *, of: ColumnName = "item", count: bool = 
     return shown if count else pl.when(pl.len() > 0).then(shown / pl.len())
 
 
-@labels.labelled(
+@labelled(
     "gini",
     higher_is_better=False,
     in_words="Is exposure spread over the catalogue, or concentrated on few items?",
@@ -136,9 +136,7 @@ def gini_at(
     return pl.when(whole > 0).then((place * x).sum() / whole)
 
 
-@labels.labelled(
-    "entropy", value_range=(0, inf), in_words="How evenly is exposure spread over the items?"
-)
+@labelled("entropy", value_range=(0, inf), in_words="How evenly is exposure spread over the items?")
 def entropy_at(
     k: int | None = None,
     *,
@@ -203,7 +201,7 @@ def entropy_at(
     return pl.when(share.sum() > 0).then(value)
 
 
-@labels.labelled("personalization", in_words="How different are the lists of two users?")
+@labelled("personalization", in_words="How different are the lists of two users?")
 def personalization_at(k: int | None = None) -> pl.Expr:
     """
     Personalization: 1 − the mean cosine of two users' lists down to k.
@@ -247,7 +245,7 @@ def personalization_at(k: int | None = None) -> pl.Expr:
 _Distance: TypeAlias = Literal["tv", "kl", "js", "hellinger", "ratio", "cv"]
 
 
-@labels.labelled(
+@labelled(
     "disparity",
     value_range=(0, inf),
     higher_is_better=None,
@@ -320,7 +318,7 @@ def disparity_at(
     return _apart(share, wanted, distance, _checked("disparity", alpha))
 
 
-@labels.labelled(
+@labelled(
     "calibration",
     value_range=(0, inf),
     higher_is_better=False,
@@ -383,7 +381,7 @@ def calibration_at(
     return _apart(share, target, distance, _checked("calibration", alpha))
 
 
-@labels.labelled("awrf", in_words="Do providers receive the share of attention that they should?")
+@labelled("awrf", in_words="Do providers receive the share of attention that they should?")
 def awrf_at(
     k: int | None = None,
     *,
@@ -439,7 +437,7 @@ def awrf_at(
     return 1 - log(2) * apart
 
 
-@labels.labelled("categories", in_words="How many different categories does a list show?")
+@labelled("categories", in_words="How many different categories does a list show?")
 def category_count_at(
     k: int, *, of: OptionalColumn = None, divide_by: Literal["k", "values"] = "k"
 ) -> pl.Expr:
@@ -479,14 +477,10 @@ def category_count_at(
     [1.0, 0.5]
     """
     shown = (_exposure(k, of, "user", "none") > 0).sum().cast(pl.Float64)
-    return (
-        gain_functions.divided(shown, k)
-        if divide_by == "k"
-        else shown / pl.col(f"values({of or ''})").first()
-    )
+    return divided(shown, k) if divide_by == "k" else shown / pl.col(f"values({of or ''})").first()
 
 
-@labels.labelled(
+@labelled(
     "ee_disparity",
     higher_is_better=False,
     value_range=(0, inf),
@@ -524,13 +518,11 @@ def ee_disparity_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     >>> run.rank.per_user(rf.ee_disparity_at(), items=items)["ee_disparity"].to_list()
     [1.25, 1.0]
     """
-    _building_blocks.check_persistence(p)
+    check_persistence(p)
     return (_exposure(k, "shown", "user", p) ** 2).sum()
 
 
-@labels.labelled(
-    "ee_relevance", value_range=(0, inf), in_words="Does attention go to relevant items?"
-)
+@labelled("ee_relevance", value_range=(0, inf), in_words="Does attention go to relevant items?")
 def ee_relevance_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     """
     Expected-exposure relevance: Σ ε·ε*, ε = p^(rank − 1), ε* = equal exposure for equal relevance.
@@ -567,11 +559,11 @@ def ee_relevance_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     >>> run.rank.evaluate(rf.ee_relevance_at(), truth=truth).item(0, "ee_relevance")
     1.0
     """
-    _building_blocks.check_persistence(p)
+    check_persistence(p)
     return _where_relevant((_exposure(k, "shown", "user", p) * _due(p)).sum())
 
 
-@labels.labelled(
+@labelled(
     "ee_loss",
     value_range=(0, inf),
     higher_is_better=False,
@@ -610,7 +602,7 @@ def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     >>> run.rank.evaluate(rf.ee_loss_at(), truth=truth).item(0, "ee_loss")
     0.5
     """
-    _building_blocks.check_persistence(p)
+    check_persistence(p)
     return _where_relevant(((_exposure(k, "shown", "user", p) - _due(p)) ** 2).sum())
 
 
@@ -618,11 +610,11 @@ def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
 
 
 def _exposure(k: int | None, of: str | None, over: str, weight: str | float) -> pl.Expr:
-    return pl.col(f"exposure({of or ''};{over};{labels.as_text(weight)};{k or ''})")
+    return pl.col(f"exposure({of or ''};{over};{as_text(weight)};{k or ''})")
 
 
 def _share(k: int | None, of: str | None, over: str, weight: str | float) -> pl.Expr:
-    return pl.col(f"share({of or ''};{over};{labels.as_text(weight)};{k or ''})")
+    return pl.col(f"share({of or ''};{over};{as_text(weight)};{k or ''})")
 
 
 def _is_shown(k: int | None, of: str | None, over: str) -> pl.Expr:

@@ -9,9 +9,17 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe._request import gain_functions, labels
-from rankframe._request.labels import OptionalColumn, Weight
-from rankframe.metrics import _building_blocks
+from rankframe._request.gain_functions import divided
+from rankframe._request.labels import OptionalColumn, Weight, labelled
+from rankframe.metrics._building_blocks import (
+    in_list,
+    length_within,
+    mean_of_list,
+    rank,
+    relevant,
+    sum_of_list,
+    weight_of_place,
+)
 
 __all__ = [
     "filled_at",
@@ -35,7 +43,7 @@ _rows = pl.col("history_rows")
 _had = pl.max_horizontal(_popularity, 1)
 
 
-@labels.labelled(
+@labelled(
     "popularity",
     aliases={"arp": "popularity"},
     value_range=(0, inf),
@@ -85,10 +93,10 @@ def popularity_at(
     """
     whole = {None: None, "rows": _rows, "users": _users}[out_of]
     value = _popularity if whole is None else _popularity / whole
-    return _building_blocks.mean_of_list(value, k, divide_by)
+    return mean_of_list(value, k, divide_by)
 
 
-@labels.labelled(
+@labelled(
     "novelty",
     aliases={"miuf": "novelty"},
     value_range=(0, inf),
@@ -153,16 +161,14 @@ def novelty_at(
     if normalize:
         bits = bits / whole.log(2)
     if new == "skip":
-        values = pl.when(
-            _building_blocks.in_list(k) & (_building_blocks.rank > 0) & (_popularity > 0)
-        ).then(bits)
-        value = gain_functions.divided(values.sum(), k) if divide_by == "k" and k else values.mean()
+        values = pl.when(in_list(k) & (rank > 0) & (_popularity > 0)).then(bits)
+        value = divided(values.sum(), k) if divide_by == "k" and k else values.mean()
     else:
-        value = _building_blocks.mean_of_list(bits, k, divide_by)
+        value = mean_of_list(bits, k, divide_by)
     return pl.when(whole.max() > 1).then(value) if normalize else value
 
 
-@labels.labelled(
+@labelled(
     "popularity_quantile",
     higher_is_better=None,
     in_words="Where are the items we show in the ranking by popularity?",
@@ -205,10 +211,10 @@ def popularity_quantile_at(
     >>> run.rank.evaluate(quantile, history=history).item(0, "popularity_quantile@2")
     0.75
     """
-    return _building_blocks.mean_of_list(pl.col("popularity_quantile"), k, divide_by)
+    return mean_of_list(pl.col("popularity_quantile"), k, divide_by)
 
 
-@labels.labelled(
+@labelled(
     "tail",
     aliases={"aplt": "tail", "aclt": "tail(count=true)"},
     value_range=(0, inf),
@@ -266,11 +272,11 @@ def tail_at(
     # as numbers, since a sum of booleans is unsigned
     in_tail = pl.col("tail" if head == 0.8 else f"tail({head!r})").cast(pl.Float64)
     if count:
-        return _building_blocks.sum_of_list(in_tail, k)
-    return _building_blocks.mean_of_list(in_tail, k, divide_by)
+        return sum_of_list(in_tail, k)
+    return mean_of_list(in_tail, k, divide_by)
 
 
-@labels.labelled("unseen", in_words="How much of what we show is new to this user?")
+@labelled("unseen", in_words="How much of what we show is new to this user?")
 def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned") -> pl.Expr:
     """
     Unseen: the share of the list down to k that the user did not have before.
@@ -304,10 +310,10 @@ def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "re
     >>> run.rank.evaluate(rf.unseen_at(2), history=history).item(0, "unseen@2")
     0.5
     """
-    return _building_blocks.mean_of_list((~pl.col("seen")).cast(pl.Float64), k, divide_by)
+    return mean_of_list((~pl.col("seen")).cast(pl.Float64), k, divide_by)
 
 
-@labels.labelled("new", in_words="How much of what we show is new to everyone?")
+@labelled("new", in_words="How much of what we show is new to everyone?")
 def new_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "returned") -> pl.Expr:
     """
     New: the share of the list down to k that nobody had before.
@@ -341,10 +347,10 @@ def new_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "retur
     >>> run.rank.evaluate(rf.new_at(2), history=history.head(2)).item(0, "new@2")
     0.5
     """
-    return _building_blocks.mean_of_list((_popularity == 0).cast(pl.Float64), k, divide_by)
+    return mean_of_list((_popularity == 0).cast(pl.Float64), k, divide_by)
 
 
-@labels.labelled(
+@labelled(
     "popularity_lift",
     value_range=(-1, inf),
     higher_is_better=None,
@@ -381,10 +387,10 @@ def popularity_lift_at(k: int | None = None) -> pl.Expr:
     >>> run.rank.evaluate(rf.popularity_lift_at(2), history=history)["popularity_lift@2"].item()
     -0.33333333333333337
     """
-    return _building_blocks.mean_of_list(_popularity, k) / pl.col("profile_popularity").max() - 1
+    return mean_of_list(_popularity, k) / pl.col("profile_popularity").max() - 1
 
 
-@labels.labelled("filled", in_words="How many of the places do we fill?")
+@labelled("filled", in_words="How many of the places do we fill?")
 def filled_at(k: int) -> pl.Expr:
     """
     Filled: items of the list down to k / k, the share of k places that are filled.
@@ -414,10 +420,10 @@ def filled_at(k: int) -> pl.Expr:
     >>> run.rank.evaluate(rf.filled_at(5)).item(0, "filled@5")
     0.4
     """
-    return gain_functions.divided(_building_blocks.length_within(k), k)
+    return divided(length_within(k), k)
 
 
-@labels.labelled(
+@labelled(
     "relevant_novelty",
     plain="epc",
     aliases={"efd": "relevant_novelty(measure=efd)"},
@@ -470,20 +476,12 @@ def relevant_novelty_at(
     """
     epc = 1 - _popularity / _users
     novelty = epc if measure == "epc" else (_rows / _had).log(2)
-    worth = (
-        pl.when(_building_blocks.in_list(k)).then(_building_blocks.weight_of_place(weight)).sum()
-    )
-    novelty_of_hits = (
-        _building_blocks.weight_of_place(weight)
-        * _building_blocks.relevant.cast(pl.Float64)
-        * novelty
-    )
-    return pl.when(worth > 0).then(
-        pl.when(_building_blocks.in_list(k)).then(novelty_of_hits).sum() / worth
-    )
+    worth = pl.when(in_list(k)).then(weight_of_place(weight)).sum()
+    novelty_of_hits = weight_of_place(weight) * relevant.cast(pl.Float64) * novelty
+    return pl.when(worth > 0).then(pl.when(in_list(k)).then(novelty_of_hits).sum() / worth)
 
 
-@labels.labelled(
+@labelled(
     "serendipity", in_words="Do we show wanted items that a popularity list would have missed?"
 )
 def serendipity_at(
@@ -526,15 +524,13 @@ def serendipity_at(
     0.5
     """
     n = pl.col("catalogue")
-    of_rank = (n + 1 - _building_blocks.rank) / n
+    of_rank = (n + 1 - rank) / n
     of_popularity = ((n + 1 - pl.col("popularity_rank")) / n).fill_null(0.0)
-    gain = (of_rank - of_popularity).clip(lower_bound=0) * _building_blocks.relevant.cast(
-        pl.Float64
-    )
-    return _building_blocks.mean_of_list(gain, k, divide_by)
+    gain = (of_rank - of_popularity).clip(lower_bound=0) * relevant.cast(pl.Float64)
+    return mean_of_list(gain, k, divide_by)
 
 
-@labels.labelled("unexpectedness", in_words="How much do we show that a simple baseline would not?")
+@labelled("unexpectedness", in_words="How much do we show that a simple baseline would not?")
 def unexpectedness_at(k: int) -> pl.Expr:
     """
     Unexpectedness: 1 − items that are among the first k of both this and another run / k.
@@ -566,13 +562,11 @@ def unexpectedness_at(k: int) -> pl.Expr:
     >>> run.rank.evaluate("unexpectedness@2", other=other).item(0, "unexpectedness@2")
     0.5
     """
-    shared = _building_blocks.in_list(k) & (pl.col("other_rank") <= k).fill_null(value=False)
-    return 1 - gain_functions.divided(shared.sum(), k)
+    shared = in_list(k) & (pl.col("other_rank") <= k).fill_null(value=False)
+    return 1 - divided(shared.sum(), k)
 
 
-@labels.labelled(
-    "ild", value_range=(0, inf), in_words="How different are the items within one list?"
-)
+@labelled("ild", value_range=(0, inf), in_words="How different are the items within one list?")
 def ild_at(
     k: int | None = None,
     *,
@@ -619,10 +613,6 @@ def ild_at(
     2.0
     """
     name = of or ""
-    pairs = pl.when(_building_blocks.in_list(k)).then(pl.col(f"pairs_above({name})")).sum()
-    apart = (
-        pl.when(_building_blocks.in_list(k))
-        .then(pl.col(f"distance_above({name};{distance})"))
-        .sum()
-    )
+    pairs = pl.when(in_list(k)).then(pl.col(f"pairs_above({name})")).sum()
+    apart = pl.when(in_list(k)).then(pl.col(f"distance_above({name};{distance})")).sum()
     return pl.when(pairs > 0).then(apart / pairs)

@@ -4,8 +4,20 @@ from math import inf
 
 import polars as pl
 
-from rankframe._request import labels
-from rankframe.metrics import _building_blocks
+from rankframe._request.labels import labelled
+from rankframe.metrics._building_blocks import (
+    R,
+    count_within,
+    divisor_hits,
+    hit_ranks,
+    hits_within,
+    judged,
+    list_length,
+    n,
+    precisions,
+    relevant,
+    where_relevant,
+)
 
 __all__ = [
     "concordance",
@@ -17,7 +29,7 @@ __all__ = [
 ]
 
 
-@labels.labelled("concordance", in_words="Of two judged items, how often is the better one above?")
+@labelled("concordance", in_words="Of two judged items, how often is the better one above?")
 def concordance() -> pl.Expr:
     """
     Concordance: the share of pairs of different grades in which the higher grade is ranked above.
@@ -47,7 +59,7 @@ def concordance() -> pl.Expr:
     return pl.when(_pairs() > 0).then(_pairs_in_order() / _pairs())
 
 
-@labels.labelled(
+@labelled(
     "kendall_tau_b",
     aliases={"tau_b": "kendall_tau_b"},
     value_range=(-1, 1),
@@ -79,16 +91,14 @@ def kendall_tau_b() -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.kendall_tau_b()).item(0, "kendall_tau_b"), 4)
     -0.3333
     """
-    items = _building_blocks.count_within(_building_blocks.judged, None)
+    items = count_within(judged, None)
     every_pair = items * (items - 1) / 2
     surplus = 2 * _pairs_in_order() - _pairs()
     value = surplus / (every_pair * _pairs()).sqrt()
     return pl.when(_pairs() > 0).then(value.clip(-1, 1))  # rounding may exceed 1
 
 
-@labels.labelled(
-    "fallout", higher_is_better=False, in_words="How much of what is unwanted do we show?"
-)
+@labelled("fallout", higher_is_better=False, in_words="How much of what is unwanted do we show?")
 def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Expr:
     """
     Fallout: nonrelevant items at rank ≤ k / all nonrelevant items.
@@ -129,19 +139,15 @@ def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Exp
     0.1
     """
     if collection is None:
-        missed = _building_blocks.judged & ~_building_blocks.relevant
+        missed = judged & ~relevant
         misses = missed.sum().cast(pl.Int64)
-        return _building_blocks.where_relevant(
-            pl.when(misses > 0).then(_building_blocks.count_within(missed, k) / misses)
-        )
-    misses = float(collection) - _building_blocks.R
-    value = pl.when(misses > 0).then(
-        (_building_blocks.list_length(k) - _building_blocks.hits_within(k)) / misses
-    )
-    return _building_blocks.where_relevant(_if_held(collection, value))
+        return where_relevant(pl.when(misses > 0).then(count_within(missed, k) / misses))
+    misses = float(collection) - R
+    value = pl.when(misses > 0).then((list_length(k) - hits_within(k)) / misses)
+    return where_relevant(_if_held(collection, value))
 
 
-@labels.labelled(
+@labelled(
     "mcc",
     value_range=(-1, 1),
     in_words="How well do the first places separate wanted from unwanted items?",
@@ -186,17 +192,15 @@ def mcc_at(k: int | None = None, *, collection: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.mcc_at(2, collection=6)).item(0, label)
     0.25
     """
-    items, size = _building_blocks.list_length(k).cast(pl.Float64), float(collection)
-    product = (items * (size - items)) * (_building_blocks.R * (size - _building_blocks.R))
-    value = (_building_blocks.hits_within(k) * size - items * _building_blocks.R) / product.sqrt()
+    items, size = list_length(k).cast(pl.Float64), float(collection)
+    product = (items * (size - items)) * (R * (size - R))
+    value = (hits_within(k) * size - items * R) / product.sqrt()
     value = value.clip(-1, 1)  # rounding may exceed 1
-    defined = pl.when(size > _building_blocks.R).then(
-        pl.when(product > 0).then(value).otherwise(0.0)
-    )
-    return _building_blocks.where_relevant(_if_held(collection, defined))
+    defined = pl.when(size > R).then(pl.when(product > 0).then(value).otherwise(0.0))
+    return where_relevant(_if_held(collection, defined))
 
 
-@labels.labelled(
+@labelled(
     "mean_hit_rank",
     value_range=(1, inf),
     higher_is_better=False,
@@ -235,11 +239,11 @@ def mean_hit_rank(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.mean_hit_rank()).item(0, "mean_hit_rank")
     3.5
     """
-    divisor = _building_blocks.divisor_hits(k)
-    return pl.when(divisor > 0).then(_building_blocks.hit_ranks(k) / divisor)
+    divisor = divisor_hits(k)
+    return pl.when(divisor > 0).then(hit_ranks(k) / divisor)
 
 
-@labels.labelled("lrap", in_words="Among the items down to a wanted one, how many are wanted?")
+@labelled("lrap", in_words="Among the items down to a wanted one, how many are wanted?")
 def label_ranking_average_precision() -> pl.Expr:
     """
     Label ranking average precision: Σ hits / rank over the hits / number of hits of the list.
@@ -266,11 +270,9 @@ def label_ranking_average_precision() -> pl.Expr:
     >>> judged.rank.evaluate("lrap").item(0, "lrap")
     0.5
     """
-    divisor = _building_blocks.divisor_hits(None)
+    divisor = divisor_hits(None)
     # n is at least the divisor: reading it has the ranks of the misses checked, too
-    return pl.when((_building_blocks.n > 0) & (divisor > 0)).then(
-        _building_blocks.precisions(None) / divisor
-    )
+    return pl.when((n > 0) & (divisor > 0)).then(precisions(None) / divisor)
 
 
 def _pairs() -> pl.Expr:
@@ -285,5 +287,5 @@ def _pairs_in_order() -> pl.Expr:
 
 def _if_held(collection: int, value: pl.Expr) -> pl.Expr:
     """NaN where the collection does not hold the list and the relevant items."""
-    items = _building_blocks.n + _building_blocks.R - _building_blocks.hits_within(None)
+    items = n + R - hits_within(None)
     return pl.when(items <= collection).then(value).otherwise(float("nan"))

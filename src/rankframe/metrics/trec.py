@@ -5,9 +5,42 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe._request import gain_functions, labels
-from rankframe._request.labels import Aggregate, Extremes, Levels, Mean, Signed
-from rankframe.metrics import _building_blocks, core
+from rankframe._request.gain_functions import divided, gain_of
+from rankframe._request.labels import (
+    SUM,
+    Aggregate,
+    Extremes,
+    Levels,
+    Mean,
+    Signed,
+    labelled,
+    labelled_mean,
+)
+from rankframe.metrics import core
+from rankframe.metrics._building_blocks import (
+    R,
+    check_persistence,
+    count_within,
+    floored_geometric_mean,
+    hits,
+    hits_within,
+    judged,
+    kept_of_bpref,
+    level_gains,
+    list_length,
+    n,
+    n_of_judged,
+    persistence,
+    persistence_down_to,
+    rank,
+    relevance,
+    relevant,
+    returned,
+    share,
+    total,
+    where_relevant,
+    within,
+)
 
 __all__ = [
     "binary_g_measure",
@@ -33,7 +66,7 @@ __all__ = [
 _judged_hits = pl.col("judged_hits")
 
 
-@labels.labelled(
+@labelled(
     "interpolated_precision",
     aliases={
         "iprec_at_recall_{}": "interpolated_precision(recall={})",
@@ -82,7 +115,7 @@ def interpolated_precision(
     if recall > 1:
         msg = f"interpolated_precision: recall must be a number from 0 to 1, not {recall}"
         raise ValueError(msg)
-    return _building_blocks.where_relevant(_interpolated(recall, points))
+    return where_relevant(_interpolated(recall, points))
 
 
 def _trec_levels(levels: str) -> str:
@@ -90,7 +123,7 @@ def _trec_levels(levels: str) -> str:
     return f"eleven_point_precision(levels={levels.replace(',', ';')})"
 
 
-@labels.labelled(
+@labelled(
     "eleven_point_precision",
     aliases={"11pt_avg": "eleven_point_precision", "11pt_avg.{*}": _trec_levels},
     in_words="How clean is the list, averaged over all depths of search?",
@@ -131,14 +164,10 @@ def eleven_point_precision(
     >>> judged.rank.evaluate(rf.eleven_point_precision()).item(0, "eleven_point_precision")
     0.5
     """
-    return _building_blocks.where_relevant(
-        pl.mean_horizontal(_interpolated(level, points) for level in levels)
-    )
+    return where_relevant(pl.mean_horizontal(_interpolated(level, points) for level in levels))
 
 
-@labels.labelled(
-    "bpref", in_words="How often is a relevant item above the items judged not relevant?"
-)
+@labelled("bpref", in_words="How often is a relevant item above the items judged not relevant?")
 def bpref() -> pl.Expr:
     """
     Binary preference: Σ (1 − min(v, R) / min(N, R)) over the hits / R.
@@ -162,10 +191,10 @@ def bpref() -> pl.Expr:
     >>> judged.rank.evaluate(rf.bpref()).item(0, "bpref")
     0.5
     """
-    return _building_blocks.where_relevant(_building_blocks.kept_of_bpref() / _building_blocks.R)
+    return where_relevant(kept_of_bpref() / R)
 
 
-@labels.labelled(
+@labelled(
     "infap",
     value_range=(0, inf),
     in_words="What would average precision be if everything had been judged?",
@@ -196,16 +225,12 @@ def inferred_average_precision() -> pl.Expr:
     0.8333
     """
     epsilon = 1e-5
-    share_above = (_building_blocks.hits - 1 + epsilon) / (_judged_hits - 1 + 2 * epsilon)
-    precisions = (1 + (pl.col("pooled_hits") - 1) * share_above) / _building_blocks.rank
-    return _building_blocks.where_relevant(
-        pl.when(_building_blocks.within(None)).then(precisions).sum() / _building_blocks.R
-    )
+    share_above = (hits - 1 + epsilon) / (_judged_hits - 1 + 2 * epsilon)
+    precisions = (1 + (pl.col("pooled_hits") - 1) * share_above) / rank
+    return where_relevant(pl.when(within(None)).then(precisions).sum() / R)
 
 
-@labels.labelled(
-    "g", in_words="How much value does a reader find, compared with how far they must read?"
-)
+@labelled("g", in_words="How much value does a reader find, compared with how far they must read?")
 def g_measure() -> pl.Expr:
     """
     G: Σ g / log2(2 + ideal cumulated gain − cumulated gain) over the items found / Σ g.
@@ -227,16 +252,14 @@ def g_measure() -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.g_measure()).item(0, "g"), 4)
     0.8155
     """
-    gain, graded = gain_functions.gain_of("linear"), pl.col("graded")
-    beyond = (
-        pl.when(_building_blocks.rank > graded).then(_building_blocks.rank - graded).otherwise(0)
-    )
+    gain, graded = gain_of("linear"), pl.col("graded")
+    beyond = pl.when(rank > graded).then(rank - graded).otherwise(0)
     behind = pl.col("ideal_gains") + beyond - pl.col("gains")
-    weighed = pl.when(_building_blocks.rank.is_not_null()).then(gain / (2 + behind).log(2))
+    weighed = pl.when(rank.is_not_null()).then(gain / (2 + behind).log(2))
     return pl.when(gain.sum() > 0).then(weighed.sum() / gain.sum())
 
 
-@labels.labelled(
+@labelled(
     "bin_g",
     aliases={"binG": "bin_g"},
     in_words="How many wanted items does a reader find, compared with how far they must read?",
@@ -262,17 +285,10 @@ def binary_g_measure() -> pl.Expr:
     >>> judged.rank.evaluate(rf.binary_g_measure()).item(0, "bin_g")
     1.0
     """
-    return _building_blocks.where_relevant(
-        pl.when(_building_blocks.within(None))
-        .then(1 / (2 + _building_blocks.rank - _building_blocks.hits).log(2))
-        .sum()
-        / _building_blocks.R
-    )
+    return where_relevant(pl.when(within(None)).then(1 / (2 + rank - hits).log(2)).sum() / R)
 
 
-@labels.labelled(
-    "ndcg_rel", in_words="How good is the order of the list, measured at each relevant item?"
-)
+@labelled("ndcg_rel", in_words="How good is the order of the list, measured at each relevant item?")
 def ndcg_at_relevant() -> pl.Expr:
     """
     Mean nDCG at the ranks of items of grade > 0; a missing item counts as nDCG of the whole list.
@@ -295,15 +311,15 @@ def ndcg_at_relevant() -> pl.Expr:
     1.0
     """
     at_found = pl.col("discounted_gains") / pl.col("ideal_discounted_gains")
-    is_found = (_building_blocks.relevance > 0) & _building_blocks.rank.is_not_null()
-    items = (_building_blocks.relevance > 0).sum().cast(pl.Int64)
+    is_found = (relevance > 0) & rank.is_not_null()
+    items = (relevance > 0).sum().cast(pl.Int64)
     missed = items - is_found.sum().cast(pl.Int64)
     return pl.when(items > 0).then(
         (pl.when(is_found).then(at_found).sum() + missed * core.ndcg_at()) / items
     )
 
 
-@labels.labelled(
+@labelled(
     "rndcg",
     in_words="How good is the order of the list, measured where the ideal list changes grade?",
 )
@@ -328,15 +344,13 @@ def ndcg_at_levels() -> pl.Expr:
     >>> judged.rank.evaluate(rf.ndcg_at_levels()).item(0, "rndcg")
     1.0
     """
-    positive = _building_blocks.relevance > 0
-    levels = _building_blocks.relevance.filter(positive).n_unique().cast(pl.Int64)
-    longer = (_building_blocks.n >= positive.sum().cast(pl.Int64) + 2).cast(pl.Int64)
-    return _building_blocks.where_relevant(
-        (_building_blocks.level_gains() + longer * core.ndcg_at()) / (levels + longer)
-    )
+    positive = relevance > 0
+    levels = relevance.filter(positive).n_unique().cast(pl.Int64)
+    longer = (n >= positive.sum().cast(pl.Int64) + 2).cast(pl.Int64)
+    return where_relevant((level_gains() + longer * core.ndcg_at()) / (levels + longer))
 
 
-@labels.labelled(
+@labelled(
     "set_ap",
     aliases={"set_map": "set_ap", "SetAP": "set_ap"},
     extremes="none or all",
@@ -364,14 +378,10 @@ def set_average_precision() -> pl.Expr:
     >>> judged.rank.evaluate(rf.set_average_precision()).item(0, "set_ap")
     0.25
     """
-    return _building_blocks.where_relevant(
-        _building_blocks.share(
-            _building_blocks.hits_within(None) ** 2, _building_blocks.n * _building_blocks.R
-        )
-    )
+    return where_relevant(share(hits_within(None) ** 2, n * R))
 
 
-@labels.labelled(
+@labelled(
     "utility",
     aliases={"utility.{},{},{},{}": "utility(relevant={}, nonrelevant={}, missed={}, rest={})"},
     extremes="none or all",
@@ -423,18 +433,12 @@ def utility(
     >>> judged.rank.evaluate(rf.utility()).item(0, "utility")
     1.0
     """
-    hit = _building_blocks.hits_within(None)
-    value = (
-        relevant * hit
-        + nonrelevant * (_building_blocks.n_of_judged() - hit)
-        + missed * (_building_blocks.R - hit)
-    )
-    return (
-        value + rest * (collection + hit - _building_blocks.n_of_judged() - _building_blocks.R)
-    ).cast(pl.Float64)
+    hit = hits_within(None)
+    value = relevant * hit + nonrelevant * (n_of_judged() - hit) + missed * (R - hit)
+    return (value + rest * (collection + hit - n_of_judged() - R)).cast(pl.Float64)
 
 
-@labels.labelled(
+@labelled(
     "yaap",
     value_range=(-inf, inf),
     in_words="Average precision on a scale that spreads very good and very bad lists.",
@@ -458,21 +462,15 @@ def yaap() -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.yaap()).item(0, "yaap"), 4)
     0.6931
     """
-    precisions = (
-        pl.when(_building_blocks.within(None))
-        .then(_building_blocks.hits / _building_blocks.rank)
-        .sum()
-    )
-    return _building_blocks.where_relevant(
-        ((1 + precisions) / (1 + _building_blocks.R - precisions)).log()
-    )
+    precisions = pl.when(within(None)).then(hits / rank).sum()
+    return where_relevant(((1 + precisions) / (1 + R - precisions)).log())
 
 
 def _of_rbp(gain: str, divide_by: str, **_: object) -> Extremes | None:
     return "none or all" if gain != "user" and divide_by == "one" else None
 
 
-@labels.labelled(
+@labelled(
     "rbp",
     extremes=_of_rbp,
     in_words="How many wanted items does a reader see if they may stop after any item?",
@@ -526,20 +524,18 @@ def rank_biased_precision(
     >>> judged.rank.evaluate(rf.rank_biased_precision(0.5)).item(0, "rbp(p=0.5)")
     0.625
     """
-    _building_blocks.check_persistence(p)
-    grade = gain_functions.gain_of("binary" if gain == "binary" else "linear")
+    check_persistence(p)
+    grade = gain_of("binary" if gain == "binary" else "linear")
     top = pl.col("top_grade").max() if max_grade is None else pl.lit(float(max_grade))
     top = {"binary": pl.lit(1.0), "graded": top, "user": grade.max()}[gain]
-    value = gain_functions.divided((_building_blocks.persistence(p, k) * grade).sum(), top)
+    value = divided((persistence(p, k) * grade).sum(), top)
     if divide_by == "attainable":
-        weight = _building_blocks.persistence_down_to(
-            _building_blocks.returned(k), pl.col("ideal_rank"), p
-        )
-        value = _building_blocks.share(value, gain_functions.divided((weight * grade).sum(), top))
+        weight = persistence_down_to(returned(k), pl.col("ideal_rank"), p)
+        value = share(value, divided((weight * grade).sum(), top))
     return pl.when(grade.max() > 0).then(value)
 
 
-@labels.labelled(
+@labelled(
     "rbp_residual",
     aliases={"rbp_resid": "rbp_residual"},
     higher_is_better=None,
@@ -580,18 +576,14 @@ def rank_biased_residual(
     >>> judged.rank.evaluate(rf.rank_biased_residual(0.5)).item(0, "rbp_residual(p=0.5)")
     0.5
     """
-    _building_blocks.check_persistence(p)
-    residual = 1 - pl.when(_building_blocks.judged).then(_building_blocks.persistence(p)).sum()
+    check_persistence(p)
+    residual = 1 - pl.when(judged).then(persistence(p)).sum()
     if counts == "always":
         return residual
-    return (
-        pl.when(_building_blocks.n > _building_blocks.count_within(_building_blocks.judged, None))
-        .then(residual)
-        .otherwise(0.0)
-    )
+    return pl.when(n > count_within(judged, None)).then(residual).otherwise(0.0)
 
 
-@labels.labelled(
+@labelled(
     "unjudged",
     aliases={"unj_{}": "unjudged@{}"},
     higher_is_better=None,
@@ -628,16 +620,16 @@ def unjudged_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.unjudged_at(2)).item(0, "unjudged@2")
     0.5
     """
-    return gain_functions.divided(
-        _building_blocks.list_length(k) - _building_blocks.count_within(_building_blocks.judged, k),
+    return divided(
+        list_length(k) - count_within(judged, k),
         k,
     )
 
 
-@labels.labelled(
+@labelled(
     "num_retrieved",
     aliases={"num_ret": "num_retrieved", "NumRet": "num_retrieved"},
-    over_users=labels.SUM,
+    over_users=SUM,
     extremes="none or all",
     value_range=(0, inf),
     higher_is_better=None,
@@ -664,13 +656,13 @@ def num_retrieved() -> pl.Expr:
     >>> judged.rank.evaluate(rf.num_retrieved()).item(0, "num_retrieved")
     1
     """
-    return _building_blocks.n_of_judged()
+    return n_of_judged()
 
 
-@labels.labelled(
+@labelled(
     "num_relevant",
     aliases={"num_rel": "num_relevant", "NumRel": "num_relevant"},
-    over_users=labels.SUM,
+    over_users=SUM,
     extremes="none or all",
     value_range=(0, inf),
     higher_is_better=None,
@@ -697,10 +689,10 @@ def num_relevant() -> pl.Expr:
     >>> judged.rank.evaluate(rf.num_relevant()).item(0, "num_relevant")
     2
     """
-    return _building_blocks.R
+    return R
 
 
-@labels.labelled(
+@labelled(
     "num_hits",
     aliases={
         "num_rel_ret": "num_hits",
@@ -708,7 +700,7 @@ def num_relevant() -> pl.Expr:
         "NumRelRet": "num_hits",
         "NumRet(rel={})": "num_hits(rel={})",
     },
-    over_users=labels.SUM,
+    over_users=SUM,
     extremes="none or all",
     value_range=(0, inf),
     in_words="How many wanted items do we show?",
@@ -745,13 +737,13 @@ def num_hits(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.num_hits()).item(0, "num_hits")
     1
     """
-    return _building_blocks.hits_within(k)
+    return hits_within(k)
 
 
-@labels.labelled(
+@labelled(
     "num_nonrelevant",
     aliases={"num_nonrel_judged_ret": "num_nonrelevant(of=judged)"},
-    over_users=labels.SUM,
+    over_users=SUM,
     extremes="none or all",
     value_range=(0, inf),
     higher_is_better=False,
@@ -792,13 +784,11 @@ def num_nonrelevant(k: int | None = None, *, of: Literal["listed", "judged"] = "
     1
     """
     if of == "judged":
-        return _building_blocks.count_within(
-            _building_blocks.judged & ~_building_blocks.relevant, k
-        )
-    return _building_blocks.n_of_judged(k) - _building_blocks.hits_within(k)
+        return count_within(judged & ~relevant, k)
+    return n_of_judged(k) - hits_within(k)
 
 
-@labels.labelled_mean(
+@labelled_mean(
     "num_users",
     aliases={"num_q": "num_users", "NumQ": "num_users"},
     value_range=(0, inf),
@@ -811,26 +801,21 @@ def num_users() -> Mean:
     def unit(count: pl.Expr) -> pl.Expr:
         return (count.is_null() | pl.lit(value=True)).cast(pl.Int64)
 
-    return Mean(_building_blocks.R, Aggregate(transform=unit, aggregate="sum"))
+    return Mean(R, Aggregate(transform=unit, aggregate="sum"))
 
 
-@labels.labelled_mean(
+@labelled_mean(
     "gm_bpref",
     in_words="Binary preference, with the most weight on the users who are served worst.",
 )
 def gm_bpref() -> Mean:
     """trec_eval's geometric mean of bpref: exp(mean(ln(max(bpref, 1e-5))))."""
-    return Mean(bpref(), _building_blocks.floored_geometric_mean)
+    return Mean(bpref(), floored_geometric_mean)
 
 
 def _interpolated(recall: float, points: str) -> pl.Expr:
     """The highest precision at a hit that reaches the recall level."""
-    level = recall * _building_blocks.total
+    level = recall * total
     halves_up = pl.when(level - level.floor() >= 0.5).then(level.ceil()).otherwise(level.floor())
     need = halves_up if points == "nearest" else (level + 0.9).floor()
-    return (
-        pl.when(_building_blocks.within(None) & (_building_blocks.hits >= need))
-        .then(_building_blocks.hits / _building_blocks.rank)
-        .max()
-        .fill_null(0.0)
-    )
+    return pl.when(within(None) & (hits >= need)).then(hits / rank).max().fill_null(0.0)

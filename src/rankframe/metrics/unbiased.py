@@ -7,14 +7,19 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe._request import labels
-from rankframe._request.labels import ColumnName
-from rankframe.metrics import _building_blocks
+from rankframe._request.labels import ColumnName, labelled
+from rankframe.metrics._building_blocks import (
+    chance_within,
+    discount_within,
+    rank,
+    relevant,
+    where_relevant,
+)
 
 __all__ = ["corrected_at", "snips_dcg_at", "snips_recall_at"]
 
 
-@labels.labelled(
+@labelled(
     "snips_recall",
     in_words="How much of what users want do we show, corrected for what they could see?",
 )
@@ -57,10 +62,10 @@ def snips_recall_at(
     >>> round(run.rank.evaluate(recall, truth=truth).item(0, 1), 4)
     0.25
     """
-    return _snips(_building_blocks.chance_within(k), propensity, power)
+    return _snips(chance_within(k), propensity, power)
 
 
-@labels.labelled(
+@labelled(
     "snips_dcg",
     value_range=(0, 1),
     in_words="How much value do higher places hold, corrected for what users could see?",
@@ -103,10 +108,10 @@ def snips_dcg_at(
     >>> round(run.rank.evaluate(dcg, truth=truth).item(0, 1), 4)
     0.625
     """
-    return _snips(_building_blocks.discount_within(k), propensity, power)
+    return _snips(discount_within(k), propensity, power)
 
 
-@labels.labelled(
+@labelled(
     "corrected",
     value_range=(-inf, inf),
     in_words="What would the metric be on the whole catalogue instead of a sample?",
@@ -174,9 +179,9 @@ def corrected_at(
     values = _estimate(metric, k, catalogue, sampled, gamma)
     places = list(range(1, sampled + 2))
     # NaN below rank m + 1, which no list should reach: the call then raises
-    at = _building_blocks.rank.replace_strict(places, values, default=nan, return_dtype=pl.Float64)
-    at = pl.when(_building_blocks.rank.is_null()).then(0.0).otherwise(at)
-    return _building_blocks.where_relevant(pl.when(_building_blocks.relevant).then(at).mean())
+    at = rank.replace_strict(places, values, default=nan, return_dtype=pl.Float64)
+    at = pl.when(rank.is_null()).then(0.0).otherwise(at)
+    return where_relevant(pl.when(relevant).then(at).mean())
 
 
 def _snips(value: pl.Expr, propensity: str, power: float) -> pl.Expr:
@@ -185,8 +190,8 @@ def _snips(value: pl.Expr, propensity: str, power: float) -> pl.Expr:
         chance = chance.clip(lower_bound=1)
     # NaN where p is not a number > 0: the call then raises
     weight = pl.when(chance > 0).then(1 / chance.pow(power)).otherwise(nan)
-    worth = pl.when(_building_blocks.relevant).then(weight)
-    return _building_blocks.where_relevant((value * worth).sum() / worth.sum())
+    worth = pl.when(relevant).then(weight)
+    return where_relevant((value * worth).sum() / worth.sum())
 
 
 @lru_cache(maxsize=64)

@@ -5,9 +5,39 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe._request import gain_functions, labels
-from rankframe._request.labels import Gain
-from rankframe.metrics import _building_blocks
+from rankframe._request.gain_functions import (
+    divided,
+    gain_of,
+    need,
+    stop_chance,
+    top_of,
+    usefulness,
+)
+from rankframe._request.labels import Gain, as_text, labelled
+from rankframe.metrics._building_blocks import (
+    R,
+    blended_ratio,
+    blended_ratios,
+    check_persistence,
+    count_within,
+    deepest,
+    divisor_hits,
+    hits,
+    hits_within,
+    judged,
+    list_length,
+    misplaced,
+    n,
+    places_left,
+    rank,
+    reciprocals,
+    relevance,
+    relevant,
+    share,
+    shared_gains,
+    where_relevant,
+    within,
+)
 
 __all__ = [
     "arhr_at",
@@ -30,7 +60,7 @@ __all__ = [
 ]
 
 
-@labels.labelled(
+@labelled(
     "err",
     extremes="none or all",
     in_words="How soon is a reader satisfied if they stop at the first good item?",
@@ -71,12 +101,10 @@ def err_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.err_at()).item(0, "err")
     0.3125
     """
-    return _err(_building_blocks.rank, "survival", k, max_grade)
+    return _err(rank, "survival", k, max_grade)
 
 
-@labels.labelled(
-    "nerr", in_words="How soon is a reader satisfied, compared with the best possible list?"
-)
+@labelled("nerr", in_words="How soon is a reader satisfied, compared with the best possible list?")
 def nerr_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     """
     Normalized ERR: ERR@k / ERR@k of the ideal list.
@@ -112,11 +140,11 @@ def nerr_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
     (1, 0.0, 0.4)
     """
     ideal = _err(pl.col("ideal_rank"), "ideal_survival", k, max_grade)
-    ratio = _err(_building_blocks.rank, "survival", k, max_grade) / ideal
+    ratio = _err(rank, "survival", k, max_grade) / ideal
     return pl.when(ideal != 0).then(ratio.clip(upper_bound=1))
 
 
-@labels.labelled(
+@labelled(
     "q", in_words="Average precision for grades: are the best items above the merely good ones?"
 )
 def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
@@ -157,13 +185,11 @@ def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -
     >>> judged.rank.evaluate(rf.q_measure()).item(0, "q")
     0.25
     """
-    best = _building_blocks.R if k is None else pl.min_horizontal(_building_blocks.R, k)
-    return _building_blocks.where_relevant(_building_blocks.blended_ratios(beta, gain, k) / best)
+    best = R if k is None else pl.min_horizontal(R, k)
+    return where_relevant(blended_ratios(beta, gain, k) / best)
 
 
-@labels.labelled(
-    "o_measure", in_words="How good is the first relevant item, and how early does it come?"
-)
+@labelled("o_measure", in_words="How good is the first relevant item, and how early does it come?")
 def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     """
     O-measure: the blended ratio at the first hit; 0 without one.
@@ -198,15 +224,11 @@ def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     >>> judged.rank.evaluate(rf.o_measure()).item(0, "o_measure")
     0.5
     """
-    first = (
-        pl.when(_building_blocks.within(None) & (_building_blocks.hits == 1))
-        .then(_building_blocks.blended_ratio(beta, gain))
-        .max()
-    )
-    return _building_blocks.where_relevant(first.fill_null(0.0))
+    first = pl.when(within(None) & (hits == 1)).then(blended_ratio(beta, gain)).max()
+    return where_relevant(first.fill_null(0.0))
 
 
-@labels.labelled(
+@labelled(
     "p_measure", in_words="How good is the best item of the list, and how early does it come?"
 )
 def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
@@ -242,14 +264,12 @@ def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     1.0
     """
     preferred = (
-        pl.when(_building_blocks.within(None) & (_building_blocks.rank == pl.col("best_rank")))
-        .then(_building_blocks.blended_ratio(beta, gain))
-        .max()
+        pl.when(within(None) & (rank == pl.col("best_rank"))).then(blended_ratio(beta, gain)).max()
     )
-    return _building_blocks.where_relevant(preferred.fill_null(0.0))
+    return where_relevant(preferred.fill_null(0.0))
 
 
-@labels.labelled("p_plus", in_words="How good is the list, down to its best item?")
+@labelled("p_plus", in_words="How good is the list, down to its best item?")
 def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     """
     P⁺-measure: the mean blended ratio over the hits down to the first item of the highest grade.
@@ -283,14 +303,12 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     >>> round(judged.rank.evaluate(rf.p_plus()).item(0, "p_plus"), 4)
     0.8333
     """
-    inside = _building_blocks.within(None) & (_building_blocks.rank <= pl.col("best_rank"))
-    down = pl.when(inside).then(_building_blocks.blended_ratio(beta, gain))
-    return _building_blocks.where_relevant(down.mean().fill_null(0.0))
+    inside = within(None) & (rank <= pl.col("best_rank"))
+    down = pl.when(inside).then(blended_ratio(beta, gain))
+    return where_relevant(down.mean().fill_null(0.0))
 
 
-@labels.labelled(
-    "gap", in_words="Average precision when users differ in which grade satisfies them."
-)
+@labelled("gap", in_words="Average precision when users differ in which grade satisfies them.")
 def graded_average_precision(k: int | None = None, *, gain: Gain = "linear") -> pl.Expr:
     """
     Graded average precision: Σ shared gain / rank over the items at rank ≤ k, divided by Σ gain.
@@ -329,13 +347,13 @@ def graded_average_precision(k: int | None = None, *, gain: Gain = "linear") -> 
     >>> round(judged.rank.evaluate(rf.graded_average_precision()).item(0, "gap"), 4)
     0.8333
     """
-    gains = gain_functions.gain_of(gain)
+    gains = gain_of(gain)
     # + 0·gain: a grade without a gain (NaN) must show at any rank
-    ratio = (_building_blocks.shared_gains(gain, k) + 0.0 * gains).sum() / gains.sum()
+    ratio = (shared_gains(gain, k) + 0.0 * gains).sum() / gains.sum()
     return pl.when(gains.sum() != 0).then(ratio.clip(upper_bound=1))
 
 
-@labels.labelled(
+@labelled(
     "insq",
     extremes="none or all",
     in_words="How much does a reader find if they look for about T relevant items?",
@@ -379,16 +397,14 @@ def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     """
     _check_goals(goals)
     useful = _useful(max_grade)
-    weight = 1 / (_building_blocks.rank - 1 + 2 * goals).pow(2)
+    weight = 1 / (rank - 1 + 2 * goals).pow(2)
     whole = _inverse_squares(pl.lit(2.0 * goals))
     if k is not None:
         whole -= _inverse_squares(pl.lit(2.0 * goals + k))
-    return _share_of_reading(gain_functions.divided(_over_list(useful * weight, k, useful), whole))
+    return _share_of_reading(divided(_over_list(useful * weight, k, useful), whole))
 
 
-@labels.labelled(
-    "inst", in_words="How much does a reader find if they stop after T relevant items?"
-)
+@labelled("inst", in_words="How much does a reader find if they stop after T relevant items?")
 def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None = None) -> pl.Expr:
     """
     INST: Σ u·reached over the items at rank ≤ k / Σ reached over the ranks 1 … k.
@@ -428,11 +444,11 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     0.8
     """
     _check_goals(goals)
-    scale = "top" if max_grade is None else labels.as_text(max_grade)
+    scale = "top" if max_grade is None else as_text(max_grade)
     gains, useful = pl.col("gains"), _useful(max_grade)
-    needed = gain_functions.need(goals, scale, gains)
+    needed = need(goals, scale, gains)
     # at distance w from a hit, with no other hit between, a rank is reached with chance force / w²
-    force = (2 * goals * pl.col(f"eagerness({labels.as_text(goals)};{scale})")).pow(2)
+    force = (2 * goals * pl.col(f"eagerness({as_text(goals)};{scale})")).pow(2)
     force_after = force * (1 - useful / needed).pow(2)
     reached = force / needed.pow(2)
     # the sum over all ranks, one stretch between two hits at a time
@@ -442,19 +458,14 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
     )
     whole = start + _over_list(turn, k, useful)
     if k is not None:
-        inside = (_building_blocks.relevance > 0) & (_building_blocks.rank <= k)
+        inside = (relevance > 0) & (rank <= k)
         last = pl.when(inside).then(force_after).min().fill_null((2.0 * goals) ** 2)
-        satisfied = (
-            pl.when(inside)
-            .then(gain_functions.divided(gains, gain_functions.top_of(scale)))
-            .max()
-            .fill_null(0.0)
-        )
+        satisfied = pl.when(inside).then(divided(gains, top_of(scale))).max().fill_null(0.0)
         whole -= last * _inverse_squares(k + 2.0 * goals - satisfied)
     return _share_of_reading(_over_list(useful * reached, k, useful) / whole)
 
 
-@labels.labelled(
+@labelled(
     "arhr",
     extremes="none or all",
     value_range=(0, inf),
@@ -492,10 +503,10 @@ def arhr_at(k: int | None = None) -> pl.Expr:
     >>> judged.rank.evaluate(rf.arhr_at(5)).item(0, "arhr@5")
     1.25
     """
-    return _building_blocks.where_relevant(_building_blocks.reciprocals(k))
+    return where_relevant(reciprocals(k))
 
 
-@labels.labelled(
+@labelled(
     "judged",
     extremes="none or all",
     higher_is_better=None,
@@ -534,13 +545,13 @@ def judged_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.judged_at(10)).item(0, "judged@10")
     0.5
     """
-    return _building_blocks.share(
-        _building_blocks.count_within(_building_blocks.judged.is_not_null(), k),
-        _building_blocks.list_length(k),
+    return share(
+        count_within(judged.is_not_null(), k),
+        list_length(k),
     )
 
 
-@labels.labelled(
+@labelled(
     "auc",
     in_words="Of a wanted and an unwanted item of the list, how often is the wanted one above?",
 )
@@ -579,18 +590,12 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
     >>> judged.rank.evaluate(rf.auc()).item(0, "auc")
     0.5
     """
-    pairs = _building_blocks.divisor_hits(k) * (
-        _building_blocks.deepest(k) - _building_blocks.divisor_hits(k)
-    )
-    in_order = pl.when(pairs > 0).then(1 - _building_blocks.misplaced(k) / pairs)
-    return (
-        in_order
-        if only_hits == "null"
-        else in_order.when(_building_blocks.divisor_hits(k) > 0).then(1.0)
-    )
+    pairs = divisor_hits(k) * (deepest(k) - divisor_hits(k))
+    in_order = pl.when(pairs > 0).then(1 - misplaced(k) / pairs)
+    return in_order if only_hits == "null" else in_order.when(divisor_hits(k) > 0).then(1.0)
 
 
-@labels.labelled(
+@labelled(
     "pauc", cut="misses", in_words="How often is a wanted item above the first unwanted ones?"
 )
 def pauc_at(k: int) -> pl.Expr:
@@ -625,12 +630,10 @@ def pauc_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.pauc_at(2)).item(0, "pauc@2")
     0.25
     """
-    return _building_blocks.where_relevant(
-        _misses_below(k, _building_blocks.within(None)) / (float(k) * _building_blocks.R)
-    )
+    return where_relevant(_misses_below(k, within(None)) / (float(k) * R))
 
 
-@labels.labelled(
+@labelled(
     "pap",
     cut="misses",
     in_words="Of the first wanted and the first unwanted items, how often is the wanted one above?",
@@ -670,13 +673,11 @@ def pap_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.pap_at(1)).item(0, "pap@1")
     0.0
     """
-    some = _building_blocks.within(None) & (_building_blocks.hits <= k)
-    return _building_blocks.where_relevant(
-        _misses_below(k, some) / (float(k) * pl.min_horizontal(_building_blocks.R, k))
-    )
+    some = within(None) & (hits <= k)
+    return where_relevant(_misses_below(k, some) / (float(k) * pl.min_horizontal(R, k)))
 
 
-@labels.labelled(
+@labelled(
     "lauc",
     in_words="How often is a wanted item above an unwanted one, if only the first places are seen?",
 )
@@ -719,18 +720,16 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
     0.375
     """
     misses, above = (
-        float(collection) - _building_blocks.R,
-        pl.when(_building_blocks.within(k)).then(_building_blocks.rank - _building_blocks.hits),
+        float(collection) - R,
+        pl.when(within(k)).then(rank - hits),
     )
-    in_order = (_building_blocks.hits_within(k) - above.sum() / misses) / pl.min_horizontal(
-        _building_blocks.R, k
-    )
+    in_order = (hits_within(k) - above.sum() / misses) / pl.min_horizontal(R, k)
     holds = above.max().fill_null(0) <= misses
     value = pl.when(holds).then(pl.when(misses > 0).then(in_order)).otherwise(float("nan"))
-    return _building_blocks.where_relevant(value)
+    return where_relevant(value)
 
 
-@labels.labelled(
+@labelled(
     "average_recall",
     aliases={"mar": "average_recall", "ar": "average_recall"},
     in_words="How much of what users want do we show, averaged over list lengths up to k?",
@@ -766,13 +765,10 @@ def average_recall_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.average_recall_at(4)).item(0, "average_recall@4")
     0.375
     """
-    return _building_blocks.where_relevant(
-        pl.when(_building_blocks.relevant).then(_building_blocks.places_left(k)).sum()
-        / (float(k) * _building_blocks.R)
-    )
+    return where_relevant(pl.when(relevant).then(places_left(k)).sum() / (float(k) * R))
 
 
-@labels.labelled(
+@labelled(
     "compatibility",
     aliases={"compat": "compatibility"},
     in_words="How similar is the list to the nearest ideal list?",
@@ -815,50 +811,42 @@ def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "
     >>> round(judged.rank.evaluate(rf.compatibility(0.5)).item(0, "compatibility(p=0.5)"), 4)
     0.2
     """
-    _building_blocks.check_persistence(p)
-    common, ideal = (
-        pl.col(f"{of}_weight({labels.as_text(p)})").sum() for of in ("common", "ideal")
-    )
-    depth = pl.max_horizontal(_building_blocks.n, pl.col("graded").max())
-    weights = gain_functions.divided(1 - pl.lit(p).pow(depth), 1 - p)
+    check_persistence(p)
+    common, ideal = (pl.col(f"{of}_weight({as_text(p)})").sum() for of in ("common", "ideal"))
+    depth = pl.max_horizontal(n, pl.col("graded").max())
+    weights = divided(1 - pl.lit(p).pow(depth), 1 - p)
     overlap, best = common / weights, ideal / weights
     value = overlap / best if divide_by == "ideal" else overlap
     # rounding may exceed 1
-    return pl.when((_building_blocks.relevance > 0).any()).then(value.clip(upper_bound=1))
+    return pl.when((relevance > 0).any()).then(value.clip(upper_bound=1))
 
 
 def _misses_below(k: int, items: pl.Expr) -> pl.Expr:
     """Number of pairs of an item and one of the first k misses that have the miss below."""
-    return (
-        pl.when(items)
-        .then((float(k) - (_building_blocks.rank - _building_blocks.hits)).clip(lower_bound=0))
-        .sum()
-    )
+    return pl.when(items).then((float(k) - (rank - hits)).clip(lower_bound=0)).sum()
 
 
 def _err(position: pl.Expr, survival: str, k: int | None, max_grade: float | None) -> pl.Expr:
-    stop = gain_functions.stop_chance("top" if max_grade is None else labels.as_text(max_grade))
-    column = survival if max_grade is None else f"{survival}({labels.as_text(max_grade)})"
+    stop = stop_chance("top" if max_grade is None else as_text(max_grade))
+    column = survival if max_grade is None else f"{survival}({as_text(max_grade)})"
     reached = stop * pl.col(column) / position
     inside = position.is_not_null() if k is None else position <= k
     total = pl.when(inside).then(reached).otherwise(0.0 * stop).sum()
-    return pl.when((_building_blocks.relevance > 0).any()).then(total)
+    return pl.when((relevance > 0).any()).then(total)
 
 
 def _useful(max_grade: float | None) -> pl.Expr:
-    return gain_functions.usefulness("top" if max_grade is None else labels.as_text(max_grade))
+    return usefulness("top" if max_grade is None else as_text(max_grade))
 
 
 def _share_of_reading(ratio: pl.Expr) -> pl.Expr:
     # rounding may exceed 1
-    return pl.when((_building_blocks.relevance > 0).any()).then(ratio.clip(upper_bound=1))
+    return pl.when((relevance > 0).any()).then(ratio.clip(upper_bound=1))
 
 
 def _over_list(value: pl.Expr, k: int | None, grade: pl.Expr) -> pl.Expr:
     """Σ value over the items of grade > 0 at rank ≤ k."""
-    inside = (_building_blocks.relevance > 0) & (
-        _building_blocks.rank.is_not_null() if k is None else _building_blocks.rank <= k
-    )
+    inside = (relevance > 0) & (rank.is_not_null() if k is None else rank <= k)
     # 0·grade, not 0: a grade above the scale (NaN) must show at any rank
     return pl.when(inside).then(value).otherwise(0.0 * grade).sum()
 
