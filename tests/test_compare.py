@@ -357,13 +357,13 @@ def test_left_out_users_are_those_of_one_set_only(seed):
 
 def test_a_note_names_5_percent_or_more():
     """19 of 20 and 20 of 21 users are in both groups: 5% are a note, 4.8% are a number only."""
-    for both, told in [(19, "1 of 20 users is left out: this user is in one group only"), (20, "")]:
+    for both, note in [(19, "1 of 20 users is left out: this user is in one group only"), (20, "")]:
         users = [f"u{place}" for place in range(both)]
         ranks = {u: place % 3 + 1 for place, u in enumerate(users)}
         run, truth = weeks({"l": {**ranks, "new": 1}, "t": dict.fromkeys(users, 1)})
         got = rf.compare(run, "rr", truth=truth, by="week", baseline="l").row(0, named=True)
         assert (got["users"], got["num_left_out"]) == (both, 1)
-        assert (got["note"] or "") == told
+        assert (got["note"] or "") == note
 
 
 def test_users_of_the_truth_are_not_left_out():

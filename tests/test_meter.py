@@ -339,7 +339,7 @@ def test_the_run_has_the_same_groups_in_all_batches():
     meter = rf.Meter("rr", by="country")
     truth = pl.DataFrame({"user": [1], "country": "de", "item": "a"})
     meter.update(truth.with_columns(rank=1), truth)
-    with pytest.raises(rf.RankingDataError, match="give the run the same columns of by="):
+    with pytest.raises(rf.RankingDataError, match="give it the same columns of by="):
         meter.update(truth.drop("country").with_columns(rank=1), truth)
 
 

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from scipy import optimize, stats
 
-# ------------------------------------------------------------------ power
-
 #: Beyond this distance, only the estimate of the variance is uncertain, within 1e-9 of power.
 _FAR = 1e5
 

@@ -45,9 +45,6 @@ def _check_logarithms(rows: pl.DataFrame, values: UserValues) -> None:
             raise RankingDataError(msg)
 
 
-# ------------------------------------------------------------------ one row per user → per pair
-
-
 class Matrix(NamedTuple):
     """A metric in a segment: one row per user, one column per system, NaN where undefined."""
 

@@ -22,8 +22,6 @@ from rankframe._comparison.statistics import (
     Variance,
 )
 
-# ------------------------------------------------------------------ all systems at once
-
 
 def tukey(matrix: Array, confidence: float) -> Joint:
     """Tukey's honest significant differences of the columns, the users being blocks.

@@ -24,9 +24,6 @@ from rankframe.errors import RankingDataError
 _HAS_LIST = f"{labels.INNER}has_list"
 
 
-# ------------------------------------------------------------------ plans
-
-
 class OnePass(NamedTuple):
     """The values and their flags in one frame, for a result that is made of these alone."""
 

@@ -18,8 +18,6 @@ from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import share_rows
 from rankframe.errors import RankingDataError
 
-# ------------------------------------------------------------------ bounds and scenarios
-
 
 def check_no_subtopics(metric: RequestedMetric) -> None:
     if registry.reading_of(metric.reads, has_subtopics=True).scope == "subtopic":

@@ -9,8 +9,6 @@ from rankframe._report import markup, verdict
 from rankframe._report.facts import Numbers
 from rankframe._report.markup import Cell, Grid, Section
 
-# ------------------------------------------------------------------ conventions
-
 
 def conventions(numbers: Numbers) -> Section:
     """Write how the numbers are made, and how to reproduce them."""

@@ -55,9 +55,6 @@ def _subtitle(numbers: Numbers) -> str:
     return " · ".join(parts)
 
 
-# ------------------------------------------------------------------ sections
-
-
 def _systems(numbers: Numbers) -> Section:
     """Show systems and metrics in one table, and the differences in another."""
     grids = [_means_grid(numbers)]

@@ -14,8 +14,6 @@ from rankframe._request.keywords import Users
 from rankframe._tables import rules
 from rankframe._tables.table import Table
 
-# ------------------------------------------------------------------ flags in every plan
-
 
 def guarded(
     result: pl.LazyFrame,

@@ -15,9 +15,6 @@ from rankframe._tables.health_tables import Part
 _MOST_GRADES = 20
 
 
-# ------------------------------------------------------------------ what is counted
-
-
 class _Sample(NamedTuple):
     """The candidates for an example: those of ``rows`` that are ``broken``.
 

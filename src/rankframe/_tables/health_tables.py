@@ -21,9 +21,6 @@ user, item, rank, given = pl.col("user"), pl.col("item"), pl.col("rank"), pl.col
 score, relevance = pl.col("score"), pl.col("relevance")
 
 
-# ------------------------------------------------------------------ reading what can be read
-
-
 class Part(NamedTuple):
     """A table with normalized columns: groups, ids and other roles, as far as it has them."""
 

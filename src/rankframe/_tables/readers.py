@@ -23,8 +23,6 @@ from rankframe._tables import adapters, column_roles, rules
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 
-# ------------------------------------------------------------------ roles and types, at the call
-
 
 def read_tables(
     frame: Frame,

@@ -18,8 +18,6 @@ from rankframe._request import gain_functions, labels, registry
 from rankframe._vocabulary import steps, terms
 from rankframe._vocabulary.scope_rows import Rows
 
-# ------------------------------------------------------------------ the columns
-
 registry.given_column(
     "rank",
     "1-based position in the list; null = not retrieved",

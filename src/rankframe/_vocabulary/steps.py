@@ -10,8 +10,6 @@ from rankframe._request import gain_functions, labels
 from rankframe._vocabulary import terms
 from rankframe._vocabulary.scope_rows import Rows
 
-# ------------------------------------------------------------------ steps of derivations
-
 
 def with_above(frame: pl.LazyFrame, value: pl.Expr, rows: Rows, name: str) -> pl.LazyFrame:
     """Sum a value over the items above each block."""

@@ -402,8 +402,8 @@ def _united(left: _State, right: _State) -> pl.DataFrame:
     names = left.units.columns
     if names != right.units.columns:
         msg = (
-            f"run: batches are told apart by {names} and by {right.units.columns}: give the run "
-            "the same columns of by= in all batches"
+            f"run: it has the columns {names} in some batches and {right.units.columns} in "
+            "others: give it the same columns of by= in all batches"
         )
         raise RankingDataError(msg)
     types = pl.Schema(_recipes.common_types_of_groups(left.units.schema, right.units.schema))

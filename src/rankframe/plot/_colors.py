@@ -51,9 +51,6 @@ _SHORT_NAME = 12  # characters that leave room for a chart beside the legend of 
 _DARK = 0.2  # luminance below which a background needs light colors
 
 
-# ------------------------------------------------------------------ colors and shapes
-
-
 def all_pairs() -> dict[str, str]:
     """Map each color on a light background to that on a dark one."""
     verdicts = [pair for pair, _ in VERDICTS.values()]

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     import altair as alt
 
 
-# ------------------------------------------------------------------ around pictures
-
-
 def title_of(text: str, *subtitle: str, narrow: bool = False) -> alt.TitleParams:
     """Make a title and subtitle whose lines are short enough for a narrow page or column."""
     import altair as alt

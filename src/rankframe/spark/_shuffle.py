@@ -383,9 +383,6 @@ def _is_rank_sql(side: Side, above: int | None = None) -> str:
     return f"({rank} {least} AND {rank} % 1 = 0)"
 
 
-# ------------------------------------------------------------------ types
-
-
 def collected(frame: DataFrame) -> pl.DataFrame:
     return _types.from_arrow(frame.toArrow())
 

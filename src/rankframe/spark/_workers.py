@@ -56,8 +56,6 @@ ranks start at 1; add 1 if yours start at 0. Offending row: user=1, item=7, rank
         raise
 
 
-# ------------------------------------------------------------------ the workers
-
 _LACKS = re.compile(r"No module named '(rankframe|polars|pyarrow)\b")
 
 
