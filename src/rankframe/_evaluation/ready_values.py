@@ -89,7 +89,11 @@ def _check_columns(
         if keys[-1] in missing:
             msg += "; name the column of the user with user="
         raise RankingDataError(msg)
-    for name in names:
+    _check_types(schema, ids, values)
+
+
+def _check_types(schema: pl.Schema, ids: Sequence[str], values: Sequence[str]) -> None:
+    for name in (*ids, *values):
         if name.startswith(labels.INNER) or column_roles.is_pattern(name):
             msg = f"{TABLE}, column {name!r}: this name is reserved: rename it"
             raise RankingDataError(msg)
