@@ -9,10 +9,10 @@ import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Settings
+from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, column_roles, guards, judgment, readers, rules, run_dicts
 from rankframe._tables.judgment import Ties
-from rankframe._tables.table import Totals
 from rankframe.errors import RankingDataError
 
 _EMPTY_LIST = (
