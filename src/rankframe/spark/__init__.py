@@ -52,7 +52,7 @@ from rankframe._tables import (
     side_tables,
     verbs,
 )
-from rankframe._tables.judgment import Ties
+from rankframe._tables.rank_order import Ties
 from rankframe._tables.run_dicts import ByT
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
