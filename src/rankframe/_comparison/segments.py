@@ -12,7 +12,7 @@ import polars as pl
 from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Pair, Paired
 from rankframe._comparison.trials import Correction
-from rankframe._evaluation import evaluation, user_clusters
+from rankframe._evaluation import evaluation, user_columns
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
@@ -313,8 +313,8 @@ def _check_segments(rows: pl.DataFrame, values: UserValues) -> None:
         raise RankingDataError(msg)
     _check_one_segment(rows, values.user, segments, "user")
     if values.cluster is not None:
-        rows = rows.drop_nulls(user_clusters.CLUSTER).select(
-            *segments, pl.col(user_clusters.CLUSTER).alias(values.cluster)
+        rows = rows.drop_nulls(user_columns.CLUSTER).select(
+            *segments, pl.col(user_columns.CLUSTER).alias(values.cluster)
         )
         _check_one_segment(rows, values.cluster, segments, "cluster")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
-from rankframe._evaluation import reduction, sums, user_choice, user_weights
+from rankframe._evaluation import reduction, sums, user_choice, user_columns
 from rankframe._evaluation.reduction import OnePass, Plan
 from rankframe._request import labels
 from rankframe._request.labels import Aggregate
@@ -112,13 +112,13 @@ def _mean(
     mean = sums.order_free_mean if dtype == pl.Float64 else pl.Expr.mean
     mean = by_weight if weighted else mean
     column = over_users(pl.col(name), mean).alias(name)
-    types = {name: dtype, user_weights.WEIGHT: pl.Float64()}
+    types = {name: dtype, user_columns.WEIGHT: pl.Float64()}
     return column, pl.LazyFrame(schema=types).select(column).collect_schema()[name]
 
 
 def by_weight(values: pl.Expr) -> pl.Expr:
     """Take the weighted mean over users."""
-    return sums.weighted_mean(values, pl.col(user_weights.WEIGHT))
+    return sums.weighted_mean(values, pl.col(user_columns.WEIGHT))
 
 
 def over_users(plan: Plan, aggregates: Sequence[pl.Expr], by: Sequence[str]) -> pl.LazyFrame:

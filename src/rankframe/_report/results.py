@@ -13,7 +13,7 @@ import polars as pl
 
 from rankframe._comparison import comparison, pair_tests, sentences, summaries
 from rankframe._comparison.trials import Correction, Test
-from rankframe._evaluation import evaluation, user_clusters, user_weights
+from rankframe._evaluation import evaluation, user_columns
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
@@ -416,8 +416,8 @@ def _of_dependent(values: UserValues, *, tested: bool) -> str:
     parts: list[str] = []
     of_groups = values.rows.group_by(values.by or pl.lit(0).alias(_SHOWN))
     if values.cluster is not None and tested:
-        counts = of_groups.agg(pl.col(user_clusters.CLUSTER).drop_nulls().n_unique()).collect()[
-            user_clusters.CLUSTER
+        counts = of_groups.agg(pl.col(user_columns.CLUSTER).drop_nulls().n_unique()).collect()[
+            user_columns.CLUSTER
         ]
         few = ", too few for a sure test" if _least(counts) < sentences.FEW_CLUSTERS else ""
         parts.append(f" in {sentences.span(counts)} clusters{few}")
@@ -426,7 +426,7 @@ def _of_dependent(values: UserValues, *, tested: bool) -> str:
             (weight.sum() ** 2 / (weight**2).sum()).alias(metric.name)
             for metric in values.requested
             for weight in [
-                pl.col(user_weights.WEIGHT)
+                pl.col(user_columns.WEIGHT)
                 .filter(pl.col(metric.name).is_not_null())
                 .cast(pl.Float64)
             ]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast, get_args, 
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, refusals, user_clusters, user_weights
+from rankframe._evaluation import evaluation, refusals, user_columns
 from rankframe._evaluation.reduction import Plan
 from rankframe._request import keywords
 from rankframe._request.keywords import Options, Settings, Users
@@ -420,7 +420,7 @@ def values(
         ask(own.frame, metrics, truth, by, settings, per_user=True, totals=own.totals)
     )
     _check_needs(plan, settings, facts)
-    names = {user_weights.WEIGHT: settings.weights, user_clusters.CLUSTER: settings.cluster}
+    names = {user_columns.WEIGHT: settings.weights, user_columns.CLUSTER: settings.cluster}
     rows = plan.values.rename({key: name for key, name in names.items() if name is not None})
     checked = guards.guarded(rows, plan.flags, plan.raise_violation)
     schema = checked.collect_schema()

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, group_means, reduction, sums, user_weights
+from rankframe._evaluation import evaluation, group_means, reduction, sums, user_columns
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.reduction import Plan
 from rankframe._request import labels, registry
@@ -376,7 +376,7 @@ def _check_weights(parts: pl.DataFrame, request: Request, column: str) -> None:
         zero = _over(parts, [((users > 0) & (weight == 0)).alias(KNOWN)], request.by).filter(KNOWN)
         if not zero.is_empty():
             row = zero.select(request.by).sort(request.by).head(1) if request.by else None
-            user_weights.raise_no_weight(column, mean.name, row)
+            user_columns.raise_no_weight(column, mean.name, row)
 
 
 def _summed(
@@ -384,7 +384,7 @@ def _summed(
 ) -> list[pl.Expr]:
     each = metric.over_users.transform(pl.col(metric.name))
     if weighted:
-        weight = pl.when(each.is_not_null()).then(user_weights.WEIGHT)
+        weight = pl.when(each.is_not_null()).then(user_columns.WEIGHT)
         return [
             sums.order_free_sum(each.cast(pl.Float64) * weight).alias(f"{SUM}{place}"),
             sums.order_free_sum(weight).alias(f"{COUNT}{place}"),
