@@ -17,6 +17,7 @@ from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
@@ -135,9 +136,8 @@ def compare_segments(
     keywords.check_confidence(confidence)
     keywords.check_choice("correction", correction, (*get_args(Correction), None))
     summaries.read_resampling(1, 0)
-    values = evaluation.user_values(
-        frame, metrics, truth, groups, keywords.read_options(options, cluster=cluster)
-    )
+    settings = keywords.read_options(options, cluster=cluster)
+    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings, per_user=True))
     comparison.check_systems("compare_segments", values.by)
     if len(values.by) < 2:
         msg = (

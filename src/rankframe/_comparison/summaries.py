@@ -23,6 +23,7 @@ from rankframe._evaluation.system_metrics import OfLists
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
@@ -165,15 +166,8 @@ def summarize(
     └────────┴───────┴──────────┴───────────┴──────────┘
     """
     frame, by = run_dicts.as_frame(frame, by)
-    values = evaluation.user_values(
-        frame,
-        metrics,
-        truth,
-        by,
-        keywords.read_options(options, cluster=cluster, count_missed=True),
-        per_user=False,
-        all_lists=True,
-    )
+    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
+    values = evaluation.user_values(ask(frame, metrics, truth, by, settings))
     summary = summary_of(
         values,
         total=total,

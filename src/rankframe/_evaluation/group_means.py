@@ -10,16 +10,15 @@ import polars as pl
 from rankframe._evaluation import reduction, sums, user_choice, user_columns
 from rankframe._evaluation.reduction import OnePass, Plan
 from rankframe._request import labels
-from rankframe._request.keywords import Settings
-from rankframe._request.labels import Aggregate, Metric
+from rankframe._request.labels import Aggregate
+from rankframe._request.question import Question
 from rankframe._tables import guards
 from rankframe.errors import RankingDataError
 
 
-def with_counts(plan: Plan, metrics: Sequence[Metric], settings: Settings) -> Plan:
+def with_counts(plan: Plan, question: Question) -> Plan:
     """Count the users of each requested metric; metrics of all lists have none."""
-    requested = labels.parse_metrics(metrics, per_user=False, defaults=settings.defaults)
-    names = {metric.name for metric in requested}
+    names = {metric.name for metric in question.requested}
     counted = [metric for metric in plan.requested if metric.name in names]
     counts = [metric._replace(name=reduction.users_of(metric.name)) for metric in counted]
     labels.check_names([*plan.requested, *counts], [*plan.by, "users"])

@@ -17,6 +17,7 @@ from rankframe._evaluation import evaluation, user_columns
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame
 from rankframe._tables import column_roles, run_dicts
 
@@ -154,9 +155,7 @@ def table(
     settings = keywords.read_options(options, cluster=cluster, count_missed=True)
     if baseline is not None:
         comparison.check_systems("table", groups)
-    values = evaluation.user_values(
-        frame, metrics, truth, groups, settings, per_user=False, all_lists=True
-    )
+    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings))
     summaries.result_schema("table", values, _SCHEMA)
     if baseline is not None or values.weights is not None:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
