@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from rankframe._comparison import comparison, sentences, summaries, system_pairs, trials
+from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation, sums, user_columns
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
@@ -175,7 +176,7 @@ def diagnosis_of(
     model, *segments = values.by
     from rankframe._comparison import statistics
 
-    system_pairs.systems_in(rows, model, baseline, segments)
+    system_pairs.systems_in(rows, model, Trial(baseline), segments)
     of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
     users = [*segments, values.user]
     relevant_rows = rows.filter(pl.col("total") > 0).sort(*values.by, values.user)

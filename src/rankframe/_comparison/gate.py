@@ -10,7 +10,7 @@ import polars as pl
 
 from rankframe._comparison import pair_tests, summaries, trials
 from rankframe._comparison.comparison import comparison_of, groups_by_systems, per_metric
-from rankframe._comparison.trials import Margin, Test
+from rankframe._comparison.trials import Margin, Test, Trial
 from rankframe._evaluation import evaluation, system_metrics
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
@@ -128,6 +128,7 @@ def gate(
     │ same  ┆ 0.01   ┆ 0.0        ┆ true   ┆ not worse: no user differs  │
     └───────┴────────┴────────────┴────────┴─────────────────────────────┘
     """
+    trial = Trial(baseline, test, None, confidence, None, None, resamples, seed, cluster, total)
     keywords.check_flag("strict", strict)
     frame, by = run_dicts.as_frame(frame, by)
     if baseline is None:
@@ -147,19 +148,7 @@ def gate(
     rules = rules_of(
         requested, margins, strict=[metric.name for metric in requested] if strict else ()
     )
-    comparison = comparison_of(
-        values,
-        baseline=baseline,
-        test=test,
-        correction=None,
-        confidence=confidence,
-        margin=None,
-        primary=None,
-        resamples=resamples,
-        seed=seed,
-        total=total,
-        verb="gate",
-    )
+    comparison = comparison_of(values, trial, "gate")
     model, *segments = values.by
     decision = decision_of(comparison, rules).select(*segments, "metric", model, *DECISION)
     return adapters.to_caller_type(

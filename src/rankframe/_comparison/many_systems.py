@@ -19,6 +19,7 @@ from rankframe._comparison.comparison import (
     check_unweighted,
     groups_by_systems,
 )
+from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords, labels
@@ -408,7 +409,7 @@ def _describe_matrices(
     rows: pl.DataFrame, *, values: UserValues, describe: _Describe, schema: dict[str, Any]
 ) -> pl.DataFrame:
     model = values.by[0]
-    shared = system_pairs.shared_users(rows, values)
+    shared = system_pairs.shared_users(rows, values, Trial())
     tables: list[pl.DataFrame] = []
     for matrix in shared.matrices:
         table = pl.DataFrame(describe(matrix.metric, matrix.values))

@@ -11,6 +11,7 @@ import polars as pl
 
 from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Matrix, Pair
+from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
@@ -139,14 +140,8 @@ def power(
         msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)
     groups = comparison.groups_by_systems(frame, truth, by, baseline)
-    plan = _plan_of(
-        evaluation.user_values(frame, metrics, truth, groups, keywords.read_options(options)),
-        baseline=baseline,
-        power=power,
-        confidence=confidence,
-        difference=difference,
-        design=design,
-    )
+    values = evaluation.user_values(frame, metrics, truth, groups, keywords.read_options(options))
+    plan = _plan_of(values, Trial(baseline, confidence=confidence), power, difference, design)
     return adapters.to_caller_type(
         plan, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
     )
@@ -161,15 +156,13 @@ class _Wanted(NamedTuple):
 
 def _plan_of(
     values: UserValues,
-    *,
-    baseline: object,
+    trial: Trial,
     power: float,
-    confidence: float,
     difference: Target | Mapping[str, Target] | None,
     design: Kind,
 ) -> pl.LazyFrame:
-    keywords.check_confidence(confidence)
-    _check_power(power, confidence)
+    keywords.check_confidence(trial.confidence)
+    _check_power(power, trial.confidence)
     keywords.check_choice("design", design, get_args(Kind))
     comparison.check_systems("power", values.by)
     summaries.check_numbers(values)
@@ -179,7 +172,7 @@ def _plan_of(
     wanted = {name: _read_wanted(name, value) for name, value in differences.items()}
     if (
         design == "anova"
-        and baseline is None
+        and trial.baseline is None
         and any(target.relative for target in wanted.values())
     ):
         msg = "difference is relative to the mean of the baseline: name the system in baseline="
@@ -194,9 +187,8 @@ def _plan_of(
     reduce = partial(
         _of_pairs if design == "pairs" else _of_systems,
         values=values,
-        baseline=baseline,
+        trial=trial._replace(confidence=float(trial.confidence)),
         power=float(power),
-        confidence=float(confidence),
         wanted=wanted,
     )
     return values.rows.map_batches(reduce, schema=schema)
@@ -239,15 +231,14 @@ def _of_pairs(
     rows: pl.DataFrame,
     *,
     values: UserValues,
-    baseline: object,
+    trial: Trial,
     power: float,
-    confidence: float,
     wanted: Mapping[str, _Wanted],
 ) -> pl.DataFrame:
     from rankframe._comparison.power_statistics import Design
 
-    paired = system_pairs.paired_users(rows, values, baseline, complete=False)
-    design = Design(confidence, power)
+    paired = system_pairs.paired_users(rows, values, trial)
+    design = Design(trial.confidence, power)
     numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
     return pl.DataFrame(numbers, schema=_MADE).select(
         *paired.pair_keys(values.by[0], paired.pairs), *_MADE
@@ -258,16 +249,17 @@ def _of_systems(
     rows: pl.DataFrame,
     *,
     values: UserValues,
-    baseline: object,
+    trial: Trial,
     power: float,
-    confidence: float,
     wanted: Mapping[str, _Wanted],
 ) -> pl.DataFrame:
     from rankframe._comparison.power_statistics import Design
 
-    paired = system_pairs.shared_users(rows, values, baseline)
-    design = Design(confidence, power, len(paired.systems))
-    place = None if baseline is None else paired.systems.to_list().index(baseline)
+    paired = system_pairs.shared_users(rows, values, trial)
+    design = Design(trial.confidence, power, len(paired.systems))
+    place = None
+    if trial.baseline is not None:
+        place = paired.systems.to_list().index(trial.baseline)
     numbers = [
         _numbers_of_systems(matrix, place, wanted.get(matrix.metric), design)
         for matrix in paired.matrices

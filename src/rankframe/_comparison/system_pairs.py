@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from rankframe._comparison import summaries, trials
+from rankframe._comparison.trials import Trial
 from rankframe._evaluation import user_clusters, user_columns, user_weights
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
@@ -122,39 +123,22 @@ class Tested(NamedTuple):
     signs: list[float | None]
 
 
-def paired_users(
-    rows: pl.DataFrame, values: UserValues, baseline: object, *, complete: bool, total: bool = False
-) -> Paired:
-    """Pair the users of two systems; ``complete`` drops users for whom a system is undefined."""
-    shared = shared_users(rows, values, baseline, complete=complete, total=total)
-    systems = pairs_of_places(shared.systems.to_list(), baseline)
-    pairs = [
-        pair for matrix in shared.matrices for pair in pairs_of(matrix, systems, values.weights)
-    ]
-    return shared._replace(pairs=pairs)
+def paired_users(rows: pl.DataFrame, values: UserValues, trial: Trial) -> Paired:
+    """Pair the users of two systems."""
+    paired, matrices = open_matrices(rows, values, trial, complete=False)
+    systems = pairs_of_places(paired.systems.to_list(), trial.baseline)
+    pairs = [pair for matrix in matrices for pair in pairs_of(matrix, systems, values.weights)]
+    return paired._replace(pairs=pairs)
 
 
-def shared_users(
-    rows: pl.DataFrame,
-    values: UserValues,
-    baseline: object = None,
-    *,
-    complete: bool = True,
-    total: bool = False,
-) -> Paired:
-    """Prepare the values of all systems, without pairs; ``complete`` as in ``paired_users``."""
-    shared, matrices = open_matrices(rows, values, baseline, complete=complete, total=total)
+def shared_users(rows: pl.DataFrame, values: UserValues, trial: Trial) -> Paired:
+    """Prepare the values of all systems for the users for whom every system is defined."""
+    shared, matrices = open_matrices(rows, values, trial, complete=True)
     return shared._replace(matrices=list(matrices))
 
 
 def open_matrices(
-    rows: pl.DataFrame,
-    values: UserValues,
-    baseline: object,
-    *,
-    complete: bool,
-    total: bool,
-    default_baseline: bool = False,
+    rows: pl.DataFrame, values: UserValues, trial: Trial, *, complete: bool
 ) -> tuple[Paired, Iterator[Matrix]]:
     """Find the systems and the segments, and return the matrices one after the other."""
     summaries.check_sizes(rows, values)
@@ -165,17 +149,16 @@ def open_matrices(
     rows = summaries.in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by
-    systems = systems_in(rows, model, baseline, [] if default_baseline else segments)
-    matrices = _matrices(rows, values, systems, complete=complete, total=total)
+    systems = systems_in(rows, model, trial, segments)
+    matrices = _matrices(rows, values, systems, complete=complete, total=trial.total)
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
-    if total:
+    if trial.total:
         of_segments = pl.concat([of_segments, of_segments.clear(1)])
     return Paired(of_segments, systems, [], []), matrices
 
 
-def systems_in(
-    rows: pl.DataFrame, model: str, baseline: object, segments: Sequence[str]
-) -> pl.Series:
+def systems_in(rows: pl.DataFrame, model: str, trial: Trial, segments: Sequence[str]) -> pl.Series:
+    baseline = trial.baseline
     systems = rows[model].unique().sort()
     names = systems.to_list()
     if len(names) < 2:
@@ -187,7 +170,9 @@ def systems_in(
     if baseline is None:
         return systems
     columns = [
-        name for name in segments if model != keywords.MODEL and has_column(rows, name, baseline)
+        name
+        for name in segments
+        if not trial.implied and model != keywords.MODEL and has_column(rows, name, baseline)
     ]
     if baseline not in names:
         msg = f"baseline must be one of {', '.join(map(repr, names[:10]))}, not {baseline!r}"

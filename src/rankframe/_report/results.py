@@ -6,13 +6,12 @@ import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import polars as pl
 
 from rankframe._comparison import comparison, pair_tests, sentences, summaries
-from rankframe._comparison.trials import Correction, Test
+from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import evaluation, user_clusters, user_weights
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
@@ -148,6 +147,7 @@ def table(
     <BLANKLINE>
     Means over 3 users; bold: the best mean, not tested.
     """
+    trial = Trial(baseline, test, correction, confidence, None, primary, resamples, seed, cluster)
     digits = keywords.whole_number("digits", digits, least=0)
     frame, by = run_dicts.as_frame(frame, by)
     groups = comparison.groups_by_systems(frame, truth, by, baseline)
@@ -160,34 +160,25 @@ def table(
     summaries.result_schema("table", values, _SCHEMA)
     if baseline is not None or values.weights is not None:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
-    compare = partial(
-        comparison.comparison_of,
-        values,
-        test=test,
-        correction=correction,
-        confidence=confidence,
-        margin=None,
-        primary=primary,
-        resamples=resamples,
-        seed=seed,
-        verb="table",
-    )
-    tested = None if baseline is None else compare(baseline=baseline).collect()
+    tested = None
+    if baseline is not None:
+        tested = comparison.comparison_of(values, trial, "table").collect()
 
     def compare_with(name: object) -> pl.DataFrame:
         if tested is not None and name == baseline:
             return tested
-        return compare(baseline=name, default_baseline=True).collect()
+        implied = trial._replace(baseline=name, implied=True)
+        return comparison.comparison_of(values, implied, "table").collect()
 
     means = summaries.description_of(values).collect()
-    line = _Line(baseline, test, correction, confidence, primary)
     result = _marked(means, tested, values, digits, None if tested is None else compare_with)
     missed = sentences.missed_lines(
         means.select(
             *sentences.system_and_segment(means, values.by), pl.col("users"), pl.col("num_missed")
         )
     )
-    note = line.of(result, tested, _of_dependent(values, tested=tested is not None))
+    dependent = _of_dependent(values, tested=tested is not None)
+    note = _line_below(result, tested, dependent, trial)
     notes = [f"{NOTE} {line}." for line in lines_of_notes(result, [*values.by[1:], *values.by[:1]])]
     return ResultsTable(result, " ".join([note, *_sentence(missed), *notes]), digits)
 
@@ -441,32 +432,25 @@ def _of_dependent(values: UserValues, *, tested: bool) -> str:
     return "".join(parts)
 
 
-class _Line(NamedTuple):
-    """The parts of the line below the table."""
-
-    baseline: object
-    test: Test
-    correction: Correction | None
-    confidence: float
-    primary: str | None
-
-    def of(self, result: pl.DataFrame, tested: pl.DataFrame | None, dependent: str) -> str:
-        """Name the test, the correction and the number of users."""
-        users = sentences.users(result["users"]) + dependent
-        why = "" if tested is None else sentences.untested(tested)
-        bold = _BEST_MEAN if tested is None or why else _NOT_WORSE
-        best = f"; {bold}" if result["best"].any() else ""
-        if tested is None:
-            return f"Means over {users}{best}."
-        baseline = column_roles.in_words(self.baseline)
-        corrected = sentences.correction_in_words(self.test, self.correction, tested, self.primary)
-        paired = sentences.users(tested["users"]) + dependent
-        who = users if paired == users else f"{paired} in pairs, means over {users}"
-        if why:
-            return f"Not tested against {baseline}: {why}; {who}{best}."
-        system = "† better" if result["better"].any() else "No system is shown to be better"
-        how = f"{sentences.TESTS[self.test]}, p < {1 - self.confidence:.10g} {corrected}"
-        return f"{system} than {baseline}: {how}; {who}{best}."
+def _line_below(
+    result: pl.DataFrame, tested: pl.DataFrame | None, dependent: str, trial: Trial
+) -> str:
+    """Name the test, the correction and the number of users."""
+    users = sentences.users(result["users"]) + dependent
+    why = "" if tested is None else sentences.untested(tested)
+    bold = _BEST_MEAN if tested is None or why else _NOT_WORSE
+    best = f"; {bold}" if result["best"].any() else ""
+    if tested is None:
+        return f"Means over {users}{best}."
+    baseline = column_roles.in_words(trial.baseline)
+    corrected = sentences.correction_in_words(trial.test, trial.correction, tested, trial.primary)
+    paired = sentences.users(tested["users"]) + dependent
+    who = users if paired == users else f"{paired} in pairs, means over {users}"
+    if why:
+        return f"Not tested against {baseline}: {why}; {who}{best}."
+    system = "† better" if result["better"].any() else "No system is shown to be better"
+    how = f"{sentences.TESTS[trial.test]}, p < {1 - trial.confidence:.10g} {corrected}"
+    return f"{system} than {baseline}: {how}; {who}{best}."
 
 
 def _least(numbers: pl.Series) -> float:

@@ -34,7 +34,7 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 
 from rankframe._comparison import comparison, summaries
 from rankframe._comparison.summaries import Method
-from rankframe._comparison.trials import Correction, Margin, Test
+from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, refusals
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.reduction import Plan
@@ -666,19 +666,10 @@ def compare(
     |    rr|  new|     0.125|   1|   1|     0|
     +------+-----+----------+----+----+------+
     """
-    frame, by = _as_frame(frame, by)
-    describe = functools.partial(
-        comparison.comparison_of,
-        total=total,
-        baseline=baseline,
-        test=test,
-        correction=correction,
-        confidence=confidence,
-        margin=margin,
-        primary=primary,
-        resamples=resamples,
-        seed=seed,
+    trial = Trial(
+        baseline, test, correction, confidence, margin, primary, resamples, seed, total=total
     )
+    frame, by = _as_frame(frame, by)
     return _described(
         frame,
         truth,
@@ -686,7 +677,7 @@ def compare(
         keywords.systems_groups(by, getattr(frame, "columns", ())),
         _read_options(options, count_missed=True),
         partitions,
-        describe=describe,
+        describe=functools.partial(comparison.comparison_of, trial=trial),
     )
 
 
