@@ -443,7 +443,7 @@ def _line_below(
     if tested is None:
         return f"Means over {users}{best}."
     baseline = column_roles.in_words(trial.baseline)
-    corrected = sentences.correction_in_words(trial.test, trial.correction, tested, trial.primary)
+    corrected = sentences.correction_in_words(trial, tested)
     paired = sentences.users(tested["users"]) + dependent
     who = users if paired == users else f"{paired} in pairs, means over {users}"
     if why:

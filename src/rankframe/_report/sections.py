@@ -59,13 +59,13 @@ def _systems(numbers: Numbers) -> Section:
     """Show systems and metrics in one table, and the differences in another."""
     grids = [_means_grid(numbers)]
     text: list[str] = []
-    call = numbers.call
-    sure = f"{100 * call.confidence:.10g}%"
+    confidence = numbers.trial.confidence
+    sure = f"{100 * confidence:.10g}%"
     if numbers.compared is not None:
-        alpha = f"{1 - call.confidence:.2g}"
+        alpha = f"{1 - confidence:.2g}"
         text.append(
             f"Means with {sure} intervals; below them the difference from "
-            f"{verdict.text_of(call.baseline)}. ▲ ▼: shown at p < {alpha} "
+            f"{verdict.baseline_of(numbers)}. ▲ ▼: shown at p < {alpha} "
             f"({verdict.tested(numbers)}); ·: undecided. {_bold_words(numbers)}"
         )
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
@@ -122,7 +122,7 @@ def _mean_cell(
     kind = "best" if (system, metric) in numbers.bold else ""
     small = markup.interval(row["ci_low"], row["ci_high"])
     mark = ""
-    if numbers.compared is not None and system != numbers.call.baseline:
+    if numbers.compared is not None and system != numbers.trial.baseline:
         tested = verdict.row_of(numbers.compared, numbers, system, metric)
         if tested:
             said = verdict.read(tested, numbers)
@@ -166,7 +166,14 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
             )
     drawn = table.filter(metric=numbers.decides) if many else table
     caption = f"{caption} in {numbers.decides}" if many else caption
-    head = ["metric", "users", verdict.text_of(numbers.call.baseline), "system", "difference", "p"]
+    head = [
+        "metric",
+        "users",
+        verdict.baseline_of(numbers),
+        "system",
+        "difference",
+        "p",
+    ]
     head += ["higher / equal / lower", "verdict"]
     return Grid(caption, head, rows, folded=True, notes=_notes(numbers, drawn))
 
@@ -233,13 +240,13 @@ def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
         )
     head = ["relevant items of a user", "users", "hits", f"precision@{k}", f"recall@{k}"]
     grid = Grid(
-        f"Mean change from {verdict.text_of(numbers.call.baseline)}",
+        f"Mean change from {verdict.baseline_of(numbers)}",
         [*head, "reading"],
         rows,
         words=["reading"],
     )
     alt = (
-        f"Change of precision@{k} and recall@{k} from {verdict.text_of(numbers.call.baseline)} "
+        f"Change of precision@{k} and recall@{k} from {verdict.baseline_of(numbers)} "
         "user by user, over the number of relevant items of the user; the table has the means."
     )
     text = ["Users by the number of their relevant items. Each row is tested on its own."]
@@ -292,26 +299,26 @@ def _segments(numbers: Numbers, charts: Sequence[str]) -> Section | None:
 
 def _family(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
     """Write over which comparisons the p of a table of segments is corrected."""
-    call = numbers.call
+    trial = numbers.trial
     tests = table["p_value"].count() if "p_value" in table.columns else 0
     if tests < 2:
         return ""
     of_table = f"By {name}, p" if len(numbers.segments) > 1 else "p"
-    if call.correction is None:
+    if trial.correction is None:
         return f"{of_table} is without correction for {tests} comparisons."
-    if call.test in trials.JOINT_TESTS:
+    if trial.test in trials.JOINT_TESTS:
         return f"{of_table} is corrected over all pairs of each segment."
-    systems, segments = table[call.by].n_unique(), table[name].n_unique()
+    systems, segments = table[numbers.call.by].n_unique(), table[name].n_unique()
     family = f"{markup.counted(systems, 'system')} × {markup.counted(segments, 'segment')}"
     of_all = f"all {tests} comparisons: {family}"
     if tests < systems * segments:
         of_all = f"{tests} comparisons, those with a test of {family}"
-    return f"{of_table} is after {sentences.CORRECTIONS[call.correction]} for {of_all}."
+    return f"{of_table} is after {sentences.CORRECTIONS[trial.correction]} for {of_all}."
 
 
 def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
     by = numbers.call.by
-    shown = [numbers.call.baseline, *numbers.shown] if numbers.pairs else numbers.systems
+    shown = [numbers.trial.baseline, *numbers.shown] if numbers.pairs else numbers.systems
     rows: list[list[Cell]] = []
     kept = [row for row in table.to_dicts() if row[by] in shown]
     for row in kept[:_MOST_ROWS]:
@@ -339,7 +346,7 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
         )
     head = [name, "users", "mean"]
     if numbers.pairs:
-        baseline = verdict.text_of(numbers.call.baseline)
+        baseline = verdict.baseline_of(numbers)
         system = "system" if len(numbers.shown) > 1 else verdict.text_of(numbers.chosen)
         head = [name, "users", baseline, system, "difference", "p", "verdict"]
     more = f", the first {_MOST_ROWS} of {len(kept)} rows" if len(kept) > _MOST_ROWS else ""
@@ -350,7 +357,7 @@ def _lists(numbers: Numbers) -> Section | None:
     people = numbers.people
     if people is None or not (people.lost or people.gained):
         return None
-    before, after = verdict.text_of(numbers.call.baseline), verdict.text_of(numbers.chosen)
+    before, after = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
     metric = numbers.user_metric
     text = [
         (
@@ -376,7 +383,7 @@ def _lists(numbers: Numbers) -> Section | None:
 
 
 def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
-    before, after = verdict.text_of(numbers.call.baseline), verdict.text_of(numbers.chosen)
+    before, after = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
     rows = [
         [
             Cell(f"{row['rank']}"),
