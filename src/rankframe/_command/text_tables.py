@@ -164,16 +164,13 @@ def _most_that_fits(
     first = [*segments, "metric", model]
     candidates = [name for name in _SHOWN if name in cells.columns and name not in shared]
     chosen = [name for name in candidates if name in _NEEDED]
-    short = cells.with_columns(
-        pl.Series(name, [_cut(text, _NARROWEST) for text in cells[name]], pl.String)
-        for name in dict.fromkeys([*first, *({"baseline"} & {*chosen})])
-    )
+    short = _with_cut(cells, dict.fromkeys([*first, *({"baseline"} & {*chosen})], _NARROWEST))
     for name in _LESS_NEEDED:
         if _breadth(_boxed(short.select(*first, *chosen))) > width:
             chosen = [column for column in chosen if column != name]
     for name in _WELCOME:
         more = [column for column in candidates if column in (*chosen, name)]
-        if name in candidates and _breadth(_boxed(cells.select(*first, *more))) <= width:
+        if _breadth(_boxed(cells.select(*first, *more))) <= width:
             chosen = more
     return cells.select(*first, *chosen)
 
@@ -237,11 +234,16 @@ def _fitted(cells: pl.DataFrame, width: int | None, texts: Sequence[str]) -> str
         kept = max(_NARROWEST, len(longest), lengths.get(longest, 0) - excess)
         if kept >= lengths.get(longest, 0):
             break
-        cells = cells.with_columns(
-            pl.Series(longest, [_cut(text, kept) for text in cells[longest]], pl.String)
-        )
+        cells = _with_cut(cells, {longest: kept})
         drawn = _boxed(cells)
     return drawn
+
+
+def _with_cut(cells: pl.DataFrame, lengths: Mapping[str, int]) -> pl.DataFrame:
+    return cells.with_columns(
+        pl.Series(name, [_cut(text, length) for text in cells[name]], pl.String)
+        for name, length in lengths.items()
+    )
 
 
 def _cut(text: str, length: int) -> str:
