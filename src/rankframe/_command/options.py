@@ -12,7 +12,7 @@ from rankframe._command import files, inputs
 from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._request.keywords import Columns, GainsFrom, Users
 from rankframe._tables import side_tables
-from rankframe._tables.judgment import Ties
+from rankframe._tables.rank_order import Ties
 
 #: The name of an option's value in the help, its choices, or None for a flag; and the help.
 Option: TypeAlias = tuple[str | Sequence[str] | None, str]

@@ -22,6 +22,7 @@ from rankframe._evaluation.system_metrics import OfLists, Swaps
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.question import ask
 from rankframe._request.share_names import Kind
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
@@ -264,9 +265,7 @@ def compare(
     frame, by = run_dicts.as_frame(frame, by)
     groups = groups_by_systems(frame, truth, by, baseline)
     settings = keywords.read_options(options, cluster=cluster, count_missed=True)
-    values = evaluation.user_values(
-        frame, metrics, truth, groups, settings, per_user=False, all_lists=True
-    )
+    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings))
     comparison = comparison_of(values, trial)
     return adapters.to_caller_type(
         comparison, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))

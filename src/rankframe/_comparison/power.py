@@ -17,6 +17,7 @@ from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
 
@@ -140,7 +141,8 @@ def power(
         msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)
     groups = comparison.groups_by_systems(frame, truth, by, baseline)
-    values = evaluation.user_values(frame, metrics, truth, groups, keywords.read_options(options))
+    settings = keywords.read_options(options)
+    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings, per_user=True))
     plan = _plan_of(values, Trial(baseline, confidence=confidence), power, difference, design)
     return adapters.to_caller_type(
         plan, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
