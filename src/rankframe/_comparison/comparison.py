@@ -16,13 +16,13 @@ from rankframe._comparison import pair_tests, sentences, summaries, system_pairs
 from rankframe._comparison.pair_tests import Within
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
-from rankframe._evaluation import evaluation, ready_values, system_metrics
+from rankframe._evaluation import ready_values, system_metrics
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.system_metrics import OfLists, Swaps
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._request.question import ask
+from rankframe._request.question import Question, ask
 from rankframe._request.share_names import Kind
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
@@ -263,13 +263,8 @@ def compare(
         baseline, test, correction, confidence, margin, primary, resamples, seed, cluster, total
     )
     frame, by = run_dicts.as_frame(frame, by)
-    groups = groups_by_systems(frame, truth, by, baseline)
-    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
-    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings))
-    comparison = comparison_of(values, trial)
-    return adapters.to_caller_type(
-        comparison, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
-    )
+    question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
+    return summaries.described(frame, question, partial(comparison_of, trial=trial))
 
 
 def compare_values(
@@ -382,6 +377,23 @@ def compare_values(
     return adapters.to_caller_type(comparison_of(values, trial, "compare_values"), like=frame)
 
 
+def ask_systems(
+    frame: Frame,
+    metrics: Sequence[Metric],
+    truth: Frame | None,
+    by: str | Sequence[str] | None,
+    options: Options,
+    trial: Trial,
+    *,
+    per_user: bool = False,
+    count_missed: bool = False,
+) -> Question:
+    """Ask for the values of systems, whose column comes first in ``by``."""
+    groups = groups_by_systems(frame, truth, by, trial.baseline)
+    settings = keywords.read_options(options, cluster=trial.cluster, count_missed=count_missed)
+    return ask(frame, metrics, truth, groups, settings, per_user=per_user)
+
+
 def groups_by_systems(
     frame: Frame, truth: Frame | None, by: str | Sequence[str] | None, baseline: object
 ) -> list[str]:
@@ -461,7 +473,7 @@ def _read_trial(trial: Trial, values: UserValues, verb: str) -> Trial:
         raise ValueError(msg)
     keywords.check_choice("correction", trial.correction, (*get_args(Correction), None))
     resampling = summaries.read_resampling(trial.resamples, trial.seed)
-    check_systems(verb, values.by)
+    summaries.check_systems(verb, values.by)
     _check_means(values)
     if test == "mcnemar":
         summaries.check_no_logarithms(values, "test='mcnemar'")
@@ -607,30 +619,6 @@ def _check_means(values: UserValues) -> None:
     for metric in values.requested:
         if not metric.per_user and metric.over_users.epsilon is None:
             raise ValueError(labels.not_per_user(metric))
-
-
-def check_systems(verb: str, by: Sequence[str]) -> None:
-    """Check that there is a column that identifies the systems."""
-    if not by:
-        msg = f"{verb} needs the column that identifies the systems: name it in by="
-        raise ValueError(msg)
-
-
-def check_independent(verb: str, options: Options) -> None:
-    """Check that a verb that takes users for independent has no clusters."""
-    if "cluster" in options:
-        msg = (
-            f"{verb} has no cluster=, since it takes users for independent: compare and summarize "
-            "take it"
-        )
-        raise TypeError(msg)
-
-
-def check_unweighted(verb: str, options: Options) -> None:
-    """Check that a verb without a weighted form has no weights."""
-    if options.get("weights") is not None:
-        msg = f"{verb} has no weighted form, users count alike: leave out weights="
-        raise ValueError(msg)
 
 
 def per_metric(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:

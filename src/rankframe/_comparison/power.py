@@ -12,14 +12,12 @@ import polars as pl
 from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Matrix, Pair
 from rankframe._comparison.trials import Trial
-from rankframe._evaluation import evaluation
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
-from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, run_dicts
+from rankframe._tables import run_dicts
 
 if TYPE_CHECKING:
     from rankframe._comparison.power_statistics import Design
@@ -136,17 +134,14 @@ def power(
     └───────┴───────────┴────────────┴────────┴────────┘
     """
     frame, by = run_dicts.as_frame(frame, by)
-    comparison.check_independent("power", options)
+    summaries.check_independent("power", options)
     if options.get("weights") is not None:
         msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)
-    groups = comparison.groups_by_systems(frame, truth, by, baseline)
-    settings = keywords.read_options(options)
-    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings, per_user=True))
-    plan = _plan_of(values, Trial(baseline, confidence=confidence), power, difference, design)
-    return adapters.to_caller_type(
-        plan, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
-    )
+    trial = Trial(baseline, confidence=confidence)
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
+    describe = partial(_plan_of, trial=trial, power=power, difference=difference, design=design)
+    return summaries.described(frame, question, describe)
 
 
 class _Wanted(NamedTuple):
@@ -166,7 +161,7 @@ def _plan_of(
     keywords.check_confidence(trial.confidence)
     _check_power(power, trial.confidence)
     keywords.check_choice("design", design, get_args(Kind))
-    comparison.check_systems("power", values.by)
+    summaries.check_systems("power", values.by)
     summaries.check_numbers(values)
     differences = comparison.per_metric(
         "difference", difference, [metric.name for metric in values.requested]

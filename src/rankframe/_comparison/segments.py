@@ -12,14 +12,13 @@ import polars as pl
 from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Pair, Paired
 from rankframe._comparison.trials import Correction, Trial
-from rankframe._evaluation import evaluation, user_columns
+from rankframe._evaluation import user_columns
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
-from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, rules, run_dicts
+from rankframe._tables import rules, run_dicts
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
@@ -135,13 +134,15 @@ def compare_segments(
         baseline, correction=correction, confidence=confidence, cluster=cluster, total=True
     )
     frame, by = run_dicts.as_frame(frame, by)
-    groups = comparison.groups_by_systems(frame, truth, by, baseline)
     keywords.check_confidence(confidence)
     keywords.check_choice("correction", correction, (*get_args(Correction), None))
     summaries.read_resampling(1, 0)
-    settings = keywords.read_options(options, cluster=cluster)
-    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings, per_user=True))
-    comparison.check_systems("compare_segments", values.by)
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
+    return summaries.described(frame, question, partial(_plan_of, trial=trial))
+
+
+def _plan_of(values: UserValues, *, trial: Trial) -> pl.LazyFrame:
+    summaries.check_systems("compare_segments", values.by)
     if len(values.by) < 2:
         msg = (
             "compare_segments needs segments in addition to the systems: name their columns, such "
@@ -156,10 +157,7 @@ def compare_segments(
     order = [*segments, "metric", model, "baseline", *_MADE]
     schema = {name: types[model if name == "baseline" else name] for name in order}
     reduce = partial(_segment_table, values=values, trial=trial)
-    table = values.rows.map_batches(reduce, schema=schema)
-    return adapters.to_caller_type(
-        table, like=frame, beside=(truth, *(options.get(n) for n in keywords.INPUTS))
-    )
+    return values.rows.map_batches(reduce, schema=schema)
 
 
 # ------------------------------------------------------------------ one row per user → per segment

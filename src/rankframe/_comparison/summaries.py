@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from math import inf
@@ -23,7 +23,7 @@ from rankframe._evaluation.system_metrics import OfLists
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._request.question import ask
+from rankframe._request.question import Question, ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
@@ -167,18 +167,23 @@ def summarize(
     """
     frame, by = run_dicts.as_frame(frame, by)
     settings = keywords.read_options(options, cluster=cluster, count_missed=True)
-    values = evaluation.user_values(ask(frame, metrics, truth, by, settings))
-    summary = summary_of(
-        values,
+    describe = partial(
+        summary_of,
         total=total,
         confidence=confidence,
         method=method,
         resamples=resamples,
         seed=seed,
     )
-    return adapters.to_caller_type(
-        summary, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
-    )
+    return described(frame, ask(frame, metrics, truth, by, settings), describe)
+
+
+def described(
+    frame: FrameT, question: Question, describe: Callable[[UserValues], pl.LazyFrame]
+) -> FrameT:
+    """Describe the values of a question, in the kind of its frame."""
+    description = describe(evaluation.user_values(question))
+    return adapters.to_caller_type(description, like=frame, beside=question.beside)
 
 
 def summarize_values(
@@ -769,6 +774,30 @@ def result_schema(verb: str, values: UserValues, columns: dict[str, Any]) -> dic
             msg = f"column {name!r}: {verb} makes a column of this name: rename it"
             raise RankingDataError(msg)
     return {**{name: types[name] for name in values.by}, **columns}
+
+
+def check_systems(verb: str, by: Sequence[str]) -> None:
+    """Check that there is a column that identifies the systems."""
+    if not by:
+        msg = f"{verb} needs the column that identifies the systems: name it in by="
+        raise ValueError(msg)
+
+
+def check_independent(verb: str, options: Options) -> None:
+    """Check that a verb that takes users for independent has no clusters."""
+    if "cluster" in options:
+        msg = (
+            f"{verb} has no cluster=, since it takes users for independent: compare and summarize "
+            "take it"
+        )
+        raise TypeError(msg)
+
+
+def check_unweighted(verb: str, options: Options) -> None:
+    """Check that a verb without a weighted form has no weights."""
+    if options.get("weights") is not None:
+        msg = f"{verb} has no weighted form, users count alike: leave out weights="
+        raise ValueError(msg)
 
 
 def check_total(values: UserValues, *, total: bool, least: int) -> None:

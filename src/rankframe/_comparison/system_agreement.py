@@ -120,7 +120,7 @@ def agreement(
             "name the column that identifies the systems in by="
         )
         raise ValueError(msg)
-    comparison.check_systems("agreement", groups)
+    summaries.check_systems("agreement", groups)
     names = _metrics_of(left, metrics, groups, "means")
     if other is None:
         right, other_names = left, names
@@ -233,9 +233,9 @@ def discriminative_power(
     """
     frame, by = run_dicts.as_frame(frame, by)
     keywords.check_flag("curve", curve)
-    comparison.check_unweighted("discriminative_power", options)
+    summaries.check_unweighted("discriminative_power", options)
     groups = comparison.groups_by_systems(frame, truth, by, None)
-    comparison.check_systems("discriminative_power", groups)
+    summaries.check_systems("discriminative_power", groups)
     model, *segments = groups
     kind = "run" if truth is not None else "judged table"
     compared = comparison.compare(

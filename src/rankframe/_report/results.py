@@ -16,7 +16,6 @@ from rankframe._evaluation import evaluation, user_columns
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
-from rankframe._request.question import ask
 from rankframe._request.types import Frame
 from rankframe._tables import column_roles, run_dicts
 
@@ -151,11 +150,10 @@ def table(
     trial = Trial(baseline, test, correction, confidence, None, primary, resamples, seed, cluster)
     digits = keywords.whole_number("digits", digits, least=0)
     frame, by = run_dicts.as_frame(frame, by)
-    groups = comparison.groups_by_systems(frame, truth, by, baseline)
-    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     if baseline is not None:
-        comparison.check_systems("table", groups)
-    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings))
+        summaries.check_systems("table", question.by)
+    values = evaluation.user_values(question)
     summaries.result_schema("table", values, _SCHEMA)
     if baseline is not None or values.weights is not None:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
