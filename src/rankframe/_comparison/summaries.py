@@ -486,46 +486,67 @@ def _interval(
     return statistics.bootstrap(sample, confidence, resampling, advance, bca=method == "bootstrap")
 
 
+class _Group(NamedTuple):
+    """The rows of a group, and who is in them."""
+
+    rows: pl.DataFrame
+    weights: Array | None
+    users: Places | None  # of each row, if users may have several
+    clusters: Places | None
+    lacking: list[str]  # notes of users without a list
+
+
 def _samples(
     rows: pl.DataFrame, values: UserValues, by: Sequence[str], method: Method, *, pooled: bool
 ) -> list[_Sampled]:
     """Take the values of each group and metric, and note why a number is null."""
+    groups = rows.partition_by(by, maintain_order=True) if by else [rows]
+    return [
+        _sampled(group, metric, method, values.weights)
+        for group in (_group_of(group, values, pooled=pooled) for group in groups)
+        for metric in values.requested
+    ]
+
+
+def _group_of(rows: pl.DataFrame, values: UserValues, *, pooled: bool) -> _Group:
+    if pooled and values.cluster is not None:
+        user_columns.check_one_cluster(rows, [values.user], values.cluster)
+    return _Group(
+        rows,
+        None if values.weights is None else rows[user_columns.WEIGHT].to_numpy(),
+        places_of_users(rows[values.user]) if pooled else None,
+        None if values.cluster is None else places_of_users(rows[user_columns.CLUSTER]),
+        _notes_of_group(rows, values.user),
+    )
+
+
+def _sampled(
+    group: _Group, metric: RequestedMetric, method: Method, weights: str | None
+) -> _Sampled:
     from rankframe._comparison import statistics
 
-    groups = rows.partition_by(by, maintain_order=True) if by else [rows]
-    samples: list[_Sampled] = []
-    for group in groups:
-        if pooled and values.cluster is not None:
-            user_columns.check_one_cluster(group, [values.user], values.cluster)
-        clusters = None if values.cluster is None else places_of_users(group[user_columns.CLUSTER])
-        unit = "users" if clusters is None else "clusters"
-        users = places_of_users(group[values.user]) if pooled else None
-        weights = None if values.weights is None else group[user_columns.WEIGHT].to_numpy()
-        lacking = _notes_of_group(group, values.user)
-        for metric in values.requested:
-            column = _column(group, metric)
-            of_users, returning, of_group = _sample(column, weights, users, clusters)
-            if values.weights is not None:
-                _check_some_weight(of_users, column, values.weights, metric.name)
-            sample = of_users
-            if of_group is not None and _has_interval(metric, of_users, "t"):
-                sample = statistics.of_clusters(of_group, of_users)
-            of_sample, reasons = _method_of(
-                sample, metric, method, unit, boolean=group.schema[metric.name] == pl.Boolean
-            )
-            why = _why_null(metric, of_users, of_sample)
-            if of_sample != "wilson" and _why_null(metric, sample, of_sample):
-                reasons = []
-            elif method in ("studentized", "auto"):
-                reasons += _notes_of_few(sample, of_sample, unit)
-            weights_of_notes = None if values.weights is None else of_users.weights
-            counted = notes_of_users(of_users.values, weights_of_notes, returning) + lacking
-            if not _has_interval(metric, sample, of_sample):
-                sample = sample._replace(values=column[:0], weights=None)
-            elif of_group is not None:
-                counted += sentences.notes_of_clusters(of_users, sample)
-            samples.append(_Sampled(sample, of_sample, [*why, *counted, *reasons]))
-    return samples
+    unit = "users" if group.clusters is None else "clusters"
+    column = _column(group.rows, metric)
+    of_users, returning, of_group = _sample(column, group)
+    if weights is not None:
+        _check_some_weight(of_users, column, weights, metric.name)
+    sample = of_users
+    if of_group is not None and _has_interval(metric, of_users, "t"):
+        sample = statistics.of_clusters(of_group, of_users)
+    boolean = group.rows.schema[metric.name] == pl.Boolean
+    of_sample, reasons = _method_of(sample, metric, method, unit, boolean=boolean)
+    why = _why_null(metric, of_users, of_sample)
+    if of_sample != "wilson" and _why_null(metric, sample, of_sample):
+        reasons = []
+    elif method in ("studentized", "auto"):
+        reasons += _notes_of_few(sample, of_sample, unit)
+    weights_of_notes = None if weights is None else of_users.weights
+    counted = notes_of_users(of_users.values, weights_of_notes, returning) + group.lacking
+    if not _has_interval(metric, sample, of_sample):
+        sample = sample._replace(values=column[:0], weights=None)
+    elif of_group is not None:
+        counted += sentences.notes_of_clusters(of_users, sample)
+    return _Sampled(sample, of_sample, [*why, *counted, *reasons])
 
 
 def _method_of(
@@ -574,21 +595,19 @@ def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[s
     return [f"{why}{dropped:,.0f} of {times:,} resamples have no spread"]
 
 
-def _sample(
-    column: Array, weights: Array | None, users: Places | None, clusters: Places | None
-) -> tuple[Sample, int, Places | None]:
+def _sample(column: Array, group: _Group) -> tuple[Sample, int, Places | None]:
     """Keep the users whose value counts; return how many had several rows, and the clusters."""
     import numpy as np
 
     from rankframe._comparison import statistics
     from rankframe._comparison.statistics import Sample
 
-    counts = ~np.isnan(column)
+    counts, weights, users = ~np.isnan(column), group.weights, group.users
     if weights is not None:
         counts &= weights > 0
         weights = statistics.shares(weights[counts])
     column = column[counts]
-    clusters = None if clusters is None else clusters[counts]
+    clusters = None if group.clusters is None else group.clusters[counts]
     if users is None or not counts.any():
         return Sample(column, weights), 0, clusters
     (merged,), weights = statistics.of_users(users[counts], [column], weights)

@@ -122,6 +122,10 @@ def agreement(
         raise ValueError(msg)
     summaries.check_systems("agreement", groups)
     names = _metrics_of(left, metrics, groups, "means")
+    for name in groups:
+        if name in _AGREEMENT:
+            msg = f"column {name!r}: agreement makes a column of this name: rename it"
+            raise RankingDataError(msg)
     if other is None:
         right, other_names = left, names
         pairs = [
@@ -279,10 +283,6 @@ def _metrics_of(
             raise RankingDataError(msg)
         if name in columns and not types[name].is_numeric():
             msg = f"{table}, column {name!r}: {types[name]} is not numeric: cast it or leave it out"
-            raise RankingDataError(msg)
-    for name in groups:
-        if name in _AGREEMENT:
-            msg = f"column {name!r}: agreement makes a column of this name: rename it"
             raise RankingDataError(msg)
     numeric_columns = [
         name for name in types if types[name].is_numeric() and name not in (*groups, _USERS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from math import nan
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -203,46 +205,57 @@ def _matrices(
 
     With ``total``, the last ones have the rows of all segments.
     """
-    import numpy as np
-
-    model, *segments = values.by
-    names = [metric.name for metric in values.requested]
-    columns = systems.to_frame().with_row_index("__rankframe_column")
+    segments = values.by[1:]
     rows = rows.sort(segments) if segments else rows
     groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
     for segment, group in enumerate([*groups, rows] if total else groups):
         pooled = segment == len(groups)
-        keys = [*segments, values.user] if pooled else [values.user]
-        users = _users_of(group, keys, values)
-        placed = (
-            group.select(*keys, model)
-            .with_row_index("__rankframe_at")
-            .join(users.with_row_index("__rankframe_row"), on=keys)
-            .join(columns, on=model)
-        )
-        at, row, column = (placed[name].to_numpy() for name in _PLACED)
-        present = np.zeros((len(systems), len(users)), np.bool_)
-        present[column, row] = True
-        absent = None if present.all() else ~present.T
-        missed = None
-        if user_columns.MISSED in group.columns:
-            of_lists = np.zeros((len(systems), len(users)))
-            of_lists[column, row] = group[user_columns.MISSED].cast(pl.Float64).to_numpy()[at]
-            missed = of_lists.T
-        weights = None if values.weights is None else users[user_columns.WEIGHT].to_numpy()
-        whose = summaries.places_of_users(users[values.user]) if pooled else None
-        clusters = (
-            None
-            if values.cluster is None
-            else summaries.places_of_users(users[user_columns.CLUSTER])
-        )
-        if values.cluster is not None and pooled:
-            user_columns.check_one_cluster(users, [values.user], values.cluster)
-        for name in names:
-            of_systems = np.full((len(systems), len(users)), np.nan)
-            of_systems[column, row] = group[name].cast(pl.Float64).to_numpy()[at]
-            matrix = Matrix(segment, name, of_systems.T, weights, whose, clusters, missed, absent)
+        for matrix in _matrices_of(segment, group, values, systems, pooled=pooled):
             yield _complete(matrix) if complete else matrix
+
+
+def _matrices_of(
+    segment: int, rows: pl.DataFrame, values: UserValues, systems: pl.Series, *, pooled: bool
+) -> Iterator[Matrix]:
+    """Make one matrix per metric of the rows of a segment, or ``pooled`` of all segments."""
+    import numpy as np
+
+    model, *segments = values.by
+    keys = [*segments, values.user] if pooled else [values.user]
+    users = _users_of(rows, keys, values)
+    placed = (
+        rows.select(*keys, model)
+        .with_row_index("__rankframe_at")
+        .join(users.with_row_index("__rankframe_row"), on=keys)
+        .join(systems.to_frame().with_row_index("__rankframe_column"), on=model)
+    )
+    at, row, column = (placed[name].to_numpy() for name in _PLACED)
+
+    def arranged(numbers: Array, empty: float) -> Array:
+        table = np.full((len(systems), len(users)), empty)
+        table[column, row] = numbers
+        return table.T
+
+    def of_rows(name: str, empty: float) -> Array:
+        return arranged(rows[name].cast(pl.Float64).to_numpy()[at], empty)
+
+    absent = np.asarray(arranged(np.zeros(len(at)), 1) > 0, np.bool_)
+    clusters = None
+    if values.cluster is not None:
+        clusters = summaries.places_of_users(users[user_columns.CLUSTER])
+        if pooled:
+            user_columns.check_one_cluster(users, [values.user], values.cluster)
+    matrix = partial(
+        Matrix,
+        segment,
+        weights=None if values.weights is None else users[user_columns.WEIGHT].to_numpy(),
+        users=summaries.places_of_users(users[values.user]) if pooled else None,
+        clusters=clusters,
+        missed=of_rows(user_columns.MISSED, 0) if user_columns.MISSED in rows.columns else None,
+        absent=absent if absent.any() else None,
+    )
+    for metric in values.requested:
+        yield matrix(metric=metric.name, values=of_rows(metric.name, nan))
 
 
 def _users_of(group: pl.DataFrame, keys: Sequence[str], values: UserValues) -> pl.DataFrame:
@@ -321,17 +334,7 @@ def _pair(
     from rankframe._comparison import statistics
 
     weights, clusters, users = matrix.weights, matrix.clusters, matrix.users
-    counts = system.defined & baseline.defined
-    left_out = matrix.left_out or 0
-    if matrix.absent is not None:
-        alone = system.defined & matrix.absent[:, place.baseline]
-        alone |= baseline.defined & matrix.absent[:, place.system]
-        alone &= True if weights is None else weights > 0
-        left_out = _count_left_out(alone, counts, users)
-    if column is not None and weights is not None:
-        if counts.any() and not (counts & (weights > 0)).any():
-            user_columns.raise_no_weight(column, matrix.metric)
-        counts &= weights > 0
+    counts, left_out = _who_counts(matrix, place, system, baseline, column)
     kept = slice(None) if counts.all() else counts
     if column is not None and weights is not None:
         weights = statistics.shares(weights[kept])
@@ -362,6 +365,24 @@ def _pair(
         left_out=left_out,
         joint=matrix.left_out is not None,
     )
+
+
+def _who_counts(
+    matrix: Matrix, place: Place, system: _Column, baseline: _Column, column: str | None
+) -> tuple[Bits, int]:
+    """Find the users for whom both systems are defined, and count those whom only one has."""
+    weights, counts = matrix.weights, system.defined & baseline.defined
+    left_out = matrix.left_out or 0
+    if matrix.absent is not None:
+        alone = system.defined & matrix.absent[:, place.baseline]
+        alone |= baseline.defined & matrix.absent[:, place.system]
+        alone &= True if weights is None else weights > 0
+        left_out = _count_left_out(alone, counts, matrix.users)
+    if column is not None and weights is not None:
+        if counts.any() and not (counts & (weights > 0)).any():
+            user_columns.raise_no_weight(column, matrix.metric)
+        counts &= weights > 0
+    return counts, left_out
 
 
 def _without_lists(system: Array, baseline: Array) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from rankframe._comparison.trials import Trial
 from rankframe._report import markup, verdict
-from rankframe._report.facts import Numbers
+from rankframe._report.facts import Numbers, ReportCall
 from rankframe._report.markup import Cell, Grid, Section
 from rankframe._request import keywords
 
@@ -83,24 +83,24 @@ def _call(numbers: Numbers) -> str:
     parts = [", ".join([first, *names])]
     if call.truth is not None:
         parts.append("truth=truth")
-    options = {name: value for name, value in call.options.items() if value is not None}
-    tables = [name for name in keywords.INPUTS if name in options]
+    tables = [name for name in keywords.INPUTS if call.options.get(name) is not None]
+    parts += [f"{name}={value!r}" for name, value in _arguments(call).items()]
+    parts += [f"{name}={name}" for name in tables]
+    return "rf.report(\n    " + ",\n    ".join(parts) + ",\n)"
+
+
+def _arguments(call: ReportCall) -> dict[str, Any]:
+    """Return the keywords of a call that are not the defaults, without tables."""
     arguments: dict[str, Any] = {
         "by": call.by,
         "baseline": None,
         "segments": [*call.segments] or None,
         "k": call.k,
         **call.trial._asdict(),
-        **{name: value for name, value in options.items() if name not in tables},
+        **{name: value for name, value in call.options.items() if name not in keywords.INPUTS},
     }
-    plain: dict[str, Any] = {"segments": None} | Trial._field_defaults
-    parts += [
-        f"{name}={value!r}"
-        for name, value in arguments.items()
-        if name not in plain or value != plain[name]
-    ]
-    parts += [f"{name}={name}" for name in tables]
-    return "rf.report(\n    " + ",\n    ".join(parts) + ",\n)"
+    defaults = Trial._field_defaults
+    return {name: value for name, value in arguments.items() if value != defaults.get(name)}
 
 
 def _plain(value: object) -> str:

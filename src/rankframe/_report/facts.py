@@ -151,10 +151,8 @@ def numbers_of(call: ReportCall) -> Numbers:
     values = _read(call)
     rows, names = values.rows, [metric.name for metric in values.requested]
     decides = call.trial.primary if call.trial.primary in names else names[0]
-    of_users = [metric.name for metric in values.requested if metric.name in rows.columns]
-    user_metric = next(
-        (name for name in (decides, *names) if name in of_users and rows[name].count()), None
-    )
+    of_users = [name for name in names if name in rows.columns]
+    user_metric = _first_with_values(rows, [decides, *names])
     means = summaries.summary_of(
         values.only(names),
         confidence=call.trial.confidence,
@@ -164,12 +162,11 @@ def numbers_of(call: ReportCall) -> Numbers:
     ).collect()
     systems = _ordered(means, call, decides, values.directions)
     compared = served = people = diagnosis = None
-    several = call.trial.baseline is not None and len(systems) > 1
     counts = _missed(rows, call.by, values.values.user)
-    chosen = systems[1] if several else None
-    shown: list[object] = []
-    if several:
-        shown = systems[1:] if len(systems) <= _SHOWN_ALL + 1 else [chosen]
+    others = [] if call.trial.baseline is None else systems[1:]
+    chosen = others[0] if others else None
+    shown = others if len(others) <= _SHOWN_ALL else [chosen]
+    if others:
         compared = _compared(values.only(names), call.trial)
         if any(counts["num_missed"]):
             served_rows = _of_served(rows, of_users, call.by)
@@ -195,7 +192,7 @@ def numbers_of(call: ReportCall) -> Numbers:
         compared=compared,
         served=served,
         cut_means=cut_means,
-        cuts=None if cut_means is None else _over_cuts(values, call, cut_means),
+        cuts=_over_cuts(values, call, cut_means),
         diagnosis=diagnosis,
         spread=None if user_metric is None else _spread(rows, call.by, user_metric),
         segments={name: _in_segments(values, call, name, decides) for name in call.segments},
@@ -204,6 +201,10 @@ def numbers_of(call: ReportCall) -> Numbers:
         sources=_sources(call),
         values=values,
     )
+
+
+def _first_with_values(rows: pl.DataFrame, names: Sequence[str]) -> str | None:
+    return next((name for name in names if name in rows.columns and rows[name].count()), None)
 
 
 # ------------------------------------------------------------------ one pass of values per user
@@ -347,8 +348,10 @@ def _cut_means(values: Values, call: ReportCall) -> pl.DataFrame | None:
     return cutoff_curves.means_of(only, interval=True, confidence=call.trial.confidence).collect()
 
 
-def _over_cuts(values: Values, call: ReportCall, means: pl.DataFrame) -> pl.DataFrame:
+def _over_cuts(values: Values, call: ReportCall, means: pl.DataFrame | None) -> pl.DataFrame | None:
     """Split each label into its metric and its cut-off."""
+    if means is None:
+        return None
     table = means.rename({"metric": "label"}).join(values.cuts, on="label", maintain_order="left")
     return table.select(call.by, "metric", "k", "users", "mean", "ci_low", "ci_high").sort(
         call.by, "metric", "k"

@@ -230,9 +230,10 @@ def report(
     k = keywords.whole_number("k", k)
     run, system = _with_system(table, truth, by, baseline)
     if not metrics:
-        metrics = (*facts.default_metrics(k),)
+        first, *others = facts.default_metrics(k)
+        metrics = (first, *others)
         # nobody asked for the tests of the others
-        trial = trial._replace(primary=metrics[0] if primary is None else primary)
+        trial = trial._replace(primary=first if primary is None else primary)
     call = ReportCall(
         run=run,
         truth=None if truth is None else adapters.to_lazy(truth, "truth"),

@@ -409,22 +409,27 @@ def _item_cell(row: Mapping[str, Any], side: str, person: Person) -> Cell:
     item = row[side]
     if item is None:
         return Cell(markup.DASH)
-    new = side == "after"
-    grade = row["grade" if new else "before_grade"]
-    hit = grade is not None and grade > 0 and grade >= person.relevant_at
+    grade = row["grade" if side == "after" else "before_grade"]
     marks = [f"★{grade:g}"] if grade is not None and grade > 0 else []
-    moved = row["moved"]
-    if new:
-        marks += ["new"] if moved is None else []
-        marks += [f"▲{moved}" if moved > 0 else f"▼{-moved}"] if moved else []
-    elif item not in person.kept:
-        marks.append("out")
-    texts = [f"{side}_{name}" for name in ("title", "name")]
-    texts += [name for name in row if name.startswith(f"{side}_") and name != "before_grade"]
-    title = next((row[name] for name in texts if row.get(name) is not None), None)
-    return Cell(
-        verdict.text_of(item) if title is None else title, " ".join(marks), "hit" if hit else ""
+    hit = bool(marks) and grade >= person.relevant_at
+    marks += [_moved(row["moved"])] if side == "after" else []
+    marks += ["out"] if side == "before" and item not in person.kept else []
+    names = [f"{side}_title", f"{side}_name", *row]
+    title = next(
+        (
+            row[name]
+            for name in names
+            if name.startswith(f"{side}_") and name != "before_grade" and row.get(name) is not None
+        ),
+        verdict.text_of(item),
     )
+    return Cell(title, " ".join(filter(None, marks)), "hit" if hit else "")
+
+
+def _moved(ranks: int | None) -> str:
+    if ranks is None:
+        return "new"
+    return f"▲{ranks}" if ranks > 0 else f"▼{-ranks}" if ranks else ""
 
 
 def _health(numbers: Numbers) -> Section:
