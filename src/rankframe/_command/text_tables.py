@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._report import results
+from rankframe._report import results, tabular
 
 OUTPUTS = (".csv", ".parquet", ".json")
 _WIDTH = 80  # if the output is not a terminal
@@ -130,12 +130,14 @@ def _compared(result: pl.DataFrame) -> pl.DataFrame:
     """Write the columns of a comparison as text, and combine some of them."""
 
     def numbers(name: str) -> pl.Series:
-        return pl.Series(name, [_number(value, 4) for value in result[name]], pl.String)
+        return pl.Series(
+            name, [tabular.number(value, 4, "null") for value in result[name]], pl.String
+        )
 
     cells = _in_cells(result).with_columns(
         numbers(name) for name in ("mean", "baseline_mean", "difference", "ci_low", "ci_high")
     )
-    noted = [f" {results.NOTE}" if note else "" for note in result["note"]]
+    noted = [f" {tabular.NOTE}" if note else "" for note in result["note"]]
     low_to_high = pl.concat_str("ci_low", pl.lit(" to "), "ci_high")
     has_interval = pl.Series(result["ci_low"].is_not_null())
     return cells.with_columns(
@@ -178,7 +180,7 @@ def _most_that_fits(
 def _notes(result: pl.DataFrame, systems: Sequence[str], width: int) -> str:
     """Write each note once, with the rows that it applies to."""
     lines = [
-        f"{results.NOTE} {_printable(line)}" for line in results.lines_of_notes(result, systems)
+        f"{tabular.NOTE} {_printable(line)}" for line in results.lines_of_notes(result, systems)
     ]
     return "".join(textwrap.fill(line, width, subsequent_indent="  ") + "\n" for line in lines)
 
@@ -209,15 +211,8 @@ def _cell(name: str, value: object) -> str:
         if name in _P_VALUES:
             return f"<{_SMALLEST:.4f}" if value < _SMALLEST else f"{value:.4f}"
         whole = name.startswith("num_") and value.is_integer()
-        return f"{value:.0f}" if whole else _number(value, 6)
+        return f"{value:.0f}" if whole else tabular.number(value, 6, "null")
     return _printable(str(value))
-
-
-def _number(value: float | None, digits: int) -> str:
-    if value is None:
-        return "null"
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if not text.strip("-0.") else text
 
 
 def _printable(text: str) -> str:

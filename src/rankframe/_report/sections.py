@@ -8,9 +8,10 @@ from typing import Any
 import polars as pl
 
 from rankframe._comparison import sentences, trials
-from rankframe._report import conventions, facts, markup, results, verdict
+from rankframe._report import conventions, facts, markup, results, tabular, verdict
 from rankframe._report.facts import Numbers, Person
-from rankframe._report.markup import Cell, Figure, Grid, Group, Lists, Page, Section
+from rankframe._report.markup import Figure, Group, Lists, Page, Section
+from rankframe._report.tabular import Cell, Grid
 from rankframe.plot import _colors
 
 _MARKS = {"better": "▲", "worse": "▼", "higher": "▲", "lower": "▼"}
@@ -118,7 +119,7 @@ def _mean_cell(
 ) -> Cell:
     row = verdict.row_of(numbers.means, numbers, system, metric)
     if not row:
-        return Cell(markup.DASH)
+        return Cell(tabular.DASH)
     kind = "best" if (system, metric) in numbers.bold else ""
     small = markup.interval(row["ci_low"], row["ci_high"])
     mark = ""
@@ -144,7 +145,7 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
                 continue
             said = verdict.read(row, numbers)
             counts = [row[name] for name in ("wins", "ties", "losses")]
-            won = " / ".join(map(markup.number, counts)) if counts[0] is not None else markup.DASH
+            won = " / ".join(map(markup.number, counts)) if counts[0] is not None else tabular.DASH
             rows.append(
                 [
                     Cell(metric, verdict.text_of(system)),
@@ -235,7 +236,7 @@ def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
                 Cell(markup.signed(row["hits_change"], 3)),
                 Cell(markup.signed(row["precision_change"])),
                 Cell(markup.signed(row["recall_change"])),
-                Cell(row["reading"] or markup.DASH, "", "text"),
+                Cell(row["reading"] or tabular.DASH, "", "text"),
             ]
         )
     head = ["relevant items of a user", "users", "hits", f"precision@{k}", f"recall@{k}"]
@@ -408,7 +409,7 @@ def _item_cell(row: Mapping[str, Any], side: str, person: Person) -> Cell:
     """Write an item with its grade, if it is relevant, and its rank in the other list."""
     item = row[side]
     if item is None:
-        return Cell(markup.DASH)
+        return Cell(tabular.DASH)
     grade = row["grade" if side == "after" else "before_grade"]
     marks = [f"★{grade:g}"] if grade is not None and grade > 0 else []
     hit = bool(marks) and grade >= person.relevant_at
@@ -448,7 +449,7 @@ def _health(numbers: Numbers) -> Section:
             [
                 Cell(f"{row['table']}: {_words(row['what'])}"),
                 Cell(markup.number(row["count"]), *_share_of(row)),
-                Cell(row["example"] or markup.DASH, "", "text"),
+                Cell(row["example"] or tabular.DASH, "", "text"),
             ]
             for row in whole.to_dicts()
         ]
@@ -467,7 +468,9 @@ def _health_by_system(numbers: Numbers, table: pl.DataFrame) -> Grid:
     def cell(table_name: str, what: str, system: object) -> Cell:
         row = rows_by_key.get((table_name, what, system))
         return (
-            Cell(markup.DASH) if row is None else Cell(markup.number(row["count"]), *_share_of(row))
+            Cell(tabular.DASH)
+            if row is None
+            else Cell(markup.number(row["count"]), *_share_of(row))
         )
 
     if len(numbers.systems) > verdict.MANY:
@@ -483,7 +486,7 @@ def _health_by_system(numbers: Numbers, table: pl.DataFrame) -> Grid:
     rows: list[list[Cell]] = []
     for table_name, what in whats:
         examples = (rows_by_key.get((table_name, what, system), {}) for system in numbers.systems)
-        example = next((row["example"] for row in examples if row.get("example")), markup.DASH)
+        example = next((row["example"] for row in examples if row.get("example")), tabular.DASH)
         cells = [cell(table_name, what, system) for system in numbers.systems]
         rows.append([Cell(f"{table_name}: {_words(what)}"), *cells, Cell(example, "", "text")])
     head = ["what", *map(verdict.text_of, numbers.systems), "example"]
