@@ -15,6 +15,7 @@ from rankframe._evaluation import evaluation, system_metrics
 from rankframe._request import keywords, parameters
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
 
@@ -135,9 +136,7 @@ def gate(
         raise ValueError(msg)
     groups = groups_by_systems(frame, truth, by, baseline)
     settings = keywords.read_options(options, cluster=cluster)
-    values = evaluation.user_values(
-        frame, metrics, truth, groups, settings, per_user=False, all_lists=True
-    )
+    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings))
     summaries.result_schema(
         "gate", values, {"margin": pl.Float64, "passed": pl.Boolean, "why": pl.String}
     )

@@ -15,11 +15,12 @@ import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Settings
+from rankframe._request.question import Totals
 from rankframe._request.types import Frame
 from rankframe._tables import column_roles, guards, rank_order, readers, rules, side_tables
 from rankframe._tables.rank_order import Bounds
 from rankframe._tables.side_tables import Inputs
-from rankframe._tables.table import Input, Table, Totals
+from rankframe._tables.table import Input, Table
 from rankframe.errors import RankingDataError
 
 _PAIR = "__rankframe_pair"

@@ -9,6 +9,7 @@ import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Settings
+from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import (
     adapters,
@@ -21,7 +22,6 @@ from rankframe._tables import (
     run_dicts,
 )
 from rankframe._tables.rank_order import Ties
-from rankframe._tables.table import Totals
 from rankframe.errors import RankingDataError
 
 _EMPTY_LIST = (
