@@ -79,7 +79,7 @@ PUBLIC = dict(public())
 def texts(function):
     """The entries of the section Parameters, as numpydoc reads them, with their text; or None."""
     found = re.search(
-        r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{{3,}}$|\Z)",
+        r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)",
         inspect.getdoc(function),
         re.MULTILINE | re.DOTALL,
     )
