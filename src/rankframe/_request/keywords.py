@@ -243,14 +243,12 @@ def systems_groups(by: object, names: Collection[str]) -> list[str]:
 
 
 def check_weights(weights: object) -> None:
-    """Check that weights are the name of a column."""
     if not (weights is None or isinstance(weights, str)):
         msg = f"weights must be the name of a column, not {weights!r}"
         raise TypeError(msg)
 
 
 def check_cluster(cluster: object) -> None:
-    """Check that clusters are the name of a column."""
     if not (cluster is None or isinstance(cluster, str)):
         msg = f"cluster must be the name of a column, not {cluster!r}"
         raise TypeError(msg)
@@ -264,14 +262,12 @@ def check_flag(name: str, value: object) -> None:
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Check that an option is one of its choices."""
     if value not in choices:
         msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
         raise ValueError(msg)
 
 
 def check_confidence(confidence: object) -> None:
-    """Check that the confidence is a share."""
     if not (is_number(confidence) and 0 < confidence < 1):
         msg = f"confidence must be a number between 0 and 1, not {confidence!r}"
         raise ValueError(msg)

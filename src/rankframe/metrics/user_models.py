@@ -620,8 +620,8 @@ def pap_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.pap_at(1)).item(0, "pap@1")
     0.0
     """
-    some = within(None) & (hits <= k)
-    return where_relevant(_misses_below(k, some) / (float(k) * pl.min_horizontal(R, k)))
+    counted = within(None) & (hits <= k)
+    return where_relevant(_misses_below(k, counted) / (float(k) * pl.min_horizontal(R, k)))
 
 
 @labelled(
