@@ -165,17 +165,15 @@ def compare(
     Raises
     ------
     RankingDataError
-        If with ``"mcnemar"`` a value is neither 0 nor 1, there are fewer than two systems or
-        clusters, or a user has no cluster or several.
+        If with ``"mcnemar"`` a value is neither 0 nor 1, there is only one cluster, or a user has
+        no cluster or several.
     ValueError
-        If ``baseline`` is not a system or is in two columns of ``by``, a metric such as
-        ``num_users`` is neither a value per user nor a geometric mean, ``weights`` or ``cluster``
-        are combined with ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems
-        at once, a geometric mean is combined with ``"mcnemar"``, ``margin`` is not a number > 0,
-        names a metric that is not compared, or is combined with a geometric mean or a test that
-        takes no margin, or ``primary`` is not a tested metric.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
+        If ``baseline`` is in two columns of ``by``, a metric such as ``num_users`` is neither a
+        value per user nor a geometric mean, ``weights`` or ``cluster`` are combined with
+        ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems at once, a
+        geometric mean is combined with ``"mcnemar"``, ``margin`` is not a number > 0, names a
+        metric that is not compared, or is combined with a geometric mean or a test that takes no
+        margin, or ``primary`` is not a tested metric.
 
     Notes
     -----
@@ -347,12 +345,7 @@ def compare_values(
     RankingDataError
         If a column is missing or not a number, an id is null, a user has several rows of a system,
         a value is NaN or infinite, ``weights`` are null, negative, all 0 or differ between systems,
-        a cluster is null or differs between systems, or there are fewer than two systems or
-        clusters.
-    ValueError
-        If ``baseline`` is not a system.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
+        a cluster is null or differs between systems, or there is only one.
 
     Examples
     --------

@@ -66,9 +66,7 @@ def at_k(
     Raises
     ------
     ValueError
-        If a name has a cut-off already or takes none, or a parameter is unknown or out of range.
-    ImportError
-        Without SciPy, unless ``interval=False``: ``pip install 'rankframe[stats]'``.
+        If a name has a cut-off already or takes none.
 
     Examples
     --------

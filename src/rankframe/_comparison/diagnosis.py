@@ -101,16 +101,6 @@ def diagnose(
         names Simpson's reversals of the means, without a test: "better in each country, worse
         overall, each system over its own users: the mix changed".
 
-    Raises
-    ------
-    RankingDataError
-        If there are fewer than two systems.
-    ValueError
-        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, an option is unknown
-        or out of range, or ``weights`` are given, since bins have no weighted form.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
-
     Notes
     -----
     For one user recall@k and precision@k rise and fall together, since both count the same hits.

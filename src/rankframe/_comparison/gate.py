@@ -91,15 +91,11 @@ def gate(
 
     Raises
     ------
-    RankingDataError
-        If there are fewer than two systems.
     ValueError
         If ``margin`` names a metric that is not requested, or a metric cannot be decided: neither
         direction is better, it is a single number for all lists, which has no interval of a
         difference, or it is a geometric mean with a margin (its ratio is tested, not its
         difference).
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----

@@ -95,16 +95,6 @@ def anova(
         ratio), ``f`` (mean square / residual mean square), ``p_value`` and ``note``, which explains
         why a number is null.
 
-    Raises
-    ------
-    RankingDataError
-        If there are fewer than two systems.
-    ValueError
-        If a metric such as the geometric mean ``gmap`` is not a value per user, or ``weights`` are
-        given.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
-
     Notes
     -----
     There is one value per system and user (no replication), so the interaction of the two is part
@@ -190,13 +180,8 @@ def best_systems(
 
     Raises
     ------
-    RankingDataError
-        If there are fewer than two systems.
     ValueError
-        If a metric has no better direction or is not a value per user, such as the geometric mean
-        ``gmap``, or ``weights`` are given.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
+        If a metric has no better direction.
 
     Notes
     -----
@@ -282,8 +267,6 @@ def letters(
     ------
     RankingDataError
         If the frame lacks a column of ``compare`` or a pair, or has a duplicate pair.
-    ValueError
-        If the confidence is not between 0 and 1, or ``by`` is empty.
 
     Notes
     -----

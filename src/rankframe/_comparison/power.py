@@ -102,14 +102,9 @@ def power(
 
     Raises
     ------
-    RankingDataError
-        If there are fewer than two systems.
     ValueError
-        If ``baseline`` is not a system, a metric is not a value per user, ``weights`` are given, or
-        ``difference`` names a metric that is not requested or is relative without a ``baseline``
+        If ``difference`` names a metric that is not requested or is relative without a ``baseline``
         for ``"anova"``.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----

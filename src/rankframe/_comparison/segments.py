@@ -96,12 +96,9 @@ def compare_segments(
     Raises
     ------
     RankingDataError
-        If there are fewer than two systems or segments, or a user or a cluster is in several
-        segments.
+        If there are fewer than two segments, or a user or a cluster is in several segments.
     ValueError
-        If ``by`` has no segments, or a metric such as ``gmap`` is not a value per user.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
+        If ``by`` has no segments.
 
     Notes
     -----

@@ -127,8 +127,6 @@ def summarize(
         cluster or several.
     ValueError
         If ``"wilson"`` is combined with ``weights``, ``cluster`` or a geometric mean.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
@@ -247,8 +245,6 @@ def summarize_values(
         If a column is missing or not a number, an id is null, a user has several rows in a group, a
         value is NaN or infinite, ``weights`` are null, negative or all 0, a cluster is null, or
         there is only one.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Examples
     --------

@@ -79,8 +79,6 @@ def agreement(
         two frames have different systems.
     ValueError
         If ``by`` is empty, or there are fewer than two metrics to compare.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
@@ -210,15 +208,6 @@ def discriminative_power(
         separated. With ``curve=True``, one row per pair: segments…, ``metric``, ``place`` (1 = the
         least ASL), the system (in a column named as in ``by``), ``baseline``, ``difference`` and
         ``asl``.
-
-    Raises
-    ------
-    RankingDataError
-        If there are fewer than two systems.
-    ValueError
-        If ``weights`` are given.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----

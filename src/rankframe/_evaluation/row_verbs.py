@@ -416,11 +416,6 @@ def relevant(
         and ``place_discount`` (Float64). Group them by by… and user, and aggregate them. Sorted
         unless lazy.
 
-    Raises
-    ------
-    ValueError
-        If ``relevant_at`` is not > 0.
-
     Notes
     -----
     Ranks and derived columns are those of the user's whole list. You may group the rows finer than

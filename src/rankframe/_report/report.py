@@ -200,9 +200,7 @@ def report(
     RankingDataError
         If no table has a column of ``segments``.
     ValueError
-        If ``baseline`` is not a system, or ``by`` names several columns.
-    ImportError
-        Without Altair, Jinja2 or vl-convert: ``pip install 'rankframe[report]'``.
+        If ``by`` names several columns.
 
     Notes
     -----

@@ -125,15 +125,6 @@ def table(
         means that the verdict of ``compare`` is in the better direction: ``p_adjusted`` < 1 −
         ``confidence``. Counts such as ``num_hits`` are averaged.
 
-    Raises
-    ------
-    RankingDataError
-        If with ``baseline`` there are fewer than two systems.
-    ValueError
-        If ``baseline`` is not a system.
-    ImportError
-        With ``baseline``, without SciPy: ``pip install 'rankframe[stats]'``.
-
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})

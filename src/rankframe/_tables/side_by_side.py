@@ -90,8 +90,8 @@ def lists(
         If the rows of the user break a rule (see ``check``), or a system has the name of a column
         of the result.
     ValueError
-        If neither system has a list of the user, ``baseline`` or ``system`` is not a system, there
-        are more than two and not both are named, or k is not an integer ≥ 1.
+        If neither system has a list of the user, or there are more than two systems and not both
+        are named.
 
     Notes
     -----

@@ -105,15 +105,6 @@ def compare(
         drawn as one cell per pair: the row is the system that is better in the first panel,
         ``baseline`` the column, and ``depth`` the grade of ``p_adjusted``.
 
-    Raises
-    ------
-    RankingDataError
-        If there are fewer than two systems.
-    ValueError
-        If ``baseline`` is not a system.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
-
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
@@ -284,12 +275,9 @@ def critical_difference(
     Raises
     ------
     RankingDataError
-        If there are fewer than two systems, or the ranks of systems do not vary.
+        If the ranks of systems do not vary.
     ValueError
-        If a metric has no better direction or is not a value per user, such as the geometric mean
-        ``gmap``, ``weights`` are given, or there are more than 40 systems.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
+        If a metric has no better direction, or there are more than 40 systems.
 
     Notes
     -----
@@ -387,9 +375,7 @@ def agreement(
     RankingDataError
         As ``rankframe.agreement``, or if no two metrics order the systems.
     ValueError
-        If the coefficient is unknown, or there are fewer than two metrics.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
+        If there are fewer than two metrics.
 
     Examples
     --------

@@ -639,13 +639,6 @@ def compare(
     DataFrame
         The frame of ``rf.compare``: small, computed at the call.
 
-    Raises
-    ------
-    RankingDataError
-        If there are no two systems.
-    ValueError
-        If ``baseline`` is not a system.
-
     Notes
     -----
     The driver collects the values of all users, as in ``summarize``, to pair those of two systems.
