@@ -312,24 +312,22 @@ def from_dict(
         msg = "from_dict takes a dict of dicts, {user: {item: score}}"
         raise TypeError(msg)
     rows = [(user, item, score) for user, items in scores.items() for item, score in items.items()]
-    columns_of_rows: list[list[Any]] = [[row[place] for row in rows] for place in range(3)]
-    score_values = columns_of_rows[2]
-    if {type(value) for value in score_values} == {int, float}:  # some scores are integers
-        columns_of_rows[2] = [
-            float(value) if float(value) == value else value for value in score_values
-        ]
+    users, items, values = ([row[place] for row in rows] for place in range(3))
+    if {*map(type, values)} == {int, float}:  # some scores are integers
+        values = [float(value) if float(value) == value else value for value in values]
     try:
-        return pl.DataFrame(dict(zip(names, columns_of_rows, strict=True)))
+        return pl.DataFrame(dict(zip(names, (users, items, values), strict=True)))
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        types = [
-            ", ".join(sorted({type(value).__name__ for value in values}))
-            for values in columns_of_rows
-        ]
+        types = [*map(_type_names, (users, items, values))]
         msg = (
             f"from_dict: users are {types[0]}, items {types[1]} and scores {types[2]}: each needs "
             "one type that polars supports"
         )
         raise RankingDataError(msg) from None
+
+
+def _type_names(values: Sequence[object]) -> str:
+    return ", ".join(sorted({type(value).__name__ for value in values}))
 
 
 def plan_ranks(
