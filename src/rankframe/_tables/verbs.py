@@ -312,13 +312,12 @@ def from_dict(
         msg = "from_dict takes a dict of dicts, {user: {item: score}}"
         raise TypeError(msg)
     rows = [(user, item, score) for user, items in scores.items() for item, score in items.items()]
-    users, items, values = ([row[place] for row in rows] for place in range(3))
-    if {*map(type, values)} == {int, float}:  # some scores are integers
-        values = [float(value) if float(value) == value else value for value in values]
+    users, items, numbers = ([row[place] for row in rows] for place in range(3))
+    values = [users, items, _as_floats(numbers)]
     try:
-        return pl.DataFrame(dict(zip(names, (users, items, values), strict=True)))
+        return pl.DataFrame(dict(zip(names, values, strict=True)))
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        types = [*map(_type_names, (users, items, values))]
+        types = [", ".join(sorted({type(value).__name__ for value in column})) for column in values]
         msg = (
             f"from_dict: users are {types[0]}, items {types[1]} and scores {types[2]}: each needs "
             "one type that polars supports"
@@ -326,8 +325,11 @@ def from_dict(
         raise RankingDataError(msg) from None
 
 
-def _type_names(values: Sequence[object]) -> str:
-    return ", ".join(sorted({type(value).__name__ for value in values}))
+def _as_floats(scores: list[Any]) -> list[Any]:
+    """Convert integers beside floats to floats, unless a digit would be lost."""
+    if {type(score) for score in scores} != {int, float}:
+        return scores
+    return [float(score) if float(score) == score else score for score in scores]
 
 
 def plan_ranks(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import polars as pl
 
 from rankframe._comparison import comparison, many_systems, sentences, system_agreement, trials
-from rankframe._comparison.trials import Correction, Margin, Test
+from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
@@ -158,7 +158,8 @@ def compare(
     look = _colors.verdict_look(directions, margins, f"p < {1 - confidence:.2g}")
     what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
     alone = "simultaneous" if test in trials.SIMULTANEOUS else "not corrected"
-    tested = sentences.tested_in_words(test, correction, compared, primary)
+    trial = Trial(test=test, correction=correction, primary=primary)
+    tested = sentences.tested_in_words(trial, compared)
     missed = sentences.missed_lines(_tables.missed_of_pairs(compared, groups))
     counted = f"{_tables.user_count(table['users'])}{_tables.weighted_by(options)}"
     compared_systems = _tables.texts(pl.concat([table["system"], table["baseline"]]))

@@ -34,7 +34,7 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 
 from rankframe._comparison import comparison, summaries
 from rankframe._comparison.summaries import Method
-from rankframe._comparison.trials import Correction, Margin, Test
+from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, refusals
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.reduction import Plan
@@ -656,21 +656,13 @@ def compare(
     |    rr|  new|     0.125|   1|   1|     0|
     +------+-----+----------+----+----+------+
     """
-    frame, by = _as_frame(frame, by)
-    describe = functools.partial(
-        comparison.comparison_of,
-        total=total,
-        baseline=baseline,
-        test=test,
-        correction=correction,
-        confidence=confidence,
-        margin=margin,
-        primary=primary,
-        resamples=resamples,
-        seed=seed,
+    trial = Trial(
+        baseline, test, correction, confidence, margin, primary, resamples, seed, total=total
     )
+    frame, by = _as_frame(frame, by)
     groups = keywords.systems_groups(by, getattr(frame, "columns", ()))
     question = ask(_NO_TABLE, metrics, None, groups, _read_options(options, count_missed=True))
+    describe = functools.partial(comparison.comparison_of, trial=trial)
     return _described(frame, truth, question, partitions, describe=describe)
 
 
