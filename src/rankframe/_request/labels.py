@@ -11,7 +11,6 @@ import contextlib
 import contextvars
 import functools
 import inspect
-import itertools
 import math
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -456,8 +455,11 @@ class ParsedLabel(NamedTuple):
 
 def _one_by_one(metrics: Sequence[Metric]) -> list[Metric]:
     """Name each cut-off of a label by itself."""
-    cuts = (_at_each_cut(metric) if isinstance(metric, str) else [metric] for metric in metrics)
-    return [*itertools.chain.from_iterable(cuts)]
+    return [
+        cut
+        for metric in metrics
+        for cut in (_at_each_cut(metric) if isinstance(metric, str) else [metric])
+    ]
 
 
 def _at_each_cut(label: str) -> Sequence[str]:

@@ -70,7 +70,7 @@ def check_gain(name: str, value: Any, *, any_order: bool = False) -> Any:
     if not isinstance(value, Mapping):
         choices = get_args(get_args(Gain)[0])
         return _check_choice(name, value, choices, " or a mapping of grades to gains")
-    gains = cast("Mapping[Any, Any]", value)
+    gains: Mapping[Any, Any] = value
     if not gains or not all(keywords.is_number(x) for pair in gains.items() for x in pair):
         msg = f"{name} must map grades to gains, both numbers, not {gains!r}"
         raise ValueError(msg)
@@ -116,9 +116,13 @@ def _check_choice(name: str, value: Any, choices: Sequence[str], also: str = "")
     return value
 
 
-def _check_flag(name: str, value: Any) -> bool:
+def _check_flag(name: str, value: bool) -> bool:  # noqa: FBT001
     keywords.check_flag(name, value)
     return value
+
+
+def _read_flag(text: str) -> bool:
+    return {"true": True, "false": False}[text.lower()]
 
 
 def _check_number(name: str, value: Any, *, least: float = 0) -> float:
@@ -167,6 +171,14 @@ def _check_levels(name: str, value: Any) -> tuple[float, ...]:
     return tuple(sorted(levels))
 
 
+def _read_levels(text: str) -> tuple[float, ...]:
+    return tuple(map(float, text.split(";")))
+
+
+def _read_weight(text: str) -> str | float:
+    return text if text in _WEIGHTS else float(text)
+
+
 def _or_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
     return lambda name, value: None if value is None else check(name, value)
 
@@ -177,12 +189,12 @@ _TYPES: Mapping[Any, ParameterType] = {
     float: ParameterType(_check_number, float),
     float | None: ParameterType(_or_none(_check_positive), float),
     Signed: ParameterType(partial(_check_number, least=-math.inf), float),
-    bool: ParameterType(_check_flag, lambda text: {"true": True, "false": False}[text.lower()]),
+    bool: ParameterType(_check_flag, _read_flag),
     Gain: ParameterType(check_gain, gain_from),
     AnyGain: ParameterType(partial(check_gain, any_order=True), gain_from),
-    Levels: ParameterType(_check_levels, lambda text: tuple(map(float, text.split(";")))),
+    Levels: ParameterType(_check_levels, _read_levels),
     ColumnName: ParameterType(_check_column),
     OptionalColumn: ParameterType(_or_none(_check_column)),
     MetricName: ParameterType(_check_metric_name),
-    Weight: ParameterType(check_weight, lambda text: text if text in _WEIGHTS else float(text)),
+    Weight: ParameterType(check_weight, _read_weight),
 }
