@@ -327,7 +327,7 @@ def combine(
     users = None if recipe.facts is None else recipe.facts["users"]
     policy = cast("Users", recipe.options.get("users", "'truth'").strip("'"))
     _recipes.raise_if_whole_is_broken(
-        small, _numbers.groups_of_numbers(small, recipe.types), users, policy=policy
+        small, _numbers.groups_of_numbers(small, recipe.asked.types), users, policy=policy
     )
     return cast(
         "FrameT",

@@ -844,22 +844,25 @@ def _check_across_users(sides: Sequence[Side], users: Users | None = None) -> No
     if judged.by and users != "run" and _shared_row(run, truth, judged.keys) is None:
         raise rules.no_pair(shared, judged)
     groups = _shuffle.group_frame(sides)
-    if groups is None:
-        return
-    for name in groups.columns:
-        if groups[name].n_unique() == 1:
-            continue
-        user, group = run.column(run.table.user), run.column(name)
-        counted = run.ranked_rows.groupBy(user).agg(F.count_distinct(group).alias("n"))
-        if counted.where("n > 1").isEmpty():
-            if not rules.counts_misses(users):
-                continue
-            group_of_shared = shared.frame.collect()[name].item()
-            other = run.fetch_row(run.ranked_rows.where(F.col(group) != F.lit(group_of_shared)))
-            both = run.table._replace(frame=pl.concat([shared.frame, other.frame]))
-            rules.raise_if_apart(both, truth.table._replace(frame=shared.frame))
-        elif rules.is_fold(name):
+    split_by = [] if groups is None else [g.name for g in groups if g.n_unique() > 1]
+    for name in split_by:
+        _check_not_diluted(run, truth, name, shared, users)
+
+
+def _check_not_diluted(
+    run: Side, truth: Side, name: str, shared: Table, users: Users | None
+) -> None:
+    """Raise if the groups of a column that the truth lacks split users, or folds do not."""
+    user, group = run.column(run.table.user), run.column(name)
+    counted = run.ranked_rows.groupBy(user).agg(F.count_distinct(group).alias("n"))
+    if not counted.where("n > 1").isEmpty():
+        if rules.is_fold(name):
             raise rules.diluted(run.table, truth.table, name, shared.frame.collect())
+    elif rules.counts_misses(users):
+        group_of_shared = shared.frame.collect()[name].item()
+        other = run.fetch_row(run.ranked_rows.where(F.col(group) != F.lit(group_of_shared)))
+        both = run.table._replace(frame=pl.concat([shared.frame, other.frame]))
+        rules.raise_if_apart(both, truth.table._replace(frame=shared.frame))
 
 
 def _shared_row(run: Side, truth: Side, keys: Sequence[str]) -> Table | None:
