@@ -86,13 +86,13 @@ class Meter(Generic[MeterFrameT]):
     A batch has all rows of its users, those of the run and those of the truth. With a column of
     ``by`` that both tables have, such as day, it has all rows of its (day, user), and a user may
     return on another day. The numbers are those of ``evaluate`` for all batches together, also if a
-    model or the highest grade appears in a later batch. Means agree in about 15 significant digits:
-    see ``rf.parts.combine``.
+    model or the highest grade appears in a later batch. Means have the same bits: see
+    ``rf.parts.combine``.
 
     Type checkers take it to be for batches of Polars; ``rf.Meter[pd.DataFrame](…)`` is for pandas.
 
-    It keeps sums: one number per group and metric, for metrics of all lists one per item as well,
-    and the ids of the users. Metrics that read the highest grade of the truth, such as ``err``, and
+    It keeps sums: a few numbers per group and metric, one per item for metrics of all lists, and
+    the ids of the users. Metrics that read the highest grade of the truth, such as ``err``, and
     all metrics with ``bounds``, ``scenarios`` or ``users="served"`` need rows until ``compute``:
     those of the lists and the truth that can change a value, with the item and the user as numbers,
     which takes up to 40 bytes per row (with up to three columns of ``by``; columns that your own

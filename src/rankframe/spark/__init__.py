@@ -29,7 +29,6 @@ import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BooleanType, NumericType, StructType
 
 from rankframe._comparison import comparison, summaries
@@ -268,9 +267,7 @@ def from_lists(frame: DataFrame, /, **columns: Unpack[Columns]) -> DataFrame:
     +----+----+----+
     """
     (lists,) = _frames(frame, None)
-    dtypes = verbs.from_lists(_empty(lists), **columns).collect_schema()
-    types = pl.Schema({name: _types.spark_type(dtype) for name, dtype in dtypes.items()})
-    schema = from_arrow_schema(_types.to_arrow(pl.DataFrame(schema=types)).schema)
+    types, schema = _types.schemas(verbs.from_lists(_empty(lists), **columns))
     explode = functools.partial(
         _exploded,
         names=lists.columns,
@@ -438,8 +435,8 @@ def evaluate(
 
     Notes
     -----
-    Each partition adds up its users, and the driver adds up these sums: means agree with those of
-    ``rf.evaluate`` in about 15 significant digits, and users and counts are the same. Rows that
+    Each partition returns exact sums of its users, and the driver adds them up: means have the bits
+    of ``rf.evaluate``, as in ``rf.parts.combine``, and users and counts are the same. Rows that
     cannot change a value are left out of the shuffle, as in ``per_user``; unjudged items are left
     out if Spark may broadcast the keys of the truth. Of up to 2 million judgments, and without
     ``by``, the driver fetches these and the rows of the run that they judge, and computes them by

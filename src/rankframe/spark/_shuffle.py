@@ -173,9 +173,7 @@ def computed(
     top_grade = _top_grade(joined or sides) if needs and needs.top_grade else None
     totals = Totals(top_grade, group_frame(sides))
     empty = [side.empty for side in sides]
-    dtypes = compute(*pair(empty), totals).collect_schema()
-    types = pl.Schema({name: _types.spark_type(dtype) for name, dtype in dtypes.items()})
-    schema = from_arrow_schema(_types.to_arrow(pl.DataFrame(schema=types)).schema)
+    types, schema = _types.schemas(compute(*pair(empty), totals))
     run, truth = pair([side.types(own) for side, own in zip(sides, names, strict=True)])
     run_table = sides[0].table
     row_of_list = [*run_table.keys, run_table.item] if needs and needs.lists else []
