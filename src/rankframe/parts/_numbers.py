@@ -335,7 +335,7 @@ def _check_weights(added_up: pl.DataFrame, request: Request, keys: Sequence[str]
 def _in_its_type(mean: RequestedMean) -> pl.Expr:
     value = pl.col(mean.name)
     if mean.epsilon is not None:
-        value = labels.off_logarithm(value, mean.epsilon)
+        value = labels.undo_logarithm(value, mean.epsilon)
     if isinstance(mean.dtype, pl.Duration):
         value = value.cast(pl.Int64)
     return value.cast(mean.dtype)
