@@ -28,7 +28,6 @@ from rankframe._evaluation import (
     user_columns,
 )
 from rankframe._evaluation.reduction import Plan
-from rankframe._evaluation.sums import Sums
 from rankframe._request import labels, share_names
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question, Totals
@@ -129,13 +128,13 @@ def _summed(plan: Plan, metric: RequestedMetric) -> pl.Expr:
     numbers = {_COUNT: pl.lit(1, pl.Int64) if of_sum else values.count()}
     if plan.weights is not None:
         weights = pl.when(values.is_not_null()).then(user_columns.WEIGHT)
-        exponent = sums.exponent(weights)
-        weights = sums.scaled(weights, exponent)
-        values = values * weights
-        numbers[_EXPONENT] = exponent
-        of_weights = sums.sums_of_part(weights)._asdict()
+        numbers[_EXPONENT] = sums.exponent(weights)
+        shares = sums.scaled(weights, numbers[_EXPONENT])
+        values = values * shares
+        of_weights = sums.sums_of_part(shares)
         numbers |= {f"{_OF_WEIGHTS}{name}": number for name, number in of_weights.items()}
-    return pl.struct(**numbers, **sums.sums_of_part(values)._asdict()).alias(metric.name)
+    numbers |= sums.sums_of_part(values)
+    return pl.struct(number.alias(name) for name, number in numbers.items()).alias(metric.name)
 
 
 def _rows_of_sums(rows: pl.DataFrame, plan: Plan) -> pl.DataFrame:
@@ -282,10 +281,9 @@ def _means(rows: pl.DataFrame, request: Request, kinds: Kinds, by: Sequence[str]
 def _means_over_users(rows: pl.DataFrame, request: Request, keys: Sequence[str]) -> pl.DataFrame:
     """Return the means over users, one row per group."""
     added_up = _sums(rows, keys)
-    mean = sums.mean_of_parts(Sums(*map(pl.col, Sums._fields)), pl.col(_COUNT))
+    mean = sums.mean_of_parts(pl.col(_COUNT))
     if request.weights is not None:
-        of_weights = Sums(*(pl.col(f"{_OF_WEIGHTS}{name}") for name in Sums._fields))
-        mean = mean / sums.mean_of_parts(of_weights, pl.col(_COUNT))
+        mean = mean / sums.mean_of_parts(pl.col(_COUNT), _OF_WEIGHTS)
         _check_weights(added_up, request, keys)
     of_sums = [mean.name for mean in request.means if mean.aggregate == "sum"]
     total = pl.when(pl.col(_COUNT) > 0).then("sum")
@@ -307,7 +305,7 @@ def _sums(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     place = pl.col("place").cast(pl.Int64, strict=False).fill_null(0)
     number = sums.scaled(pl.col("number"), -below) * pl.lit(float(_BASE)).pow(place)
     kind = pl.col("kind")
-    names = [_COUNT, *(f"{of}{name}" for of in ("", _OF_WEIGHTS) for name in Sums._fields)]
+    names = [_COUNT, *(f"{of}{name}" for of in ("", _OF_WEIGHTS) for name in sums.NAMES)]
     return (
         read.with_columns(number=number)
         .group_by(*keys, "of")

@@ -167,9 +167,11 @@ def computed(
     if needs and needs.lists:  # also of lists whose rows are not needed
         stacked = stacked.unionByName(_first_rows(sides[0], columns), allowMissingColumns=True)
     user = f"column{columns.index(sides[0].table.user)}"
-    number = [] if partitions is None else [keywords.whole_number("partitions", partitions)]
     # the last step before mapInArrow: a step in between might separate the rows of a user
-    partitioned = stacked.repartition(*number, user)
+    if partitions is None:
+        partitioned = stacked.repartition(user)
+    else:
+        partitioned = stacked.repartition(keywords.whole_number("partitions", partitions), user)
     top_grade = _top_grade(joined or sides) if needs and needs.top_grade else None
     totals = Totals(top_grade, group_frame(sides))
     empty = [side.empty for side in sides]
