@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf, log
-from typing import Any, Literal
+from typing import Any
 
 import altair as alt
 import polars as pl
@@ -93,11 +93,7 @@ def _systems_of(
 
 
 def _subtitle(
-    table: pl.DataFrame,
-    systems: Systems,
-    by: str,
-    options: Options,
-    confidence: float | None,
+    table: pl.DataFrame, systems: Systems, by: str, options: Options, confidence: float | None
 ) -> list[str]:
     mean = f"{_tables.mean_of(options)} over {_tables.user_count(table['users'])}"
     has_bands, many = confidence is not None, systems.are_many
@@ -201,7 +197,7 @@ def _colors_of(systems: Systems, metrics: Sequence[str]) -> dict[str, Any]:
     """Color the systems, or the metrics of a single one."""
     if systems.column is not None or not metrics:
         return _marks.color_of(systems)
-    inks = [_colors.ink(_colors.COLORS[n % len(_colors.COLORS)]) for n in range(len(metrics))]
+    inks = [_marks.COLORS[n % len(_marks.COLORS)] for n in range(len(metrics))]
     scale = alt.Scale(domain=list(metrics), range=inks)
     return {"color": alt.Color("metric:N", scale=scale, legend=_marks.legend_of("metric"))}
 
@@ -221,15 +217,10 @@ def _cutoff_axis(cutoffs: Sequence[int], *, room: bool) -> alt.X:
 
 def _names_beside(base: alt.Chart, limit: float) -> list[alt.Chart]:
     """Write the names of the best systems to the right of the ends of their lines."""
-    layers: list[alt.Chart] = []
-    for behind in (_marks.halo(), {}):
-        text = base.mark_text(
-            align="left", dx=8, fontSize=11, fontWeight="bold", limit=limit, **behind
-        )
-        shown = alt.when(_marks.chosen()).then(alt.value(1)).otherwise(alt.value(0))
-        text = text.transform_filter("isValid(datum.name)")
-        layers.append(text.encode(text="name:N", opacity=shown))
-    return layers
+    shown = alt.when(_marks.chosen()).then(alt.value(1)).otherwise(alt.value(0))
+    base = base.transform_filter("isValid(datum.name)").encode(opacity=shown)
+    look: dict[str, Any] = {"align": "left", "dx": 8, "fontSize": 11, "fontWeight": "bold"}
+    return _marks.with_halo(base, "name:N", limit=limit, **look)
 
 
 def precision_recall(
@@ -301,10 +292,8 @@ def _path(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
     quiet = _marks.axis_of(grid=False)
     y = alt.Y("precision:Q", title="mean precision@k", scale=up, axis=quiet)
     contours = alt.Chart(_contours(x_end, y_end)).encode(x=x, y=y)
-    curves = contours.mark_line(color=_colors.ink(_colors.PALE), strokeWidth=1.5)
-    marks = contours.mark_text(
-        align="right", baseline="bottom", dx=-3, dy=-2, color=_colors.ink(_colors.GRAY)
-    )
+    curves = contours.mark_line(color=_marks.PALE, strokeWidth=1.5)
+    marks = contours.mark_text(align="right", baseline="bottom", dx=-3, dy=-2, color=_marks.GRAY)
     table = _tables.path_names(table, systems.best if many else [], y_end / 22)
     words = {"system": "system", "k": "k", "mean recall@k": "recall"}
     words |= {"mean precision@k": "precision", "users": "users"}
@@ -321,13 +310,9 @@ def _path(table: pl.DataFrame, systems: Systems) -> alt.LayerChart:
         side: dict[str, Any] = {"baseline": "top", "dy": 7}
         if row["above"]:
             side = {"baseline": "bottom", "dy": -7}
-        inward: Literal["left", "right"] = "left" if row["recall"] < x_end / 2 else "right"
-        for behind in (_marks.halo(), {}):
-            text = alt.Chart().mark_text(
-                fontSize=10, color=_colors.ink(), align=inward, **side, **behind
-            )
-            text = text.transform_filter(alt.datum.at == row["at"])
-            layers.append(text.encode(x=x, y=y, text="at:N"))
+        side |= {"align": "left" if row["recall"] < x_end / 2 else "right"}
+        corner = alt.Chart().transform_filter(alt.datum.at == row["at"]).encode(x=x, y=y)
+        layers += _marks.with_halo(corner, "at:N", fontSize=10, color=_marks.INK, **side)
     if many:
         layers += _names_beside(base.encode(y=alt.Y("name_at:Q", scale=up)), 95)
     picture: alt.LayerChart = _panels.layered(

@@ -85,7 +85,7 @@ def shares(
         x=alt.X("share:Q", title="share of exposure", scale=scale, axis=axis),
         **_marks.color_of(_colors.systems_of(systems, groups), distinct=True),
     )
-    ticks = base.mark_tick(color=_colors.ink(), thickness=2, size=thick, opacity=1)
+    ticks = base.mark_tick(color=_marks.INK, thickness=2, size=thick, opacity=1)
     ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
     lines = [counted]
     if number > _tables.MOST_VALUES:
@@ -148,9 +148,7 @@ def _lorenz_layers(table: pl.DataFrame, systems: Systems, what: str) -> list[alt
         "y": alt.Y("exposure:Q", title="share of exposure", **shared),
     }
     ends = alt.InlineData([{"values": 0, "exposure": 0}, {"values": 1, "exposure": 1}])
-    even = alt.Chart(ends).mark_line(
-        color=_colors.ink(_colors.GRAY), strokeDash=[4, 3], strokeWidth=1
-    )
+    even = alt.Chart(ends).mark_line(color=_marks.GRAY, strokeDash=[4, 3], strokeWidth=1)
     even = even.encode(**axes)
     base = alt.Chart().encode(**axes, **_marks.color_of(systems), order="values:Q")
     words = {"segment": "panel", "system": "system", f"share of {what}": "values"}
@@ -263,10 +261,8 @@ def _trade_off_layers(
             "dx": _GAP if right else -_GAP,
             "dy": -_GAP if above else _GAP,
         }
-        for behind in (_marks.halo(), {}):
-            text = base.mark_text(fontSize=11, fontWeight="bold", **side, **behind)
-            text = text.transform_filter(f"datum.place === '{place}'")
-            layers.append(text.encode(text="system:N"))
+        named = base.transform_filter(f"datum.place === '{place}'")
+        layers += _marks.with_halo(named, "system:N", fontSize=11, fontWeight="bold", **side)
     return layers
 
 
@@ -319,10 +315,7 @@ def _interval_boxes(
 
 
 def _freest(
-    boxes: Mapping[str, _Box],
-    taken: Sequence[_Box],
-    lines: Sequence[_Box],
-    frame: tuple[int, int],
+    boxes: Mapping[str, _Box], taken: Sequence[_Box], lines: Sequence[_Box], frame: tuple[int, int]
 ) -> str | None:
     """Choose the box in the frame that meets no name and no point, and the fewest lines."""
     crossed = {

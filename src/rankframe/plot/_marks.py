@@ -14,6 +14,11 @@ from rankframe.plot._colors import Systems
 
 _SHARES = ("share", "target", "exposure", "values", "zeros")  # columns that are read in percent
 _P_VALUES = ("p_value", "p_adjusted", "p_equivalent", "p_not_worse")
+#: colors that are visible on the background of any theme
+INK, GRAY, REST, PALE, USERS = map(
+    _colors.ink, (_colors.INK, _colors.GRAY, _colors.REST, _colors.PALE, _colors.USERS)
+)
+COLORS = [*map(_colors.ink, _colors.COLORS)]
 FROM_0_TO_1 = alt.Scale(domain=[0, 1])
 #: on colors that are dark on light backgrounds, and light on dark ones
 BACKGROUND = alt.expr("background || 'white'")
@@ -24,7 +29,7 @@ BACKGROUND = alt.expr("background || 'white'")
 
 def axis_of(**options: Any) -> alt.Axis:
     """Make an axis whose grid is paler than the data, in every theme."""
-    return alt.Axis(**{"gridColor": _colors.ink(_colors.PALE), **options})
+    return alt.Axis(**{"gridColor": PALE, **options})
 
 
 def change_axis(**options: Any) -> alt.Axis:
@@ -32,16 +37,15 @@ def change_axis(**options: Any) -> alt.Axis:
     return axis_of(labelExpr="datum.value === 0 ? '0' : datum.label", **options)
 
 
-def halo() -> dict[str, Any]:
-    """Outline text in the background color, so that it is readable on lines."""
-    return {"stroke": BACKGROUND, "strokeWidth": 3, "opacity": 0.8}
+def with_halo(base: alt.Chart, text: str, **mark: Any) -> list[alt.Chart]:
+    """Write text on its outline in the background color, so that it is readable on lines."""
+    outline: dict[str, Any] = {"stroke": BACKGROUND, "strokeWidth": 3, "opacity": 0.8}
+    return [base.mark_text(**mark, **look).encode(text=text) for look in (outline, {})]
 
 
 def zero_line() -> alt.Chart:
     """Draw a single line, not one per row of the table."""
-    rule: alt.Chart = alt.Chart(alt.InlineData([{}])).mark_rule(
-        color=_colors.ink(_colors.GRAY), strokeDash=[4, 3]
-    )
+    rule: alt.Chart = alt.Chart(alt.InlineData([{}])).mark_rule(color=GRAY, strokeDash=[4, 3])
     return rule
 
 
@@ -105,10 +109,8 @@ def sure(confidence: float) -> str:
 def color_of(systems: Systems, *, distinct: bool = False) -> dict[str, Any]:
     """Assign a color to each system; of many, sorted best first, only to the best ones."""
     if systems.column is None:
-        return {"color": alt.value(_colors.ink(_colors.COLORS[0]))}
-    inks = [*map(_colors.ink, _colors.COLORS)]
-    rest = _colors.ink(_colors.REST)
-    coded = _coded(systems, systems.places(distinct=distinct), inks, rest)
+        return {"color": alt.value(COLORS[0])}
+    coded = _coded(systems, systems.places(distinct=distinct), COLORS, REST)
     return {"color": alt.Color("system:N", **coded)}
 
 
@@ -171,10 +173,6 @@ def dash_of(metrics: Sequence[str], *, legend: bool = True) -> dict[str, Any]:
     dashes = [_colors.DASHES[place % len(_colors.DASHES)] for place in range(len(metrics))]
     scale = alt.Scale(domain=list(metrics), range=dashes)
     shown = legend_of(
-        "metric",
-        symbolType="stroke",
-        symbolSize=500,
-        symbolStrokeColor=_colors.ink(),
-        symbolStrokeWidth=2,
+        "metric", symbolType="stroke", symbolSize=500, symbolStrokeColor=INK, symbolStrokeWidth=2
     )
     return {"strokeDash": alt.StrokeDash("metric:N", scale=scale, legend=shown if legend else None)}

@@ -120,7 +120,7 @@ def _intervals(
 
 def _margin_band(title: str) -> alt.Chart:
     """Draw the differences within the margin, once per panel."""
-    band = alt.Chart().mark_rect(color=_colors.ink(_colors.PALE))
+    band = alt.Chart().mark_rect(color=_marks.PALE)
     band = band.transform_calculate(low=alt.datum.margin * -1)
     drawn: alt.Chart = band.transform_filter("isValid(datum.margin)").encode(
         x=alt.X("min(low):Q", title=title), x2="max(margin):Q"
@@ -149,16 +149,16 @@ def _triangle(
     base = _marks.described(base, table, _words(confidence))
     scale = alt.Scale(type="ordinal", domain=depths, range=[1, 0.7, 0.4, 0.1])
     # the opacity of its swatches is what it explains
-    swatches = alt.Legend(title="adjusted p", padding=8, symbolFillColor=_colors.ink())
+    swatches = alt.Legend(title="adjusted p", padding=8, symbolFillColor=_marks.INK)
     depth = alt.Opacity("depth:N", title="adjusted p", scale=scale, legend=swatches)
     deep = alt.FieldOneOfPredicate("depth", depths[:2])
     on_cell = alt.when(deep).then(alt.value(_marks.BACKGROUND))
-    cells = base.mark_rect(stroke=_colors.ink(_colors.PALE), strokeWidth=1)
+    cells = base.mark_rect(stroke=_marks.PALE, strokeWidth=1)
     marks = base.mark_point(filled=True, size=24, opacity=1)
     return _panels.in_panels(
         [
             cells.encode(color=look["color"], opacity=depth),
-            marks.encode(shape=look["shape"], color=on_cell.otherwise(alt.value(_colors.ink()))),
+            marks.encode(shape=look["shape"], color=on_cell.otherwise(alt.value(_marks.INK))),
         ],
         table,
         title,
@@ -259,7 +259,7 @@ def _rank_layers(table: pl.DataFrame, systems: int) -> list[alt.Chart]:
     bare = alt.Chart().encode(x=x, y=y)
     base = _marks.described(bare, table, {"system": "system", "mean rank": "low", "users": "users"})
     layers = [
-        base.mark_rule(color=_colors.ink(_colors.GRAY))
+        base.mark_rule(color=_marks.GRAY)
         .transform_filter("datum.part == 'system'")
         .encode(y2=alt.Y2Datum(0))
     ]
@@ -269,21 +269,17 @@ def _rank_layers(table: pl.DataFrame, systems: int) -> list[alt.Chart]:
     ]
     for side, edge, align, shift in sides:
         own = base.transform_filter(f"datum.side == '{side}'")
-        layers.append(own.mark_rule(color=_colors.ink(_colors.GRAY)).encode(x2=alt.value(edge)))
-        names = own.mark_text(
-            align=align, color=_colors.ink(), dx=shift, baseline="middle", limit=205
-        )
+        layers.append(own.mark_rule(color=_marks.GRAY).encode(x2=alt.value(edge)))
+        names = own.mark_text(align=align, color=_marks.INK, dx=shift, baseline="middle", limit=205)
         layers.append(names.encode(x=alt.value(edge), text="text:N"))
     groups = {"not separated": "system", "mean ranks": ("low", "high"), "users": "users"}
-    bars = _marks.described(
-        bare.mark_rule(strokeWidth=5, color=_colors.ink(_colors.COLORS[0])), table, groups
-    )
+    bars = _marks.described(bare.mark_rule(strokeWidth=5, color=_marks.COLORS[0]), table, groups)
     bars = bars.transform_filter("datum.part == 'group'")
     scale = bare.transform_filter("datum.part == 'scale'")
     layers += [
         bars.encode(x2="high:Q"),
-        scale.mark_rule(strokeWidth=2, color=_colors.ink()).encode(x2="high:Q", y=alt.value(-46)),
-        scale.mark_text(align="left", color=_colors.ink()).encode(text="text:N", y=alt.value(-55)),
+        scale.mark_rule(strokeWidth=2, color=_marks.INK).encode(x2="high:Q", y=alt.value(-46)),
+        scale.mark_text(align="left", color=_marks.INK).encode(text="text:N", y=alt.value(-55)),
     ]
     return layers
 
@@ -334,11 +330,8 @@ def agreement(
 
 def _cells(base: alt.Chart, color: alt.Color, text: alt.Text, strong: str) -> list[alt.Chart]:
     """Draw colored cells, and numbers that are white on strong colors."""
-    on_cell = alt.when(strong).then(alt.value("white")).otherwise(alt.value(_colors.ink()))
-    return [
-        base.mark_rect().encode(color=color),
-        base.mark_text().encode(text=text, color=on_cell),
-    ]
+    on_cell = alt.when(strong).then(alt.value("white")).otherwise(alt.value(_marks.INK))
+    return [base.mark_rect().encode(color=color), base.mark_text().encode(text=text, color=on_cell)]
 
 
 def heatmap(

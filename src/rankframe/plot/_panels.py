@@ -9,7 +9,7 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
-from rankframe.plot import _colors, _tables
+from rankframe.plot import _colors, _marks, _tables
 
 _INNER, _WHOLE = 480, 720  # pixels, if there is no container: inside another chart, and alone
 
@@ -23,8 +23,8 @@ def title_of(text: str, *subtitle: str, narrow: bool = False) -> alt.TitleParams
         titles if len(titles) > 1 else text,
         subtitle=lines,
         anchor="start",
-        color=_colors.ink(),
-        subtitleColor=_colors.ink(_colors.GRAY),
+        color=_marks.INK,
+        subtitleColor=_marks.GRAY,
         offset=12,
     )
 
@@ -38,8 +38,8 @@ def panels_by(name: str, order: Sequence[str], title: str | None = None) -> Any:
         title=title,
         labelFontWeight="bold",
         labels=len(order) > 1,
-        labelColor=_colors.ink(),
-        titleColor=_colors.ink(),
+        labelColor=_marks.INK,
+        titleColor=_marks.INK,
         titleFontWeight="bold",
         **own,
     )
@@ -75,7 +75,7 @@ def in_panels(
     if len(panels) == 1:
         return alone(layers, table, title, wide=wide, height=height, **options)
     header = alt.Header(
-        title=None, labelFontWeight="bold", labelColor=_colors.ink(), labelLimit=max(width, 150)
+        title=None, labelFontWeight="bold", labelColor=_marks.INK, labelLimit=max(width, 150)
     )
     facet = alt.Facet("panel:N", sort=list(panels), header=header)
     drawn = layered(*layers, data=table, width=width, height=height, **options)

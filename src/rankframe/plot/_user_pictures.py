@@ -17,9 +17,9 @@ from rankframe.plot import _colors, _marks, _panels, _tables
 from rankframe.plot._colors import Systems
 
 _OUTLINE: dict[str, Any] = {
-    "fill": _colors.ink(_colors.GRAY),
+    "fill": _marks.GRAY,
     "fillOpacity": 0,
-    "stroke": _colors.ink(_colors.GRAY),
+    "stroke": _marks.GRAY,
     "strokeWidth": 1,
 }
 
@@ -93,8 +93,8 @@ def _histograms(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.
     y = alt.Scale(domain=[0, 1.2 * top if has_zeros else top])  # with room for a number
     column = "system" if len(systems) > 1 else None
     base = alt.Chart().encode(**_marks.color_of(Systems(systems, column, legend=False)))
-    of = {"system": "system", "segment": "segment"}
-    words = {**of, title: ("low", "high"), "users": "users", "share of users": "share"}
+    panel = {"system": "system", "segment": "segment"}
+    words = {**panel, title: ("low", "high"), "users": "users", "share of users": "share"}
     bars = _marks.described(base.mark_bar(binSpacing=1), filled, words)
     bars = bars.transform_filter("datum.low !== datum.high")
     # away from the box, which has its own scale
@@ -102,8 +102,8 @@ def _histograms(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.
     layers = [bars.encode(x=x, x2="high:Q", y=alt.Y("share:Q", title=None, axis=percent, scale=y))]
     # the first row of each histogram
     first = table.drop_nulls("mean")
-    line = alt.Chart().mark_rule(strokeWidth=2, color=_colors.ink(), strokeDash=[5, 2])
-    line = _marks.described(line, first, {**of, "mean": "mean"}).transform_filter(
+    line = alt.Chart().mark_rule(strokeWidth=2, color=_marks.INK, strokeDash=[5, 2])
+    line = _marks.described(line, first, {**panel, "mean": "mean"}).transform_filter(
         "isValid(datum.mean)"
     )
     layers.append(line.encode(x=alt.X("mean:Q", title=title)))
@@ -111,7 +111,7 @@ def _histograms(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.
         box = base.transform_filter("isValid(datum.mean)").transform_calculate(
             zeros="datum.low === datum.high ? datum.share : 0", level=f"datum.zeros * {top}"
         )
-        words = {**of, "users at exactly 0": "zeros", "mean": "mean"}
+        words = {**panel, "users at exactly 0": "zeros", "mean": "mean"}
         box = _marks.described(box, first.with_columns(zeros="share"), words)
         ends: dict[str, Any] = {"x": alt.XDatum(left, title=title), "x2": alt.X2Datum(right)}
         end = alt.YDatum(top, title=None)
@@ -126,7 +126,7 @@ def _histograms(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.
                 x=ends["x"],
                 y=end,
                 text=alt.Text("zeros:Q", format=".0%"),
-                color=alt.value(_colors.ink()),
+                color=alt.value(_marks.INK),
             ),
         ]
     picture: alt.LayerChart = _panels.layered(*layers, data=table)
@@ -160,17 +160,15 @@ def _strips(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.Laye
     base = _marks.described(alt.Chart().encode(y=y), table, words)
     quantiles = base.transform_filter("isValid(datum.low)")
     layers = [
-        quantiles.mark_rule(color=_colors.ink(_colors.COLORS[0])).encode(
-            x=alt.X("low:Q", **x), x2="high:Q"
-        ),
-        quantiles.mark_bar(color=_colors.ink(_colors.COLORS[0]), height=9).encode(
+        quantiles.mark_rule(color=_marks.COLORS[0]).encode(x=alt.X("low:Q", **x), x2="high:Q"),
+        quantiles.mark_bar(color=_marks.COLORS[0], height=9).encode(
             x=alt.X("lower quarter:Q", **x), x2="upper quarter:Q"
         ),
         quantiles.mark_tick(color=_marks.BACKGROUND, thickness=2, height=9).encode(
             x=alt.X("median:Q", **x)
         ),
         base.mark_point(
-            shape="diamond", filled=True, opacity=1, size=60, color=_colors.ink(_colors.COLORS[1])
+            shape="diamond", filled=True, opacity=1, size=60, color=_marks.COLORS[1]
         ).encode(x=alt.X("mean:Q", **x)),
     ]
     if has_zeros:
@@ -178,11 +176,9 @@ def _strips(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.Laye
             left=str(left), right=str(right), filled=f"{left} + datum.zeros * {right - left}"
         )
         start = alt.X("left:Q", **x)
-        text = vessel.mark_text(
-            align="left", dx=3, fontSize=9, baseline="middle", color=_colors.ink()
-        )
+        text = vessel.mark_text(align="left", dx=3, fontSize=9, baseline="middle", color=_marks.INK)
         layers += [
-            vessel.mark_bar(height=13, color=_colors.ink(_colors.USERS), opacity=0.6).encode(
+            vessel.mark_bar(height=13, color=_marks.USERS, opacity=0.6).encode(
                 x=start, x2="filled:Q"
             ),
             vessel.mark_bar(height=13, **_OUTLINE).encode(x=start, x2="right:Q"),
@@ -254,36 +250,28 @@ def _changes(
     shared = f"change from {baseline}"
     if _colors.LETTER * len(shared) > 210 * len(panels):
         shared = "change"
-    area = alt.Chart().mark_area(color=_colors.ink(_colors.PALE), opacity=0.7)
+    area = alt.Chart().mark_area(color=_marks.PALE, opacity=0.7)
     area = area.transform_filter("isValid(datum.top)").encode(
         x=alt.X("bound:Q", title=x_title, scale=x),
         y=alt.Y("top:Q", title=None, scale=y),
         y2="bottom:Q",
     )
-    circles = alt.Chart().mark_circle(color=_colors.ink(_colors.USERS), opacity=0.6)
+    circles = alt.Chart().mark_circle(color=_marks.USERS, opacity=0.6)
     circles = circles.transform_filter("isValid(datum.count)").encode(
         x=alt.X(
             "relevant:Q", title=x_title, axis=_marks.axis_of(format="d", tickCount=5, grid=False)
         ),
-        y=alt.Y(
-            "change:Q",
-            title=None,
-            axis=_marks.change_axis(format="+.2~f", tickCount=7),
-        ),
+        y=alt.Y("change:Q", title=None, axis=_marks.change_axis(format="+.2~f", tickCount=7)),
         size=alt.Size("count:Q", title="users", scale=alt.Scale(range=[12, 400], zero=False)),
     )
     words = {"users": "count", "relevant items, mean": "relevant", "change, mean": "change"}
     circles = _marks.described(circles, table.drop_nulls("count"), words)
     # a bar that covers a single R would have no length
-    bars = alt.Chart().mark_bar(color=_colors.ink(), height=4, cornerRadius=2)
+    bars = alt.Chart().mark_bar(color=_marks.INK, height=4, cornerRadius=2)
     bars = bars.transform_filter("isValid(datum.mean)").transform_calculate(
         begin="datum.relevant_low / 1.1", end="datum.relevant_high * 1.1"
     )
-    bars = bars.encode(
-        x=alt.X("begin:Q", title=x_title),
-        x2="end:Q",
-        y=alt.Y("mean:Q", title=None),
-    )
+    bars = bars.encode(x=alt.X("begin:Q", title=x_title), x2="end:Q", y=alt.Y("mean:Q", title=None))
     ends = ("relevant_low", "relevant_high")
     of_bin = {"relevant items": ends, "users": "users", "change, mean": "mean"}
     bars = _marks.described(bars, table.drop_nulls("mean"), of_bin)
