@@ -69,10 +69,7 @@ def at_k(
     Raises
     ------
     ValueError
-        If a name already has a cut-off or cannot have one, a parameter is unknown or out of range,
-        or there are more than 40 systems.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
+        If a name already has a cut-off or cannot have one, or there are more than 40 systems.
 
     Examples
     --------
@@ -85,7 +82,7 @@ def at_k(
     call = _tables.read_call(frame, truth, by, options)
     keywords.check_flag("together", together)
     labels = cutoff_curves.labels_at(names, cutoff_curves.cutoffs("ks", ks))
-    values = call.values(labels["label"].to_list(), per_user=False)
+    values = call.values(labels["label"].to_list())
     means = cutoff_curves.means_of(values, interval=interval, confidence=confidence).collect()
     from rankframe.plot import _cutoff_pictures
 
@@ -130,11 +127,6 @@ def precision_recall(
         there are more than six systems, only the best three by F1 at the last cut-off are colored
         and named; click the legend to select systems. ``at_k("precision", "recall",
         together=True)`` draws both over k.
-
-    Raises
-    ------
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
 
     Examples
     --------

@@ -93,8 +93,6 @@ def shares(
         If a table that is needed is missing, or no value is exposed.
     ValueError
         If there are more than eight systems.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
 
     Examples
     --------
@@ -164,8 +162,6 @@ def trade_off(
     ------
     RankingDataError
         If no system has both values.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
 
     Examples
     --------
@@ -250,8 +246,6 @@ def lorenz(
     ------
     RankingDataError
         If a table that is needed is missing, or nothing is exposed.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
 
     Examples
     --------

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from rankframe._comparison import comparison, many_systems, sentences, system_agreement, trials
-from rankframe._comparison.trials import Correction, Margin, Test
+from rankframe._comparison import comparison, many_systems, system_agreement
+from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
@@ -95,15 +95,6 @@ def compare(
         drawn as one cell per pair: the row is the system that is better in the first panel,
         ``baseline`` the column, and ``depth`` the grade of ``p_adjusted``.
 
-    Raises
-    ------
-    RankingDataError
-        If there are fewer than two systems.
-    ValueError
-        If ``baseline`` is not a system.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
-
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
@@ -113,33 +104,13 @@ def compare(
     >>> chart.data.select("pair", "verdict").rows()
     [('new − old', 'undecided')]
     """
+    trial = Trial(baseline, test, correction, confidence, margin, primary, resamples, seed, cluster)
     call = _tables.read_call(frame, truth, by, options, baseline)
-    compared = call.compute(
-        comparison.compare,
-        *metrics,
-        baseline=baseline,
-        test=test,
-        correction=correction,
-        confidence=confidence,
-        margin=margin,
-        primary=primary,
-        resamples=resamples,
-        seed=seed,
-        cluster=cluster,
-    )
-    alone = "simultaneous" if test in trials.SIMULTANEOUS else "not corrected"
+    values = call.values(metrics, cluster=cluster)
+    compared = comparison.comparison_of(values, trial).collect()
     from rankframe.plot import _pair_pictures
 
-    return _pair_pictures.compare(
-        compared,
-        metrics,
-        call,
-        baseline=baseline,
-        margins=comparison.per_metric("margin", margin, [*_tables.directions(metrics)]),
-        confidence=confidence,
-        intervals=f"{confidence * 100:.10g}% intervals, {alone}",
-        tested=sentences.tested_in_words(test, correction, compared, primary),
-    )
+    return _pair_pictures.compare(compared, metrics, call, trial)
 
 
 def critical_difference(
@@ -186,12 +157,9 @@ def critical_difference(
     Raises
     ------
     RankingDataError
-        If there are fewer than two systems, or the ranks of systems do not vary.
+        If the ranks of systems do not vary.
     ValueError
-        If a metric has no better direction or is not a value per user, such as the geometric mean
-        ``gmap``, ``weights`` are given, or there are more than 40 systems.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
+        If a metric has no better direction, or there are more than 40 systems.
 
     Notes
     -----
@@ -257,9 +225,7 @@ def agreement(
     RankingDataError
         As ``rankframe.agreement``, or if no two metrics order the systems.
     ValueError
-        If the coefficient is unknown, or there are fewer than two metrics.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
+        If there are fewer than two metrics.
 
     Examples
     --------

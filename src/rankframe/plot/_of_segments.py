@@ -59,8 +59,6 @@ def heatmap(
     ------
     ValueError
         If ``by`` is empty.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
 
     Examples
     --------

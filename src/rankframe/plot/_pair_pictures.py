@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 import altair as alt
 import polars as pl
 
-from rankframe._comparison import sentences
+from rankframe._comparison import comparison, sentences, trials
+from rankframe._comparison.trials import Trial
 from rankframe._request.labels import Metric
 from rankframe.plot import _colors, _marks, _panels, _tables
 from rankframe.plot._tables import Call
@@ -26,18 +27,11 @@ _FULL, _OPPOSED = ("#08519C", "#2B7BC4"), ("#A63603", "#C25A14")  # the ends of 
 
 
 def compare(
-    compared: pl.DataFrame,
-    metrics: Sequence[Metric],
-    call: Call,
-    *,
-    baseline: object,
-    margins: Mapping[str, float],
-    confidence: float,
-    intervals: str,
-    tested: str,
+    compared: pl.DataFrame, metrics: Sequence[Metric], call: Call, trial: Trial
 ) -> alt.LayerChart | alt.FacetChart:
     """Draw differences, of many systems without a baseline as one cell per pair."""
-    directions = _tables.directions(metrics)
+    directions, confidence = _tables.directions(metrics), trial.confidence
+    margins = comparison.per_metric("margin", trial.margin, [*directions])
     table = _tables.differences(compared, call.groups, directions, margins)
     names = _tables.texts(table["panel"])
     _tables.check_values(table["difference"], ", ".join(names[:3]))
@@ -45,11 +39,12 @@ def compare(
     names = list(directions)
     what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
     counted = f"{_tables.user_count(table['users'])}{_tables.weighted_by(call.options)}"
+    tested = sentences.tested_in_words(trial, compared)
     missed = sentences.missed_lines(_tables.missed_of_pairs(compared, call.groups))
     look = _verdict_look(directions, margins, f"p < {1 - confidence:.2g}")
     systems = _tables.texts(pl.concat([table["system"], table["baseline"]]))
     better = directions[names[0]]
-    if baseline is None and len(systems) > _MOST_PAIRED:
+    if trial.baseline is None and len(systems) > _MOST_PAIRED:
         title = _panels.title_of(
             f"Differences of {len(systems)} systems in {what}",
             f"{counted}; row − column, best first; darker cells: smaller p",
@@ -62,12 +57,13 @@ def compare(
     text = f"Differences of systems in {what}"
     if len(pairs) == 1:
         text = f"{order[0]}: {what}"
-    elif baseline is not None:
-        text = f"Differences from {sentences.one_line(baseline)} in {what}"
+    elif trial.baseline is not None:
+        text = f"Differences from {sentences.one_line(trial.baseline)} in {what}"
         order = pl.Series(order).replace_strict(pairs["pair"], pairs["system"]).to_list()
-    lines = (counted, f"{intervals}; {tested}", *missed)
-    row = "pair" if baseline is None or len(pairs) == 1 else "system"
-    title = _panels.title_of(text, *lines)
+    alone = "simultaneous" if trial.test in trials.SIMULTANEOUS else "not corrected"
+    intervals = f"{confidence * 100:.10g}% intervals, {alone}"
+    title = _panels.title_of(text, counted, f"{intervals}; {tested}", *missed)
+    row = "pair" if trial.baseline is None or len(pairs) == 1 else "system"
     return _intervals(table.drop("baseline"), title, look, confidence, row=row, order=order)
 
 

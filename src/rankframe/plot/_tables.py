@@ -54,9 +54,11 @@ class Call(NamedTuple):
         numbers: pl.LazyFrame = verb(self.frame, *args, **options)
         return numbers.collect()
 
-    def values(self, metrics: Sequence[Metric], *, per_user: bool) -> UserValues:
+    def values(
+        self, metrics: Sequence[Metric], *, per_user: bool = False, cluster: str | None = None
+    ) -> UserValues:
         options = cast("Options", self.options)
-        settings = keywords.read_options(options, count_missed=True)
+        settings = keywords.read_options(options, cluster=cluster, count_missed=True)
         question = ask(self.frame, metrics, self.truth, self.groups, settings, per_user=per_user)
         return evaluation.user_values(question)
 
