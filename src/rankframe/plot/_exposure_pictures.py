@@ -172,7 +172,7 @@ def trade_off(
     _tables.check_rows(table, "points", "fewer segments")
     panels = _tables.texts(table["panel"])
     _tables.check_panels(panels)
-    systems = _trading(table, summary, metrics, call.groups)
+    systems = _systems_of(table, summary, metrics, call.groups)
     size = (460, 340) if len(panels) == 1 else (280, 230)
     domains = {
         axis: _tables.padded(table, axis, limits[name])
@@ -200,7 +200,7 @@ def trade_off(
     )
 
 
-def _trading(
+def _systems_of(
     table: pl.DataFrame, summary: pl.DataFrame, metrics: Sequence[Metric], groups: Sequence[str]
 ) -> Systems:
     """Order the systems of a trade-off; their colors are among those of all systems."""

@@ -20,7 +20,7 @@ INK, GRAY, REST, PALE, USERS = map(
 )
 COLORS = [*map(_colors.ink, _colors.COLORS)]
 FROM_0_TO_1 = alt.Scale(domain=[0, 1])
-#: on colors that are dark on light backgrounds, and light on dark ones
+#: white if the theme has no background of its own
 BACKGROUND = alt.expr("background || 'white'")
 
 
