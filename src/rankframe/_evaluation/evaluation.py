@@ -25,7 +25,7 @@ from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Defaults, GainsFrom, Settings, Users
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, guards, judgment, run_dicts
+from rankframe._tables import adapters, guards, judgment, readers, run_dicts
 from rankframe._tables.table import Totals
 from rankframe.errors import RankingDataError
 
@@ -391,20 +391,18 @@ def plan_values(
     if truth is None:
         refusals.check_truth(frame, requested, settings)
     reserved = {n.partition("(")[0] for n, c in reading.columns.items() if not c.always_reserved}
-    prepared = judgment.prepare_tables(
+    reads = {*reading.names, *settings.of_users}
+    tables = readers.read_tables(
         frame,
         truth,
         by,
-        settings.columns,
-        reads={*reading.names, *settings.of_users},
+        settings,
+        reads=reads,
         reserved=reserved,
         run_alone=all(reduction.lists_alone(metric, inputs) for metric in requested),
-        ranks_alone=True,
-        single_precision=settings.single_precision,
         totals=totals,
     )
-    prepared = judgment.with_inputs(prepared, settings)
-    segments = judgment.segments_of_truth(frame, prepared)
+    prepared, segments = judgment.judge(tables, reads), tables.segments
     refusals.check_users(settings.users, prepared, segments, judged_only=settings.judged_only)
     if settings.users == "served":
         refusals.check_systems(prepared, segments)

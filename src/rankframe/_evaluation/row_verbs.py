@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Unpack, get_args
 
 import polars as pl
@@ -106,7 +107,7 @@ def listed(
             msg = f"listed reads {name!r}: pass {registry.COLUMNS[name].source}="
             raise RankingDataError(msg)
     rows = scope_rows.rows_of_scope(prepared, reading)
-    table = prepared.tables[0]
+    table = prepared.tables.run
     checked = _guarded(rows, prepared, reading.names)
     beside = (truth, items, history, other, exclude)
     return adapters.to_caller_type(
@@ -212,10 +213,12 @@ def shares(
         msg = "shares reads what is relevant: pass truth= (user, item)"
         raise RankingDataError(msg)
     prepared = _prepared(run, truth, by, settings, (), alone=truth is None)
-    share_rows.check_shares("shares", kind, share_columns, prepared.inputs, prepared.tables[0].item)
+    share_rows.check_shares(
+        "shares", kind, share_columns, prepared.inputs, prepared.tables.run.item
+    )
     if prepared.tied:
         share_names.check_shares_in_ties("shares", share_columns)
-    table = prepared.tables[0]
+    table = prepared.tables.run
     rows = share_rows.rows_of_shares(prepared, share_columns, kind, by=table.by, users=None)
     keys = [*(table.keys if over == "user" else table.by)]
     value = share_rows.public_name(kind.of, prepared.inputs, table.item)
@@ -316,18 +319,18 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
     frame, by = run_dicts.as_frame(frame, by)
     settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
     alone = bool(settings.inputs) and truth is None
-    tables = readers.read_tables(frame, truth, by, columns, reads=(), run_alone=alone)
+    both = readers.read_run_and_truth(frame, truth, by, columns, reads=(), run_alone=alone)
+    tables = readers.with_tables_beside(both, settings)
 
     def raise_broken() -> None:
-        rules.raise_first_broken(tables)
-        if len(tables) == 2:
-            rules.raise_if_a_group_is_apart(*tables)
-            rules.raise_if_no_item_meets(*tables)
-        if settings.inputs:
-            prepared = judgment.prepare_tables(frame, truth, by, columns, reads=(), run_alone=alone)
-            prepared = judgment.with_inputs(prepared, settings)
-            judgment.raise_broken_input(prepared, {"popularity", "history_users"})
-            side_tables.raise_if_unknown(prepared.inputs, prepared.tables[0], prepared.run)
+        rules.raise_first_broken(both)
+        if tables.truth is not None:
+            rules.raise_if_a_group_is_apart(tables.run, tables.truth)
+            rules.raise_if_no_item_meets(tables.run, tables.truth)
+        if tables.beside:
+            judged = judgment.judge(tables)
+            judgment.raise_broken_input(judged, {"popularity", "history_users"})
+            side_tables.raise_if_unknown(judged.inputs, tables.run, judged.run)
 
     if isinstance(frame, pl.LazyFrame):
         always = pl.LazyFrame({"suspect": [True], "surplus": [0]})
@@ -345,16 +348,14 @@ def _prepared(
     *,
     alone: bool,
 ) -> Judged:
-    prepared = judgment.prepare_tables(
-        run, truth, by, settings.columns, reads=reads, run_alone=alone
-    )
-    return judgment.with_inputs(prepared, settings)
+    tables = readers.read_tables(run, truth, by, settings, reads=reads, run_alone=alone)
+    return judgment.judge(tables)
 
 
 def _raise_if_tied(prepared: Judged) -> None:
     if prepared.tied:
         msg = (
-            f"{prepared.tables[0].name}, column 'tied': rows in a block of ties have no single "
+            f"{prepared.tables.run.name}, column 'tied': rows in a block of ties have no single "
             "rank to compose metrics on: use per_user or evaluate, which take expectations"
         )
         raise RankingDataError(msg)
@@ -363,17 +364,12 @@ def _raise_if_tied(prepared: Judged) -> None:
 def _guarded(
     rows: pl.LazyFrame, prepared: Judged, reads: Sequence[str] | frozenset[str]
 ) -> pl.LazyFrame:
-
-    def raise_broken() -> None:
-        rules.raise_first_broken(prepared.tables)
-        judgment.raise_broken_input(prepared, reads)
-
     flags = [
         *judgment.table_flags(prepared),
-        *(guards.lists_flag(table) for table in prepared.tables),
+        *(guards.lists_flag(table) for table in prepared.tables.both),
     ]
     flags += judgment.input_flags(prepared, reads)
-    return guards.guarded(rows, flags, raise_broken)
+    return guards.guarded(rows, flags, partial(judgment.raise_broken, prepared, reads))
 
 
 def relevant(
@@ -445,10 +441,10 @@ def relevant(
     """
     judged, by = run_dicts.as_frame(judged, by)
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
-    settings = Settings(relevant_at=relevant_at)
-    prepared = judgment.prepare_tables(judged, None, by, columns)._replace(settings=settings)
+    settings = Settings(relevant_at=relevant_at, columns=columns)
+    prepared = judgment.judge(readers.read_tables(judged, None, by, settings))
     _raise_if_tied(prepared)
-    table = prepared.tables[0]
+    table = prepared.tables.run
     split = prepared.has_subtopics
     scopes = {registry.reading_of(metric.reads, has_subtopics=split).scope for metric in requested}
     if "subtopic" in scopes and len(scopes) > 1:
@@ -462,11 +458,10 @@ def relevant(
     rows = scope_rows.rows_of_scope(prepared, reading)
     flags = [*judgment.table_flags(prepared), judgment.rows_flag(prepared, prepared.ranked_truth)]
     if reading.counts_judged or reading.counts_listed:
-        flags += [guards.lists_flag(table) for table in prepared.tables]
+        flags += [guards.lists_flag(table) for table in prepared.tables.both]
     own = {name for name, column in registry.COLUMNS.items() if column.always_reserved}
     unread = own - {*registry.BASIC, *reading.names, "subtopic"}
     rows = rows.drop(rank_order.SHARES_RANK, *unread, strict=False)
-    rows = guards.guarded(
-        rows, [*flags, *judgment.input_flags(prepared)], judgment.raise_broken(prepared)
-    )
+    flags += judgment.input_flags(prepared)
+    rows = guards.guarded(rows, flags, partial(judgment.raise_broken, prepared))
     return adapters.to_caller_type(rows, like=judged, sort=[*table.keys, "rank", table.item])

@@ -85,7 +85,7 @@ _CURES = {
 
 def clusters_of(prepared: Judged, column: str) -> Clusters:
     """Read the clusters of users."""
-    table = user_weights.table_with(prepared.tables, "cluster", column)
+    table = user_weights.table_with(prepared.tables.both, "cluster", column)
     is_truth = table.name == "truth"
     on = [*(table.by if is_truth else ()), table.user]
     keys = [pl.col(name).cast(prepared.types[name]) for name in on]

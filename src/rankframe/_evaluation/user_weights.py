@@ -85,7 +85,7 @@ _CURES = {
 
 def weights_of(prepared: Judged, column: str) -> Weights:
     """Read the weights of users."""
-    table = table_with(prepared.tables, "weights", column)
+    table = table_with(prepared.tables.both, "weights", column)
     check_weight(table.name, column, table.schema[column])
     is_truth = table.name == "truth"
     on = [*(table.by if is_truth else ()), table.user]

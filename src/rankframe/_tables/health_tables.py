@@ -190,7 +190,8 @@ def _refused(call: Call) -> list[tuple[str, str]]:
     if run is not None:
         alone = truth is not None or "relevance" not in run.collect_schema()
         attempt(
-            "both", lambda: readers.read_tables(run, truth, by, columns, reads=(), run_alone=alone)
+            "both",
+            lambda: readers.read_run_and_truth(run, truth, by, columns, reads=(), run_alone=alone),
         )
     if run is not None and truth is not None and errors:
         attempt("run", lambda: readers.read_run(run, by, columns))
@@ -210,7 +211,7 @@ def _read_input(name: str, call: Call, run: pl.LazyFrame) -> None:
     settings = Settings(
         items=frames.get("items"), history=frames.get("history"), columns=call.columns
     )
-    side_tables.common_types(side_tables.read_inputs(settings, table), schema)
+    readers.common_types(table, readers.read_tables_beside(table, settings).values())
 
 
 def _of_common_types(parts: dict[str, Part]) -> dict[str, Part]:

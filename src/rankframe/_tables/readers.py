@@ -11,16 +11,18 @@ same errors.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 import polars as pl
 
 from rankframe._request import keywords, labels, registry
-from rankframe._request.keywords import Columns
+from rankframe._request.keywords import Columns, InputName, Settings
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, column_roles, rules
-from rankframe._tables.table import Table
+from rankframe._tables.table import Table, Tables, Totals
 from rankframe.errors import RankingDataError
 
 
@@ -28,23 +30,47 @@ def read_tables(
     frame: Frame,
     truth: Frame | None,
     by: str | Sequence[str],
-    columns: Columns,
+    settings: Settings,
     *,
     reads: Collection[str] | None = None,
     reserved: Collection[str] = (),
     run_alone: bool = False,
-) -> list[Table]:
-    """Read ``[judged table]``, ``[run, truth]``, or with ``run_alone`` perhaps ``[run]``.
+    totals: Totals | None = None,
+) -> Tables:
+    """Read all tables of a call; a lazy judged table goes back to those that it was made from.
 
     ``reads`` names the columns that metrics read; None means that every column is returned.
     ``reserved`` names the vocabulary columns that are reserved only if metrics read them.
     """
+    origin = _origin(frame, by, settings) if truth is None and totals is None else None
+    if origin is not None:
+        name = "exclude" if settings.exclude is None else "judge's exclude"
+        excluded = {name: origin.beside["exclude"]} if origin.exclusions else {}
+        tables = with_tables_beside(origin.both, settings, excluded)
+    else:
+        both = read_run_and_truth(
+            frame, truth, by, settings.columns, reads=reads, run_alone=run_alone
+        )
+        _raise_if_reserved(both, reserved)
+        tables = with_tables_beside([table._replace(totals=totals) for table in both], settings)
+    return tables._replace(segments=_segments(frame, tables.run))
+
+
+def read_run_and_truth(
+    frame: Frame,
+    truth: Frame | None,
+    by: str | Sequence[str],
+    columns: Columns,
+    *,
+    reads: Collection[str] | None = None,
+    run_alone: bool = False,
+) -> list[Table]:
+    """Read ``[judged table]``, ``[run, truth]``, or with ``run_alone`` perhaps ``[run]``."""
     kind = "judged table" if truth is None and not run_alone else "run"
     columns = column_roles.with_ids(columns, by, {kind: frame, "truth": truth})
-    if truth is None and run_alone and not has_relevance(frame, columns):
-        return _unreserved([_read_run(frame, by, columns)], reserved)
     if truth is None:
-        return _unreserved([_read_judged(frame, by, columns)], reserved)
+        alone = run_alone and not has_relevance(frame, columns)
+        return [(_read_run if alone else _read_judged)(frame, by, columns)]
     groups = keywords.group_names(by)
     names = adapters.column_names(frame, "run") if groups else []
     lacking = [name for name in groups if name not in names]
@@ -57,7 +83,41 @@ def read_tables(
     run, judgments = _without_shared(run, judgments, reads)
     if truth_groups:
         run = _with_truth_groups(run, judgments, groups, truth_groups)
-    return _unreserved([run, judgments], reserved)
+    return [run, judgments]
+
+
+def with_tables_beside(
+    tables: Sequence[Table],
+    settings: Settings,
+    excluded: Mapping[str, Table] = MappingProxyType({}),
+) -> Tables:
+    """Read the tables beside run and truth, and find the types that the ids of all have."""
+    run, *truth = tables
+    beside = {**excluded, **read_tables_beside(run, settings)}
+    types = {name: run.schema[name] for name in run.ids}
+    types["relevance"] = type_of_relevance(tables[-1])
+    types |= common_types(run, [*truth, *beside.values()])
+    return Tables(run, truth[0] if truth else None, beside, types, settings)
+
+
+def read_tables_beside(run: Table, settings: Settings) -> dict[str, Table]:
+    """Read the tables of ``items=``, ``history=``, ``other=`` and ``exclude=``."""
+    return {
+        name: _read_other(frame, run, settings.columns)
+        if name == "other"
+        else _read_beside(name, frame, run, settings.columns)
+        for name in keywords.INPUTS
+        if (frame := getattr(settings, name)) is not None
+    }
+
+
+def common_types(run: Table, tables: Iterable[Table]) -> dict[str, pl.DataType]:
+    """Return the common type of each id of the lists and the other tables, or raise."""
+    types: dict[str, pl.DataType] = {}
+    for table in tables:
+        lists = run._replace(name="run", schema=pl.Schema({**run.schema, **types}))
+        types |= rules.same_types(lists, table)
+    return types
 
 
 def read_runs(run: Frame, other: Frame, by: str | Sequence[str], columns: Columns) -> list[Table]:
@@ -431,13 +491,11 @@ def has_relevance(frame: Frame, columns: Columns) -> bool:
     return "relevance" in adapters.column_names(frame, "run")
 
 
-def _unreserved(tables: list[Table], reserved: Collection[str]) -> list[Table]:
-    """Check that no column has the name of a vocabulary column that a metric reads."""
-    for name in sorted(reserved):
-        for table in tables:
-            if name in table.schema:
-                raise _reserved(table, name)
-    return tables
+def _raise_if_reserved(tables: Iterable[Table], reserved: Collection[str]) -> None:
+    """Raise if a column has the name of a vocabulary column that a metric reads."""
+    for name, table in itertools.product(sorted(reserved), tables):
+        if name in table.schema:
+            raise _reserved(table, name)
 
 
 def _reserved(table: Table, name: str) -> RankingDataError:
@@ -470,6 +528,89 @@ def _without_shared(run: Table, truth: Table, reads: Collection[str] | None) -> 
 def _without(table: Table, names: Sequence[str]) -> Table:
     frame = table.frame.drop(names)
     return table._replace(frame=frame, schema=frame.collect_schema()) if names else table
+
+
+def type_of_relevance(table: Table) -> pl.DataType:
+    """Return the type of the relevance that ``judgment.normalize_columns`` makes."""
+    if table.relevance is None:
+        return pl.Int64()
+    dtype = table.schema[table.relevance]
+    if dtype.is_integer() or dtype.is_float():
+        return dtype
+    return pl.Float64() if dtype.is_decimal() else pl.Int8()
+
+
+def _read_beside(name: InputName, frame: Frame, run: Table, columns: Columns) -> Table:
+    lazy = adapters.to_lazy(frame, f"{name}= table")
+    schema = lazy.collect_schema()
+    user = run.item if name == "items" else run.user
+    roles = {"item": run.item, **({} if name == "items" else {"user": user})}
+    for role, column in roles.items():
+        if column not in schema:
+            has = ", ".join(map(repr, schema.names()))
+            rename = f"name it with {role}=, or " if role not in columns else ""
+            msg = (
+                f"{name}=: no column {column!r} for {role}; it has {has}; {rename}rename it: names "
+                "must be the same in all tables"
+            )
+            raise RankingDataError(msg)
+        if schema[column].is_nested() or schema[column].is_object():
+            msg = f"{name}=, column {column!r}: {schema[column]} cannot be an id: use text"
+            raise RankingDataError(msg)
+    groups = [column for column in run.by if column in schema and column not in roles.values()]
+    return Table(f"{name}=", lazy, schema, groups, user, run.item, None, None, None)
+
+
+def _read_other(frame: Frame, run: Table, columns: Columns) -> Table:
+    lazy = adapters.to_lazy(frame, "other= run")
+    groups = [name for name in run.by if name in lazy.collect_schema()]
+    ids: Columns = {"user": run.user, "item": run.item}
+    table = read_run(lazy, groups, {**columns, **ids}, kind="other run")
+    if table.tied:
+        msg = (
+            "other run, column 'tied': blocks of ties, whose items have no single rank: call "
+            "with_rank(ties='item')"
+        )
+        raise RankingDataError(msg)
+    return table
+
+
+# When a lazy ``judge`` result is evaluated, go back to its inputs: checking the joined table would
+# materialize the full join.
+
+
+def remember(judged: Frame, tables: Tables) -> None:
+    """Note on a result of ``judge`` the tables that it was made from, or its segments alone."""
+    if isinstance(judged, pl.LazyFrame):
+        judged._rankframe_tables = tables  # type: ignore[attr-defined]  # pyright: ignore
+    elif isinstance(judged, pl.DataFrame):
+        judged._rankframe_segments = tables.run.truth_groups  # type: ignore[attr-defined]  # pyright: ignore
+    elif tables.run.truth_groups:
+        judged.attrs["rankframe_segments"] = list(tables.run.truth_groups)
+
+
+def _origin(frame: Frame, by: str | Sequence[str], settings: Settings) -> Tables | None:
+    """Return the tables of a lazy judged table, if its columns still play the same roles."""
+    tables: Tables | None = getattr(frame, "_rankframe_tables", None)
+    if tables is None:
+        return None
+    columns, run = settings.columns, tables.run
+    if (run.user, run.item) != ("user", "item"):
+        columns = column_roles.with_ids(columns, by, {"judged table": frame})
+    roles = {"user": "user", "item": "item", "rank": "rank", "relevance": "relevance", **columns}
+    same = {"user": run.user, "item": run.item, "rank": "rank", "relevance": "relevance"}
+    return tables if keywords.group_names(by) == run.by and roles == same else None
+
+
+def _segments(frame: Frame, run: Table) -> list[str]:
+    """Return the columns of ``by`` that only the truth had; lists of other users are left out."""
+    origin: Tables | None = getattr(frame, "_rankframe_tables", None)
+    segments: Sequence[str] = getattr(frame, "_rankframe_segments", ())
+    if origin is not None:
+        segments = origin.run.truth_groups
+    elif not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        segments = frame.attrs.get("rankframe_segments", ())
+    return [name for name in run.by if name in (*run.truth_groups, *segments)]
 
 
 def _with_truth_groups(

@@ -19,7 +19,7 @@ from rankframe._request import labels, registry
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import Entry, Metric, RequestedMetric
 from rankframe._request.registry import Column
-from rankframe._tables import guards, judgment, rules, verbs
+from rankframe._tables import guards, judgment, readers, rules, verbs
 from rankframe._tables.table import Table, Totals
 
 SUM, COUNT = "__rankframe_sum", "__rankframe_count"
@@ -67,8 +67,8 @@ def judged_of(
     settings: Settings,
 ) -> pl.LazyFrame:
     """Join the run and the truth of some users."""
-    prepared = judgment.prepare_tables(run, truth, by, settings.columns, totals=totals)
-    return judgment.guarded_judged(judgment.with_inputs(prepared, settings))
+    tables = readers.read_tables(run, truth, by, settings, totals=totals)
+    return judgment.guarded_judged(judgment.judge(tables))
 
 
 def ranked_of(
@@ -129,7 +129,7 @@ def sums_of(
 ) -> pl.LazyFrame:
     """Add up the metrics of some users, for ``means_of`` to add up all."""
     plan = evaluation.plan_means(frame, metrics, truth, by, settings, totals=totals)
-    proved = pl.lit(rules.proves_global_rules(plan.prepared.tables)).alias(_PROVED)
+    proved = pl.lit(rules.proves_global_rules(plan.prepared.tables.both)).alias(_PROVED)
     return summed(plan).with_columns(proved)
 
 
@@ -349,7 +349,7 @@ def is_proved(parts: pl.DataFrame) -> bool:
 
 def needs_of(plan: Plan, settings: Settings) -> Needs:
     """Return what must go into a shuffle; the rest changes no result."""
-    prepared, tables = plan.prepared, plan.prepared.tables
+    prepared, tables = plan.prepared, plan.prepared.tables.both
     requested = [*plan.requested, *(plan.of_lists.requested if plan.of_lists else ())]
     reads = (name for metric in requested for name in metric.reads)
     reading = registry.reading_of(reads, inputs=settings.inputs)

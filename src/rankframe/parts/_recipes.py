@@ -283,7 +283,7 @@ def labels_of(of_lists: OfLists | None) -> dict[str, str]:
 
 def small_frame(plan: Plan, settings: Settings, facts: dict[str, Any] | None) -> pl.LazyFrame:
     """Plan the numbers of a part."""
-    request, tables = _partitions.request_of(plan), plan.prepared.tables
+    request, tables = _partitions.request_of(plan), plan.prepared.tables.both
     types = {name: plan.prepared.types[name] for name in request.by}
     inputs = plan.prepared.inputs.values()
     grouped = any(name in request.by for table in inputs for name in table.by)
