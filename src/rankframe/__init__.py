@@ -27,7 +27,8 @@ from rankframe._namespace import attach as _attach
 from rankframe._report.report import Report, report
 from rankframe._report.results import ResultsTable, table
 from rankframe._request.labels import METRICS as _METRICS
-from rankframe._request.labels import metric, register_metric
+from rankframe._request.labels import metric
+from rankframe._request.registration import register_metric
 from rankframe._request.registry import register_column
 from rankframe._tables.fusion import fuse
 from rankframe._tables.health import health

@@ -23,7 +23,7 @@ from rankframe._comparison import (
 )
 from rankframe._evaluation import evaluation, overlap, row_verbs
 from rankframe._report import report, results
-from rankframe._request import labels
+from rankframe._request import labels, registration
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import fusion, health, side_by_side, verbs
 from rankframe.plot import _of_cutoffs, _of_exposure, _of_pairs, _of_segments, _of_users
@@ -136,7 +136,7 @@ def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
     @functools.wraps(function)
     def method(self: RankFrame[Any], *args: Any, **options: Any) -> Any:
         mine = {name: options.pop(name) for name in own if name in options}
-        metric = labels.made_with(function, args, mine, options.get("defaults"))
+        metric = labels.call_with_defaults(function, args, mine, options.get("defaults"))
         return evaluation.per_user(self.frame, metric, **options)
 
     first, _, rest = (inspect.getdoc(function) or "").partition("\n")
@@ -206,7 +206,7 @@ def _verb_names() -> list[str]:
     return [verb.__name__ for verb in _VERBS]
 
 
-labels.reserve_methods([*_verb_names(), "plot", "frame"])
+registration.reserve_methods([*_verb_names(), "plot", "frame"])
 for _function in _VERBS:
     setattr(RankFrame, _function.__name__, _verb(_function))
 for _function in (

@@ -8,7 +8,7 @@ from typing import Unpack, get_args
 
 import polars as pl
 
-from rankframe._request import keywords, labels, registry, share_names
+from rankframe._request import keywords, labels, parameters, registry, share_names
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.share_names import Kind, Over, Target
@@ -205,7 +205,7 @@ def shares(
     settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
     keywords.check_choice("over", over, get_args(Over))
     keywords.check_choice("target", target, (*get_args(Target), None))
-    text = labels.as_text(labels.check_weight("weight", weight))
+    text = parameters.as_text(parameters.check_weight("weight", weight))
     cut = None if k is None else keywords.whole_number("k", k)
     kind = Kind(of or "", over)
     share_columns = share_names.share_columns(kind, text, cut, target)
@@ -348,7 +348,7 @@ def _prepared(
     *,
     alone: bool,
 ) -> Judged:
-    tables = readers.read_tables(run, truth, by, settings, reads=reads, run_alone=alone)
+    tables = readers.read_all(run, truth, by, settings, reads=reads, run_alone=alone)
     return judgment.judge(tables)
 
 
@@ -442,7 +442,7 @@ def relevant(
     judged, by = run_dicts.as_frame(judged, by)
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
     settings = Settings(relevant_at=relevant_at, columns=columns)
-    prepared = judgment.judge(readers.read_tables(judged, None, by, settings))
+    prepared = judgment.judge(readers.read_all(judged, None, by, settings))
     _raise_if_tied(prepared)
     table = prepared.tables.run
     split = prepared.has_subtopics

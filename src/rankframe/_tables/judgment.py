@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import polars as pl
 
@@ -20,9 +20,7 @@ from rankframe._tables.rank_order import Bounds
 from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
 
-Ties: TypeAlias = Literal["item", "order", "expected"]
-
-INDEX, _PAIR = "__rankframe_index", "__rankframe_pair"
+_PAIR = "__rankframe_pair"
 _BEFORE, _AFTER = "__rankframe_before", "__rankframe_after"
 
 
@@ -110,16 +108,13 @@ class Judged(NamedTuple):
 # ------------------------------------------------------------------ the pipeline
 
 
-def judge(tables: Tables, reads: Collection[str] | None = None) -> Judged:
-    """Rank the lists, remove excluded rows, and join the truth.
-
-    With ``reads``, the run may lose rows without a score and columns that ``reads`` lacks.
-    """
+def judge(tables: Tables) -> Judged:
+    """Rank the lists, remove excluded rows, and join the truth."""
     inputs = {name: _input_rows(table, tables.types) for name, table in tables.beside.items()}
     if tables.truth is None:
         return _judge_alone(tables, inputs)
     of_run, of_truth = tables.run, tables.truth
-    in_order = None if reads is None else _ranked_alone(tables, reads)
+    in_order = _ranked_alone(tables)
     run = _listed(_rows(of_run, tables)) if in_order is None else in_order
     truth, bounds = _rows(of_truth, tables), readers.bounds_of(of_run, of_truth)
     lists = groups = None
@@ -179,9 +174,9 @@ def with_grades(judged: Judged, grade: pl.Expr) -> Judged:
 
 
 def unranked(tables: Tables) -> Judged:
-    """Remove excluded rows from a run whose ranks are not made yet; add ``INDEX``."""
+    """Remove excluded rows from a run whose ranks are not made yet; number its rows."""
     inputs = {name: _input_rows(table, tables.types) for name, table in tables.beside.items()}
-    rows = tables.run.frame.with_row_index(INDEX)
+    rows = tables.run.frame.with_row_index(rank_order.INDEX)
     kept = _without_excluded(rows, tables, inputs)
     return Judged(tables, tables.settings, kept, rows, kept.clear(), kept, kept, kept, inputs)
 
@@ -190,6 +185,15 @@ def _rows(table: Table, tables: Tables) -> pl.LazyFrame:
     """Return the rows of a table with normalized columns and common types."""
     frame = normalize_columns(table, single_precision=tables.settings.single_precision)
     return _with_types(frame, table, table.ids, tables.types)
+
+
+def _ranked_alone(tables: Tables) -> pl.LazyFrame | None:
+    """Rank a run of which only ranks are read; it may lose other columns, and unranked rows."""
+    run = tables.run
+    if tables.reads is None or {*run.schema} & {*tables.reads} - {run.user, run.item}:
+        return None
+    single_precision = tables.settings.single_precision
+    return rank_order.ranked_alone(run, tables.types, single_precision=single_precision)
 
 
 def _listed(rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -217,8 +221,10 @@ def _moved_up(run: pl.LazyFrame, tables: Tables, inputs: Mapping[str, Table]) ->
     if not tables.exclusions:
         return run
     keys, tied = tables.run.keys, tables.tied
-    kept = _without_excluded(with_places(run, keys, tied=tied, suffix=_BEFORE), tables, inputs)
-    kept = with_places(kept, keys, tied=tied, suffix=_AFTER)
+    kept = _without_excluded(
+        rank_order.with_places(run, keys, tied=tied, suffix=_BEFORE), tables, inputs
+    )
+    kept = rank_order.with_places(kept, keys, tied=tied, suffix=_AFTER)
     names = ["rank", *(["tied"] if tied else [])]
     moved = [pl.col(n) - pl.col(f"{n}{_BEFORE}") + pl.col(f"{n}{_AFTER}") for n in names]
     return kept.with_columns(moved).drop(f"{n}{end}" for n in names for end in (_BEFORE, _AFTER))
@@ -238,22 +244,6 @@ def _with_ranks_of(run: pl.LazyFrame, judged: pl.LazyFrame, table: Table) -> pl.
     placed = ["rank", *(["tied"] if table.tied else [])]
     ranked = judged.drop(placed).join(run.select(*table.ids, *placed), on=table.ids, how="left")
     return ranked.filter(pl.col("rank").is_not_null() | pl.col("relevance").is_not_null())
-
-
-def with_places(
-    lists: pl.LazyFrame, keys: Sequence[str], *, tied: bool, suffix: str = ""
-) -> pl.LazyFrame:
-    """Number the places of each list from 1 in the order of ``rank``; blocks of ties stay blocks.
-
-    With a suffix, the numbers are in columns of their own.
-    """
-    # a place that several items share, against the rules, counts once: no rank falls below 1
-    place = pl.col("rank").rank("min" if tied else "dense").over(keys).cast(pl.Int64)
-    columns = [place.alias(f"rank{suffix}")]
-    if tied:
-        size = pl.len().over([*keys, "rank"]).cast(pl.Int64)
-        columns.append(pl.when(pl.col("rank").is_not_null()).then(size).alias(f"tied{suffix}"))
-    return lists.with_columns(columns)
 
 
 def input_flags(judged: Judged, reads: Collection[str] = ()) -> list[pl.LazyFrame]:
@@ -388,7 +378,7 @@ def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.Laz
         if table.tied:
             frame = frame.with_columns(rules.as_rank("tied"))
     elif table.score is not None:
-        frame = ranked(frame, table, single_precision=single_precision)
+        frame = rank_order.ranked(frame, table, single_precision=single_precision)
     if table.relevance is not None:
         frame = renamed(frame, table.relevance, "relevance")
         dtype = readers.type_of_relevance(table)
@@ -401,68 +391,6 @@ def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.Laz
     if table.score is not None and table.relevance is not None:
         frame = frame.filter(pl.col("rank").is_not_null() | pl.col("relevance").is_not_null())
     return frame
-
-
-def ranked(
-    frame: pl.LazyFrame,
-    table: Table,
-    *,
-    descending: bool = True,
-    ties: Ties = "item",
-    single_precision: bool = False,
-) -> pl.LazyFrame:
-    """Rank by score; order ties by item id descending or by input order, or keep them as blocks."""
-    assert table.score is not None
-    score, dtype = pl.col(table.score), table.schema[table.score]
-    if dtype.is_float():
-        score = score.fill_nan(None)
-    elif dtype == pl.Null:
-        score = score.cast(pl.Float64)
-    if single_precision:
-        score = score.cast(pl.Float32)
-    placed = score.is_not_null()
-    tie = pl.col(table.item)
-    if ties == "order":
-        tie = -pl.col(INDEX).cast(pl.Int64)
-    elif isinstance(table.schema[table.item], pl.Categorical | pl.Enum):
-        tie = tie.cast(pl.String)
-    if not descending:
-        # negation overflows unsigned integers and is undefined for some types
-        score = ~score if dtype.is_integer() else -score
-    if ties == "expected":
-        blocks = score.rank("min", descending=True).over(table.keys).cast(pl.Int64)
-        size = pl.len().over([*table.keys, "rank"]).cast(pl.Int64)
-        ranked = frame.with_columns(rank=pl.when(placed).then(blocks))
-        return ranked.with_columns(tied=pl.when(pl.col("rank").is_not_null()).then(size))
-    ranked = rank_order.with_positions(frame, table.keys, table.schema, score, tie)
-    return ranked.with_columns(rank=pl.when(placed).then("rank"))
-
-
-def _ranked_alone(tables: Tables, reads: Collection[str]) -> pl.LazyFrame | None:
-    """Rank lists in memory that nothing else reads; return None if this may not be exact.
-
-    Detecting that they are already in order takes a twentieth of the time of a sort.
-    """
-    run, types = tables.run, tables.types
-    if run.score is None or run.rows is None or run.by:
-        return None
-    if not {*run.schema}.isdisjoint({*reads} - {run.user, run.item}):
-        return None
-    user, item, scores = (run.rows[name] for name in (run.user, run.item, run.score))
-    scores = scores.cast(pl.Float32) if tables.settings.single_precision else scores
-    floats = scores.dtype.is_float()
-    if scores.null_count() or (floats and scores.is_nan().any()):
-        return None
-    plain = all(ids.dtype.is_integer() or ids.dtype == pl.String for ids in (user, item))
-    if plain and rank_order.in_score_order(user, item, scores):
-        ids = _with_types(run.frame.select(run.ids), run, run.ids, types)
-        return rank_order.with_ranks_in_order(ids, run.user)
-    if not floats:
-        return None
-    score = pl.col(run.score).cast(scores.dtype)
-    return rank_order.ranked_by_score(
-        run.frame, run.user, run.item, types, readers.bounds_of_lists(run), score
-    )
 
 
 def renamed(frame: pl.LazyFrame, old: str, new: str) -> pl.LazyFrame:

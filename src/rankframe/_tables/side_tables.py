@@ -8,11 +8,11 @@ from these tables are in :mod:`rankframe._vocabulary.list_columns`, the shares o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import NamedTuple
 
 import polars as pl
 
 from rankframe._tables import guards, rules
+from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 
@@ -28,15 +28,6 @@ LONG = "category"
 _FIRST = 10_000
 
 
-class _Rule(NamedTuple):
-    """A rule: the column that breaks it, what errors say, its rows, and a cheap flag."""
-
-    column: str
-    text: str
-    broken: pl.Expr
-    flag: pl.LazyFrame
-
-
 def raise_first_broken(beside: Mapping[str, Table], reads: Collection[str]) -> None:
     """Raise for the first rule that a table breaks."""
     if "other" in beside:
@@ -45,10 +36,7 @@ def raise_first_broken(beside: Mapping[str, Table], reads: Collection[str]) -> N
         if table.frame.head(1).collect().is_empty():
             msg = f"{table.name}: it is empty"
             raise RankingDataError(msg)
-        for rule in _rules(table, reads):
-            row = table.frame.filter(rule.broken).select(_shown(table)).head(1).collect()
-            if not row.is_empty():
-                raise rules.broken_row(table, rule.column, rule.text, row)
+        rules.raise_first(list(_rules(table, reads)), table.frame, table.ids)
 
 
 def raise_if_nothing_meets(inputs: Mapping[str, Table], run: Table, lists: pl.LazyFrame) -> None:
@@ -60,7 +48,7 @@ def raise_if_nothing_meets(inputs: Mapping[str, Table], run: Table, lists: pl.La
             example = ids.head(1).collect().item()
             text = f"no {role} of the {run.name} is in {name}=, which has {role}s like {example!r}"
             row = lists.select(run.ids).head(1).collect()
-            raise rules.broken_row(run, column, text, row)
+            raise rules.broken_row(run.name, column, text, row)
 
 
 def raise_if_unknown(inputs: Mapping[str, Table], run: Table, lists: pl.LazyFrame) -> None:
@@ -72,7 +60,7 @@ def raise_if_unknown(inputs: Mapping[str, Table], run: Table, lists: pl.LazyFram
     row = unknown.select(run.ids).head(1).collect()
     if not row.is_empty():
         text = "an item that items= lacks: add it to the catalogue, or drop the row"
-        raise rules.broken_row(run, run.item, text, row)
+        raise rules.broken_row(run.name, run.item, text, row)
 
 
 def flags_of(
@@ -83,7 +71,11 @@ def flags_of(
     lists: pl.LazyFrame,
 ) -> list[pl.LazyFrame]:
     """Flag rules on the data that the tables may break."""
-    flags = [rule.flag for table in _without_other(beside) for rule in _rules(table, reads)]
+    flags = [
+        flag
+        for table in _without_other(beside)
+        for flag in guards.rule_flags(table.frame, list(_rules(table, reads)), empty=True)
+    ]
     if "other" in beside:
         flags += [guards.table_flag(beside["other"]), guards.lists_flag(beside["other"])]
     for name, column in _meetings(inputs, run):
@@ -114,38 +106,36 @@ def _without_other(beside: Mapping[str, Table]) -> list[Table]:
 # ------------------------------------------------------------------ rules on the data
 
 
-def _rules(table: Table, reads: Collection[str]) -> Iterator[_Rule]:
+def _rules(table: Table, reads: Collection[str]) -> Iterator[Rule]:
     """Return the rules that a table must keep, for metrics that read these columns."""
-    frame = table.frame
     for name in table.ids:
-        for missing, broken in rules.missing_kinds(table, name):
-            flag = guards.flag(frame, (pl.len() == 0) | broken.any())
-            yield _Rule(name, f"{missing} {name}: drop the row", broken, flag)
+        yield from rules.missing_rules(table, name, name, "drop the row")
     if table.name == "items=":
-        row = [*table.keys, *([LONG] if is_long(table) else [])]
-        text = (
-            f"duplicate ({', '.join(row)}): keep one row per item; put several values of an item "
-            f"into a list, or one per row into a column {LONG!r}"
-        )
-        once = pl.struct(row).is_duplicated()
-        yield _Rule(
-            table.item, text, once, guards.flag(frame, pl.struct(row).n_unique() < pl.len())
-        )
-        rest = [name for name in table.schema.names() if name not in row]
-        if is_long(table) and rest:
-            varied = (pl.struct(rest).n_unique() > 1).over(table.keys)
-            text = f"rows of one item that differ in more than {LONG!r}: make them equal"
-            yield _Rule(table.item, text, varied, guards.flag(frame, varied.any()))
+        yield from _rules_of_items(table)
     if table.name == "history=" and {"popularity", "history_users"} <= {*reads}:
         # two counts per user, since looking for equal rows takes several times as long
-        counts = frame.group_by(table.keys).agg(suspect=pl.col(table.item).n_unique() < pl.len())
+        counts = table.frame.group_by(table.keys).agg(
+            suspect=pl.col(table.item).n_unique() < pl.len()
+        )
         text = (
             "duplicate (user, item), so popularity is not a number of users: keep one row per user "
             "and item, or divide by the rows of the history (out_of=rows)"
         )
         twice = pl.struct([*table.keys, table.item]).is_duplicated()
-        yield _Rule(table.item, text, twice, guards.flag(counts, pl.col("suspect").any()))
+        flag = guards.flag(counts, pl.col("suspect").any())
+        yield Rule(table.name, table.item, text, twice, flag)
 
 
-def _shown(table: Table) -> list[str]:
-    return [*table.ids, *(name for name in (table.rank, table.score) if name is not None)]
+def _rules_of_items(table: Table) -> Iterator[Rule]:
+    row = [*table.keys, *([LONG] if is_long(table) else [])]
+    text = (
+        f"duplicate ({', '.join(row)}): keep one row per item; put several values of an item "
+        f"into a list, or one per row into a column {LONG!r}"
+    )
+    flag = guards.flag(table.frame, pl.struct(row).n_unique() < pl.len())
+    yield Rule(table.name, table.item, text, pl.struct(row).is_duplicated(), flag)
+    rest = [name for name in table.schema.names() if name not in row]
+    if is_long(table) and rest:
+        varied = (pl.struct(rest).n_unique() > 1).over(table.keys)
+        text = f"rows of one item that differ in more than {LONG!r}: make them equal"
+        yield Rule(table.name, table.item, text, varied)

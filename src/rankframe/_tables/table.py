@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from rankframe._request.keywords import Settings
-
-
-class Totals(NamedTuple):
-    """Facts about all users that a part of the tables needs; it has all rows of its users."""
-
-    top_grade: float | None
-    groups: pl.DataFrame | None  # the groups of ``by`` that the truth lacks
+from rankframe._request.question import Totals
 
 
 class Table(NamedTuple):
@@ -67,6 +61,7 @@ class Tables(NamedTuple):
     types: Mapping[str, pl.DataType]  # of the ids and of the relevance
     settings: Settings
     segments: Sequence[str] = ()  # columns of by that only the truth had
+    reads: Collection[str] | None = None  # by metrics, if nothing else is returned
 
     @property
     def both(self) -> list[Table]:

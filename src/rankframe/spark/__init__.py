@@ -38,9 +38,10 @@ from rankframe._comparison.trials import Correction, Margin, Test
 from rankframe._evaluation import evaluation, refusals
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.reduction import Plan
-from rankframe._request import keywords, labels, registry
+from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Options, Settings, Users
 from rankframe._request.labels import Metric
+from rankframe._request.question import Question, ask
 from rankframe._tables import (
     adapters,
     column_roles,
@@ -50,7 +51,7 @@ from rankframe._tables import (
     side_tables,
     verbs,
 )
-from rankframe._tables.judgment import Ties
+from rankframe._tables.rank_order import Ties
 from rankframe._tables.run_dicts import ByT
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
@@ -62,6 +63,8 @@ from rankframe.spark._workers import plain_errors
 
 __all__ = ["compare", "evaluate", "from_lists", "judge", "per_user", "plain_errors", "summarize"]
 __all__ += ["with_rank"]
+
+_NO_TABLE = pl.LazyFrame()  # of a question whose tables are Spark's
 
 
 def judge(
@@ -128,7 +131,7 @@ def judge(
     settings = _read_options(_with_exclude(columns, exclude))
     frames = _frames(run, truth)
     empty = [_empty(frame) for frame in frames]
-    tables = readers.read_tables(*_shuffle.pair(empty), by, settings)
+    tables = readers.read_all(*_shuffle.pair(empty), by, settings)
     sides = _shuffle.sides(frames, empty, tables.both)
     _check_grades(sides[-1])
     _check_across_users(sides)
@@ -364,10 +367,10 @@ def per_user(
         raise TypeError(msg)
     frame, by = _as_frame(frame, by)
     settings = replace(_read_options(options), bounds=bounds, scenarios=scenarios)
-    plans = functools.partial(evaluation.plan_values, per_user=True)
-    sides, plan = _planned(frame, truth, metrics, by, settings, plans)
+    question = ask(_NO_TABLE, metrics, None, by, settings, per_user=True)
+    sides, plan = _planned(frame, truth, question, evaluation.plan_values)
     _check_across_users(sides, settings.users)
-    compute = functools.partial(_partitions.values_of, metrics=metrics, by=by, settings=settings)
+    compute = functools.partial(_partitions.values_of, question)
     needs = _partitions.needs_of(plan, settings)
     joined = sides
     # a Spark truth may return different rows when it is read again
@@ -455,8 +458,9 @@ def evaluate(
         _read_options(options), bounds=bounds, scenarios=scenarios, count_users=count_users
     )
     plans = functools.partial(evaluation.plan_means, total=total)
-    sides, plan = _planned(frame, truth, metrics, by, settings, plans)
-    compute = functools.partial(_partitions.sums_of, metrics=metrics, by=by, settings=settings)
+    question = ask(_NO_TABLE, metrics, None, by, settings)
+    sides, plan = _planned(frame, truth, question, plans)
+    compute = functools.partial(_partitions.sums_of, question)
     needs = _partitions.needs_of(plan, settings)
     if partitions is not None:
         keywords.whole_number("partitions", partitions)
@@ -465,7 +469,7 @@ def evaluate(
             parts = _shuffle.computed_here(joined, compute, needs)
         else:
             parts = _shuffle.collected(_shuffle.computed(sides, compute, number, needs, joined))
-        exposures = _exposures(sides, joined, number, plan, metrics, by, settings)
+        exposures = _exposures(sides, joined, number, plan, question)
     if not _partitions.is_proved(parts):
         _check_across_users(sides, settings.users)
     return _shuffle.to_spark(
@@ -555,15 +559,8 @@ def summarize(
         resamples=resamples,
         seed=seed,
     )
-    return _described(
-        frame,
-        truth,
-        metrics,
-        by,
-        _read_options(options, count_missed=True),
-        partitions,
-        describe=describe,
-    )
+    question = ask(_NO_TABLE, metrics, None, by, _read_options(options, count_missed=True))
+    return _described(frame, truth, question, partitions, describe=describe)
 
 
 def compare(
@@ -676,15 +673,9 @@ def compare(
         resamples=resamples,
         seed=seed,
     )
-    return _described(
-        frame,
-        truth,
-        metrics,
-        keywords.systems_groups(by, getattr(frame, "columns", ())),
-        _read_options(options, count_missed=True),
-        partitions,
-        describe=describe,
-    )
+    groups = keywords.systems_groups(by, getattr(frame, "columns", ()))
+    question = ask(_NO_TABLE, metrics, None, groups, _read_options(options, count_missed=True))
+    return _described(frame, truth, question, partitions, describe=describe)
 
 
 def _as_frame(frame: DataFrame | Mapping[str, DataFrame], by: ByT) -> tuple[DataFrame, ByT]:
@@ -731,9 +722,7 @@ def _exposures(
     joined: Sequence[Side],
     partitions: int | None,
     plan: Plan,
-    metrics: Sequence[Metric],
-    by: str | Sequence[str],
-    settings: Settings,
+    question: Question,
 ) -> list[pl.DataFrame]:
     """Add up, for each kind of shares, what the lists of all partitions give to its values."""
     kinds = [] if plan.of_lists is None else plan.of_lists.kinds()
@@ -741,11 +730,9 @@ def _exposures(
         _shuffle.collected(
             _shuffle.computed(
                 sides,
-                functools.partial(
-                    _partitions.exposures_of, metrics=metrics, by=by, settings=settings, place=place
-                ),
+                functools.partial(_partitions.exposures_of, question, place=place),
                 partitions,
-                _partitions.needs_of(plan, settings),
+                _partitions.needs_of(plan, question.settings),
                 joined,
             )
         )
@@ -756,27 +743,20 @@ def _exposures(
 def _planned(
     frame: DataFrame,
     truth: Truth | None,
-    metrics: Sequence[Metric],
-    by: str | Sequence[str],
-    settings: Settings,
-    plans: Callable[..., Plan],
+    question: Question,
+    plans: Callable[[Question], Plan],
 ) -> tuple[list[Side], Plan]:
     """Plan on tables without rows, so that invalid calls fail before any Spark job starts."""
-    requested = labels.parse_metrics(metrics, per_user=False, defaults=settings.defaults)
+    by, settings = question.by, question.settings
     roles = dict(settings.columns)
-    wanted = {str(roles.get(role, role)) for role in keywords.ROLES} | {
-        *keywords.group_names(by),
-        "tied",
-    }
-    reads = {name for metric in requested for name in metric.reads}
-    wanted |= column_roles.SEARCHED | registry.reading_of(reads, inputs=settings.inputs).names
+    wanted = {str(roles.get(role, role)) for role in keywords.ROLES} | {*by, "tied"}
+    wanted |= column_roles.SEARCHED | question.reading.names
     wanted |= set() if settings.weights is None else {settings.weights}
     if truth is not None:
         wanted |= _possible_grades(truth, settings.columns, by)
     frames = _frames(frame, truth, wanted)
     empty = [_empty(spark_frame, wanted) for spark_frame in frames]
-    run, judgments = _shuffle.pair(empty)
-    plan = plans(run, metrics, judgments, by, settings)
+    plan = plans(question.of(*_shuffle.pair(empty)))
     if settings.users == "served":
         refusals.check_served_in_parts(plan.prepared)
     sides = _shuffle.sides(frames, empty, plan.prepared.tables.both)
@@ -801,16 +781,13 @@ def _possible_grades(truth: Truth, columns: Columns, by: str | Sequence[str]) ->
 def _described(
     frame: DataFrame,
     truth: Truth | None,
-    metrics: Sequence[Metric],
-    by: str | Sequence[str],
-    settings: Settings,
+    question: Question,
     partitions: int | None,
     *,
     describe: Callable[[UserValues], pl.LazyFrame],
 ) -> DataFrame:
     """Collect the values of all users, and describe them."""
-    plans = functools.partial(evaluation.plan_values, per_user=False)
-    sides, plan = _planned(frame, truth, metrics, by, settings, plans)
+    sides, plan = _planned(frame, truth, question, evaluation.plan_values)
     if plan.of_lists is not None:
         msg = (
             f"{plan.of_lists.requested[0].name} is one number of all lists: its interval needs the "
@@ -818,9 +795,9 @@ def _described(
         )
         raise ValueError(msg)
     describe(evaluation.in_groups(plan))  # invalid calls fail before any Spark job starts
-    _check_across_users(sides, settings.users)
-    compute = functools.partial(_partitions.rows_of, metrics=metrics, by=by, settings=settings)
-    needs = _partitions.needs_of(plan, settings)
+    _check_across_users(sides, question.settings.users)
+    compute = functools.partial(_partitions.rows_of, question)
+    needs = _partitions.needs_of(plan, question.settings)
     with plain_errors(), _shuffle.read_once(sides, partitions, needs) as (joined, number):
         parts = _shuffle.collected(_shuffle.computed(sides, compute, number, needs, joined))
     return _shuffle.to_spark(

@@ -1,0 +1,319 @@
+"""Geometric means over users: evaluated, described, compared and drawn as other metrics are."""
+
+import math
+
+import polars as pl
+import pytest
+
+import rankframe as rf
+from rankframe._command.main import _MODELS, _RELEVANT
+
+pytest.importorskip("scipy")
+from scipy import stats
+
+USERS = range(10)
+
+
+def article():
+    """The article's two recommenders, and what its ten users want."""
+    runs = [
+        rf.from_lists(
+            pl.DataFrame({"user": USERS, "item": [list(items) for items in lists]})
+        ).with_columns(model=pl.lit(model))
+        for model, lists in _MODELS.items()
+    ]
+    liked = rf.from_lists(pl.DataFrame({"user": USERS, "item": [list(x) for x in _RELEVANT]}))
+    return pl.concat(runs), liked.drop("rank")
+
+
+RUN, TRUTH = article()
+
+
+def values_of(label, run=RUN, truth=TRUTH, **options):
+    """The values of users by model, in the order of the users."""
+    table = rf.per_user(run, label, truth=truth, by="model", **options)
+    return {
+        name[0]: part[label].to_list()
+        for name, part in table.partition_by("model", as_dict=True).items()
+    }
+
+
+def geometric(values, epsilon):
+    return math.exp(math.fsum(math.log(x + epsilon) for x in values) / len(values)) - epsilon
+
+
+def t_ends(values, confidence):
+    """Student's interval of a mean, by the formula."""
+    n, mean = len(values), math.fsum(values) / len(values)
+    error = math.sqrt(math.fsum((x - mean) ** 2 for x in values) / (n - 1) / n)
+    margin = stats.t.ppf((1 + confidence) / 2, n - 1) * error
+    return mean - margin, mean + margin
+
+
+def close(value):
+    return pytest.approx(value, rel=1e-9, abs=1e-12)
+
+
+def test_the_article_ends_in_a_test():
+    means = RUN.rank.evaluate("map", "gmap", truth=TRUTH, by="model")
+    assert means.select(pl.col("map", "gmap").round(3)).rows() == [(0.369, 0.32), (0.352, 0.121)]
+    got = RUN.rank.compare("map", "gmap", truth=TRUTH, baseline="M1").rows_by_key(
+        "metric", named=True, unique=True
+    )["gmap"]
+    first, second = values_of("ap").values()
+    logs = [math.log(b + 1e-5) - math.log(a + 1e-5) for a, b in zip(first, second, strict=True)]
+    low, high = t_ends(logs, 0.95)
+    base = geometric(first, 1e-5) + 1e-5
+    ratio = math.exp(math.fsum(logs) / 10)
+    assert got["baseline_mean"] == close(geometric(first, 1e-5))
+    assert got["mean"] == close(geometric(second, 1e-5))
+    assert (
+        got["difference"] == close(got["mean"] - got["baseline_mean"]) == close(base * (ratio - 1))
+    )
+    assert (got["ci_low"], got["ci_high"]) == (
+        close(base * (math.exp(low) - 1)),
+        close(base * (math.exp(high) - 1)),
+    )
+    assert got["p_value"] == close(stats.ttest_1samp(logs, 0).pvalue)
+    assert got["p_value"] == pytest.approx(0.343, abs=5e-4)  # as the audit found by hand
+    assert got["note"] == (
+        f"ratio {ratio:.3g}, 95% interval {math.exp(low):.3g} to {math.exp(high):.3g}"
+    )
+    assert got["note"].startswith("ratio 0.378, 95% interval 0.042")
+    assert (got["wins"], got["ties"], got["losses"], got["users"]) == (0, 9, 1, 10)
+    assert got["effect_size"] == close(math.fsum(logs) / 10 / pl.Series(logs).std())
+
+
+@pytest.mark.parametrize(
+    ("label", "of_user", "epsilon"),
+    [
+        ("gmap@3", "ap@3", 1e-5),
+        ("gmap(epsilon=0.01)@3", "ap@3", 0.01),
+        ("geometric(metric=ap)", "ap", 1e-5),
+        ("geometric(metric=recall, epsilon=0.5)@2", "recall@2", 0.5),
+        ("geometric(metric=ndcg(gain=binary))@5", "ndcg(gain=binary)@5", 1e-5),
+        ("geometric(metric=f(beta=2), epsilon=1)@5", "f(beta=2)@5", 1),
+        ("geometric(metric=num_hits, epsilon=1)@4", "num_hits@4", 1),
+        ("gmap(rel=1)@3", "ap@3", 1e-5),
+    ],
+)
+def test_any_metric_has_a_geometric_mean(label, of_user, epsilon):
+    got = RUN.rank.evaluate(label, truth=TRUTH, by="model")
+    expected = [geometric(values, epsilon) for values in values_of(of_user).values()]
+    assert got[label].to_list() == [close(value) for value in expected]
+    lazy = rf.evaluate(RUN.lazy(), label, truth=TRUTH, by="model").collect()
+    assert lazy[label].to_list() == [close(value) for value in expected]
+
+
+def test_gmap_is_the_geometric_mean_of_ap():
+    asked = ["gmap@5", "geometric(metric=map)@5"]
+    for defaults in ({}, {"ap@k": {"divide_by": "attainable"}}, rf.LENSKIT["defaults"]):
+        got = RUN.rank.evaluate(*asked, truth=TRUTH, by="model", defaults=defaults)
+        expected = values_of("map@5", defaults=defaults).values()
+        assert got["gmap@5"].to_list() == [close(geometric(x, 1e-5)) for x in expected]
+        assert got[asked[1]].equals(got["gmap@5"], null_equal=True)
+
+
+@pytest.mark.parametrize("label", ["gmap", "gm_map", "gmap(epsilon=0.1)@3"])
+def test_summarize_gives_the_interval_on_the_scale_of_the_metric(label):
+    epsilon = {"gmap": 1e-5, "gm_map": 0.0}.get(label, 0.1)
+    of_user = "ap@3" if "@" in label else "ap"
+    got = RUN.rank.summarize(label, truth=TRUTH, by="model", confidence=0.9)
+    for row, values in zip(got.to_dicts(), values_of(of_user).values(), strict=True):
+        floored = [max(x, 1e-5) for x in values] if label == "gm_map" else values
+        low, high = t_ends([math.log(x + epsilon) for x in floored], 0.9)
+        assert row["mean"] == close(geometric(floored, epsilon))
+        assert row["ci_low"] == close(max(math.exp(low) - epsilon, 0))
+        assert row["ci_high"] == close(math.exp(high) - epsilon)
+        assert (row["min"], row["max"]) == (min(values), max(values))  # of the users' values
+        assert row["note"] is None
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "percentile"])
+def test_the_bootstrap_is_of_logarithms_too(method):
+    mine = (rf.average_precision() + 1e-5).log().alias("log")
+    options = {"truth": TRUTH, "by": "model", "method": method, "resamples": 500, "seed": 3}
+    logs = RUN.rank.summarize(mine, **options)
+    got = RUN.rank.summarize("gmap", **options)
+    for end in ("ci_low", "ci_high"):
+        expected = [max(math.exp(x) - 1e-5, 0) for x in logs[end]]
+        assert got[end].to_list() == [close(x) for x in expected]
+
+
+@pytest.mark.parametrize(
+    "test",
+    ["t", "wilcoxon", "randomization", "bootstrap", "tukey", "randomized_tukey", "friedman"],
+)
+def test_every_test_is_one_of_logarithms(test):
+    third = RUN.filter(model="M1").with_columns(model=pl.lit("M3"), rank=6 - pl.col("rank"))
+    run = pl.concat([RUN, third])
+    mine = (rf.average_precision() + 1e-5).log().alias("log")
+    options = {"truth": TRUTH, "test": test, "resamples": 300}
+    logs = run.rank.compare(mine, **options)
+    got = run.rank.compare("gmap", **options)
+    same = ["users", "p_value", "p_adjusted", "effect_size", "wins", "ties", "losses"]
+    for name in same:
+        expected = [None if x is None else close(x) for x in logs[name]]
+        assert got[name].to_list() == expected, name
+    for row, log in zip(got.to_dicts(), logs.to_dicts(), strict=True):
+        base = row["baseline_mean"] + 1e-5
+        assert row["ci_low"] == close(base * (math.exp(log["ci_low"]) - 1))
+        assert row["ci_high"] == close(base * (math.exp(log["ci_high"]) - 1))
+        assert row["ci_low"] < row["difference"] < row["ci_high"]
+        told = "" if log["note"] is None else f"; {log['note']}"
+        assert row["note"].startswith("ratio ")
+        assert row["note"].endswith(told)
+
+
+@pytest.mark.parametrize("test", ["t", "randomized_tukey"])
+def test_discriminative_power_is_of_logarithms_too(test):
+    third = RUN.filter(model="M1").with_columns(model=pl.lit("M3"), rank=6 - pl.col("rank"))
+    run = pl.concat([RUN, third])
+    mine = (rf.average_precision() + 1e-5).log().alias("log")
+    options = {"truth": TRUTH, "test": test, "resamples": 300, "curve": True}
+    logs = run.rank.discriminative_power(mine, **options)
+    got = run.rank.discriminative_power("gmap", **options)
+    assert got["asl"].to_list() == [close(x) for x in logs["asl"]]
+    plain = run.rank.discriminative_power("map", **options)
+    assert got["asl"].to_list() != [close(x) for x in plain["asl"]]
+    pairs = run.rank.compare("gmap", truth=TRUTH)
+    key = ["model", "baseline"]
+    both = got.join(pairs, on=key, suffix=" compared")
+    assert len(both) == 3
+    assert both["difference"].to_list() == [close(x) for x in both["difference compared"]]
+
+
+@pytest.mark.parametrize("verb", [rf.anova, rf.best_systems, rf.plot.critical_difference])
+def test_what_analyses_variance_takes_values_per_user(verb):
+    if verb is rf.plot.critical_difference:
+        pytest.importorskip("altair")
+    with pytest.raises(ValueError, match="'gmap@3' is a mean over users, not a value per user"):
+        verb(RUN, "gmap@3", truth=TRUTH)
+
+
+def test_metrics_beside_it_are_compared_as_ever():
+    alone = RUN.rank.compare("map", "ndcg@5", truth=TRUTH, correction=None)
+    got = RUN.rank.compare("map", "gmap@5", "ndcg@5", truth=TRUTH, correction=None)
+    assert got.filter(pl.col("metric") != "gmap@5").equals(alone)
+    assert got["metric"].to_list() == ["map", "gmap@5", "ndcg@5"]
+
+
+def test_systems_that_do_not_differ_have_the_ratio_1():
+    run = pl.concat(
+        [RUN.filter(model="M1"), RUN.filter(model="M1").with_columns(model=pl.lit("M2"))]
+    )
+    got = run.rank.compare("gmap@3", truth=TRUTH).row(0, named=True)
+    assert got["difference"] == 0
+    assert (got["ci_low"], got["ci_high"], got["p_value"]) == (None, None, None)
+    assert got["note"] == "ratio 1; no user differs"
+
+
+def test_a_value_of_0_has_no_logarithm_without_epsilon():
+    got = RUN.rank.summarize("gmap(epsilon=0)", truth=TRUTH, by="model")
+    assert got["mean"].to_list() == [close(0.3203790), 0.0] or got["mean"][1] == 0.0
+    assert got["note"].to_list() == [None, "no interval: 0 has no logarithm; take epsilon > 0"]
+    assert got["ci_low"].null_count() == 1
+    with pytest.raises(
+        rf.RankingDataError, match=r"a value of 0, .* epsilon > 0.*model='M2', user=9"
+    ):
+        RUN.rank.compare("gmap(epsilon=0)", truth=TRUTH)
+
+
+def test_charts_and_at_k_take_them():
+    got = rf.at_k(RUN, "gmap", "map", k=[3, 5], truth=TRUTH, by="model")
+    summary = RUN.rank.summarize("gmap@3,5", "map@3,5", truth=TRUTH, by="model")
+    names = ["mean", "ci_low", "ci_high"]
+    assert got.select(names).equals(summary.select(names))
+    pytest.importorskip("altair")
+    chart = RUN.rank.plot.at_k("gmap", ks=[3, 5], truth=TRUTH)
+    gmap = got.filter(metric="gmap")
+    assert chart.data.select(names).equals(gmap.select(names))
+    drawn = RUN.rank.plot.compare("gmap@5", truth=TRUTH).data
+    assert (
+        drawn["difference"].to_list()
+        == RUN.rank.compare("gmap@5", truth=TRUTH)["difference"].to_list()
+    )
+
+
+def test_it_has_no_value_per_user():
+    judged = RUN.filter(model="M1").drop("model").rank.judge(TRUTH)
+    text = (
+        r"'gmap@5' is a mean over users, not a value per user: use evaluate, summarize, compare or "
+        r"at_k; it is the geometric mean of 'ap@5'"
+    )
+    for refused in (lambda: judged.rank.per_user("gmap@5"), lambda: rf.metric("gmap@5")):
+        with pytest.raises(ValueError, match=text):
+            refused()
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [
+        ("geometric@5", "metric 'geometric@5': geometric: missing a required argument: 'metric'"),
+        ("geometric(metric=ndgc)@5", "unknown metric 'ndgc@5'; the nearest are 'ndcg@5'"),
+        ("geometric(metric=ndcg@5)", "metric must be the label of a metric without its cut-off"),
+        ("geometric(metric=)@5", "metric must be the label of a metric without its cut-off"),
+        ("geometric(metric=r_precision)@5", "r_precision takes no cut-off @k"),
+        ("geometric(metric=precision)@0", "k must be an integer ≥ 1, not 0"),
+        ("geometric(metric=gmap)@5", "geometric: 'gmap@5' is already a mean over users"),
+        ("geometric(metric=utility)", "geometric: 'utility' may be below 0, and only values ≥ 0"),
+        ("geometric(metric=ap(rel=2))@5", "'ap(rel=2)' has rel= inside"),
+        ("geometric(metric=ap, epsilon=-1)", "epsilon must be a number ≥ 0, not -1.0"),
+        ("geometric(metric=ap, of=2)", "unknown parameter 'of'; geometric takes metric, epsilon"),
+        (
+            "geometric(metric=coverage)@5",
+            "one number for all lists has no geometric mean",
+        ),
+    ],
+)
+def test_a_bad_geometric_mean_is_reported(label, message):
+    with pytest.raises(ValueError) as error:
+        RUN.rank.evaluate(label, truth=TRUTH, by="model", items=TRUTH.select("item").unique())
+    assert message in str(error.value)
+
+
+def test_undefined_values_are_not_below_0():
+    for verb in (rf.evaluate, rf.summarize, rf.compare):
+        with pytest.raises(ValueError, match="undefined must be None or ≥ 0 for a geometric mean"):
+            verb(RUN, "gmap@3", truth=TRUTH, by="model", undefined=-1)
+
+
+def test_ties_have_no_expected_geometric_mean():
+    scored = RUN.select("model", "user", "item", score=pl.lit(1.0))
+    tied = scored.rank.with_rank(by="model", ties="expected")
+    with pytest.raises(ValueError, match="a geometric mean has no exact expectation under ties"):
+        tied.rank.evaluate("geometric(metric=ndcg)@3", truth=TRUTH, by="model")
+
+
+def test_values_below_0_of_a_metric_of_ones_own():
+    @rf.register_metric("mirrored")
+    def mirrored_at(k: int, shift: float = 0) -> pl.Expr:
+        """Minus the number of hits."""
+        hits = (pl.col("relevant") & (pl.col("rank") <= k)).sum().cast(pl.Float64)
+        return shift - 1 - hits
+
+    try:
+        for verb in (rf.evaluate, rf.summarize, rf.compare):
+            with pytest.raises(rf.RankingDataError, match="it is not a finite number for a user"):
+                verb(RUN, "geometric(metric=mirrored)@3", truth=TRUTH, by="model")
+        shifted = "geometric(metric=mirrored(shift=9), epsilon=0)@3"
+        values = values_of("mirrored(shift=9)@3").values()
+        got = rf.evaluate(RUN, shifted, truth=TRUTH, by="model")[shifted]
+        assert got.to_list() == [close(geometric(x, 0)) for x in values]
+    finally:
+        from rankframe._request import labels
+
+        labels.forget(labels._ENTRIES["mirrored"])
+
+
+def test_the_command_compares_them(tmp_path, capsys):
+    from rankframe._command.main import main
+
+    for model in _MODELS:
+        RUN.filter(model=model).drop("model").write_parquet(tmp_path / f"{model}.parquet")
+    TRUTH.write_parquet(tmp_path / "truth.parquet")
+    files = [str(tmp_path / f"{name}.parquet") for name in ("M1", "M2", "truth")]
+    assert main(["compare", *files, "-m", "gmap@3,5", "--baseline", "M1"]) == 0
+    shown = capsys.readouterr().out
+    assert "gmap@3" in shown
+    assert "ratio 0.378, 95% interval" in shown
