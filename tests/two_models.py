@@ -45,3 +45,46 @@ def split(run, truth, places=USERS):
 def assert_same(left, right, **options):
     options = {"check_dtypes": False, "abs_tol": 1e-12, "rel_tol": 1e-12, **options}
     assert_frame_equal(left, right, check_exact=False, **options)
+
+
+#: metrics of every type of value
+OWN = [
+    (pl.col("relevance").max() >= 2).alias("high"),
+    pl.duration(microseconds=pl.col("item").filter("relevant").sum()).alias("time"),
+    pl.len().cast(pl.Int32).alias("rows"),
+    (pl.col("item").filter("relevant").mean() - 15).alias("signed"),
+    pl.lit(None).alias("nothing"),
+]
+WITH_WEIGHTS = ["rr", "ndcg@3", "gmap@3", "auc", "rbp", OWN[0], *OWN[2:]]
+EXACT = [*WITH_WEIGHTS, "num_hits", OWN[1]]
+
+
+def many_users(seed, users=150):
+    """Two models with gaps, grades of 0 to 3, and weights of many sizes."""
+    rng = random.Random(seed)
+    run = [
+        (model, user, item, rank)
+        for model in "ab"
+        for user in range(users)
+        if rng.random() < 0.9
+        for rank, item in enumerate(rng.sample(range(30), rng.randint(1, 6)), 1)
+    ]
+    truth = [
+        (user, f"c{user % 3}", item, rng.choice([0, 1, 1, 2, 3]), weight)
+        for user in range(users)
+        for weight in [rng.choice([0.0, 1.0, rng.random(), rng.random() * 1000])]
+        for item in rng.sample(range(30), rng.randint(1, 12))
+    ]
+    return (
+        pl.DataFrame(run, ["model", "user", "item", "rank"], orient="row"),
+        pl.DataFrame(truth, ["user", "country", "item", "relevance", "w"], orient="row"),
+    )
+
+
+#: calls whose parts have the bits of the whole
+EXACT_CALLS = [
+    {"by": []},
+    {"by": ["model", "country"], "total": True},
+    {"by": "model", "undefined": 0.1, "users": "all", "count_users": True},
+    {"by": "model", "total": True, "weights": "w"},
+]

@@ -12,7 +12,7 @@ from rankframe._command.main import main
 from rankframe._evaluation.evaluation import plan_means
 from rankframe._request.keywords import Settings
 from rankframe._request.question import ask
-from rankframe.parts._partitions import means_of, sums_of
+from rankframe.parts._numbers import means_of_plan, numbers_alone, numbers_of
 
 FROM_2 = {"relevant_at": 2, "gains_from": "relevant_at"}
 
@@ -263,7 +263,7 @@ def test_parts_add_up(total):
     settings = Settings(**options)
     question = ask(RUN, labels, TRUTH, "model", settings)
     parts = [
-        sums_of(
+        numbers_of(
             question,
             RUN.filter(pl.col("user") % 2 == half).lazy(),
             TRUTH.filter(pl.col("user") % 2 == half).lazy(),
@@ -272,7 +272,7 @@ def test_parts_add_up(total):
         for half in (0, 1)
     ]
     plan = plan_means(question)
-    got = means_of(pl.concat(parts), plan, total=total)
+    got = means_of_plan(numbers_alone(pl.concat(parts)), plan, total=total)
     want = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", total=total, **options)
     assert_same(got, want)
 

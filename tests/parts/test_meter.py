@@ -10,7 +10,19 @@ from every_metric import FEW, SPECIAL_MEANS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lists_and_shares import OF_ALL, WORLD, labels_at
-from two_models import RUN, TRUTH, USERS, A, assert_same, split
+from polars.testing import assert_frame_equal
+from two_models import (
+    EXACT,
+    EXACT_CALLS,
+    RUN,
+    TRUTH,
+    USERS,
+    WITH_WEIGHTS,
+    A,
+    assert_same,
+    many_users,
+    split,
+)
 
 import rankframe as rf
 
@@ -203,6 +215,28 @@ def test_any_batches_in_any_meters(data):
     first.merge(second)
     expected = rf.evaluate(RUN, *ASKED, truth=TRUTH, by="model", items=ITEMS)
     assert_same(first.compute(), expected, check_dtypes=True)
+
+
+@settings(deadline=None, max_examples=6)
+@given(st.data(), st.sampled_from(EXACT_CALLS))
+def test_any_batches_in_any_meters_have_the_bits_of_evaluate(data, options):
+    seed = data.draw(st.integers(0, 2**32))
+    rng = random.Random(seed)
+    run, truth = many_users(seed % 5)
+    options = dict(options)
+    total, metrics = options.pop("total", False), WITH_WEIGHTS if "weights" in options else EXACT
+    if not options["by"]:
+        run = run.filter(model="a").drop("model")
+    expected = rf.evaluate(run, *metrics, truth=truth, total=total, **options)
+    places = [rng.randrange(8) for _ in range(150)]
+    meters = [rf.Meter(*metrics, **options) for _ in range(3)]
+    for place in rng.sample(range(8), 8):
+        mine = pl.col("user").is_in([user for user in range(150) if places[user] == place])
+        rng.choice(meters).update(run.filter(mine), truth.filter(mine))
+    first, second, third = rng.sample(meters, 3)
+    second.merge(pickle.loads(pickle.dumps(third)))
+    first.merge(second)
+    assert_frame_equal(first.compute(total=total), expected, check_exact=True)
 
 
 # ------------------------------------------------------------------ its shape

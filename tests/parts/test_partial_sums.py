@@ -14,7 +14,19 @@ from every_metric import CALLS, EVERY_METRIC, FEW, SPECIAL_MEANS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lists_and_shares import OF_ALL, OF_USERS, WORLD, labels_at
-from two_models import RUN, TRUTH, USERS, A, assert_same, split
+from polars.testing import assert_frame_equal
+from two_models import (
+    EXACT,
+    EXACT_CALLS,
+    RUN,
+    TRUTH,
+    USERS,
+    WITH_WEIGHTS,
+    A,
+    assert_same,
+    many_users,
+    split,
+)
 
 import rankframe as rf
 from rankframe._request.labels import METRICS, entry_of
@@ -269,14 +281,14 @@ def test_an_expression_of_all_lists_needs_a_label():
 # ------------------------------------------------------------------ any split, any tree
 
 
-def tree(parts, rng):
+def tree(parts, rng, *, total=False):
     """Merge one to three parts at a time, in any order."""
     parts = list(parts)
     while len(parts) > 1 and rng.random() < 0.9:
         rng.shuffle(parts)
         number = rng.randint(1, 3)
         parts = [*parts[number:], rf.parts.merge(parts[:number])]
-    return rf.parts.combine(parts)
+    return rf.parts.combine(parts, total=total)
 
 
 ITEMS = pl.DataFrame({"item": range(32)})
@@ -765,7 +777,7 @@ def test_one_part_has_the_bits_of_evaluate():
     assert rf.parts.combine(small).equals(rf.evaluate(run, "rr", "ndcg", "gmap", truth=truth))
 
 
-def test_means_agree_with_evaluate_in_fifteen_digits():
+def test_many_parts_have_the_bits_of_evaluate():
     run = pl.select(user=pl.int_range(3000), item=1, rank=1 + pl.int_range(3000) % 97)
     truth = run.drop("rank")
     metrics = ["rr", "ndcg", "dcg", "rbp(gain=graded, max_grade=1)"]
@@ -774,9 +786,7 @@ def test_means_agree_with_evaluate_in_fifteen_digits():
         users = [range(place, 3000, number) for place in range(number)]
         pairs = split(run, truth, users)
         parts = [rf.parts.sums(some, *metrics, truth=judged) for some, judged in pairs]
-        got = rf.parts.combine(parts)
-        assert got["users"].equals(expected["users"])
-        assert_same(got, expected, rel_tol=1e-15, abs_tol=0)
+        assert_frame_equal(rf.parts.combine(parts), expected, check_exact=True)
 
 
 def test_sums_that_lack_their_part_are_no_parts():
@@ -961,3 +971,69 @@ def test_systems_that_a_part_may_not_show_are_refused():
         rf.parts.sums(judged, "rr", by="model", facts=facts, users="served")
     with pytest.raises(ValueError, match="users='served'"):
         rf.Meter("rr", by="model", users="served").update(judged)
+
+
+# ------------------------------------------------------------------ the same bits as evaluate
+
+
+@settings(deadline=None, max_examples=8)
+@given(st.integers(1, 8), st.integers(0, 2**32), st.sampled_from(EXACT_CALLS))
+def test_any_split_and_any_tree_have_the_bits_of_evaluate(number, seed, options):
+    rng = random.Random(seed)
+    run, truth = many_users(seed % 5)
+    options = dict(options)
+    total, metrics = options.pop("total", False), WITH_WEIGHTS if "weights" in options else EXACT
+    if not options["by"]:
+        run = run.filter(model="a").drop("model")
+    places = [rng.randrange(number) for _ in range(150)]
+    users = [[u for u in range(150) if places[u] == part] for part in range(number)]
+    known = {name: value for name, value in options.items() if name not in EXTRA}
+    facts = rf.parts.facts(run, truth=truth, **known)
+    parts = [
+        rf.parts.sums(some, *metrics, truth=judged, facts=facts, **options)
+        for some, judged in split(run, truth, users)
+    ]
+    expected = rf.evaluate(run, *metrics, truth=truth, total=total, **options)
+    assert_frame_equal(tree(parts, rng, total=total), expected, check_exact=True)
+
+
+@pytest.mark.parametrize("scale", [2.0**-1000, 1e-300, 1.0, 1e9, 1e300])
+def test_weights_of_any_size_have_the_bits_of_evaluate(scale):
+    run, truth = many_users(1)
+    run = run.filter(model="a").drop("model")
+    truth = truth.with_columns(pl.col("w") * scale)
+    users = [[u for u in range(150) if u * 7 % 11 == part] for part in range(11)]
+    options = {"weights": "w"}
+    parts = [
+        rf.parts.sums(some, "rr", "gmap", "ndcg", truth=judged, **options)
+        for some, judged in split(run, truth, users)
+    ]
+    expected = rf.evaluate(run, "rr", "gmap", "ndcg", truth=truth, **options)
+    for seed in range(3):
+        assert_frame_equal(tree(parts, random.Random(seed)), expected, check_exact=True)
+
+
+@pytest.mark.parametrize("size", [1e-15, 2.0**-40, 1e13, 1e200])
+def test_values_that_do_not_fit_agree_in_fifteen_digits(size):
+    """In one part; in several they are free of the order of parts."""
+    run, truth = many_users(2)
+    metric = (pl.col("item").filter("relevant").sum() * size / 7).alias("own")
+    expected = rf.evaluate(run, metric, truth=truth, by="model", users="truth")
+    users = [range(part, 150, 9) for part in range(9)]
+    facts = rf.parts.facts(run, truth=truth, by="model")
+    parts = [
+        rf.parts.sums(some, metric, truth=judged, by="model", facts=facts)
+        for some, judged in split(run, truth, users)
+    ]
+    got = rf.parts.combine(parts)
+    assert_same(got, expected, rel_tol=1e-15, abs_tol=0)
+    assert got.equals(rf.parts.combine(parts[::-1]))
+
+
+def test_parts_of_an_older_version_are_refused():
+    small = day(1, part="x")
+    older = small.with_columns(pl.col("of").str.replace('"version": 2, ', "", literal=True))
+    assert not older.equals(small)
+    for door in (rf.parts.combine, rf.parts.merge):
+        with pytest.raises(rf.RankingDataError, match="another version of rankframe made them"):
+            door([older])

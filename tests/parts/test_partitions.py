@@ -9,12 +9,14 @@ from every_metric import CALLS, EVERY_METRIC, SPECIAL_MEANS
 from two_models import RUN, TRUTH, A, assert_same
 
 import rankframe as rf
-from rankframe._evaluation.evaluation import plan_values
+from rankframe._evaluation.evaluation import plan_means, plan_values
 from rankframe._request.keywords import Settings, read_options
 from rankframe._request.labels import cut_off
 from rankframe._request.question import Totals, ask
 from rankframe._request.registry import reading_of
-from rankframe.parts._partitions import is_proved, judged_of, means_of, needs_of, sums_of, values_of
+from rankframe.parts._numbers import means_of_plan, numbers_alone, numbers_of
+from rankframe.parts._partitions import judged_of, needs_of, values_of
+from rankframe.parts._recipes import keeps_rules
 
 #: one of each function: the parts are many, and the options are the same expressions
 _LABELS = {function: label for label, (function, _) in CALLS.items()}
@@ -53,6 +55,11 @@ def test_a_question_is_pickled_as_it_was_asked():
     assert_same(got, expected)
 
 
+def added_up(question, run):
+    frames = [numbers_of(question, *part).collect() for part in parts(run, TRUTH)]
+    return numbers_alone(pl.concat(frames))
+
+
 def test_the_parts_differ():
     tops = [truth.collect()["relevance"].max() for _, truth, _ in parts(A, TRUTH)]
     assert len(set(tops)) > 2
@@ -75,22 +82,23 @@ def test_parts_add_up_to_the_whole(by, options):
 
     metrics = [*METRICS, *SPECIAL_MEANS]
     question = ask(run.clear(), metrics, TRUTH.clear(), by, settings)
-    sums = [sums_of(question, *part).collect() for part in parts(run, TRUTH)]
-    plan = plan_values(question)
+    numbers = added_up(question, run)
+    plan = plan_means(question)
     expected = rf.evaluate(run, *metrics, truth=TRUTH, by=by, **options)
-    assert_same(means_of(pl.concat(sums), plan), expected, check_dtypes=True)
+    assert_same(means_of_plan(numbers, plan, total=False), expected, check_dtypes=True)
 
 
 @pytest.mark.parametrize("by", [[], ["model"]])
 def test_a_part_with_a_common_user_proves_that_tables_meet(by):
     run = RUN if by else A
     question = ask(run, ["map"], TRUTH, by, Settings())
+    plan = plan_means(question)
     for part in parts(run, TRUTH):
         users = [set(table.collect()["user"]) for table in part[:2]]
-        sums = sums_of(question, *part).collect()
-        assert is_proved(sums) is bool(users[0] & users[1])
+        numbers = numbers_of(question, *part).collect()
+        assert keeps_rules(numbers, plan) is bool(users[0] & users[1])
     apart = run.filter(user=1).lazy(), TRUTH.filter(user=20).lazy(), WHOLE
-    assert not is_proved(sums_of(question, *apart).collect())
+    assert not keeps_rules(numbers_of(question, *apart).collect(), plan)
 
 
 def test_means_of_what_is_not_a_number_of_ours():
@@ -102,11 +110,11 @@ def test_means_of_what_is_not_a_number_of_ours():
         pl.lit(None).alias("nothing"),
     ]
     question = ask(A.clear(), metrics, TRUTH.clear(), [], Settings())
-    sums = [sums_of(question, *part).collect() for part in parts(A, TRUTH)]
-    plan = plan_values(question)
+    numbers = added_up(question, A)
+    plan = plan_means(question)
     expected = rf.evaluate(A, *metrics, truth=TRUTH)
     assert expected["rows"].item() * expected["users"].item() > 255
-    assert_same(means_of(pl.concat(sums), plan), expected, check_dtypes=True)
+    assert_same(means_of_plan(numbers, plan, total=False), expected, check_dtypes=True)
 
 
 def test_subtopics_are_of_a_user():

@@ -19,8 +19,9 @@ import extension
 import polars as pl
 import pytest
 from every_metric import SPECIAL_MEANS
+from polars.testing import assert_frame_equal
 from requirements import need_spark
-from two_models import RUN, TRUTH, A, assert_same
+from two_models import EXACT_CALLS, RUN, TRUTH, A, assert_same, many_users
 
 import rankframe as rf
 
@@ -111,6 +112,19 @@ def test_every_function_equals_the_local_one(rs, run, a, truth, by):
     assert_same(got, expected, check_dtypes=True)
 
 
+@pytest.mark.parametrize("options", EXACT_CALLS, ids=lambda options: str(options["by"]))
+def test_partitions_have_the_bits_of_evaluate(rs, bring, options):
+    local, judgments = many_users(3)
+    if not options["by"]:
+        local = local.filter(model="a").drop("model")
+    metrics = ["rr", "ndcg@3", "gmap@3", "auc", (pl.col("relevance").max() >= 2).alias("high")]
+    expected = rf.evaluate(local, *metrics, truth=judgments, **options)
+    frame, truth = bring(local), bring(judgments)
+    for partitions in (3, None):
+        got = take(rs.evaluate(frame, *metrics, truth=truth, partitions=partitions, **options))
+        assert_frame_equal(got, expected, check_exact=True)
+
+
 def test_metrics_of_the_list(rs, run, truth):
     """Also without a truth, and beside rows of the truth that were not retrieved."""
     listed, minutes = pl.col("listed"), pl.col("minutes")
@@ -141,6 +155,9 @@ def test_tables_beside_run_and_truth(spark, rs, run, truth):
     got = take(rs.evaluate(run, *metrics, truth=truth, **in_spark, **options))
     expected = RUN.rank.evaluate(*metrics, truth=TRUTH, **local, **options)
     assert_same(got.sort("model"), expected.sort("model"))
+    of_users = ["disparity(of=genre, target=truth)", "disparity(of=genre, target=candidates)"]
+    got = take(rs.evaluate(run, *of_users, truth=truth, by="model", **in_spark))
+    assert_same(got, RUN.rank.evaluate(*of_users, truth=TRUTH, by="model", **local))
     with pytest.raises(ValueError, match="coverage@3 is one number of all lists: its interval"):
         rs.summarize(run, "coverage@3", truth=truth, items=items, by="model")
     with pytest.raises(rf.RankingDataError, match="'unseen' reads 'seen': pass history="):

@@ -19,6 +19,7 @@ from rankframe._request.share_names import Kind
 from rankframe._tables import guards, judgment, rank_order, rules
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import scope_rows, share_rows, terms
+from rankframe._vocabulary.share_rows import Shares
 from rankframe.errors import RankingDataError
 
 _HAS_LIST = f"{labels.INNER}has_list"
@@ -218,7 +219,7 @@ def _reduced(
     ordered = scope == "relevant" and not prepared.tied and reading.in_order
     count = first and ordered and prepared.counts_show_duplicates and not settings.judged_only
     if isinstance(scope, Kind):
-        rows = share_rows.rows_of_shares(prepared, reading.names, scope, by=table.by, users=None)
+        rows = share_rows.rows_of_shares(Shares(prepared, scope, table.by), reading.names)
     else:
         rows = scope_rows.rows_of_scope(prepared, reading, alone=count)
     reduced = [metric.expr for metric in some]

@@ -1,12 +1,23 @@
-"""Means and sums that are the same to the last bit, in whatever order the values are added up."""
+"""Means that are the same to the last bit, in whatever order and parts values are added up."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import polars as pl
 
 #: Values are cut into whole multiples of this, whose sums are exact, so their order is free.
 _UNIT = 2.0**-88
 _GREATEST_SUM, _LEAST_MEAN = 2.0**38, 2.0**-36
+
+
+class Sums(NamedTuple):
+    """What parts add up, for a mean of all parts that has the bits of ``order_free_mean``."""
+
+    sum: pl.Expr
+    size: pl.Expr  # Σ |value|, which decides whether the units fit
+    units: pl.Expr  # the exact sum
 
 
 def order_free_mean(values: pl.Expr) -> pl.Expr:
@@ -18,29 +29,56 @@ def order_free_mean(values: pl.Expr) -> pl.Expr:
     return _exact_where_it_fits(values, pl.Expr.mean, values.count())
 
 
-def order_free_sum(values: pl.Expr) -> pl.Expr:
-    """Take the sum of Float64 values in the same way."""
-    return _exact_where_it_fits(values, pl.Expr.sum, pl.lit(1))
+def sums_of_part(values: pl.Expr) -> Sums:
+    """Add up the values of a part; the same in every order."""
+    sizes = values.abs()
+    one = pl.lit(1)
+    return Sums(
+        _exact_where_it_fits(values, pl.Expr.sum, one),
+        _exact_where_it_fits(sizes, pl.Expr.sum, one),
+        _units(values),
+    )
+
+
+def mean_of_parts(parts: Sums, number: pl.Expr) -> pl.Expr:
+    """Take the mean of all values from the sums of all parts."""
+    exact = parts.units.cast(pl.Float64) * _UNIT / number
+    mean = pl.when(_fits(parts.size, number)).then(exact).otherwise(parts.sum / number)
+    return pl.when(number > 0).then(mean)
 
 
 def _exact_where_it_fits(
     values: pl.Expr, plain: Callable[[pl.Expr], pl.Expr], divisor: pl.Expr
 ) -> pl.Expr:
-    size, number = values.abs().sum(), values.count()
-    units = (values / _UNIT).cast(pl.Int128, wrap_numerical=True).sum()
-    exact = units.cast(pl.Float64) * _UNIT / divisor
-    fits = size.is_between(number * _LEAST_MEAN, _GREATEST_SUM, closed="right")
+    exact = _units(values).cast(pl.Float64) * _UNIT / divisor
+    fits = _fits(values.abs().sum(), values.count())
     return pl.when(fits).then(exact).otherwise(plain(values))
+
+
+def _units(values: pl.Expr) -> pl.Expr:
+    return (values / _UNIT).cast(pl.Int128, wrap_numerical=True).sum()
+
+
+def _fits(size: pl.Expr, number: pl.Expr) -> pl.Expr:
+    return size.is_between(number * _LEAST_MEAN, _GREATEST_SUM, closed="right")
 
 
 def weighted_mean(values: pl.Expr, weights: pl.Expr) -> pl.Expr:
     """Take Σ weight·value / Σ weight over the defined values, the same in every order.
 
-    It is null where no weight is above 0. Weights are divided by a power of two near the greatest,
-    which is exact, so that weights of any size have sums that fit.
+    It is null where no weight is above 0.
     """
     defined = pl.when(values.is_not_null()).then(weights)
-    exponent = defined.max().log(2).floor().clip(-1022, 1022)
-    shares = defined / pl.lit(2.0).pow(exponent)
+    shares = scaled(defined, exponent(defined))
     mean = order_free_mean(values.cast(pl.Float64) * shares) / order_free_mean(shares)
     return pl.when(defined.max() > 0).then(mean)
+
+
+def exponent(weights: pl.Expr) -> pl.Expr:
+    """Find the power of two near the greatest weight, which makes weights of any size fit."""
+    return weights.max().log(2).floor().clip(-1022, 1022)
+
+
+def scaled(values: pl.Expr, exponent: pl.Expr) -> pl.Expr:
+    """Divide by a power of two, which is exact."""
+    return values / pl.lit(2.0).pow(exponent)

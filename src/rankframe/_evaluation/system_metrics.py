@@ -17,6 +17,7 @@ from rankframe._request.labels import RequestedMetric
 from rankframe._request.share_names import Kind
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import share_rows
+from rankframe._vocabulary.share_rows import Shares
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,11 +44,7 @@ class OfLists(NamedTuple):
     def values(self, by: Sequence[str]) -> pl.LazyFrame:
         """Return one row per group of ``by``, or one row."""
         frames = [
-            _reduced(
-                share_rows.rows_of_shares(self.judged, _names(some), kind, by=by, users=self.users),
-                by,
-                some,
-            )
+            _reduced(share_rows.rows_of_shares(self._shares(kind, by), _names(some)), by, some)
             for kind, some in self.kinds().items()
         ]
         return _side_by_side(frames, by)
@@ -61,40 +58,18 @@ class OfLists(NamedTuple):
             kinds.setdefault(kind, []).append(metric)
         return kinds
 
-    def exposures(self, kind: Kind, *, per_list: bool = True) -> pl.LazyFrame:
-        """Return the exposure of each value in each list, or in all lists of a group."""
+    def exposures(self, kind: Kind) -> pl.LazyFrame:
+        """Return the exposure of each value in each list."""
         names = _names(self.kinds()[kind])
-        return share_rows.exposures(
-            self.judged, names, kind, by=self.by, users=self.users, per_list=per_list
-        )
+        return share_rows.exposures(self._shares(kind, self.by), names, per_list=True)
 
     def additive(self, kind: Kind, groups: pl.LazyFrame) -> pl.LazyFrame:
         """Return sums over users, and the number of lists, per group of ``groups`` and value."""
-        names, by, users = [*_names(self.kinds()[kind]), LISTS], self.by, self.users
-        sums = share_rows.exposures(self.judged, names, kind, by=by, users=users)
-        every = groups if by else None
-        rows = share_rows.with_targets(
-            sums, self.judged, names, kind, by=by, users=users, groups=every
-        )
-        return share_rows.with_counts(rows, names, self.judged, kind, by=by, users=users)
-
-    def numbers_of(self, parts: Sequence[pl.DataFrame], by: Sequence[str]) -> pl.LazyFrame:
-        """Reduce exposures that were added up in parts, as one row per group of ``by``."""
-        frames: list[pl.LazyFrame] = []
-        for (kind, some), part in zip(self.kinds().items(), parts, strict=True):
-            names = _names(some)
-            _check_parts(some)
-            sums = (
-                part.lazy()
-                .group_by(*by, share_rows.VALUE)
-                .agg(pl.exclude(*self.by, share_rows.VALUE).sum())
-            )
-            groups = part.lazy().select(by).unique() if by else None
-            rows = share_rows.completed(
-                sums, self.judged, names, kind, by=by, users=self.users, groups=groups
-            )
-            frames.append(_reduced(rows, by, some))
-        return _side_by_side(frames, by)
+        names, shares = [*_names(self.kinds()[kind]), LISTS], self._shares(kind, self.by)
+        sums = share_rows.exposures(shares, names)
+        every = groups if self.by else None
+        rows = share_rows.with_targets(sums, shares, names, groups=every)
+        return share_rows.with_counts(rows, shares, names)
 
     def catalogue(self, kind: Kind) -> pl.DataFrame | None:
         """Return the values of each group; None if these differ, or only shown ones count."""
@@ -116,16 +91,16 @@ class OfLists(NamedTuple):
         groups = sums.select(part, *self.by).unique()
         rows = share_rows.completed(
             sums,
-            self.judged,
+            self._shares(kind, self.by),
             _names(some),
-            kind,
-            by=self.by,
-            users=self.users,
             parts=[part],
             groups=groups,
             complete=complete,
         )
         return _reduced(rows, [part, *self.by], some)
+
+    def _shares(self, kind: Kind, by: Sequence[str]) -> Shares:
+        return Shares(self.judged, kind, by, self.users)
 
 
 def numbers_of_sums(
@@ -164,17 +139,6 @@ def is_of_all(metric: RequestedMetric) -> bool:
     """Return whether a metric is one number of all lists."""
     kind = share_names.kind_of(metric)
     return kind is not None and kind.over == "all"
-
-
-def _check_parts(some: Sequence[RequestedMetric]) -> None:
-    """Check that parts can be added up: a target of users is not a sum of exposures."""
-    for metric in some:
-        if is_of_targets(metric):
-            msg = (
-                f"metric {metric.name!r} has a target that depends on the users, which cannot be "
-                "added up over Spark's partitions: use another target, or collect the run"
-            )
-            raise ValueError(msg)
 
 
 def _names(some: Sequence[RequestedMetric]) -> list[str]:

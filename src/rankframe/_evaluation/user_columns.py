@@ -8,6 +8,7 @@ Stage of the pipeline: after the reduction, they become columns of a ``Plan``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple, NoReturn
 
 import polars as pl
@@ -47,7 +48,7 @@ WEIGHTS = Purpose(
     user="a user in the mean",
     null_cure="a weight is a finite number ≥ 0",
     type_cure="cast it to numbers",
-    fits=lambda dtype: dtype.is_numeric() or dtype == pl.Null,
+    fits=partial(column_roles.can_be_number, role="weight"),
 )
 CLUSTERS = Purpose(
     noun="cluster",

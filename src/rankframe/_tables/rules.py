@@ -219,15 +219,6 @@ def raise_first_global(tables: Sequence[Table], users: Users = "truth") -> None:
         raise_if_apart(*tables, users=users)
 
 
-def proves_global_rules(tables: Sequence[Table]) -> bool:
-    """Whether one part alone proves that the whole tables keep their rules."""
-    try:
-        raise_first_global(tables)
-    except RankingDataError:
-        return False
-    return True
-
-
 def broken_row(table: str, column: str, text: str, row: pl.DataFrame) -> RankingDataError:
     """Make the error of a row that breaks a rule."""
     return RankingDataError(f"{table}, column {column!r}: {text}. Offending row: {format_row(row)}")

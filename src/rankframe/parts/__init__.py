@@ -29,7 +29,7 @@ from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, guards, readers, rules, run_dicts
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
-from rankframe.parts import _partitions, _recipes
+from rankframe.parts import _groups, _numbers, _partitions, _recipes
 from rankframe.parts._recipes import Duplicates
 
 __all__ = ["combine", "facts", "merge", "sums", "values"]
@@ -104,8 +104,8 @@ def facts(
     result = {
         "users": numbers.pop("users"),
         "top_grade": int(grade) if isinstance(grade, int) else grade,
-        "by": {name: _recipes.type_in_json(tables[0].schema[name]) for name in lacking},
-        "groups": _recipes.groups_in_json(group_frames[0]) if group_frames else [],
+        "by": {name: _groups.type_in_json(tables[0].schema[name]) for name in lacking},
+        "groups": _groups.groups_in_json(group_frames[0]) if group_frames else [],
     }
     return result | ({_UNGRADED: numbers} if numbers else {})
 
@@ -248,7 +248,7 @@ def sums(
     _check_needs(plan, settings, facts)
     key = _recipes.of_part(plan.prepared.tables.both, part)
     small = pl.concat(
-        [_recipes.small_frame(plan, settings, facts), key, *own.checks(_recipes.SCHEMA)]
+        [_recipes.small_frame(plan, settings, facts), key, *own.checks(_numbers.SCHEMA)]
     )
     return adapters.to_caller_type(small, like=frame, beside=_beside(truth, settings))
 
@@ -327,11 +327,11 @@ def combine(
     users = None if recipe.facts is None else recipe.facts["users"]
     policy = cast("Users", recipe.options.get("users", "'truth'").strip("'"))
     _recipes.raise_if_whole_is_broken(
-        small, _recipes.groups_of_numbers(small, recipe), users, policy=policy
+        small, _numbers.groups_of_numbers(small, recipe.types), users, policy=policy
     )
     return cast(
         "FrameT",
-        adapters.to_caller_type(_recipes.means_of_numbers(small, total=total).lazy(), like=first),
+        adapters.to_caller_type(_recipes.means_of(small, total=total).lazy(), like=first),
     )
 
 
@@ -426,10 +426,10 @@ def values(
     schema = checked.collect_schema()
     result = pl.concat([checked, *own.checks(dict(schema))]).sort(plan.keys)
     if part is not None:
-        if _recipes.PART in schema:
+        if _numbers.PART in schema:
             msg = "part= makes a column 'part', and the values already have one: rename that one"
             raise ValueError(msg)
-        result = result.with_columns(pl.lit(part).alias(_recipes.PART))
+        result = result.with_columns(pl.lit(part).alias(_numbers.PART))
     return adapters.to_caller_type(result, like=frame, beside=_beside(truth, settings))
 
 
@@ -449,9 +449,9 @@ def _merged_facts(several: Sequence[Facts]) -> Facts:
                 "with the same by= and truth="
             )
             raise RankingDataError(msg)
-        types = _recipes.common_types_of_groups(types, _types_of(other))
+        types = _groups.common_types_of_groups(types, _types_of(other))
     grades = [part["top_grade"] for part in several if part["top_grade"] is not None]
-    frames = [_recipes.groups_from_json(part["groups"], types) for part in several]
+    frames = [_groups.groups_from_json(part["groups"], types) for part in several]
     groups = pl.concat(frames).unique().sort([*types]) if types else pl.DataFrame()
     ungraded: dict[str, int] = {}
     for part in several:
@@ -460,8 +460,8 @@ def _merged_facts(several: Sequence[Facts]) -> Facts:
     result = {
         "users": sum(part["users"] for part in several),
         "top_grade": max(grades, default=None),
-        "by": {name: _recipes.type_in_json(dtype) for name, dtype in types.items()},
-        "groups": _recipes.groups_in_json(groups),
+        "by": {name: _groups.type_in_json(dtype) for name, dtype in types.items()},
+        "groups": _groups.groups_in_json(groups),
     }
     return result | ({_UNGRADED: ungraded} if ungraded else {})
 
@@ -475,7 +475,7 @@ def _checked_facts(value: object) -> Facts:
 
 
 def _types_of(facts: Facts) -> dict[str, pl.DataType]:
-    return {name: _recipes.type_from_json(dtype) for name, dtype in facts["by"].items()}
+    return {name: _groups.type_from_json(dtype) for name, dtype in facts["by"].items()}
 
 
 class _Part(NamedTuple):
@@ -535,8 +535,8 @@ def _part(
         raise ValueError(msg)
     if not lacking:
         return _Part(opened, Totals(facts["top_grade"], None), tables, facts)
-    opened, groups = _recipes.with_types_of_groups(
-        opened, _recipes.groups_from_json(facts["groups"], types)
+    opened, groups = _groups.with_types_of_groups(
+        opened, _groups.groups_from_json(facts["groups"], types)
     )
     tables = readers.read_run_and_truth(
         opened, truth, by, settings.columns, reads=(), run_alone=True
@@ -593,7 +593,7 @@ def _check_part(part: object) -> None:
 def _are_values(frame: Frame) -> bool:
     """Whether a frame is what ``values`` returned with a key, its last column."""
     schema = adapters.to_lazy(frame, "part").collect_schema()
-    return schema.names()[-1:] == [_recipes.PART] and schema[_recipes.PART] == pl.String
+    return schema.names()[-1:] == [_numbers.PART] and schema[_numbers.PART] == pl.String
 
 
 def _merged_values(several: Sequence[Frame], duplicates: Duplicates) -> Frame:
@@ -620,12 +620,12 @@ def _merged_values(several: Sequence[Frame], duplicates: Duplicates) -> Frame:
     later: set[str] = set()
     kept: list[pl.DataFrame] = []
     for frame in reversed(frames):
-        keys = set(frame[_recipes.PART].unique())
+        keys = set(frame[_numbers.PART].unique())
         again = sorted(keys & later)
         if again and duplicates == "error":
             part = f"part {again[0]!r}"
             raise _recipes.comes_twice(part)
-        kept.append(frame.filter(~pl.col(_recipes.PART).is_in(again)))
+        kept.append(frame.filter(~pl.col(_numbers.PART).is_in(again)))
         later |= keys
     return adapters.to_caller_type(
         pl.concat(kept[::-1], how="vertical_relaxed").lazy(), like=several[0]
@@ -642,7 +642,7 @@ def _stacked(several: Sequence[Any], duplicates: Duplicates) -> tuple[pl.DataFra
         raise ValueError(msg)
     frames = [adapters.to_lazy(part, "part") for part in several]
     for place, frame in enumerate(frames):
-        lacking = [name for name in _recipes.SCHEMA if name not in frame.collect_schema()]
+        lacking = [name for name in _numbers.SCHEMA if name not in frame.collect_schema()]
         if lacking:
             msg = (
                 f"part {place}: no column {lacking[0]!r}: parts are what rf.parts.sums returned; "
@@ -650,7 +650,7 @@ def _stacked(several: Sequence[Any], duplicates: Duplicates) -> tuple[pl.DataFra
             )
             raise RankingDataError(msg)
     stacked = [
-        frame.select(pl.col(name).cast(t) for name, t in _recipes.SCHEMA.items())
+        frame.select(pl.col(name).cast(t) for name, t in _numbers.SCHEMA.items())
         for frame in frames
     ]
     small = pl.concat(stacked).collect()

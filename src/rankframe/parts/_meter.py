@@ -18,7 +18,7 @@ from rankframe._request.types import Frame
 from rankframe._tables import adapters, judgment, readers, rules, run_dicts
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
-from rankframe.parts import _partitions, _recipes
+from rankframe.parts import _groups, _numbers, _partitions, _recipes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -256,9 +256,9 @@ class Meter(Generic[MeterFrameT]):
             msg = "total=True adds a row of overall means to the groups of by=: name their columns"
             raise ValueError(msg)
         _recipes.raise_if_whole_is_broken(state.numbers, state.groups, policy=self._settings.users)
-        frames = [_recipes.means_of_numbers(state.numbers, total=total)] if self._settled else []
+        frames = [_recipes.means_of(state.numbers, total=total)] if self._settled else []
         if self._late:
-            frames.append(_recipes.means_of_numbers(self._numbers_of_rows(state), total=total))
+            frames.append(_recipes.means_of(self._numbers_of_rows(state), total=total))
         means = adapters.to_caller_type(self._in_call_order(frames).lazy(), like=self._like)
         return cast("MeterFrameT", means)
 
@@ -272,7 +272,7 @@ class Meter(Generic[MeterFrameT]):
         groups = rules.retrieved(tables[0]).select(lacking).unique().collect()
         grade = _partitions.top_grade_of(tables).collect().item()
         totals = Totals(grade, groups if lacking else None)
-        numbers, absent = pl.DataFrame(schema=_recipes.SCHEMA), pl.DataFrame(schema=_recipes.SCHEMA)
+        numbers, absent = pl.DataFrame(schema=_numbers.SCHEMA), pl.DataFrame(schema=_numbers.SCHEMA)
         rows: list[_Rows] = []
         units = _units(tables)
         types = {name: dtype for each in tables for name, dtype in each.schema.items()}
@@ -288,7 +288,7 @@ class Meter(Generic[MeterFrameT]):
             if settings.users == "served":
                 refusals.check_served_in_parts(plan.prepared)
             checked = _recipes.small_frame(plan, settings, None).collect()
-            numbers = numbers if self._settled else checked.filter(entry=_recipes.SEEN)
+            numbers = numbers if self._settled else checked.filter(entry=_numbers.SEEN)
             rows = [_kept(plan, settings, units.height)]
         return _State(
             user=tables[0].user,
@@ -333,8 +333,8 @@ class Meter(Generic[MeterFrameT]):
                 "with facts"
             )
             raise ValueError(msg)
-        numbers = _recipes.numbers_alone(_recipes.small_frame(plan, self._settings, None).collect())
-        return numbers.filter(pl.col("entry") != _recipes.SEEN)
+        numbers = _numbers.numbers_alone(_recipes.small_frame(plan, self._settings, None).collect())
+        return numbers.filter(pl.col("entry") != _numbers.SEEN)
 
     def _numbers_of_rows(self, state: _State) -> pl.DataFrame:
         """Add up the metrics of the rows that have waited."""
@@ -411,7 +411,7 @@ def _united(left: _State, right: _State) -> pl.DataFrame:
             "others: give it the same columns of by= in all batches"
         )
         raise RankingDataError(msg)
-    types = pl.Schema(_recipes.common_types_of_groups(left.units.schema, right.units.schema))
+    types = pl.Schema(_groups.common_types_of_groups(left.units.schema, right.units.schema))
     old, new = left.units.cast(types), right.units.cast(types)
     again = old.join(new, on=names, how="semi", nulls_equal=True).sort(names).head(1)
     if again.height:
@@ -439,7 +439,7 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
             "others: give it the same columns in all"
         )
         raise RankingDataError(msg)
-    types = _recipes.common_types_of_groups(left.types, right.types)
+    types = _groups.common_types_of_groups(left.types, right.types)
     wide = pl.Schema({name: types[name] for name in lacking})
     ours, theirs = left.groups.cast(wide), right.groups.cast(wide)
     numbers = [left.numbers, right.numbers]
@@ -459,7 +459,7 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
         groups=groups,
         grade=max(grades, default=None),
         numbers=_recipes.added(pl.concat(numbers)),
-        absent=_recipes.numbers_alone(pl.concat([left.absent, right.absent])),
+        absent=_numbers.numbers_alone(pl.concat([left.absent, right.absent])),
         rows=[*left.rows, *right.rows],
     )
 

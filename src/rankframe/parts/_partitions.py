@@ -7,12 +7,12 @@ partition by itself, with the plans and checks of one machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, group_means, reduction, sums, user_columns
+from rankframe._evaluation import evaluation
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.reduction import Plan
 from rankframe._request import labels, registry
@@ -20,12 +20,9 @@ from rankframe._request.keywords import Settings
 from rankframe._request.labels import Entry, RequestedMetric
 from rankframe._request.question import Question, Totals
 from rankframe._request.registry import Column
-from rankframe._tables import guards, judgment, readers, rules, verbs
+from rankframe._tables import judgment, readers, rules, verbs
 from rankframe._tables.table import Table
 
-SUM, COUNT = "__rankframe_sum", "__rankframe_count"
-KNOWN = "__rankframe_known"  # the number of users with a value, if the count is of weights
-_PROVED = "__rankframe_proved"
 _OF_LISTS = ("missed", "num_missed")
 
 
@@ -101,136 +98,6 @@ def gathered(parts: pl.DataFrame, plan: Plan) -> UserValues:
         bare = parts.join(users, on=values.by, how="anti").unique(values.by)
         users = pl.concat([users, bare])
     return values._replace(rows=users.lazy())
-
-
-def sums_of(
-    question: Question, frame: pl.LazyFrame, truth: pl.LazyFrame | None, totals: Totals | None
-) -> pl.LazyFrame:
-    """Add up the metrics of some users, for ``means_of`` to add up all."""
-    plan = evaluation.plan_means(question.of(frame, truth, totals))
-    proved = pl.lit(rules.proves_global_rules(plan.prepared.tables.both)).alias(_PROVED)
-    return summed(plan).with_columns(proved)
-
-
-def summed(plan: Plan) -> pl.LazyFrame:
-    """Add up the values of users, one row per group."""
-    exprs = [
-        column
-        for place, metric in enumerate(plan.requested)
-        for column in _summed(
-            metric, place, plan.types[metric.name], weighted=plan.weights is not None
-        )
-    ]
-    exprs += [group_means.counted_users(name) for name in sorted(plan.counted)]
-    return guards.guarded(
-        group_means.over_users(plan, exprs, plan.by), plan.flags, plan.raise_violation
-    )
-
-
-def exposures_of(
-    question: Question,
-    frame: pl.LazyFrame,
-    truth: pl.LazyFrame | None,
-    totals: Totals | None,
-    *,
-    place: int,
-) -> pl.LazyFrame:
-    """Add up the exposures in the lists of some users, for metrics of all lists."""
-    plan = evaluation.plan_means(question.of(frame, truth, totals))
-    assert plan.of_lists is not None
-    return plan.of_lists.exposures(list(plan.of_lists.kinds())[place], per_list=False)
-
-
-class RequestedMean(NamedTuple):
-    """A requested mean over users, and its type."""
-
-    name: str
-    aggregate: Literal["mean", "sum"]
-    epsilon: float | None  # of a geometric mean
-    dtype: pl.DataType
-
-
-class Request(NamedTuple):
-    """What is requested from the sums of all parts."""
-
-    by: list[str]
-    means: list[RequestedMean]
-    columns: list[str]  # in the order of the call
-    counted: list[str]  # the metrics whose users are counted
-    weights: str | None
-    undefined: float | None
-
-
-#: Returns the metrics of all lists, one row per group of some columns of ``by``.
-Numbers: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
-
-
-def request_of(plan: Plan) -> Request:
-    """Read from a plan what the sums of parts are for."""
-    mean = pl.Expr.mean if plan.weights is None else group_means.by_weight
-    means = [
-        metric.over_users(pl.col(metric.name), mean).alias(metric.name) for metric in plan.requested
-    ]
-    types = group_means.over_users(plan, means, plan.by).collect_schema()
-    records = [
-        RequestedMean(
-            metric.name, metric.over_users.aggregate, metric.over_users.epsilon, types[metric.name]
-        )
-        for metric in plan.requested
-    ]
-    undefined = None if plan.of_lists is None else plan.of_lists.judged.settings.undefined
-    return Request(plan.by, records, plan.columns, sorted(plan.counted), plan.weights, undefined)
-
-
-def means_of(
-    parts: pl.DataFrame,
-    plan: Plan,
-    exposures: Sequence[pl.DataFrame] = (),
-    *,
-    total: bool = False,
-) -> pl.DataFrame:
-    """Return the means over all users, from the sums of each part; ``plan`` has what is asked."""
-    of_lists = plan.of_lists
-    if of_lists is None:
-        return means_of_sums(parts, request_of(plan), total=total)
-
-    def numbers(by: Sequence[str]) -> pl.DataFrame:
-        return of_lists.numbers_of(exposures, by).collect()
-
-    return means_of_sums(parts, request_of(plan), numbers, total=total)
-
-
-def means_of_sums(
-    parts: pl.DataFrame, request: Request, numbers: Numbers | None = None, *, total: bool = False
-) -> pl.DataFrame:
-    """Return the means over all users, from the sums of each part."""
-    if request.weights is not None:
-        _check_weights(parts, request, request.weights)
-    columns = [_added(mean, place) for place, mean in enumerate(request.means)]
-    counts = [pl.col(reduction.users_of(name)).sum() for name in request.counted]
-    columns = [pl.col("users").sum(), *columns, *counts]
-    result = _with_numbers(_over(parts, columns, request.by), request, numbers, request.by)
-    if total:
-        by = group_means.total_by(request.by)
-        whole = _with_numbers(_over(parts, columns, by), request, numbers, by)
-        result = pl.concat([result, whole], how="diagonal")
-    result = result.select(*request.by, "users", *request.columns)
-    group_means.raise_infinite_mean(result.lazy(), request.by)
-    return result.sort(request.by, nulls_last=True) if request.by else result
-
-
-def _with_numbers(
-    result: pl.DataFrame, request: Request, numbers: Numbers | None, by: Sequence[str]
-) -> pl.DataFrame:
-    """Add the numbers of all lists."""
-    if numbers is None:
-        return result
-    frame = numbers(by)
-    result = result.join(frame, on=by, how="left") if by else result.join(frame, how="cross")
-    if request.undefined is not None:
-        names = [name for name in frame.columns if name not in by]
-        result = result.with_columns(pl.col(names).fill_null(request.undefined))
-    return result.select(*by, "users", *request.columns)
 
 
 def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
@@ -319,11 +186,6 @@ def _counts(counts: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
     )
 
 
-def is_proved(parts: pl.DataFrame) -> bool:
-    """Return whether one of the parts proves that all tables keep the rules on whole tables."""
-    return bool(parts[_PROVED].any())
-
-
 def needs_of(plan: Plan, settings: Settings) -> Needs:
     """Return what must go into a shuffle; the rest changes no result."""
     prepared, tables = plan.prepared, plan.prepared.tables.both
@@ -367,48 +229,3 @@ def _asks_for_a_list(metric: RequestedMetric) -> bool:
     """Whether of the run a metric reads only who has a list."""
     expr = metric.expr.meta.undo_aliases()
     return any(expr.meta.eq(labels.metric(label).meta.undo_aliases()) for label in _OF_LISTS)
-
-
-def _check_weights(parts: pl.DataFrame, request: Request, column: str) -> None:
-    """Check that of the users averaged in each group one has a weight above 0."""
-    for place, mean in enumerate(request.means):
-        users, weight = pl.col(f"{KNOWN}{place}").sum(), pl.col(f"{COUNT}{place}").sum()
-        zero = _over(parts, [((users > 0) & (weight == 0)).alias(KNOWN)], request.by).filter(KNOWN)
-        if not zero.is_empty():
-            row = zero.select(request.by).sort(request.by).head(1) if request.by else None
-            user_columns.raise_no_weight(column, mean.name, row)
-
-
-def _summed(
-    metric: RequestedMetric, place: int, dtype: pl.DataType, *, weighted: bool
-) -> list[pl.Expr]:
-    each = metric.over_users.transform(pl.col(metric.name))
-    if weighted:
-        weight = pl.when(each.is_not_null()).then(user_columns.WEIGHT)
-        return [
-            sums.order_free_sum(each.cast(pl.Float64) * weight).alias(f"{SUM}{place}"),
-            sums.order_free_sum(weight).alias(f"{COUNT}{place}"),
-            each.count().cast(pl.Int64).alias(f"{KNOWN}{place}"),
-        ]
-    total = each.cast(pl.Int64) if isinstance(dtype, pl.Duration) else each
-    # a sum over no users has a count of 1, since without groups it is 0
-    of_sum = metric.over_users.aggregate == "sum"
-    total = total.sum() if of_sum else sums.order_free_sum(total.cast(pl.Float64))
-    count = pl.lit(1) if of_sum else each.count()
-    return [total.alias(f"{SUM}{place}"), count.cast(pl.Int64).alias(f"{COUNT}{place}")]
-
-
-def _over(parts: pl.DataFrame, columns: Sequence[pl.Expr], by: Sequence[str]) -> pl.DataFrame:
-    return parts.group_by(by).agg(columns) if by else parts.select(columns)
-
-
-def _added(mean: RequestedMean, place: int) -> pl.Expr:
-    # sorted, so that the order of parts does not change the last bits
-    total, count = pl.col(f"{SUM}{place}").sort().sum(), pl.col(f"{COUNT}{place}").sort().sum()
-    result = total if mean.aggregate == "sum" else total / count
-    value: pl.Expr = pl.when(count > 0).then(result)
-    if mean.epsilon is not None:
-        value = labels.off_logarithm(value, mean.epsilon)
-    if isinstance(mean.dtype, pl.Duration):
-        value = value.cast(pl.Int64)
-    return value.cast(mean.dtype).alias(mean.name)

@@ -34,7 +34,7 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 
 from rankframe._comparison import comparison, summaries
 from rankframe._comparison.summaries import Method
-from rankframe._comparison.trials import Correction, Margin, Test
+from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, refusals
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.reduction import Plan
@@ -55,7 +55,7 @@ from rankframe._tables.rank_order import Ties
 from rankframe._tables.run_dicts import ByT
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
-from rankframe.parts import _partitions
+from rankframe.parts import _numbers, _partitions, _recipes
 from rankframe.spark import _shuffle, _types, _workers
 from rankframe.spark._shuffle import Side
 from rankframe.spark._types import Truth
@@ -460,7 +460,7 @@ def evaluate(
     plans = functools.partial(evaluation.plan_means, total=total)
     question = ask(_NO_TABLE, metrics, None, by, settings)
     sides, plan = _planned(frame, truth, question, plans)
-    compute = functools.partial(_partitions.sums_of, question)
+    compute = functools.partial(_numbers.numbers_of, question)
     needs = _partitions.needs_of(plan, settings)
     if partitions is not None:
         keywords.whole_number("partitions", partitions)
@@ -469,12 +469,11 @@ def evaluate(
             parts = _shuffle.computed_here(joined, compute, needs)
         else:
             parts = _shuffle.collected(_shuffle.computed(sides, compute, number, needs, joined))
-        exposures = _exposures(sides, joined, number, plan, question)
-    if not _partitions.is_proved(parts):
+    numbers = _numbers.numbers_alone(parts)
+    if not _recipes.keeps_rules(numbers, plan):  # rows that were left out may show that it does
         _check_across_users(sides, settings.users)
-    return _shuffle.to_spark(
-        frame.sparkSession, _partitions.means_of(parts, plan, exposures, total=total)
-    )
+    means = _numbers.means_of_plan(numbers, plan, total=total)
+    return _shuffle.to_spark(frame.sparkSession, means)
 
 
 def summarize(
@@ -636,13 +635,6 @@ def compare(
     DataFrame
         The frame of ``rf.compare``: small, computed at the call.
 
-    Raises
-    ------
-    RankingDataError
-        If there are no two systems.
-    ValueError
-        If ``baseline`` is not a system.
-
     Notes
     -----
     The driver collects the values of all users, as in ``summarize``, to pair those of two systems.
@@ -660,21 +652,13 @@ def compare(
     |    rr|  new|     0.125|   1|   1|     0|
     +------+-----+----------+----+----+------+
     """
-    frame, by = _as_frame(frame, by)
-    describe = functools.partial(
-        comparison.comparison_of,
-        total=total,
-        baseline=baseline,
-        test=test,
-        correction=correction,
-        confidence=confidence,
-        margin=margin,
-        primary=primary,
-        resamples=resamples,
-        seed=seed,
+    trial = Trial(
+        baseline, test, correction, confidence, margin, primary, resamples, seed, total=total
     )
+    frame, by = _as_frame(frame, by)
     groups = keywords.systems_groups(by, getattr(frame, "columns", ()))
     question = ask(_NO_TABLE, metrics, None, groups, _read_options(options, count_missed=True))
+    describe = functools.partial(comparison.comparison_of, trial=trial)
     return _described(frame, truth, question, partitions, describe=describe)
 
 
@@ -715,29 +699,6 @@ def _read_options(options: Options, *, count_missed: bool = False) -> Settings:
                 table, f"{name}= table", also="Spark DataFrame, a "
             ).collect()
     return replace(settings, **local)
-
-
-def _exposures(
-    sides: Sequence[Side],
-    joined: Sequence[Side],
-    partitions: int | None,
-    plan: Plan,
-    question: Question,
-) -> list[pl.DataFrame]:
-    """Add up, for each kind of shares, what the lists of all partitions give to its values."""
-    kinds = [] if plan.of_lists is None else plan.of_lists.kinds()
-    return [
-        _shuffle.collected(
-            _shuffle.computed(
-                sides,
-                functools.partial(_partitions.exposures_of, question, place=place),
-                partitions,
-                _partitions.needs_of(plan, question.settings),
-                joined,
-            )
-        )
-        for place, _ in enumerate(kinds)
-    ]
 
 
 def _planned(

@@ -1,0 +1,390 @@
+"""The numbers of a part as rows of a small frame, and means from the rows of all parts.
+
+A small frame has one row per number: the group of ``by`` as JSON, the kind of number (``entry``),
+what it belongs to (``of``), and the number. No value is null and no type depends on the data, so
+that frames survive every file format and can be concatenated.
+
+The exact sum of a metric is four numbers: ``units0`` … ``units3`` are its digits in base 2^32, so
+they add up without rounding for two million parts. Sums of weighted values are divided by a power
+of two, whose exponent is in the name of the entry: ``units0@12``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Literal, NamedTuple, TypeAlias
+
+import polars as pl
+
+from rankframe._evaluation import (
+    evaluation,
+    group_means,
+    reduction,
+    sums,
+    system_metrics,
+    user_choice,
+    user_columns,
+)
+from rankframe._evaluation.reduction import Plan
+from rankframe._evaluation.sums import Sums
+from rankframe._request import labels, share_names
+from rankframe._request.labels import RequestedMetric
+from rankframe._request.question import Question, Totals
+from rankframe._request.share_names import Kind
+from rankframe._tables import guards
+from rankframe._vocabulary import share_rows
+from rankframe.parts import _groups, _partitions
+from rankframe.parts._groups import GROUP
+
+SCHEMA = pl.Schema(
+    {"group": pl.String(), "entry": pl.String(), "of": pl.String(), "number": pl.Float64()}
+)
+RECIPE, SEEN, PART = "recipe", "seen", "part"
+_USERS, _COUNTED, _COUNT = "users", "counted", "count"
+_EXPONENT, _OF_WEIGHTS = "exponent", "weight "
+_DIGITS, _BASE = 4, 2**32
+_ENTRY = r"^((?:weight )?(?:sum|size|units)|count)(\d?)(?:@(-?\d+))?$"
+#: the same in all parts, so it is not summed: the catalogue, and what users had before
+_SAME = (";catalogue)", ";uniform)", ";history)")
+#: The metrics of all lists, by the shares that they reduce.
+Kinds: TypeAlias = Mapping[Kind, Sequence[RequestedMetric]]
+
+
+class RequestedMean(NamedTuple):
+    """A requested mean over users, and its type."""
+
+    name: str
+    aggregate: Literal["mean", "sum"]
+    epsilon: float | None  # of a geometric mean
+    dtype: pl.DataType
+
+
+class Request(NamedTuple):
+    """What is requested from the sums of all parts."""
+
+    by: list[str]
+    means: list[RequestedMean]
+    columns: list[str]  # in the order of the call
+    counted: list[str]  # the metrics whose users are counted
+    weights: str | None
+    undefined: float | None
+
+
+def request_of(plan: Plan) -> Request:
+    """Read from a plan what the sums of parts are for."""
+    types = group_means.types_of_means(plan._replace(of_lists=None))
+    assert types is not None
+    means = [
+        RequestedMean(name, over_users.aggregate, over_users.epsilon, types[name])
+        for name, over_users in ((metric.name, metric.over_users) for metric in plan.requested)
+    ]
+    undefined = None if plan.of_lists is None else plan.of_lists.judged.settings.undefined
+    return Request(plan.by, means, plan.columns, sorted(plan.counted), plan.weights, undefined)
+
+
+# ------------------------------------------------------------------ numbers of a part
+
+
+def numbers_of(
+    question: Question, frame: pl.LazyFrame, truth: pl.LazyFrame | None, totals: Totals | None
+) -> pl.LazyFrame:
+    """Add up the metrics of some users, for ``means_of_numbers`` to add up all."""
+    return numbers_of_part(evaluation.plan_means(question.of(frame, truth, totals)))
+
+
+def numbers_of_part(plan: Plan) -> pl.LazyFrame:
+    """Plan the numbers of a part."""
+    values = [_summed(plan, metric) for metric in plan.requested]
+    values += [group_means.counted_users(name) for name in sorted(plan.counted)]
+    rows = group_means.over_users(plan, values, plan.by)
+    checked = guards.guarded(rows, plan.flags, plan.raise_violation)
+    seen = _partitions.seen_of(plan.prepared.tables.both)
+    frames = [
+        checked.map_batches(partial(_rows_of_sums, plan=plan), schema=SCHEMA),
+        seen.select(group=pl.lit(""), entry=pl.lit(SEEN), of="of", number="number"),
+    ]
+    if plan.of_lists is not None:
+        groups = user_choice.groups_of(plan.prepared, plan.by)
+        for kind in plan.of_lists.kinds():
+            write = partial(_rows_of_values, kind=kind, by=plan.by)
+            frames.append(plan.of_lists.additive(kind, groups).map_batches(write, schema=SCHEMA))
+    return pl.concat(frames)
+
+
+def _summed(plan: Plan, metric: RequestedMetric) -> pl.Expr:
+    """Add up the values of a metric, as one struct."""
+    values = metric.over_users.transform(pl.col(metric.name))
+    if isinstance(plan.types[metric.name], pl.Duration):
+        values = values.cast(pl.Int64)
+    values = values.cast(pl.Float64)
+    # a sum over no users has a count of 1, since without groups it is 0
+    of_sum = metric.over_users.aggregate == "sum"
+    numbers = {_COUNT: pl.lit(1, pl.Int64) if of_sum else values.count()}
+    if plan.weights is not None:
+        weights = pl.when(values.is_not_null()).then(user_columns.WEIGHT)
+        exponent = sums.exponent(weights)
+        weights = sums.scaled(weights, exponent)
+        values = values * weights
+        numbers[_EXPONENT] = exponent
+        of_weights = sums.sums_of_part(weights)._asdict()
+        numbers |= {f"{_OF_WEIGHTS}{name}": number for name, number in of_weights.items()}
+    return pl.struct(**numbers, **sums.sums_of_part(values)._asdict()).alias(metric.name)
+
+
+def _rows_of_sums(rows: pl.DataFrame, plan: Plan) -> pl.DataFrame:
+    """Write the sums of a part, one row per group, as rows of a small frame."""
+    rows = _groups.with_group(rows, plan.by)
+    counts = {reduction.users_of(name): (_COUNTED, name) for name in sorted(plan.counted)}
+    frames = [_long(rows, {_USERS: (_USERS, ""), **counts})]
+    for metric in plan.requested:
+        numbers = rows.select(GROUP, metric.name).unnest(metric.name)
+        units = [name for name in numbers.columns if name.endswith("units")]
+        numbers = numbers.with_columns(_digit(u, place) for u in units for place in range(_DIGITS))
+        exponent = pl.lit("")
+        if plan.weights is not None:
+            exponent = pl.format("@{}", pl.col(_EXPONENT).cast(pl.Int64))
+        long = (
+            numbers.drop(units)
+            .with_columns(exponent.alias(_EXPONENT))
+            .cast({pl.selectors.numeric(): pl.Float64})
+            .unpivot(index=[GROUP, _EXPONENT], variable_name="entry", value_name="number")
+        )
+        suffix = pl.when(pl.col("entry") == _COUNT).then(pl.lit("")).otherwise(_EXPONENT)
+        frames.append(
+            long.select(
+                pl.col(GROUP).alias("group"),
+                pl.col("entry") + suffix,
+                pl.lit(metric.name).alias("of"),
+                pl.col("number").fill_null(0.0),  # of a group without users
+            ).drop_nulls()  # the exponent, if no value is defined
+        )
+    return pl.concat(frames)
+
+
+def _digit(units: str, place: int) -> pl.Expr:
+    """Return a digit in base 2^32; the last one has the sign."""
+    rest = pl.col(units) // pl.lit(_BASE**place, pl.Int128)
+    lower = rest if place == _DIGITS - 1 else rest & pl.lit(_BASE - 1, pl.Int128)
+    return lower.alias(f"{units}{place}")
+
+
+def _long(rows: pl.DataFrame, names: Mapping[str, tuple[str, str]]) -> pl.DataFrame:
+    frames = [
+        rows.select(
+            pl.col(GROUP).alias("group"),
+            pl.lit(entry).alias("entry"),
+            pl.lit(of).alias("of"),
+            number=pl.col(column).fill_null(0),
+        ).cast(SCHEMA)
+        for column, (entry, of) in names.items()
+    ]
+    return pl.concat(frames)
+
+
+def _rows_of_values(rows: pl.DataFrame, kind: Kind, by: Sequence[str]) -> pl.DataFrame:
+    """Write the sums of values, one row per group and value, as rows of a small frame."""
+    value = pl.col(share_rows.VALUE)
+    if rows.schema[share_rows.VALUE] == pl.Binary:
+        value = value.bin.encode("hex")
+    rows = _groups.with_group(rows.with_columns(value.cast(pl.String)), by)
+    names = [name for name in rows.columns if name.startswith(("exposure(", "target("))]
+    frames = [
+        rows.select(
+            pl.col(GROUP).alias("group"),
+            pl.lit(name).alias("entry"),
+            pl.col(share_rows.VALUE).alias("of"),
+            number=pl.col(name),
+        ).cast(SCHEMA)
+        for name in names
+    ]
+    counts = {name: (f"{kind.of}: {name}", "") for name in rows.columns if _is_count(name)}
+    return pl.concat([*frames, _long(rows.unique(GROUP, keep="any"), counts)])
+
+
+def _is_count(name: str) -> bool:
+    return name.startswith(("values(", "lists("))
+
+
+# ------------------------------------------------------------------ numbers of all parts
+
+
+def numbers_alone(small: pl.DataFrame) -> pl.DataFrame:
+    """Add up the numbers of concatenated small frames, without their recipe."""
+    number, same = pl.col("number"), _is_same(pl.col("entry"))
+    rows = small.filter(pl.col("entry") != RECIPE).group_by("group", "entry", "of")
+    # sorted, so that the order of parts does not change the last bits
+    added_up = pl.when(same.first()).then(number.max()).otherwise(number.sort().sum())
+    return rows.agg(number=added_up).sort("group", "entry", "of")
+
+
+def _is_same(entry: pl.Expr) -> pl.Expr:
+    ends = [entry.str.ends_with(end) for end in _SAME]
+    return pl.any_horizontal(*ends, entry.str.contains(": values(", literal=True))
+
+
+def groups_of_numbers(small: pl.DataFrame, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Read each group of the numbers, and its text in the column ``GROUP``."""
+    texts = small.filter(~pl.col("entry").is_in([RECIPE, SEEN, PART]))["group"].unique()
+    groups = _groups.groups_from_json([json.loads(text) for text in texts], types)
+    return groups.hstack([texts.alias(GROUP)]) if types else texts.to_frame(GROUP)
+
+
+def means_of_plan(numbers: pl.DataFrame, plan: Plan, *, total: bool) -> pl.DataFrame:
+    """Return the metrics of a plan, from the numbers of all parts."""
+    types = {name: plan.prepared.types[name] for name in plan.by}
+    kinds = {} if plan.of_lists is None else plan.of_lists.kinds()
+    return means_of_numbers(numbers, request_of(plan), types, kinds, total=total)
+
+
+def means_of_numbers(
+    small: pl.DataFrame,
+    request: Request,
+    types: Mapping[str, pl.DataType],
+    kinds: Kinds,
+    *,
+    total: bool,
+) -> pl.DataFrame:
+    """Return the metrics of all users, from numbers that are already added up."""
+    # other names, since a column of by may be called entry
+    names = {f"{labels.INNER}by{place}": name for place, name in enumerate(request.by)}
+    keys = list(names)
+    groups = groups_of_numbers(small, types).rename({name: key for key, name in names.items()})
+    rows = small.join(groups, left_on="group", right_on=GROUP)
+    frames = [
+        _means(rows, request, kinds, by)
+        for by in ([keys, group_means.total_by(keys)] if total else [keys])
+    ]
+    result = pl.concat(frames, how="diagonal").select(*keys, _USERS, *request.columns)
+    result = result.rename(names)
+    group_means.raise_infinite_mean(result.lazy(), request.by)
+    return result.sort(request.by, nulls_last=True) if request.by else result
+
+
+def _means(rows: pl.DataFrame, request: Request, kinds: Kinds, by: Sequence[str]) -> pl.DataFrame:
+    """Return one row per group of some columns of ``by``."""
+    rows = rows.with_columns(group=pl.lit(""))  # a key also without by
+    keys = [*by, "group"]
+    number, entry = pl.col("number"), pl.col("entry")
+    counts = {_USERS: entry == _USERS}
+    for name in request.counted:
+        counts[reduction.users_of(name)] = (entry == _COUNTED) & (pl.col("of") == name)
+    result = rows.group_by(keys).agg(
+        number.filter(chosen).sum().cast(pl.Int64).alias(name) for name, chosen in counts.items()
+    )
+    frames = [_means_over_users(rows, request, keys)] if request.means else []
+    frames += [
+        _numbers_of_lists(rows, kind, metrics, by).with_columns(group=pl.lit(""))
+        for kind, metrics in kinds.items()
+    ]
+    for frame in frames:
+        result = result.join(frame, on=keys, how="left", nulls_equal=True)
+    if request.undefined is not None:
+        of_lists = [metric.name for metrics in kinds.values() for metric in metrics]
+        result = result.with_columns(pl.col(of_lists).fill_null(request.undefined))
+    return result
+
+
+def _means_over_users(rows: pl.DataFrame, request: Request, keys: Sequence[str]) -> pl.DataFrame:
+    """Return the means over users, one row per group."""
+    added_up = _sums(rows, keys)
+    mean = sums.mean_of_parts(Sums(*map(pl.col, Sums._fields)), pl.col(_COUNT))
+    if request.weights is not None:
+        of_weights = Sums(*(pl.col(f"{_OF_WEIGHTS}{name}") for name in Sums._fields))
+        mean = mean / sums.mean_of_parts(of_weights, pl.col(_COUNT))
+        _check_weights(added_up, request, keys)
+    of_sums = [mean.name for mean in request.means if mean.aggregate == "sum"]
+    total = pl.when(pl.col(_COUNT) > 0).then("sum")
+    values = added_up.select(
+        *keys, "of", value=pl.when(pl.col("of").is_in(of_sums)).then(total).otherwise(mean)
+    )
+    names = [mean.name for mean in request.means]
+    wide = values.pivot("of", on_columns=names, index=keys, values="value")
+    return wide.with_columns(_in_its_type(mean) for mean in request.means)
+
+
+def _sums(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Return the sums of each group and metric, one column per kind of number."""
+    parts = pl.col("entry").str.extract_groups(_ENTRY)
+    parts = parts.struct.rename_fields(["kind", "place", _EXPONENT])
+    read = rows.with_columns(parts.alias("entry")).unnest("entry").drop_nulls("kind")
+    exponent = pl.col(_EXPONENT).cast(pl.Int64)
+    below = (exponent - exponent.max().over(*keys, "of")).fill_null(0)
+    place = pl.col("place").cast(pl.Int64, strict=False).fill_null(0)
+    number = sums.scaled(pl.col("number"), -below) * pl.lit(float(_BASE)).pow(place)
+    kind = pl.col("kind")
+    names = [_COUNT, *(f"{of}{name}" for of in ("", _OF_WEIGHTS) for name in Sums._fields)]
+    return (
+        read.with_columns(number=number)
+        .group_by(*keys, "of")
+        .agg(_added_up(pl.col("number").filter(kind == name), name).alias(name) for name in names)
+    )
+
+
+def _added_up(numbers: pl.Expr, name: str) -> pl.Expr:
+    if name.endswith("units"):
+        return numbers.cast(pl.Int128, wrap_numerical=True).sum()
+    return numbers.sort().sum()  # sorted, so that the order of parts does not change the last bits
+
+
+def _check_weights(added_up: pl.DataFrame, request: Request, keys: Sequence[str]) -> None:
+    """Check that of the users averaged in each group one has a weight above 0."""
+    zero = added_up.filter((pl.col(_COUNT) > 0) & (pl.col(f"{_OF_WEIGHTS}sum") == 0))
+    for mean in request.means:
+        groups = zero.filter(of=mean.name).select(keys[:-1])
+        if request.weights is not None and mean.name in zero["of"]:
+            names = dict(zip(keys, request.by, strict=False))
+            row = groups.sort(keys[:-1]).head(1).rename(names) if names else None
+            user_columns.raise_no_weight(request.weights, mean.name, row)
+
+
+def _in_its_type(mean: RequestedMean) -> pl.Expr:
+    value = pl.col(mean.name)
+    if mean.epsilon is not None:
+        value = labels.undo_logarithm(value, mean.epsilon)
+    if isinstance(mean.dtype, pl.Duration):
+        value = value.cast(pl.Int64)
+    return value.cast(mean.dtype)
+
+
+def kinds_of(metric_labels: Mapping[str, str]) -> Kinds:
+    """Make the metrics of all lists again, from their names and labels."""
+    kinds: dict[Kind, list[RequestedMetric]] = {}
+    for name, label in metric_labels.items():
+        metric = labels.parse_metric(label)
+        metric = metric._replace(name=name, expr=metric.expr.alias(name))
+        kind = share_names.kind_of(metric)
+        assert kind is not None
+        kinds.setdefault(kind, []).append(metric)
+    return kinds
+
+
+def _numbers_of_lists(
+    rows: pl.DataFrame, kind: Kind, metrics: Sequence[RequestedMetric], by: Sequence[str]
+) -> pl.DataFrame:
+    """Return the metrics of all lists, one row per group of ``by``."""
+    reads = {name for metric in metrics for name in metric.reads}
+    entry, number = pl.col("entry"), pl.col("number")
+    head = f"{kind.of};{kind.over};"
+    pairs = rows.filter(
+        entry.str.starts_with(f"exposure({head}") | entry.str.starts_with(f"target({head}")
+    )
+    names = sorted({*pairs["entry"], *share_rows.columns_of_sums(reads)})
+    names = names or [f"exposure({head}none;)"]
+
+    def of(name: str, at: pl.Expr) -> pl.Expr:
+        values = number.filter(at)
+        same = name.endswith(_SAME) or "values(" in name
+        return (values.max() if same else values.sort().sum()).alias(name)
+
+    exposed = pairs.group_by(*by, pl.col("of").alias(share_rows.VALUE)).agg(
+        of(name, entry == name).fill_null(0.0) for name in names
+    )
+    wanted = sorted({name for name in reads if _is_count(name)} | {system_metrics.LISTS})
+    columns = [
+        of(name, entry == f"{kind.of}: {name}").fill_null(0.0).cast(pl.Int64).alias(name)
+        for name in wanted
+    ]
+    counted = rows.group_by(by).agg(columns) if by else rows.select(columns)
+    return system_metrics.numbers_of_sums(exposed, counted, metrics, by)
