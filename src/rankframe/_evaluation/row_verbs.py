@@ -24,6 +24,7 @@ from rankframe._tables import (
     side_tables,
 )
 from rankframe._tables.judgment import Judged
+from rankframe._tables.table import Tables
 from rankframe._vocabulary import scope_rows, share_rows
 from rankframe._vocabulary.share_rows import Shares
 from rankframe.errors import RankingDataError
@@ -101,15 +102,15 @@ def listed(
     if reading.scope == "shares":
         msg = "listed returns rows of lists, but one of these metrics reads shares: call shares"
         raise ValueError(msg)
-    prepared = _prepared(run, truth, by, settings, reading.names, alone=reading.lists_alone)
-    _raise_if_tied(prepared)
+    alone = reading.lists_alone
+    tables = readers.read_all(run, truth, by, settings, reads=reading.names, run_alone=alone)
+    _raise_if_tied(tables)
     for name in reading.outside:
         if name in registry.COLUMNS:
             msg = f"listed reads {name!r}: pass {registry.COLUMNS[name].source}="
             raise RankingDataError(msg)
-    rows = scope_rows.rows_of_scope(prepared, reading)
-    table = prepared.tables.run
-    checked = _guarded(rows, prepared, reading.names)
+    prepared, table = judgment.judge(tables), tables.run
+    checked = _guarded(scope_rows.rows_of_scope(prepared, reading), prepared, reading.names)
     beside = (truth, items, history, other, exclude)
     return adapters.to_caller_type(
         checked, like=run, beside=beside, sort=[*table.keys, "rank", table.item]
@@ -213,13 +214,11 @@ def shares(
     if truth is None and share_names.needs_truth(share_columns):
         msg = "shares reads what is relevant: pass truth= (user, item)"
         raise RankingDataError(msg)
-    prepared = _prepared(run, truth, by, settings, (), alone=truth is None)
-    share_rows.check_shares(
-        "shares", kind, share_columns, prepared.inputs, prepared.tables.run.item
-    )
-    if prepared.tied:
+    tables = readers.read_all(run, truth, by, settings, reads=(), run_alone=truth is None)
+    prepared, table = judgment.judge(tables), tables.run
+    share_rows.check_shares("shares", kind, share_columns, prepared.inputs, table.item)
+    if tables.tied:
         share_names.check_shares_in_ties("shares", share_columns)
-    table = prepared.tables.run
     rows = share_rows.rows_of_shares(Shares(prepared, kind, table.by), share_columns)
     keys = [*(table.keys if over == "user" else table.by)]
     value = share_rows.public_name(kind.of, prepared.inputs, table.item)
@@ -340,23 +339,10 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
     return frame
 
 
-def _prepared(
-    run: Frame,
-    truth: Frame | None,
-    by: str | Sequence[str],
-    settings: Settings,
-    reads: Sequence[str] | frozenset[str],
-    *,
-    alone: bool,
-) -> Judged:
-    tables = readers.read_all(run, truth, by, settings, reads=reads, run_alone=alone)
-    return judgment.judge(tables)
-
-
-def _raise_if_tied(prepared: Judged) -> None:
-    if prepared.tied:
+def _raise_if_tied(tables: Tables) -> None:
+    if tables.tied:
         msg = (
-            f"{prepared.tables.run.name}, column 'tied': rows in a block of ties have no single "
+            f"{tables.run.name}, column 'tied': rows in a block of ties have no single "
             "rank to compose metrics on: use per_user or evaluate, which take expectations"
         )
         raise RankingDataError(msg)
@@ -438,10 +424,9 @@ def relevant(
     judged, by = run_dicts.as_frame(judged, by)
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
     settings = Settings(relevant_at=relevant_at, columns=columns)
-    prepared = judgment.judge(readers.read_all(judged, None, by, settings))
-    _raise_if_tied(prepared)
-    table = prepared.tables.run
-    split = prepared.has_subtopics
+    tables = readers.read_all(judged, None, by, settings)
+    _raise_if_tied(tables)
+    prepared, table, split = judgment.judge(tables), tables.run, tables.has_subtopics
     scopes = {registry.reading_of(metric.reads, has_subtopics=split).scope for metric in requested}
     if "subtopic" in scopes and len(scopes) > 1:
         msg = (
@@ -454,7 +439,7 @@ def relevant(
     rows = scope_rows.rows_of_scope(prepared, reading)
     flags = [*judgment.table_flags(prepared), judgment.rows_flag(prepared, prepared.ranked_truth)]
     if reading.counts_judged or reading.counts_listed:
-        flags += [guards.lists_flag(table) for table in prepared.tables.both]
+        flags += [guards.lists_flag(table) for table in tables.both]
     own = {name for name, column in registry.COLUMNS.items() if column.always_reserved}
     unread = own - {*registry.BASIC, *reading.names, "subtopic"}
     rows = rows.drop(rank_order.SHARES_RANK, *unread, strict=False)

@@ -212,7 +212,8 @@ def _input_rows(table: Table, types: Mapping[str, pl.DataType]) -> Table:
         # as text: a list of numbers would be a vector
         kept = [pl.col(rest).first(), pl.col(long).drop_nulls().cast(pl.String)]
         frame = frame.group_by(table.keys, maintain_order=True).agg(kept)
-        schema = frame.collect_schema()
+        schema = pl.Schema({name: schema[name] for name in (*table.keys, *rest)})
+        schema[long] = pl.List(pl.String)
     return table._replace(frame=frame, schema=schema)
 
 
