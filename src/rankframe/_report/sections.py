@@ -410,9 +410,9 @@ def _item_cell(row: Mapping[str, Any], side: str, person: Person) -> Cell:
     item = row[side]
     if item is None:
         return Cell(tabular.DASH)
-    grade = row["grade" if side == "after" else "before_grade"]
-    marks = [f"★{grade:g}"] if grade is not None and grade > 0 else []
-    hit = bool(marks) and grade >= person.relevant_at
+    grade: float = row["grade" if side == "after" else "before_grade"] or 0
+    marks = [f"★{grade:g}"] if grade > 0 else []
+    hit = 0 < grade >= person.relevant_at
     marks += [_moved(row["moved"])] if side == "after" else []
     marks += ["out"] if side == "before" and item not in person.kept else []
     names = [f"{side}_title", f"{side}_name", *row]
@@ -467,11 +467,9 @@ def _health_by_system(numbers: Numbers, table: pl.DataFrame) -> Grid:
 
     def cell(table_name: str, what: str, system: object) -> Cell:
         row = rows_by_key.get((table_name, what, system))
-        return (
-            Cell(tabular.DASH)
-            if row is None
-            else Cell(markup.number(row["count"]), *_share_of(row))
-        )
+        if row is None:
+            return Cell(tabular.DASH)
+        return Cell(markup.number(row["count"]), *_share_of(row))
 
     if len(numbers.systems) > verdict.MANY:
         head = ["system", *(f"{table_name}: {_words(what)}" for table_name, what in whats)]
