@@ -13,6 +13,7 @@ from rankframe._evaluation.reduction import Plan
 from rankframe._request import labels
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
+from rankframe._tables import judgment
 from rankframe._tables.judgment import Judged
 
 
@@ -116,13 +117,4 @@ def _judged_in(judgments: _Judgments, prepared: Judged, depth: int | None) -> Ju
         .then(top if judgments.inside else 0)
         .otherwise(top if judgments.below else 0)
     )
-    filled = pl.when(unjudged).then(substitute).otherwise(grade).alias("relevance")
-    judged = prepared.judged.with_columns(filled)
-    if not prepared.has_subtopics:
-        return prepared._replace(
-            judged=judged, items=judged, ranked_truth=judged, bounds={}, changed=True
-        )
-    items = prepared.items.with_columns(filled)
-    return prepared._replace(
-        judged=judged, items=items, ranked_truth=items, bounds={}, changed=True
-    )
+    return judgment.with_grades(prepared, pl.when(unjudged).then(substitute).otherwise(grade))

@@ -26,7 +26,7 @@ from rankframe._request.keywords import Columns, Defaults, GainsFrom, Settings, 
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Question, ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, guards, judgment, run_dicts
+from rankframe._tables import adapters, guards, judgment, readers, run_dicts
 from rankframe.errors import RankingDataError
 
 
@@ -371,24 +371,11 @@ def evaluate(
 
 def plan_values(question: Question) -> Plan:
     """Plan the values of every user."""
-    settings, requested, reading = question.settings, question.requested, question.reading
+    settings, requested = question.settings, question.requested
     if question.truth is None:
         refusals.check_truth(question.frame, requested, settings)
-    reserved = {n.partition("(")[0] for n, c in reading.columns.items() if not c.always_reserved}
-    prepared = judgment.prepare_tables(
-        question.frame,
-        question.truth,
-        question.by,
-        settings.columns,
-        reads={*reading.names, *settings.of_users},
-        reserved=reserved,
-        run_alone=question.lists_alone,
-        ranks_alone=True,
-        single_precision=settings.single_precision,
-        totals=question.totals,
-    )
-    prepared = judgment.with_inputs(prepared, settings)
-    segments = judgment.segments_of_truth(question.frame, prepared)
+    tables = readers.read_tables(question)
+    prepared, segments = judgment.judge(tables), tables.segments
     refusals.check_users(settings.users, prepared, segments, judged_only=settings.judged_only)
     if settings.users == "served":
         refusals.check_systems(prepared, segments)

@@ -70,12 +70,12 @@ class Plan(NamedTuple):
     @property
     def by(self) -> list[str]:
         """The columns that split the run into lists."""
-        return self.prepared.tables[0].by
+        return self.prepared.tables.run.by
 
     @property
     def keys(self) -> list[str]:
         """The columns of by and the user."""
-        return self.prepared.tables[0].keys
+        return self.prepared.keys
 
     def guarded(self) -> pl.LazyFrame:
         """Return the values, checked when the plan runs."""
@@ -106,7 +106,7 @@ class _Reduction(NamedTuple):
 def plan(prepared: Judged, requested: list[RequestedMetric], settings: Settings) -> Plan:
     """Reduce the rows of each scope that metrics name, and join the results."""
     prepared = prepared._replace(settings=settings)
-    keys = prepared.tables[0].keys
+    keys = prepared.keys
     labels.check_names(requested, keys)
     reading = registry.reading_of(names_read(requested), inputs=prepared.inputs)
     requested = [metric for metric in requested if not system_metrics.is_of_all(metric)]
@@ -120,9 +120,9 @@ def plan(prepared: Judged, requested: list[RequestedMetric], settings: Settings)
     flags = judgment.table_flags(prepared, count=counted)
     flags += judgment.input_flags(prepared, reading.names)
     if settings.judged_only or reading.counts_judged:
-        flags += [guards.lists_flag(each) for each in prepared.tables]
+        flags += [guards.lists_flag(each) for each in prepared.tables.both]
     elif reading.counts_listed:  # these metrics count rows that are not relevant
-        flags.append(guards.lists_flag(prepared.tables[0]))
+        flags.append(guards.lists_flag(prepared.tables.run))
     if cut is not None:
         flags.append(guards.flag(cut, pl.len() > 0))
 
@@ -147,7 +147,7 @@ def plan(prepared: Judged, requested: list[RequestedMetric], settings: Settings)
     values = values.select(names)
 
     def raise_violation() -> None:
-        rules.raise_first_broken(prepared.tables, users)
+        rules.raise_first_broken(prepared.tables.both, users)
         judgment.raise_broken_input(prepared, reading.names)
         if cut is not None:
             _raise_cut(cut, settings.depth)
@@ -156,7 +156,7 @@ def plan(prepared: Judged, requested: list[RequestedMetric], settings: Settings)
 
     if settings.undefined is not None:
         values, types = _filled(values, types, requested, settings.undefined)
-    raise_global = functools.partial(rules.raise_first_global, prepared.tables, users)
+    raise_global = functools.partial(rules.raise_first_global, prepared.tables.both, users)
     return Plan(
         prepared, requested, values, types, flags, raise_violation, raise_global, one_pass=one_pass
     )
@@ -208,7 +208,7 @@ def _reduced(
 
     Only the ``first`` counts the relevant rows, for the sum over all flags.
     """
-    table, keys = prepared.tables[0], prepared.tables[0].keys
+    table, keys = prepared.tables.run, prepared.keys
     scope, relevant_at, gains_from = which
     if (relevant_at, gains_from) != (settings.relevant_at, settings.gains_from):
         settings = replace(settings, relevant_at=relevant_at, gains_from=gains_from)
@@ -234,7 +234,7 @@ def _reduced(
         types = _types_of(lists, rows, [*keys, *names], some, tied=prepared.tied)
         broken = pl.any_horizontal(guards.any_violation(count=count), *infinite(types, keys))
         surplus = pl.col("__rankframe_rows").sum() if count else pl.lit(0)
-        doubt = guards.any_doubt(prepared.tables, user_choice.users_policy(settings, prepared))
+        doubt = guards.any_doubt(prepared.tables.both, user_choice.users_policy(settings, prepared))
         values = lists.select(*keys, *names)
         return _Reduction(values, types, lists, broken, surplus, doubt, counted=count)
     if scope == "listed":
@@ -287,7 +287,7 @@ def _cut_blocks(prepared: Judged, depth: int | None) -> pl.LazyFrame | None:
         return None
     last = pl.col("rank") + pl.col("tied") - 1
     torn = prepared.run.filter((pl.col("rank") <= depth) & (last > depth))
-    return torn.select(*prepared.tables[0].keys, prepared.tables[0].item, "rank", "tied")
+    return torn.select(*prepared.tables.run.ids, "rank", "tied")
 
 
 def _raise_cut(torn: pl.LazyFrame, depth: int | None) -> None:

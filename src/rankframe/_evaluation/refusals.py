@@ -54,7 +54,7 @@ def check_users(
 
 def check_systems(prepared: Judged, segments: Sequence[str]) -> None:
     """Check that a column of ``by`` can identify the systems that serve a user."""
-    system = user_choice.system_of(prepared.tables[0].by)
+    system = user_choice.system_of(prepared.tables.run.by)
     if system in segments:
         msg = (
             f"users='served' selects users whom every system serves, but only the truth has the "
@@ -65,9 +65,9 @@ def check_systems(prepared: Judged, segments: Sequence[str]) -> None:
 
 def check_served_in_parts(prepared: Judged) -> None:
     """Check that a part of the users shows all systems."""
-    system = user_choice.system_of(prepared.tables[0].by)
+    system = user_choice.system_of(prepared.tables.run.by)
     if system is not None and not user_choice.are_known(system, prepared):
-        name = prepared.tables[-1].name
+        name = prepared.tables.both[-1].name
         msg = (
             f"users='served': the {name} has the column of the systems, {system!r}, so a part of "
             "its rows may not show all systems: pass a run and a truth without it, or collect "
@@ -86,8 +86,8 @@ def check_scope(metric: RequestedMetric, prepared: Judged) -> None:
             "split it into two metrics"
         )
         raise ValueError(msg)
-    run, *truth = prepared.tables
-    columns = {run.item, *run.keys, *(truth[0].schema if truth else ())}
+    run, truth = prepared.tables.run, prepared.tables.truth
+    columns = {*run.ids, *(() if truth is None else truth.schema)}
     if not (prepared.has_truth or reading.names_its_rows):
         columns.update(run.schema)
     for name in reading.outside:
@@ -103,8 +103,8 @@ def check_scope(metric: RequestedMetric, prepared: Judged) -> None:
 
 def _check_outside(name: str, metric: str, prepared: Judged) -> None:
     """Check that one table has a column of the caller's, or that its table is passed."""
-    run, items = prepared.tables[0], prepared.inputs.get("items")
-    has = [name in table.schema for table in prepared.tables]
+    run, items = prepared.tables.run, prepared.inputs.get("items")
+    has = [name in table.schema for table in prepared.tables.both]
     roles = [*run.keys, run.item, run.rank, run.score, run.relevance]
     if items is not None and name in items.schema and name not in (*roles, *items.by):
         if any(has):
@@ -136,7 +136,7 @@ def _check_tables(metric: RequestedMetric, reading: Reading, prepared: Judged) -
     kind = share_names.kind_of(metric)
     if kind is None:
         return
-    item = prepared.tables[0].item
+    item = prepared.tables.run.item
     share_rows.check_shares(f"metric {metric.name!r}", kind, reading.names, prepared.inputs, item)
     if share_names.needs_truth(reading.names) and not prepared.has_truth:
         msg = f"metric {metric.name!r} reads what is relevant: pass truth="

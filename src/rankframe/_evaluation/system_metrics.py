@@ -132,7 +132,7 @@ def of_all_lists(
     if not metrics:
         return None
     names = [metric.name for metric in requested]
-    return OfLists(metrics, names, prepared, users, prepared.tables[0].by)
+    return OfLists(metrics, names, prepared, users, prepared.tables.run.by)
 
 
 def is_of_all(metric: RequestedMetric) -> bool:

@@ -168,7 +168,7 @@ class UserColumn(NamedTuple):
 
 def _user_column(purpose: Purpose, prepared: Judged, column: str) -> UserColumn:
     """Read a column of users."""
-    table = _table_with(prepared.tables, purpose.option, column)
+    table = _table_with(prepared.tables.both, purpose.option, column)
     on = [*(table.by if table.name == "truth" else ()), table.user]
     keys = [pl.col(name).cast(prepared.types[name]) for name in on]
     value, least = pl.col(column), pl.col(_LEAST)

@@ -17,7 +17,7 @@ from rankframe._request import labels
 from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
-from rankframe._tables import column_roles, health, judgment, side_by_side, verbs
+from rankframe._tables import column_roles, health, readers, side_by_side, verbs
 from rankframe.errors import RankingDataError
 from rankframe.metrics import core, trec
 
@@ -513,7 +513,8 @@ def _health(call: ReportCall) -> pl.DataFrame:
 
 def _sources(call: ReportCall) -> pl.DataFrame:
     """Count the rows of run and truth, and compute checksums that ignore the order of rows."""
-    tables = judgment.prepare_tables(call.run, call.truth, [call.by], _columns(call)).tables
+    settings = Settings(columns=_columns(call))
+    tables = readers.read_all(call.run, call.truth, [call.by], settings).both
     sources: list[tuple[str, int, str]] = []
     for table in tables:
         roles = (table.rank or table.score, table.relevance)

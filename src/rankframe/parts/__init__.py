@@ -91,7 +91,7 @@ def facts(
     """
     frame, by = run_dicts.as_frame(frame, by, whole=False)
     columns = keywords.read_options(options).columns
-    tables = readers.read_tables(frame, truth, by, columns, reads=(), run_alone=True)
+    tables = readers.read_run_and_truth(frame, truth, by, columns, reads=(), run_alone=True)
     lacking = _partitions.lacking_of(tables)
     groups = rules.retrieved(tables[0]).select(lacking).unique().sort(lacking)
     possible = rules.candidates(tables[-1])
@@ -246,7 +246,7 @@ def sums(
     own = _part(frame, truth, by, settings, facts)
     plan = evaluation.plan_means(ask(own.frame, metrics, truth, by, settings, totals=own.totals))
     _check_needs(plan, settings, facts)
-    key = _recipes.of_part(plan.prepared.tables, part)
+    key = _recipes.of_part(plan.prepared.tables.both, part)
     small = pl.concat(
         [_recipes.small_frame(plan, settings, facts), key, *own.checks(_numbers.SCHEMA)]
     )
@@ -513,7 +513,9 @@ def _part(
 ) -> _Part:
     """Read a part, with its columns of ``by`` in the types of the whole."""
     opened = adapters.to_polars(frame, "run" if truth is not None else "judged table")
-    tables = readers.read_tables(opened, truth, by, settings.columns, reads=(), run_alone=True)
+    tables = readers.read_run_and_truth(
+        opened, truth, by, settings.columns, reads=(), run_alone=True
+    )
     lacking = _partitions.lacking_of(tables)
     if facts is None:
         if lacking:
@@ -536,7 +538,9 @@ def _part(
     opened, groups = _groups.with_types_of_groups(
         opened, _groups.groups_from_json(facts["groups"], types)
     )
-    tables = readers.read_tables(opened, truth, by, settings.columns, reads=(), run_alone=True)
+    tables = readers.read_run_and_truth(
+        opened, truth, by, settings.columns, reads=(), run_alone=True
+    )
     return _Part(opened, Totals(facts["top_grade"], groups), tables, facts)
 
 
@@ -544,7 +548,7 @@ def _check_needs(plan: Plan, settings: Settings, facts: Facts | None) -> None:
     """Check that a part knows the highest grade and the systems, where these matter."""
     if facts is not None:
         rules.raise_if_counted_ungraded(
-            facts.get(_UNGRADED, {}), [*rules.candidates(plan.prepared.tables[-1])]
+            facts.get(_UNGRADED, {}), [*rules.candidates(plan.prepared.tables.both[-1])]
         )
     if settings.users == "served":
         refusals.check_served_in_parts(plan.prepared)

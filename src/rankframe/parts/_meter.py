@@ -267,7 +267,9 @@ class Meter(Generic[MeterFrameT]):
     def _batch(self, run: pl.DataFrame, truth: pl.DataFrame | None, by: list[str]) -> _State:
         """Return the state of a meter that has only this batch."""
         settings = self._settings
-        tables = readers.read_tables(run, truth, by, settings.columns, reads=(), run_alone=True)
+        tables = readers.read_run_and_truth(
+            run, truth, by, settings.columns, reads=(), run_alone=True
+        )
         lacking = _partitions.lacking_of(tables)
         groups = rules.retrieved(tables[0]).select(lacking).unique().collect()
         grade = _partitions.top_grade_of(tables).collect().item()
@@ -470,7 +472,7 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
 def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
     """Keep the rows that can change a value, as small as can be."""
     prepared, needs = plan.prepared, _partitions.needs_of(plan, settings)
-    run, *truths = prepared.tables
+    run, *truths = prepared.tables.both
     placed = ["rank", *(["tied"] if prepared.tied else [])]
     roles: Columns = {"user": run.user, "item": run.item, "rank": "rank"}
     graded = ["relevance", *(["subtopic"] if prepared.has_subtopics else [])]
@@ -497,7 +499,7 @@ def _kept_of_both(
     prepared: Judged, needs: Needs, placed: Sequence[str], graded: Sequence[str]
 ) -> list[pl.DataFrame]:
     """Keep rows of the run and of the truth."""
-    run, of_truth = prepared.tables
+    run, of_truth = prepared.tables.both
     ids = [pl.col(n).cast(prepared.types[n]) for n in (*of_truth.keys, of_truth.item)]
     truth = judgment.normalize_columns(of_truth).with_columns(ids)
     lists = prepared.run

@@ -104,7 +104,7 @@ def numbers_of_part(plan: Plan) -> pl.LazyFrame:
     values += [group_means.counted_users(name) for name in sorted(plan.counted)]
     rows = group_means.over_users(plan, values, plan.by)
     checked = guards.guarded(rows, plan.flags, plan.raise_violation)
-    seen = _partitions.seen_of(plan.prepared.tables)
+    seen = _partitions.seen_of(plan.prepared.tables.both)
     frames = [
         checked.map_batches(partial(_rows_of_sums, plan=plan), schema=SCHEMA),
         seen.select(group=pl.lit(""), entry=pl.lit(SEEN), of="of", number="number"),

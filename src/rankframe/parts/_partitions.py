@@ -20,7 +20,7 @@ from rankframe._request.keywords import Settings
 from rankframe._request.labels import Entry, RequestedMetric
 from rankframe._request.question import Question, Totals
 from rankframe._request.registry import Column, Reading
-from rankframe._tables import judgment, rules, verbs
+from rankframe._tables import judgment, readers, rules, verbs
 from rankframe._tables.table import Table
 
 _OF_LISTS = ("missed", "num_missed")
@@ -65,8 +65,8 @@ def judged_of(
     settings: Settings,
 ) -> pl.LazyFrame:
     """Join the run and the truth of some users."""
-    prepared = judgment.prepare_tables(run, truth, by, settings.columns, totals=totals)
-    return judgment.guarded_judged(judgment.with_inputs(prepared, settings))
+    tables = readers.read_all(run, truth, by, settings, totals=totals)
+    return judgment.guarded_judged(judgment.judge(tables))
 
 
 def ranked_of(
@@ -203,7 +203,7 @@ def _reading(metrics: Sequence[RequestedMetric], settings: Settings) -> Reading:
 
 
 def _needs_all_rows(plan: Plan, settings: Settings) -> bool:
-    prepared, tables = plan.prepared, plan.prepared.tables
+    prepared, tables = plan.prepared, plan.prepared.tables.both
     reasons = [
         settings.weights is not None,  # an idle row may be the only one with the weight
         settings.bounds or settings.scenarios,
@@ -225,7 +225,7 @@ def _thinned(
     lists = plan.marks_missed or len(more) < len(requested) or users not in ("truth", "judged")
     all_count = settings.judged_only or reading.counts_judged
     relevant = users == "truth" and not all_count and reading.scope != "listed"
-    if len(plan.prepared.tables) == 1:
+    if plan.prepared.tables.truth is None:
         relevant = relevant and not reading.counts_listed
         return needs._replace(relevant=relevant, lists=lists and relevant)
     depth = _depth(more, reading, settings)

@@ -44,7 +44,6 @@ from rankframe._request.question import Question, ask
 from rankframe._tables import (
     adapters,
     column_roles,
-    judgment,
     readers,
     rules,
     run_dicts,
@@ -131,10 +130,8 @@ def judge(
     settings = _read_options(_with_exclude(columns, exclude))
     frames = _frames(run, truth)
     empty = [_empty(frame) for frame in frames]
-    prepared = judgment.with_inputs(
-        judgment.prepare_tables(*_shuffle.pair(empty), by, columns), settings
-    )
-    sides = _shuffle.sides(frames, empty, prepared.tables)
+    tables = readers.read_all(*_shuffle.pair(empty), by, settings)
+    sides = _shuffle.sides(frames, empty, tables.both)
     _check_grades(sides[-1])
     _check_across_users(sides)
     compute = functools.partial(_partitions.judged_of, by=by, settings=settings)
@@ -720,7 +717,7 @@ def _planned(
     plan = plans(question.of(*_shuffle.pair(empty)))
     if settings.users == "served":
         refusals.check_served_in_parts(plan.prepared)
-    sides = _shuffle.sides(frames, empty, plan.prepared.tables)
+    sides = _shuffle.sides(frames, empty, plan.prepared.tables.both)
     _check_grades(sides[-1])
     return sides, plan
 
