@@ -110,8 +110,9 @@ def _mean(
     """Return the mean over users of a metric, and its type."""
     mean: Callable[[pl.Expr], pl.Expr]
     mean = sums.order_free_mean if dtype == pl.Float64 else pl.Expr.mean
+    total = sums.order_free_sum if dtype == pl.Float64 else pl.Expr.sum
     mean = by_weight if weighted else mean
-    column = over_users(pl.col(name), mean).alias(name)
+    column = over_users(pl.col(name), mean, total).alias(name)
     types = {name: dtype, user_columns.WEIGHT: pl.Float64()}
     return column, pl.LazyFrame(schema=types).select(column).collect_schema()[name]
 

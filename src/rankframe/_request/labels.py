@@ -61,11 +61,14 @@ class Aggregate(NamedTuple):
     epsilon: float | None = None
 
     def __call__(
-        self, values: pl.Expr, mean: Callable[[pl.Expr], pl.Expr] = pl.Expr.mean
+        self,
+        values: pl.Expr,
+        mean: Callable[[pl.Expr], pl.Expr] = pl.Expr.mean,
+        total: Callable[[pl.Expr], pl.Expr] = pl.Expr.sum,
     ) -> pl.Expr:
         """Reduce the values of all users."""
-        values = self.transform(values)
-        return self.inverse(values.sum() if self.aggregate == "sum" else mean(values))
+        reduce = total if self.aggregate == "sum" else mean
+        return self.inverse(reduce(self.transform(values)))
 
 
 MEAN = Aggregate()

@@ -286,7 +286,7 @@ def _means_over_users(rows: pl.DataFrame, request: Request, keys: Sequence[str])
         mean = mean / sums.mean_of_parts(pl.col(_COUNT), _OF_WEIGHTS)
         _check_weights(added_up, request, keys)
     of_sums = [mean.name for mean in request.means if mean.aggregate == "sum"]
-    total = pl.when(pl.col(_COUNT) > 0).then("sum")
+    total = pl.when(pl.col(_COUNT) > 0).then(sums.mean_of_parts(pl.lit(1)))
     values = added_up.select(
         *keys, "of", value=pl.when(pl.col("of").is_in(of_sums)).then(total).otherwise(mean)
     )
