@@ -14,7 +14,7 @@ from rankframe._request.keywords import Settings, read_options
 from rankframe._request.labels import cut_off
 from rankframe._request.question import Totals, ask
 from rankframe._request.registry import reading_of
-from rankframe.parts._numbers import means_of_plan, numbers_alone, numbers_of
+from rankframe.parts._numbers import SCHEMA, means_of_plan, numbers_alone, numbers_of
 from rankframe.parts._partitions import judged_of, needs_of, values_of
 from rankframe.parts._recipes import keeps_rules
 
@@ -99,6 +99,15 @@ def test_a_part_with_a_common_user_proves_that_tables_meet(by):
         assert keeps_rules(numbers, plan) is bool(users[0] & users[1])
     apart = run.filter(user=1).lazy(), TRUTH.filter(user=20).lazy(), WHOLE
     assert not keeps_rules(numbers_of(question, *apart).collect(), plan)
+
+
+def test_no_part_proves_nothing_and_has_no_users():
+    plan = plan_means(ask(A, ["map", "num_hits"], TRUTH, [], Settings()))
+    nothing = pl.DataFrame(schema=SCHEMA)
+    assert not keeps_rules(nothing, plan)
+    assert means_of_plan(nothing, plan, total=False).rows() == [(0, None, None)]
+    plan = plan_means(ask(RUN, ["map"], TRUTH, ["model"], Settings()))
+    assert means_of_plan(nothing, plan, total=False).is_empty()
 
 
 def test_means_of_what_is_not_a_number_of_ours():

@@ -208,16 +208,17 @@ def _is_count(name: str) -> bool:
 
 def numbers_alone(small: pl.DataFrame) -> pl.DataFrame:
     """Add up the numbers of concatenated small frames, without their recipe."""
-    number, same = pl.col("number"), _is_same(pl.col("entry"))
-    rows = small.filter(pl.col("entry") != RECIPE).group_by("group", "entry", "of")
+    keys = ["group", "entry", "of"]
+    return _added_up(small.filter(pl.col("entry") != RECIPE), keys).sort(keys)
+
+
+def _added_up(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    number, entry = pl.col("number"), pl.col("entry").first()
+    same = [entry.str.ends_with(end) for end in _SAME]
+    same.append(entry.str.contains(": values(", literal=True))
     # sorted, so that the order of parts does not change the last bits
-    added_up = pl.when(same.first()).then(number.max()).otherwise(number.sort().sum())
-    return rows.agg(number=added_up).sort("group", "entry", "of")
-
-
-def _is_same(entry: pl.Expr) -> pl.Expr:
-    ends = [entry.str.ends_with(end) for end in _SAME]
-    return pl.any_horizontal(*ends, entry.str.contains(": values(", literal=True))
+    total = pl.when(pl.any_horizontal(same)).then(number.max()).otherwise(number.sort().sum())
+    return rows.group_by(keys).agg(number=total)
 
 
 def groups_of_numbers(small: pl.DataFrame, types: Mapping[str, pl.DataType]) -> pl.DataFrame:
@@ -262,9 +263,11 @@ def _means(rows: pl.DataFrame, request: Request, kinds: Kinds, by: Sequence[str]
     counts = {_USERS: entry == _USERS}
     for name in request.counted:
         counts[reduction.users_of(name)] = (entry == _COUNTED) & (pl.col("of") == name)
-    result = rows.group_by(keys).agg(
+    columns = [
         number.filter(chosen).sum().cast(pl.Int64).alias(name) for name, chosen in counts.items()
-    )
+    ]
+    result = rows.group_by(by).agg(columns) if by else rows.select(columns)
+    result = result.with_columns(group=pl.lit(""))
     frames = [_means_over_users(rows, request, keys)] if request.means else []
     frames += [
         _numbers_of_lists(rows, kind, metrics, by).with_columns(group=pl.lit(""))
@@ -309,11 +312,11 @@ def _sums(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     return (
         read.with_columns(number=number)
         .group_by(*keys, "of")
-        .agg(_added_up(pl.col("number").filter(kind == name), name).alias(name) for name in names)
+        .agg(_total(pl.col("number").filter(kind == name), name).alias(name) for name in names)
     )
 
 
-def _added_up(numbers: pl.Expr, name: str) -> pl.Expr:
+def _total(numbers: pl.Expr, name: str) -> pl.Expr:
     if name.endswith("units"):
         return numbers.cast(pl.Int128, wrap_numerical=True).sum()
     return numbers.sort().sum()  # sorted, so that the order of parts does not change the last bits
@@ -356,26 +359,22 @@ def _numbers_of_lists(
 ) -> pl.DataFrame:
     """Return the metrics of all lists, one row per group of ``by``."""
     reads = {name for metric in metrics for name in metric.reads}
-    entry, number = pl.col("entry"), pl.col("number")
-    head = f"{kind.of};{kind.over};"
+    entry, head, counts = pl.col("entry"), f"{kind.of};{kind.over};", f"{kind.of}: "
     pairs = rows.filter(
         entry.str.starts_with(f"exposure({head}") | entry.str.starts_with(f"target({head}")
     )
     names = sorted({*pairs["entry"], *share_rows.columns_of_sums(reads)})
-    names = names or [f"exposure({head}none;)"]
-
-    def of(name: str, at: pl.Expr) -> pl.Expr:
-        values = number.filter(at)
-        same = name.endswith(_SAME) or "values(" in name
-        return (values.max() if same else values.sort().sum()).alias(name)
-
-    exposed = pairs.group_by(*by, pl.col("of").alias(share_rows.VALUE)).agg(
-        of(name, entry == name).fill_null(0.0) for name in names
-    )
+    exposed = _wide(pairs, [*by, "of"], names or [f"exposure({head}none;)"])
     wanted = sorted({name for name in reads if _is_count(name)} | {system_metrics.LISTS})
-    columns = [
-        of(name, entry == f"{kind.of}: {name}").fill_null(0.0).cast(pl.Int64).alias(name)
-        for name in wanted
-    ]
-    counted = rows.group_by(by).agg(columns) if by else rows.select(columns)
+    counted = _wide(rows, [*by, "group"], [f"{counts}{name}" for name in wanted])
+    counted = counted.drop("group").rename(lambda name: name.removeprefix(counts))
+    counted = counted.with_columns(pl.col(wanted).cast(pl.Int64))
+    exposed = exposed.rename({"of": share_rows.VALUE})
     return system_metrics.numbers_of_sums(exposed, counted, metrics, by)
+
+
+def _wide(rows: pl.DataFrame, keys: Sequence[str], entries: Sequence[str]) -> pl.DataFrame:
+    """Return one column per entry, 0 where there is none."""
+    added_up = _added_up(rows, [*keys, "entry"])
+    wide = added_up.pivot("entry", on_columns=entries, index=keys, values="number")
+    return wide.with_columns(pl.col(entries).fill_null(0.0))

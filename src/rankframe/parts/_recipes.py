@@ -259,6 +259,8 @@ def added(small: pl.DataFrame) -> pl.DataFrame:
 
 def keeps_rules(numbers: pl.DataFrame, plan: Plan) -> bool:
     """Return whether numbers of all parts, or of some, prove that the whole tables keep them."""
+    if numbers.is_empty():
+        return False
     groups = _numbers.groups_of_numbers(numbers, _numbers.request_of(plan).types)
     try:
         raise_if_whole_is_broken(numbers, groups, policy=plan.prepared.settings.users)
