@@ -214,11 +214,10 @@ def decision_of(compared: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFra
             list(rules), values, default=None, return_dtype=dtype
         )
 
-    each = rules.values()
-    margin = of_rules([rule.margin for rule in each], pl.Float64)
-    strict = of_rules([rule.strict for rule in each], pl.Boolean)
-    higher_is_better = of_rules([rule.higher_is_better for rule in each], pl.Boolean)
-    bound = of_rules([parameters.as_text(rule.bound) for rule in each], pl.String)
+    margin = of_rules([rule.margin for rule in rules.values()], pl.Float64)
+    strict = of_rules([rule.strict for rule in rules.values()], pl.Boolean)
+    higher_is_better = of_rules([rule.higher_is_better for rule in rules.values()], pl.Boolean)
+    bound = of_rules([parameters.as_text(rule.bound) for rule in rules.values()], pl.String)
     alike = pl.any_horizontal(
         pl.col("note").str.contains(text, literal=True)
         for text in (trials.NOBODY_DIFFERS, trials.ALL_DIFFER_ALIKE)

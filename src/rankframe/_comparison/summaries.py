@@ -434,7 +434,7 @@ def _summary_table(
     summary = summary.with_columns(
         pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
         pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
-        pl.Series("note", ["; ".join(each) or None for each in notes], pl.String),
+        pl.Series("note", ["; ".join(texts) or None for texts in notes], pl.String),
     )
     ends = [from_logarithms(name, values.requested) for name in ("ci_low", "ci_high")]
     summary = summary.with_columns(ends).select(*by, *columns)
@@ -575,11 +575,11 @@ def _notes_of_few(sample: Sample, method: Method, unit: str) -> list[str]:
 
     if method == "wilson":
         return []
-    telling, some = statistics.telling_users(sample)
+    telling, rest = statistics.telling_users(sample)
     if telling >= statistics.FEW_USERS:
         return []
     what = f" of {len(sample.values)} have another value than the most frequent one"
-    return [f"too few {unit} for a sure interval: {telling:.4g}{what if some else ''}"]
+    return [f"too few {unit} for a sure interval: {telling:.4g}{what if rest else ''}"]
 
 
 def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[str]:
@@ -714,9 +714,9 @@ def places_of_users(users: pl.Series) -> Places:
     import numpy as np
 
     place = "__rankframe_place"
-    each = users.unique(maintain_order=True).to_frame().with_row_index(place)
+    numbers = users.unique(maintain_order=True).to_frame().with_row_index(place)
     rows = users.to_frame().join(
-        each, on=users.name, how="left", nulls_equal=True, maintain_order="left"
+        numbers, on=users.name, how="left", nulls_equal=True, maintain_order="left"
     )
     return np.asarray(rows[place].to_numpy(), np.int64)
 

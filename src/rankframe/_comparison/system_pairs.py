@@ -285,8 +285,8 @@ def _complete(matrix: Matrix) -> Matrix:
     missed = None if matrix.missed is None else matrix.missed[keep]
     left_out = 0
     if matrix.absent is not None:
-        some = ~np.isnan(matrix.values).all(axis=1) & matrix.absent.any(axis=1)
-        left_out = _count_left_out(np.asarray(some, np.bool_), keep, matrix.users)
+        incomplete = ~np.isnan(matrix.values).all(axis=1) & matrix.absent.any(axis=1)
+        left_out = _count_left_out(np.asarray(incomplete, np.bool_), keep, matrix.users)
     return matrix._replace(
         values=np.ascontiguousarray(matrix.values[keep]),
         users=users,

@@ -32,8 +32,8 @@ def ready_values(
     cluster: str | None,
 ) -> UserValues:
     """Return the input of the statistics, from columns of ready values."""
-    keywords.check_weights(weights)
-    keywords.check_cluster(cluster)
+    keywords.check_name("weights", weights)
+    keywords.check_name("cluster", cluster)
     groups, lazy = keywords.group_names(by), adapters.to_lazy(frame, TABLE)
     schema = lazy.collect_schema()
     if (

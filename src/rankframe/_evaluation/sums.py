@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import polars as pl
 
 #: Values are cut into whole multiples of this, whose sums are exact, so their order is free.
 _UNIT = 2.0**-88
 _GREATEST_SUM, _LEAST_MEAN = 2.0**38, 2.0**-36
-
-
-class Sums(NamedTuple):
-    """What parts add up, for a mean of all parts that has the bits of ``order_free_mean``."""
-
-    sum: pl.Expr
-    size: pl.Expr  # Σ |value|, which decides whether the units fit
-    units: pl.Expr  # the exact sum
+#: What parts add up: the sum as one float, Σ |value|, which decides what fits, and the exact sum.
+NAMES = ("sum", "size", "units")
 
 
 def order_free_mean(values: pl.Expr) -> pl.Expr:
@@ -29,21 +22,21 @@ def order_free_mean(values: pl.Expr) -> pl.Expr:
     return _exact_where_it_fits(values, pl.Expr.mean, values.count())
 
 
-def sums_of_part(values: pl.Expr) -> Sums:
-    """Add up the values of a part; the same in every order."""
-    sizes = values.abs()
-    one = pl.lit(1)
-    return Sums(
-        _exact_where_it_fits(values, pl.Expr.sum, one),
-        _exact_where_it_fits(sizes, pl.Expr.sum, one),
-        _units(values),
-    )
+def sums_of_part(values: pl.Expr) -> dict[str, pl.Expr]:
+    """Add up the values of a part for ``mean_of_parts``; the same in every order."""
+    sizes, undivided = values.abs(), pl.lit(1)
+    total, size = (_exact_where_it_fits(v, pl.Expr.sum, undivided) for v in (values, sizes))
+    return dict(zip(NAMES, (total, size, _units(values)), strict=True))
 
 
-def mean_of_parts(parts: Sums, number: pl.Expr) -> pl.Expr:
-    """Take the mean of all values from the sums of all parts."""
-    exact = parts.units.cast(pl.Float64) * _UNIT / number
-    mean = pl.when(_fits(parts.size, number)).then(exact).otherwise(parts.sum / number)
+def mean_of_parts(number: pl.Expr, of: str = "") -> pl.Expr:
+    """Take the mean of all values from columns with the sums of all parts.
+
+    It has the bits of ``order_free_mean``, since the units are the exact sum.
+    """
+    total, size, units = (pl.col(f"{of}{name}") for name in NAMES)
+    exact = units.cast(pl.Float64) * _UNIT / number
+    mean = pl.when(_fits(size, number)).then(exact).otherwise(total / number)
     return pl.when(number > 0).then(mean)
 
 

@@ -115,8 +115,9 @@ def _part(frame: pl.LazyFrame, wanted: Mapping[str, str], by: Sequence[str]) -> 
     columns = [_plain(role, name, types[role]).alias(role) for role, name in names.items()]
     rows = frame.select(columns)
     if "given" in names:
-        rank, given = rules.as_rank("given"), pl.col("given")
-        rows = rows.with_columns(rank=pl.when((rank == given) & (rank >= 1)).then(rank))
+        rank = rules.as_rank("given")
+        is_rank = (rank == pl.col("given")) & (rank >= 1)
+        rows = rows.with_columns(rank=pl.when(is_rank).then(rank))
     return Part(rows, names, types, [group for group in groups if group in names])
 
 

@@ -275,9 +275,8 @@ def combine(
     Returns
     -------
     DataFrame, LazyFrame or pandas.DataFrame
-        The frame of ``evaluate`` for the whole tables: the same rows, users and counts, and means
-        that agree in about 15 significant digits. For a LazyFrame, a LazyFrame of what was
-        collected at the call.
+        The frame of ``evaluate`` for the whole tables: the same rows, users and counts, and the
+        same bits of means. For a LazyFrame, a LazyFrame of what was collected at the call.
 
     Raises
     ------
@@ -293,9 +292,10 @@ def combine(
     Without facts of the whole, or with facts that were merged from the same parts, a user in
     several parts that differ otherwise is not detected: split by a hash of the user, never by rows.
 
-    ``evaluate`` rounds the exact sum of all users once, and parts once per part and merge. So the
-    last digits of a mean may differ, and depend on how users are split and merged, but not on the
-    order of ``parts`` or rows. Where positive and negative values cancel, more digits may differ.
+    Parts have exact sums, which are rounded once, as in ``evaluate``. Means agree in about 15
+    significant digits only where these do not fit: the sizes of all values add up to more than
+    2^38, or their mean size is below 2^-36; or a weight times its value is below 2^-35 of the
+    greatest weight. Metrics of all lists agree in about 15 digits as well.
 
     Examples
     --------
@@ -327,7 +327,7 @@ def combine(
     users = None if recipe.facts is None else recipe.facts["users"]
     policy = cast("Users", recipe.options.get("users", "'truth'").strip("'"))
     _recipes.raise_if_whole_is_broken(
-        small, _numbers.groups_of_numbers(small, recipe.types), users, policy=policy
+        small, _numbers.groups_of_numbers(small, recipe.asked.types), users, policy=policy
     )
     return cast(
         "FrameT",

@@ -16,9 +16,11 @@ from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import Totals, ask
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, judgment, readers, rules, run_dicts
+from rankframe._tables.judgment import Judged
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _groups, _numbers, _partitions, _recipes
+from rankframe.parts._partitions import Needs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,13 +86,13 @@ class Meter(Generic[MeterFrameT]):
     A batch has all rows of its users, those of the run and those of the truth. With a column of
     ``by`` that both tables have, such as day, it has all rows of its (day, user), and a user may
     return on another day. The numbers are those of ``evaluate`` for all batches together, also if a
-    model or the highest grade appears in a later batch. Means agree in about 15 significant digits:
-    see ``rf.parts.combine``.
+    model or the highest grade appears in a later batch. Means have the same bits: see
+    ``rf.parts.combine``.
 
     Type checkers take it to be for batches of Polars; ``rf.Meter[pd.DataFrame](…)`` is for pandas.
 
-    It keeps sums: one number per group and metric, for metrics of all lists one per item as well,
-    and the ids of the users. Metrics that read the highest grade of the truth, such as ``err``, and
+    It keeps sums: a few numbers per group and metric, one per item for metrics of all lists, and
+    the ids of the users. Metrics that read the highest grade of the truth, such as ``err``, and
     all metrics with ``bounds``, ``scenarios`` or ``users="served"`` need rows until ``compute``:
     those of the lists and the truth that can change a value, with the item and the user as numbers,
     which takes up to 40 bytes per row (with up to three columns of ``by``; columns that your own
@@ -476,31 +478,14 @@ def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
     graded = ["relevance", *(["subtopic"] if prepared.has_subtopics else [])]
     if prepared.has_truth:
         roles["relevance"] = "relevance"
-    if not truths:
+    if truths:
+        frames = _kept_of_both(prepared, needs, placed, graded)
+    else:
         judged = prepared.judged
         if needs.relevant:
             is_first = _is_first(run.keys) if needs.lists else False
             judged = judged.filter((pl.col("relevance") > 0).fill_null(value=False) | is_first)
-        own = _own(judged, [*run.keys, run.item, *placed, *graded], needs.columns)
-        frames = [judged.select(own).collect()]
-    else:
-        (of_truth,) = truths
-        ids = [pl.col(n).cast(prepared.types[n]) for n in (*of_truth.keys, of_truth.item)]
-        truth = judgment.normalize_columns(of_truth).with_columns(ids)
-        lists = prepared.run
-        if needs.relevant:
-            truth = truth.filter(pl.col("relevance") > 0)
-        if needs.depth is not None:
-            lists = lists.filter(pl.col("rank") <= needs.depth)
-        if needs.judged:
-            lists = lists.join(truth, on=[*of_truth.keys, of_truth.item], how="semi")
-        if needs.lists:  # read apart: the optimizer of Polars 1.44 fails on two uses of one run
-            rows, first = lists.collect(), prepared.run.filter(_is_first(run.keys)).collect()
-            more = first.join(rows, on=[*run.keys, run.item], how="anti")
-            lists = pl.concat([rows, more]).lazy()
-        own = _own(lists, [*run.keys, run.item, *placed], needs.columns)
-        theirs = _own(truth, [*of_truth.keys, of_truth.item, *graded], needs.columns)
-        frames = [lists.select(own).collect(), truth.select(theirs).collect()]
+        frames = [_own(judged, [*run.keys, run.item, *placed, *graded], needs)]
     beside = settings.inputs - {"exclude"}
     if not beside and {run.user, run.item}.isdisjoint(needs.columns):
         frames = _numbered(_numbered(frames, run.user), run.item)
@@ -510,16 +495,40 @@ def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
     return _Rows(kept[0], kept[1] if truths else None, roles, users)
 
 
+def _kept_of_both(
+    prepared: Judged, needs: Needs, placed: Sequence[str], graded: Sequence[str]
+) -> list[pl.DataFrame]:
+    """Keep rows of the run and of the truth."""
+    run, of_truth = prepared.tables.both
+    ids = [pl.col(n).cast(prepared.types[n]) for n in (*of_truth.keys, of_truth.item)]
+    truth = judgment.normalize_columns(of_truth).with_columns(ids)
+    lists = prepared.run
+    if needs.relevant:
+        truth = truth.filter(pl.col("relevance") > 0)
+    if needs.depth is not None:
+        lists = lists.filter(pl.col("rank") <= needs.depth)
+    if needs.judged:
+        lists = lists.join(truth, on=[*of_truth.keys, of_truth.item], how="semi")
+    if needs.lists:  # read apart: the optimizer of Polars 1.44 fails on two uses of one run
+        rows, first = lists.collect(), prepared.run.filter(_is_first(run.keys)).collect()
+        more = first.join(rows, on=[*run.keys, run.item], how="anti")
+        lists = pl.concat([rows, more]).lazy()
+    return [
+        _own(lists, [*run.keys, run.item, *placed], needs),
+        _own(truth, [*of_truth.keys, of_truth.item, *graded], needs),
+    ]
+
+
 def _is_first(keys: Sequence[str]) -> pl.Expr:
     """Whether a row has the least rank of its list."""
     first = pl.col("rank") == pl.col("rank").min().over(keys)
     return first.fill_null(value=False)
 
 
-def _own(frame: pl.LazyFrame, names: Sequence[str], reads: set[str]) -> list[str]:
-    """Name the columns that are kept: those that play a role, and those that metrics read."""
+def _own(frame: pl.LazyFrame, names: Sequence[str], needs: Needs) -> pl.DataFrame:
+    """Keep the columns that play a role, and those that metrics read."""
     columns = frame.collect_schema().names()
-    return [name for name in columns if name in names or name in reads]
+    return frame.select(n for n in columns if n in names or n in needs.columns).collect()
 
 
 def _numbered(frames: Sequence[pl.DataFrame], name: str) -> list[pl.DataFrame]:

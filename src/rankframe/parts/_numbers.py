@@ -28,7 +28,6 @@ from rankframe._evaluation import (
     user_columns,
 )
 from rankframe._evaluation.reduction import Plan
-from rankframe._evaluation.sums import Sums
 from rankframe._request import labels, share_names
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question, Totals
@@ -64,12 +63,16 @@ class RequestedMean(NamedTuple):
 class Request(NamedTuple):
     """What is requested from the sums of all parts."""
 
-    by: list[str]
+    types: dict[str, pl.DataType]  # of the columns of by
     means: list[RequestedMean]
     columns: list[str]  # in the order of the call
     counted: list[str]  # the metrics whose users are counted
     weights: str | None
     undefined: float | None
+
+    @property
+    def by(self) -> list[str]:
+        return list(self.types)
 
 
 def request_of(plan: Plan) -> Request:
@@ -81,7 +84,8 @@ def request_of(plan: Plan) -> Request:
         for name, over_users in ((metric.name, metric.over_users) for metric in plan.requested)
     ]
     undefined = None if plan.of_lists is None else plan.of_lists.judged.settings.undefined
-    return Request(plan.by, means, plan.columns, sorted(plan.counted), plan.weights, undefined)
+    groups = {name: types[name] for name in plan.by}
+    return Request(groups, means, plan.columns, sorted(plan.counted), plan.weights, undefined)
 
 
 # ------------------------------------------------------------------ numbers of a part
@@ -124,43 +128,38 @@ def _summed(plan: Plan, metric: RequestedMetric) -> pl.Expr:
     numbers = {_COUNT: pl.lit(1, pl.Int64) if of_sum else values.count()}
     if plan.weights is not None:
         weights = pl.when(values.is_not_null()).then(user_columns.WEIGHT)
-        exponent = sums.exponent(weights)
-        weights = sums.scaled(weights, exponent)
-        values = values * weights
-        numbers[_EXPONENT] = exponent
-        of_weights = sums.sums_of_part(weights)._asdict()
+        numbers[_EXPONENT] = sums.exponent(weights)
+        shares = sums.scaled(weights, numbers[_EXPONENT])
+        values = values * shares
+        of_weights = sums.sums_of_part(shares)
         numbers |= {f"{_OF_WEIGHTS}{name}": number for name, number in of_weights.items()}
-    return pl.struct(**numbers, **sums.sums_of_part(values)._asdict()).alias(metric.name)
+    numbers |= sums.sums_of_part(values)
+    return pl.struct(number.alias(name) for name, number in numbers.items()).alias(metric.name)
 
 
 def _rows_of_sums(rows: pl.DataFrame, plan: Plan) -> pl.DataFrame:
     """Write the sums of a part, one row per group, as rows of a small frame."""
     rows = _groups.with_group(rows, plan.by)
-    counts = {reduction.users_of(name): (_COUNTED, name) for name in sorted(plan.counted)}
-    frames = [_long(rows, {_USERS: (_USERS, ""), **counts})]
+    frames = [_long(rows, {_USERS: pl.lit(_USERS)}, pl.lit(""))]
+    frames += [
+        _long(rows, {reduction.users_of(name): pl.lit(_COUNTED)}, pl.lit(name))
+        for name in sorted(plan.counted)
+    ]
     for metric in plan.requested:
         numbers = rows.select(GROUP, metric.name).unnest(metric.name)
-        units = [name for name in numbers.columns if name.endswith("units")]
-        numbers = numbers.with_columns(_digit(u, place) for u in units for place in range(_DIGITS))
-        exponent = pl.lit("")
-        if plan.weights is not None:
-            exponent = pl.format("@{}", pl.col(_EXPONENT).cast(pl.Int64))
-        long = (
-            numbers.drop(units)
-            .with_columns(exponent.alias(_EXPONENT))
-            .cast({pl.selectors.numeric(): pl.Float64})
-            .unpivot(index=[GROUP, _EXPONENT], variable_name="entry", value_name="number")
-        )
-        suffix = pl.when(pl.col("entry") == _COUNT).then(pl.lit("")).otherwise(_EXPONENT)
-        frames.append(
-            long.select(
-                pl.col(GROUP).alias("group"),
-                pl.col("entry") + suffix,
-                pl.lit(metric.name).alias("of"),
-                pl.col("number").fill_null(0.0),  # of a group without users
-            ).drop_nulls()  # the exponent, if no value is defined
-        )
+        entries = {_COUNT: pl.lit(_COUNT)}
+        for prefix in ("", _OF_WEIGHTS) if plan.weights is not None else ("",):
+            units = f"{prefix}units"
+            numbers = numbers.with_columns(_digit(units, place) for place in range(_DIGITS))
+            names = [f"{prefix}sum", f"{prefix}size", *(f"{units}{i}" for i in range(_DIGITS))]
+            entries |= {name: _entry(name, weighted=plan.weights is not None) for name in names}
+        frames.append(_long(numbers, entries, pl.lit(metric.name)))
     return pl.concat(frames)
+
+
+def _entry(name: str, *, weighted: bool) -> pl.Expr:
+    exponent = pl.col(_EXPONENT).cast(pl.Int64)
+    return pl.format(f"{name}@{{}}", exponent) if weighted else pl.lit(name)
 
 
 def _digit(units: str, place: int) -> pl.Expr:
@@ -170,17 +169,18 @@ def _digit(units: str, place: int) -> pl.Expr:
     return lower.alias(f"{units}{place}")
 
 
-def _long(rows: pl.DataFrame, names: Mapping[str, tuple[str, str]]) -> pl.DataFrame:
+def _long(rows: pl.DataFrame, entries: Mapping[str, pl.Expr], of: pl.Expr) -> pl.DataFrame:
+    """Write columns as rows of a small frame; an entry is null if no value is defined."""
     frames = [
         rows.select(
             pl.col(GROUP).alias("group"),
-            pl.lit(entry).alias("entry"),
-            pl.lit(of).alias("of"),
-            number=pl.col(column).fill_null(0),
+            entry.alias("entry"),
+            of.alias("of"),
+            number=pl.col(column).fill_null(0),  # of a group without users
         ).cast(SCHEMA)
-        for column, (entry, of) in names.items()
+        for column, entry in entries.items()
     ]
-    return pl.concat(frames)
+    return pl.concat(frames).drop_nulls("entry")
 
 
 def _rows_of_values(rows: pl.DataFrame, kind: Kind, by: Sequence[str]) -> pl.DataFrame:
@@ -188,19 +188,15 @@ def _rows_of_values(rows: pl.DataFrame, kind: Kind, by: Sequence[str]) -> pl.Dat
     value = pl.col(share_rows.VALUE)
     if rows.schema[share_rows.VALUE] == pl.Binary:
         value = value.bin.encode("hex")
-    rows = _groups.with_group(rows.with_columns(value.cast(pl.String)), by)
+    rows = _groups.with_group(rows, by)
     names = [name for name in rows.columns if name.startswith(("exposure(", "target("))]
-    frames = [
-        rows.select(
-            pl.col(GROUP).alias("group"),
-            pl.lit(name).alias("entry"),
-            pl.col(share_rows.VALUE).alias("of"),
-            number=pl.col(name),
-        ).cast(SCHEMA)
-        for name in names
-    ]
-    counts = {name: (f"{kind.of}: {name}", "") for name in rows.columns if _is_count(name)}
-    return pl.concat([*frames, _long(rows.unique(GROUP, keep="any"), counts)])
+    counts = {name: pl.lit(f"{kind.of}: {name}") for name in rows.columns if _is_count(name)}
+    return pl.concat(
+        [
+            _long(rows, {name: pl.lit(name) for name in names}, value),
+            _long(rows.unique(GROUP, keep="any"), counts, pl.lit("")),
+        ]
+    )
 
 
 def _is_count(name: str) -> bool:
@@ -233,31 +229,27 @@ def groups_of_numbers(small: pl.DataFrame, types: Mapping[str, pl.DataType]) -> 
 
 def means_of_plan(numbers: pl.DataFrame, plan: Plan, *, total: bool) -> pl.DataFrame:
     """Return the metrics of a plan, from the numbers of all parts."""
-    types = {name: plan.prepared.types[name] for name in plan.by}
     kinds = {} if plan.of_lists is None else plan.of_lists.kinds()
-    return means_of_numbers(numbers, request_of(plan), types, kinds, total=total)
+    return means_of_numbers(numbers, request_of(plan), kinds, total=total)
 
 
 def means_of_numbers(
-    small: pl.DataFrame,
-    request: Request,
-    types: Mapping[str, pl.DataType],
-    kinds: Kinds,
-    *,
-    total: bool,
+    small: pl.DataFrame, request: Request, kinds: Kinds, *, total: bool
 ) -> pl.DataFrame:
     """Return the metrics of all users, from numbers that are already added up."""
     # other names, since a column of by may be called entry
     names = {f"{labels.INNER}by{place}": name for place, name in enumerate(request.by)}
     keys = list(names)
-    groups = groups_of_numbers(small, types).rename({name: key for key, name in names.items()})
+    groups = groups_of_numbers(small, request.types).rename(
+        {name: key for key, name in names.items()}
+    )
     rows = small.join(groups, left_on="group", right_on=GROUP)
     frames = [
         _means(rows, request, kinds, by)
         for by in ([keys, group_means.total_by(keys)] if total else [keys])
     ]
     result = pl.concat(frames, how="diagonal").select(*keys, _USERS, *request.columns)
-    result = result.rename(names)
+    result = result.rename(dict(zip(keys, request.by, strict=True)))
     group_means.raise_infinite_mean(result.lazy(), request.by)
     return result.sort(request.by, nulls_last=True) if request.by else result
 
@@ -289,10 +281,9 @@ def _means(rows: pl.DataFrame, request: Request, kinds: Kinds, by: Sequence[str]
 def _means_over_users(rows: pl.DataFrame, request: Request, keys: Sequence[str]) -> pl.DataFrame:
     """Return the means over users, one row per group."""
     added_up = _sums(rows, keys)
-    mean = sums.mean_of_parts(Sums(*map(pl.col, Sums._fields)), pl.col(_COUNT))
+    mean = sums.mean_of_parts(pl.col(_COUNT))
     if request.weights is not None:
-        of_weights = Sums(*(pl.col(f"{_OF_WEIGHTS}{name}") for name in Sums._fields))
-        mean = mean / sums.mean_of_parts(of_weights, pl.col(_COUNT))
+        mean = mean / sums.mean_of_parts(pl.col(_COUNT), _OF_WEIGHTS)
         _check_weights(added_up, request, keys)
     of_sums = [mean.name for mean in request.means if mean.aggregate == "sum"]
     total = pl.when(pl.col(_COUNT) > 0).then("sum")
@@ -314,7 +305,7 @@ def _sums(rows: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     place = pl.col("place").cast(pl.Int64, strict=False).fill_null(0)
     number = sums.scaled(pl.col("number"), -below) * pl.lit(float(_BASE)).pow(place)
     kind = pl.col("kind")
-    names = [_COUNT, *(f"{of}{name}" for of in ("", _OF_WEIGHTS) for name in Sums._fields)]
+    names = [_COUNT, *(f"{of}{name}" for of in ("", _OF_WEIGHTS) for name in sums.NAMES)]
     return (
         read.with_columns(number=number)
         .group_by(*keys, "of")

@@ -19,7 +19,7 @@ from rankframe._request import labels, registry
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import Entry, RequestedMetric
 from rankframe._request.question import Question, Totals
-from rankframe._request.registry import Column
+from rankframe._request.registry import Column, Reading
 from rankframe._tables import judgment, readers, rules, verbs
 from rankframe._tables.table import Table
 
@@ -188,41 +188,58 @@ def _counts(counts: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
 
 def needs_of(plan: Plan, settings: Settings) -> Needs:
     """Return what must go into a shuffle; the rest changes no result."""
-    prepared, tables = plan.prepared, plan.prepared.tables.both
     requested = [*plan.requested, *(plan.of_lists.requested if plan.of_lists else ())]
-    reads = (name for metric in requested for name in metric.reads)
-    reading = registry.reading_of(reads, inputs=settings.inputs)
+    reading = _reading(requested, settings)
     other_judgments = settings.bounds or settings.scenarios
     needs = Needs(set(reading.names), top_grade=other_judgments or reading.top_grade)
-    if (
-        settings.weights is not None
-    ):  # a row that changes no value may be the only one with the weight
+    if settings.weights is not None:
         needs.columns.add(settings.weights)
-        return needs
-    if other_judgments or prepared.tied or tables[0].rank is None or not prepared.has_truth:
-        return needs
-    if settings.inputs or plan.of_lists is not None:
-        return needs
-    if tables[-1].by:  # a group may have no other rows, but it is in the result
-        return needs
+    return needs if _needs_all_rows(plan, settings) else _thinned(needs, plan, requested, settings)
+
+
+def _reading(metrics: Sequence[RequestedMetric], settings: Settings) -> Reading:
+    reads = {name for metric in metrics for name in metric.reads}
+    return registry.reading_of(reads, inputs=settings.inputs)
+
+
+def _needs_all_rows(plan: Plan, settings: Settings) -> bool:
+    prepared, tables = plan.prepared, plan.prepared.tables.both
+    reasons = [
+        settings.weights is not None,  # an idle row may be the only one with the weight
+        settings.bounds or settings.scenarios,
+        prepared.tied or tables[0].rank is None,
+        not prepared.has_truth,
+        settings.inputs or plan.of_lists is not None,
+        tables[-1].by,  # a group may have no other rows, but it is in the result
+    ]
+    return any(reasons)
+
+
+def _thinned(
+    needs: Needs, plan: Plan, requested: Sequence[RequestedMetric], settings: Settings
+) -> Needs:
+    """Leave out ranks, grades and items that no metric reads."""
     users = settings.users or "truth"
     more = [metric for metric in requested if not _asks_for_a_list(metric)]
-    reading = registry.reading_of(
-        {name for metric in more for name in metric.reads}, inputs=settings.inputs
-    )
+    reading = _reading(more, settings)
     lists = plan.marks_missed or len(more) < len(requested) or users not in ("truth", "judged")
     all_count = settings.judged_only or reading.counts_judged
     relevant = users == "truth" and not all_count and reading.scope != "listed"
-    if len(tables) == 1:
+    if plan.prepared.tables.truth is None:
         relevant = relevant and not reading.counts_listed
         return needs._replace(relevant=relevant, lists=lists and relevant)
-    depth = settings.depth
-    if depth is None and more and not (settings.judged_only or reading.depends_on_below):
-        cuts = [labels.cut_off(metric.expr) for metric in more]
-        depth = max((k for k in cuts if k), default=None) if all(cuts) else None
+    depth = _depth(more, reading, settings)
     judged = not (all_count or reading.counts_listed)
     thinned = depth is not None or judged
     return needs._replace(depth=depth, relevant=relevant, judged=judged, lists=lists and thinned)
+
+
+def _depth(metrics: Sequence[RequestedMetric], reading: Reading, settings: Settings) -> int | None:
+    """Return the deepest rank that is read; None if all are."""
+    if settings.depth is not None or settings.judged_only or reading.depends_on_below:
+        return settings.depth
+    cuts = [labels.cut_off(metric.expr) for metric in metrics]
+    return max((k for k in cuts if k), default=None) if all(cuts) else None
 
 
 def _asks_for_a_list(metric: RequestedMetric) -> bool:

@@ -31,7 +31,6 @@ class Recipe(NamedTuple):
     """What the numbers of small frames are, and how they become metrics."""
 
     asked: Request
-    types: dict[str, pl.DataType]  # of the columns of by
     labels: dict[str, str]  # of the metrics of all lists
     grouped: bool  # whether a table beside run and truth has columns of by
     facts: dict[str, Any] | None
@@ -40,15 +39,14 @@ class Recipe(NamedTuple):
 
 def in_json(recipe: Recipe) -> str:
     request = recipe.asked
-    means = [
-        {**mean._asdict(), "dtype": _groups.type_in_json(mean.dtype)} for mean in request.means
-    ]
-    record = {
-        "version": _VERSION,
-        **recipe._asdict(),
-        "asked": {**request._asdict(), "means": means},
-        "types": {name: _groups.type_in_json(dtype) for name, dtype in recipe.types.items()},
+    asked = {
+        **request._asdict(),
+        "types": {name: _groups.type_in_json(dtype) for name, dtype in request.types.items()},
+        "means": [
+            {**mean._asdict(), "dtype": _groups.type_in_json(mean.dtype)} for mean in request.means
+        ],
     }
+    record = {"version": _VERSION, **recipe._asdict(), "asked": asked}
     return json.dumps(record, ensure_ascii=False)
 
 
@@ -57,16 +55,16 @@ def from_json(text: str) -> Recipe:
     if record.pop("version", None) != _VERSION:
         msg = "parts: another version of rankframe made them: make them again with rf.parts.sums"
         raise RankingDataError(msg)
-    request: dict[str, Any] = record["asked"]
-    means: list[dict[str, Any]] = request["means"]
-    for mean in means:
-        mean["dtype"] = _groups.type_from_json(mean["dtype"])
-    request["means"] = [RequestedMean(**mean) for mean in means]
-    record["asked"] = Request(**request)
-    record["types"] = {
-        name: _groups.type_from_json(dtype) for name, dtype in record["types"].items()
-    }
-    return Recipe(**record)
+    asked: dict[str, Any] = record.pop("asked")
+    means: list[dict[str, Any]] = asked.pop("means")
+    types: dict[str, Any] = asked.pop("types")
+    read = _groups.type_from_json
+    request = Request(
+        types={name: read(dtype) for name, dtype in types.items()},
+        means=[RequestedMean(**{**mean, "dtype": read(mean["dtype"])}) for mean in means],
+        **asked,
+    )
+    return Recipe(request, **record)
 
 
 # ------------------------------------------------------------------ numbers of a part
@@ -97,11 +95,10 @@ def labels_of(of_lists: OfLists | None) -> dict[str, str]:
 def small_frame(plan: Plan, settings: Settings, facts: dict[str, Any] | None) -> pl.LazyFrame:
     """Plan the recipe and the numbers of a part."""
     request = _numbers.request_of(plan)
-    types = {name: plan.prepared.types[name] for name in request.by}
     inputs = plan.prepared.inputs.values()
     grouped = any(name in request.by for table in inputs for name in table.by)
     options = shared_options(settings)
-    recipe = Recipe(request, types, labels_of(plan.of_lists), grouped, facts, options)
+    recipe = Recipe(request, labels_of(plan.of_lists), grouped, facts, options)
     return pl.concat([of_recipe(recipe).lazy(), _numbers.numbers_of_part(plan)])
 
 
@@ -151,8 +148,31 @@ def _part_row(units: pl.DataFrame, part: str | None) -> pl.DataFrame:
 
 def single_parts(small: pl.DataFrame, duplicates: Duplicates) -> pl.DataFrame:
     """Raise if a part comes twice in concatenated frames, or keep the last frame that has it."""
-    entry = pl.col("entry")
-    recipes, keys = (small.filter(entry == name)["number"].sum() for name in (RECIPE, PART))
+    _check_rows_of_parts(small)
+    frames = small.with_columns(frame=(pl.col("entry") == RECIPE).cum_sum().cast(pl.Int64) - 1)
+    rows = frames.filter(entry=PART)
+    parts = [_Part(frame, **json.loads(of)) for frame, of in rows.select("frame", "of").rows()]
+    again = dict(_repeated(parts))
+    if not again:
+        return small
+    if duplicates == "error":
+        _common(frames.filter(entry=RECIPE)["of"].unique().to_list())  # the greater fault first
+        part, other = next(iter(again.items()))
+        raise _told_twice(part, other)
+    whole = rows["frame"].unique().equals(frames["frame"].unique())
+    if not whole or frames.select("frame", "group", "entry", "of").is_duplicated().any():
+        msg = (
+            "parts: the rows of several frames are mixed, so none of them is the last: pass a "
+            "list of the frames, or concatenate them in order"
+        )
+        raise RankingDataError(msg)
+    _check_replaced(parts, list(again))
+    return frames.filter(~pl.col("frame").is_in([part.frame for part in again])).drop("frame")
+
+
+def _check_rows_of_parts(small: pl.DataFrame) -> None:
+    """Check that each part has its recipe and its key."""
+    recipes, keys = (small.filter(entry=name)["number"].sum() for name in (RECIPE, PART))
     if recipes != keys or not recipes:
         counts = " and ".join(
             f"{number:.0f} row{'' if number == 1 else 's'} {name!r}"
@@ -163,34 +183,19 @@ def single_parts(small: pl.DataFrame, duplicates: Duplicates) -> pl.DataFrame:
             "made them: make them again with rf.parts.sums"
         )
         raise RankingDataError(msg)
-    frames = small.with_columns(frame=(entry == RECIPE).cum_sum().cast(pl.Int64) - 1)
-    rows = frames.filter(entry == PART)
-    parts = [_Part(frame, **json.loads(of)) for frame, of in rows.select("frame", "of").rows()]
-    again = dict(_repeated(parts))
-    if not again:
-        return small
-    if duplicates == "error":
-        _common(frames.filter(entry == RECIPE)["of"].unique().to_list())  # the greater fault first
-        part, other = next(iter(again.items()))
-        raise _told_twice(part, other)
-    whole = rows["frame"].unique().equals(frames["frame"].unique())
-    if not whole or frames.select("frame", "group", "entry", "of").is_duplicated().any():
-        msg = (
-            "parts: the rows of several frames are mixed, so none of them is the last: pass a "
-            "list of the frames, or concatenate them in order"
-        )
-        raise RankingDataError(msg)
-    replaced = {part.frame for part in again}
+
+
+def _check_replaced(parts: Sequence[_Part], replaced: Sequence[_Part]) -> None:
+    """Check that frames which are left out have no other part."""
+    old = {part.frame: part for part in reversed(replaced)}
     for part in parts:
         alone = part.part is None and not part.users  # without users, it adds nothing
-        if part.frame in replaced and part not in again and not alone:
-            old = next(each for each in again if each.frame == part.frame)
+        if part.frame in old and part not in replaced and not alone:
             msg = (
-                f"parts: {_named(old)} comes again, but its first sums are merged with those of "
-                f"{_named(part)}: keep the last one before you merge"
+                f"parts: {_named(old[part.frame])} comes again, but its first sums are merged with "
+                f"those of {_named(part)}: keep the last one before you merge"
             )
             raise RankingDataError(msg)
-    return frames.filter(~pl.col("frame").is_in(list(replaced))).drop("frame")
 
 
 def _repeated(parts: Sequence[_Part]) -> Iterator[tuple[_Part, _Part]]:
@@ -254,8 +259,7 @@ def added(small: pl.DataFrame) -> pl.DataFrame:
 
 def keeps_rules(numbers: pl.DataFrame, plan: Plan) -> bool:
     """Return whether numbers of all parts, or of some, prove that the whole tables keep them."""
-    types = {name: plan.prepared.types[name] for name in plan.by}
-    groups = _numbers.groups_of_numbers(numbers, types)
+    groups = _numbers.groups_of_numbers(numbers, _numbers.request_of(plan).types)
     try:
         raise_if_whole_is_broken(numbers, groups, policy=plan.prepared.settings.users)
     except RankingDataError:
@@ -343,15 +347,15 @@ def _common(texts: Sequence[str]) -> Recipe:
                 both = "" if name == "facts" else f", {_shown(ours)} and {_shown(theirs)}"
                 msg = f"parts: {what} differ{both}: make all parts with the same call"
                 raise RankingDataError(msg)
-        types = _groups.common_types_of_groups(first.types, other.types)
-        first = first._replace(types=types, asked=_with_known_types(first.asked, other.asked))
+        first = first._replace(asked=_with_common_types(first.asked, other.asked))
     return first
 
 
-def _with_known_types(request: Request, other: Request) -> Request:
+def _with_common_types(request: Request, other: Request) -> Request:
     """Take the type of a mean from the part that knows it: in an empty one it may be Null."""
+    types = _groups.common_types_of_groups(request.types, other.types)
     pairs = zip(request.means, other.means, strict=True)
-    return request._replace(means=[b if a.dtype == pl.Null else a for a, b in pairs])
+    return request._replace(types=types, means=[b if a.dtype == pl.Null else a for a, b in pairs])
 
 
 _MEANT = {
@@ -368,15 +372,16 @@ def _shown(value: object) -> str:
 
 
 def _untyped(request: Request) -> Request:
-    """Leave out the types of means, which an empty part may not know."""
-    return request._replace(means=[mean._replace(dtype=pl.Null()) for mean in request.means])
+    """Leave out the types, which an empty part may not know."""
+    means = [mean._replace(dtype=pl.Null()) for mean in request.means]
+    return request._replace(types=dict.fromkeys(request.types, pl.Null()), means=means)
 
 
 def means_of(small: pl.DataFrame, *, total: bool) -> pl.DataFrame:
     """Return the metrics, from numbers that are already added up."""
     recipe = recipe_of(small)
     kinds = _numbers.kinds_of(recipe.labels)
-    return _numbers.means_of_numbers(small, recipe.asked, recipe.types, kinds, total=total)
+    return _numbers.means_of_numbers(small, recipe.asked, kinds, total=total)
 
 
 def of_late_groups(

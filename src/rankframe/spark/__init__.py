@@ -29,7 +29,6 @@ import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BooleanType, NumericType, StructType
 
 from rankframe._comparison import comparison, summaries
@@ -265,9 +264,7 @@ def from_lists(frame: DataFrame, /, **columns: Unpack[Columns]) -> DataFrame:
     +----+----+----+
     """
     (lists,) = _frames(frame, None)
-    dtypes = verbs.from_lists(_empty(lists), **columns).collect_schema()
-    types = pl.Schema({name: _types.spark_type(dtype) for name, dtype in dtypes.items()})
-    schema = from_arrow_schema(_types.to_arrow(pl.DataFrame(schema=types)).schema)
+    types, schema = _types.schemas(verbs.from_lists(_empty(lists), **columns))
     explode = functools.partial(
         _exploded,
         names=lists.columns,
@@ -435,8 +432,8 @@ def evaluate(
 
     Notes
     -----
-    Each partition adds up its users, and the driver adds up these sums: means agree with those of
-    ``rf.evaluate`` in about 15 significant digits, and users and counts are the same. Rows that
+    Each partition returns exact sums of its users, and the driver adds them up: means have the bits
+    of ``rf.evaluate``, as in ``rf.parts.combine``, and users and counts are the same. Rows that
     cannot change a value are left out of the shuffle, as in ``per_user``; unjudged items are left
     out if Spark may broadcast the keys of the truth. Of up to 2 million judgments, and without
     ``by``, the driver fetches these and the rows of the run that they judge, and computes them by
@@ -826,22 +823,25 @@ def _check_across_users(sides: Sequence[Side], users: Users | None = None) -> No
     if judged.by and users != "run" and _shared_row(run, truth, judged.keys) is None:
         raise rules.no_pair(shared, judged)
     groups = _shuffle.group_frame(sides)
-    if groups is None:
-        return
-    for name in groups.columns:
-        if groups[name].n_unique() == 1:
-            continue
-        user, group = run.column(run.table.user), run.column(name)
-        counted = run.ranked_rows.groupBy(user).agg(F.count_distinct(group).alias("n"))
-        if counted.where("n > 1").isEmpty():
-            if not rules.counts_misses(users):
-                continue
-            group_of_shared = shared.frame.collect()[name].item()
-            other = run.fetch_row(run.ranked_rows.where(F.col(group) != F.lit(group_of_shared)))
-            both = run.table._replace(frame=pl.concat([shared.frame, other.frame]))
-            rules.raise_if_apart(both, truth.table._replace(frame=shared.frame))
-        elif rules.is_fold(name):
+    split_by = [] if groups is None else [g.name for g in groups if g.n_unique() > 1]
+    for name in split_by:
+        _check_not_diluted(run, truth, name, shared, users)
+
+
+def _check_not_diluted(
+    run: Side, truth: Side, name: str, shared: Table, users: Users | None
+) -> None:
+    """Raise if the groups of a column that the truth lacks split users, or folds do not."""
+    user, group = run.column(run.table.user), run.column(name)
+    counted = run.ranked_rows.groupBy(user).agg(F.count_distinct(group).alias("n"))
+    if not counted.where("n > 1").isEmpty():
+        if rules.is_fold(name):
             raise rules.diluted(run.table, truth.table, name, shared.frame.collect())
+    elif rules.counts_misses(users):
+        group_of_shared = shared.frame.collect()[name].item()
+        other = run.fetch_row(run.ranked_rows.where(F.col(group) != F.lit(group_of_shared)))
+        both = run.table._replace(frame=pl.concat([shared.frame, other.frame]))
+        rules.raise_if_apart(both, truth.table._replace(frame=shared.frame))
 
 
 def _shared_row(run: Side, truth: Side, keys: Sequence[str]) -> Table | None:

@@ -161,22 +161,11 @@ def computed(
 
     ``joined`` has the rows of ``sides`` that are needed; a group may have no such row.
     """
-    columns_of_sides = [_columns_needed(side, needs) for side in sides]
-    columns = list(dict.fromkeys(name for names in columns_of_sides for name in names))
-    rows = [
-        _rows_needed(side, needs).selectExpr(
-            f"tinyint({kind}) AS {_KIND}",
-            *(f"{side.column(name)} AS column{columns.index(name)}" for name in names),
-        )
-        for side, names, kind in zip(
-            joined or sides, columns_of_sides, (_OF_RUN, _OF_TRUTH), strict=False
-        )
-    ]
-    if needs and needs.lists:
-        rows.append(_first_rows(sides[0], columns))
-    stacked = rows[0]
-    for other in rows[1:]:
-        stacked = stacked.unionByName(other, allowMissingColumns=True)  # columns of the truth last
+    names = [_columns_needed(side, needs) for side in sides]
+    columns = list(dict.fromkeys(name for of_side in names for name in of_side))
+    stacked = _stacked(joined or sides, names, columns, needs)
+    if needs and needs.lists:  # also of lists whose rows are not needed
+        stacked = stacked.unionByName(_first_rows(sides[0], columns), allowMissingColumns=True)
     user = f"column{columns.index(sides[0].table.user)}"
     # the last step before mapInArrow: a step in between might separate the rows of a user
     if partitions is None:
@@ -186,17 +175,28 @@ def computed(
     top_grade = _top_grade(joined or sides) if needs and needs.top_grade else None
     totals = Totals(top_grade, group_frame(sides))
     empty = [side.empty for side in sides]
-    dtypes = compute(*pair(empty), totals).collect_schema()
-    types = pl.Schema({name: _types.spark_type(dtype) for name, dtype in dtypes.items()})
-    schema = from_arrow_schema(_types.to_arrow(pl.DataFrame(schema=types)).schema)
-    run, truth = pair(
-        [side.types(names) for side, names in zip(sides, columns_of_sides, strict=True)]
-    )
+    types, schema = _types.schemas(compute(*pair(empty), totals))
+    run, truth = pair([side.types(own) for side, own in zip(sides, names, strict=True)])
     run_table = sides[0].table
     row_of_list = [*run_table.keys, run_table.item] if needs and needs.lists else []
     arrow, registration = _types.arrow_schema(schema), _partitions.registered()
     task = _Task(compute, totals, columns, run, truth, types, arrow, registration, row_of_list)
     return partitioned.mapInArrow(functools.partial(_computed_partition, task), schema)
+
+
+def _stacked(
+    sides: Sequence[Side], names: Sequence[Sequence[str]], columns: list[str], needs: Needs | None
+) -> DataFrame:
+    """Put the rows of all tables into one frame, with the kind of each row."""
+    rows = [
+        _rows_needed(side, needs).selectExpr(
+            f"tinyint({kind}) AS {_KIND}",
+            *(f"{side.column(name)} AS column{columns.index(name)}" for name in own),
+        )
+        for side, own, kind in zip(sides, names, (_OF_RUN, _OF_TRUTH), strict=False)
+    ]
+    # columns of the truth last
+    return functools.reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), rows)
 
 
 def computed_here(joined: Sequence[Side], compute: Compute, needs: Needs) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 import polars as pl
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from rankframe._request.question import Totals
@@ -93,6 +93,13 @@ def spark_type(dtype: pl.DataType) -> pl.DataType:
     if isinstance(dtype, pl.List):
         return pl.List(spark_type(cast("pl.DataType", dtype.inner)))
     return _WIDER.get(dtype.base_type(), dtype)
+
+
+def schemas(frame: pl.LazyFrame) -> tuple[pl.Schema, StructType]:
+    """Return the types of a frame in Spark, as Polars and Spark write them."""
+    dtypes = frame.collect_schema()
+    types = pl.Schema({name: spark_type(dtype) for name, dtype in dtypes.items()})
+    return types, from_arrow_schema(to_arrow(pl.DataFrame(schema=types)).schema)
 
 
 def cast_column(types: pl.Schema) -> list[pl.Expr]:
