@@ -213,7 +213,7 @@ def _input_rows(table: Table, types: Mapping[str, pl.DataType]) -> Table:
         kept = [pl.col(rest).first(), pl.col(long).drop_nulls().cast(pl.String)]
         frame = frame.group_by(table.keys, maintain_order=True).agg(kept)
         schema = pl.Schema({name: schema[name] for name in (*table.keys, *rest)})
-        schema[long] = pl.List(pl.String)
+        schema[long] = pl.List(pl.String())
     return table._replace(frame=frame, schema=schema)
 
 

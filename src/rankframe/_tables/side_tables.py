@@ -94,8 +94,9 @@ def is_long(table: Table) -> bool:
 
 def _meetings(inputs: Mapping[str, Table], run: Table) -> list[tuple[str, str]]:
     """Pair each table with the id by which it must meet the lists, unless these are a part."""
-    names = [] if run.totals is not None else inputs
-    return [(name, run.item if name == "items" else run.user) for name in names]
+    if run.totals is not None:
+        return []
+    return [(name, run.item if name == "items" else run.user) for name in inputs]
 
 
 def _without_other(beside: Mapping[str, Table]) -> list[Table]:
