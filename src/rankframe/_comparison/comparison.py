@@ -1,4 +1,4 @@
-"""Compares systems: ``UserValues`` in, a row per segment, metric and pair out.
+"""Compares systems: ``Values`` in, a row per segment, metric and pair out.
 
 The rows are collected once, and SciPy computes the statistics.
 """
@@ -16,8 +16,8 @@ from rankframe._comparison import pair_tests, sentences, summaries, system_pairs
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, ready_values, system_metrics
-from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.system_metrics import OfLists, Swaps
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
@@ -431,7 +431,7 @@ def _systems_first(
 
 
 def comparison_of(
-    values: UserValues,
+    values: Values,
     *,
     baseline: object,
     test: Test,
@@ -660,7 +660,7 @@ def _apply_gate(table: pl.DataFrame, by: Sequence[str], primary: str | None) -> 
     )
 
 
-def _check_means(values: UserValues) -> None:
+def _check_means(values: Values) -> None:
     """Check that each metric is a value per user, or a geometric mean of one."""
     for metric in values.requested:
         if not metric.per_user and metric.over_users.epsilon is None:
@@ -705,7 +705,7 @@ def per_metric(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict[str, float]:
+def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, float]:
     if margin is None:
         return {}
     if test not in trials.OF_MARGINS:
@@ -739,7 +739,7 @@ def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict
     return {name: float(value) for name, value in margins.items()}
 
 
-def _check_primary(primary: str | None, values: UserValues, test: Test) -> None:
+def _check_primary(primary: str | None, values: Values, test: Test) -> None:
     """Check that the primary metric is compared and tested."""
     if primary is None:
         return
@@ -760,7 +760,7 @@ def _check_primary(primary: str | None, values: UserValues, test: Test) -> None:
 def _comparison_table(
     rows: pl.DataFrame,
     *,
-    values: UserValues,
+    values: Values,
     total: bool,
     baseline: object,
     default_baseline: bool,

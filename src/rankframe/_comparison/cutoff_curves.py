@@ -1,4 +1,4 @@
-"""Computes means at each cut-off: ``UserValues`` in, the frame that ``plot.at_k`` draws out."""
+"""Computes means at each cut-off: ``Values`` in, the frame that ``plot.at_k`` draws out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 
 from rankframe._comparison import summaries
 from rankframe._evaluation import evaluation
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.question import ask
@@ -99,7 +99,7 @@ def at_k(
     return adapters.to_caller_type(table.select(list(schema)), like=frame, beside=beside)
 
 
-def means_of(values: UserValues, *, interval: bool, confidence: float) -> pl.LazyFrame:
+def means_of(values: Values, *, interval: bool, confidence: float) -> pl.LazyFrame:
     """Plan the means of labels; without intervals they need no SciPy."""
     keywords.check_flag("interval", interval)
     keywords.check_confidence(confidence)

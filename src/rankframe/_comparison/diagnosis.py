@@ -1,4 +1,4 @@
-"""Diagnoses a change: ``UserValues`` in, a row per bin of relevant items, with its reading, out."""
+"""Diagnoses a change: ``Values`` in, a row per bin of relevant items, with its reading, out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from rankframe._comparison import comparison, sentences, summaries, system_pairs, trials
 from rankframe._evaluation import evaluation, sums, user_columns
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.question import ask
@@ -171,7 +171,7 @@ def diagnose(
 
 
 def diagnosis_of(
-    rows: pl.DataFrame, *, values: UserValues, baseline: object, bins: int
+    rows: pl.DataFrame, *, values: Values, baseline: object, bins: int
 ) -> pl.DataFrame:
     model, *segments = values.by
     from rankframe._comparison import statistics
@@ -284,7 +284,7 @@ def _reading_of_missed(without: Sequence[int], system: object, baseline: object)
 
 
 def _of_all_segments(
-    rows: pl.DataFrame, systems: pl.DataFrame, values: UserValues, baseline: object
+    rows: pl.DataFrame, systems: pl.DataFrame, values: Values, baseline: object
 ) -> pl.DataFrame:
     """Compare the means of each system over its own users, and name Simpson's reversals."""
     by = values.by
@@ -317,7 +317,7 @@ def _of_all_segments(
 
 
 def _note_of_all(
-    rows: pl.DataFrame, values: UserValues, system: object, baseline: object
+    rows: pl.DataFrame, values: Values, system: object, baseline: object
 ) -> str | None:
     """Write how many users of all segments have no list of a system, and of the baseline."""
     model = values.by[0]
@@ -332,7 +332,7 @@ def _note_of_all(
 
 
 def _reading_of_all(
-    rows: pl.DataFrame, values: UserValues, *, system: object, baseline: object
+    rows: pl.DataFrame, values: Values, *, system: object, baseline: object
 ) -> str | None:
     """Test a system over all segments: paired if it has the users of the baseline."""
     from rankframe._comparison import statistics

@@ -1,4 +1,4 @@
-"""Analyzes many systems at once: ``UserValues`` in, variances, best systems, ranks, letters out.
+"""Analyzes many systems at once: ``Values`` in, variances, best systems, ranks, letters out.
 
 The users are blocks: every system has a value for each user.
 """
@@ -20,7 +20,7 @@ from rankframe._comparison.comparison import (
     groups_by_systems,
 )
 from rankframe._evaluation import evaluation
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
@@ -377,7 +377,7 @@ def _read_values(
     truth: Frame | None,
     by: str | Sequence[str] | None,
     options: Options,
-) -> UserValues:
+) -> Values:
     summaries.check_packages()
     check_unweighted(verb, options)
     check_independent(verb, options)
@@ -391,7 +391,7 @@ def _read_values(
 
 def _of_matrices(
     verb: str,
-    values: UserValues,
+    values: Values,
     describe: _Describe,
     columns: dict[str, Any],
     *,
@@ -407,7 +407,7 @@ def _of_matrices(
 
 
 def _describe_matrices(
-    rows: pl.DataFrame, *, values: UserValues, describe: _Describe, schema: dict[str, Any]
+    rows: pl.DataFrame, *, values: Values, describe: _Describe, schema: dict[str, Any]
 ) -> pl.DataFrame:
     model = values.by[0]
     shared = system_pairs.shared_users(rows, values)

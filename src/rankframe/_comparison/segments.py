@@ -1,4 +1,4 @@
-"""Compares segments: ``UserValues`` in, a row per segment, metric and pair, and Welch's F out."""
+"""Compares segments: ``Values`` in, a row per segment, metric and pair, and Welch's F out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Pair, Paired
 from rankframe._comparison.trials import Correction
 from rankframe._evaluation import evaluation, user_columns
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
@@ -171,7 +171,7 @@ def compare_segments(
 def _segment_table(
     rows: pl.DataFrame,
     *,
-    values: UserValues,
+    values: Values,
     baseline: object,
     correction: Correction | None,
     confidence: float,
@@ -301,7 +301,7 @@ def _reason_of_all(estimates: Sequence[Estimate]) -> str | None:
     )
 
 
-def _check_segments(rows: pl.DataFrame, values: UserValues) -> None:
+def _check_segments(rows: pl.DataFrame, values: Values) -> None:
     """Check that there are segments, and that these are independent of each other."""
     _, *segments = values.by
     groups = rows.select(segments).unique()

@@ -1,4 +1,4 @@
-"""Puts systems side by side: ``UserValues`` in, ``Matrix`` and ``Pair`` records out."""
+"""Puts systems side by side: ``Values`` in, ``Matrix`` and ``Pair`` records out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 
 from rankframe._comparison import summaries, trials
 from rankframe._evaluation import user_columns
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._tables import rules
 from rankframe.errors import RankingDataError
@@ -30,7 +30,7 @@ def ambiguous(baseline: object, names: Sequence[str]) -> ValueError:
     )
 
 
-def _check_logarithms(rows: pl.DataFrame, values: UserValues) -> None:
+def _check_logarithms(rows: pl.DataFrame, values: Values) -> None:
     """Check that no value is 0 if its logarithm is compared."""
     for metric in values.requested:
         if metric.over_users.epsilon is None:
@@ -123,7 +123,7 @@ class Tested(NamedTuple):
 
 
 def paired_users(
-    rows: pl.DataFrame, values: UserValues, baseline: object, *, complete: bool, total: bool = False
+    rows: pl.DataFrame, values: Values, baseline: object, *, complete: bool, total: bool = False
 ) -> Paired:
     """Pair the users of two systems; ``complete`` drops users for whom a system is undefined."""
     shared = shared_users(rows, values, baseline, complete=complete, total=total)
@@ -136,7 +136,7 @@ def paired_users(
 
 def shared_users(
     rows: pl.DataFrame,
-    values: UserValues,
+    values: Values,
     baseline: object = None,
     *,
     complete: bool = True,
@@ -149,7 +149,7 @@ def shared_users(
 
 def open_matrices(
     rows: pl.DataFrame,
-    values: UserValues,
+    values: Values,
     baseline: object,
     *,
     complete: bool,
@@ -212,7 +212,7 @@ _PLACED = ("__rankframe_at", "__rankframe_row", "__rankframe_column")
 
 
 def _matrices(
-    rows: pl.DataFrame, values: UserValues, systems: pl.Series, *, complete: bool, total: bool
+    rows: pl.DataFrame, values: Values, systems: pl.Series, *, complete: bool, total: bool
 ) -> Iterator[Matrix]:
     """Make matrices of the rows; ``complete`` drops users for whom a system is undefined.
 
@@ -260,7 +260,7 @@ def _matrices(
             yield _complete(matrix) if complete else matrix
 
 
-def _users_of(group: pl.DataFrame, keys: Sequence[str], values: UserValues) -> pl.DataFrame:
+def _users_of(group: pl.DataFrame, keys: Sequence[str], values: Values) -> pl.DataFrame:
     """Return each user of a segment once, with the weight and the cluster."""
     group = group.drop_nulls(values.user)
     if values.cluster is not None:

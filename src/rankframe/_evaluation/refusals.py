@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import polars as pl
-
 from rankframe._evaluation import system_metrics, user_choice
 from rankframe._evaluation.system_metrics import OfLists
 from rankframe._request import gain_functions, labels, parameters, registry, share_names
@@ -26,12 +24,6 @@ def check_no_subtopics(metric: RequestedMetric) -> None:
             "have any subtopics"
         )
         raise ValueError(msg)
-
-
-def reading_in(metric: RequestedMetric, prepared: Judged) -> Reading:
-    return registry.reading_of(
-        metric.reads, has_subtopics=prepared.has_subtopics, inputs=prepared.inputs
-    )
 
 
 def check_users(
@@ -78,7 +70,9 @@ def check_served_in_parts(prepared: Judged) -> None:
 
 def check_scope(metric: RequestedMetric, prepared: Judged) -> None:
     """Check that a metric reduces rows of one kind, and that these are the intended ones."""
-    reading = reading_in(metric, prepared)
+    reading = registry.reading_of(
+        metric.reads, has_subtopics=prepared.has_subtopics, inputs=prepared.inputs
+    )
     _check_tables(metric, reading, prepared)
     if prepared.has_subtopics and reading.mixes_subtopics:
         msg = (
@@ -208,33 +202,3 @@ def check_of_lists(of_lists: OfLists, settings: Settings, *, refused: bool) -> N
             f"metric {name!r} has no bounds and no scenarios, since it is one number for all lists"
         )
         raise ValueError(msg)
-
-
-def check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, tied: bool) -> None:
-    """Check that the metrics read columns that are there."""
-    try:
-        names = rows.collect_schema().names()
-    except pl.exceptions.ColumnNotFoundError as error:
-        missing = str(error).partition("\n")[0]
-        msg = (
-            f"metric {', '.join(repr(metric.name) for metric in requested)}: a registered column "
-            f"is derived from a column that the rows do not have ({missing}); name the columns of "
-            "the vocabulary that it is derived from in reads="
-        )
-        raise RankingDataError(msg) from error
-    for metric in requested:
-        for name in metric.expr.meta.root_names():
-            if tied and name not in names and name.partition("(")[0] in registry.COLUMNS:
-                msg = (
-                    f"metric {metric.name!r} has no exact expectation under ties: it reads "
-                    f"{name!r}, which an item in a block of ties (column 'tied') does not have. "
-                    "Rank with ties='item', or write a metric on 'block', 'tied' and 'hits_above'"
-                )
-                raise ValueError(msg)
-            if name not in names and not name.startswith("^"):
-                columns = dict.fromkeys([*names, *registry.COLUMNS])
-                has = ", ".join(
-                    repr(column) for column in columns if not column.startswith(labels.INNER)
-                )
-                msg = f"metric {metric.name!r} reads a column {name!r}; the rows have {has}"
-                raise RankingDataError(msg)

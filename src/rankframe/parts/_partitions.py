@@ -12,15 +12,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, group_means, reduction, sums, user_columns
-from rankframe._evaluation.evaluation import UserValues
-from rankframe._evaluation.reduction import Plan
+from rankframe._evaluation import evaluation, group_means, sums, user_columns
+from rankframe._evaluation.values import Values, users_of
 from rankframe._request import labels, registry
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import Entry, RequestedMetric
 from rankframe._request.question import Question, Totals
 from rankframe._request.registry import Column
-from rankframe._tables import guards, judgment, rules, verbs
+from rankframe._tables import judgment, rules, verbs
 from rankframe._tables.table import Table
 
 SUM, COUNT = "__rankframe_sum", "__rankframe_count"
@@ -83,7 +82,8 @@ def values_of(
     question: Question, frame: pl.LazyFrame, truth: pl.LazyFrame | None, totals: Totals | None
 ) -> pl.LazyFrame:
     """Compute the metrics of some users."""
-    return evaluation.plan_values(question.of(frame, truth, totals)).guarded()
+    values = evaluation.plan_values(question.of(frame, truth, totals))
+    return values.checks.guarded(values.rows, values.types)
 
 
 def rows_of(
@@ -93,7 +93,7 @@ def rows_of(
     return evaluation.user_values(question.of(frame, truth, totals)).rows
 
 
-def gathered(parts: pl.DataFrame, plan: Plan) -> UserValues:
+def gathered(parts: pl.DataFrame, plan: Values) -> Values:
     """Put the rows of all users together; only a group without users has a row without one."""
     values = evaluation.in_groups(plan)
     users = parts.filter(pl.col(values.user).is_not_null())
@@ -112,7 +112,7 @@ def sums_of(
     return summed(plan).with_columns(proved)
 
 
-def summed(plan: Plan) -> pl.LazyFrame:
+def summed(plan: Values) -> pl.LazyFrame:
     """Add up the values of users, one row per group."""
     exprs = [
         column
@@ -122,9 +122,7 @@ def summed(plan: Plan) -> pl.LazyFrame:
         )
     ]
     exprs += [group_means.counted_users(name) for name in sorted(plan.counted)]
-    return guards.guarded(
-        group_means.over_users(plan, exprs, plan.by), plan.flags, plan.raise_violation
-    )
+    return plan.checks.guarded(group_means.over_users(plan, exprs, plan.by))
 
 
 def exposures_of(
@@ -165,7 +163,7 @@ class Request(NamedTuple):
 Numbers: TypeAlias = Callable[[Sequence[str]], pl.DataFrame]
 
 
-def request_of(plan: Plan) -> Request:
+def request_of(plan: Values) -> Request:
     """Read from a plan what the sums of parts are for."""
     mean = pl.Expr.mean if plan.weights is None else group_means.by_weight
     means = [
@@ -184,7 +182,7 @@ def request_of(plan: Plan) -> Request:
 
 def means_of(
     parts: pl.DataFrame,
-    plan: Plan,
+    plan: Values,
     exposures: Sequence[pl.DataFrame] = (),
     *,
     total: bool = False,
@@ -207,7 +205,7 @@ def means_of_sums(
     if request.weights is not None:
         _check_weights(parts, request, request.weights)
     columns = [_added(mean, place) for place, mean in enumerate(request.means)]
-    counts = [pl.col(reduction.users_of(name)).sum() for name in request.counted]
+    counts = [pl.col(users_of(name)).sum() for name in request.counted]
     columns = [pl.col("users").sum(), *columns, *counts]
     result = _with_numbers(_over(parts, columns, request.by), request, numbers, request.by)
     if total:
@@ -324,7 +322,7 @@ def is_proved(parts: pl.DataFrame) -> bool:
     return bool(parts[_PROVED].any())
 
 
-def needs_of(plan: Plan, settings: Settings) -> Needs:
+def needs_of(plan: Values, settings: Settings) -> Needs:
     """Return what must go into a shuffle; the rest changes no result."""
     prepared, tables = plan.prepared, plan.prepared.tables
     requested = [*plan.requested, *(plan.of_lists.requested if plan.of_lists else ())]
@@ -348,7 +346,11 @@ def needs_of(plan: Plan, settings: Settings) -> Needs:
     reading = registry.reading_of(
         {name for metric in more for name in metric.reads}, inputs=settings.inputs
     )
-    lists = plan.marks_missed or len(more) < len(requested) or users not in ("truth", "judged")
+    lists = (
+        prepared.settings.count_missed
+        or len(more) < len(requested)
+        or users not in ("truth", "judged")
+    )
     all_count = settings.judged_only or reading.counts_judged
     relevant = users == "truth" and not all_count and reading.scope != "listed"
     if len(tables) == 1:

@@ -17,8 +17,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 import polars as pl
 
 from rankframe._evaluation import system_metrics, user_choice
-from rankframe._evaluation.reduction import Plan
 from rankframe._evaluation.system_metrics import OfLists
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, share_names
 from rankframe._request.keywords import Settings, Users
 from rankframe._request.labels import label_of, parse_metric
@@ -281,7 +281,7 @@ def labels_of(of_lists: OfLists | None) -> dict[str, str]:
     return labels
 
 
-def small_frame(plan: Plan, settings: Settings, facts: dict[str, Any] | None) -> pl.LazyFrame:
+def small_frame(plan: Values, settings: Settings, facts: dict[str, Any] | None) -> pl.LazyFrame:
     """Plan the numbers of a part."""
     request, tables = _partitions.request_of(plan), plan.prepared.tables
     types = {name: plan.prepared.types[name] for name in request.by}
