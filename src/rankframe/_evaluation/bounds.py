@@ -12,6 +12,7 @@ from rankframe._evaluation import reduction
 from rankframe._evaluation.values import Values
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
+from rankframe._request.question import Question
 from rankframe._tables.judgment import Judged
 
 
@@ -45,28 +46,20 @@ def extreme_judgments(requested: RequestedMetric, *, tied: bool) -> tuple[_Judgm
     raise ValueError(msg)
 
 
-def with_judgments(values: Values, extremes: Sequence[tuple[_Judgments, _Judgments]]) -> Values:
-    """Add the values of metrics under other judgments of the unjudged items."""
+def with_judgments(values: Values, question: Question) -> Values:
+    """Add the values of metrics under other judgments of the unjudged items, if requested."""
+    if not (question.settings.bounds or question.settings.scenarios):
+        return values
     keys, judged = values.keys, values.prepared
     columns: list[pl.Expr] = []
     requested: list[RequestedMetric] = []
     read: dict[_Judgments, list[RequestedMetric]] = {}
-    for place, metric in enumerate(values.requested):
+    scenarios = (_NONE, _ALL) if question.settings.scenarios else ()
+    for plain, metric in zip(question.requested, values.requested, strict=True):
+        extremes = extreme_judgments(plain, tied=judged.tied) if question.settings.bounds else ()
         expressions = {metric.name: pl.col(metric.name)}
-        if extremes:
-            pair = [_name_under(judgments, metric) for judgments in extremes[place]]
-            defined = pl.when(pl.col(metric.name).is_not_null())
-            expressions[f"{metric.name}_low"] = defined.then(pl.min_horizontal(metric.name, *pair))
-            expressions[f"{metric.name}_high"] = defined.then(pl.max_horizontal(metric.name, *pair))
-        scenarios = (_NONE, _ALL) if judged.settings.scenarios else ()
-        if scenarios:
-            pair = [_name_under(judgments, metric) for judgments in scenarios]
-            # null unless both are defined: their means must be over the same users
-            both = pl.when(*(pl.col(name).is_not_null() for name in pair))
-            expressions[f"{metric.name}_if_none"], expressions[f"{metric.name}_if_all"] = map(
-                both.then, pair
-            )
-        for judgments in dict.fromkeys([*(extremes[place] if extremes else ()), *scenarios]):
+        expressions |= _between(metric, extremes) | _in_scenarios(metric, scenarios)
+        for judgments in dict.fromkeys([*extremes, *scenarios]):
             read.setdefault(judgments, []).append(metric)
         columns += [value.alias(name) for name, value in expressions.items()]
         requested += [metric._replace(name=name) for name in expressions]
@@ -81,6 +74,27 @@ def with_judgments(values: Values, extremes: Sequence[tuple[_Judgments, _Judgmen
     return values._replace(
         requested=requested, rows=rows, types=rows.collect_schema(), checks=checks
     )
+
+
+def _between(metric: RequestedMetric, extremes: Sequence[_Judgments]) -> dict[str, pl.Expr]:
+    if not extremes:
+        return {}
+    names = [metric.name, *(_name_under(judgments, metric) for judgments in extremes)]
+    defined = pl.when(pl.col(metric.name).is_not_null())
+    return {
+        f"{metric.name}_low": defined.then(pl.min_horizontal(names)),
+        f"{metric.name}_high": defined.then(pl.max_horizontal(names)),
+    }
+
+
+def _in_scenarios(metric: RequestedMetric, scenarios: Sequence[_Judgments]) -> dict[str, pl.Expr]:
+    if not scenarios:
+        return {}
+    pair = [_name_under(judgments, metric) for judgments in scenarios]
+    # null unless both are defined: their means must be over the same users
+    both = pl.when(*(pl.col(name).is_not_null() for name in pair))
+    ends = ("if_none", "if_all")
+    return {f"{metric.name}_{end}": both.then(name) for end, name in zip(ends, pair, strict=True)}
 
 
 def _name_under(judgments: _Judgments, requested: RequestedMetric) -> str:

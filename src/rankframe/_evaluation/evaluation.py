@@ -25,6 +25,7 @@ from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, judgment, run_dicts
+from rankframe._tables.judgment import Judged
 from rankframe.errors import RankingDataError
 
 
@@ -369,51 +370,39 @@ def evaluate(
 
 def plan_values(question: Question) -> Values:
     """Plan the values of every user."""
-    settings, requested, reading = question.settings, question.requested, question.reading
     if question.truth is None:
-        refusals.check_truth(question.frame, requested, settings)
-    reserved = {n.partition("(")[0] for n, c in reading.columns.items() if not c.always_reserved}
-    prepared = judgment.prepare_tables(
+        refusals.check_truth(question)
+    judged = _judged(question)
+    refusals.refuse(question, judged)
+    requested = question.requested
+    if judged.tied:
+        requested = labels.in_ties(requested, question.metrics, defaults=question.settings.defaults)
+    values = reduction.reduced(judged, requested)
+    for step in (
+        bounds.with_judgments,
+        user_columns.with_weights,
+        user_columns.with_clusters,
+        user_columns.with_missed,
+    ):
+        values = step(values, question)
+    return values
+
+
+def _judged(question: Question) -> Judged:
+    columns, settings = question.reading.columns, question.settings
+    judged = judgment.prepare_tables(
         question.frame,
         question.truth,
         question.by,
         settings.columns,
-        reads={*reading.names, *settings.of_users},
-        reserved=reserved,
+        reads={*question.reading.names, *settings.of_users},
+        reserved={n.partition("(")[0] for n, c in columns.items() if not c.always_reserved},
         run_alone=question.lists_alone,
         ranks_alone=True,
         single_precision=settings.single_precision,
         totals=question.totals,
     )
-    prepared = judgment.with_inputs(prepared, settings)
-    segments = judgment.segments_of_truth(question.frame, prepared)
-    refusals.check_users(settings.users, prepared, segments, judged_only=settings.judged_only)
-    if settings.users == "served":
-        refusals.check_systems(prepared, segments)
-    refusals.check_means(requested, settings)
-    for metric in requested:
-        refusals.check_scope(metric, prepared)
-        if settings.gains_from is not None or metric.gains_from_there:
-            refusals.check_no_gain_of_zero(metric)
-        if (settings.bounds or settings.scenarios) and prepared.has_subtopics:
-            refusals.check_no_subtopics(metric)
-    extremes = (
-        [bounds.extreme_judgments(metric, tied=prepared.tied) for metric in requested]
-        if settings.bounds
-        else []
-    )
-    if prepared.tied:
-        requested = labels.in_ties(requested, question.metrics, defaults=settings.defaults)
-    values = reduction.reduced(prepared, requested)
-    if values.of_lists is not None:
-        refusals.check_of_lists(values.of_lists, settings, refused=question.per_user)
-    if settings.bounds or settings.scenarios:
-        values = bounds.with_judgments(values, extremes)
-    if settings.weights is not None:
-        values = user_columns.with_weights(values, settings.weights)
-    if settings.cluster is not None:
-        values = user_columns.with_clusters(values, settings.cluster)
-    return user_columns.with_missed(values) if settings.count_missed else values
+    return judgment.with_inputs(judged, settings)
 
 
 def plan_means(question: Question, *, total: bool = False) -> Values:

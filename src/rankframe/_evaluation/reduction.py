@@ -10,6 +10,7 @@ from typing import NamedTuple
 import polars as pl
 
 from rankframe._evaluation import system_metrics, user_choice
+from rankframe._evaluation.system_metrics import OfLists
 from rankframe._evaluation.values import Checks, Flag, Values
 from rankframe._request import labels, registry, share_names
 from rankframe._request.keywords import GainsFrom, Users
@@ -46,35 +47,44 @@ def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
     settings, keys = judged.settings, judged.keys
     labels.check_names(requested, keys)
     of_users = [metric for metric in requested if not system_metrics.is_of_all(metric)]
+    users = user_choice.users_policy(settings, judged)
     by_rows = _by_rows(of_users, judged)
     reductions = [
         _reduced(judged, which, metrics, first=place == 0)
         for place, (which, metrics) in enumerate(by_rows.items())
     ]
-    users = user_choice.users_policy(settings, judged)
-    first_table = "truth" if judged.has_truth else "run"
-    all_there = users == first_table and bool(by_rows) and _has_all_users(by_rows)
+    checks = _checks(judged, names_read(requested), reductions, users)
     frames = [reduction.rows for reduction in reductions]
-    if not all_there:
-        frames = [user_choice.selected(judged, users, settings), *frames]
+    if not _has_all_users(by_rows, users, judged):
+        frames.insert(0, user_choice.selected(judged, users, settings))
+    if len(frames) > 1:
+        checks = checks.with_more(())
     rows, *others = frames
     for other in others:
         rows = rows.join(other, on=keys, how="left")
+    types = dict(judged.types)
+    for reduction in reductions:
+        types |= reduction.types
     names = [*keys, *(metric.name for metric in of_users)]
-    types = {name: dtype for reduction in reductions for name, dtype in reduction.types.items()}
-    types = {name: types.get(name) or judged.types[name] for name in names}
-    rows = rows.select(names)
-    checks = _checks(judged, names_read(requested), reductions, users)
-    if settings.undefined is not None:
-        rows, types = _filled(rows, types, of_users, settings.undefined)
-    if not all_there or len(reductions) > 1 or settings.undefined is not None:
-        checks = checks.with_more(())
     *by, user = keys
-    of_lists = None
-    if len(of_users) < len(requested):
-        whose = None if users == "run" else user_choice.selected(judged, users, settings)
-        of_lists = system_metrics.of_all_lists(judged, requested, whose)
-    return Values(of_users, by, user, rows, types, judged, checks, of_lists)
+    values = Values(
+        of_users,
+        by,
+        user,
+        rows.select(names),
+        {name: types[name] for name in names},
+        judged,
+        checks,
+        _of_lists(judged, requested, users) if len(of_users) < len(requested) else None,
+        weights=settings.weights,
+        cluster=settings.cluster,
+    )
+    return values if settings.undefined is None else _filled(values, settings.undefined)
+
+
+def _of_lists(judged: Judged, requested: Sequence[RequestedMetric], users: Users) -> OfLists:
+    selected = None if users == "run" else user_choice.selected(judged, users, judged.settings)
+    return system_metrics.of_all_lists(judged, requested, selected)
 
 
 def _by_rows(
@@ -95,9 +105,10 @@ def _by_rows(
     return {first: by_rows.pop(first, []), **by_rows}
 
 
-def _has_all_users(by_rows: Mapping[_Which, object]) -> bool:
-    """Whether the first reduction has a row for each user of the truth, or else of the run."""
-    return next(iter(by_rows)).scope in ("relevant", "listed")
+def _has_all_users(by_rows: Mapping[_Which, object], users: Users, judged: Judged) -> bool:
+    """Whether the first reduction has a row for each of the users, and for no other."""
+    table = "truth" if judged.has_truth else "run"
+    return users == table and bool(by_rows) and next(iter(by_rows)).scope in ("relevant", "listed")
 
 
 def names_read(requested: Iterable[RequestedMetric]) -> set[str]:
@@ -239,18 +250,16 @@ def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, 
                 raise RankingDataError(msg)
 
 
-def _filled(
-    values: pl.LazyFrame,
-    types: Mapping[str, pl.DataType],
-    requested: Sequence[RequestedMetric],
-    undefined: float,
-) -> tuple[pl.LazyFrame, dict[str, pl.DataType]]:
+def _filled(values: Values, undefined: float) -> Values:
     """Replace nulls with ``undefined``."""
-    numbers = [metric.name for metric in requested if types[metric.name].is_numeric()]
-    flags_of_users = [metric.name for metric in requested if types[metric.name] == pl.Boolean]
-    values = values.with_columns(pl.col(flags_of_users).cast(pl.Float64))
-    values = values.with_columns(pl.col(numbers + flags_of_users).fill_null(undefined))
-    return values, dict(values.collect_schema())
+    types, names = values.types, [metric.name for metric in values.requested]
+    numbers = [name for name in names if types[name].is_numeric()]
+    flags_of_users = [name for name in names if types[name] == pl.Boolean]
+    rows = values.rows.with_columns(pl.col(flags_of_users).cast(pl.Float64))
+    rows = rows.with_columns(pl.col(numbers + flags_of_users).fill_null(undefined))
+    return values._replace(
+        rows=rows, types=rows.collect_schema(), checks=values.checks.with_more(())
+    )
 
 
 def _cut_blocks(judged: Judged, depth: int) -> pl.LazyFrame:

@@ -15,6 +15,7 @@ import polars as pl
 
 from rankframe._evaluation.values import Values
 from rankframe._request import labels
+from rankframe._request.question import Question
 from rankframe._tables import column_roles, guards, rules
 from rankframe._tables.judgment import Judged
 from rankframe._tables.rules import Rule
@@ -64,8 +65,10 @@ CLUSTERS = Purpose(
 # ------------------------------------------------------------------ added to values
 
 
-def with_missed(values: Values) -> Values:
-    """Mark the users for whom the run has no list."""
+def with_missed(values: Values, question: Question) -> Values:
+    """Mark the users for whom the run has no list, if these are counted."""
+    if not question.settings.count_missed:
+        return values
     lists = scope_rows.users_with_lists(values.prepared)
     lists = lists.with_columns(pl.lit(value=False).alias(MISSED))
     rows = values.rows.join(lists, on=values.keys, how="left")
@@ -78,24 +81,19 @@ def number_missed() -> pl.Expr:
     return pl.col(MISSED).sum().cast(pl.Int64).alias("num_missed")
 
 
-def with_weights(values: Values, column: str) -> Values:
-    """Add the weight of each user, and flag averaged users without one."""
-    return _with_column(values, WEIGHTS, column)._replace(weights=column)
+def with_weights(values: Values, question: Question) -> Values:
+    """Add the weight of each user, if there is one, and flag averaged users without."""
+    column = question.settings.weights
+    return values if column is None else _with_column(values, WEIGHTS, column)
 
 
-def with_clusters(values: Values, column: str) -> Values:
-    """Add the cluster of each user, and flag users with a value but no cluster."""
-    return _with_column(values, CLUSTERS, column)._replace(cluster=column)
+def with_clusters(values: Values, question: Question) -> Values:
+    """Add the cluster of each user, if there is one, and flag users with a value but none."""
+    column = question.settings.cluster
+    return values if column is None else _with_column(values, CLUSTERS, column)
 
 
 def _with_column(values: Values, purpose: Purpose, name: str) -> Values:
-    if values.of_lists is not None:
-        metric = values.of_lists.requested[0].name
-        msg = (
-            f"metric {metric!r} is one number for all lists, and {purpose.option}= is for means "
-            "over users"
-        )
-        raise ValueError(msg)
     column = _user_column(purpose, values.prepared, name)
     rows = values.rows.join(column.rows, on=column.on, how="left")
     lacks = (
