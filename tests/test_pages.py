@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import itertools
 import math
 import re
 from importlib.util import find_spec
@@ -75,11 +76,11 @@ def public():
 PUBLIC = dict(public())
 
 
-def texts(thing, section="Parameters"):
-    """The entries of a section of a docstring, as numpydoc reads them, with their text; or None."""
+def texts(function):
+    """The entries of the section Parameters, as numpydoc reads them, with their text; or None."""
     found = re.search(
-        rf"^{section}\n-+\n(.*?)(?=^\S[^\n]*\n-{{3,}}$|\Z)",
-        inspect.getdoc(thing),
+        r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)",
+        inspect.getdoc(function),
         re.MULTILINE | re.DOTALL,
     )
     if found is None:
@@ -220,6 +221,16 @@ OF_THEIR_OWN = {
 }
 
 
+def keys(kind):
+    """The keys of a TypedDict, each with the text below it, which editors and the site read."""
+    (body,) = [node.body for node in ast.parse(inspect.getsource(kind)).body]
+    return [
+        (key.target.id, inspect.cleandoc(text.value.value).replace("\n", " ").strip())
+        for key, text in itertools.pairwise(body)
+        if isinstance(key, ast.AnnAssign) and isinstance(text, ast.Expr)
+    ]
+
+
 def wordings():
     """By parameter: each wording with its functions, except the metrics."""
     found = {}
@@ -228,7 +239,7 @@ def wordings():
         if short not in METRICS:
             for parameter, text in texts(function) or []:
                 found.setdefault(parameter, {}).setdefault(text, set()).add(short)
-    for key, text in texts(typing.Options, "Attributes"):
+    for key, text in keys(typing.Options):
         found[key].setdefault(text, set()).add("Options")
     return found
 
@@ -249,8 +260,8 @@ def test_a_parameter_has_one_wording(parameter):
 def test_each_keyword_of_options_is_documented():
     for kind in (typing.Columns, typing.Options):
         inherited = typing.Columns.__annotations__ if kind is typing.Options else {}
-        keys = [key for key in kind.__annotations__ if key not in inherited]
-        assert [key for key, _ in texts(kind, "Attributes")] == keys
+        own = [key for key in kind.__annotations__ if key not in inherited]
+        assert [key for key, _ in keys(kind)] == own
 
 
 def test_an_entry_of_several_names_is_seen():

@@ -40,6 +40,7 @@ def main(folder: Path) -> int:
         pages.joinpath(name).write_text(with_links_of_the_site(source, markdown(source, pages)))
     for path in [*PICTURES, HERE / "frames.css"]:
         shutil.copy(path, pages)
+    shutil.copy(HERE / "keywords.py", folder)
     pages.joinpath("functions.md").write_text(functions_page())
     settings = (HERE / "zensical.toml").read_text()
     source = f'paths = ["{TOP / "src"}"]'

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import polars as pl
@@ -24,6 +24,8 @@ from rankframe._request.keywords import Columns
 from rankframe._tables import column_roles, side_tables
 from rankframe.trec import _formats, _lines
 from rankframe.trec._formats import Fit, Kind, Line, Stream
+
+T = TypeVar("T")
 
 FORMATS = {
     "parquet": (".parquet", ".pq"),
@@ -58,16 +60,15 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
     The returned columns include the common names that were found.
     """
     runs: list[Input] = arguments.runs
-    beside = {name: getattr(arguments, name) for name in side_tables.INPUT_MEANINGS}
-    beside = {name: path for name, path in beside.items() if path is not None}
-    judged = [] if arguments.truth is None else [arguments.truth]
+    paths = {name: getattr(arguments, name) for name in side_tables.INPUT_MEANINGS}
+    beside = {name: path for name, path in paths.items() if path is not None}
+    judged = _if_any(arguments.truth)
     inputs.check_inputs([*runs, *judged, *beside.values()])
-    weights = [] if arguments.weights is None else [arguments.weights]
+    weights = _if_any(arguments.weights)
     as_run, as_truth = _layout("run", arguments, columns), _layout("truth", arguments, columns)
     files = [_scan(path, as_run) for path in runs]
     truths = [_scan(path, as_truth) for path in judged]
     columns = _with_names(arguments, columns, files, truths)
-    truths = [_without_folders(truth, as_truth, arguments, columns) for truth in truths]
     ids = ids_of(arguments, columns)
     files = [
         _with_numbers(
@@ -75,21 +76,10 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
         )
         for file in files
     ]
-    subtopic = columns.get("subtopic", "subtopic")
-    for truth in truths:
-        names = truth.frame.collect_schema().names()
-        grades = column_roles.with_relevance(columns, arguments.by, names).get(
-            "relevance", "relevance"
-        )
-        (typed,) = _of_one_type(subtopic, truth)
-        read = [*ids, subtopic, *weights, getattr(arguments, "cluster", None)]
-        unnamed = [
-            *_numeric(truth, (*column_roles.RATINGS, *column_roles.GRADES)),
-            *_flags(truth, read),
-        ]
-        numbers = [grades] if grades in names else list(dict.fromkeys(unnamed))
-        typed = _with_numbers(typed, numbers, without=ids, booleans=True)
-        files.append(_with_numbers(typed, weights, without=[*ids, grades], booleans=False))
+    files += [
+        _with_grades(_without_folders(truth, as_truth, arguments, columns), arguments, columns)
+        for truth in truths
+    ]
     for name, path in beside.items():
         file = _scan(path, _layout(name, arguments, columns))
         numbers = _placing(file, arguments, columns) if name == "other" else []
@@ -105,6 +95,29 @@ def read_files(arguments: argparse.Namespace, columns: Columns) -> Tables:
         columns,
         files[0].tag or names[0],
     )
+
+
+def _if_any(value: T | None) -> list[T]:
+    return [] if value is None else [value]
+
+
+def _with_grades(truth: "_File", arguments: argparse.Namespace, columns: Columns) -> "_File":
+    """Parse the numbers of the truth: grades, or otherwise each column that may have them."""
+    subtopic = columns.get("subtopic", "subtopic")
+    names = truth.frame.collect_schema().names()
+    roles = column_roles.with_relevance(columns, arguments.by, names)
+    grades = roles.get("relevance", "relevance")
+    weights = _if_any(arguments.weights)
+    ids = ids_of(arguments, columns)
+    read = [*ids, subtopic, *weights, getattr(arguments, "cluster", None)]
+    numbers = [
+        *_numeric(truth, (*column_roles.RATINGS, *column_roles.GRADES)),
+        *_flags(truth, read),
+    ]
+    numbers = [grades] if grades in names else list(dict.fromkeys(numbers))
+    (typed,) = _of_one_type(subtopic, truth)
+    typed = _with_numbers(typed, numbers, without=ids, booleans=True)
+    return _with_numbers(typed, weights, without=[*ids, grades], booleans=False)
 
 
 def _with_names(
@@ -261,7 +274,24 @@ def _scan(source: Input, layout: _Layout) -> _File:
     if not files:
         msg = f"{source}: it is empty"
         raise ValueError(msg)
-    first, *rest = parts = [_scan_file(Input(str(path)), layout) for path in files]
+    first, *_ = parts = [_scan_file(Input(str(path)), layout) for path in files]
+    _check_alike(source, parts)
+    names = first.frame.collect_schema().names()
+    folders = _folders(source, files, as_text=first.is_text)
+    frames = [
+        part.frame.select(names).with_columns(
+            pl.lit(values[place], values.dtype).alias(name) for name, values in folders.items()
+        )
+        for place, part in enumerate(parts)
+    ]
+    frame = pl.concat(frames, how="vertical_relaxed")
+    added = [name for name in folders if name not in names]
+    return first._replace(name=str(source), frame=frame, source=None, parts=parts, folders=added)
+
+
+def _check_alike(source: Input, parts: Sequence[_File]) -> None:
+    """Check that the files of a table have one format, and the same columns."""
+    first, *rest = parts
     for part in rest:
         if part.form != first.form:
             forms = f"{first.name} is {first.form}, {part.name} is {part.form}"
@@ -274,17 +304,6 @@ def _scan(source: Input, layout: _Layout) -> _File:
             columns = "files of one table must have the same columns"
             msg = f"{no.name}: no column {name!r}, which {has.name} has: {columns}"
             raise ValueError(msg)
-    names = first.frame.collect_schema().names()
-    folders = _folders(source, files, as_text=first.is_text)
-    frames = [
-        part.frame.select(names).with_columns(
-            pl.lit(values[place], values.dtype).alias(name) for name, values in folders.items()
-        )
-        for place, part in enumerate(parts)
-    ]
-    frame = pl.concat(frames, how="vertical_relaxed")
-    added = [name for name in folders if name not in names]
-    return first._replace(name=str(source), frame=frame, source=None, parts=parts, folders=added)
 
 
 def _with_folders(file: _File, source: Input) -> _File:
@@ -413,7 +432,7 @@ def _scan_lines(
         raise ValueError(msg)
     header = layout.fields or [word for line in lines[:1] for word in line.words]
     shared = {role: column for role, column in layout.shared.items() if column in header}
-    file_roles = FILE_ROLES["truth" if layout.kind == "truth" else "run"]
+    file_roles = FILE_ROLES.get(layout.kind, FILE_ROLES["run"])
     roles = {role: name for role, name in (shared | layout.own).items() if role in file_roles}
     frame = _lines.scan_text(
         source,
@@ -425,9 +444,13 @@ def _scan_lines(
     )
     has = frame.collect_schema().names()
     change = {role: name for role, name in layout.shared.items() if role in has}
+    return _File(name, "trec", frame.rename(change), tag=_tag_of(lines, layout))
+
+
+def _tag_of(lines: Sequence[Line], layout: _Layout) -> str | None:
+    """Return the name of a run of TREC: the last field of its first line."""
     words = lines[0].words if lines and layout.fields is None and layout.kind == "run" else []
-    tag = words[5] if len(words) == 6 else None
-    return _File(name, "trec", frame.rename(change), tag=tag)
+    return words[5] if len(words) == 6 else None
 
 
 def _in_roles(file: _File, layout: _Layout) -> _File:
@@ -458,44 +481,44 @@ def _in_roles(file: _File, layout: _Layout) -> _File:
 
 def _format_of(path: Path, stream: Stream, lines: Sequence[Line], layout: _Layout) -> str:
     """Find the format of a file: the declared one, that of its content, or of its suffix."""
-    name, form = (
-        stream.name,
-        layout.form or _formats.binary_format(stream) or _formats.json_format(lines),
-    )
+    form = layout.form or _formats.binary_format(stream) or _formats.json_format(lines)
     if form in (None, "csv", "tsv") and _formats.has_semicolons(lines, layout.kind):
         problem = "the separator is ';': write the file with commas or tabs"
-        raise _at_line(name, lines[0], problem)
-    if form not in (None, "trec"):
-        return form
-    if layout.fields is not None:
+        raise _at_line(stream.name, lines[0], problem)
+    if form not in (None, "trec") or layout.fields is not None:
         return form or "trec"
     if layout.table in FILE_ROLES and _formats.is_of_other_kind(lines, layout.kind):
         other = "qrels" if layout.kind == "run" else "a run"
         problem = (
             f"a line of {other}, not of the {layout.table}: pass the run first, then the truth"
         )
-        raise _at_line(name, lines[0], problem)
-    suffix = _format_of_suffix(path)
-    fits = _formats.text_fits(lines, layout.kind, layout.names.values())
+        raise _at_line(stream.name, lines[0], problem)
     if form is not None and not (layout.kind == "run" and _formats.has_three_fields(lines)):
         return form
+    return _format_of_text(path, stream, lines, layout)
+
+
+def _format_of_text(path: Path, stream: Stream, lines: Sequence[Line], layout: _Layout) -> str:
+    """Find the only format that fits the lines; otherwise, the suffix decides."""
+    suffix = _format_of_suffix(path)
+    fits = _formats.text_fits(lines, layout.kind, layout.names.values())
     if len(fits) > 1:
         fits = [fit for fit in fits if fit.form == suffix and fit.by_suffix] or fits
     if len(fits) == 1:
         return fits[0].form
     if fits:
         choices = " or ".join(f"{fit.meaning} ({layout.option(fit)})" for fit in fits)
-        raise _at_line(name, lines[0], f"it may be {choices}")
+        raise _at_line(stream.name, lines[0], f"it may be {choices}")
     if not stream.peek(1):
-        msg = f"{name}: it is empty"
+        msg = f"{stream.name}: it is empty"
         raise ValueError(msg)
     if suffix is not None and not (suffix == "trec" and layout.kind == "table"):
         return suffix
     prefix = f"{layout.table}-" if layout.table in FILE_ROLES else ""
     problem = f"its content shows no format; pass --{prefix}format {'|'.join(FORMATS)}"
     if lines:
-        raise _at_line(name, lines[0], problem)
-    msg = f"{name}: {problem}"
+        raise _at_line(stream.name, lines[0], problem)
+    msg = f"{stream.name}: {problem}"
     raise ValueError(msg)
 
 
@@ -540,6 +563,19 @@ def _with_numbers(
         for name in present
         if not pl.col(name).meta.has_multiple_outputs()  # a pattern: the checks raise for it
     }
+    chosen: list[pl.Expr] = []
+    for (name, of_column), fit in zip(readings.items(), _fits(file, readings), strict=True):
+        if not any(fit):
+            for part in file.parts:  # the error has the file and its line
+                if part.read(pl.len()).item():
+                    _with_numbers(part, [name], without=(), booleans=booleans)
+            raise _not_a_number(file, name, of_column)
+        chosen.append(next(itertools.compress(of_column, fit)))
+    return file._replace(frame=file.frame.with_columns(chosen))
+
+
+def _fits(file: _File, readings: Mapping[str, Sequence[pl.Expr]]) -> list[list[bool]]:
+    """Return which readings of each column parse all of its values."""
     fits = (
         pl.concat_list(reading.count() == pl.col(name).count() for reading in of_column).alias(
             str(place)
@@ -558,15 +594,7 @@ def _with_numbers(
     if not rows:
         msg = f"{file.name}: it is empty"
         raise ValueError(msg)
-    chosen: list[pl.Expr] = []
-    for (name, of_column), fit in zip(readings.items(), fitting, strict=True):
-        if not any(fit):
-            for part in file.parts:  # the error has the file and its line
-                if part.read(pl.len()).item():
-                    _with_numbers(part, [name], without=(), booleans=booleans)
-            raise _not_a_number(file, name, of_column)
-        chosen.append(next(itertools.compress(of_column, fit)))
-    return file._replace(frame=file.frame.with_columns(chosen))
+    return fitting
 
 
 def _readings(name: str, *, booleans: bool) -> list[pl.Expr]:

@@ -3,7 +3,7 @@
 import glob
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -120,21 +120,25 @@ def names_of(runs: Sequence[Input], tags: Sequence[str | None]) -> list[str]:
     chosen = names.copy()
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         places = [place for place, other in enumerate(names) if other == name]
-        parts = [_parts(runs[place])[::-1] for place in places]
-        labels = [[tags[place] for place in places], *map(list, zip(*parts, strict=False))]
-        labels.append([str(runs[place]) for place in places])
-        other_names = {*chosen} - {name}
-        fit = (texts for texts in labels if len({*texts} - {None, *other_names}) == len(places))
-        new_names = next(fit, None)
-        if new_names is None or any(runs[place].name is not None for place in places):
-            msg = (
-                f"two runs are called {name!r}: give each its own name, as in "
-                f"old={runs[places[0]]} new={runs[places[1]]}"
-            )
-            raise ValueError(msg)
-        for place, label in zip(places, new_names, strict=True):
-            chosen[place] = str(label)
+        alike = [(runs[place], tags[place]) for place in places]
+        new_names = _names_apart(name, alike, {*chosen} - {name})
+        for place, new_name in zip(places, new_names, strict=True):
+            chosen[place] = new_name
     return chosen
+
+
+def _names_apart(
+    name: str, alike: Sequence[tuple[Input, str | None]], taken: Collection[str]
+) -> list[str]:
+    """Name runs of one name by their tags, by a part of their paths, or by the whole paths."""
+    runs, tags = zip(*alike, strict=True)
+    parts = zip(*(_parts(run)[::-1] for run in runs), strict=False)
+    for texts in (tags, *parts, map(str, runs)):
+        names = [text for text in texts if text is not None and text not in taken]
+        if len({*names}) == len(runs) and all(run.name is None for run in runs):
+            return names
+    msg = f"two runs are called {name!r}: give each its own name, as in old={runs[0]} new={runs[1]}"
+    raise ValueError(msg)
 
 
 def _plain_name(run: Input) -> str:

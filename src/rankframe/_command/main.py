@@ -24,6 +24,7 @@ from rankframe._command.options import Gate, Run
 from rankframe._comparison import gate, pair_tests, sentences
 from rankframe._comparison.comparison import compare
 from rankframe._comparison.gate import Rule
+from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation, row_verbs, system_metrics
 from rankframe._report import report
 from rankframe._request import keywords, labels
@@ -167,14 +168,14 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     _split_files(arguments)
     metric_labels = _metric_labels(arguments)
     _check_rows(arguments)
-    columns, options = _read_options(arguments)
+    columns, conventions = _read_options(arguments)
     with _ticking():
         tables = files.read_files(arguments, columns)
         run, by, columns = _one_run(tables, arguments)
-        options |= {"truth": tables.truth, "by": by, **tables.beside, **columns}
-        options |= {"bounds": arguments.bounds, "scenarios": arguments.scenarios}
+        conventions |= {"truth": tables.truth, "by": by, **tables.beside, **columns}
+        conventions |= {"bounds": arguments.bounds, "scenarios": arguments.scenarios}
         names = _counts_missed([name for name in metric_labels if name != trec.RUN_ID], arguments)
-        results = _evaluated(run, names, arguments, options)
+        results = _evaluated(run, names, arguments, conventions)
     missed = _missed_of(results[-1], by)
     extra_columns = [] if _MISSED in metric_labels else [f"{_MISSED}{end}" for end in ("", *_ENDS)]
     extra_columns += ["users"] if arguments.queries else []
@@ -234,13 +235,13 @@ def _evaluated(
     run: pl.LazyFrame,
     names: Sequence[str],
     arguments: argparse.Namespace,
-    options: Mapping[str, Any],
+    conventions: Mapping[str, Any],
 ) -> list[pl.DataFrame]:
     """Compute the rows of users, the row of all users, or both in this order."""
     if arguments.per_user:
-        return [evaluation.per_user(run, *names, **options).collect()]
+        return [evaluation.per_user(run, *names, **conventions).collect()]
     of_all = evaluation.evaluate(
-        run, *names, **options, total=arguments.total, count_users=arguments.count_users
+        run, *names, **conventions, total=arguments.total, count_users=arguments.count_users
     )
     if not arguments.queries:
         return [of_all.collect()]
@@ -250,7 +251,7 @@ def _evaluated(
         for metric in requested
         if metric.per_user and not system_metrics.is_of_all(metric)
     ]
-    of_users = [evaluation.per_user(run, *single, **options)] if single else []
+    of_users = [evaluation.per_user(run, *single, **conventions)] if single else []
     return pl.collect_all([*of_users, of_all])
 
 
@@ -325,15 +326,15 @@ def _print_trec(results: Sequence[pl.DataFrame], user: str, tag: str | None) -> 
 def _check(arguments: argparse.Namespace) -> None:
     _split_files(arguments)
     labels = trec.spelled_out(arguments.metrics, nine=arguments.trec_eval_9)
-    columns, options = _read_options(arguments)
+    columns, conventions = _read_options(arguments)
     with _ticking():
         tables = files.read_files(arguments, columns)
         run, by, columns = _one_run(tables, arguments)
         both: dict[str, Any] = {"truth": tables.truth, "by": by, **tables.beside, **columns}
         rows = row_verbs.check(run, **both).select(pl.len()).collect().item()
         if names := [name for name in labels if name != trec.RUN_ID]:
-            options |= {"bounds": arguments.bounds, "scenarios": arguments.scenarios}
-            evaluation.evaluate(run, *names, **options, **both).collect()
+            conventions |= {"bounds": arguments.bounds, "scenarios": arguments.scenarios}
+            evaluation.evaluate(run, *names, **conventions, **both).collect()
     text_tables.print_text(f"No rule is broken ({rows:,} row{'s' * (rows != 1)}).\n")
 
 
@@ -363,11 +364,11 @@ def _compare(arguments: argparse.Namespace) -> int:
         *(name for name in rules if name not in arguments.metrics),
     ]
     metric_labels = _comparable(_metric_labels(arguments))
-    columns, options = _read_options(arguments)
-    correction = None if arguments.correction == "none" else arguments.correction
+    columns, conventions = _read_options(arguments)
+    test = options.test_options(arguments)
     with _ticking(quiet=arguments.test in _RESAMPLED):
         tables = files.read_files(arguments, columns)
-        options.update(tables.beside)
+        conventions.update(tables.beside)
         runs, (system, *segments) = _systems(tables, arguments)
         baseline = _baseline(tables, runs, system, arguments, gated=bool(rules))
         comparison = compare(
@@ -377,20 +378,13 @@ def _compare(arguments: argparse.Namespace) -> int:
             by=[system, *segments],
             total=arguments.total,
             baseline=baseline,
-            test=arguments.test,
-            correction=correction,
-            confidence=arguments.confidence,
-            margin=arguments.margin,
-            primary=arguments.primary,
-            resamples=arguments.resamples,
-            seed=arguments.seed,
-            cluster=arguments.cluster,
-            **options,
+            **test,
+            **conventions,
             **tables.columns,
         )
         result = (gate.decision_of(comparison, rules) if rules else comparison).collect()
     if not _delivered(result, arguments):
-        words = sentences.tested_in_words(arguments.test, correction, result, arguments.primary)
+        words = sentences.tested_in_words(Trial(**test), result)
         how = f"{arguments.confidence * 100:.10g}% intervals, {words}"
         text_tables.show_comparison(result, segments, system, how, wide=arguments.wide)
     if not rules:
@@ -492,12 +486,12 @@ def _why(
 
 def _report(arguments: argparse.Namespace) -> None:
     metrics = trec.spelled_out(arguments.metrics, nine=arguments.trec_eval_9)
-    columns, options = _read_options(arguments)
+    columns, conventions = _read_options(arguments)
     if arguments.out is not inputs.STDOUT:
         report.check_path(arguments.out)
     with _ticking(quiet=arguments.test in _RESAMPLED):
         tables = files.read_files(arguments, columns)
-        options.update(tables.beside)
+        conventions.update(tables.beside)
         page = report.report(
             files.of_systems(tables.runs, arguments, tables.columns),
             *_comparable(metrics),
@@ -506,16 +500,9 @@ def _report(arguments: argparse.Namespace) -> None:
             baseline=next(iter(tables.runs)) if arguments.baseline is None else arguments.baseline,
             segments=arguments.segments,
             k=arguments.k,
-            test=arguments.test,
-            correction=None if arguments.correction == "none" else arguments.correction,
-            confidence=arguments.confidence,
-            margin=arguments.margin,
-            primary=arguments.primary,
-            resamples=arguments.resamples,
-            seed=arguments.seed,
-            cluster=arguments.cluster,
             title=arguments.title,
-            **options,
+            **options.test_options(arguments),
+            **conventions,
             **tables.columns,
         )
     page = page.made_by(shlex.join(["rankframe", *arguments.command_line]), _paths(arguments))
@@ -547,13 +534,14 @@ def _read_options(arguments: argparse.Namespace) -> tuple[Columns, dict[str, Any
     """Read the columns that play roles, and the options of per_user."""
     _check_out(arguments)
     columns = _columns(arguments)
-    options: dict[str, Any] = {"judged_only": arguments.judged_only}
+    conventions: dict[str, Any] = {"judged_only": arguments.judged_only}
     if arguments.trec_eval or arguments.trec_eval_9:
-        options.update(TREC_EVAL if arguments.trec_eval else TREC_EVAL_9)
-    for option in ("users", "undefined", "weights", "relevant_at", "gains_from", "depth"):
-        if getattr(arguments, option) is not None:
-            options[option] = getattr(arguments, option)
-    return columns, options
+        conventions.update(TREC_EVAL if arguments.trec_eval else TREC_EVAL_9)
+    for option in options.CONVENTIONS:
+        name = option[2:].replace("-", "_")
+        if getattr(arguments, name) is not None:
+            conventions[name] = getattr(arguments, name)
+    return columns, conventions
 
 
 def _columns(arguments: argparse.Namespace) -> Columns:
@@ -639,7 +627,7 @@ def _demo(_: argparse.Namespace) -> None:
     print("M2 leaves one user of ten with nothing: MAP falls by 0.02 only, GMAP by 0.20.")
 
 
-#: The function of each command; ``_cli_options`` has its options.
+#: The function of each command; ``options`` has its options.
 _COMMANDS: Mapping[str, Run] = {
     "demo": _demo,
     "metrics": _metrics,

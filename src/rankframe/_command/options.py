@@ -9,11 +9,13 @@ from importlib.metadata import version
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 
 from rankframe._command import files, inputs
-from rankframe._comparison.trials import Correction, Test
+from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._request.keywords import Columns, GainsFrom, Users
 from rankframe._tables import side_tables
 from rankframe._tables.rank_order import Ties
 
+#: The name of an option's value in the help, its choices, or None for a flag; and the help.
+Option: TypeAlias = tuple[str | Sequence[str] | None, str]
 #: The function of a command; it returns the exit code, or None for 0.
 Run: TypeAlias = Callable[[argparse.Namespace], int | None]
 _FILES = (
@@ -85,10 +87,8 @@ def _add_no_options(_: argparse.ArgumentParser) -> None:
 
 
 def _add_metrics(listing: argparse.ArgumentParser) -> None:
-    listing.add_argument(
-        "--markdown", action="store_true", help="print the reference of all metrics in Markdown"
-    )
-    listing.add_argument("--wide", action="store_true", help="do not cut definitions")
+    _add(listing, {"--markdown": (None, "print the reference of all metrics in Markdown")})
+    _add(listing, {"--wide": (None, "do not cut definitions")})
     listing.add_argument("name", nargs="?", metavar="NAME", help="a label such as ndcg@10 or P_10")
 
 
@@ -104,36 +104,33 @@ def _add_tables(ask: argparse.ArgumentParser) -> None:
 
 
 def _add_ranking(conventions: _Group) -> None:
-    conventions.add_argument(
-        "--ties",
-        choices=get_args(Ties),
-        help="rank by score; equal scores are ordered by item id (descending) or as in the file, "
-        "or count with the mean over all their orders",
+    ties = (
+        "rank by score; equal scores are ordered by item id (descending) or as in the file, or "
+        "count with the mean over all their orders"
     )
+    _add(conventions, {"--ties": (get_args(Ties), ties)})
 
 
 def _add_unjudged(ask: argparse.ArgumentParser) -> None:
     unjudged = ask.add_argument_group("unjudged items")
-    unjudged.add_argument(
-        "--judged-only", action="store_true", help="drop unjudged items from the lists"
+    _add(
+        unjudged,
+        {
+            **_JUDGED_ONLY,
+            "--bounds": (None, "add the least and greatest value that unjudged items allow"),
+            "--scenarios": (None, "add the values if none or all unjudged items are relevant"),
+        },
     )
-    unjudged.add_argument(
-        "--bounds",
-        action="store_true",
-        help="add the least and greatest value that unjudged items allow",
-    )
-    unjudged.add_argument(
-        "--scenarios",
-        action="store_true",
-        help="add the values if none or all unjudged items are relevant",
-    )
+
+
+_JUDGED_ONLY = {"--judged-only": (None, "drop unjudged items from the lists")}
 
 
 def _add_evaluate(ask: argparse.ArgumentParser) -> None:
     _add_tables(ask)
     _add_metric(ask)
     rows = ask.add_argument_group("rows")
-    rows.add_argument("--per-user", action="store_true", help="one row per user instead of means")
+    _add(rows, {"--per-user": (None, "one row per user instead of means")})
     rows.add_argument(
         "-q",
         dest="queries",
@@ -141,12 +138,8 @@ def _add_evaluate(ask: argparse.ArgumentParser) -> None:
         help="one row per user, and then one for 'all', as trec_eval -q",
     )
     _add_by(rows, "a column that splits the run into lists, such as model; repeat for more")
-    rows.add_argument("--total", action="store_true", help="add a row of overall means")
-    rows.add_argument(
-        "--count-users",
-        action="store_true",
-        help="add the number of users with a value of each metric",
-    )
+    counted = "add the number of users with a value of each metric"
+    _add(rows, {"--total": (None, "add a row of overall means"), "--count-users": (None, counted)})
     _add_ranking(_add_conventions(ask))
     _add_unjudged(ask)
     output = _add_output(ask)
@@ -182,19 +175,12 @@ def _add_health(ask: argparse.ArgumentParser) -> None:
 
 
 def _add_compare(pairs: argparse.ArgumentParser) -> None:
-    pairs.add_argument(
-        "runs", metavar="RUN", type=inputs.run_of, nargs="+", help="files of the runs"
-    )
-    pairs.add_argument("truth", metavar="TRUTH", type=inputs.input_of, help="file of the truth")
-    _add_metric(pairs)
+    _add_runs(pairs)
     rows = pairs.add_argument_group("systems and segments")
-    rows.add_argument(
-        "--baseline",
-        metavar="SYSTEM",
-        help="compare only with this system (default: all pairs; with a gate, the first run)",
-    )
+    baseline = "compare only with this system (default: all pairs; with a gate, the first run)"
+    _add(rows, {"--baseline": ("SYSTEM", baseline)})
     _add_by(rows, "a column of segments, such as country; repeat for more")
-    rows.add_argument("--total", action="store_true", help="add the test over all segments")
+    _add(rows, {"--total": (None, "add the test over all segments")})
     _add_test(pairs)
     gate = pairs.add_argument_group(
         "gate",
@@ -216,65 +202,52 @@ def _add_compare(pairs: argparse.ArgumentParser) -> None:
             metavar="LABEL[:MARGIN]",
             help=help_of,
         )
-    conventions = _add_conventions(pairs)
-    conventions.add_argument(
-        "--judged-only", action="store_true", help="drop unjudged items from the lists"
-    )
+    _add(_add_conventions(pairs), _JUDGED_ONLY)
     _add_output(pairs)
     _add_files(pairs)
 
 
-def _add_test(pairs: argparse.ArgumentParser) -> None:
-    test = pairs.add_argument_group("test")
-    test.add_argument("--test", choices=get_args(Test), default="t", help="the test (default: t)")
-    corrections = (*get_args(Correction), "none")
-    test.add_argument(
-        "--correction",
-        choices=corrections,
-        default="holm",
-        help="the correction for several comparisons (default: holm)",
-    )
-    test.add_argument(
-        "--confidence",
-        type=_finite,
-        metavar="X",
-        default=0.95,
-        help="confidence of the intervals (default: 0.95)",
-    )
-    test.add_argument(
-        "--margin",
-        type=_finite,
-        metavar="X",
-        help="the largest difference that does not matter, > 0",
-    )
-    test.add_argument(
-        "--primary",
-        metavar="LABEL",
-        help="the metric that decides; others count only where it shows a difference",
-    )
-    test.add_argument(
-        "--resamples",
-        type=int,
-        metavar="N",
-        default=10_000,
-        help="number of resamples (default: 10000)",
-    )
-    test.add_argument(
-        "--seed", type=int, metavar="N", default=0, help="seed of the resamples (default: 0)"
-    )
-    test.add_argument(
-        "--cluster",
-        metavar="COL",
-        help="column of the truth: users with the same value depend on each other",
-    )
-
-
-def _add_report(pairs: argparse.ArgumentParser) -> None:
+def _add_runs(pairs: argparse.ArgumentParser) -> None:
     pairs.add_argument(
         "runs", metavar="RUN", type=inputs.run_of, nargs="+", help="files of the runs"
     )
     pairs.add_argument("truth", metavar="TRUTH", type=inputs.input_of, help="file of the truth")
     _add_metric(pairs)
+
+
+_TEST: Mapping[str, Option] = {
+    "test": (get_args(Test), "the test"),
+    "correction": ((*get_args(Correction), "none"), "the correction for several comparisons"),
+    "confidence": ("X", "confidence of the intervals"),
+    "margin": ("X", "the largest difference that does not matter, > 0"),
+    "primary": ("LABEL", "the metric that decides; others count only where it shows a difference"),
+    "resamples": ("N", "number of resamples"),
+    "seed": ("N", "seed of the resamples"),
+    "cluster": ("COL", "column of the truth: users with the same value depend on each other"),
+}
+
+
+def _add_test(pairs: argparse.ArgumentParser) -> None:
+    defaults = {name: Trial._field_defaults[name] for name in _TEST}
+    shown = {
+        f"--{name}": (
+            value,
+            text if (default := defaults[name]) is None else f"{text} (default: {default})",
+        )
+        for name, (value, text) in _TEST.items()
+    }
+    _add(pairs.add_argument_group("test"), shown)
+    pairs.set_defaults(**defaults)
+
+
+def test_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of a test, as functions take them."""
+    values = {name: getattr(arguments, name) for name in _TEST}
+    return values | ({"correction": None} if arguments.correction == "none" else {})
+
+
+def _add_report(pairs: argparse.ArgumentParser) -> None:
+    _add_runs(pairs)
     page = pairs.add_argument_group("page")
     page.add_argument(
         "-o",
@@ -284,15 +257,11 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
         required=True,
         help="the .html file to write",
     )
-    page.add_argument(
-        "--static", action="store_true", help="pictures instead of charts with scripts"
-    )
+    _add(page, {"--static": (None, "pictures instead of charts with scripts")})
     page.add_argument("-k", type=int, metavar="N", default=10, help="length of lists (default: 10)")
-    page.add_argument("--title", metavar="TEXT", help="title of the page")
+    _add(page, {"--title": ("TEXT", "title of the page")})
     rows = pairs.add_argument_group("systems and segments")
-    rows.add_argument(
-        "--baseline", metavar="SYSTEM", help="compare with this system (default: the first run)"
-    )
+    _add(rows, {"--baseline": ("SYSTEM", "compare with this system (default: the first run)")})
     rows.add_argument(
         "--segment",
         dest="segments",
@@ -303,10 +272,7 @@ def _add_report(pairs: argparse.ArgumentParser) -> None:
     )
     pairs.set_defaults(by=[], json=False, outputs=(".html", ".htm"))
     _add_test(pairs)
-    conventions = _add_conventions(pairs)
-    conventions.add_argument(
-        "--judged-only", action="store_true", help="drop unjudged items from the lists"
-    )
+    _add(_add_conventions(pairs), _JUDGED_ONLY)
     _add_files(pairs)
 
 
@@ -409,6 +375,25 @@ def _gate(text: str) -> Gate:
     return Gate(match["label"], margin)
 
 
+#: What reads the value of an option, by its name in the help.
+_TYPES: Mapping[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("X", "G"), _finite),
+    **dict.fromkeys(("N", "K"), int),
+    "NAME,...": _names,
+    "FILE": inputs.input_of,
+}
+
+
+def _add(group: _Group, options: Mapping[str, Option]) -> None:
+    for option, (value, text) in options.items():
+        if value is None:
+            group.add_argument(option, action="store_true", help=text)
+        elif isinstance(value, str):
+            group.add_argument(option, metavar=value, type=_TYPES.get(value, str), help=text)
+        else:
+            group.add_argument(option, choices=value, help=text)
+
+
 def _add_metric(ask: argparse.ArgumentParser) -> None:
     ask.add_argument(
         "-m",
@@ -429,39 +414,32 @@ def _add_by(rows: _Group, help_of: str) -> None:
 def _add_conventions(ask: argparse.ArgumentParser) -> _Group:
     """Add the options for conventions that evaluate and compare share."""
     group = ask.add_argument_group("conventions")
-    group.add_argument(
-        "--users",
-        choices=get_args(Users),
-        help="users to average over (default: truth, the users with an item of grade > 0)",
-    )
-    group.add_argument(
-        "--undefined",
-        type=_finite,
-        metavar="X",
-        help="value of undefined metrics (default: left out)",
-    )
-    group.add_argument(
-        "--weights", metavar="COL", help="column of the truth or run: the weight of each user"
-    )
-    group.add_argument(
-        "--relevant-at", type=_finite, metavar="G", help="lowest relevant grade (default: > 0)"
-    )
-    group.add_argument(
-        "--gains-from",
-        choices=get_args(GainsFrom),
-        help="relevant_at: grades below --relevant-at have no gain (default: every grade has one)",
-    )
-    group.add_argument("--depth", type=int, metavar="K", help="first cut the lists to K items")
-    presets = group.add_mutually_exclusive_group()
-    presets.add_argument(
-        "--trec-eval",
-        action="store_true",
-        help="the conventions of trec_eval -c: all judged users count, undefined is 0",
-    )
-    presets.add_argument(
-        "--trec-eval-9", action="store_true", help="the same, as version 9 of trec_eval"
-    )
+    _add(group, CONVENTIONS)
+    _add(group.add_mutually_exclusive_group(), _PRESETS)
     return group
+
+
+CONVENTIONS: Mapping[str, Option] = {
+    "--users": (
+        get_args(Users),
+        "users to average over (default: truth, the users with an item of grade > 0)",
+    ),
+    "--undefined": ("X", "value of undefined metrics (default: left out)"),
+    "--weights": ("COL", "column of the truth or run: the weight of each user"),
+    "--relevant-at": ("G", "lowest relevant grade (default: > 0)"),
+    "--gains-from": (
+        get_args(GainsFrom),
+        "relevant_at: grades below --relevant-at have no gain (default: every grade has one)",
+    ),
+    "--depth": ("K", "first cut the lists to K items"),
+}
+_PRESETS: Mapping[str, Option] = {
+    "--trec-eval": (
+        None,
+        "the conventions of trec_eval -c: all judged users count, undefined is 0",
+    ),
+    "--trec-eval-9": (None, "the same, as version 9 of trec_eval"),
+}
 
 
 def _add_output(ask: argparse.ArgumentParser) -> _Group:
@@ -472,13 +450,12 @@ def _add_output(ask: argparse.ArgumentParser) -> _Group:
         metavar="FILE",
         help="write a .csv, .parquet or .json file instead of printing; -: CSV on standard output",
     )
-    group.add_argument(
-        "--json",
-        action="store_true",
-        help="print JSON, a list of rows; with --out, write the file as well",
-    )
-    group.add_argument(
-        "--wide", action="store_true", help="print all columns (default: those that fit)"
+    _add(
+        group,
+        {
+            "--json": (None, "print JSON, a list of rows; with --out, write the file as well"),
+            "--wide": (None, "print all columns (default: those that fit)"),
+        },
     )
     return group
 
@@ -488,36 +465,21 @@ def _add_files(
 ) -> None:
     """Add the options for files and their columns that most commands share."""
     ask.set_defaults(**dict.fromkeys((*side_tables.INPUT_MEANINGS, "weights")))
+    meanings = side_tables.INPUT_MEANINGS
     beside = ask.add_argument_group("further tables")
-    for name in beside_names:
-        meaning = side_tables.INPUT_MEANINGS[name]
-        beside.add_argument(f"--{name}", metavar="FILE", type=inputs.input_of, help=meaning)
+    _add(beside, {f"--{name}": ("FILE", meanings[name]) for name in beside_names})
     columns = ask.add_argument_group("columns")
     for role in Columns.__annotations__:
-        columns.add_argument(
-            f"--{role}", metavar="NAME", help=f"column of the {role}, in all files"
-        )
+        _add(columns, {f"--{role}": ("NAME", f"column of the {role}, in all files")})
     for kind, roles in files.FILE_ROLES.items():
         for role in roles:
-            columns.add_argument(
-                f"--{kind}-{role}",
-                metavar="NAME",
-                help=f"column of the {role} in the {kind}, if its name differs there",
-            )
+            text = f"column of the {role} in the {kind}, if its name differs there"
+            _add(columns, {f"--{kind}-{role}": ("NAME", text)})
     formats = ask.add_argument_group("formats")
     choices = ("auto", *files.FORMATS)
-    formats.add_argument(
-        "--format", choices=choices, help="format of all files (default: by content)"
-    )
-    for kind in files.FILE_ROLES:
-        formats.add_argument(f"--{kind}-format", choices=choices, help=f"format of the {kind}")
-    for kind in files.FILE_ROLES:
-        formats.add_argument(
-            f"--{kind}-fields",
-            type=_names,
-            metavar="NAME,...",
-            help=f"names of all columns of a text {kind} without a header",
-        )
-    formats.add_argument(
-        "--subtopic-qrels", action="store_true", help="TREC qrels with a subtopic as second field"
-    )
+    _add(formats, {"--format": (choices, "format of all files (default: by content)")})
+    kinds = files.FILE_ROLES
+    _add(formats, {f"--{kind}-format": (choices, f"format of the {kind}") for kind in kinds})
+    fields = "names of all columns of a text {} without a header"
+    _add(formats, {f"--{kind}-fields": ("NAME,...", fields.format(kind)) for kind in kinds})
+    _add(formats, {"--subtopic-qrels": (None, "TREC qrels with a subtopic as second field")})

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._report import results
+from rankframe._report import results, tabular
 
 OUTPUTS = (".csv", ".parquet", ".json")
 _WIDTH = 80  # if the output is not a terminal
@@ -130,12 +130,14 @@ def _compared(result: pl.DataFrame) -> pl.DataFrame:
     """Write the columns of a comparison as text, and combine some of them."""
 
     def numbers(name: str) -> pl.Series:
-        return pl.Series(name, [_number(value, 4) for value in result[name]], pl.String)
+        return pl.Series(
+            name, [tabular.number(value, 4, "null") for value in result[name]], pl.String
+        )
 
     cells = _in_cells(result).with_columns(
         numbers(name) for name in ("mean", "baseline_mean", "difference", "ci_low", "ci_high")
     )
-    noted = [f" {results.NOTE}" if note else "" for note in result["note"]]
+    noted = [f" {tabular.NOTE}" if note else "" for note in result["note"]]
     low_to_high = pl.concat_str("ci_low", pl.lit(" to "), "ci_high")
     has_interval = pl.Series(result["ci_low"].is_not_null())
     return cells.with_columns(
@@ -164,16 +166,13 @@ def _most_that_fits(
     first = [*segments, "metric", model]
     candidates = [name for name in _SHOWN if name in cells.columns and name not in shared]
     chosen = [name for name in candidates if name in _NEEDED]
-    short = cells.with_columns(
-        pl.Series(name, [_cut(text, _NARROWEST) for text in cells[name]], pl.String)
-        for name in dict.fromkeys([*first, *({"baseline"} & {*chosen})])
-    )
+    short = _with_cut(cells, dict.fromkeys([*first, *({"baseline"} & {*chosen})], _NARROWEST))
     for name in _LESS_NEEDED:
         if _breadth(_boxed(short.select(*first, *chosen))) > width:
             chosen = [column for column in chosen if column != name]
     for name in _WELCOME:
         more = [column for column in candidates if column in (*chosen, name)]
-        if name in candidates and _breadth(_boxed(cells.select(*first, *more))) <= width:
+        if _breadth(_boxed(cells.select(*first, *more))) <= width:
             chosen = more
     return cells.select(*first, *chosen)
 
@@ -181,7 +180,7 @@ def _most_that_fits(
 def _notes(result: pl.DataFrame, systems: Sequence[str], width: int) -> str:
     """Write each note once, with the rows that it applies to."""
     lines = [
-        f"{results.NOTE} {_printable(line)}" for line in results.lines_of_notes(result, systems)
+        f"{tabular.NOTE} {_printable(line)}" for line in results.lines_of_notes(result, systems)
     ]
     return "".join(textwrap.fill(line, width, subsequent_indent="  ") + "\n" for line in lines)
 
@@ -212,15 +211,8 @@ def _cell(name: str, value: object) -> str:
         if name in _P_VALUES:
             return f"<{_SMALLEST:.4f}" if value < _SMALLEST else f"{value:.4f}"
         whole = name.startswith("num_") and value.is_integer()
-        return f"{value:.0f}" if whole else _number(value, 6)
+        return f"{value:.0f}" if whole else tabular.number(value, 6, "null")
     return _printable(str(value))
-
-
-def _number(value: float | None, digits: int) -> str:
-    if value is None:
-        return "null"
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if not text.strip("-0.") else text
 
 
 def _printable(text: str) -> str:
@@ -237,11 +229,16 @@ def _fitted(cells: pl.DataFrame, width: int | None, texts: Sequence[str]) -> str
         kept = max(_NARROWEST, len(longest), lengths.get(longest, 0) - excess)
         if kept >= lengths.get(longest, 0):
             break
-        cells = cells.with_columns(
-            pl.Series(longest, [_cut(text, kept) for text in cells[longest]], pl.String)
-        )
+        cells = _with_cut(cells, {longest: kept})
         drawn = _boxed(cells)
     return drawn
+
+
+def _with_cut(cells: pl.DataFrame, lengths: Mapping[str, int]) -> pl.DataFrame:
+    return cells.with_columns(
+        pl.Series(name, [_cut(text, length) for text in cells[name]], pl.String)
+        for name, length in lengths.items()
+    )
 
 
 def _cut(text: str, length: int) -> str:

@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 import polars as pl
 
 from rankframe._comparison import pair_tests, sentences, summaries, system_pairs, trials
+from rankframe._comparison.pair_tests import Within
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
-from rankframe._evaluation import evaluation, ready_values, system_metrics
+from rankframe._evaluation import ready_values, system_metrics
 from rankframe._evaluation.system_metrics import OfLists, Swaps
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._request.question import ask
+from rankframe._request.question import Question, ask
 from rankframe._request.share_names import Kind
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Array, Resampling
+    from rankframe._comparison.statistics import Advance, Array
 
 #: The first column and the last four are the answer, which narrow prints show: add others between.
 _COMPARISON = {
@@ -164,17 +165,15 @@ def compare(
     Raises
     ------
     RankingDataError
-        If with ``"mcnemar"`` a value is neither 0 nor 1, there are fewer than two systems or
-        clusters, or a user has no cluster or several.
+        If with ``"mcnemar"`` a value is neither 0 nor 1, there is only one cluster, or a user has
+        no cluster or several.
     ValueError
-        If ``baseline`` is not a system or is in two columns of ``by``, a metric such as
-        ``num_users`` is neither a value per user nor a geometric mean, ``weights`` or ``cluster``
-        are combined with ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems
-        at once, a geometric mean is combined with ``"mcnemar"``, ``margin`` is not a number > 0,
-        names a metric that is not compared, or is combined with a geometric mean or a test that
-        takes no margin, or ``primary`` is not a tested metric.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
+        If ``baseline`` is in two columns of ``by``, a metric such as ``num_users`` is neither a
+        value per user nor a geometric mean, ``weights`` or ``cluster`` are combined with
+        ``"wilcoxon"``, ``"mcnemar"``, ``"sequential"`` or a test of all systems at once, a
+        geometric mean is combined with ``"mcnemar"``, ``margin`` is not a number > 0, names a
+        metric that is not compared, or is combined with a geometric mean or a test that takes no
+        margin, or ``primary`` is not a tested metric.
 
     Notes
     -----
@@ -258,24 +257,12 @@ def compare(
     │ new   ┆ 0.194444   ┆ 0.335589 │
     └───────┴────────────┴──────────┘
     """
+    trial = Trial(
+        baseline, test, correction, confidence, margin, primary, resamples, seed, cluster, total
+    )
     frame, by = run_dicts.as_frame(frame, by)
-    groups = groups_by_systems(frame, truth, by, baseline)
-    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
-    comparison = comparison_of(
-        evaluation.user_values(ask(frame, metrics, truth, groups, settings)),
-        total=total,
-        baseline=baseline,
-        test=test,
-        correction=correction,
-        confidence=confidence,
-        margin=margin,
-        primary=primary,
-        resamples=resamples,
-        seed=seed,
-    )
-    return adapters.to_caller_type(
-        comparison, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
-    )
+    question = ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
+    return summaries.described(frame, question, partial(comparison_of, trial=trial))
 
 
 def compare_values(
@@ -358,12 +345,7 @@ def compare_values(
     RankingDataError
         If a column is missing or not a number, an id is null, a user has several rows of a system,
         a value is NaN or infinite, ``weights`` are null, negative, all 0 or differ between systems,
-        a cluster is null or differs between systems, or there are fewer than two systems or
-        clusters.
-    ValueError
-        If ``baseline`` is not a system.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
+        a cluster is null or differs between systems, or there is only one.
 
     Examples
     --------
@@ -380,21 +362,29 @@ def compare_values(
     │ rmse   ┆ new   ┆ -0.1       ┆ 0.225403 │
     └────────┴───────┴────────────┴──────────┘
     """
-    groups = _systems_first(by, [(ready_values.TABLE, frame)], baseline)
-    comparison = comparison_of(
-        ready_values.ready_values(frame, columns, groups, user, weights, cluster),
-        verb="compare_values",
-        total=total,
-        baseline=baseline,
-        test=test,
-        correction=correction,
-        confidence=confidence,
-        margin=margin,
-        primary=primary,
-        resamples=resamples,
-        seed=seed,
+    trial = Trial(
+        baseline, test, correction, confidence, margin, primary, resamples, seed, cluster, total
     )
-    return adapters.to_caller_type(comparison, like=frame)
+    groups = _systems_first(by, [(ready_values.TABLE, frame)], baseline)
+    values = ready_values.ready_values(frame, columns, groups, user, weights, cluster)
+    return adapters.to_caller_type(comparison_of(values, trial, "compare_values"), like=frame)
+
+
+def ask_systems(
+    frame: Frame,
+    metrics: Sequence[Metric],
+    truth: Frame | None,
+    by: str | Sequence[str] | None,
+    options: Options,
+    trial: Trial,
+    *,
+    per_user: bool = False,
+    count_missed: bool = False,
+) -> Question:
+    """Ask for the values of systems, whose column comes first in ``by``."""
+    groups = groups_by_systems(frame, truth, by, trial.baseline)
+    settings = keywords.read_options(options, cluster=trial.cluster, count_missed=count_missed)
+    return ask(frame, metrics, truth, groups, settings, per_user=per_user)
 
 
 def groups_by_systems(
@@ -430,27 +420,40 @@ def _systems_first(
     return [*has, *(name for name in groups if name not in has)]
 
 
-def comparison_of(
-    values: Values,
-    *,
-    baseline: object,
-    test: Test,
-    correction: Correction | None,
-    confidence: float,
-    margin: Margin | None,
-    primary: str | None,
-    resamples: int,
-    seed: int,
-    total: bool = False,
-    default_baseline: bool = False,
-    verb: str = "compare",
-) -> pl.LazyFrame:
-    """Plan a comparison of values per user.
+def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.LazyFrame:
+    """Plan a comparison of values per user."""
+    trial = _read_trial(trial, values, verb)
+    types = summaries.result_schema(
+        verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON}
+    )
+    model, *segments = values.by
+    order = [*segments, "metric", model, "baseline", *_columns(trial)]
+    schema = {name: types[model if name == "baseline" else name] for name in order}
+    reduce = partial(_comparison_table, values=values, trial=trial)
+    comparison = values.rows.map_batches(
+        reduce if values.requested else lambda _: pl.DataFrame(schema=schema), schema=schema
+    )
+    if values.of_lists is None:
+        return comparison
+    of_lists = values.of_lists
+    tables = [comparison]
+    for kind in of_lists.kinds():
+        reduce_lists = partial(
+            _list_comparison_table, of_lists=of_lists, kind=kind, trial=trial, schema=schema
+        )
+        tables.append(of_lists.exposures(kind).map_batches(reduce_lists, schema=schema))
+    position = pl.col("metric").replace_strict(of_lists.names, list(range(len(of_lists.names))))
+    both = pl.concat(tables).sort(*segments, position, maintain_order=True)
+    if trial.test != "randomization":
+        return both
+    correct = partial(_correct_together, by=values.by, trial=trial)
+    return both.map_batches(correct, schema=schema)
 
-    A ``default_baseline`` is not the caller's, so that a segment of its name is no ambiguity.
-    """
-    keywords.check_confidence(confidence)
-    confidence = float(confidence)
+
+def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
+    """Check the options of a comparison, and read the margin of each metric."""
+    test = trial.test
+    keywords.check_confidence(trial.confidence)
     keywords.check_choice("test", test, get_args(Test))
     if values.weights is not None and test in trials.UNWEIGHTED:
         msg = f"test={test!r} has no weighted form: take 't', 'randomization' or 'bootstrap'"
@@ -461,71 +464,27 @@ def comparison_of(
             "or 'bootstrap'"
         )
         raise ValueError(msg)
-    keywords.check_choice("correction", correction, (*get_args(Correction), None))
-    resampling = summaries.read_resampling(resamples, seed)
-    check_systems(verb, values.by)
+    keywords.check_choice("correction", trial.correction, (*get_args(Correction), None))
+    resampling = summaries.read_resampling(trial.resamples, trial.seed)
+    summaries.check_systems(verb, values.by)
     _check_means(values)
     if test == "mcnemar":
         summaries.check_no_logarithms(values, "test='mcnemar'")
     summaries.check_numbers(values)
-    summaries.check_total(values, total=total, least=2)
-    margins = _read_margins(margin, values, test)
-    _check_primary(primary, values, test)
-    types = summaries.result_schema(
-        verb, values, {"metric": pl.String, "baseline": None, **_COMPARISON}
+    summaries.check_total(values, total=trial.total, least=2)
+    margins = _read_margins(trial.margin, values, test)
+    _check_primary(trial.primary, values, test)
+    return trial._replace(
+        confidence=float(trial.confidence),
+        margin=margins,
+        resamples=resampling.times,
+        seed=resampling.seed,
     )
-    model, *segments = values.by
-    order = [*segments, "metric", model, "baseline", *_columns(margins)]
-    schema = {name: types[model if name == "baseline" else name] for name in order}
-    reduce = partial(
-        _comparison_table,
-        values=values,
-        total=total,
-        baseline=baseline,
-        default_baseline=default_baseline,
-        test=test,
-        correction=correction,
-        confidence=confidence,
-        margins=margins,
-        primary=primary,
-        resampling=resampling,
-    )
-    comparison = values.rows.map_batches(
-        reduce if values.requested else lambda _: pl.DataFrame(schema=schema), schema=schema
-    )
-    if values.of_lists is None:
-        return comparison
-    of_lists = values.of_lists
-    tables = [comparison]
-    for kind in of_lists.kinds():
-        reduce_lists = partial(
-            _list_comparison_table,
-            of_lists=of_lists,
-            kind=kind,
-            baseline=baseline,
-            default_baseline=default_baseline,
-            test=test,
-            resampling=resampling,
-            schema=schema,
-        )
-        tables.append(of_lists.exposures(kind).map_batches(reduce_lists, schema=schema))
-    position = pl.col("metric").replace_strict(of_lists.names, list(range(len(of_lists.names))))
-    both = pl.concat(tables).sort(*segments, position, maintain_order=True)
-    if test != "randomization":
-        return both
-    correct = partial(
-        _correct_together,
-        by=values.by,
-        correction=correction,
-        confidence=confidence,
-        primary=primary,
-    )
-    return both.map_batches(correct, schema=schema)
 
 
-def _columns(margins: Mapping[str, float]) -> list[str]:
+def _columns(trial: Trial) -> list[str]:
     """Name the columns of a comparison after those of the pair."""
-    return [name for name in _COMPARISON if margins or name not in trials.OF_MARGIN]
+    return [name for name in _COMPARISON if trial.margins or name not in trials.OF_MARGIN]
 
 
 def _list_comparison_table(
@@ -533,22 +492,17 @@ def _list_comparison_table(
     *,
     of_lists: OfLists,
     kind: Kind,
-    baseline: object,
-    default_baseline: bool,
-    test: Test,
-    resampling: Resampling,
+    trial: Trial,
     schema: Mapping[str, Any],
 ) -> pl.DataFrame:
     """Compare metrics of all lists: by swapping whole lists, or without a test."""
     from rankframe._comparison import statistics
 
     model, *segments = of_lists.by
-    systems = system_pairs.systems_in(
-        lists, model, baseline, [] if default_baseline else segments
-    ).to_list()
+    systems = system_pairs.systems_in(lists, model, trial, segments).to_list()
     groups = lists.partition_by(segments, maintain_order=True) if segments else [lists]
-    pairs = system_pairs.pairs_of_places(systems, baseline)
-    times = resampling.times if test == "randomization" else 0
+    pairs = system_pairs.pairs_of_places(systems, trial.baseline)
+    times = trial.resamples if trial.test == "randomization" else 0
     moving = [
         metric.name for metric in of_lists.kinds()[kind] if system_metrics.is_of_targets(metric)
     ]
@@ -559,7 +513,7 @@ def _list_comparison_table(
             for system, other in pairs:
                 pair = systems[system], systems[other]
                 results = system_metrics.test_by_swapping_lists(
-                    group, of_lists, kind, pair, times, resampling.seed, advance
+                    group, of_lists, kind, pair, times, trial.seed, advance
                 )
                 rows += [
                     {
@@ -604,33 +558,26 @@ def _difference(result: Swaps) -> float | None:
     return result.system - result.baseline
 
 
-def _correct_together(
-    table: pl.DataFrame,
-    *,
-    by: Sequence[str],
-    correction: Correction | None,
-    confidence: float,
-    primary: str | None,
-) -> pl.DataFrame:
+def _correct_together(table: pl.DataFrame, *, by: Sequence[str], trial: Trial) -> pl.DataFrame:
     """Adjust the p-values of all comparisons of a call."""
     p = table["p_value"].fill_null(nan).to_numpy()
-    adjusted = _in_families(p, table["metric"].to_list(), primary, correction)
+    adjusted = _in_families(p, table["metric"].to_list(), trial)
     table = table.with_columns(pl.Series("p_adjusted", adjusted).fill_nan(None))
-    return table.pipe(_apply_gate, by, primary).pipe(pair_tests.with_verdict, confidence)
+    return table.pipe(_apply_gate, by, trial.primary).pipe(
+        pair_tests.with_verdict, trial.confidence
+    )
 
 
-def _in_families(
-    p: Array, metrics: Sequence[str], primary: str | None, correction: Correction | None
-) -> Array:
+def _in_families(p: Array, metrics: Sequence[str], trial: Trial) -> Array:
     """Adjust the p-values of the primary metric, and those of all others."""
     import numpy as np
 
     from rankframe._comparison import statistics
 
     adjusted = p.copy()
-    of_primary = np.array([metric == primary for metric in metrics], dtype=bool)
+    of_primary = np.array([metric == trial.primary for metric in metrics], dtype=bool)
     for family in (of_primary, ~of_primary):
-        adjusted[family] = statistics.corrected(p[family], correction)
+        adjusted[family] = statistics.corrected(p[family], trial.correction)
     return adjusted
 
 
@@ -665,30 +612,6 @@ def _check_means(values: Values) -> None:
     for metric in values.requested:
         if not metric.per_user and metric.over_users.epsilon is None:
             raise ValueError(labels.not_per_user(metric))
-
-
-def check_systems(verb: str, by: Sequence[str]) -> None:
-    """Check that there is a column that identifies the systems."""
-    if not by:
-        msg = f"{verb} needs the column that identifies the systems: name it in by="
-        raise ValueError(msg)
-
-
-def check_independent(verb: str, options: Options) -> None:
-    """Check that a verb that takes users for independent has no clusters."""
-    if "cluster" in options:
-        msg = (
-            f"{verb} has no cluster=, since it takes users for independent: compare and summarize "
-            "take it"
-        )
-        raise TypeError(msg)
-
-
-def check_unweighted(verb: str, options: Options) -> None:
-    """Check that a verb without a weighted form has no weights."""
-    if options.get("weights") is not None:
-        msg = f"{verb} has no weighted form, users count alike: leave out weights="
-        raise ValueError(msg)
 
 
 def per_metric(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -757,83 +680,59 @@ def _check_primary(primary: str | None, values: Values, test: Test) -> None:
         raise ValueError(msg)
 
 
-def _comparison_table(
-    rows: pl.DataFrame,
-    *,
-    values: Values,
-    total: bool,
-    baseline: object,
-    default_baseline: bool,
-    test: Test,
-    correction: Correction | None,
-    confidence: float,
-    margins: Mapping[str, float],
-    primary: str | None,
-    resampling: Resampling,
-) -> pl.DataFrame:
+def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl.DataFrame:
     from rankframe._comparison import statistics
 
-    if test == "mcnemar":
+    if trial.test == "mcnemar":
         summaries.check_hits(rows, values, "test='mcnemar'")
-    joint = test in trials.JOINT_TESTS
-    paired, matrices = system_pairs.open_matrices(
-        rows, values, baseline, complete=joint, total=total, default_baseline=default_baseline
-    )
-    systems = system_pairs.pairs_of_places(paired.systems.to_list(), baseline)
+    joint = trial.test in trials.JOINT_TESTS
+    paired, matrices = system_pairs.open_matrices(rows, values, trial, complete=joint)
+    systems = system_pairs.pairs_of_places(paired.systems.to_list(), trial.baseline)
     number = len(values.requested) * max(1, len(paired.segments))
-    per_matrix = 1 if test == "randomized_tukey" else len(systems)
-    bounded = 2 * len(margins) / len(values.requested)
+    per_matrix = 1 if trial.test == "randomized_tukey" else len(systems)
+    weighted = values.weights is not None
+    bounded = 2 * len(trial.margins) / len(values.requested)
+    test = _test_jointly if joint else _test_in_batches
+    places: list[Place] = []
+    numbers: list[dict[str, Any]] = []
     with statistics.progress(
-        round(resampling.times * number * per_matrix * (1 + bounded))
+        round(trial.resamples * number * per_matrix * (1 + bounded))
     ) as advance:
-        trial = Trial(
-            test,
-            correction,
-            confidence,
-            margins,
-            pair_tests.directions_of(values.requested),
-            resampling,
-            advance,
-            {metric.name for metric in values.requested if metric.over_users.epsilon is not None},
-            values.weights is not None,
-            paired.systems,
-        )
-        tested = _jointly if joint else _in_batches
-        places: list[Place] = []
-        numbers: list[dict[str, Any]] = []
-        for pairs, results in tested(matrices, systems, values.weights, trial):
+        for pairs, tested in test(matrices, systems, values.weights, trial, advance):
+            within = pair_tests.test_margins(pairs, trial, values.requested, advance)
             places += [pair.place for pair in pairs]
-            numbers += _numbers_of(pairs, results, trial)
+            numbers += _numbers_of(pairs, tested, within, trial, paired.systems, weighted=weighted)
     table = pl.DataFrame(numbers, schema={**_COMPARISON, trials.SIGN: pl.Float64})
     metrics = [place.metric for place in places]
 
     def adjusted(name: str) -> pl.Series:
-        return pl.Series(name, _in_families(table[name].to_numpy(), metrics, primary, correction))
+        return pl.Series(name, _in_families(table[name].to_numpy(), metrics, trial))
 
     # metrics of all lists, which also count, are not here yet
-    gate = primary if values.of_lists is None or test != "randomization" else None
+    is_whole = values.of_lists is None or trial.test != "randomization"
     table = table.with_columns(
         adjusted("p_equivalent"),
         adjusted("p_not_worse"),
         table["p_adjusted"] if joint else adjusted("p_adjusted"),
     )
     table = (
-        table.select(*paired.pair_keys(values.by[0], places), *_columns(margins), trials.SIGN)
+        table.select(*paired.pair_keys(values.by[0], places), *_columns(trial), trials.SIGN)
         .with_columns(pl.selectors.float().exclude(*values.by, "baseline").fill_nan(None))
-        .pipe(_apply_gate, values.by, gate)
-        .pipe(pair_tests.with_verdict, confidence)
-        .pipe(_with_ratios, values.requested, confidence)
+        .pipe(_apply_gate, values.by, trial.primary if is_whole else None)
+        .pipe(pair_tests.with_verdict, trial.confidence)
+        .pipe(_with_ratios, values.requested, trial.confidence)
     )
-    if test in ("wilcoxon", "friedman"):
+    if trial.test in ("wilcoxon", "friedman"):
         table = pair_tests.unless_contrary(table)
     return table.drop(trials.SIGN)
 
 
-def _in_batches(
+def _test_in_batches(
     matrices: Iterator[Matrix],
     systems: Sequence[tuple[int, int]],
     column: str | None,
     trial: Trial,
+    advance: Advance,
 ) -> Iterator[tuple[list[Pair], Tested]]:
     """Test each pair on its own, as many at a time as memory has room for."""
     room = _RESAMPLED_CELLS if trial.test in trials.RESAMPLING else _TESTED_CELLS
@@ -843,44 +742,49 @@ def _in_batches(
         for pair in system_pairs.pairs_of(matrix, systems, column):
             cells += len(pair.difference)
             if batch and cells > room:
-                yield batch, pair_tests.test_pairs(batch, trial)
+                yield batch, pair_tests.test_pairs(batch, trial, advance)
                 batch, cells = [], len(pair.difference)
             batch.append(pair)
     if batch:
-        yield batch, pair_tests.test_pairs(batch, trial)
+        yield batch, pair_tests.test_pairs(batch, trial, advance)
 
 
-def _jointly(
+def _test_jointly(
     matrices: Iterator[Matrix],
     systems: Sequence[tuple[int, int]],
     column: str | None,
     trial: Trial,
+    advance: Advance,
 ) -> Iterator[tuple[list[Pair], Tested]]:
     """Test all systems of a metric at once."""
     for matrix in matrices:
         pairs = list(system_pairs.pairs_of(matrix, systems, column))
-        yield pairs, pair_tests.test_jointly(matrix, pairs, trial)
+        yield pairs, pair_tests.test_jointly(matrix, pairs, trial, advance)
 
 
-def _numbers_of(pairs: Sequence[Pair], tested: Tested, trial: Trial) -> Iterator[dict[str, Any]]:
-    """Describe each pair, with the numbers of its test."""
-    few = [pair_tests.few_differ(pair) if pair.metric in trial.margins else None for pair in pairs]
-    within = pair_tests.test_margins(pairs, few, trial)
+def _numbers_of(
+    pairs: Sequence[Pair],
+    tested: Tested,
+    within: Within,
+    trial: Trial,
+    systems: pl.Series,
+    *,
+    weighted: bool,
+) -> Iterator[dict[str, Any]]:
+    """Describe each pair, with the numbers of its tests."""
     for place, pair in enumerate(pairs):
-        note = with_notes(tested.notes[place], pair, weighted=trial.weighted)
-        lacking = notes_of_lists(pair, trial.systems)
+        note = with_notes(tested.notes[place], pair, weighted=weighted)
+        lacking = notes_of_lists(pair, systems)
         yield {
             **pair_tests.numbers(pair),
             "ci_low": tested.outcome.low[place],
             "ci_high": tested.outcome.high[place],
             "p_value": tested.outcome.p[place],
             "p_adjusted": tested.adjusted[place],
-            "detectable": nan
-            if pair.metric in trial.geometric
-            else pair_tests.detectable(pair, trial),
+            "detectable": pair_tests.detectable(pair, trial),
             "p_equivalent": within.equivalent[place],
             "p_not_worse": within.not_worse[place],
-            "note": "; ".join(filter(None, (note, *lacking, few[place]))) or None,
+            "note": "; ".join(filter(None, (note, *lacking, within.untested[place]))) or None,
             trials.SIGN: tested.signs[place],
         }
 
@@ -902,6 +806,7 @@ def _with_ratios(
     ]
     return table.with_columns(
         pl.Series("note", notes, pl.String),
+        pl.when(~of_logarithms).then("detectable").alias("detectable"),
         *(summaries.from_logarithms(name, requested) for name in ("mean", "baseline_mean")),
         *(
             pl.when(of_logarithms).then(change).otherwise(name).alias(name)

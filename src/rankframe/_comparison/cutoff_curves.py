@@ -8,13 +8,12 @@ from typing import Unpack, cast
 import polars as pl
 
 from rankframe._comparison import summaries
-from rankframe._evaluation import evaluation
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, run_dicts
+from rankframe._tables import run_dicts
 
 _MADE = {
     "metric": pl.String,
@@ -67,9 +66,7 @@ def at_k(
     Raises
     ------
     ValueError
-        If a name has a cut-off already or takes none, or a parameter is unknown or out of range.
-    ImportError
-        Without SciPy, unless ``interval=False``: ``pip install 'rankframe[stats]'``.
+        If a name has a cut-off already or takes none.
 
     Examples
     --------
@@ -90,13 +87,17 @@ def at_k(
     """
     frame, by = run_dicts.as_frame(frame, by)
     labels = labels_at(names, cutoffs("k", k))
+
+    def describe(values: Values) -> pl.LazyFrame:
+        schema = summaries.result_schema("at_k", values, _MADE)
+        means = means_of(values, interval=interval, confidence=confidence)
+        means = means.rename({"metric": "label"})
+        table = means.join(labels.lazy(), on="label", how="left", maintain_order="left")
+        return table.select(list(schema))
+
     settings = keywords.read_options(options)
-    values = evaluation.user_values(ask(frame, labels["label"].to_list(), truth, by, settings))
-    schema = summaries.result_schema("at_k", values, _MADE)
-    means = means_of(values, interval=interval, confidence=confidence).rename({"metric": "label"})
-    table = means.join(labels.lazy(), on="label", how="left", maintain_order="left")
-    beside = (truth, *(options.get(name) for name in keywords.INPUTS))
-    return adapters.to_caller_type(table.select(list(schema)), like=frame, beside=beside)
+    question = ask(frame, labels["label"].to_list(), truth, by, settings)
+    return summaries.described(frame, question, describe)
 
 
 def means_of(values: Values, *, interval: bool, confidence: float) -> pl.LazyFrame:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from rankframe._comparison import comparison, sentences, summaries, system_pairs, trials
-from rankframe._evaluation import evaluation, sums, user_columns
+from rankframe._comparison.trials import Trial
+from rankframe._evaluation import sums, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
-from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, column_roles, run_dicts
+from rankframe._tables import column_roles, run_dicts
 from rankframe.metrics import core, trec
 
 if TYPE_CHECKING:
@@ -101,16 +101,6 @@ def diagnose(
         names Simpson's reversals of the means, without a test: "better in each country, worse
         overall, each system over its own users: the mix changed".
 
-    Raises
-    ------
-    RankingDataError
-        If there are fewer than two systems.
-    ValueError
-        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, an option is unknown
-        or out of range, or ``weights`` are given, since bins have no weighted form.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
-
     Notes
     -----
     For one user recall@k and precision@k rise and fall together, since both count the same hits.
@@ -154,17 +144,19 @@ def diagnose(
     if options.get("weights") is not None:
         msg = "diagnose describes users in bins, which have no weighted form: leave out weights="
         raise ValueError(msg)
-    groups = comparison.groups_by_systems(frame, truth, by, baseline)
-    settings = keywords.read_options(options, count_missed=True)
-    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings, per_user=True))
-    comparison.check_systems("diagnose", values.by)
-    summaries.check_packages()
-    schema = summaries.result_schema("diagnose", values, _DIAGNOSIS)
-    reduce = partial(diagnosis_of, values=values, baseline=baseline, bins=bins)
-    diagnosis = values.rows.map_batches(reduce, schema=schema)
-    return adapters.to_caller_type(
-        diagnosis, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
+    trial = Trial(baseline)
+    question = comparison.ask_systems(
+        frame, metrics, truth, by, options, trial, per_user=True, count_missed=True
     )
+
+    def describe(values: Values) -> pl.LazyFrame:
+        summaries.check_systems("diagnose", values.by)
+        summaries.check_packages()
+        schema = summaries.result_schema("diagnose", values, _DIAGNOSIS)
+        reduce = partial(diagnosis_of, values=values, baseline=baseline, bins=bins)
+        return values.rows.map_batches(reduce, schema=schema)
+
+    return summaries.described(frame, question, describe)
 
 
 # ------------------------------------------------------------------ one row per user → per bin
@@ -176,7 +168,7 @@ def diagnosis_of(
     model, *segments = values.by
     from rankframe._comparison import statistics
 
-    system_pairs.systems_in(rows, model, baseline, segments)
+    system_pairs.systems_in(rows, model, Trial(baseline), segments)
     of_baseline = pl.col(model) == pl.lit(baseline, dtype=rows.schema[model])
     users = [*segments, values.user]
     relevant_rows = rows.filter(pl.col("total") > 0).sort(*values.by, values.user)

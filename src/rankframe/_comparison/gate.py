@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import inf
 from typing import NamedTuple, Unpack
 
 import polars as pl
 
-from rankframe._comparison import pair_tests, summaries, trials
-from rankframe._comparison.comparison import comparison_of, groups_by_systems, per_metric
-from rankframe._comparison.trials import Margin, Test
-from rankframe._evaluation import evaluation, system_metrics
+from rankframe._comparison import comparison, pair_tests, summaries, trials
+from rankframe._comparison.trials import Margin, Test, Trial
+from rankframe._evaluation import system_metrics
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, parameters
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, run_dicts
+from rankframe._tables import run_dicts
 
 
 def gate(
@@ -91,15 +91,11 @@ def gate(
 
     Raises
     ------
-    RankingDataError
-        If there are fewer than two systems.
     ValueError
         If ``margin`` names a metric that is not requested, or a metric cannot be decided: neither
         direction is better, it is a single number for all lists, which has no interval of a
         difference, or it is a geometric mean with a margin (its ratio is tested, not its
         difference).
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
@@ -129,41 +125,15 @@ def gate(
     │ same  ┆ 0.01   ┆ 0.0        ┆ true   ┆ not worse: no user differs  │
     └───────┴────────┴────────────┴────────┴─────────────────────────────┘
     """
+    trial = Trial(baseline, test, None, confidence, None, None, resamples, seed, cluster, total)
     keywords.check_flag("strict", strict)
     frame, by = run_dicts.as_frame(frame, by)
     if baseline is None:
         msg = "gate without a baseline: name the system to compare with in baseline="
         raise ValueError(msg)
-    groups = groups_by_systems(frame, truth, by, baseline)
-    settings = keywords.read_options(options, cluster=cluster)
-    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings))
-    summaries.result_schema(
-        "gate", values, {"margin": pl.Float64, "passed": pl.Boolean, "why": pl.String}
-    )
-    lists = [] if values.of_lists is None else values.of_lists.requested
-    requested = [*values.requested, *lists]
-    margins = per_metric("margin", margin, [metric.name for metric in requested])
-    rules = rules_of(
-        requested, margins, strict=[metric.name for metric in requested] if strict else ()
-    )
-    comparison = comparison_of(
-        values,
-        baseline=baseline,
-        test=test,
-        correction=None,
-        confidence=confidence,
-        margin=None,
-        primary=None,
-        resamples=resamples,
-        seed=seed,
-        total=total,
-        verb="gate",
-    )
-    model, *segments = values.by
-    decision = decision_of(comparison, rules).select(*segments, "metric", model, *DECISION)
-    return adapters.to_caller_type(
-        decision, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
-    )
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial)
+    describe = partial(_decisions, trial=trial, margin=margin, strict=strict)
+    return summaries.described(frame, question, describe)
 
 
 #: The columns of a decision, beside segments, metric and system.
@@ -171,6 +141,21 @@ DECISION = (
     *("baseline", "users", "num_left_out", "margin", "difference", "note"),
     *("ci_low", "ci_high", "passed", "why"),
 )
+
+
+def _decisions(values: Values, *, trial: Trial, margin: Margin, strict: bool) -> pl.LazyFrame:
+    """Compare the systems, and decide by the rule of each metric."""
+    summaries.result_schema(
+        "gate", values, {"margin": pl.Float64, "passed": pl.Boolean, "why": pl.String}
+    )
+    lists = [] if values.of_lists is None else values.of_lists.requested
+    requested = [*values.requested, *lists]
+    names = [metric.name for metric in requested]
+    margins = comparison.per_metric("margin", margin, names)
+    rules = rules_of(requested, margins, strict=names if strict else ())
+    compared = comparison.comparison_of(values, trial, "gate")
+    model, *segments = values.by
+    return decision_of(compared, rules).select(*segments, "metric", model, *DECISION)
 
 
 class Rule(NamedTuple):
@@ -218,7 +203,7 @@ def rules_of(
     return rules
 
 
-def decision_of(comparison: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFrame:
+def decision_of(compared: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFrame:
     """Add margin, passed and why to a comparison; a metric without a rule has nulls.
 
     If all users differ by the same amount, both ends of the interval are that amount.
@@ -273,7 +258,7 @@ def decision_of(comparison: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyF
     )
     has_rule = margin.is_not_null()
     passed = pl.when(strict).then(not_worse).otherwise(~worse) & ~nothing
-    return comparison.with_columns(
+    return compared.with_columns(
         **ends,
         margin=margin,
         passed=pl.when(has_rule).then(passed),

@@ -12,19 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args
 
 import polars as pl
 
-from rankframe._comparison import summaries, system_pairs
-from rankframe._comparison.comparison import (
-    check_independent,
-    check_systems,
-    check_unweighted,
-    groups_by_systems,
-)
+from rankframe._comparison import comparison, summaries, system_pairs
+from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
-from rankframe._request.question import ask
+from rankframe._request.question import Question
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
 from rankframe.errors import RankingDataError
@@ -100,16 +95,6 @@ def anova(
         ratio), ``f`` (mean square / residual mean square), ``p_value`` and ``note``, which explains
         why a number is null.
 
-    Raises
-    ------
-    RankingDataError
-        If there are fewer than two systems.
-    ValueError
-        If a metric such as the geometric mean ``gmap`` is not a value per user, or ``weights`` are
-        given.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
-
     Notes
     -----
     There is one value per system and user (no replication), so the interaction of the two is part
@@ -135,11 +120,9 @@ def anova(
     └──────────┴────────────────┴─────────┴────────┘
     """
     frame, by = run_dicts.as_frame(frame, by)
-    values = _read_values("anova", frame, metrics, truth, by, options)
-    table = _of_matrices("anova", values, _variance, _VARIANCE)
-    return adapters.to_caller_type(
-        table, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
-    )
+    question = _ask("anova", frame, metrics, truth, by, options)
+    describe = partial(_plan_of, "anova", describe=_variance, columns=_VARIANCE)
+    return summaries.described(frame, question, describe)
 
 
 def best_systems(
@@ -197,13 +180,8 @@ def best_systems(
 
     Raises
     ------
-    RankingDataError
-        If there are fewer than two systems.
     ValueError
-        If a metric has no better direction or is not a value per user, such as the geometric mean
-        ``gmap``, or ``weights`` are given.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
+        If a metric has no better direction.
 
     Notes
     -----
@@ -235,7 +213,7 @@ def best_systems(
     keywords.check_choice("method", method, get_args(BestMethod))
     keywords.check_confidence(confidence)
     resampling = summaries.read_resampling(resamples, seed)
-    values = _read_values("best_systems", frame, metrics, truth, by, options)
+    question = _ask("best_systems", frame, metrics, truth, by, options)
     lowest = _lowest_is_best(metrics)
 
     def describe(metric: str, matrix: Array) -> _Columns:
@@ -250,10 +228,8 @@ def best_systems(
             )
         return _leads(matrix, sign, lead)
 
-    table = _of_matrices("best_systems", values, describe, _BEST, system=True)
-    return adapters.to_caller_type(
-        table, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
-    )
+    plan = partial(_plan_of, "best_systems", describe=describe, columns=_BEST, system=True)
+    return summaries.described(frame, question, plan)
 
 
 def letters(
@@ -291,8 +267,6 @@ def letters(
     ------
     RankingDataError
         If the frame lacks a column of ``compare`` or a pair, or has a duplicate pair.
-    ValueError
-        If the confidence is not between 0 and 1, or ``by`` is empty.
 
     Notes
     -----
@@ -316,24 +290,25 @@ def letters(
     keywords.check_confidence(confidence)
     lazy = adapters.to_lazy(comparison, "comparison")
     types = lazy.collect_schema()
-    for name in ("metric", "baseline", *_PAIR):
-        if name not in types:
-            msg = f"comparison: no column {name!r}; letters takes a frame of compare"
-            raise RankingDataError(msg)
+    _check_columns(types, ("metric", "baseline", *_PAIR))
     groups = keywords.systems_groups(by, types.names())
-    check_systems("letters", groups)
+    summaries.check_systems("letters", groups)
     model, *segments = groups
     needed = (*segments, "metric", model, "baseline", *_PAIR)
-    for name in needed:
-        if name not in types:
-            msg = f"comparison: no column {name!r}; letters takes a frame of compare"
-            raise RankingDataError(msg)
+    _check_columns(types, needed)
     texts = {"mean": pl.Float64, "letters": pl.String}
     schema: dict[str, Any] = {name: types[name] for name in (*segments, "metric", model)} | texts
     reduce = partial(_letter_table, groups=groups, confidence=confidence, schema=schema)
     return adapters.to_caller_type(
         lazy.select(needed).map_batches(reduce, schema=schema), like=comparison
     )
+
+
+def _check_columns(types: pl.Schema, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in types:
+            msg = f"comparison: no column {name!r}; letters takes a frame of compare"
+            raise RankingDataError(msg)
 
 
 def mean_ranks(
@@ -347,7 +322,7 @@ def mean_ranks(
 ) -> pl.LazyFrame:
     """Rank the systems for each user, best first, and plan the means of their ranks."""
     keywords.check_confidence(confidence)
-    values = _read_values("critical_difference", frame, metrics, truth, by, options)
+    question = _ask("critical_difference", frame, metrics, truth, by, options)
     lowest = _lowest_is_best(metrics)
 
     def describe(metric: str, matrix: Array) -> _Columns:
@@ -364,32 +339,30 @@ def mean_ranks(
             "note": [_reason(matrix) or test] * systems,
         }
 
-    return _of_matrices("critical_difference", values, describe, _RANKS, system=True)
+    values = evaluation.user_values(question)
+    return _plan_of("critical_difference", values, describe, _RANKS, system=True)
 
 
 # ------------------------------------------------------------------ one matrix per metric
 
 
-def _read_values(
+def _ask(
     verb: str,
     frame: Frame,
     metrics: Sequence[Metric],
     truth: Frame | None,
     by: str | Sequence[str] | None,
     options: Options,
-) -> Values:
+) -> Question:
     summaries.check_packages()
-    check_unweighted(verb, options)
-    check_independent(verb, options)
-    groups = groups_by_systems(frame, truth, by, None)
-    check_systems(verb, groups)
-    settings = keywords.read_options(options)
-    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings, per_user=True))
-    summaries.check_numbers(values)
-    return values
+    summaries.check_unweighted(verb, options)
+    summaries.check_independent(verb, options)
+    question = comparison.ask_systems(frame, metrics, truth, by, options, Trial(), per_user=True)
+    summaries.check_systems(verb, question.by)
+    return question
 
 
-def _of_matrices(
+def _plan_of(
     verb: str,
     values: Values,
     describe: _Describe,
@@ -398,6 +371,7 @@ def _of_matrices(
     system: bool = False,
 ) -> pl.LazyFrame:
     """Plan the description of each segment and metric, with one row per system if requested."""
+    summaries.check_numbers(values)
     model, *segments = values.by
     types = summaries.result_schema(verb, values, {"metric": pl.String, **columns})
     order = [*segments, "metric", *([model] if system else []), *columns]
@@ -410,7 +384,7 @@ def _describe_matrices(
     rows: pl.DataFrame, *, values: Values, describe: _Describe, schema: dict[str, Any]
 ) -> pl.DataFrame:
     model = values.by[0]
-    shared = system_pairs.shared_users(rows, values)
+    shared = system_pairs.shared_users(rows, values, Trial())
     tables: list[pl.DataFrame] = []
     for matrix in shared.matrices:
         table = pl.DataFrame(describe(matrix.metric, matrix.values))

@@ -15,13 +15,12 @@ from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
 
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Array, Outcome, Sample
+    from rankframe._comparison.statistics import Advance, Array, Outcome, Sample
 
 
-def test_pairs(pairs: Sequence[Pair], trial: Trial) -> Tested:
+def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     """Test each pair on its own; nothing is corrected yet."""
     from rankframe._comparison import statistics
-    from rankframe._comparison.statistics import Advance
 
     test, confidence, resampling = trial.test, trial.confidence, trial.resampling
     if test == "mcnemar":
@@ -40,7 +39,7 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial) -> Tested:
 
     if test == "wilcoxon":
         pairs = [_with_ties(pair) for pair in pairs]
-    outcome = statistics.in_matrices([pair.sample for pair in pairs], reduce, trial.advance)
+    outcome = statistics.in_matrices([pair.sample for pair in pairs], reduce, advance)
     notes: list[str | None] = [pair.undefined for pair in pairs]
     signs: list[float | None] = [None] * len(pairs)
     if test in trials.UNWEIGHTED:
@@ -94,7 +93,7 @@ def _test_hits(pairs: Sequence[Pair], confidence: float) -> Tested:
 _NO_HITS = "no test: users are in several segments, and the mean of their values is no hit"
 
 
-def test_jointly(matrix: Matrix, pairs: Sequence[Pair], trial: Trial) -> Tested:
+def test_jointly(matrix: Matrix, pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     from rankframe._comparison import system_statistics
     from rankframe._comparison.statistics import Joint, Permuted
 
@@ -104,16 +103,14 @@ def test_jointly(matrix: Matrix, pairs: Sequence[Pair], trial: Trial) -> Tested:
     if values is None:
         family = system_statistics.no_joint(matrix.values.shape[1], trials.UNEVEN)
     elif test == "randomized_tukey":
-        family = system_statistics.randomized_tukey(
-            values, confidence, trial.resampling, trial.advance
-        )
+        family = system_statistics.randomized_tukey(values, confidence, trial.resampling, advance)
     else:
         family = (
             system_statistics.tukey(values, confidence)
             if test == "tukey"
             else system_statistics.friedman(values)
         )
-    tested = test_pairs(pairs, trial._replace(test="t"))
+    tested = test_pairs(pairs, trial._replace(test="t"), advance)
     for place, pair in enumerate(pairs):
         systems = pair.system, pair.baseline
         tested.outcome.p[place] = family.p(systems)
@@ -172,21 +169,23 @@ def numbers(pair: Pair) -> dict[str, float | None]:
 # ------------------------------------------------------------------ verdicts
 
 
-class _Within(NamedTuple):
-    """P-values for each pair; NaN without a margin."""
+class Within(NamedTuple):
+    """P-values for each pair, NaN without a margin; and why a margin is not tested."""
 
     equivalent: Array
     not_worse: Array
+    untested: list[str | None]
 
 
-def test_margins(pairs: Sequence[Pair], untested: Sequence[str | None], trial: Trial) -> _Within:
+def test_margins(
+    pairs: Sequence[Pair], trial: Trial, requested: Sequence[RequestedMetric], advance: Advance
+) -> Within:
     """Test whether differences are above −margin, and whether they are below margin."""
     import numpy as np
 
     from rankframe._comparison import statistics
-    from rankframe._comparison.statistics import Advance
 
-    margins = trial.margins
+    margins, directions = trial.margins, directions_of(requested)
 
     def reduce(sample: Sample, advance: Advance) -> Outcome:
         if trial.test == "bootstrap":
@@ -196,7 +195,8 @@ def test_margins(pairs: Sequence[Pair], untested: Sequence[str | None], trial: T
         sums = (values if weights is None else weights * values).sum(axis=0)
         return outcome._replace(p=statistics.above_zero(outcome.p, sums))
 
-    within = _Within(*(np.full(len(pairs), np.nan) for _ in _Within._fields))
+    untested = [_few_differ(pair) if pair.metric in margins else None for pair in pairs]
+    within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), untested)
     places = [
         place
         for place, pair in enumerate(pairs)
@@ -207,16 +207,16 @@ def test_margins(pairs: Sequence[Pair], untested: Sequence[str | None], trial: T
     samples = [(pairs[place].sample, margins[pairs[place].metric]) for place in places]
     shifted = [sample._replace(values=sample.values + margin) for sample, margin in samples]
     shifted += [sample._replace(values=margin - sample.values) for sample, margin in samples]
-    above, below = np.split(statistics.in_matrices(shifted, reduce, trial.advance).p, 2)
+    above, below = np.split(statistics.in_matrices(shifted, reduce, advance).p, 2)
     within.equivalent[places] = np.maximum(above, below)
     for place, over, under in zip(places, above, below, strict=True):
-        higher_is_better = trial.directions[pairs[place].metric]
+        higher_is_better = directions[pairs[place].metric]
         if higher_is_better is not None:
             within.not_worse[place] = over if higher_is_better else under
     return within
 
 
-def few_differ(pair: Pair) -> str | None:
+def _few_differ(pair: Pair) -> str | None:
     """Return why a margin cannot be tested: nearly all users change by one amount, such as 0.
 
     Their differences have almost no spread, whatever the rare ones are.

@@ -11,14 +11,13 @@ import polars as pl
 
 from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Matrix, Pair
-from rankframe._evaluation import evaluation
+from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
-from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, run_dicts
+from rankframe._tables import run_dicts
 
 if TYPE_CHECKING:
     from rankframe._comparison.power_statistics import Design
@@ -103,14 +102,9 @@ def power(
 
     Raises
     ------
-    RankingDataError
-        If there are fewer than two systems.
     ValueError
-        If ``baseline`` is not a system, a metric is not a value per user, ``weights`` are given, or
-        ``difference`` names a metric that is not requested or is relative without a ``baseline``
+        If ``difference`` names a metric that is not requested or is relative without a ``baseline``
         for ``"anova"``.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
@@ -135,23 +129,14 @@ def power(
     └───────┴───────────┴────────────┴────────┴────────┘
     """
     frame, by = run_dicts.as_frame(frame, by)
-    comparison.check_independent("power", options)
+    summaries.check_independent("power", options)
     if options.get("weights") is not None:
         msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)
-    groups = comparison.groups_by_systems(frame, truth, by, baseline)
-    settings = keywords.read_options(options)
-    plan = _plan_of(
-        evaluation.user_values(ask(frame, metrics, truth, groups, settings, per_user=True)),
-        baseline=baseline,
-        power=power,
-        confidence=confidence,
-        difference=difference,
-        design=design,
-    )
-    return adapters.to_caller_type(
-        plan, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
-    )
+    trial = Trial(baseline, confidence=confidence)
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
+    describe = partial(_plan_of, trial=trial, power=power, difference=difference, design=design)
+    return summaries.described(frame, question, describe)
 
 
 class _Wanted(NamedTuple):
@@ -163,17 +148,15 @@ class _Wanted(NamedTuple):
 
 def _plan_of(
     values: Values,
-    *,
-    baseline: object,
+    trial: Trial,
     power: float,
-    confidence: float,
     difference: Target | Mapping[str, Target] | None,
     design: Kind,
 ) -> pl.LazyFrame:
-    keywords.check_confidence(confidence)
-    _check_power(power, confidence)
+    keywords.check_confidence(trial.confidence)
+    _check_power(power, trial.confidence)
     keywords.check_choice("design", design, get_args(Kind))
-    comparison.check_systems("power", values.by)
+    summaries.check_systems("power", values.by)
     summaries.check_numbers(values)
     differences = comparison.per_metric(
         "difference", difference, [metric.name for metric in values.requested]
@@ -181,7 +164,7 @@ def _plan_of(
     wanted = {name: _read_wanted(name, value) for name, value in differences.items()}
     if (
         design == "anova"
-        and baseline is None
+        and trial.baseline is None
         and any(target.relative for target in wanted.values())
     ):
         msg = "difference is relative to the mean of the baseline: name the system in baseline="
@@ -196,9 +179,8 @@ def _plan_of(
     reduce = partial(
         _of_pairs if design == "pairs" else _of_systems,
         values=values,
-        baseline=baseline,
+        trial=trial._replace(confidence=float(trial.confidence)),
         power=float(power),
-        confidence=float(confidence),
         wanted=wanted,
     )
     return values.rows.map_batches(reduce, schema=schema)
@@ -241,15 +223,14 @@ def _of_pairs(
     rows: pl.DataFrame,
     *,
     values: Values,
-    baseline: object,
+    trial: Trial,
     power: float,
-    confidence: float,
     wanted: Mapping[str, _Wanted],
 ) -> pl.DataFrame:
     from rankframe._comparison.power_statistics import Design
 
-    paired = system_pairs.paired_users(rows, values, baseline, complete=False)
-    design = Design(confidence, power)
+    paired = system_pairs.paired_users(rows, values, trial)
+    design = Design(trial.confidence, power)
     numbers = [_numbers_of_pair(pair, wanted.get(pair.metric), design) for pair in paired.pairs]
     return pl.DataFrame(numbers, schema=_MADE).select(
         *paired.pair_keys(values.by[0], paired.pairs), *_MADE
@@ -260,16 +241,17 @@ def _of_systems(
     rows: pl.DataFrame,
     *,
     values: Values,
-    baseline: object,
+    trial: Trial,
     power: float,
-    confidence: float,
     wanted: Mapping[str, _Wanted],
 ) -> pl.DataFrame:
     from rankframe._comparison.power_statistics import Design
 
-    paired = system_pairs.shared_users(rows, values, baseline)
-    design = Design(confidence, power, len(paired.systems))
-    place = None if baseline is None else paired.systems.to_list().index(baseline)
+    paired = system_pairs.shared_users(rows, values, trial)
+    design = Design(trial.confidence, power, len(paired.systems))
+    place = None
+    if trial.baseline is not None:
+        place = paired.systems.to_list().index(trial.baseline)
     numbers = [
         _numbers_of_systems(matrix, place, wanted.get(matrix.metric), design)
         for matrix in paired.matrices

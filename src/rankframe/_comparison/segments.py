@@ -11,15 +11,14 @@ import polars as pl
 
 from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Pair, Paired
-from rankframe._comparison.trials import Correction
-from rankframe._evaluation import evaluation, user_columns
+from rankframe._comparison.trials import Correction, Trial
+from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
-from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, rules, run_dicts
+from rankframe._tables import rules, run_dicts
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
@@ -97,12 +96,9 @@ def compare_segments(
     Raises
     ------
     RankingDataError
-        If there are fewer than two systems or segments, or a user or a cluster is in several
-        segments.
+        If there are fewer than two segments, or a user or a cluster is in several segments.
     ValueError
-        If ``by`` has no segments, or a metric such as ``gmap`` is not a value per user.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
+        If ``by`` has no segments.
 
     Notes
     -----
@@ -131,14 +127,19 @@ def compare_segments(
     │ null ┆ 0.166667   ┆ null     ┆ 1.8  ┆ 0.256709 │
     └──────┴────────────┴──────────┴──────┴──────────┘
     """
+    trial = Trial(
+        baseline, correction=correction, confidence=confidence, cluster=cluster, total=True
+    )
     frame, by = run_dicts.as_frame(frame, by)
-    groups = comparison.groups_by_systems(frame, truth, by, baseline)
     keywords.check_confidence(confidence)
     keywords.check_choice("correction", correction, (*get_args(Correction), None))
     summaries.read_resampling(1, 0)
-    settings = keywords.read_options(options, cluster=cluster)
-    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings, per_user=True))
-    comparison.check_systems("compare_segments", values.by)
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, per_user=True)
+    return summaries.described(frame, question, partial(_plan_of, trial=trial))
+
+
+def _plan_of(values: Values, *, trial: Trial) -> pl.LazyFrame:
+    summaries.check_systems("compare_segments", values.by)
     if len(values.by) < 2:
         msg = (
             "compare_segments needs segments in addition to the systems: name their columns, such "
@@ -152,33 +153,17 @@ def compare_segments(
     model, *segments = values.by
     order = [*segments, "metric", model, "baseline", *_MADE]
     schema = {name: types[model if name == "baseline" else name] for name in order}
-    reduce = partial(
-        _segment_table,
-        values=values,
-        baseline=baseline,
-        correction=correction,
-        confidence=confidence,
-    )
-    table = values.rows.map_batches(reduce, schema=schema)
-    return adapters.to_caller_type(
-        table, like=frame, beside=(truth, *(options.get(n) for n in keywords.INPUTS))
-    )
+    reduce = partial(_segment_table, values=values, trial=trial)
+    return values.rows.map_batches(reduce, schema=schema)
 
 
 # ------------------------------------------------------------------ one row per user → per segment
 
 
-def _segment_table(
-    rows: pl.DataFrame,
-    *,
-    values: Values,
-    baseline: object,
-    correction: Correction | None,
-    confidence: float,
-) -> pl.DataFrame:
+def _segment_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl.DataFrame:
     _check_segments(rows, values)
-    paired = system_pairs.paired_users(rows, values, baseline, complete=False, total=True)
-    rows_of_pairs = _rows_of_pairs(paired, correction, confidence, weighted=bool(values.weights))
+    paired = system_pairs.paired_users(rows, values, trial)
+    rows_of_pairs = _rows_of_pairs(paired, trial, weighted=values.weights is not None)
     return (
         pl.DataFrame(rows_of_pairs, schema=_MADE)
         .with_columns(pl.selectors.float().fill_nan(None))
@@ -186,9 +171,7 @@ def _segment_table(
     )
 
 
-def _rows_of_pairs(
-    paired: Paired, correction: Correction | None, confidence: float, *, weighted: bool
-) -> list[dict[str, Any]]:
+def _rows_of_pairs(paired: Paired, trial: Trial, *, weighted: bool) -> list[dict[str, Any]]:
     """Make one row per segment, metric and pair, and one for all segments together."""
     import numpy as np
 
@@ -198,17 +181,17 @@ def _rows_of_pairs(
     wholes: list[int] = []
     for places in _same_pairs(paired.pairs):
         pairs = [paired.pairs[place] for place in places]
-        rows = _rows(pairs, confidence, weighted=weighted)
+        rows = _rows(pairs, trial.confidence, weighted=weighted)
         tested = np.array([row["p_value"] for row in rows[:-1]], np.float64)
         alone = (
             np.count_nonzero(~np.isnan(tested)) == 2 == sum(row["users"] > 0 for row in rows[:-1])
         )
-        adjusted = statistics.corrected(tested, None if alone else correction)
+        adjusted = statistics.corrected(tested, None if alone else trial.correction)
         for place, row, p in zip(places, rows, [*adjusted, nan], strict=True):
             results[place] = {**row, "p_adjusted": p}
         wholes.append(places[-1])
     of_all = statistics.corrected(
-        np.array([results[place]["p_value"] for place in wholes]), correction
+        np.array([results[place]["p_value"] for place in wholes]), trial.correction
     )
     for place, p in zip(wholes, of_all, strict=True):
         results[place]["p_adjusted"] = p

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from rankframe._comparison import trials
-from rankframe._comparison.trials import Correction, Test
+from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import user_columns
 from rankframe._request import keywords
 from rankframe._tables import column_roles
@@ -35,13 +35,12 @@ CORRECTIONS: Mapping[Correction, str] = {
 }
 
 
-def correction_in_words(
-    test: Test, correction: Correction | None, compared: pl.DataFrame, primary: str | None
-) -> str:
+def correction_in_words(trial: Trial, compared: pl.DataFrame) -> str:
     """Name a correction, and for how many comparisons it is, apart from the primary metric."""
+    correction, primary = trial.correction, trial.primary
     tests, family = compared["p_value"].count(), tests_of(compared, primary)
     decides = "" if primary is None else f", primary metric {primary}"
-    if test in trials.JOINT_TESTS:
+    if trial.test in trials.JOINT_TESTS:
         return ("corrected over all pairs" if correction else "without correction") + decides
     if correction is None:
         return "without correction" + (f" for {tests} comparisons" if tests > 1 else "") + decides
@@ -58,13 +57,11 @@ def tests_of(compared: pl.DataFrame, primary: str | None) -> int:
     return compared.filter(family)["p_value"].count()
 
 
-def tested_in_words(
-    test: Test, correction: Correction | None, compared: pl.DataFrame, primary: str | None
-) -> str:
+def tested_in_words(trial: Trial, compared: pl.DataFrame) -> str:
     """Name the test and the correction of a comparison, or why nothing is tested."""
     if why := untested(compared):
         return f"not tested: {why}"
-    return f"{TESTS[test]}, p {correction_in_words(test, correction, compared, primary)}"
+    return f"{TESTS[trial.test]}, p {correction_in_words(trial, compared)}"
 
 
 def untested(compared: pl.DataFrame) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from math import inf
@@ -23,7 +23,7 @@ from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
-from rankframe._request.question import ask
+from rankframe._request.question import Question, ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
@@ -127,8 +127,6 @@ def summarize(
         cluster or several.
     ValueError
         If ``"wilson"`` is combined with ``weights``, ``cluster`` or a geometric mean.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
@@ -167,18 +165,23 @@ def summarize(
     """
     frame, by = run_dicts.as_frame(frame, by)
     settings = keywords.read_options(options, cluster=cluster, count_missed=True)
-    values = evaluation.user_values(ask(frame, metrics, truth, by, settings))
-    summary = summary_of(
-        values,
+    describe = partial(
+        summary_of,
         total=total,
         confidence=confidence,
         method=method,
         resamples=resamples,
         seed=seed,
     )
-    return adapters.to_caller_type(
-        summary, like=frame, beside=(truth, *(options.get(name) for name in keywords.INPUTS))
-    )
+    return described(frame, ask(frame, metrics, truth, by, settings), describe)
+
+
+def described(
+    frame: FrameT, question: Question, describe: Callable[[Values], pl.LazyFrame]
+) -> FrameT:
+    """Describe the values of a question, in the kind of its frame."""
+    description = describe(evaluation.user_values(question))
+    return adapters.to_caller_type(description, like=frame, beside=question.beside)
 
 
 def summarize_values(
@@ -242,8 +245,6 @@ def summarize_values(
         If a column is missing or not a number, an id is null, a user has several rows in a group, a
         value is NaN or infinite, ``weights`` are null, negative or all 0, a cluster is null, or
         there is only one.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Examples
     --------
@@ -481,46 +482,67 @@ def _interval(
     return statistics.bootstrap(sample, confidence, resampling, advance, bca=method == "bootstrap")
 
 
+class _Group(NamedTuple):
+    """The rows of a group, and who is in them."""
+
+    rows: pl.DataFrame
+    weights: Array | None
+    users: Places | None  # of each row, if users may have several
+    clusters: Places | None
+    lacking: list[str]  # notes of users without a list
+
+
 def _samples(
     rows: pl.DataFrame, values: Values, by: Sequence[str], method: Method, *, pooled: bool
 ) -> list[_Sampled]:
     """Take the values of each group and metric, and note why a number is null."""
+    groups = rows.partition_by(by, maintain_order=True) if by else [rows]
+    return [
+        _sampled(group, metric, method, values.weights)
+        for group in (_group_of(group, values, pooled=pooled) for group in groups)
+        for metric in values.requested
+    ]
+
+
+def _group_of(rows: pl.DataFrame, values: Values, *, pooled: bool) -> _Group:
+    if pooled and values.cluster is not None:
+        user_columns.check_one_cluster(rows, [values.user], values.cluster)
+    return _Group(
+        rows,
+        None if values.weights is None else rows[user_columns.WEIGHT].to_numpy(),
+        places_of_users(rows[values.user]) if pooled else None,
+        None if values.cluster is None else places_of_users(rows[user_columns.CLUSTER]),
+        _notes_of_group(rows, values.user),
+    )
+
+
+def _sampled(
+    group: _Group, metric: RequestedMetric, method: Method, weights: str | None
+) -> _Sampled:
     from rankframe._comparison import statistics
 
-    groups = rows.partition_by(by, maintain_order=True) if by else [rows]
-    samples: list[_Sampled] = []
-    for group in groups:
-        if pooled and values.cluster is not None:
-            user_columns.check_one_cluster(group, [values.user], values.cluster)
-        clusters = None if values.cluster is None else places_of_users(group[user_columns.CLUSTER])
-        unit = "users" if clusters is None else "clusters"
-        users = places_of_users(group[values.user]) if pooled else None
-        weights = None if values.weights is None else group[user_columns.WEIGHT].to_numpy()
-        lacking = _notes_of_group(group, values.user)
-        for metric in values.requested:
-            column = _column(group, metric)
-            of_users, returning, of_group = _sample(column, weights, users, clusters)
-            if values.weights is not None:
-                _check_some_weight(of_users, column, values.weights, metric.name)
-            sample = of_users
-            if of_group is not None and _has_interval(metric, of_users, "t"):
-                sample = statistics.of_clusters(of_group, of_users)
-            of_sample, reasons = _method_of(
-                sample, metric, method, unit, boolean=group.schema[metric.name] == pl.Boolean
-            )
-            why = _why_null(metric, of_users, of_sample)
-            if of_sample != "wilson" and _why_null(metric, sample, of_sample):
-                reasons = []
-            elif method in ("studentized", "auto"):
-                reasons += _notes_of_few(sample, of_sample, unit)
-            weights_of_notes = None if values.weights is None else of_users.weights
-            counted = notes_of_users(of_users.values, weights_of_notes, returning) + lacking
-            if not _has_interval(metric, sample, of_sample):
-                sample = sample._replace(values=column[:0], weights=None)
-            elif of_group is not None:
-                counted += sentences.notes_of_clusters(of_users, sample)
-            samples.append(_Sampled(sample, of_sample, [*why, *counted, *reasons]))
-    return samples
+    unit = "users" if group.clusters is None else "clusters"
+    column = _column(group.rows, metric)
+    of_users, returning, of_group = _sample(column, group)
+    if weights is not None:
+        _check_some_weight(of_users, column, weights, metric.name)
+    sample = of_users
+    if of_group is not None and _has_interval(metric, of_users, "t"):
+        sample = statistics.of_clusters(of_group, of_users)
+    boolean = group.rows.schema[metric.name] == pl.Boolean
+    of_sample, reasons = _method_of(sample, metric, method, unit, boolean=boolean)
+    why = _why_null(metric, of_users, of_sample)
+    if of_sample != "wilson" and _why_null(metric, sample, of_sample):
+        reasons = []
+    elif method in ("studentized", "auto"):
+        reasons += _notes_of_few(sample, of_sample, unit)
+    weights_of_notes = None if weights is None else of_users.weights
+    counted = notes_of_users(of_users.values, weights_of_notes, returning) + group.lacking
+    if not _has_interval(metric, sample, of_sample):
+        sample = sample._replace(values=column[:0], weights=None)
+    elif of_group is not None:
+        counted += sentences.notes_of_clusters(of_users, sample)
+    return _Sampled(sample, of_sample, [*why, *counted, *reasons])
 
 
 def _method_of(
@@ -569,21 +591,19 @@ def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[s
     return [f"{why}{dropped:,.0f} of {times:,} resamples have no spread"]
 
 
-def _sample(
-    column: Array, weights: Array | None, users: Places | None, clusters: Places | None
-) -> tuple[Sample, int, Places | None]:
+def _sample(column: Array, group: _Group) -> tuple[Sample, int, Places | None]:
     """Keep the users whose value counts; return how many had several rows, and the clusters."""
     import numpy as np
 
     from rankframe._comparison import statistics
     from rankframe._comparison.statistics import Sample
 
-    counts = ~np.isnan(column)
+    counts, weights, users = ~np.isnan(column), group.weights, group.users
     if weights is not None:
         counts &= weights > 0
         weights = statistics.shares(weights[counts])
     column = column[counts]
-    clusters = None if clusters is None else clusters[counts]
+    clusters = None if group.clusters is None else group.clusters[counts]
     if users is None or not counts.any():
         return Sample(column, weights), 0, clusters
     (merged,), weights = statistics.of_users(users[counts], [column], weights)
@@ -769,6 +789,30 @@ def result_schema(verb: str, values: Values, columns: dict[str, Any]) -> dict[st
             msg = f"column {name!r}: {verb} makes a column of this name: rename it"
             raise RankingDataError(msg)
     return {**{name: types[name] for name in values.by}, **columns}
+
+
+def check_systems(verb: str, by: Sequence[str]) -> None:
+    """Check that there is a column that identifies the systems."""
+    if not by:
+        msg = f"{verb} needs the column that identifies the systems: name it in by="
+        raise ValueError(msg)
+
+
+def check_independent(verb: str, options: Options) -> None:
+    """Check that a verb that takes users for independent has no clusters."""
+    if "cluster" in options:
+        msg = (
+            f"{verb} has no cluster=, since it takes users for independent: compare and summarize "
+            "take it"
+        )
+        raise TypeError(msg)
+
+
+def check_unweighted(verb: str, options: Options) -> None:
+    """Check that a verb without a weighted form has no weights."""
+    if options.get("weights") is not None:
+        msg = f"{verb} has no weighted form, users count alike: leave out weights="
+        raise ValueError(msg)
 
 
 def check_total(values: Values, *, total: bool, least: int) -> None:

@@ -79,8 +79,6 @@ def agreement(
         two frames have different systems.
     ValueError
         If ``by`` is empty, or there are fewer than two metrics to compare.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
 
     Notes
     -----
@@ -120,8 +118,12 @@ def agreement(
             "name the column that identifies the systems in by="
         )
         raise ValueError(msg)
-    comparison.check_systems("agreement", groups)
+    summaries.check_systems("agreement", groups)
     names = _metrics_of(left, metrics, groups, "means")
+    for name in groups:
+        if name in _AGREEMENT:
+            msg = f"column {name!r}: agreement makes a column of this name: rename it"
+            raise RankingDataError(msg)
     if other is None:
         right, other_names = left, names
         pairs = [
@@ -207,15 +209,6 @@ def discriminative_power(
         least ASL), the system (in a column named as in ``by``), ``baseline``, ``difference`` and
         ``asl``.
 
-    Raises
-    ------
-    RankingDataError
-        If there are fewer than two systems.
-    ValueError
-        If ``weights`` are given.
-    ImportError
-        Without SciPy: ``pip install 'rankframe[stats]'``.
-
     Notes
     -----
     It measures how sensitive a metric is, not whether it measures what matters. T. Sakai, *SIGIR*
@@ -233,9 +226,9 @@ def discriminative_power(
     """
     frame, by = run_dicts.as_frame(frame, by)
     keywords.check_flag("curve", curve)
-    comparison.check_unweighted("discriminative_power", options)
+    summaries.check_unweighted("discriminative_power", options)
     groups = comparison.groups_by_systems(frame, truth, by, None)
-    comparison.check_systems("discriminative_power", groups)
+    summaries.check_systems("discriminative_power", groups)
     model, *segments = groups
     kind = "run" if truth is not None else "judged table"
     compared = comparison.compare(
@@ -279,10 +272,6 @@ def _metrics_of(
             raise RankingDataError(msg)
         if name in columns and not types[name].is_numeric():
             msg = f"{table}, column {name!r}: {types[name]} is not numeric: cast it or leave it out"
-            raise RankingDataError(msg)
-    for name in groups:
-        if name in _AGREEMENT:
-            msg = f"column {name!r}: agreement makes a column of this name: rename it"
             raise RankingDataError(msg)
     numeric_columns = [
         name for name in types if types[name].is_numeric() and name not in (*groups, _USERS)

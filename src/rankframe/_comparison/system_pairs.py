@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from math import nan
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
 from rankframe._comparison import summaries, trials
+from rankframe._comparison.trials import Trial
 from rankframe._evaluation import user_columns
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
@@ -122,39 +125,22 @@ class Tested(NamedTuple):
     signs: list[float | None]
 
 
-def paired_users(
-    rows: pl.DataFrame, values: Values, baseline: object, *, complete: bool, total: bool = False
-) -> Paired:
-    """Pair the users of two systems; ``complete`` drops users for whom a system is undefined."""
-    shared = shared_users(rows, values, baseline, complete=complete, total=total)
-    systems = pairs_of_places(shared.systems.to_list(), baseline)
-    pairs = [
-        pair for matrix in shared.matrices for pair in pairs_of(matrix, systems, values.weights)
-    ]
-    return shared._replace(pairs=pairs)
+def paired_users(rows: pl.DataFrame, values: Values, trial: Trial) -> Paired:
+    """Pair the users of two systems."""
+    paired, matrices = open_matrices(rows, values, trial, complete=False)
+    systems = pairs_of_places(paired.systems.to_list(), trial.baseline)
+    pairs = [pair for matrix in matrices for pair in pairs_of(matrix, systems, values.weights)]
+    return paired._replace(pairs=pairs)
 
 
-def shared_users(
-    rows: pl.DataFrame,
-    values: Values,
-    baseline: object = None,
-    *,
-    complete: bool = True,
-    total: bool = False,
-) -> Paired:
-    """Prepare the values of all systems, without pairs; ``complete`` as in ``paired_users``."""
-    shared, matrices = open_matrices(rows, values, baseline, complete=complete, total=total)
+def shared_users(rows: pl.DataFrame, values: Values, trial: Trial) -> Paired:
+    """Prepare the values of all systems for the users for whom every system is defined."""
+    shared, matrices = open_matrices(rows, values, trial, complete=True)
     return shared._replace(matrices=list(matrices))
 
 
 def open_matrices(
-    rows: pl.DataFrame,
-    values: Values,
-    baseline: object,
-    *,
-    complete: bool,
-    total: bool,
-    default_baseline: bool = False,
+    rows: pl.DataFrame, values: Values, trial: Trial, *, complete: bool
 ) -> tuple[Paired, Iterator[Matrix]]:
     """Find the systems and the segments, and return the matrices one after the other."""
     summaries.check_sizes(rows, values)
@@ -165,17 +151,16 @@ def open_matrices(
     rows = summaries.in_logarithms(rows, values.requested)
     _check_logarithms(rows, values)
     model, *segments = values.by
-    systems = systems_in(rows, model, baseline, [] if default_baseline else segments)
-    matrices = _matrices(rows, values, systems, complete=complete, total=total)
+    systems = systems_in(rows, model, trial, segments)
+    matrices = _matrices(rows, values, systems, complete=complete, total=trial.total)
     of_segments = rows.select(segments).unique().sort(segments) if segments else pl.DataFrame()
-    if total:
+    if trial.total:
         of_segments = pl.concat([of_segments, of_segments.clear(1)])
     return Paired(of_segments, systems, [], []), matrices
 
 
-def systems_in(
-    rows: pl.DataFrame, model: str, baseline: object, segments: Sequence[str]
-) -> pl.Series:
+def systems_in(rows: pl.DataFrame, model: str, trial: Trial, segments: Sequence[str]) -> pl.Series:
+    baseline = trial.baseline
     systems = rows[model].unique().sort()
     names = systems.to_list()
     if len(names) < 2:
@@ -187,7 +172,9 @@ def systems_in(
     if baseline is None:
         return systems
     columns = [
-        name for name in segments if model != keywords.MODEL and has_column(rows, name, baseline)
+        name
+        for name in segments
+        if not trial.implied and model != keywords.MODEL and has_column(rows, name, baseline)
     ]
     if baseline not in names:
         msg = f"baseline must be one of {', '.join(map(repr, names[:10]))}, not {baseline!r}"
@@ -218,46 +205,57 @@ def _matrices(
 
     With ``total``, the last ones have the rows of all segments.
     """
-    import numpy as np
-
-    model, *segments = values.by
-    names = [metric.name for metric in values.requested]
-    columns = systems.to_frame().with_row_index("__rankframe_column")
+    segments = values.by[1:]
     rows = rows.sort(segments) if segments else rows
     groups = rows.partition_by(segments, maintain_order=True) if segments else [rows]
     for segment, group in enumerate([*groups, rows] if total else groups):
         pooled = segment == len(groups)
-        keys = [*segments, values.user] if pooled else [values.user]
-        users = _users_of(group, keys, values)
-        placed = (
-            group.select(*keys, model)
-            .with_row_index("__rankframe_at")
-            .join(users.with_row_index("__rankframe_row"), on=keys)
-            .join(columns, on=model)
-        )
-        at, row, column = (placed[name].to_numpy() for name in _PLACED)
-        present = np.zeros((len(systems), len(users)), np.bool_)
-        present[column, row] = True
-        absent = None if present.all() else ~present.T
-        missed = None
-        if user_columns.MISSED in group.columns:
-            of_lists = np.zeros((len(systems), len(users)))
-            of_lists[column, row] = group[user_columns.MISSED].cast(pl.Float64).to_numpy()[at]
-            missed = of_lists.T
-        weights = None if values.weights is None else users[user_columns.WEIGHT].to_numpy()
-        whose = summaries.places_of_users(users[values.user]) if pooled else None
-        clusters = (
-            None
-            if values.cluster is None
-            else summaries.places_of_users(users[user_columns.CLUSTER])
-        )
-        if values.cluster is not None and pooled:
-            user_columns.check_one_cluster(users, [values.user], values.cluster)
-        for name in names:
-            of_systems = np.full((len(systems), len(users)), np.nan)
-            of_systems[column, row] = group[name].cast(pl.Float64).to_numpy()[at]
-            matrix = Matrix(segment, name, of_systems.T, weights, whose, clusters, missed, absent)
+        for matrix in _matrices_of(segment, group, values, systems, pooled=pooled):
             yield _complete(matrix) if complete else matrix
+
+
+def _matrices_of(
+    segment: int, rows: pl.DataFrame, values: Values, systems: pl.Series, *, pooled: bool
+) -> Iterator[Matrix]:
+    """Make one matrix per metric of the rows of a segment, or ``pooled`` of all segments."""
+    import numpy as np
+
+    model, *segments = values.by
+    keys = [*segments, values.user] if pooled else [values.user]
+    users = _users_of(rows, keys, values)
+    placed = (
+        rows.select(*keys, model)
+        .with_row_index("__rankframe_at")
+        .join(users.with_row_index("__rankframe_row"), on=keys)
+        .join(systems.to_frame().with_row_index("__rankframe_column"), on=model)
+    )
+    at, row, column = (placed[name].to_numpy() for name in _PLACED)
+
+    def arranged(numbers: Array, empty: float) -> Array:
+        table = np.full((len(systems), len(users)), empty)
+        table[column, row] = numbers
+        return table.T
+
+    def of_rows(name: str, empty: float) -> Array:
+        return arranged(rows[name].cast(pl.Float64).to_numpy()[at], empty)
+
+    absent = np.asarray(arranged(np.zeros(len(at)), 1) > 0, np.bool_)
+    clusters = None
+    if values.cluster is not None:
+        clusters = summaries.places_of_users(users[user_columns.CLUSTER])
+        if pooled:
+            user_columns.check_one_cluster(users, [values.user], values.cluster)
+    matrix = partial(
+        Matrix,
+        segment,
+        weights=None if values.weights is None else users[user_columns.WEIGHT].to_numpy(),
+        users=summaries.places_of_users(users[values.user]) if pooled else None,
+        clusters=clusters,
+        missed=of_rows(user_columns.MISSED, 0) if user_columns.MISSED in rows.columns else None,
+        absent=absent if absent.any() else None,
+    )
+    for metric in values.requested:
+        yield matrix(metric=metric.name, values=of_rows(metric.name, nan))
 
 
 def _users_of(group: pl.DataFrame, keys: Sequence[str], values: Values) -> pl.DataFrame:
@@ -336,17 +334,7 @@ def _pair(
     from rankframe._comparison import statistics
 
     weights, clusters, users = matrix.weights, matrix.clusters, matrix.users
-    counts = system.defined & baseline.defined
-    left_out = matrix.left_out or 0
-    if matrix.absent is not None:
-        alone = system.defined & matrix.absent[:, place.baseline]
-        alone |= baseline.defined & matrix.absent[:, place.system]
-        alone &= True if weights is None else weights > 0
-        left_out = _count_left_out(alone, counts, users)
-    if column is not None and weights is not None:
-        if counts.any() and not (counts & (weights > 0)).any():
-            user_columns.raise_no_weight(column, matrix.metric)
-        counts &= weights > 0
+    counts, left_out = _who_counts(matrix, place, system, baseline, column)
     kept = slice(None) if counts.all() else counts
     if column is not None and weights is not None:
         weights = statistics.shares(weights[kept])
@@ -377,6 +365,24 @@ def _pair(
         left_out=left_out,
         joint=matrix.left_out is not None,
     )
+
+
+def _who_counts(
+    matrix: Matrix, place: Place, system: _Column, baseline: _Column, column: str | None
+) -> tuple[Bits, int]:
+    """Find the users for whom both systems are defined, and count those whom only one has."""
+    weights, counts = matrix.weights, system.defined & baseline.defined
+    left_out = matrix.left_out or 0
+    if matrix.absent is not None:
+        alone = system.defined & matrix.absent[:, place.baseline]
+        alone |= baseline.defined & matrix.absent[:, place.system]
+        alone &= True if weights is None else weights > 0
+        left_out = _count_left_out(alone, counts, matrix.users)
+    if column is not None and weights is not None:
+        if counts.any() and not (counts & (weights > 0)).any():
+            user_columns.raise_no_weight(column, matrix.metric)
+        counts &= weights > 0
+    return counts, left_out
 
 
 def _without_lists(system: Array, baseline: Array) -> tuple[int, int]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-import polars as pl
-
 if TYPE_CHECKING:
-    from rankframe._comparison.statistics import Advance, Resampling
+    from rankframe._comparison.statistics import Resampling
 
 Test: TypeAlias = Literal[
     "t",
@@ -49,18 +47,30 @@ NOTHING = 1e-12  # what a change of 0 may be after rounding
 
 
 class Trial(NamedTuple):
-    """A planned comparison: its test, its correction and their options."""
+    """The options of a comparison; verbs that take them have the same defaults."""
 
-    test: Test
-    correction: Correction | None
-    confidence: float
-    margins: Mapping[str, float]
-    directions: Mapping[str, bool | None]
-    resampling: Resampling
-    advance: Advance
-    geometric: Collection[str]
-    weighted: bool
-    systems: pl.Series
+    baseline: object = None
+    test: Test = "t"
+    correction: Correction | None = "holm"
+    confidence: float = 0.95
+    margin: Margin | None = None
+    primary: str | None = None
+    resamples: int = 10_000
+    seed: int = 0
+    cluster: str | None = None
+    total: bool = False
+    implied: bool = False  # no caller named the baseline: a segment of its name is no ambiguity
+
+    @property
+    def margins(self) -> Mapping[str, float]:
+        """The margin of each metric that has one, once the options are read."""
+        return self.margin if isinstance(self.margin, Mapping) else {}
+
+    @property
+    def resampling(self) -> Resampling:
+        from rankframe._comparison.statistics import Resampling
+
+        return Resampling(self.resamples, self.seed)
 
 
 UNEVEN = "no test: it has no weighted form, and users are in different numbers of segments"

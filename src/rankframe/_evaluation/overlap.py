@@ -61,11 +61,6 @@ def rbo(
         ``rbo_residual``, the most that a continuation can add to it. All are in [0, 1]. For a user
         missing from one run, they are null, 0 and 1.
 
-    Raises
-    ------
-    ValueError
-        If p is not between 0 and 1, or k is not an integer ≥ 1.
-
     Notes
     -----
     Lists may differ in length: items below the end of the shorter one are unknown, not missing.
@@ -133,11 +128,6 @@ def overlap(
         One row per user of either run, sorted: by…, user, ``overlap@k`` = common / k and
         ``jaccard@k`` = common / items of either (Float64 in [0, 1]). For a user missing from
         one run, both are 0.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
 
     Notes
     -----

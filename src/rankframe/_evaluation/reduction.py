@@ -20,6 +20,7 @@ from rankframe._request.share_names import Kind
 from rankframe._tables import guards, judgment, rank_order, rules
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import scope_rows, share_rows, terms
+from rankframe._vocabulary.share_rows import Shares
 from rankframe.errors import RankingDataError
 
 _HAS_LIST = f"{labels.INNER}has_list"
@@ -163,8 +164,8 @@ def _reduced(
     if scope == "relevant":
         return _of_relevant_rows(judged, reading, metrics, first=first)
     if isinstance(scope, Kind):
-        by = judged.tables[0].by
-        rows = share_rows.rows_of_shares(judged, reading.names, scope, by=by, users=None)
+        shares = Shares(judged, scope, judged.tables[0].by)
+        rows = share_rows.rows_of_shares(shares, reading.names)
     else:
         rows = scope_rows.rows_of_scope(judged, reading)
     names = [*judged.keys, *(metric.name for metric in metrics)]

@@ -24,6 +24,7 @@ from rankframe._tables import (
 )
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import scope_rows, share_rows
+from rankframe._vocabulary.share_rows import Shares
 from rankframe.errors import RankingDataError
 
 
@@ -216,7 +217,7 @@ def shares(
     if prepared.tied:
         share_names.check_shares_in_ties("shares", share_columns)
     table = prepared.tables[0]
-    rows = share_rows.rows_of_shares(prepared, share_columns, kind, by=table.by, users=None)
+    rows = share_rows.rows_of_shares(Shares(prepared, kind, table.by), share_columns)
     keys = [*(table.keys if over == "user" else table.by)]
     value = share_rows.public_name(kind.of, prepared.inputs, table.item)
     names = dict(zip(share_columns, ("exposure", "share", "target"), strict=False))
@@ -414,11 +415,6 @@ def relevant(
         ``ideal_rank``, ``ideal_place``, ``total`` (Int64), ``ideal_relevance``, ``rank_discount``
         and ``place_discount`` (Float64). Group them by by… and user, and aggregate them. Sorted
         unless lazy.
-
-    Raises
-    ------
-    ValueError
-        If ``relevant_at`` is not > 0.
 
     Notes
     -----

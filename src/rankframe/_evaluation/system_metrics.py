@@ -17,6 +17,7 @@ from rankframe._request.labels import RequestedMetric
 from rankframe._request.share_names import Kind
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import share_rows
+from rankframe._vocabulary.share_rows import Shares
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,11 +44,7 @@ class OfLists(NamedTuple):
     def values(self, by: Sequence[str]) -> pl.LazyFrame:
         """Return one row per group of ``by``, or one row."""
         frames = [
-            _reduced(
-                share_rows.rows_of_shares(self.judged, _names(some), kind, by=by, users=self.users),
-                by,
-                some,
-            )
+            _reduced(share_rows.rows_of_shares(self._shares(kind, by), _names(some)), by, some)
             for kind, some in self.kinds().items()
         ]
         return _side_by_side(frames, by)
@@ -64,19 +61,15 @@ class OfLists(NamedTuple):
     def exposures(self, kind: Kind, *, per_list: bool = True) -> pl.LazyFrame:
         """Return the exposure of each value in each list, or in all lists of a group."""
         names = _names(self.kinds()[kind])
-        return share_rows.exposures(
-            self.judged, names, kind, by=self.by, users=self.users, per_list=per_list
-        )
+        return share_rows.exposures(self._shares(kind, self.by), names, per_list=per_list)
 
     def additive(self, kind: Kind, groups: pl.LazyFrame) -> pl.LazyFrame:
         """Return sums over users, and the number of lists, per group of ``groups`` and value."""
-        names, by, users = [*_names(self.kinds()[kind]), LISTS], self.by, self.users
-        sums = share_rows.exposures(self.judged, names, kind, by=by, users=users)
-        every = groups if by else None
-        rows = share_rows.with_targets(
-            sums, self.judged, names, kind, by=by, users=users, groups=every
-        )
-        return share_rows.with_counts(rows, names, self.judged, kind, by=by, users=users)
+        names, shares = [*_names(self.kinds()[kind]), LISTS], self._shares(kind, self.by)
+        sums = share_rows.exposures(shares, names)
+        every = groups if self.by else None
+        rows = share_rows.with_targets(sums, shares, names, groups=every)
+        return share_rows.with_counts(rows, shares, names)
 
     def numbers_of(self, parts: Sequence[pl.DataFrame], by: Sequence[str]) -> pl.LazyFrame:
         """Reduce exposures that were added up in parts, as one row per group of ``by``."""
@@ -90,9 +83,7 @@ class OfLists(NamedTuple):
                 .agg(pl.exclude(*self.by, share_rows.VALUE).sum())
             )
             groups = part.lazy().select(by).unique() if by else None
-            rows = share_rows.completed(
-                sums, self.judged, names, kind, by=by, users=self.users, groups=groups
-            )
+            rows = share_rows.completed(sums, self._shares(kind, by), names, groups=groups)
             frames.append(_reduced(rows, by, some))
         return _side_by_side(frames, by)
 
@@ -116,16 +107,16 @@ class OfLists(NamedTuple):
         groups = sums.select(part, *self.by).unique()
         rows = share_rows.completed(
             sums,
-            self.judged,
+            self._shares(kind, self.by),
             _names(some),
-            kind,
-            by=self.by,
-            users=self.users,
             parts=[part],
             groups=groups,
             complete=complete,
         )
         return _reduced(rows, [part, *self.by], some)
+
+    def _shares(self, kind: Kind, by: Sequence[str]) -> Shares:
+        return Shares(self.judged, kind, by, self.users)
 
 
 def numbers_of_sums(

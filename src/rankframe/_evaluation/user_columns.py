@@ -49,7 +49,7 @@ WEIGHTS = Purpose(
     user="a user in the mean",
     null_cure="a weight is a finite number ≥ 0",
     type_cure="cast it to numbers",
-    fits=lambda dtype: dtype.is_numeric() or dtype == pl.Null,
+    fits=partial(column_roles.can_be_number, role="weight"),
 )
 CLUSTERS = Purpose(
     noun="cluster",

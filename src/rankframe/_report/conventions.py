@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from rankframe._comparison.trials import Trial
 from rankframe._report import markup, verdict
-from rankframe._report.facts import Numbers
-from rankframe._report.markup import Cell, Grid, Section
+from rankframe._report.facts import Numbers, ReportCall
+from rankframe._report.markup import Section
+from rankframe._report.tabular import Cell, Grid
+from rankframe._request import keywords
 
 
 def conventions(numbers: Numbers) -> Section:
@@ -30,7 +33,7 @@ def conventions(numbers: Numbers) -> Section:
 
 
 def _rules(numbers: Numbers) -> list[tuple[str, str]]:
-    call, settings = numbers.call, numbers.call.settings
+    call, settings, trial = numbers.call, numbers.call.settings, numbers.trial
     has_truth = call.truth is not None or settings.users is not None
     users = settings.users or ("truth" if has_truth else "run")
     relevant = "grade > 0"
@@ -49,16 +52,16 @@ def _rules(numbers: Numbers) -> list[tuple[str, str]]:
             if settings.undefined is None
             else f"count as {settings.undefined:g}",
         ),
-        ("intervals", f"{100 * call.confidence:.10g}%, Student's t for means, not corrected"),
+        ("intervals", f"{100 * trial.confidence:.10g}%, Student's t for means, not corrected"),
     ]
     if numbers.pairs:
         rules.append(("test", verdict.tested(numbers)))
-        if call.margin is not None:
-            rules.append(("margin", _plain(call.margin)))
-        if call.test not in ("t", "wilcoxon", "mcnemar", "tukey", "friedman"):
-            rules.append(("resamples", f"{call.resamples:,}, seed {call.seed}"))
-    if call.settings.cluster is not None:
-        rules.append(("clusters", call.settings.cluster))
+        if trial.margin is not None:
+            rules.append(("margin", _plain(trial.margin)))
+        if trial.test not in ("t", "wilcoxon", "mcnemar", "tukey", "friedman"):
+            rules.append(("resamples", f"{trial.resamples:,}, seed {trial.seed}"))
+    if trial.cluster is not None:
+        rules.append(("clusters", trial.cluster))
     if settings.weights is not None:
         rules.append(("weights", settings.weights))
     import platform
@@ -81,22 +84,24 @@ def _call(numbers: Numbers) -> str:
     parts = [", ".join([first, *names])]
     if call.truth is not None:
         parts.append("truth=truth")
-    arguments: dict[str, Any] = {"by": call.by}
-    if call.baseline is not None:
-        arguments["baseline"] = call.baseline
-    if call.segments:
-        arguments["segments"] = [*call.segments]
-    arguments["k"] = call.k
-    plain = {"test": "t", "correction": "holm", "confidence": 0.95, "margin": None}
-    plain |= {"primary": None, "resamples": 10_000, "seed": 0}
-    arguments |= {n: getattr(call, n) for n, value in plain.items() if getattr(call, n) != value}
-    if call.settings.cluster is not None:
-        arguments["cluster"] = call.settings.cluster
-    tables = ("items", "history", "other", "exclude")
-    arguments |= {n: v for n, v in call.options.items() if v is not None and n not in tables}
-    parts += [f"{name}={value!r}" for name, value in arguments.items()]
-    parts += [f"{name}={name}" for name in tables if call.options.get(name) is not None]
+    tables = [name for name in keywords.INPUTS if call.options.get(name) is not None]
+    parts += [f"{name}={value!r}" for name, value in _arguments(call).items()]
+    parts += [f"{name}={name}" for name in tables]
     return "rf.report(\n    " + ",\n    ".join(parts) + ",\n)"
+
+
+def _arguments(call: ReportCall) -> dict[str, Any]:
+    """Return the keywords of a call that are not the defaults, without tables."""
+    arguments: dict[str, Any] = {
+        "by": call.by,
+        "baseline": None,
+        "segments": [*call.segments] or None,
+        "k": call.k,
+        **call.trial._asdict(),
+        **{name: value for name, value in call.options.items() if name not in keywords.INPUTS},
+    }
+    defaults = Trial._field_defaults
+    return {name: value for name, value in arguments.items() if value != defaults.get(name)}
 
 
 def _plain(value: object) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import polars as pl
 
 from rankframe._comparison import comparison, cutoff_curves, diagnosis, pair_tests, summaries
-from rankframe._comparison.trials import Correction, Margin, Test
+from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, user_columns
 from rankframe._evaluation.values import Values
 from rankframe._report import results
@@ -49,16 +49,9 @@ class ReportCall(NamedTuple):
     truth: pl.LazyFrame | None
     metrics: Sequence[Metric]
     by: str
-    baseline: object
     segments: Sequence[str]
     k: int
-    test: Test
-    correction: Correction | None
-    confidence: float
-    margin: Margin | None
-    primary: str | None
-    resamples: int
-    seed: int
+    trial: Trial
     settings: Settings
     options: Options
 
@@ -140,6 +133,10 @@ class Numbers(NamedTuple):
     values: Measurement
 
     @property
+    def trial(self) -> Trial:
+        return self.call.trial
+
+    @property
     def pairs(self) -> bool:
         """Return whether systems are compared with a baseline."""
         return self.compared is not None
@@ -153,29 +150,27 @@ def default_metrics(k: int) -> list[str]:
 def numbers_of(call: ReportCall) -> Numbers:
     values = _read(call)
     rows, names = values.rows, [metric.name for metric in values.requested]
-    decides = call.primary if call.primary in names else names[0]
-    of_users = [metric.name for metric in values.requested if metric.name in rows.columns]
-    user_metric = next(
-        (name for name in (decides, *names) if name in of_users and rows[name].count()), None
-    )
+    decides = call.trial.primary if call.trial.primary in names else names[0]
+    of_users = [name for name in names if name in rows.columns]
+    user_metric = _first_with_values(rows, [decides, *names])
     means = summaries.summary_of(
         values.only(names),
-        confidence=call.confidence,
+        confidence=call.trial.confidence,
         method="t",
-        resamples=call.resamples,
-        seed=call.seed,
+        resamples=call.trial.resamples,
+        seed=call.trial.seed,
     ).collect()
     systems = _ordered(means, call, decides, values.directions)
     compared = served = people = diagnosis = None
-    several = call.baseline is not None and len(systems) > 1
     counts = _missed(rows, call.by, values.values.user)
-    chosen = systems[1] if several else None
-    shown: list[object] = []
-    if several:
-        shown = systems[1:] if len(systems) <= _SHOWN_ALL + 1 else [chosen]
-        compared = _compared(values.only(names), call)
+    others = [] if call.trial.baseline is None else systems[1:]
+    chosen = others[0] if others else None
+    shown = others if len(others) <= _SHOWN_ALL else [chosen]
+    if others:
+        compared = _compared(values.only(names), call.trial)
         if any(counts["num_missed"]):
-            served = _compared(values.only(of_users, _of_served(rows, of_users, call.by)), call)
+            served_rows = _of_served(rows, of_users, call.by)
+            served = _compared(values.only(of_users, served_rows), call.trial)
         if _has_levels(rows) and call.settings.weights is None:
             diagnosis = _diagnosis(values, call, shown)
         if user_metric is not None:
@@ -197,7 +192,7 @@ def numbers_of(call: ReportCall) -> Numbers:
         compared=compared,
         served=served,
         cut_means=cut_means,
-        cuts=None if cut_means is None else _over_cuts(values, call, cut_means),
+        cuts=_over_cuts(values, call, cut_means),
         diagnosis=diagnosis,
         spread=None if user_metric is None else _spread(rows, call.by, user_metric),
         segments={name: _in_segments(values, call, name, decides) for name in call.segments},
@@ -208,6 +203,10 @@ def numbers_of(call: ReportCall) -> Numbers:
     )
 
 
+def _first_with_values(rows: pl.DataFrame, names: Sequence[str]) -> str | None:
+    return next((name for name in names if name in rows.columns and rows[name].count()), None)
+
+
 # ------------------------------------------------------------------ one pass of values per user
 
 
@@ -216,9 +215,10 @@ def _read(call: ReportCall) -> Measurement:
     defaults = call.settings.defaults
     requested = labels.parse_metrics(call.metrics, per_user=False, defaults=defaults)
     names = {metric.name for metric in requested}
-    if call.primary is not None and call.primary not in names:
+    primary = call.trial.primary
+    if primary is not None and primary not in names:
         choices = ", ".join(repr(metric.name) for metric in requested)
-        msg = f"primary names {call.primary!r}; the metrics are {choices}"
+        msg = f"primary names {primary!r}; the metrics are {choices}"
         raise ValueError(msg)
     cuts = _cuts(requested, call)
     added: list[Metric] = [label for label in cuts["label"] if label not in names]
@@ -282,19 +282,11 @@ def _of_served(rows: pl.DataFrame, names: Sequence[str], by: str) -> pl.DataFram
 # ------------------------------------------------------------------ statistics
 
 
-def _compared(values: Values, call: ReportCall) -> pl.DataFrame:
+def _compared(values: Values, trial: Trial) -> pl.DataFrame:
     names = {metric.name for metric in values.requested}
-    return comparison.comparison_of(
-        values,
-        baseline=call.baseline,
-        test=call.test,
-        correction=call.correction,
-        confidence=call.confidence,
-        margin=_margins_of(call.margin, names),
-        primary=call.primary if call.primary in names else None,
-        resamples=call.resamples,
-        seed=call.seed,
-    ).collect()
+    primary = trial.primary if trial.primary in names else None
+    trial = trial._replace(margin=_margins_of(trial.margin, names), primary=primary)
+    return comparison.comparison_of(values, trial).collect()
 
 
 def _bold(
@@ -303,10 +295,10 @@ def _bold(
     """Find the systems that are not significantly worse than the best, per metric."""
 
     def compare_with(name: object) -> pl.DataFrame:
-        if compared is None or name == call.baseline:
+        if compared is None or name == call.trial.baseline:
             return cast("pl.DataFrame", compared)
         only = values.only([metric.name for metric in values.requested])
-        return _compared(only, call._replace(baseline=name))
+        return _compared(only, call.trial._replace(baseline=name))
 
     tested = None if compared is None else compare_with
     best = results.best_or_tied(means, [call.by], values.directions, _DIGITS, tested)
@@ -331,16 +323,17 @@ def _ordered(
             "mean", call.by, descending=[higher_is_better, False], nulls_last=True
         )
     names = of_metric[call.by].to_list()
-    if call.baseline is None:
+    baseline = call.trial.baseline
+    if baseline is None:
         return names
-    if isinstance(call.baseline, pl.Expr | pl.Series):
-        msg = f"baseline must be the name of a system, not {type(call.baseline).__name__}"
+    if isinstance(baseline, pl.Expr | pl.Series):
+        msg = f"baseline must be the name of a system, not {type(baseline).__name__}"
         raise TypeError(msg)
-    if call.baseline not in names:
+    if baseline not in names:
         choices = sorted(names, key=str)[:10]
-        msg = f"baseline must be one of {', '.join(map(repr, choices))}, not {call.baseline!r}"
+        msg = f"baseline must be one of {', '.join(map(repr, choices))}, not {baseline!r}"
         raise ValueError(msg)
-    return [call.baseline, *(name for name in names if name != call.baseline)]
+    return [baseline, *(name for name in names if name != baseline)]
 
 
 def _cut_means(values: Measurement, call: ReportCall) -> pl.DataFrame | None:
@@ -352,11 +345,15 @@ def _cut_means(values: Measurement, call: ReportCall) -> pl.DataFrame | None:
     if longest is not None:
         cuts = cuts.filter((pl.col("k") <= longest) | (pl.col("k") <= call.k))
     only = values.only(cuts["label"].to_list())
-    return cutoff_curves.means_of(only, interval=True, confidence=call.confidence).collect()
+    return cutoff_curves.means_of(only, interval=True, confidence=call.trial.confidence).collect()
 
 
-def _over_cuts(values: Measurement, call: ReportCall, means: pl.DataFrame) -> pl.DataFrame:
+def _over_cuts(
+    values: Measurement, call: ReportCall, means: pl.DataFrame | None
+) -> pl.DataFrame | None:
     """Split each label into its metric and its cut-off."""
+    if means is None:
+        return None
     table = means.rename({"metric": "label"}).join(values.cuts, on="label", maintain_order="left")
     return table.select(call.by, "metric", "k", "users", "mean", "ci_low", "ci_high").sort(
         call.by, "metric", "k"
@@ -365,10 +362,10 @@ def _over_cuts(values: Measurement, call: ReportCall, means: pl.DataFrame) -> pl
 
 def _diagnosis(values: Measurement, call: ReportCall, shown: Sequence[object]) -> pl.DataFrame:
     """Compute which users gained, by number of relevant items, for the described systems."""
-    rows = values.rows.filter(pl.col(call.by).is_in([call.baseline, *shown]))
+    rows = values.rows.filter(pl.col(call.by).is_in([call.trial.baseline, *shown]))
     levels = {OWN + name: name for name in _LEVELS}
     rows = rows.select(call.by, values.values.user, user_columns.MISSED, *levels).rename(levels)
-    return diagnosis.diagnosis_of(rows, values=values.values, baseline=call.baseline, bins=4)
+    return diagnosis.diagnosis_of(rows, values=values.values, baseline=call.trial.baseline, bins=4)
 
 
 def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
@@ -386,10 +383,13 @@ def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
 def _in_segments(values: Measurement, call: ReportCall, name: str, decides: str) -> pl.DataFrame:
     """Compare the systems per segment by the metric that decides; without a baseline, average."""
     within = _values_in_segments(values, call, name, decides)
-    if call.baseline is not None and within.rows.select(call.by).unique().collect().height > 1:
-        return _compared(within, call)
+    if (
+        call.trial.baseline is not None
+        and within.rows.select(call.by).unique().collect().height > 1
+    ):
+        return _compared(within, call.trial)
     return summaries.summary_of(
-        within, confidence=call.confidence, method="t", resamples=1, seed=0
+        within, confidence=call.trial.confidence, method="t", resamples=1, seed=0
     ).collect()
 
 
@@ -427,7 +427,7 @@ def _people(values: Measurement, call: ReportCall, name: str, chosen: object) ->
         values.rows.filter(pl.col(by) == pl.lit(system, dtype=values.rows.schema[by])).select(
             user, value, missed=user_columns.MISSED
         )
-        for system in (call.baseline, chosen)
+        for system in (call.trial.baseline, chosen)
     )
     pairs = before.join(after.drop_nulls(user), on=user, suffix=" after")
     served = pairs.remove(pl.col("missed") | pl.col("missed after")).drop_nulls()
@@ -458,7 +458,7 @@ def _judged(
     by, of_them = call.by, pl.col(user).is_in(list(users))
     if not users or "tied" in call.run.collect_schema():
         return None
-    before, after = (pl.col(by) == system for system in (call.baseline, chosen))
+    before, after = (pl.col(by) == system for system in (call.trial.baseline, chosen))
     run = call.run.filter(of_them & (before | after))
     side = pl.when(before).then(pl.lit(_BEFORE)).otherwise(pl.lit(_AFTER))
     if call.truth is None:

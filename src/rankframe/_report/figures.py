@@ -33,11 +33,11 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
                 labels,
                 groups,
                 call.options,
-                confidence=call.confidence,
+                confidence=call.trial.confidence,
                 order=(_order(numbers), numbers.decides),
             )
     if numbers.diagnosis is not None:
-        kept = rows.filter(pl.col(call.by).is_in([call.baseline, *numbers.shown]))
+        kept = rows.filter(pl.col(call.by).is_in([call.trial.baseline, *numbers.shown]))
         user = values.values.user
         of_users = kept.select(
             call.by,
@@ -47,7 +47,7 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
             recall=f"{facts.OWN}recall",
         )
         charts["change"] = _pictures.change_picture(
-            of_users, numbers.diagnosis, groups, call.k, call.baseline, call.options
+            of_users, numbers.diagnosis, groups, call.k, call.trial.baseline, call.options
         )
     name = numbers.user_metric
     if name is not None and call.settings.weights is None:
@@ -104,7 +104,7 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
         **_colors.color_of(systems, [by], **look),
         **offset,
     )
-    ends = {_marks.sure(numbers.call.confidence): ("low", "high")}
+    ends = {_marks.sure(numbers.trial.confidence): ("low", "high")}
     words = {name: "segment", "system": "system", title: "value", **ends, "users": "users"}
     base = _marks.described(base, rows, words)
     lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2="high:Q")

@@ -11,12 +11,14 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from rankframe._report import tabular
+from rankframe._report.tabular import Grid
 from rankframe.plot import _colors
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
 
-_MINUS, DASH = "\u2212", "–"
+_MINUS = "\u2212"
 _FONT = 'system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif'
 #: The text of charts inherits its colors from the page, so that both schemes are readable.
 _CONFIG: dict[str, Any] = {
@@ -34,27 +36,6 @@ _TAG = re.compile(r"<[^<>]*>")
 _ROLES = re.compile(r' (?:role|aria-hidden|aria-roledescription)="[^"]*"')
 _DIGITS = re.compile(r"\d+\.\d{2,}")
 _COUNTED = re.compile(r"\b(view|param)_(\d+)")  # names that Altair numbers within a process
-
-
-class Cell(NamedTuple):
-    """A cell of a table: its text, a smaller second line, its color class, and a mark below."""
-
-    text: str
-    small: str = ""
-    kind: str = ""
-    mark: str = ""
-
-
-class Grid(NamedTuple):
-    """A table: the first cell of each row is its header."""
-
-    caption: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    folded: bool = False
-    kind: str = ""
-    words: Sequence[str] = ()  # the heads of columns of text
-    notes: Sequence[str] = ()  # lines below it
 
 
 class Verdict(NamedTuple):
@@ -119,7 +100,7 @@ class Page(NamedTuple):
 def number(value: float | None, digits: int = 4) -> str:
     """Write a number: four decimals, fewer if it is large."""
     if value is None:
-        return DASH
+        return tabular.DASH
     if isinstance(value, int):
         return f"{value:,}".replace("-", _MINUS)
     size = abs(value)
@@ -146,7 +127,7 @@ def interval(low: float | None, high: float | None, *, sign: bool = False) -> st
 def percent(share: float | None) -> str:
     """Write a share in percent: without decimals, unless it is small."""
     if share is None:
-        return DASH
+        return tabular.DASH
     digits = 0 if share == 0 or abs(share) >= 0.0095 else 1
     return f"{100 * share:.{digits}f}%".replace("-", _MINUS)
 
@@ -154,7 +135,7 @@ def percent(share: float | None) -> str:
 def p_value(p: float | None) -> str:
     """Write a p-value, which is never 0."""
     if p is None:
-        return DASH
+        return tabular.DASH
     return "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 

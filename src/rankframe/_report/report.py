@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from rankframe._comparison import summaries
-from rankframe._comparison.trials import Correction, Margin, Test
+from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._report import facts, figures, markup, sections, verdict
 from rankframe._report.facts import Numbers, ReportCall
 from rankframe._report.markup import Page
@@ -200,9 +200,7 @@ def report(
     RankingDataError
         If no table has a column of ``segments``.
     ValueError
-        If ``baseline`` is not a system, or ``by`` names several columns.
-    ImportError
-        Without Altair, Jinja2 or vl-convert: ``pip install 'rankframe[report]'``.
+        If ``by`` names several columns.
 
     Notes
     -----
@@ -222,6 +220,7 @@ def report(
     No difference between new and old is shown in rr
     >>> made.save("report.html")  # doctest: +SKIP
     """
+    trial = Trial(baseline, test, correction, confidence, margin, primary, resamples, seed, cluster)
     markup.check_report_packages()
     summaries.check_packages()
     like = next(iter(frame.values())) if isinstance(frame, Mapping) else frame
@@ -229,24 +228,18 @@ def report(
     k = keywords.whole_number("k", k)
     run, system = _with_system(table, truth, by, baseline)
     if not metrics:
-        metrics = (*facts.default_metrics(k),)
+        first, *others = facts.default_metrics(k)
+        metrics = (first, *others)
         # nobody asked for the tests of the others
-        primary = facts.default_metrics(k)[0] if primary is None else primary
+        trial = trial._replace(primary=first if primary is None else primary)
     call = ReportCall(
         run=run,
         truth=None if truth is None else adapters.to_lazy(truth, "truth"),
         metrics=metrics,
         by=system,
-        baseline=baseline,
         segments=keywords.group_names(segments),
         k=k,
-        test=test,
-        correction=correction,
-        confidence=confidence,
-        margin=margin,
-        primary=primary,
-        resamples=resamples,
-        seed=seed,
+        trial=trial,
         settings=keywords.read_options(options, cluster=cluster, count_missed=True),
         options=options,
     )

@@ -6,18 +6,18 @@ import html
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import polars as pl
 
 from rankframe._comparison import comparison, pair_tests, sentences, summaries
-from rankframe._comparison.trials import Correction, Test
+from rankframe._comparison.trials import Correction, Test, Trial
 from rankframe._evaluation import evaluation, user_columns
+from rankframe._report import tabular
+from rankframe._report.tabular import Cell, Grid
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
-from rankframe._request.question import ask
 from rankframe._request.types import Frame
 from rankframe._tables import column_roles, run_dicts
 
@@ -33,9 +33,7 @@ _SCHEMA = {
     "note": pl.String,
 }
 _SHOWN, _RATING, _BEST_SYSTEM = (f"{labels.INNER}{name}" for name in ("shown", "rating", "best"))
-_ABSENT = "–"  # where a mean is undefined
-_BOLD, _BOLD_IN_TEXT = "bold:", "•"
-NOTE = "*"  # at a cell with a note
+_BOLD = "bold:"
 _NOT_WORSE = f"{_BOLD} not significantly worse than the best"
 _BEST_MEAN = f"{_BOLD} the best mean, not tested"
 #: Notes of a comparison that the line below the table has already.
@@ -127,15 +125,6 @@ def table(
         means that the verdict of ``compare`` is in the better direction: ``p_adjusted`` < 1 −
         ``confidence``. Counts such as ``num_hits`` are averaged.
 
-    Raises
-    ------
-    RankingDataError
-        If with ``baseline`` there are fewer than two systems.
-    ValueError
-        If ``baseline`` is not a system.
-    ImportError
-        With ``baseline``, without SciPy: ``pip install 'rankframe[stats]'``.
-
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
@@ -149,45 +138,37 @@ def table(
     <BLANKLINE>
     Means over 3 users; bold: the best mean, not tested.
     """
+    trial = Trial(baseline, test, correction, confidence, None, primary, resamples, seed, cluster)
     digits = keywords.whole_number("digits", digits, least=0)
     frame, by = run_dicts.as_frame(frame, by)
-    groups = comparison.groups_by_systems(frame, truth, by, baseline)
-    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
+    question = comparison.ask_systems(frame, metrics, truth, by, options, trial, count_missed=True)
     if baseline is not None:
-        comparison.check_systems("table", groups)
-    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings))
+        summaries.check_systems("table", question.by)
+    values = evaluation.user_values(question)
     summaries.result_schema("table", values, _SCHEMA)
     if baseline is not None or values.weights is not None:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
-    compare = partial(
-        comparison.comparison_of,
-        values,
-        test=test,
-        correction=correction,
-        confidence=confidence,
-        margin=None,
-        primary=primary,
-        resamples=resamples,
-        seed=seed,
-        verb="table",
-    )
-    tested = None if baseline is None else compare(baseline=baseline).collect()
+    tested = None
+    if baseline is not None:
+        tested = comparison.comparison_of(values, trial, "table").collect()
 
     def compare_with(name: object) -> pl.DataFrame:
         if tested is not None and name == baseline:
             return tested
-        return compare(baseline=name, default_baseline=True).collect()
+        implied = trial._replace(baseline=name, implied=True)
+        return comparison.comparison_of(values, implied, "table").collect()
 
     means = summaries.description_of(values).collect()
-    line = _Line(baseline, test, correction, confidence, primary)
     result = _marked(means, tested, values, digits, None if tested is None else compare_with)
     missed = sentences.missed_lines(
         means.select(
             *sentences.system_and_segment(means, values.by), pl.col("users"), pl.col("num_missed")
         )
     )
-    note = line.of(result, tested, _of_dependent(values, tested=tested is not None))
-    notes = [f"{NOTE} {line}." for line in lines_of_notes(result, [*values.by[1:], *values.by[:1]])]
+    dependent = _of_dependent(values, tested=tested is not None)
+    note = _line_below(result, tested, dependent, trial)
+    names = [*values.by[1:], *values.by[:1]]
+    notes = [f"{tabular.NOTE} {line}." for line in lines_of_notes(result, names)]
     return ResultsTable(result, " ".join([note, *_sentence(missed), *notes]), digits)
 
 
@@ -201,35 +182,11 @@ class ResultsTable:
 
     def as_markdown(self) -> str:
         """Return it as Markdown: bold, and the note below."""
-        return _above(_escaped_in_markdown(self.note), _markdown_rows(_grid(self)))
+        return tabular.as_markdown(_grid(self), self.note)
 
     def as_latex(self) -> str:
         r"""Return it as LaTeX, for ``\usepackage{booktabs}``: ``\textbf``, †, the note below."""
-        grid = _grid(self)
-        columns = "l" * len(grid.keys) + "r" * (len(grid.header) - len(grid.keys))
-        rows = [
-            " & ".join(
-                [
-                    *map(_escaped_in_latex, row.keys),
-                    *(_latex_cell(cell) for cell in row.cells),
-                ]
-            )
-            + r" \\"
-            for row in grid.rows
-        ]
-        return "\n".join(
-            [
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\toprule",
-                " & ".join(map(_escaped_in_latex, grid.header)) + r" \\",
-                r"\midrule",
-                *rows,
-                r"\bottomrule",
-                r"\end{tabular}",
-                "",
-                rf"\smallskip{{\footnotesize {_escaped_in_latex(self.note)}}}",
-            ]
-        )
+        return tabular.as_latex(_grid(self), self.note)
 
     def gt(self) -> GT:
         """Return a table of Great Tables for more styling: ``pip install 'rankframe[table]'``."""
@@ -240,20 +197,19 @@ class ResultsTable:
             msg = "gt() needs great-tables: pip install 'rankframe[table]'"
             raise ImportError(msg) from None
         grid = _grid(self)
-        names = [f"column_{place}" for place in range(len(grid.header))]
-        texts = [[*row.keys, *(cell.text + cell.marks for cell in row.cells)] for row in grid.rows]
+        names = [f"column_{place}" for place in range(len(grid.head))]
+        texts = [[cell.text + cell.marks for cell in row] for row in grid.rows]
         shown = pl.DataFrame(texts, schema=dict.fromkeys(names, pl.String), orient="row")
         labels: dict[str, Any] = {
-            name: as_it_is(html.escape(label))
-            for name, label in zip(names, grid.header, strict=True)
+            name: as_it_is(html.escape(label)) for name, label in zip(names, grid.head, strict=True)
         }
         great_table = GT(shown).cols_label(labels).tab_source_note(as_it_is(html.escape(self.note)))
-        metrics = names[len(grid.keys) :]
+        metrics = names[grid.keys :]
         right = style.text(align="right")
         great_table = great_table.tab_style(right, loc.body(columns=metrics))
         great_table = great_table.tab_style(right, loc.column_labels(columns=metrics))
-        for place, name in enumerate(metrics):
-            best = [number for number, row in enumerate(grid.rows) if row.cells[place].best]
+        for place, name in enumerate(names):
+            best = [number for number, row in enumerate(grid.rows) if row[place].is_best]
             if best:
                 great_table = great_table.tab_style(
                     style.text(weight="bold"), loc.body(columns=name, rows=best)
@@ -261,34 +217,11 @@ class ResultsTable:
         return great_table
 
     def _repr_html_(self) -> str:
-        grid = _grid(self)
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in grid.header)
-        rows = "".join(
-            "<tr>"
-            + "".join(f'<th scope="row">{html.escape(key)}</th>' for key in row.keys)
-            + "".join(
-                f'<td style="text-align: right">{_html_cell(cell)}</td>' for cell in row.cells
-            )
-            + "</tr>"
-            for row in grid.rows
-        )
-        foot = f'<tfoot><tr><td colspan="{len(grid.header)}" style="text-align: left">'
-        foot += f"{html.escape(self.note)}</td></tr></tfoot>"
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>{foot}</table>"
+        return tabular.as_html(_grid(self), self.note)
 
     def __repr__(self) -> str:
-        grid = _grid(self)
-        noted = max((len(cell.note) for row in grid.rows for cell in row.cells), default=0)
-        rows = [grid.header]
-        rows += [
-            [*map(_in_one_line, row.keys), *(_text_cell(cell, noted) for cell in row.cells)]
-            for row in grid.rows
-        ]
-        widths = [max(len(text) for text in column) for column in zip(*rows, strict=True)]
-        left = len(grid.keys)
-        lines = ["  ".join(_padded(row, widths, left)).rstrip() for row in rows]
-        lines.insert(1, "  ".join("-" * width for width in widths))
-        return _above(self.note.replace(f"; {_BOLD}", f"; {_BOLD_IN_TEXT}:", 1), lines)
+        note = self.note.replace(f"; {_BOLD}", f"; {tabular.BOLD_IN_TEXT}:", 1)
+        return tabular.as_text(_grid(self), note)
 
 
 # ------------------------------------------------------------------ numbers
@@ -440,32 +373,25 @@ def _of_dependent(values: Values, *, tested: bool) -> str:
     return "".join(parts)
 
 
-class _Line(NamedTuple):
-    """The parts of the line below the table."""
-
-    baseline: object
-    test: Test
-    correction: Correction | None
-    confidence: float
-    primary: str | None
-
-    def of(self, result: pl.DataFrame, tested: pl.DataFrame | None, dependent: str) -> str:
-        """Name the test, the correction and the number of users."""
-        users = sentences.users(result["users"]) + dependent
-        why = "" if tested is None else sentences.untested(tested)
-        bold = _BEST_MEAN if tested is None or why else _NOT_WORSE
-        best = f"; {bold}" if result["best"].any() else ""
-        if tested is None:
-            return f"Means over {users}{best}."
-        baseline = column_roles.in_words(self.baseline)
-        corrected = sentences.correction_in_words(self.test, self.correction, tested, self.primary)
-        paired = sentences.users(tested["users"]) + dependent
-        who = users if paired == users else f"{paired} in pairs, means over {users}"
-        if why:
-            return f"Not tested against {baseline}: {why}; {who}{best}."
-        system = "† better" if result["better"].any() else "No system is shown to be better"
-        how = f"{sentences.TESTS[self.test]}, p < {1 - self.confidence:.10g} {corrected}"
-        return f"{system} than {baseline}: {how}; {who}{best}."
+def _line_below(
+    result: pl.DataFrame, tested: pl.DataFrame | None, dependent: str, trial: Trial
+) -> str:
+    """Name the test, the correction and the number of users."""
+    users = sentences.users(result["users"]) + dependent
+    why = "" if tested is None else sentences.untested(tested)
+    bold = _BEST_MEAN if tested is None or why else _NOT_WORSE
+    best = f"; {bold}" if result["best"].any() else ""
+    if tested is None:
+        return f"Means over {users}{best}."
+    baseline = column_roles.in_words(trial.baseline)
+    corrected = sentences.correction_in_words(trial, tested)
+    paired = sentences.users(tested["users"]) + dependent
+    who = users if paired == users else f"{paired} in pairs, means over {users}"
+    if why:
+        return f"Not tested against {baseline}: {why}; {who}{best}."
+    system = "† better" if result["better"].any() else "No system is shown to be better"
+    how = f"{sentences.TESTS[trial.test]}, p < {1 - trial.confidence:.10g} {corrected}"
+    return f"{system} than {baseline}: {how}; {who}{best}."
 
 
 def _least(numbers: pl.Series) -> float:
@@ -479,147 +405,25 @@ def _sentence(clauses: Sequence[str]) -> list[str]:
 # ------------------------------------------------------------------ cells
 
 
-class _Cell(NamedTuple):
-    text: str
-    best: bool
-    mark: str = ""
-    note: str = ""
-
-    @property
-    def marks(self) -> str:
-        """What stands after the number."""
-        return self.mark + self.note
-
-
-class _Row(NamedTuple):
-    keys: list[str]
-    cells: list[_Cell]
-
-
-class _Grid(NamedTuple):
-    keys: list[str]
-    header: list[str]
-    rows: list[_Row]
-
-
-def _grid(results_table: ResultsTable) -> _Grid:
+def _grid(results_table: ResultsTable) -> Grid:
     """Arrange one row per system (and segment), one column per metric."""
     frame = results_table.frame
     keys = frame.columns[: frame.columns.index("metric")]
     metrics = frame["metric"].unique(maintain_order=True).to_list()
-    rows: dict[tuple[object, ...], dict[str, _Cell]] = {}
+    rows: dict[tuple[object, ...], dict[str, Cell]] = {}
     for row in frame.iter_rows(named=True):
-        note = f" {NOTE}" if row["note"] else ""
-        cell = _Cell(
-            _number(row["mean"], results_table.digits), row["best"], "†" * row["better"], note
+        rows.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = Cell(
+            tabular.number(row["mean"], results_table.digits, tabular.DASH),
+            kind="best" if row["best"] else "",
+            mark="†" * row["better"],
+            note=f" {tabular.NOTE}" if row["note"] else "",
         )
-        rows.setdefault(tuple(row[key] for key in keys), {})[row["metric"]] = cell
-    nothing = _Cell(_ABSENT, best=False)
+    nothing = Cell(tabular.DASH)
     arranged = [
-        _Row(
-            list(map(column_roles.in_words, key)),
-            [cells.get(metric, nothing) for metric in metrics],
-        )
+        [
+            *(Cell(column_roles.in_words(value)) for value in key),
+            *(cells.get(metric, nothing) for metric in metrics),
+        ]
         for key, cells in rows.items()
     ]
-    return _Grid(keys, [*keys, *metrics], arranged)
-
-
-def _number(value: float | None, digits: int) -> str:
-    if value is None:
-        return _ABSENT
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if not text.strip("-0.") else text
-
-
-def _above(note: str, lines: Sequence[str]) -> str:
-    return "\n".join([*lines, "", note])
-
-
-def _padded(row: Sequence[str], widths: Sequence[int], left: int) -> list[str]:
-    """Align the keys of a row to the left, and its numbers to the right."""
-    return [
-        text.ljust(width) if place < left else text.rjust(width)
-        for place, (text, width) in enumerate(zip(row, widths, strict=True))
-    ]
-
-
-def _in_one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _text_cell(cell: _Cell, noted: int) -> str:
-    # every cell has as many places for marks, so that digits align
-    bold = _BOLD_IN_TEXT if cell.best else " "
-    return cell.text + bold + (cell.mark or " ") + cell.note.ljust(noted)
-
-
-def _markdown_rows(grid: _Grid) -> list[str]:
-    def bold(cell: _Cell) -> str:
-        return (f"**{cell.text}**" if cell.best else cell.text) + cell.marks.replace(
-            NOTE, rf"\{NOTE}"
-        )
-
-    rows = [[_escaped_in_markdown(name) for name in grid.header]]
-    rows += [
-        [*map(_escaped_in_markdown, row.keys), *(bold(cell) for cell in row.cells)]
-        for row in grid.rows
-    ]
-    widths = [max(3, *(len(text) for text in column)) for column in zip(*rows, strict=True)]
-    left = len(grid.keys)
-    lines = [f"| {' | '.join(_padded(row, widths, left))} |" for row in rows]
-    rule = [
-        ":" + "-" * (width + 1) if place < left else "-" * (width + 1) + ":"
-        for place, width in enumerate(widths)
-    ]
-    lines.insert(1, f"|{'|'.join(rule)}|")
-    return lines
-
-
-def _html_cell(cell: _Cell) -> str:
-    text = html.escape(cell.text)
-    return (f"<strong>{text}</strong>" if cell.best else text) + cell.marks
-
-
-_LATEX_NOTES = {"": "", f" {NOTE}": r"\textsuperscript{*}"}
-
-
-def _latex_cell(cell: _Cell) -> str:
-    text = cell.text.replace("-", "$-$").replace(_ABSENT, "--")
-    return (
-        (rf"\textbf{{{text}}}" if cell.best else text)
-        + _escaped_in_latex(cell.mark)
-        + _LATEX_NOTES[cell.note]
-    )
-
-
-# a [ or * at the start of a row would be read as an option of the \\ before it
-_IN_LATEX = {mark: f"\\{mark}" for mark in "&%#_${}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "[": "{[}",
-    "]": "{]}",
-    "*": "{*}",
-    "†": r"\textsuperscript{\dag}",
-    "–": "--",
-}
-_LATEX_MARKS = str.maketrans(_IN_LATEX)
-
-
-def _escaped_in_latex(text: str) -> str:
-    return _in_one_line(text).translate(_LATEX_MARKS)
-
-
-_MARKDOWN_MARKS = re.compile(
-    r"[\\`*\[\]|~$]|<(?=[A-Za-z/!?])"  # special anywhere
-    r"|(?<![^\W_])_|_(?![^\W_])"  # an underscore is special only at the edge of a word
-    r"|&(?=#?\w+;)|^[#+-](?=\s|$)"
-)
-
-
-def _escaped_in_markdown(text: str) -> str:
-    return _MARKDOWN_MARKS.sub(r"\\\g<0>", _in_one_line(text))
+    return Grid("", [*keys, *metrics], arranged, keys=len(keys))

@@ -8,9 +8,10 @@ from typing import Any
 import polars as pl
 
 from rankframe._comparison import sentences, trials
-from rankframe._report import conventions, facts, markup, results, verdict
+from rankframe._report import conventions, facts, markup, results, tabular, verdict
 from rankframe._report.facts import Numbers, Person
-from rankframe._report.markup import Cell, Figure, Grid, Group, Lists, Page, Section
+from rankframe._report.markup import Figure, Group, Lists, Page, Section
+from rankframe._report.tabular import Cell, Grid
 from rankframe.plot import _colors
 
 _MARKS = {"better": "▲", "worse": "▼", "higher": "▲", "lower": "▼"}
@@ -59,13 +60,13 @@ def _systems(numbers: Numbers) -> Section:
     """Show systems and metrics in one table, and the differences in another."""
     grids = [_means_grid(numbers)]
     text: list[str] = []
-    call = numbers.call
-    sure = f"{100 * call.confidence:.10g}%"
+    confidence = numbers.trial.confidence
+    sure = f"{100 * confidence:.10g}%"
     if numbers.compared is not None:
-        alpha = f"{1 - call.confidence:.2g}"
+        alpha = f"{1 - confidence:.2g}"
         text.append(
             f"Means with {sure} intervals; below them the difference from "
-            f"{verdict.text_of(call.baseline)}. ▲ ▼: shown at p < {alpha} "
+            f"{verdict.baseline_of(numbers)}. ▲ ▼: shown at p < {alpha} "
             f"({verdict.tested(numbers)}); ·: undecided. {_bold_words(numbers)}"
         )
         grids.append(_differences_grid(numbers, numbers.compared, "All differences"))
@@ -118,11 +119,11 @@ def _mean_cell(
 ) -> Cell:
     row = verdict.row_of(numbers.means, numbers, system, metric)
     if not row:
-        return Cell(markup.DASH)
+        return Cell(tabular.DASH)
     kind = "best" if (system, metric) in numbers.bold else ""
     small = markup.interval(row["ci_low"], row["ci_high"])
     mark = ""
-    if numbers.compared is not None and system != numbers.call.baseline:
+    if numbers.compared is not None and system != numbers.trial.baseline:
         tested = verdict.row_of(numbers.compared, numbers, system, metric)
         if tested:
             said = verdict.read(tested, numbers)
@@ -144,7 +145,7 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
                 continue
             said = verdict.read(row, numbers)
             counts = [row[name] for name in ("wins", "ties", "losses")]
-            won = " / ".join(map(markup.number, counts)) if counts[0] is not None else markup.DASH
+            won = " / ".join(map(markup.number, counts)) if counts[0] is not None else tabular.DASH
             rows.append(
                 [
                     Cell(metric, verdict.text_of(system)),
@@ -166,7 +167,14 @@ def _differences_grid(numbers: Numbers, table: pl.DataFrame, caption: str) -> Gr
             )
     drawn = table.filter(metric=numbers.decides) if many else table
     caption = f"{caption} in {numbers.decides}" if many else caption
-    head = ["metric", "users", verdict.text_of(numbers.call.baseline), "system", "difference", "p"]
+    head = [
+        "metric",
+        "users",
+        verdict.baseline_of(numbers),
+        "system",
+        "difference",
+        "p",
+    ]
     head += ["higher / equal / lower", "verdict"]
     return Grid(caption, head, rows, folded=True, notes=_notes(numbers, drawn))
 
@@ -228,18 +236,18 @@ def _gained(numbers: Numbers, charts: Sequence[str]) -> Section | None:
                 Cell(markup.signed(row["hits_change"], 3)),
                 Cell(markup.signed(row["precision_change"])),
                 Cell(markup.signed(row["recall_change"])),
-                Cell(row["reading"] or markup.DASH, "", "text"),
+                Cell(row["reading"] or tabular.DASH, "", "text"),
             ]
         )
     head = ["relevant items of a user", "users", "hits", f"precision@{k}", f"recall@{k}"]
     grid = Grid(
-        f"Mean change from {verdict.text_of(numbers.call.baseline)}",
+        f"Mean change from {verdict.baseline_of(numbers)}",
         [*head, "reading"],
         rows,
         words=["reading"],
     )
     alt = (
-        f"Change of precision@{k} and recall@{k} from {verdict.text_of(numbers.call.baseline)} "
+        f"Change of precision@{k} and recall@{k} from {verdict.baseline_of(numbers)} "
         "user by user, over the number of relevant items of the user; the table has the means."
     )
     text = ["Users by the number of their relevant items. Each row is tested on its own."]
@@ -292,26 +300,26 @@ def _segments(numbers: Numbers, charts: Sequence[str]) -> Section | None:
 
 def _family(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
     """Write over which comparisons the p of a table of segments is corrected."""
-    call = numbers.call
+    trial = numbers.trial
     tests = table["p_value"].count() if "p_value" in table.columns else 0
     if tests < 2:
         return ""
     of_table = f"By {name}, p" if len(numbers.segments) > 1 else "p"
-    if call.correction is None:
+    if trial.correction is None:
         return f"{of_table} is without correction for {tests} comparisons."
-    if call.test in trials.JOINT_TESTS:
+    if trial.test in trials.JOINT_TESTS:
         return f"{of_table} is corrected over all pairs of each segment."
-    systems, segments = table[call.by].n_unique(), table[name].n_unique()
+    systems, segments = table[numbers.call.by].n_unique(), table[name].n_unique()
     family = f"{markup.counted(systems, 'system')} × {markup.counted(segments, 'segment')}"
     of_all = f"all {tests} comparisons: {family}"
     if tests < systems * segments:
         of_all = f"{tests} comparisons, those with a test of {family}"
-    return f"{of_table} is after {sentences.CORRECTIONS[call.correction]} for {of_all}."
+    return f"{of_table} is after {sentences.CORRECTIONS[trial.correction]} for {of_all}."
 
 
 def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
     by = numbers.call.by
-    shown = [numbers.call.baseline, *numbers.shown] if numbers.pairs else numbers.systems
+    shown = [numbers.trial.baseline, *numbers.shown] if numbers.pairs else numbers.systems
     rows: list[list[Cell]] = []
     kept = [row for row in table.to_dicts() if row[by] in shown]
     for row in kept[:_MOST_ROWS]:
@@ -339,7 +347,7 @@ def _segment_grid(numbers: Numbers, name: str, table: pl.DataFrame) -> Grid:
         )
     head = [name, "users", "mean"]
     if numbers.pairs:
-        baseline = verdict.text_of(numbers.call.baseline)
+        baseline = verdict.baseline_of(numbers)
         system = "system" if len(numbers.shown) > 1 else verdict.text_of(numbers.chosen)
         head = [name, "users", baseline, system, "difference", "p", "verdict"]
     more = f", the first {_MOST_ROWS} of {len(kept)} rows" if len(kept) > _MOST_ROWS else ""
@@ -350,7 +358,7 @@ def _lists(numbers: Numbers) -> Section | None:
     people = numbers.people
     if people is None or not (people.lost or people.gained):
         return None
-    before, after = verdict.text_of(numbers.call.baseline), verdict.text_of(numbers.chosen)
+    before, after = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
     metric = numbers.user_metric
     text = [
         (
@@ -376,7 +384,7 @@ def _lists(numbers: Numbers) -> Section | None:
 
 
 def _lists_of_person(numbers: Numbers, person: Person) -> Lists:
-    before, after = verdict.text_of(numbers.call.baseline), verdict.text_of(numbers.chosen)
+    before, after = verdict.baseline_of(numbers), verdict.text_of(numbers.chosen)
     rows = [
         [
             Cell(f"{row['rank']}"),
@@ -401,23 +409,28 @@ def _item_cell(row: Mapping[str, Any], side: str, person: Person) -> Cell:
     """Write an item with its grade, if it is relevant, and its rank in the other list."""
     item = row[side]
     if item is None:
-        return Cell(markup.DASH)
-    new = side == "after"
-    grade = row["grade" if new else "before_grade"]
-    hit = grade is not None and grade > 0 and grade >= person.relevant_at
+        return Cell(tabular.DASH)
+    grade = row["grade" if side == "after" else "before_grade"]
     marks = [f"★{grade:g}"] if grade is not None and grade > 0 else []
-    moved = row["moved"]
-    if new:
-        marks += ["new"] if moved is None else []
-        marks += [f"▲{moved}" if moved > 0 else f"▼{-moved}"] if moved else []
-    elif item not in person.kept:
-        marks.append("out")
-    texts = [f"{side}_{name}" for name in ("title", "name")]
-    texts += [name for name in row if name.startswith(f"{side}_") and name != "before_grade"]
-    title = next((row[name] for name in texts if row.get(name) is not None), None)
-    return Cell(
-        verdict.text_of(item) if title is None else title, " ".join(marks), "hit" if hit else ""
+    hit = bool(marks) and grade >= person.relevant_at
+    marks += [_moved(row["moved"])] if side == "after" else []
+    marks += ["out"] if side == "before" and item not in person.kept else []
+    names = [f"{side}_title", f"{side}_name", *row]
+    title = next(
+        (
+            row[name]
+            for name in names
+            if name.startswith(f"{side}_") and name != "before_grade" and row.get(name) is not None
+        ),
+        verdict.text_of(item),
     )
+    return Cell(title, " ".join(filter(None, marks)), "hit" if hit else "")
+
+
+def _moved(ranks: int | None) -> str:
+    if ranks is None:
+        return "new"
+    return f"▲{ranks}" if ranks > 0 else f"▼{-ranks}" if ranks else ""
 
 
 def _health(numbers: Numbers) -> Section:
@@ -436,7 +449,7 @@ def _health(numbers: Numbers) -> Section:
             [
                 Cell(f"{row['table']}: {_words(row['what'])}"),
                 Cell(markup.number(row["count"]), *_share_of(row)),
-                Cell(row["example"] or markup.DASH, "", "text"),
+                Cell(row["example"] or tabular.DASH, "", "text"),
             ]
             for row in whole.to_dicts()
         ]
@@ -455,7 +468,9 @@ def _health_by_system(numbers: Numbers, table: pl.DataFrame) -> Grid:
     def cell(table_name: str, what: str, system: object) -> Cell:
         row = rows_by_key.get((table_name, what, system))
         return (
-            Cell(markup.DASH) if row is None else Cell(markup.number(row["count"]), *_share_of(row))
+            Cell(tabular.DASH)
+            if row is None
+            else Cell(markup.number(row["count"]), *_share_of(row))
         )
 
     if len(numbers.systems) > verdict.MANY:
@@ -471,7 +486,7 @@ def _health_by_system(numbers: Numbers, table: pl.DataFrame) -> Grid:
     rows: list[list[Cell]] = []
     for table_name, what in whats:
         examples = (rows_by_key.get((table_name, what, system), {}) for system in numbers.systems)
-        example = next((row["example"] for row in examples if row.get("example")), markup.DASH)
+        example = next((row["example"] for row in examples if row.get("example")), tabular.DASH)
         cells = [cell(table_name, what, system) for system in numbers.systems]
         rows.append([Cell(f"{table_name}: {_words(what)}"), *cells, Cell(example, "", "text")])
     head = ["what", *map(verdict.text_of, numbers.systems), "example"]

@@ -110,7 +110,7 @@ def _summary(numbers: Numbers) -> Verdict:
     )
     words = [f"{counts[verdict]} {verdict}" for verdict in order if verdict in counts]
     lead = (
-        f"Of {len(rows)} systems against {text_of(numbers.call.baseline)} in {numbers.decides}: "
+        f"Of {len(rows)} systems against {baseline_of(numbers)} in {numbers.decides}: "
         f"{markup.listed_words(words)}."
     )
     corrected = [f"{why}." for why in [_corrected(numbers)] if why]
@@ -125,32 +125,33 @@ def _summary(numbers: Numbers) -> Verdict:
 def _corrected(numbers: Numbers) -> str:
     """Write for how many comparisons the p of the verdict is corrected; intervals are not."""
     assert numbers.compared is not None
-    call, family = numbers.call, sentences.tests_of(numbers.compared, numbers.call.primary)
+    trial, primary = numbers.trial, numbers.trial.primary
+    family = sentences.tests_of(numbers.compared, primary)
     tests = numbers.compared["p_value"].count()
     if tests < 2 or not family:
         return ""
-    if call.correction is None:
+    if trial.correction is None:
         return f"p is without correction for {tests} comparisons"
     if family < 2:
         return (
-            f"{call.primary} is the primary metric: its p is not corrected for the others, which "
+            f"{primary} is the primary metric: its p is not corrected for the others, which "
             "count only where it shows a difference"
         )
     alone = "the interval is of this comparison alone"
     if _several(numbers):
         alone = "each interval is of its comparison alone"
-    if call.test in trials.JOINT_TESTS:
-        alone = "" if call.test in trials.SIMULTANEOUS else f"; {alone}"
+    if trial.test in trials.JOINT_TESTS:
+        alone = "" if trial.test in trials.SIMULTANEOUS else f"; {alone}"
         return f"p is corrected over all pairs{alone}"
-    of_primary = "" if call.primary is None else f" in {call.primary}, the primary metric"
-    words = f"{sentences.CORRECTIONS[call.correction]} for {family} comparisons{of_primary}"
+    of_primary = "" if primary is None else f" in {primary}, the primary metric"
+    words = f"{sentences.CORRECTIONS[trial.correction]} for {family} comparisons{of_primary}"
     return f"p is after {words}; {alone}"
 
 
 def _is_corrected(numbers: Numbers) -> bool:
     assert numbers.compared is not None
-    family = sentences.tests_of(numbers.compared, numbers.call.primary)
-    return numbers.call.correction is not None and family > 1
+    family = sentences.tests_of(numbers.compared, numbers.trial.primary)
+    return numbers.trial.correction is not None and family > 1
 
 
 def _extreme(numbers: Numbers) -> str | None:
@@ -199,10 +200,10 @@ def _difference(row: Mapping[str, Any], numbers: Numbers, *, share: bool = False
         of_base = f" ({'+' if part > 0 else ''}{markup.percent(part)})"
     parts = [f"{markup.signed(row['difference'])}{of_base}"]
     if ends := markup.interval(row["ci_low"], row["ci_high"], sign=True):
-        parts.append(f"{100 * numbers.call.confidence:.10g}% interval {ends}")
+        parts.append(f"{100 * numbers.trial.confidence:.10g}% interval {ends}")
     if row["p_adjusted"] is not None:
         p = "corrected p" if _is_corrected(numbers) else "p"
-        overruled = row["p_value"] < 1 - numbers.call.confidence <= row["p_adjusted"]
+        overruled = row["p_value"] < 1 - numbers.trial.confidence <= row["p_adjusted"]
         alone = f" ({markup.p_value(row['p_value'])} without correction)" if overruled else ""
         parts.append(f"{p} {markup.p_value(row['p_adjusted'])}{alone}".replace("p <", "p < "))
     elif row["note"]:
@@ -318,8 +319,7 @@ def warnings(numbers: Numbers) -> list[str]:
 
 def tested(numbers: Numbers) -> str:
     assert numbers.compared is not None
-    call = numbers.call
-    return sentences.tested_in_words(call.test, call.correction, numbers.compared, call.primary)
+    return sentences.tested_in_words(numbers.trial, numbers.compared)
 
 
 def figures(charts: Sequence[str], name: str, alt: str) -> list[Figure]:
@@ -329,6 +329,10 @@ def figures(charts: Sequence[str], name: str, alt: str) -> list[Figure]:
 def system_names(numbers: Numbers) -> str:
     names = [text_of(name) for name in numbers.systems]
     return markup.listed_words(names) if len(names) <= 3 else f"{len(names)} systems"
+
+
+def baseline_of(numbers: Numbers) -> str:
+    return text_of(numbers.trial.baseline)
 
 
 def text_of(value: object) -> str:

@@ -26,101 +26,79 @@ Defaults: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 
 class Columns(TypedDict, total=False):
-    """
-    The columns that play the roles, if they have other names.
-
-    Attributes
-    ----------
-    user
-        The user, or the query.
-    item
-        The item, or the document.
-    rank
-        The place in the list; 1 is the first.
-    relevance
-        The grade of a judgment.
-    score
-        The score of the run, from which ranks are made.
-    subtopic
-        The subtopic of a judgment, for metrics of diversity.
-    """
+    """The columns that play the roles, if they have other names."""
 
     user: str
+    """The user, or the query."""
     item: str
+    """The item, or the document."""
     rank: str
+    """The place in the list; 1 is the first."""
     relevance: str
+    """The grade of a judgment."""
     score: str
+    """The score of the run, from which ranks are made."""
     subtopic: str
+    """The subtopic of a judgment, for metrics of diversity."""
 
 
 class Options(Columns, total=False):
-    """
-    The keywords of ``evaluate`` that verbs built on it pass on, with those of ``Columns``.
-
-    Attributes
-    ----------
-    users
-        Which users count: ``"truth"``, every user with an item of grade > 0 (a user missing from
-        the run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the
-        run and one in the truth; ``"served"``, with a row in the truth and a list of every system
-        of ``by``; ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is no
-        truth.
-    undefined
-        The value where a metric (a number or a boolean) is undefined, for example for a user
-        without a relevant item or, if the metric reads the list, without a list. By default null,
-        which a mean leaves out.
-    weights
-        The column of the truth or the run with the weight of each user, ≥ 0: the mean is Σ
-        weight·value / Σ weight. It has one value per user (or, if the truth has columns of ``by``,
-        per user and group), and every averaged user needs one. By default all users have the same
-        weight.
-    relevant_at
-        The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0
-        is. It never changes which users count. A label with ``rel=``, such as ``"ap(rel=2)"``, has
-        its own.
-    gains_from
-        ``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
-        metric, nor in its ideal list. Users with only such grades stay, as with ``relevant_at``. By
-        default every grade > 0 has a gain.
-    judged_only
-        Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
-        the ranks (trec_eval ``-J``).
-    depth
-        Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
-        ``-M``).
-    defaults
-        Parameters for labels that leave them out, for example
-        ``{"map": {"divide_by": "attainable"}}``, by any name of the metric.
-    single_precision
-        Round scores to 32-bit floats before ranking, which ties some of them (trec_eval 9).
-    items
-        The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
-        text), a provider or a vector (a list of numbers); or one row per item and value of a column
-        ``category``.
-    history
-        Past interactions, one row per user and item: for popularity, novelty and profiles.
-    other
-        Another run, for ``unexpectedness``.
-    exclude
-        Rows to remove from the lists, one per user and item, such as past interactions. A column of
-        ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows
-        that match no list are ignored. The truth stays as it is, so an excluded item that is in the
-        truth is a miss.
-    """
+    """The keywords of ``evaluate`` that verbs built on it pass on, with those of ``Columns``."""
 
     users: Users | None
+    """Which users count: ``"truth"``, every user with an item of grade > 0 (a user missing from the
+    run scores 0); ``"judged"``, with any row in the truth; ``"both"``, with a row in the run and
+    one in the truth; ``"served"``, with a row in the truth and a list of every system of ``by``;
+    ``"run"``; or ``"all"``. By default ``"truth"``, or ``"run"`` where there is no truth.
+    """
     undefined: float | None
+    """The value where a metric (a number or a boolean) is undefined, for example for a user without
+    a relevant item or, if the metric reads the list, without a list. By default null, which a mean
+    leaves out.
+    """
     weights: str | None
+    """The column of the truth or the run with the weight of each user, ≥ 0: the mean is Σ
+    weight·value / Σ weight. It has one value per user (or, if the truth has columns of ``by``, per
+    user and group), and every averaged user needs one. By default all users have the same weight.
+    """
     relevant_at: float | None
+    """The lowest grade that is relevant to the binary measures; > 0. By default every grade > 0 is.
+    It never changes which users count. A label with ``rel=``, such as ``"ap(rel=2)"``, has its own.
+    """
     gains_from: GainsFrom | None
+    """``"relevant_at"``: grades below ``relevant_at`` count as 0, so that they have no gain in any
+    metric, nor in its ideal list. Users with only such grades stay, as with ``relevant_at``. By
+    default every grade > 0 has a gain.
+    """
     judged_only: bool
+    """Drop unjudged items and those of negative grade from the lists, after ``exclude``, and close
+    the ranks (trec_eval ``-J``).
+    """
     depth: int | None
+    """Cut the lists to this depth first, after ``exclude``; the ideal stays whole (trec_eval
+    ``-M``).
+    """
     defaults: Defaults | None
+    """Parameters for labels that leave them out, for example ``{"map": {"divide_by":
+    "attainable"}}``, by any name of the metric.
+    """
     single_precision: bool
+    """Round scores to 32-bit floats before ranking, which ties some of them (trec_eval 9)."""
     items: Frame | None
+    """The catalogue, one row per item, shown or not, with any columns, such as genres (a list of
+    text), a provider or a vector (a list of numbers); or one row per item and value of a column
+    ``category``.
+    """
     history: Frame | None
+    """Past interactions, one row per user and item: for popularity, novelty and profiles."""
     other: Frame | None
+    """Another run, for ``unexpectedness``."""
     exclude: Frame | None
+    """Rows to remove from the lists, one per user and item, such as past interactions. A column of
+    ``by`` limits a row to its group. The rows below move up, and gaps in the ranks stay. Rows that
+    match no list are ignored. The truth stays as it is, so an excluded item that is in the truth is
+    a miss.
+    """
 
 
 #: The column that identifies the systems, unless the caller names another.
@@ -265,14 +243,12 @@ def systems_groups(by: object, names: Collection[str]) -> list[str]:
 
 
 def check_weights(weights: object) -> None:
-    """Check that weights are the name of a column."""
     if not (weights is None or isinstance(weights, str)):
         msg = f"weights must be the name of a column, not {weights!r}"
         raise TypeError(msg)
 
 
 def check_cluster(cluster: object) -> None:
-    """Check that clusters are the name of a column."""
     if not (cluster is None or isinstance(cluster, str)):
         msg = f"cluster must be the name of a column, not {cluster!r}"
         raise TypeError(msg)
@@ -286,14 +262,12 @@ def check_flag(name: str, value: object) -> None:
 
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Check that an option is one of its choices."""
     if value not in choices:
         msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
         raise ValueError(msg)
 
 
 def check_confidence(confidence: object) -> None:
-    """Check that the confidence is a share."""
     if not (is_number(confidence) and 0 < confidence < 1):
         msg = f"confidence must be a number between 0 and 1, not {confidence!r}"
         raise ValueError(msg)

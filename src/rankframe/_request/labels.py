@@ -65,8 +65,8 @@ class Aggregate(NamedTuple):
         self, values: pl.Expr, mean: Callable[[pl.Expr], pl.Expr] = pl.Expr.mean
     ) -> pl.Expr:
         """Reduce the values of all users."""
-        each = self.transform(values)
-        return self.inverse(each.sum() if self.aggregate == "sum" else mean(each))
+        values = self.transform(values)
+        return self.inverse(values.sum() if self.aggregate == "sum" else mean(values))
 
 
 MEAN = Aggregate()
@@ -100,13 +100,13 @@ def geometric_mean_of(name: str, k: int | None, epsilon: float) -> Mean:
         return (value.cast(pl.Float64) + epsilon).log()
 
     def inverse(mean: pl.Expr) -> pl.Expr:
-        return off_logarithm(mean, epsilon)
+        return undo_logarithm(mean, epsilon)
 
     over_users = Aggregate(transform=logarithm, inverse=inverse, epsilon=epsilon)
     return Mean(metric, over_users, label)
 
 
-def off_logarithm(mean: pl.Expr, epsilon: float) -> pl.Expr:
+def undo_logarithm(mean: pl.Expr, epsilon: float) -> pl.Expr:
     """Return a mean of logarithms of x + ε on the scale of x."""
     return (mean.exp() - epsilon).clip(0)  # for zeros, rounding can make it negative
 

@@ -96,7 +96,6 @@ def check_gain(name: str, value: Any, *, any_order: bool = False) -> Any:
 
 
 def check_weight(name: str, value: object) -> str | float:
-    """Check the weight of a position."""
     if isinstance(value, str) and value in _WEIGHTS:
         return value
     if not keywords.is_number(value) or not 0 < value < 1:

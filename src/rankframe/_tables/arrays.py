@@ -69,7 +69,7 @@ class _Ties(NamedTuple):
     place: Array
 
 
-class _Plan(NamedTuple):
+class _Ranking(NamedTuple):
     """How slices are ranked."""
 
     k: int
@@ -103,33 +103,33 @@ def ranked_cells(
 ) -> pl.DataFrame:
     """Return user, item, score and rank of the k best cells of each row."""
     ids = None if user_ids is None else read_ids(user_ids, "user_ids")
-    plan: _Plan | None = None
+    ranking: _Ranking | None = None
     users: list[pl.Series] = []
     best_cells: list[_Best] = []
     met = False
     with ThreadPoolExecutor(min(pl.thread_pool_size(), _MOST_THREADS)) as pool:
         for block in _blocks(scores):
-            if plan is None:
+            if ranking is None:
                 width = block.array.shape[1]
                 items = _of_columns(item_ids, width, block.name)
                 excluded = _read_excluded(exclude, items, names)
-                plan = _Plan(k or width, items, _ties(items), excluded, names, descending)
-            of_block, rows = _users_of(block, ids, plan.excluded)
-            _check_like_first(block, of_block, plan, users, best_cells)
-            if plan.excluded is not None and plan.excluded.users is not None:
-                rows = _rows_of_users(plan.excluded.users, of_block)
-                met = met or bool((rows < len(plan.excluded.users)).any())
+                ranking = _Ranking(k or width, items, _ties(items), excluded, names, descending)
+            of_block, rows = _users_of(block, ids, ranking.excluded)
+            _check_like_first(block, of_block, ranking, users, best_cells)
+            if ranking.excluded is not None and ranking.excluded.users is not None:
+                rows = _rows_of_users(ranking.excluded.users, of_block)
+                met = met or bool((rows < len(ranking.excluded.users)).any())
             users.append(of_block)
             parts = [*_slices(block, of_block, rows)]
-            best = partial(_best_of_slice, plan=plan)
+            best = partial(_best_of_slice, ranking=ranking)
             best_cells += pool.map(best, parts) if len(parts) > 1 else map(best, parts)
             del block, parts  # before the next one is made
-    if plan is None:
+    if ranking is None:
         msg = "scores: it is empty: no batch has a row"
         raise RankingDataError(msg)
-    if plan.excluded is not None and plan.excluded.users is not None and not met:
-        raise _no_user_in_common(plan.excluded.users, users[0])
-    return _table(users, plan.items, best_cells, names)
+    if ranking.excluded is not None and ranking.excluded.users is not None and not met:
+        raise _no_user_in_common(ranking.excluded.users, users[0])
+    return _table(users, ranking.items, best_cells, names)
 
 
 def _blocks(scores: object) -> Iterator[_Block]:
@@ -186,12 +186,12 @@ def _dimensions(value: object) -> int:
 def _check_like_first(
     block: _Block,
     of_block: pl.Series,
-    plan: _Plan,
+    ranking: _Ranking,
     users: Sequence[pl.Series],
     best: Sequence[_Best],
 ) -> None:
     """Raise if a batch differs from the first in width or types."""
-    width, first = block.array.shape[1], len(plan.items)
+    width, first = block.array.shape[1], len(ranking.items)
     if width != first:
         msg = (
             f"{block.name}: it has {width} columns, and the batches before have {first}: give each "
@@ -299,19 +299,19 @@ def _numbered(counts: Array) -> tuple[Array, Array]:
 # ------------------------------------------------------------------ the best of a slice
 
 
-def _best_of_slice(part: _Slice, plan: _Plan) -> _Best:
+def _best_of_slice(part: _Slice, ranking: _Ranking) -> _Best:
     values = _comparable(part.array)
-    if not plan.descending:
+    if not ranking.descending:
         values = -values
-    if plan.excluded is not None and part.rows is not None:
-        cells = plan.excluded.cells_of(part.rows)
+    if ranking.excluded is not None and part.rows is not None:
+        cells = ranking.excluded.cells_of(part.rows)
         if len(cells[0]):
             values = values.copy() if np.may_share_memory(values, part.array) else values
             values[cells] = -np.inf
-    k, limits = plan.k, np.finfo(values.dtype)
+    k, limits = ranking.k, np.finfo(values.dtype)
     tops = _tops(values, k)
     if not tops.max() <= limits.max:  # NaN is not
-        raise _unfit_cell(part, values, plan)
+        raise _unfit_cell(part, values, ranking)
     bound = np.full((len(values), 1), limits.min)  # −inf is below
     if k < values.shape[1]:
         bound = np.maximum(np.sort(tops, axis=1)[:, -k, None], limits.min)
@@ -319,9 +319,9 @@ def _best_of_slice(part: _Slice, plan: _Plan) -> _Best:
     columns, counts = _cells(kept)
     crowded = np.flatnonzero(counts > _CROWD * k)
     if len(crowded):
-        kept[crowded] = _exactly(values[crowded], bound[crowded], k, plan.ties)
+        kept[crowded] = _exactly(values[crowded], bound[crowded], k, ranking.ties)
         columns, counts = _cells(kept)
-    columns, counts = _in_order(values, columns, counts, k, plan.ties)
+    columns, counts = _in_order(values, columns, counts, k, ranking.ties)
     scores = part.array[np.repeat(np.arange(len(counts)), counts), columns]
     return _Best(counts, columns, scores.astype(_type_of_result(part.array), copy=False))
 
@@ -414,13 +414,13 @@ def _ties(items: pl.Series) -> _Ties:
     return _Ties(order, place)
 
 
-def _unfit_cell(part: _Slice, values: Array, plan: _Plan) -> RankingDataError:
+def _unfit_cell(part: _Slice, values: Array, ranking: _Ranking) -> RankingDataError:
     row, column = (int(place[0]) for place in np.nonzero(np.isnan(values) | (values == np.inf)))
     problem = "NaN" if np.isnan(values[row, column]) else "infinite score"
-    none = "−inf" if plan.descending else "inf"
+    none = "−inf" if ranking.descending else "inf"
     cure = f"give candidates a finite score and other cells {none}, or pass exclude="
-    ids = part.users[row], plan.items[column]
-    place = _place(*ids, part.first + row, column, plan.names)
+    ids = part.users[row], ranking.items[column]
+    place = _place(*ids, part.first + row, column, ranking.names)
     return RankingDataError(f"{part.block}: {problem}: {cure}. Offending cell: {place}")
 
 

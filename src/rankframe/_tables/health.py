@@ -73,10 +73,6 @@ def health(
     ------
     RankingDataError
         If a column of ``by`` has the name of a column of the result.
-    TypeError
-        If a table is not a frame, or a keyword is unknown.
-    ValueError
-        If ``k`` is not an integer ≥ 1.
 
     Notes
     -----

@@ -14,6 +14,9 @@ from rankframe._tables.health_tables import Part
 #: If a truth has more grades than this, only their number is reported.
 _MOST_GRADES = 20
 
+_user, _item, _rank, _given = pl.col("user"), pl.col("item"), pl.col("rank"), pl.col("given")
+_score, _relevance = pl.col("score"), pl.col("relevance")
+
 
 class _Sample(NamedTuple):
     """The candidates for an example: those of ``rows`` that are ``broken``.
@@ -82,7 +85,7 @@ def _nulls(part: Part) -> Iterator[Measure]:
 def _duplicates(part: Part, rows: pl.LazyFrame, surplus: pl.Expr) -> Measure:
     twice = pl.struct([*part.keys, *_row(part)]).is_duplicated()
     sample = _Sample(part, rows, ~part.missing("item"), twice)
-    least = health_tables.user.filter(pl.col("surplus") > 0).min()
+    least = _user.filter(pl.col("surplus") > 0).min()
     return Measure("duplicates", surplus, pl.col("rows").sum(), least, "user", sample)
 
 
@@ -123,7 +126,7 @@ def _of_judged(part: Part) -> Iterator[Section]:
     """Count what needs all rows of a judged table."""
     placing = [pl.col(name).is_null() for name in ("given", "score") if part.has(name)]
     if placing:
-        broken = placing[0] & health_tables.relevance.is_null()
+        broken = placing[0] & _relevance.is_null()
         neither = _of_rows("neither_rank_nor_relevance", broken, part)
         yield Section("judged table", part.rows, part.groups, [neither])
     if part.has(*health_tables.IDS):
@@ -143,28 +146,24 @@ def _split(part: Part) -> tuple[Part, Part]:
         floats = placing == ["score"] and part.types["score"].is_float()
         rows = rows.filter((value.fill_nan(None) if floats else value).is_not_null())
     run_names = {role: name for role, name in part.names.items() if role != "relevance"}
-    truth = part._replace(
-        rows=part.rows.filter(health_tables.relevance.is_not_null()), names=of_truth
-    )
+    truth = part._replace(rows=part.rows.filter(_relevance.is_not_null()), names=of_truth)
     return part._replace(rows=rows, names=run_names), truth
 
 
 def _listed(part: Part) -> Part:
     """Mark the rows that are in a list, and compute ranks if there are only scores."""
     if part.has("given"):
-        return part._replace(rows=part.rows.with_columns(listed=health_tables.given.is_not_null()))
+        return part._replace(rows=part.rows.with_columns(listed=_given.is_not_null()))
     if not part.has("score"):
         return part._replace(rows=part.rows.with_columns(listed=pl.lit(value=True)))
     floats = part.types["score"].is_float()
-    score = health_tables.score.fill_nan(None) if floats else health_tables.score
+    score = _score.fill_nan(None) if floats else _score
     rows = part.rows.with_columns(listed=score.is_not_null())
     if not part.has(*health_tables.IDS):
         return part._replace(rows=rows)
     rankable = pl.col("listed") & ~part.missing("user") & ~part.missing("item")
     schema = part.rows.collect_schema()
-    ranked = rank_order.with_positions(
-        rows.filter(rankable), part.keys, schema, health_tables.score, health_tables.item
-    )
+    ranked = rank_order.with_positions(rows.filter(rankable), part.keys, schema, _score, _item)
     rest = rows.filter(~rankable).with_columns(rank=pl.lit(None, pl.Int64))
     return part._replace(rows=pl.concat([ranked, rest.select(ranked.collect_schema().names())]))
 
@@ -177,19 +176,14 @@ def _of_run(run: Part, k: int) -> Iterator[Section]:
     """Count rows, lists and items of a run."""
     measures = [_size("rows", pl.len()), *_nulls(run)]
     if run.has("given"):
-        measures.append(_of_rows("null_ranks", health_tables.given.is_null(), run))
-        measures.append(
-            _of_rows(
-                "invalid_ranks",
-                health_tables.given.is_not_null() & health_tables.rank.is_null(),
-                run,
-            )
-        )
+        measures.append(_of_rows("null_ranks", _given.is_null(), run))
+        broken = _given.is_not_null() & _rank.is_null()
+        measures.append(_of_rows("invalid_ranks", broken, run))
     elif run.has("score"):
-        measures.append(_of_rows("null_scores", health_tables.score.is_null(), run))
+        measures.append(_of_rows("null_scores", _score.is_null(), run))
         if run.types["score"].is_float():
-            measures.append(_of_rows("nan_scores", health_tables.score.is_nan(), run))
-            measures.append(_of_rows("infinite_scores", health_tables.score.is_infinite(), run))
+            measures.append(_of_rows("nan_scores", _score.is_nan(), run))
+            measures.append(_of_rows("infinite_scores", _score.is_infinite(), run))
     yield Section("run", run.rows, run.groups, measures)
     if run.has("user"):
         yield Section("run", _lists(run, k), run.groups, list(_of_lists(run, k)))
@@ -204,25 +198,15 @@ def _lists(run: Part, k: int) -> pl.LazyFrame:
     if run.has("item"):
         aggregates.append(_surplus(run).alias("surplus"))
     if _has_rank(run):
-        top, crowded = health_tables.rank.max(), (health_tables.rank <= k).sum() > k
-        covered = health_tables.rank.drop_nulls().n_unique()
+        top, crowded = _rank.max(), (_rank <= k).sum() > k
+        covered = _rank.drop_nulls().n_unique()
         if run.has("tied"):
-            top, covered = (
-                (health_tables.rank + rules.as_rank("tied") - 1).max(),
-                health_tables.rank.count(),
-            )
+            top, covered = (_rank + rules.as_rank("tied") - 1).max(), _rank.count()
         if run.has("score"):
-            at, below = (
-                pl.when(health_tables.rank == place).then(health_tables.score).max()
-                for place in (k, k + 1)
-            )
+            at, below = (pl.when(_rank == place).then(_score).max() for place in (k, k + 1))
             crowded = crowded | (at == below)
         aggregates += [(top > covered).alias("gap"), crowded.alias("crowded")]
-        aggregates.append(
-            (health_tables.rank.count() - health_tables.rank.drop_nulls().n_unique()).alias(
-                "shared"
-            )
-        )
+        aggregates.append((_rank.count() - _rank.drop_nulls().n_unique()).alias("shared"))
     return run.rows_with("user").group_by(run.keys).agg(aggregates)
 
 
@@ -234,10 +218,10 @@ def _of_lists(run: Part, k: int) -> Iterator[Measure]:
     if run.has("item"):
         yield _duplicates(run, rows, pl.col("surplus").sum())
     if run.has("given") and not run.has("tied"):
-        twice = pl.struct([*run.keys, "rank"]).is_duplicated() & health_tables.rank.is_not_null()
-        sample = _Sample(run, rows, health_tables.rank.is_not_null(), twice)
+        twice = pl.struct([*run.keys, "rank"]).is_duplicated() & _rank.is_not_null()
+        sample = _Sample(run, rows, _rank.is_not_null(), twice)
         shared = pl.col("shared")
-        least = health_tables.user.filter(shared > 0).min()
+        least = _user.filter(shared > 0).min()
         yield Measure("shared_ranks", shared.sum(), pl.col("rows").sum(), least, "user", sample)
     yield _among("short_lists", listed & (pl.col("listed") < k), run, "user", of)
     if _has_rank(run):
@@ -250,12 +234,10 @@ def _of_truth(truth: Part) -> Iterator[Section]:
     groups = truth.groups
     measures = [_size("rows", pl.len()), *_nulls(truth)]
     if truth.has("relevance"):
-        measures.append(_of_rows("null_relevances", health_tables.relevance.is_null(), truth))
+        measures.append(_of_rows("null_relevances", _relevance.is_null(), truth))
         if truth.types["relevance"].is_float():
-            measures.append(
-                _of_rows("nonfinite_relevances", ~health_tables.relevance.is_finite(), truth)
-            )
-        negative = health_tables.relevance < 0
+            measures.append(_of_rows("nonfinite_relevances", ~_relevance.is_finite(), truth))
+        negative = _relevance < 0
         measures.append(_of_rows("negative_grades", negative, truth))
     yield Section("truth", truth.rows, groups, measures)
     if truth.has("user"):
@@ -279,7 +261,7 @@ def _is_relevant(truth: Part) -> pl.Expr:
     if not truth.has("relevance"):
         return pl.lit(value=True).alias("relevant")
     floats = truth.types["relevance"].is_float()  # NaN is greater than any number
-    grade = health_tables.relevance.fill_nan(None) if floats else health_tables.relevance
+    grade = _relevance.fill_nan(None) if floats else _relevance
     return (grade > 0).any().alias("relevant")
 
 
@@ -289,20 +271,14 @@ def _of_grades(truth: Part) -> Iterator[Section]:
         truth.rows.with_columns(relevance=pl.lit(1)) if not truth.has("relevance") else truth.rows
     )
     part = truth._replace(rows=rows)
-    grades = (
-        rows.select(health_tables.relevance.unique())
-        .filter(health_tables.relevance.is_not_null())
-        .sort("relevance")
-    )
+    grades = rows.select(_relevance.unique()).filter(_relevance.is_not_null()).sort("relevance")
     first = grades.head(_MOST_GRADES + 2).collect(engine="streaming").to_series()
     finite = [grade for grade in first.to_list() if math.isfinite(grade)]
-    distinct = health_tables.relevance.drop_nulls().n_unique()
+    distinct = _relevance.drop_nulls().n_unique()
     yield Section("truth", rows, truth.groups, [_size("grades", distinct)])
     if len(finite) <= _MOST_GRADES:
         measures = [
-            _of_rows(
-                _grade_name(grade), (health_tables.relevance == grade).fill_null(value=False), part
-            )
+            _of_rows(_grade_name(grade), (_relevance == grade).fill_null(value=False), part)
             for grade in finite
         ]
         yield Section("truth", rows, truth.groups, measures)
@@ -397,7 +373,7 @@ def _at_cut(run: Part, other: Part, what: str, k: int, *, met: bool) -> Iterator
     """Count rows among the first k that are in another table, or missing from it."""
     if not (run.has(*health_tables.IDS) and other.has(*health_tables.IDS) and _has_rank(run)):
         return
-    rows = run.rows_with(*health_tables.IDS).filter(health_tables.rank <= k)
+    rows = run.rows_with(*health_tables.IDS).filter(_rank <= k)
     on = [*common_groups(run, other), *health_tables.IDS]
     apart = any(health_tables.apart(run, other, role) for role in health_tables.IDS)
     marked = _marked(rows, other.rows_with(*health_tables.IDS), on, "met", apart=apart)
@@ -456,7 +432,7 @@ def _of_items(items: Part, run: Part | None, groups: pl.LazyFrame | None) -> Ite
     repeated = (pl.len() - kept).cast(pl.Int64)
     counts = items.rows_with("item").group_by(keys).agg(rows=pl.len(), surplus=repeated)
     surplus, of = pl.col("surplus"), pl.col("rows").sum()
-    least = health_tables.item.filter(surplus > 0).min()
+    least = _item.filter(surplus > 0).min()
     duplicates = Measure("duplicates", surplus.sum(), of, least, "item", name=items.names["item"])
     yield Section("items", counts, items.groups, [_size("items", pl.len()), duplicates])
     if run is not None:

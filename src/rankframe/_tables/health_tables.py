@@ -17,9 +17,6 @@ from rankframe.errors import RankingDataError
 TABLES = ("run", "judged table", "truth", "both", "items", "history")
 IDS = ("user", "item")
 
-user, item, rank, given = pl.col("user"), pl.col("item"), pl.col("rank"), pl.col("given")
-score, relevance = pl.col("score"), pl.col("relevance")
-
 
 class Part(NamedTuple):
     """A table with normalized columns: groups, ids and other roles, as far as it has them."""
@@ -99,38 +96,34 @@ def types_of_groups(by: Sequence[str], run: pl.LazyFrame | None) -> dict[str, pl
     """Return the types of groups in the result; text if no group can be read."""
     schema = pl.Schema() if run is None else run.collect_schema()
     types = {name: schema.get(name, pl.String()) for name in by}
-    return {name: dtype if _is_id(dtype) else pl.String() for name, dtype in types.items()}
-
-
-def _is_id(dtype: pl.DataType) -> bool:
-    return not (dtype.is_nested() or dtype.is_object())
+    is_id = column_roles.can_be_id
+    return {name: dtype if is_id(dtype) else pl.String() for name, dtype in types.items()}
 
 
 def _part(frame: pl.LazyFrame, wanted: Mapping[str, str], by: Sequence[str]) -> Part | None:
     """Select the columns that can play their roles, under normalized names; None without any."""
     schema = frame.collect_schema()
     groups = {f"group {place}": name for place, name in enumerate(by)}
-    names: dict[str, str] = {}
-    for role, name in {**groups, **wanted}.items():
-        pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
-        if name in schema and not pattern and _fits(role, schema[name]):
-            names[role] = name
-    types = {role: schema[name] for role, name in names.items()}
+    names = {
+        role: name
+        for role, name in {**groups, **wanted}.items()
+        if name in schema and not column_roles.is_pattern(name) and _fits(role, schema[name])
+    }
     if not names:
         return None
+    types = {role: schema[name] for role, name in names.items()}
     columns = [_plain(role, name, types[role]).alias(role) for role, name in names.items()]
     rows = frame.select(columns)
     if "given" in names:
-        rank = rules.as_rank("given")
+        rank, given = rules.as_rank("given"), pl.col("given")
         rows = rows.with_columns(rank=pl.when((rank == given) & (rank >= 1)).then(rank))
     return Part(rows, names, types, [group for group in groups if group in names])
 
 
 def _fits(role: str, dtype: pl.DataType) -> bool:
     if role in ("given", "score", "tied", "relevance"):
-        boolean = role == "relevance" and dtype == pl.Boolean
-        return boolean or dtype.is_numeric() or dtype == pl.Null
-    return _is_id(dtype)
+        return column_roles.can_be_number(dtype, role)
+    return column_roles.can_be_id(dtype)
 
 
 def _plain(role: str, name: str, dtype: pl.DataType) -> pl.Expr:
@@ -173,43 +166,42 @@ def parts(call: Call) -> tuple[dict[str, Part], list[tuple[str, str]]]:
 
 
 def _refused(call: Call) -> list[tuple[str, str]]:
-    """Return the errors that other functions raise at the call."""
-    errors: list[tuple[str, str]] = []
-
-    def attempt(table: str, read: Callable[[], object]) -> None:
-        try:
-            read()
-        except RankingDataError as error:
-            message = str(error)
-            subject = next((name for name in TABLES if message.startswith(name)), table)
-            if subject not in [name for name, _ in (*call.problems, *errors)]:
-                errors.append((subject, message))
-
+    """Return the errors that other functions raise at the call, the first of each table."""
     frames, columns, by = call.frames, call.columns, call.by
     run, truth = frames.get("run"), frames.get("truth")
+    errors: list[tuple[str, str]] = []
     if run is not None:
         alone = truth is not None or "relevance" not in run.collect_schema()
-        attempt(
-            "both", lambda: readers.read_tables(run, truth, by, columns, reads=(), run_alone=alone)
-        )
+        read = partial(readers.read_tables, reads=(), run_alone=alone)
+        errors += _problem("both", partial(read, run, truth, by, columns))
     if run is not None and truth is not None and errors:
-        attempt("run", lambda: readers.read_run(run, by, columns))
+        errors += _problem("run", partial(readers.read_run, run, by, columns))
     if truth is not None:
-        attempt("truth", lambda: rules.raise_if_ungraded(readers.read_truth(truth, by, columns)))
+        judgments = partial(readers.read_truth, truth, by, columns)
+        errors += _problem("truth", lambda: rules.raise_if_ungraded(judgments()))
     for name in ("items", "history"):
         if name in frames and run is not None:
-            attempt(name, partial(_read_input, name, call, run))
-    return errors
+            errors += _problem(name, partial(_read_input, name, call, run))
+    unopened = {name for name, _ in call.problems}
+    return [error for error in dict(reversed(errors)).items() if error[0] not in unopened]
+
+
+def _problem(table: str, read: Callable[[], object]) -> list[tuple[str, str]]:
+    """Return which table cannot be read, and why."""
+    try:
+        read()
+    except RankingDataError as error:
+        message = str(error)
+        return [(next((name for name in TABLES if message.startswith(name)), table), message)]
+    return []
 
 
 def _read_input(name: str, call: Call, run: pl.LazyFrame) -> None:
-    frames: Mapping[str, pl.LazyFrame] = {name: call.frames[name]}
-    user, item = call.columns.get("user", "user"), call.columns.get("item", "item")
-    schema = run.collect_schema()
+    columns, schema = call.columns, run.collect_schema()
+    user, item = columns.get("user", "user"), columns.get("item", "item")
     table = Table("run", run, schema, call.by, user, item, None, None, None)
-    settings = Settings(
-        items=frames.get("items"), history=frames.get("history"), columns=call.columns
-    )
+    tables: dict[str, pl.LazyFrame] = {name: call.frames[name]}
+    settings = Settings(items=tables.get("items"), history=tables.get("history"), columns=columns)
     side_tables.common_types(side_tables.read_inputs(settings, table), schema)
 
 

@@ -103,9 +103,7 @@ def from_scores(
         two dimensions or has no numbers, an id is null or a duplicate, a user is in several
         batches, or lengths or types do not fit.
     ValueError
-        If ``k`` is not an integer ≥ 1, or two columns have one name.
-    TypeError
-        If an argument is of a type that is not listed above, such as a sparse matrix of scores.
+        If two columns have one name.
 
     Notes
     -----
@@ -187,8 +185,6 @@ def from_matrix(
         or has no numbers, an id is null or a duplicate, or lengths do not fit.
     ValueError
         If two columns have one name.
-    TypeError
-        If an argument is of a type that is not listed above.
 
     Examples
     --------

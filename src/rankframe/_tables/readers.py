@@ -306,8 +306,8 @@ def _raise_if_missing(
         return
     has = ", ".join(map(repr, table.schema.names()))
     absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
-    cures = _cures(table, missing, columns, beside) if has else []
-    msg = f"{table.name}: no column {absent}; it has {has or 'no columns'}{''.join(cures)}"
+    cures = "".join(_cures(table, missing, columns, beside)) if has else ""
+    msg = f"{table.name}: no column {absent}; it has {has or 'no columns'}{cures}"
     raise RankingDataError(msg)
 
 

@@ -90,8 +90,8 @@ def lists(
         If the rows of the user break a rule (see ``check``), or a system has the name of a column
         of the result.
     ValueError
-        If neither system has a list of the user, ``baseline`` or ``system`` is not a system, there
-        are more than two and not both are named, or k is not an integer ≥ 1.
+        If neither system has a list of the user, or there are more than two systems and not both
+        are named.
 
     Notes
     -----
@@ -155,37 +155,42 @@ def lists(
 
 def _sides(run: Table, baseline: object, system: object) -> list[_Side]:
     """Choose the systems that are shown, the baseline first."""
+    names = {"baseline": baseline, "system": system}
+    choices = {role: name for role, name in names.items() if name is not None}
     if not run.by:
-        for name, value in {"baseline": baseline, "system": system}.items():
-            if value is not None:
-                msg = f"{name}={value!r}: the run has no systems; name their column in by="
-                raise ValueError(msg)
+        for role, name in choices.items():
+            msg = f"{role}={name!r}: the run has no systems; name their column in by="
+            raise ValueError(msg)
         return [_Side(None, run.item, "grade")]
     column = run.frame.select(pl.col(run.by[0]).drop_nulls().unique()).collect().to_series()
     systems = column.sort().to_list()
+    _check_choices(systems, choices)
+    if len(systems) == 1:
+        return [_Side(systems[0], str(systems[0]), "grade")]
+    rest = [name for name in systems if name not in choices.values()]
+    first, second = (choices[role] if role in choices else rest.pop(0) for role in names)
+    return [_Side(first, str(first), f"{first}_grade"), _Side(second, str(second), "grade")]
+
+
+def _check_choices(systems: Sequence[object], choices: Mapping[str, object]) -> None:
+    """Check that the caller's choices leave exactly two systems, or one if there is only one."""
     if not systems:
         msg = "run: it is empty"
         raise RankingDataError(msg)
-    for name, value in {"baseline": baseline, "system": system}.items():
-        if value is not None and value not in systems:
-            msg = f"{name} must be one of {', '.join(map(repr, systems))}, not {value!r}"
+    of_run = ", ".join(map(repr, systems))
+    for role, name in choices.items():
+        if name not in systems:
+            msg = f"{role} must be one of {of_run}, not {name!r}"
             raise ValueError(msg)
-    if baseline is not None and baseline == system:
-        msg = f"baseline and system are both {system!r}: name two systems"
+    if len(choices) == 2 and choices["baseline"] == choices["system"]:
+        msg = f"baseline and system are both {choices['system']!r}: name two systems"
         raise ValueError(msg)
-    choices = [value for value in (baseline, system) if value is not None]
     if len(systems) > 2 and len(choices) < 2:
         msg = (
-            f"lists shows two of the {len(systems)} systems {', '.join(map(repr, systems))}: "
+            f"lists shows two of the {len(systems)} systems {of_run}: "
             "name them with baseline= and system="
         )
         raise ValueError(msg)
-    if len(systems) == 1:
-        return [_Side(systems[0], str(systems[0]), "grade")]
-    rest = [value for value in systems if value not in choices]
-    first = rest.pop(0) if baseline is None else baseline
-    second = rest.pop(0) if system is None else system
-    return [_Side(first, str(first), f"{first}_grade"), _Side(second, str(second), "grade")]
 
 
 def _texts(inputs: Inputs) -> list[str]:

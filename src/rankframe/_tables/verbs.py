@@ -312,24 +312,24 @@ def from_dict(
         msg = "from_dict takes a dict of dicts, {user: {item: score}}"
         raise TypeError(msg)
     rows = [(user, item, score) for user, items in scores.items() for item, score in items.items()]
-    columns_of_rows: list[list[Any]] = [[row[place] for row in rows] for place in range(3)]
-    score_values = columns_of_rows[2]
-    if {type(value) for value in score_values} == {int, float}:  # some scores are integers
-        columns_of_rows[2] = [
-            float(value) if float(value) == value else value for value in score_values
-        ]
+    users, items, numbers = ([row[place] for row in rows] for place in range(3))
+    values = [users, items, _as_floats(numbers)]
     try:
-        return pl.DataFrame(dict(zip(names, columns_of_rows, strict=True)))
+        return pl.DataFrame(dict(zip(names, values, strict=True)))
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        types = [
-            ", ".join(sorted({type(value).__name__ for value in values}))
-            for values in columns_of_rows
-        ]
+        types = [", ".join(sorted({type(value).__name__ for value in column})) for column in values]
         msg = (
             f"from_dict: users are {types[0]}, items {types[1]} and scores {types[2]}: each needs "
             "one type that polars supports"
         )
         raise RankingDataError(msg) from None
+
+
+def _as_floats(scores: list[Any]) -> list[Any]:
+    """Convert integers beside floats to floats, unless a digit would be lost."""
+    if {type(score) for score in scores} != {int, float}:
+        return scores
+    return [float(score) if float(score) == score else score for score in scores]
 
 
 def plan_ranks(

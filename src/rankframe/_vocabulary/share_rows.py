@@ -7,7 +7,7 @@ A metric of shares reads ``exposure(of;over;weight;k)``, ``share(…)`` and ``ta
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -64,58 +64,64 @@ registry.given_column(
 )
 
 
-def rows_of_shares(
-    judged: Judged,
-    names: Iterable[str],
-    kind: Kind,
-    *,
-    by: Sequence[str],
-    users: pl.LazyFrame | None,
-) -> pl.LazyFrame:
-    """Return the rows that metrics of shares reduce: ``by``, possibly the user, and the value.
+class Shares(NamedTuple):
+    """What is shared out, and in whose lists."""
 
-    If ``users`` are given, only their lists count.
-    """
-    sums = exposures(judged, names, kind, by=by, users=users)
-    return completed(sums, judged, names, kind, by=by, users=users)
+    judged: Judged
+    kind: Kind
+    by: Sequence[str]
+    users: pl.LazyFrame | None = None  # whose lists count; None: everybody's
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that identify one distribution."""
+        return self.judged.keys if self.kind.over == "user" else [*self.by]
+
+    @property
+    def whole(self) -> bool:
+        """Whether a value is an item, which is not split."""
+        return self.kind.of in ("item", "shown")
+
+    def lists(self) -> pl.LazyFrame:
+        """Return the users whose lists count, once."""
+        return self.of_users(scope_rows.users_of_run(self.judged))
+
+    def of_users(self, rows: pl.LazyFrame) -> pl.LazyFrame:
+        """Keep the rows of the users whose lists count."""
+        if self.users is None:
+            return rows
+        return rows.join(self.users, on=self.judged.keys, how="semi")
 
 
-def exposures(
-    judged: Judged,
-    names: Iterable[str],
-    kind: Kind,
-    *,
-    by: Sequence[str],
-    users: pl.LazyFrame | None,
-    per_list: bool = False,
-) -> pl.LazyFrame:
+def rows_of_shares(shares: Shares, names: Iterable[str]) -> pl.LazyFrame:
+    """Return the rows that metrics of shares reduce: ``by``, possibly the user, and the value."""
+    return completed(exposures(shares, names), shares, names)
+
+
+def exposures(shares: Shares, names: Iterable[str], *, per_list: bool = False) -> pl.LazyFrame:
     """Sum the exposure of each value over the lists, or with ``per_list`` per user.
 
     A list, or a group of lists, without any has one row without a value.
     """
-    keys = judged.keys if per_list or kind.over == "user" else list(by)
-    shares = [share for share in share_names.parsed(names) if share.word in ("exposure", "share")]
-    weights = {share_names.exposure_name(share): share for share in shares} or {
+    keys, kind = shares.judged.keys if per_list else shares.keys, shares.kind
+    columns = [share for share in share_names.parsed(names) if share.word in ("exposure", "share")]
+    weights = {share_names.exposure_name(share): share for share in columns} or {
         f"exposure({kind.of};{kind.over};none;)": ShareName("", "exposure", kind.of, kind.over)
     }
-    rows = _with_values(_listed(judged, weights.values(), users), judged, kind)
-    whole = kind.of in ("item", "shown")
-    part = pl.lit(1.0) if whole else pl.col(_PART)
-    sums = [_sum_of(share, part, whole=whole).alias(name) for name, share in weights.items()]
+    rows = _with_values(_listed(shares, weights.values()), shares)
+    part = pl.lit(1.0) if shares.whole else pl.col(_PART)
+    sums = [_sum_of(share, part, whole=shares.whole).alias(n) for n, share in weights.items()]
     exposed = rows.group_by(*keys, VALUE).agg(sums)
     if not keys:
         return exposed
-    return _whose(judged, users).select(keys).unique().join(exposed, on=keys, how="left")
+    return shares.lists().select(keys).unique().join(exposed, on=keys, how="left")
 
 
 def completed(
     sums: pl.LazyFrame,
-    judged: Judged,
+    shares: Shares,
     names: Iterable[str],
-    kind: Kind,
     *,
-    by: Sequence[str],
-    users: pl.LazyFrame | None,
     parts: Sequence[str] = (),
     groups: pl.LazyFrame | None = None,
     complete: bool = False,
@@ -126,57 +132,27 @@ def completed(
     all groups. ``complete`` exposures already have the values that are in no list.
     """
     names = sorted(names)
-    keys = [*parts, *(judged.keys if kind.over == "user" else by)]
-    rows = with_targets(
-        sums,
-        judged,
-        names,
-        kind,
-        by=by,
-        users=users,
-        parts=parts,
-        groups=groups,
-        complete=complete,
-    )
-    return with_counts(with_shares(rows, names, keys), names, judged, kind, by=by, users=users)
+    rows = with_targets(sums, shares, names, parts=parts, groups=groups, complete=complete)
+    return with_counts(with_shares(rows, names, [*parts, *shares.keys]), shares, names)
 
 
 def with_targets(
     sums: pl.LazyFrame,
-    judged: Judged,
+    shares: Shares,
     names: Iterable[str],
-    kind: Kind,
     *,
-    by: Sequence[str],
-    users: pl.LazyFrame | None,
     parts: Sequence[str] = (),
     groups: pl.LazyFrame | None = None,
     complete: bool = False,
 ) -> pl.LazyFrame:
     """Add to exposures the values that are in no list, and targets, which are still counts."""
-    keys = [*parts, *(judged.keys if kind.over == "user" else by)]
+    keys = [*parts, *shares.keys]
     rows = sums
-    if kind.over == "all" and kind.of != "shown" and not complete:
-        values = values_of(judged, kind.of, by)
-        if groups is None:
-            groups = _whose(judged, users).select(by).unique() if by else None
-        if groups is not None:
-            shared = [name for name in by if name in values.collect_schema()]
-            values = _beside(groups, values, shared)
-        rows = values.join(rows, on=[*keys, VALUE], how="left")
+    if shares.kind.over == "all" and shares.kind.of != "shown" and not complete:
+        rows = _with_unlisted(rows, shares, keys, groups)
     for share in share_names.parsed(names):
-        if share.word == "target" and share_names.is_even(share):
-            rows = rows.with_columns(pl.lit(1.0).alias(share.name))
-        elif share.word == "target":
-            wanted = _wanted(share, judged, kind, by=by, users=users)
-            on = [name for name in [*keys, VALUE] if name in wanted.collect_schema()]
-            if kind.over == "all":
-                rows = rows.join(wanted, on=on, how="left")
-            else:
-                shared = [name for name in on if name != VALUE]
-                wanted = _beside(_whose(judged, users), wanted, shared)
-                how: Any = "left" if kind.of == "shown" and share.weight != "judged" else "full"
-                rows = rows.join(wanted, on=[*keys, VALUE], how=how, coalesce=True)
+        if share.word == "target":
+            rows = _with_target(rows, shares, share, keys)
     columns = [name for name in rows.collect_schema() if name.startswith(("exposure(", "target("))]
     return rows.with_columns(pl.col(columns).fill_null(0.0))
 
@@ -190,6 +166,24 @@ def with_shares(rows: pl.LazyFrame, names: Iterable[str], keys: Sequence[str]) -
         if share.word == "share"
     } | {share.name: pl.col(share.name) for share in columns if share.word == "target"}
     return rows.with_columns(_normed(value, keys).alias(name) for name, value in shares.items())
+
+
+def with_counts(rows: pl.LazyFrame, shares: Shares, names: Iterable[str]) -> pl.LazyFrame:
+    """Add the number of values and of lists."""
+    by, number = shares.by, pl.len().cast(pl.Int64)
+    for name in names:
+        word, _, text = name.removesuffix(")").partition("(")
+        if word == "values":
+            values = values_of(shares.judged, text or shares.kind.of, by)
+            groups = [n for n in by if n in values.collect_schema()]
+            rows = list_columns.with_numbers(rows, values, groups, [number.alias(name)])
+        if word == "lists":
+            lists = shares.lists()
+            if text:
+                lists = _lists(shares).filter(_down_to(int(text)))
+                lists = lists.select(shares.judged.keys).unique()
+            rows = list_columns.with_numbers(rows, lists, by, [number.alias(name)])
+    return rows
 
 
 def columns_of_sums(names: Iterable[str]) -> list[str]:
@@ -245,37 +239,26 @@ def check_shares(
 # ------------------------------------------------------------------ exposure
 
 
-def _listed(
-    judged: Judged, shares: Iterable[ShareName], users: pl.LazyFrame | None
-) -> pl.LazyFrame:
+def _listed(shares: Shares, columns: Iterable[ShareName]) -> pl.LazyFrame:
     """Return the rows of the lists, no deeper than the greatest cut-off."""
-    shares = list(shares)
-    names = {"listed", "rank", *(["relevant"] if any(a.weight == "hit" for a in shares) else [])}
-    rows = _lists(judged, users, names)
-    cuts = [share.k for share in shares]
+    columns = list(columns)
+    names = ["relevant"] if any(share.weight == "hit" for share in columns) else []
+    rows = _lists(shares, *names)
+    cuts = [share.k for share in columns]
     if all(cuts):
         rows = rows.filter(_rank <= max(k for k in cuts if k))
-    for share in shares:
+    for share in columns:
         if share.weight in ("norm", "inverse"):
             length = pl.len() if share.k is None else _down_to(share.k).sum()
-            rows = rows.with_columns(length.over(judged.keys).alias(_length(share)))
+            rows = rows.with_columns(length.over(shares.judged.keys).alias(_length(share)))
     return rows
 
 
-def _lists(
-    judged: Judged, users: pl.LazyFrame | None, names: Iterable[str] = ("listed", "rank")
-) -> pl.LazyFrame:
-    reading = registry.reading_of(names, inputs=judged.inputs)
+def _lists(shares: Shares, *names: str) -> pl.LazyFrame:
+    judged = shares.judged
+    reading = registry.reading_of({"listed", "rank", *names}, inputs=judged.inputs)
     rows = scope_rows.rows_of_scope(judged, reading).filter("listed")
-    if judged.tied:
-        rows = rows.rename({"block": "rank"})
-    return rows if users is None else rows.join(users, on=judged.keys, how="semi")
-
-
-def _whose(judged: Judged, users: pl.LazyFrame | None) -> pl.LazyFrame:
-    """Return the users whose lists count, once."""
-    listed = scope_rows.users_of_run(judged)
-    return listed if users is None else listed.join(users, on=judged.keys, how="semi")
+    return shares.of_users(rows.rename({"block": "rank"}) if judged.tied else rows)
 
 
 def _sum_of(share: ShareName, part: pl.Expr, *, whole: bool) -> pl.Expr:
@@ -299,12 +282,13 @@ def _length(share: ShareName) -> str:
     return f"__rankframe_length_{share.k}"
 
 
-def _with_values(rows: pl.LazyFrame, judged: Judged, kind: Kind) -> pl.LazyFrame:
+def _with_values(rows: pl.LazyFrame, shares: Shares) -> pl.LazyFrame:
     """Return one row per value of an item; what is not in the catalogue is left out."""
-    if kind.of not in ("item", "shown"):
-        return _split(rows, judged, kind.of)
+    judged = shares.judged
+    if not shares.whole:
+        return _split(rows, judged, shares.kind.of)
     rows = rows.with_columns(pl.col(judged.item).alias(VALUE))
-    if not _is_joined(kind, judged.inputs):
+    if not _is_joined(shares.kind, judged.inputs):
         return rows
     has, items = rows.collect_schema(), list_columns.catalogue(judged.inputs)
     on = [*(name for name in items.by if name in has), judged.item]
@@ -347,55 +331,84 @@ def _catalogue(judged: Judged, of: str) -> Input:
 # ------------------------------------------------------------------ targets and counts
 
 
-def _wanted(
-    share: ShareName, judged: Judged, kind: Kind, *, by: Sequence[str], users: pl.LazyFrame | None
+def _with_unlisted(
+    sums: pl.LazyFrame, shares: Shares, keys: Sequence[str], groups: pl.LazyFrame | None
 ) -> pl.LazyFrame:
+    """Add the values of the catalogue that are in no list."""
+    by = shares.by
+    values = values_of(shares.judged, shares.kind.of, by)
+    if groups is None and by:
+        groups = shares.lists().select(by).unique()
+    if groups is not None:
+        shared = [name for name in by if name in values.collect_schema()]
+        values = _beside(groups, values, shared)
+    return values.join(sums, on=[*keys, VALUE], how="left")
+
+
+def _with_target(
+    rows: pl.LazyFrame, shares: Shares, share: ShareName, keys: Sequence[str]
+) -> pl.LazyFrame:
+    if share_names.is_even(share):
+        return rows.with_columns(pl.lit(1.0).alias(share.name))
+    counts = _target_counts(shares, share)
+    has = counts.collect_schema()
+    shared = [name for name in keys if name in has]
+    if shares.kind.over == "all":
+        return rows.join(counts, on=[*shared, VALUE], how="left")
+    counts = _beside(shares.lists(), counts, shared)
+    how: Any = "left" if shares.kind.of == "shown" and share.weight != "judged" else "full"
+    return rows.join(counts, on=[*keys, VALUE], how=how, coalesce=True)
+
+
+def _target_counts(shares: Shares, share: ShareName) -> pl.LazyFrame:
     """Count the targets of the shares."""
-    what, item = share.weight, judged.item
-    user = judged.keys[-1]
-    per_user = [user] if kind.over == "user" else []
-    if what in ("truth", "judged"):
+    judged, kind, by = shares.judged, shares.kind, shares.by
+    per_user = judged.keys[-1:] if kind.over == "user" else []
+    if share.weight in ("truth", "judged"):
         reading = registry.reading_of({"judged", "relevant"}, inputs=judged.inputs)
         rows = scope_rows.rows_of_scope(judged, reading).filter(
-            "relevant" if what == "truth" else "judged"
+            "relevant" if share.weight == "truth" else "judged"
         )
-        whose = _whose(judged, None) if users is None else users
-        rows = rows.join(whose, on=judged.keys, how="semi")
-        return _counted(rows, judged, kind, [*by, *per_user], share.name)
-    history = judged.inputs.get("history")
-    if what == "history" and history is not None:
-        split_by = _catalogue(judged, kind.of).by if _is_joined(kind, judged.inputs) else []
-        groups = [name for name in by if name in (*history.by, *split_by)]
-        return _counted(history.frame, judged, kind, [*groups, *per_user], share.name)
-    items = _catalogue(judged, kind.of)
-    in_items = [name for name in items.by if name in by]
-    if what == "uniform":
+        users = shares.lists() if shares.users is None else shares.users
+        rows = rows.join(users, on=judged.keys, how="semi")
+        return _counted(rows, shares, [*by, *per_user], share.name)
+    if share.weight == "uniform":
         return values_of(judged, kind.of, by).with_columns(pl.lit(1.0).alias(share.name))
-    catalogue = items.frame.select(*items.by, item).unique()
-    if what == "catalogue":
-        return _counted(catalogue, judged, kind, in_items, share.name)
-    assert history is not None
-    had = history.frame.select(*history.by, user, item).unique()
-    lists = _whose(judged, users)
-    had = lists.join(had, on=[*history.by, user])
-    own = list(judged.keys) if kind.over == "user" else list(by)
-    taken = _counted(had.join(catalogue, on=[*items.by, item], how="semi"), judged, kind, own, _HAD)
-    counts = _counted(catalogue, judged, kind, in_items, _THERE)
+    items = _catalogue(judged, kind.of)
+    if share.weight == "history":
+        history = judged.inputs["history"]
+        split_by = items.by if _is_joined(kind, judged.inputs) else []
+        groups = [name for name in by if name in (*history.by, *split_by)]
+        return _counted(history.frame, shares, [*groups, *per_user], share.name)
+    catalogue = items.frame.select(*items.by, judged.item).unique()
+    if share.weight == "catalogue":
+        in_items = [name for name in items.by if name in by]
+        return _counted(catalogue, shares, in_items, share.name)
+    return _candidates(shares, items.by, catalogue, share.name)
+
+
+def _candidates(
+    shares: Shares, items_by: Sequence[str], catalogue: pl.LazyFrame, name: str
+) -> pl.LazyFrame:
+    """Count the items that the users of the lists have not had."""
+    judged, own, lists = shares.judged, shares.keys, shares.lists()
+    history = judged.inputs["history"]
+    had = history.frame.select(*history.by, judged.keys[-1], judged.item).unique()
+    had = lists.join(had, on=[*history.by, judged.keys[-1]])
+    had = had.join(catalogue, on=[*items_by, judged.item], how="semi")
     number = pl.len().alias(_LISTS)
     numbers = lists.group_by(own).agg(number) if own else lists.select(number)
-    counts = _beside(numbers, counts, in_items)
+    in_items = [name for name in items_by if name in shares.by]
+    counts = _beside(numbers, _counted(catalogue, shares, in_items, _THERE), in_items)
     left = pl.col(_THERE) * pl.col(_LISTS) - pl.col(_HAD).fill_null(0.0)
-    both = counts.join(taken, on=[*own, VALUE], how="left")
-    return both.select(*own, VALUE, left.alias(share.name))
+    both = counts.join(_counted(had, shares, own, _HAD), on=[*own, VALUE], how="left")
+    return both.select(*own, VALUE, left.alias(name))
 
 
-def _counted(
-    rows: pl.LazyFrame, judged: Judged, kind: Kind, keys: Sequence[str], name: str
-) -> pl.LazyFrame:
+def _counted(rows: pl.LazyFrame, shares: Shares, keys: Sequence[str], name: str) -> pl.LazyFrame:
     """Count the items of rows by their values."""
-    whole = kind.of in ("item", "shown")
-    count = pl.len().cast(pl.Float64) if whole else pl.col(_PART).sum()
-    return _with_values(rows, judged, kind).group_by(*keys, VALUE).agg(count.alias(name))
+    count = pl.len().cast(pl.Float64) if shares.whole else pl.col(_PART).sum()
+    return _with_values(rows, shares).group_by(*keys, VALUE).agg(count.alias(name))
 
 
 def _beside(left: pl.LazyFrame, right: pl.LazyFrame, on: Sequence[str]) -> pl.LazyFrame:
@@ -407,32 +420,6 @@ def _normed(value: pl.Expr, keys: Sequence[str]) -> pl.Expr:
     """Divide by the sum; null if that is 0."""
     total = value.sum().over(keys) if keys else value.sum()
     return pl.when(total > 0).then(value / total)
-
-
-def with_counts(
-    rows: pl.LazyFrame,
-    names: Iterable[str],
-    judged: Judged,
-    kind: Kind,
-    *,
-    by: Sequence[str],
-    users: pl.LazyFrame | None,
-) -> pl.LazyFrame:
-    """Add the number of values and of lists."""
-    for name in names:
-        word, _, text = name.removesuffix(")").partition("(")
-        if word == "values":
-            values = values_of(judged, text or kind.of, by)
-            groups = [n for n in by if n in values.collect_schema()]
-            number = pl.len().cast(pl.Int64).alias(name)
-            rows = list_columns.with_numbers(rows, values, groups, [number])
-        if word == "lists":
-            lists = _whose(judged, users)
-            if text:
-                lists = _lists(judged, users).filter(_down_to(int(text)))
-                lists = lists.select(judged.keys).unique()
-            rows = list_columns.with_numbers(rows, lists, by, [pl.len().cast(pl.Int64).alias(name)])
-    return rows
 
 
 def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input]) -> str | None:

@@ -130,11 +130,6 @@ def precision_at(
         Float64 in [0, 1], named ``precision@k``. Null for a user without a relevant item; 0
         for an empty list if the divisor is its length.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or ``divide_by`` is unknown.
-
     Notes
     -----
     trec_eval: ``P_k``, ``set_P``, ``relative_P_k``, ``set_relative_P``.
@@ -178,11 +173,6 @@ def recall_at(
     -------
     Expr
         Float64 in [0, 1], named ``recall@k``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or ``divide_by`` is unknown.
 
     Notes
     -----
@@ -239,11 +229,6 @@ def f_at(k: int | None = None, beta: float = 1) -> pl.Expr:
         Float64 in [0, 1], named ``f1@k`` or ``f(beta=2)@k``. Null for a user without a relevant
         item.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or β is not a number ≥ 0.
-
     Notes
     -----
     C. J. van Rijsbergen, *Information Retrieval*, 1979. trec_eval: ``set_F``.
@@ -280,11 +265,6 @@ def e_at(k: int | None = None, beta: float = 1) -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``e(beta=1)@k``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or β is not a number ≥ 0.
 
     Notes
     -----
@@ -326,11 +306,6 @@ def hit_at(k: int | None = None) -> pl.Expr:
     -------
     Expr
         Float64, 0 or 1, named ``hit@k``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -375,11 +350,6 @@ def average_precision(
     Expr
         Float64 in [0, 1], named ``ap@k``; its mean over users is MAP. Null for a user without a
         relevant item; 0 if the divisor is 0 because nothing was returned or found.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or ``divide_by`` is unknown.
 
     Notes
     -----
@@ -426,11 +396,6 @@ def reciprocal_rank(k: int | None = None) -> pl.Expr:
         Float64 in [0, 1], named ``rr@k``; its mean over users is MRR. Null for a user without a
         relevant item.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
-
     Notes
     -----
     trec_eval: ``recip_rank``.
@@ -470,11 +435,6 @@ def cg_at(k: int | None = None, *, gain: AnyGain = "linear") -> pl.Expr:
     Expr
         Float64 ≥ 0, named ``cg@k``. Null for a user without an item of grade > 0 (≥ 0 if grade 0
         has a gain).
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or ``gain`` is unknown or not allowed.
 
     Notes
     -----
@@ -519,11 +479,6 @@ def dcg_at(k: int | None = None, *, gain: AnyGain = "linear", base: float | None
     Expr
         Float64 ≥ 0, named ``dcg@k``. Null for a user without an item of grade > 0 (≥ 0 if grade 0
         has a gain).
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, ``gain`` is unknown or not allowed, or ``base`` is not > 1.
 
     Notes
     -----
@@ -584,8 +539,7 @@ def ndcg_at(
     Raises
     ------
     ValueError
-        If k is not an integer ≥ 1, ``gain`` or ``ideal`` is unknown or not allowed, ``base`` is
-        not > 1, or ``ideal="perfect"`` has a gain that falls.
+        If ``ideal="perfect"`` has a gain that falls.
 
     Notes
     -----
@@ -636,17 +590,12 @@ def r_precision(*, multiple: float = 1) -> pl.Expr:
     Parameters
     ----------
     multiple
-        K is ⌊multiple·R + 0.9⌋, as in trec_eval.
+        K is ⌊multiple·R + 0.9⌋, as in trec_eval; ≥ 0.
 
     Returns
     -------
     Expr
         Float64 in [0, 1], named ``r_precision``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If ``multiple`` is not a number ≥ 0.
 
     Notes
     -----
@@ -685,11 +634,6 @@ def attainable_precision_at(k: int) -> pl.Expr:
         Float64 in [0, 1], named ``attainable_precision@k``. Null for a user without a relevant
         item.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
-
     Examples
     --------
     >>> judged = pl.DataFrame(
@@ -719,11 +663,6 @@ def attainable_recall_at(k: int) -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``attainable_recall@k``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
 
     Examples
     --------
@@ -823,7 +762,7 @@ def geometric(k: int | None = None, *, metric: MetricName, epsilon: float = 1e-5
     Raises
     ------
     ValueError
-        If the metric is unknown, has its own cut-off, may be below 0, or has no value per user.
+        If the metric has its own cut-off, may be below 0, or has no value per user.
 
     Notes
     -----

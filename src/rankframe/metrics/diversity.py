@@ -63,11 +63,6 @@ def alpha_dcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     Expr
         Float64 in [0, 1], named ``alpha_dcg@k``. Null for a user without a relevant item.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or α is not from 0 to 1.
-
     Notes
     -----
     Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, *SIGIR* 2008; the bound
@@ -110,11 +105,6 @@ def alpha_ndcg_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
         Float64 in [0, 1], named ``alpha_ndcg@k``, or a little above 1 for a list that is better
         than the greedy one. Null for a user without a relevant item.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or α is not from 0 to 1.
-
     Notes
     -----
     At each rank, the ideal list takes the item that adds the most, and the one with the higher id
@@ -155,11 +145,6 @@ def err_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``err_ia@k``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or α is not from 0 to 1.
 
     Notes
     -----
@@ -202,11 +187,6 @@ def nerr_ia_at(k: int | None = None, *, alpha: float = 0.5) -> pl.Expr:
         Float64 in [0, 1], named ``nerr_ia@k``, or a little above 1 for a list that is better than
         the greedy one. Null for a user without a relevant item.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or α is not from 0 to 1.
-
     Notes
     -----
     Chapelle, Metzler, Zhang and Grinspan, *CIKM* 2009, for two grades.
@@ -243,11 +223,6 @@ def nrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``nrbp``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If α is not from 0 to 1, or p is not between 0 and 1.
 
     Notes
     -----
@@ -287,11 +262,6 @@ def nnrbp(alpha: float = 0.5, p: float = 0.5) -> pl.Expr:
         Float64 in [0, 1], named ``nnrbp``, or a little above 1 for a list that is better than the
         greedy one. Null for a user without a relevant item.
 
-    Raises
-    ------
-    ValueError
-        If α is not from 0 to 1, or p is not between 0 and 1.
-
     Notes
     -----
     Clarke, Kolla and Vechtomova, *ICTIR* 2009.
@@ -326,11 +296,6 @@ def precision_ia_at(k: int) -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``precision_ia@k``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -367,11 +332,6 @@ def average_precision_ia(k: int | None = None) -> pl.Expr:
     Expr
         Float64 in [0, 1], named ``ap_ia@k``. Null for a user without a relevant item.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
-
     Notes
     -----
     Agrawal, Gollapudi, Halverson and Ieong, *WSDM* 2009, with equally weighted subtopics, as
@@ -407,11 +367,6 @@ def subtopic_recall_at(k: int | None = None) -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``subtopic_recall@k``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
 
     Notes
     -----

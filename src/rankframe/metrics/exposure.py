@@ -55,11 +55,6 @@ def coverage_at(k: int | None = None, *, of: ColumnName = "item", count: bool = 
         Float64, a share in [0, 1] or a number, named ``coverage@k``: one for all lists; 0 where no
         list has an item at rank ≤ k. Null where the catalogue has no value.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or an option is unknown.
-
     Notes
     -----
     Reads ``items=`` or ``history=``, whose items are the catalogue. Items outside it are
@@ -111,11 +106,6 @@ def gini_at(
     -------
     Expr
         Float64 in [0, 1], named ``gini@k``: one for all lists. Null where nothing is exposed.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or an option is unknown.
 
     Notes
     -----
@@ -174,11 +164,6 @@ def entropy_at(
         Float64 ≥ 0, named ``entropy@k``: one for all lists, or one per user with ``over="user"``.
         Null where nothing is exposed, and with ``normalize`` where there is one value.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, an option is unknown, or the base is not > 1.
-
     Notes
     -----
     Recommenders calls it distributional coverage, Elliot calls it Shannon entropy.
@@ -217,11 +202,6 @@ def personalization_at(k: int | None = None) -> pl.Expr:
     Expr
         Float64 in [0, 1], named ``personalization@k``: one for all lists. Null where there are
         fewer than two lists.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -297,11 +277,6 @@ def disparity_at(
         Float64 ≥ 0, named ``disparity(of=…)@k``: one for all lists, or one per user with
         ``over="user"``. Null where there is no exposure or no target.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, an option is unknown, or α is not between 0 and 1.
-
     Notes
     -----
     Reads ``items=``. Elliot's RSP is ``"cv"`` with target ``"candidates"``; PopRSP is the same with
@@ -360,11 +335,6 @@ def calibration_at(
         Float64 ≥ 0, named ``calibration(of=…)@k``; 0 = calibrated. Null for a user without a
         known value at rank ≤ k, or without a history of known values.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, an option is unknown, or α is not between 0 and 1.
-
     Notes
     -----
     Reads ``items=`` and ``history=``. Steck, *RecSys* 2018.
@@ -417,11 +387,6 @@ def awrf_at(
         Float64 in [1 − ln 2, 1], named ``awrf(of=…)@k``; 1 = fair. Null where there is no
         exposure or no target.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or an option is unknown.
-
     Notes
     -----
     Reads ``items=``. JS is the Jensen–Shannon divergence. The definition is that of TREC's Fair
@@ -461,11 +426,6 @@ def category_count_at(
     Expr
         Float64 ≥ 0, named ``categories(of=…)@k``. Null for a user without a list.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or an option is unknown.
-
     Notes
     -----
     Reads ``items=``. RePlay calls it CategoricalDiversity.
@@ -503,11 +463,6 @@ def ee_disparity_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     Expr
         Float64 ≥ 0, named ``ee_disparity@k``. Null for a user without a list.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or p is not between 0 and 1.
-
     Notes
     -----
     Diaz, Mitra, Ekstrand, Biega and Carterette, *CIKM* 2020, for one ranking per user.
@@ -540,11 +495,6 @@ def ee_relevance_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     Expr
         Float64 ≥ 0, named ``ee_relevance@k``. Null for a user without a list or without a relevant
         item.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or p is not between 0 and 1.
 
     Notes
     -----
@@ -585,11 +535,6 @@ def ee_loss_at(k: int | None = None, *, p: float = 0.5) -> pl.Expr:
     -------
     Expr
         Float64 ≥ 0, named ``ee_loss@k``. Null for a user without a list or without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or p is not between 0 and 1.
 
     Notes
     -----

@@ -75,11 +75,6 @@ def popularity_at(
         Float64 ≥ 0, named ``popularity@k``. Null for a user without an item at rank ≤ k
         (with ``divide_by="k"``: without a list).
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or an option is unknown.
-
     Notes
     -----
     Reads ``history=``. Also called average recommendation popularity, ARP, as in Elliot and
@@ -136,11 +131,6 @@ def novelty_at(
         (with ``divide_by="k"``: without a list), and with ``normalize`` where the history has one
         user (or row).
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or an option is unknown.
-
     Notes
     -----
     Reads ``history=``, which must have no duplicate (user, item) unless ``out_of="rows"``. Also
@@ -194,11 +184,6 @@ def popularity_quantile_at(
         history, 0 = one that nobody had. Null for a user without an item at rank ≤ k
         (with ``divide_by="k"``: without a list).
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or an option is unknown.
-
     Notes
     -----
     Reads ``history=``. Equally popular items have the mean of their ranks. LensKit calls it
@@ -249,11 +234,6 @@ def tail_at(
         Float64, a share in [0, 1] or a number, named ``tail@k``. Null for a user without an
         item at rank ≤ k (with ``count`` or ``divide_by="k"``: without a list).
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or the head is not between 0 and 1.
-
     Notes
     -----
     Reads ``history=``. An item that nobody had is in the tail. Also called APLT, and with
@@ -295,11 +275,6 @@ def unseen_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "re
         Float64 in [0, 1], named ``unseen@k``; 1 for a user without a history. Null for a user
         without an item at rank ≤ k (with ``divide_by="k"``: without a list).
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or an option is unknown.
-
     Notes
     -----
     Reads ``history=``. RePlay calls it Novelty.
@@ -331,11 +306,6 @@ def new_at(k: int | None = None, *, divide_by: Literal["returned", "k"] = "retur
     Expr
         Float64 in [0, 1], named ``new@k``. Null for a user without an item at rank ≤ k (with
         ``divide_by="k"``: without a list).
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or an option is unknown.
 
     Notes
     -----
@@ -372,11 +342,6 @@ def popularity_lift_at(k: int | None = None) -> pl.Expr:
         Float64 ≥ -1, named ``popularity_lift@k``; > 0 where the list is more popular than the items
         that the user had before. Null for a user without an item at rank ≤ k or without a history.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
-
     Notes
     -----
     Reads ``history=``. Abdollahpouri, Mansoury, Burke and Mobasher, *RMSE* 2019.
@@ -405,11 +370,6 @@ def filled_at(k: int) -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``filled@k``. Null for a user without a list.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -457,11 +417,6 @@ def relevant_novelty_at(
         Float64 ≥ 0, named ``epc@k`` or ``relevant_novelty(measure=efd)@k``, in short ``efd@k``.
         Null for a user without an item at rank ≤ k.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or an option is unknown.
-
     Notes
     -----
     Reads ``history=`` and the truth. Vargas and Castells, *RecSys* 2011. An item that nobody
@@ -505,11 +460,6 @@ def serendipity_at(
         than by popularity. Null for a user without an item at rank ≤ k (with
         ``divide_by="k"``: without a list).
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or an option is unknown.
-
     Notes
     -----
     Reads ``history=``, the truth and N, the number of items of the catalogue (``items=``, else the
@@ -545,11 +495,6 @@ def unexpectedness_at(k: int) -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``unexpectedness@k``. Null for a user without a list.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -593,11 +538,6 @@ def ild_at(
     Expr
         Float64 ≥ 0, named ``ild(of=…)@k``. Null for a user with fewer than two items at rank ≤ k
         whose values are known.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or an option is unknown.
 
     Notes
     -----

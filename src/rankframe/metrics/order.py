@@ -119,9 +119,8 @@ def fallout_at(k: int | None = None, *, collection: int | None = None) -> pl.Exp
 
     Raises
     ------
-    ValueError
-        If k or ``collection`` is not an integer ≥ 1. A collection smaller than the user's list
-        and relevant items together raises RankingDataError.
+    RankingDataError
+        If ``collection`` is smaller than the user's list and relevant items together.
 
     Notes
     -----
@@ -174,9 +173,8 @@ def mcc_at(k: int | None = None, *, collection: int) -> pl.Expr:
 
     Raises
     ------
-    ValueError
-        If k or ``collection`` is not an integer ≥ 1. A collection smaller than the user's list
-        and relevant items together raises RankingDataError.
+    RankingDataError
+        If ``collection`` is smaller than the user's list and relevant items together.
 
     Notes
     -----
@@ -220,11 +218,6 @@ def mean_hit_rank(k: int | None = None) -> pl.Expr:
     Expr
         Float64 ≥ 1, named ``mean_hit_rank@k``. Null for a user without a hit, so its mean covers
         fewer users than that of ``hit@k``: read both.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
 
     Notes
     -----

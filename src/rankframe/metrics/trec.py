@@ -87,11 +87,6 @@ def interpolated_precision(
         Float64 in [0, 1], named ``interpolated_precision(recall=…)``; 0 where the list never
         reaches the level. Null for a user without a relevant item.
 
-    Raises
-    ------
-    ValueError
-        If recall is not in [0, 1], or ``points`` is unknown.
-
     Notes
     -----
     trec_eval: ``iprec_at_recall_x``.
@@ -140,11 +135,6 @@ def eleven_point_precision(
     Expr
         Float64 in [0, 1], named ``eleven_point_precision``. Null for a user without a relevant
         item.
-
-    Raises
-    ------
-    ValueError
-        If ``points`` is unknown, or ``levels`` are empty, not in [0, 1] or have a duplicate.
 
     Notes
     -----
@@ -408,11 +398,6 @@ def utility(
     Expr
         Float64, named ``utility``. Null for a user without a row in the truth.
 
-    Raises
-    ------
-    ValueError
-        If a weight is not a finite number.
-
     Notes
     -----
     trec_eval: ``utility.a,b,c,d``.
@@ -497,12 +482,6 @@ def rank_biased_precision(
     Expr
         Float64 in [0, 1], named ``rbp@k``. Null for a user without a relevant item (of grade > 0).
 
-    Raises
-    ------
-    ValueError
-        If p is not between 0 and 1, k is not an integer ≥ 1, or ``gain`` or ``divide_by`` is
-        unknown.
-
     Notes
     -----
     A grade above ``max_grade`` has u > 1. With ``max_grade=1``, u is the grade itself, as in ranx.
@@ -551,11 +530,6 @@ def rank_biased_residual(
     Expr
         Float64 in [0, 1], named ``rbp_residual``. Null for a user without a row in the truth.
 
-    Raises
-    ------
-    ValueError
-        If p is not between 0 and 1, or ``counts`` is unknown.
-
     Notes
     -----
     Moffat and Zobel, *ACM TOIS* 27(1), 2008.
@@ -594,11 +568,6 @@ def unjudged_at(k: int) -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``unjudged@k``. Null for a user without a row in the truth.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -711,11 +680,6 @@ def num_hits(k: int | None = None) -> pl.Expr:
     Expr
         Int64, named ``num_hits@k``. Null for a user without an item of grade > 0.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
-
     Notes
     -----
     trec_eval: ``num_rel_ret``. ranx: ``hits@k``. ranx returns its mean over users, as
@@ -757,11 +721,6 @@ def num_nonrelevant(k: int | None = None, *, of: Literal["listed", "judged"] = "
     -------
     Expr
         Int64, named ``num_nonrelevant@k``. Null for a user without a row in the truth.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or ``of`` is unknown.
 
     Notes
     -----

@@ -45,11 +45,6 @@ def snips_recall_at(
     Expr
         Float64 in [0, 1], named ``snips_recall@k``. Null for a user without a relevant item.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or the power is not a number ≥ 0.
-
     Notes
     -----
     Self-normalized inverse propensity scoring: Yang et al., *RecSys* 2018, where the
@@ -91,11 +86,6 @@ def snips_dcg_at(
     -------
     Expr
         Float64 in [0, 1], named ``snips_dcg@k``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or the power is not a number ≥ 0.
 
     Notes
     -----
@@ -151,10 +141,7 @@ def corrected_at(
     Raises
     ------
     ValueError
-        If k, ``catalogue`` or ``sampled`` is not an integer ≥ 1, ``catalogue`` is not greater than
-        ``sampled``, or γ is not from 0 to 1.
-    ImportError
-        If NumPy is not installed: ``pip install 'rankframe[stats]'``.
+        If ``catalogue`` is not greater than ``sampled``.
 
     Notes
     -----

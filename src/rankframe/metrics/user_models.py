@@ -86,9 +86,8 @@ def err_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
 
     Raises
     ------
-    ValueError
-        If k is not an integer ≥ 1, or ``max_grade`` is not a number ≥ 0. A grade above
-        ``max_grade`` raises RankingDataError.
+    RankingDataError
+        If a grade is above ``max_grade``.
 
     Notes
     -----
@@ -124,9 +123,8 @@ def nerr_at(k: int | None = None, *, max_grade: float | None = None) -> pl.Expr:
 
     Raises
     ------
-    ValueError
-        If k is not an integer ≥ 1, or ``max_grade`` is not a number ≥ 0. A grade above
-        ``max_grade`` raises RankingDataError.
+    RankingDataError
+        If a grade is above ``max_grade``.
 
     Notes
     -----
@@ -159,7 +157,7 @@ def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -
     k
         Cut-off; None means the whole list, and the divisor is then R.
     beta
-        Weight of the gains; with 0 it is average precision.
+        Weight of the gains, ≥ 0; with 0 it is average precision.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
         item, or a mapping.
@@ -168,11 +166,6 @@ def q_measure(k: int | None = None, *, beta: float = 1, gain: Gain = "linear") -
     -------
     Expr
         Float64 in [0, 1], named ``q@k``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, β is not a number ≥ 0, or ``gain`` is unknown.
 
     Notes
     -----
@@ -198,7 +191,7 @@ def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     Parameters
     ----------
     beta
-        Weight of the gains.
+        Weight of the gains, ≥ 0.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
         item, or a mapping.
@@ -207,11 +200,6 @@ def o_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``o_measure``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If β is not a number ≥ 0, or ``gain`` is unknown.
 
     Notes
     -----
@@ -239,7 +227,7 @@ def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     Parameters
     ----------
     beta
-        Weight of the gains.
+        Weight of the gains, ≥ 0.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
         item, or a mapping.
@@ -248,11 +236,6 @@ def p_measure(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``p_measure``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If β is not a number ≥ 0, or ``gain`` is unknown.
 
     Notes
     -----
@@ -278,7 +261,7 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     Parameters
     ----------
     beta
-        Weight of the gains.
+        Weight of the gains, ≥ 0.
     gain
         ``"linear"`` = the grade, ``"exponential"`` = 2^grade − 1, ``"binary"`` = 1 for a relevant
         item, or a mapping.
@@ -288,11 +271,6 @@ def p_plus(*, beta: float = 1, gain: Gain = "linear") -> pl.Expr:
     Expr
         Float64 in [0, 1], named ``p_plus``; 0 without a hit. Null for a user without a relevant
         item.
-
-    Raises
-    ------
-    ValueError
-        If β is not a number ≥ 0, or ``gain`` is unknown.
 
     Notes
     -----
@@ -332,11 +310,6 @@ def graded_average_precision(k: int | None = None, *, gain: Gain = "linear") -> 
     Expr
         Float64 in [0, 1], named ``gap@k``; with one grade it is average precision. Null for a user
         without an item of gain > 0.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or ``gain`` is unknown or not allowed.
 
     Notes
     -----
@@ -382,9 +355,8 @@ def insq_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
 
     Raises
     ------
-    ValueError
-        If k is not an integer ≥ 1, T < 0.5, or ``max_grade`` is not a number ≥ 0. A grade
-        above ``max_grade`` raises RankingDataError.
+    RankingDataError
+        If a grade is above ``max_grade``.
 
     Notes
     -----
@@ -430,9 +402,8 @@ def inst_at(k: int | None = None, *, goals: float = 1, max_grade: float | None =
 
     Raises
     ------
-    ValueError
-        If k is not an integer ≥ 1, T < 0.5, or ``max_grade`` is not a number ≥ 0. A grade
-        above ``max_grade`` raises RankingDataError.
+    RankingDataError
+        If a grade is above ``max_grade``.
 
     Notes
     -----
@@ -486,11 +457,6 @@ def arhr_at(k: int | None = None) -> pl.Expr:
     Expr
         Float64 ≥ 0, named ``arhr@k``. Null for a user without a relevant item.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
-
     Notes
     -----
     With one relevant item per user, as in the paper, it is ``rr@k``. M. Deshpande and G. Karypis,
@@ -527,11 +493,6 @@ def judged_at(k: int) -> pl.Expr:
     Expr
         Float64 in [0, 1], named ``judged@k``; 0 without an item at rank ≤ k. Null for a user
         without a row in the truth.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -573,11 +534,6 @@ def auc(k: int | None = None, *, only_hits: Literal["null", "one"] = "null") -> 
     Expr
         Float64 in [0, 1], named ``auc@k``. Null where the first k have no hit or only hits.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1, or ``only_hits`` is unknown.
-
     Notes
     -----
     Items that were not retrieved do not count. Where ranks have gaps, an empty place above a hit
@@ -612,11 +568,6 @@ def pauc_at(k: int) -> pl.Expr:
     -------
     Expr
         Float64 in [0, 1], named ``pauc@k``. Null for a user without a relevant item.
-
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
 
     Notes
     -----
@@ -656,11 +607,6 @@ def pap_at(k: int) -> pl.Expr:
     Expr
         Float64 in [0, 1], named ``pap@k``. Null for a user without a relevant item.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
-
     Notes
     -----
     Budhiraja, Hiranandani, Yarrabelly, Choure, Koyejo and Jain, *arXiv* 2001.10495, 2020;
@@ -674,8 +620,8 @@ def pap_at(k: int) -> pl.Expr:
     >>> judged.rank.evaluate(rf.pap_at(1)).item(0, "pap@1")
     0.0
     """
-    some = within(None) & (hits <= k)
-    return where_relevant(_misses_below(k, some) / (float(k) * pl.min_horizontal(R, k)))
+    counted = within(None) & (hits <= k)
+    return where_relevant(_misses_below(k, counted) / (float(k) * pl.min_horizontal(R, k)))
 
 
 @labelled(
@@ -704,9 +650,9 @@ def lauc_at(k: int, *, collection: int) -> pl.Expr:
 
     Raises
     ------
-    ValueError
-        If k or ``collection`` is not an integer ≥ 1. A collection smaller than the user's
-        relevant items and the misses above the hits together raises RankingDataError.
+    RankingDataError
+        If ``collection`` is smaller than the user's relevant items and the misses above the hits
+        together.
 
     Notes
     -----
@@ -749,11 +695,6 @@ def average_recall_at(k: int) -> pl.Expr:
     Expr
         Float64 in [0, 1], named ``average_recall@k``. Null for a user without a relevant item.
 
-    Raises
-    ------
-    ValueError
-        If k is not an integer ≥ 1.
-
     Notes
     -----
     Elliot: ``MAR``.
@@ -795,11 +736,6 @@ def compatibility(p: float = 0.95, *, divide_by: Literal["ideal", "weights"] = "
     -------
     Expr
         Float64 in [0, 1], named ``compatibility``. Null for a user without an item of grade > 0.
-
-    Raises
-    ------
-    ValueError
-        If p is not between 0 and 1, or ``divide_by`` is unknown.
 
     Notes
     -----

@@ -410,7 +410,7 @@ def _added(mean: RequestedMean, place: int) -> pl.Expr:
     result = total if mean.aggregate == "sum" else total / count
     value: pl.Expr = pl.when(count > 0).then(result)
     if mean.epsilon is not None:
-        value = labels.off_logarithm(value, mean.epsilon)
+        value = labels.undo_logarithm(value, mean.epsilon)
     if isinstance(mean.dtype, pl.Duration):
         value = value.cast(pl.Int64)
     return value.cast(mean.dtype).alias(mean.name)

@@ -73,10 +73,7 @@ def at_k(
     Raises
     ------
     ValueError
-        If a name already has a cut-off or cannot have one, a parameter is unknown or out of range,
-        or there are more than 40 systems.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
+        If a name already has a cut-off or cannot have one, or there are more than 40 systems.
 
     Examples
     --------
@@ -141,11 +138,6 @@ def precision_recall(
         there are more than six systems, only the best three by F1 at the last cut-off are colored
         and named; click the legend to select systems. ``at_k("precision", "recall",
         together=True)`` draws both over k.
-
-    Raises
-    ------
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
 
     Examples
     --------

@@ -101,8 +101,6 @@ def shares(
         If a table that is needed is missing, or no value is exposed.
     ValueError
         If there are more than eight systems.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
 
     Examples
     --------
@@ -251,8 +249,6 @@ def trade_off(
     ------
     RankingDataError
         If no system has both values.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
 
     Examples
     --------
@@ -447,8 +443,6 @@ def lorenz(
     ------
     RankingDataError
         If a table that is needed is missing, or nothing is exposed.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
 
     Examples
     --------

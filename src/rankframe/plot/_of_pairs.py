@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import polars as pl
 
 from rankframe._comparison import comparison, many_systems, sentences, system_agreement, trials
-from rankframe._comparison.trials import Correction, Margin, Test
+from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
@@ -105,15 +105,6 @@ def compare(
         drawn as one cell per pair: the row is the system that is better in the first panel,
         ``baseline`` the column, and ``depth`` the grade of ``p_adjusted``.
 
-    Raises
-    ------
-    RankingDataError
-        If there are fewer than two systems.
-    ValueError
-        If ``baseline`` is not a system.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
-
     Examples
     --------
     >>> run = pl.DataFrame({"user": [1, 2, 3] * 2, "item": [7] * 6, "rank": [2, 2, 4, 1, 2, 3]})
@@ -167,7 +158,8 @@ def compare(
     look = _colors.verdict_look(directions, margins, f"p < {1 - confidence:.2g}")
     what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
     alone = "simultaneous" if test in trials.SIMULTANEOUS else "not corrected"
-    tested = sentences.tested_in_words(test, correction, compared, primary)
+    trial = Trial(test=test, correction=correction, primary=primary)
+    tested = sentences.tested_in_words(trial, compared)
     missed = sentences.missed_lines(_tables.missed_of_pairs(compared, groups))
     counted = f"{_tables.user_count(table['users'])}{_tables.weighted_by(options)}"
     compared_systems = _tables.texts(pl.concat([table["system"], table["baseline"]]))
@@ -283,12 +275,9 @@ def critical_difference(
     Raises
     ------
     RankingDataError
-        If there are fewer than two systems, or the ranks of systems do not vary.
+        If the ranks of systems do not vary.
     ValueError
-        If a metric has no better direction or is not a value per user, such as the geometric mean
-        ``gmap``, ``weights`` are given, or there are more than 40 systems.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
+        If a metric has no better direction, or there are more than 40 systems.
 
     Notes
     -----
@@ -386,9 +375,7 @@ def agreement(
     RankingDataError
         As ``rankframe.agreement``, or if no two metrics order the systems.
     ValueError
-        If the coefficient is unknown, or there are fewer than two metrics.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
+        If there are fewer than two metrics.
 
     Examples
     --------

@@ -63,8 +63,6 @@ def heatmap(
     ------
     ValueError
         If ``by`` is empty.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
 
     Examples
     --------

@@ -69,9 +69,7 @@ def users(
     RankingDataError
         If no user has a value.
     ValueError
-        If the metric is not a number, or ``weights`` are given.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
+        If the metric is not a number.
 
     Examples
     --------
@@ -146,12 +144,7 @@ def change(
     Raises
     ------
     RankingDataError
-        If there are fewer than two systems, or the systems share no user.
-    ValueError
-        If k or ``bins`` is not an integer ≥ 1, ``baseline`` is not a system, or ``weights`` are
-        given.
-    ImportError
-        Without Altair: ``pip install 'rankframe[plot]'``.
+        If the systems share no user.
 
     Notes
     -----

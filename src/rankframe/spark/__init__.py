@@ -34,7 +34,7 @@ from pyspark.sql.types import BooleanType, NumericType, StructType
 
 from rankframe._comparison import comparison, summaries
 from rankframe._comparison.summaries import Method
-from rankframe._comparison.trials import Correction, Margin, Test
+from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, refusals
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
@@ -638,13 +638,6 @@ def compare(
     DataFrame
         The frame of ``rf.compare``: small, computed at the call.
 
-    Raises
-    ------
-    RankingDataError
-        If there are no two systems.
-    ValueError
-        If ``baseline`` is not a system.
-
     Notes
     -----
     The driver collects the values of all users, as in ``summarize``, to pair those of two systems.
@@ -662,21 +655,13 @@ def compare(
     |    rr|  new|     0.125|   1|   1|     0|
     +------+-----+----------+----+----+------+
     """
-    frame, by = _as_frame(frame, by)
-    describe = functools.partial(
-        comparison.comparison_of,
-        total=total,
-        baseline=baseline,
-        test=test,
-        correction=correction,
-        confidence=confidence,
-        margin=margin,
-        primary=primary,
-        resamples=resamples,
-        seed=seed,
+    trial = Trial(
+        baseline, test, correction, confidence, margin, primary, resamples, seed, total=total
     )
+    frame, by = _as_frame(frame, by)
     groups = keywords.systems_groups(by, getattr(frame, "columns", ()))
     question = ask(_NO_TABLE, metrics, None, groups, _read_options(options, count_missed=True))
+    describe = functools.partial(comparison.comparison_of, trial=trial)
     return _described(frame, truth, question, partitions, describe=describe)
 
 

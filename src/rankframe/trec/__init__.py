@@ -254,9 +254,9 @@ def write_run(
     rank = pl.lit(None) if table.rank is None else rules.as_rank(table.rank)
     scored = table.score or "score"
     score = pl.col(scored) if scored in table.schema else -rank
-    lists = table.frame.select(*_words(table), score=score, given=rank)
+    lists = table.frame.select(*_words(table), score=score, own_rank=rank)
     if table.rank is not None:
-        lists = lists.filter(pl.col("given").is_not_null())
+        lists = lists.filter(pl.col("own_rank").is_not_null())
     ties: Ties = "expected" if table.tied else "item"
     ranked = verbs.with_rank(lists, ties=ties).collect()
     _check_order(ranked, table)
@@ -319,12 +319,12 @@ def write_qrels(truth: Frame, path: Target, **columns: Unpack[Columns]) -> None:
     judged = table.frame.select(
         *_words(table),
         subtopic=subtopic,
-        given=grade,
+        grade=grade,
         relevance=grade.cast(pl.Int64, strict=False),
     ).collect()
-    wrong = judged.filter(pl.col("relevance").ne_missing(pl.col("given").cast(pl.Float64)))
+    wrong = judged.filter(pl.col("relevance").ne_missing(pl.col("grade").cast(pl.Float64)))
     if not wrong.is_empty():
-        row = rules.format_row(wrong.select("user", "item", relevance="given").head(1))
+        row = rules.format_row(wrong.select("user", "item", relevance="grade").head(1))
         msg = (
             f"truth, column {table.relevance!r}: a relevance that is not a 64-bit integer: round "
             f"or rescale it, as TREC files hold integers. Offending row: {row}"
@@ -361,12 +361,12 @@ def _words(table: Table) -> list[pl.Expr]:
 
 
 def _check_order(ranked: pl.DataFrame, table: Table) -> None:
-    """Check that the given ranks are those that the scores imply."""
+    """Check that the caller's ranks are those that the scores imply."""
     wrong = ranked.filter(
-        pl.col("given").is_not_null() & pl.col("given").ne_missing(pl.col("rank"))
+        pl.col("own_rank").is_not_null() & pl.col("own_rank").ne_missing(pl.col("rank"))
     )
     if not wrong.is_empty():
-        row = wrong.select("user", "item", "score", rank="given", made="rank").head(1)
+        row = wrong.select("user", "item", "score", rank="own_rank", made="rank").head(1)
         msg = (
             f"run, column {table.rank!r}: a rank that differs from the one that readers of TREC "
             "files make from the score (ties by item, descending; no gaps): drop the rank or the "

@@ -1,0 +1,183 @@
+"""Write a table of cells: one ``Grid`` in, text, Markdown, LaTeX and HTML out."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+DASH = "–"  # where a number is undefined
+NOTE = "*"  # at a cell with a note
+BOLD_IN_TEXT = "•"
+
+
+class Cell(NamedTuple):
+    """A cell of a table: its text, a smaller second line, its color class, and its marks."""
+
+    text: str
+    small: str = ""
+    kind: str = ""
+    mark: str = ""
+    note: str = ""
+
+    @property
+    def is_best(self) -> bool:
+        return self.kind == "best"
+
+    @property
+    def marks(self) -> str:
+        """What stands after the text."""
+        return self.mark + self.note
+
+
+class Grid(NamedTuple):
+    """A table: the first cells of each row are its headers."""
+
+    caption: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    folded: bool = False
+    kind: str = ""
+    words: Sequence[str] = ()  # the heads of columns of text
+    notes: Sequence[str] = ()  # lines below it
+    keys: int = 1  # headers of each row
+
+
+def number(value: float | None, digits: int, absent: str) -> str:
+    """Write a number; one that rounds to 0 has no sign."""
+    if value is None:
+        return absent
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if not text.strip("-0.") else text
+
+
+def as_text(grid: Grid, note: str) -> str:
+    noted = max((len(cell.note) for row in grid.rows for cell in row), default=0)
+    rows = _texts(grid, lambda cell: _in_text(cell, noted), _in_one_line)
+    rows[0] = list(grid.head)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(_padded(row, widths, grid.keys)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join([*lines, "", note])
+
+
+def as_markdown(grid: Grid, note: str) -> str:
+    rows = _texts(grid, _in_markdown, _escaped_in_markdown)
+    widths = [max(3, *map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [f"| {' | '.join(_padded(row, widths, grid.keys))} |" for row in rows]
+    rule = [
+        ":" + "-" * (width + 1) if place < grid.keys else "-" * (width + 1) + ":"
+        for place, width in enumerate(widths)
+    ]
+    lines.insert(1, f"|{'|'.join(rule)}|")
+    return "\n".join([*lines, "", _escaped_in_markdown(note)])
+
+
+def as_latex(grid: Grid, note: str) -> str:
+    head, *rows = (" & ".join(row) + r" \\" for row in _texts(grid, _in_latex, _escaped_in_latex))
+    columns = "l" * grid.keys + "r" * (len(grid.head) - grid.keys)
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+            rf"\smallskip{{\footnotesize {_escaped_in_latex(note)}}}",
+        ]
+    )
+
+
+def as_html(grid: Grid, note: str) -> str:
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in grid.head)
+    rows = "".join(f"<tr>{''.join(row)}</tr>" for row in _texts(grid, _in_html, _key_in_html)[1:])
+    foot = f'<tfoot><tr><td colspan="{len(grid.head)}" style="text-align: left">'
+    foot += f"{html.escape(note)}</td></tr></tfoot>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>{foot}</table>"
+
+
+def _texts(
+    grid: Grid, write: Callable[[Cell], str], write_key: Callable[[str], str]
+) -> list[list[str]]:
+    """Write the head, the keys and the cells of each row."""
+    rows = [
+        [*(write_key(cell.text) for cell in row[: grid.keys]), *map(write, row[grid.keys :])]
+        for row in grid.rows
+    ]
+    return [[write_key(name) for name in grid.head], *rows]
+
+
+def _padded(row: Sequence[str], widths: Sequence[int], left: int) -> list[str]:
+    """Align the keys of a row to the left, and its numbers to the right."""
+    return [
+        text.ljust(width) if place < left else text.rjust(width)
+        for place, (text, width) in enumerate(zip(row, widths, strict=True))
+    ]
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _in_text(cell: Cell, noted: int) -> str:
+    # every cell has as many places for marks, so that digits align
+    bold = BOLD_IN_TEXT if cell.is_best else " "
+    return cell.text + bold + (cell.mark or " ") + cell.note.ljust(noted)
+
+
+def _in_markdown(cell: Cell) -> str:
+    bold = f"**{cell.text}**" if cell.is_best else cell.text
+    return bold + cell.marks.replace(NOTE, rf"\{NOTE}")
+
+
+def _in_latex(cell: Cell) -> str:
+    number = cell.text.replace("-", "$-$").replace(DASH, "--")
+    bold = rf"\textbf{{{number}}}" if cell.is_best else number
+    note = r"\textsuperscript{*}" if cell.note else ""
+    return bold + _escaped_in_latex(cell.mark) + note
+
+
+def _in_html(cell: Cell) -> str:
+    text = html.escape(cell.text)
+    bold = f"<strong>{text}</strong>" if cell.is_best else text
+    return f'<td style="text-align: right">{bold}{cell.marks}</td>'
+
+
+def _key_in_html(text: str) -> str:
+    return f'<th scope="row">{html.escape(text)}</th>'
+
+
+# a [ or * at the start of a row would be read as an option of the \\ before it
+_IN_LATEX = {mark: f"\\{mark}" for mark in "&%#_${}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "†": r"\textsuperscript{\dag}",
+    "–": "--",
+}
+_LATEX_MARKS = str.maketrans(_IN_LATEX)
+
+
+def _escaped_in_latex(text: str) -> str:
+    return _in_one_line(text).translate(_LATEX_MARKS)
+
+
+_MARKDOWN_MARKS = re.compile(
+    r"[\\`*\[\]|~$]|<(?=[A-Za-z/!?])"  # special anywhere
+    r"|(?<![^\W_])_|_(?![^\W_])"  # an underscore is special only at the edge of a word
+    r"|&(?=#?\w+;)|^[#+-](?=\s|$)"
+)
+
+
+def _escaped_in_markdown(text: str) -> str:
+    return _MARKDOWN_MARKS.sub(r"\\\g<0>", _in_one_line(text))
