@@ -12,7 +12,7 @@ import polars as pl
 from rankframe._comparison import comparison, pair_tests, summaries, trials
 from rankframe._comparison.trials import Margin, Test, Trial
 from rankframe._evaluation import system_metrics
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, parameters
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
@@ -143,7 +143,7 @@ DECISION = (
 )
 
 
-def _decisions(values: UserValues, *, trial: Trial, margin: Margin, strict: bool) -> pl.LazyFrame:
+def _decisions(values: Values, *, trial: Trial, margin: Margin, strict: bool) -> pl.LazyFrame:
     """Compare the systems, and decide by the rule of each metric."""
     summaries.result_schema(
         "gate", values, {"margin": pl.Float64, "passed": pl.Boolean, "why": pl.String}

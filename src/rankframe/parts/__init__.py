@@ -20,13 +20,13 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast, get_args, 
 import polars as pl
 
 from rankframe._evaluation import evaluation, refusals, user_columns
-from rankframe._evaluation.reduction import Plan
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options, Settings, Users
 from rankframe._request.labels import Metric
 from rankframe._request.question import Totals, ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, guards, readers, rules, run_dicts
+from rankframe._tables import adapters, readers, rules, run_dicts
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _groups, _numbers, _partitions, _recipes
@@ -421,8 +421,8 @@ def values(
     )
     _check_needs(plan, settings, facts)
     names = {user_columns.WEIGHT: settings.weights, user_columns.CLUSTER: settings.cluster}
-    rows = plan.values.rename({key: name for key, name in names.items() if name is not None})
-    checked = guards.guarded(rows, plan.flags, plan.raise_violation)
+    rows = plan.rows.rename({key: name for key, name in names.items() if name is not None})
+    checked = plan.checks.guarded(rows)
     schema = checked.collect_schema()
     result = pl.concat([checked, *own.checks(dict(schema))]).sort(plan.keys)
     if part is not None:
@@ -544,7 +544,7 @@ def _part(
     return _Part(opened, Totals(facts["top_grade"], groups), tables, facts)
 
 
-def _check_needs(plan: Plan, settings: Settings, facts: Facts | None) -> None:
+def _check_needs(plan: Values, settings: Settings, facts: Facts | None) -> None:
     """Check that a part knows the highest grade and the systems, where these matter."""
     if facts is not None:
         rules.raise_if_counted_ungraded(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, reduction, refusals
-from rankframe._evaluation.reduction import Plan
+from rankframe._evaluation import evaluation, refusals
+from rankframe._evaluation.values import Values, users_of
 from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
@@ -371,7 +371,7 @@ class Meter(Generic[MeterFrameT]):
                 result = result.hstack(more)
         if not rest:
             return result
-        names = [column for name in self._names for column in (name, reduction.users_of(name))]
+        names = [column for name in self._names for column in (name, users_of(name))]
         return result.select(
             *self._by, "users", *(column for column in names if column in result.columns)
         )
@@ -469,7 +469,7 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
 # ------------------------------------------------------------------ rows that wait
 
 
-def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
+def _kept(plan: Values, settings: Settings, users: int) -> _Rows:
     """Keep the rows that can change a value, as small as can be."""
     prepared, needs = plan.prepared, _partitions.needs_of(plan, settings)
     run, *truths = prepared.tables.both

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._comparison import comparison, pair_tests, sentences
 from rankframe._evaluation import evaluation, row_verbs
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns, Options
 from rankframe._request.labels import Metric
@@ -56,7 +56,7 @@ class Call(NamedTuple):
 
     def values(
         self, metrics: Sequence[Metric], *, per_user: bool = False, cluster: str | None = None
-    ) -> UserValues:
+    ) -> Values:
         options = cast("Options", self.options)
         settings = keywords.read_options(options, cluster=cluster, count_missed=True)
         question = ask(self.frame, metrics, self.truth, self.groups, settings, per_user=per_user)

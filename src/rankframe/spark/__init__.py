@@ -35,8 +35,7 @@ from rankframe._comparison import comparison, summaries
 from rankframe._comparison.summaries import Method
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, refusals
-from rankframe._evaluation.evaluation import UserValues
-from rankframe._evaluation.reduction import Plan
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Options, Settings, Users
 from rankframe._request.labels import Metric
@@ -702,8 +701,8 @@ def _planned(
     frame: DataFrame,
     truth: Truth | None,
     question: Question,
-    plans: Callable[[Question], Plan],
-) -> tuple[list[Side], Plan]:
+    plans: Callable[[Question], Values],
+) -> tuple[list[Side], Values]:
     """Plan on tables without rows, so that invalid calls fail before any Spark job starts."""
     by, settings = question.by, question.settings
     roles = dict(settings.columns)
@@ -742,7 +741,7 @@ def _described(
     question: Question,
     partitions: int | None,
     *,
-    describe: Callable[[UserValues], pl.LazyFrame],
+    describe: Callable[[Values], pl.LazyFrame],
 ) -> DataFrame:
     """Collect the values of all users, and describe them."""
     sides, plan = _planned(frame, truth, question, evaluation.plan_values)
