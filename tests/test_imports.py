@@ -130,6 +130,11 @@ def test_a_room_imports_only_rooms_below_it():
     assert [a for a in sorted(arrows) if a[0] != a[1] and floors[a[0]] <= floors[a[1]]] == []
 
 
+def test_folders_of_tests_are_named_after_rooms():
+    folders = {path.parent.name for path in Path(__file__).parent.glob("*/test_*.py")}
+    assert folders <= {name.removeprefix("_") for rooms in FLOORS for name in rooms}
+
+
 def test_the_core_imports_no_wing():
     graph, pending, core = imports(), ["rankframe._comparison.comparison"], set()
     while pending:

@@ -1,55 +1,22 @@
 """What must hold for every metric, from the one list.
 
 What hangs on the formula is tested for every label, what does not for a few of each function; the
-orders of rows and the engines are tested for every label in ``test_numbers``.
+orders of rows and the engines are tested for every label in ``test_determinism``.
 """
-
-import random
 
 import polars as pl
 import pytest
 from every_metric import CALLS, EVERY_METRIC, FEW, LABELS, RANGES, SPECIAL_MEANS
-from polars.testing import assert_frame_equal
+from two_models import MODELS, RUN, TRUTH, A, assert_same
 
 import rankframe as rf
 from rankframe._request.labels import entry_of
 from rankframe._request.registry import BASIC
 
-MODELS = ["a", "b"]
-
-
-def make_tables():
-    """Two models on forty users: some missed by a model, absent, unjudged, or without a hit."""
-    rng = random.Random(7)
-    run, truth = [], []
-    for user in range(40):
-        for model in MODELS:
-            if user % 10 == 0 or (model == "b" and user % 7 == 0):
-                continue
-            items = rng.sample(range(30), rng.randint(1, 15))
-            for rank, item in enumerate(items, start=1):
-                run.append((model, user, item, rank, rng.random() * 10, rng.choice("xy")))
-        if user % 9 != 1:
-            for item in rng.sample(range(30), rng.randint(1, 12)):
-                truth.append((user, item, rng.choice([-1, 0, 1, 1, 2, 3]), rng.choice("pq")))
-    names = ["model", "user", "item", "rank", "minutes", "device"]
-    return (
-        pl.DataFrame(run, schema=names, orient="row"),
-        pl.DataFrame(truth, schema=["user", "item", "relevance", "genre"], orient="row"),
-    )
-
-
-RUN, TRUTH = make_tables()
-A = RUN.filter(model="a").drop("model")
 CONSTANT = {"attainable_precision@1", "auc@1"}  # one item is no pair
 METRICS = list(EVERY_METRIC.values())
 SOME = list(FEW.values())
 WIDE = {"judged", "judged_hits", "pooled_hits", "nonrelevant", "lower_graded"}
-
-
-def assert_same(left, right, **options):
-    options = {"check_dtypes": False, "abs_tol": 1e-12, "rel_tol": 1e-12, **options}
-    assert_frame_equal(left, right, check_exact=False, **options)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from test_spark import need_spark
+from requirements import need_spark
 
 nbformat = pytest.importorskip("nbformat")
 nb_run = pytest.importorskip("nbmake.nb_run")

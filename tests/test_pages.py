@@ -8,10 +8,10 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+import extension
 import pages
 import polars as pl
 import pytest
-import test_doors
 
 import rankframe as rf
 from rankframe import parts, plot, trec, typing
@@ -27,7 +27,7 @@ explodes = pytest.mark.filterwarnings("ignore:In Polars 2.0, the default:Depreca
 @explodes
 @pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.stem)
 def test_the_code_prints_what_is_shown(page):
-    with test_doors.registered():
+    with extension.registered():
         for shown, printed in pages.printed(page):
             assert printed == shown
 
@@ -384,16 +384,3 @@ def test_a_line_takes_the_tables_of_the_tool(tool):
     label = got.columns[-1]
     mean = float(pl.Series(got[label]).mean())
     assert mean == pytest.approx(sum(ap if "map" in label else ndcg) / 2, abs=1e-12)
-
-
-def test_as_many_numbers_of_trec_eval_are_compared_as_it_says(shared):
-    import test_trec_eval as compared
-
-    every = [
-        compared.expected_values(shared, name, file)
-        for name in compared.DATA_SETS
-        for file in compared.OPTIONS
-    ]
-    numbers = sum(len(expected) for expected, _ in every)
-    measures = {measure for _, measures in every for measure in measures}
-    assert f"{numbers:,} numbers of {len(measures)} measures" in README

@@ -4,9 +4,8 @@ import re
 
 import polars as pl
 import pytest
-from every_metric import EVERY_METRIC
+from every_metric import EVERY_METRIC, WITH_FORM
 from polars.io.plugins import register_io_source
-from test_ties import WITH_FORM
 
 import rankframe as rf
 

@@ -1,0 +1,98 @@
+"""The page of all metrics is made from the docstrings, is current, and leaves nothing out."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from rankframe._command.main import main
+from rankframe._command.reference import reference_page
+from rankframe._request.labels import every_entry
+from rankframe._request.registry import COLUMNS
+from rankframe.presets import PRESETS
+
+PAGE = Path(__file__).parents[2] / "notebooks" / "metrics.md"
+MAKE = "rankframe metrics --markdown > notebooks/metrics.md"
+
+
+def test_the_page_is_current():
+    assert PAGE.read_text(encoding="utf-8") == reference_page(), f"make it again: {MAKE}"
+
+
+def test_the_command_prints_the_page(capsys):
+    assert main(["metrics", "--markdown"]) == 0
+    assert capsys.readouterr().out == reference_page()
+
+
+def test_the_command_prints_the_page_of_all_only(capsys):
+    assert main(["metrics", "ndcg", "--markdown"]) == 2
+    assert "omit the name" in capsys.readouterr().err
+
+
+def test_every_link_has_its_heading_and_every_metric_its_section():
+    page = reference_page()
+    headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
+    anchors = {heading.lower().replace(" ", "-") for heading in headings}
+    links = re.findall(r"\]\(#(.+?)\)", page)
+    assert set(links) <= anchors
+    assert len(headings) == len(anchors)
+    functions = {entry.function.__name__ for entry in every_entry()}
+    assert functions <= set(headings)
+    assert functions <= set(links)
+    assert "``" not in page
+
+
+@pytest.mark.parametrize("entry", every_entry(), ids=lambda entry: entry.label)
+def test_a_section_has_label_spellings_parameters_value_and_what_is_read(entry):
+    name = entry.function.__name__
+    section = reference_page().split(f"\n### {name}\n")[1].split("\n#")[0]
+    assert f"**Label:** `{entry.plain}" in section
+    assert re.search(r"\n\*[A-Z][^*]+[.?]\*\n", section), "in_words"
+    assert section.split("**Label:**")[1].split("\n")[0].count("`") == 2 * (1 + len(entry.aliases))
+    if name in ("gm_map", "gm_bpref", "num_users"):  # means over users of trec_eval
+        return
+    assert "**Value:**" in section
+    assert re.search("Null (for|where)", section)
+    assert "\nReads `" in section or "\nReads what `" in section
+    for parameter in entry.function.__wrapped__.__annotations__.keys() - {"return"}:
+        assert re.search(rf"^  - `[\w, ]*\b{parameter}\b", section, re.MULTILINE), parameter
+
+
+def test_vocabulary_and_presets_are_whole():
+    page = reference_page()
+    for name, column in COLUMNS.items():
+        assert f"| `{name}` | {column.meaning} |" in page
+    for name, preset in PRESETS.items():
+        row = re.search(rf"^\| `rf.{name}` \|.*$", page, re.MULTILINE)[0]
+        for label, options in preset.get("defaults", {}).items():
+            assert f"`{label.partition('@')[0]}(" in row
+            assert all(f"{option}=" in row for option in options)
+
+
+@pytest.mark.parametrize(
+    ("name", "in_ties"),
+    [
+        ("gini_at", "the exact expectation without k, else an error"),
+        ("category_count_at", "an error"),
+        ("popularity_at", "the exact expectation"),
+    ],
+)
+def test_a_section_has_what_equal_scores_do(name, in_ties):
+    section = reference_page().split(f"\n### {name}\n")[1].split("\n#")[0]
+    assert f"\n- **Equal scores as blocks:** {in_ties}\n" in section
+    entry = next(entry for entry in every_entry() if entry.function.__name__ == name)
+    run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "score": 1.0})
+    tied = run.rank.with_rank(ties="expected")
+    tables = {
+        "items": pl.DataFrame({"item": ["a", "b"], "genre": [["x"], ["y"]]}),
+        "history": pl.DataFrame({"user": [1], "item": ["a"]}),
+    }
+    for label, cut in ((entry.plain, False), (f"{entry.plain}@1", True)):
+        if name == "category_count_at" and not cut:
+            continue
+        if in_ties == "an error" or (cut and "without k" in in_ties):
+            with pytest.raises(ValueError, match="no exact expectation under ties"):
+                tied.rank.evaluate(label, **tables)
+        else:
+            assert tied.rank.evaluate(label, **tables).height == 1

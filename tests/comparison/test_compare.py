@@ -1,0 +1,1049 @@
+"""The verbs summarize, compare and diagnose: who is paired, what comes out, and as what."""
+
+import os
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from scipy import stats
+from tqdm import tqdm
+from user_values import FEW, TESTS, VALUE, compared, judged, one, sample
+
+import rankframe as rf
+from rankframe._comparison.summaries import check_packages
+
+COMPARISON = """metric model baseline difference users num_left_out num_missed baseline_num_missed
+    mean baseline_mean p_value effect_size wins ties losses detectable note ci_low ci_high
+    p_adjusted verdict""".split()
+SUMMARY = "metric users undefined mean num_missed min median max std ci_low ci_high note".split()
+DIAGNOSIS = """relevant_low relevant_high users hits_change precision_change recall_change reading
+    precision recall attainable_precision attainable_recall""".split()
+
+RUN = pl.DataFrame(
+    [
+        ("old", 1, "a", 1),
+        ("old", 1, "b", 2),
+        ("old", 2, "c", 1),
+        ("old", 3, "a", 2),
+        ("new", 1, "b", 1),
+        ("new", 2, "b", 1),
+        ("new", 2, "c", 2),
+        ("new", 4, "a", 1),
+    ],
+    schema=["model", "user", "item", "rank"],
+    orient="row",
+)
+TRUTH = pl.DataFrame({"user": [1, 2, 3, 4, 5], "item": list("bcaaa")})
+COUNTRIES = pl.DataFrame({"user": [1, 2, 3, 4, 5], "country": list("xxyyy")})
+
+
+# ------------------------------------------------------------------ who is paired
+
+
+def test_a_user_whom_a_run_misses_is_a_miss():
+    """New: 1, 1/2, 0, 1, 0; old: 1/2, 1, 1/2, 0, 0."""
+    got = RUN.rank.compare("rr", truth=TRUTH, baseline="old")
+    assert got.columns == COMPARISON
+    row = got.row(0, named=True)
+    assert (row["metric"], row["model"], row["baseline"], row["users"]) == ("rr", "new", "old", 5)
+    assert (row["mean"], row["baseline_mean"]) == pytest.approx((0.5, 0.4))
+    assert (row["wins"], row["ties"], row["losses"]) == (2, 1, 2)
+
+
+def test_other_policies_pair_the_users_of_both():
+    """In both lists and the truth: 1 and 2, with 1, 1/2 against 1/2, 1."""
+    got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both").row(0, named=True)
+    assert got["users"] == 2
+    assert (got["mean"], got["baseline_mean"], got["difference"]) == (0.75, 0.75, 0.0)
+    assert (got["wins"], got["ties"], got["losses"]) == (1, 0, 1)
+
+
+def test_an_undefined_metric_is_not_a_pair():
+    got = compared([1.0, None, 3.0], [2.0, 5.0, None], [3.0, 1.0, 1.0], correction=None)
+    assert got.select("model", "baseline", "users", "mean", "baseline_mean").rows() == [
+        ("m1", "m0", 1, 2.0, 1.0),
+        ("m2", "m0", 2, 2.0, 2.0),
+        ("m2", "m1", 2, 2.0, 3.5),
+    ]
+    (row,) = rf.summarize(judged([1.0, None, 3.0]), VALUE).rows(named=True)
+    assert (row["users"], row["undefined"], row["mean"]) == (3, 1, 2.0)
+    (row,) = rf.summarize(judged([1.0, None, 3.0]), VALUE, undefined=0.0).rows(named=True)
+    assert (row["users"], row["undefined"], row["mean"]) == (3, 0, pytest.approx(4 / 3))
+
+
+def test_means_are_those_of_evaluate():
+    means = RUN.rank.evaluate("rr", "precision@2", truth=TRUTH, by="model")
+    got = RUN.rank.compare("rr", "precision@2", truth=TRUTH)
+    summary = RUN.rank.summarize("rr", "precision@2", truth=TRUTH, by="model")
+    for metric in ("rr", "precision@2"):
+        new, old = means.sort("model")[metric]
+        row = got.row(by_predicate=pl.col("metric") == metric, named=True)
+        assert (row["model"], row["baseline"]) == ("old", "new")
+        assert (row["mean"], row["baseline_mean"]) == pytest.approx((old, new), abs=1e-12)
+        described = summary.filter(metric=metric)["mean"].to_list()
+        assert described == pytest.approx([new, old], abs=1e-12)
+
+
+def test_pairs_come_in_order():
+    values = sample(1, 10, systems=4)
+    square = (pl.col("value").filter("relevant").first() ** 2).alias("a square")
+    got = rf.compare(judged(*values), VALUE, square)
+    pairs = [("m1", "m0"), ("m2", "m0"), ("m3", "m0"), ("m2", "m1"), ("m3", "m1"), ("m3", "m2")]
+    assert got.select("metric", "model", "baseline").rows() == [
+        (metric, *pair) for metric in ("value", "a square") for pair in pairs
+    ]
+    got = rf.compare(judged(*values), VALUE, baseline="m2")
+    assert got["model"].to_list() == ["m0", "m1", "m3"]
+    assert set(got["baseline"]) == {"m2"}
+
+
+def test_swapping_turns_the_signs():
+    old, new = sample(2, 12)
+    for test in TESTS:
+        there, back = one(old, new, test=test), one(new, old, test=test)
+        for name in ("p_value", "p_adjusted"):
+            assert there[name] == pytest.approx(back[name], abs=1e-2 if test == "bootstrap" else 0)
+        assert there["difference"] == -back["difference"]
+        assert (there["wins"], there["losses"]) == (back["losses"], back["wins"])
+
+
+def test_the_order_of_rows_and_the_other_metrics_do_not_matter():
+    table = judged(*sample(3, 40, systems=3))
+    square = (pl.col("value").filter("relevant").first() ** 2).alias("square")
+    for test in TESTS:
+        options = {"test": test, "resamples": FEW, "correction": None}
+        got = rf.compare(table, VALUE, **options)
+        mixed = rf.compare(table.sample(fraction=1, shuffle=True, seed=5), square, VALUE, **options)
+        assert mixed.filter(metric="value").equals(got)
+
+
+# ------------------------------------------------------------------ segments
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_a_segment_is_compared_as_if_alone(test):
+    table = judged(*sample(4, 30, systems=3)).with_columns(country=pl.col("user") % 2)
+    options = {"test": test, "resamples": FEW, "correction": None}
+    got = rf.compare(table, VALUE, by=["model", "country"], **options)
+    assert got.columns == ["country", *COMPARISON]
+    for country in (0, 1):
+        alone = rf.compare(table.filter(country=country), VALUE, **options)
+        assert got.filter(country=country).drop("country").equals(alone)
+
+
+def test_segments_of_the_truth_place_the_users():
+    truth = TRUTH.join(COUNTRIES, on="user")
+    got = RUN.rank.evaluate("rr", truth=truth, by=["model", "country"], total=True)
+    assert got.rows() == [
+        ("new", "x", 2, 0.75),
+        ("new", "y", 3, pytest.approx(1 / 3)),
+        ("new", None, 5, 0.5),
+        ("old", "x", 2, 0.75),
+        ("old", "y", 3, pytest.approx(1 / 6)),
+        ("old", None, 5, pytest.approx(0.4)),
+    ]
+    by = ["model", "country"]
+    both = RUN.join(COUNTRIES, on="user").rank.evaluate("rr", truth=truth, by=by)
+    assert both.equals(got.drop_nulls())
+    joined = RUN.rank.judge(TRUTH, by="model").join(COUNTRIES, on="user")
+    assert joined.rank.evaluate("rr", by=by).equals(both)
+    assert RUN.rank.judge(truth, by=by).rank.evaluate("rr", by=by).equals(both)
+    users = {row["country"]: row["users"] for row in _compared_by(truth).rows(named=True)}
+    assert users == {"x": 2, "y": 3}
+    assert _compared_by(truth.lazy()).equals(_compared_by(truth))
+
+
+def _compared_by(truth):
+    return RUN.rank.compare("rr", truth=truth, by=["model", "country"])
+
+
+def test_segments_of_the_truth_need_its_users():
+    truth = TRUTH.join(COUNTRIES, on="user")
+    by = ["model", "country"]
+    with pytest.raises(
+        ValueError, match="only the truth has the column 'country' of by=: join it to the"
+    ):
+        RUN.rank.evaluate("rr", truth=truth, by=by, users="all")
+    stranger = RUN.with_columns(
+        pl.when(pl.col("user") == 3).then(9).otherwise("user").alias("user")
+    )
+    assert stranger.rank.per_user("rr", truth=truth, by=by)["user"].to_list() == [1, 2, 3, 4, 5] * 2
+    for bad, message in [
+        (stranger.filter(user=9), "no user of the run is in the truth"),
+        (stranger.with_columns(rank=pl.col("rank") - 1), "a rank that is not an integer ≥ 1"),
+        (RUN.cast({"user": pl.String}), "it is String in the run and Int64 in the truth"),
+        (pl.concat([RUN, RUN]), "duplicate"),
+    ]:
+        with pytest.raises(rf.RankingDataError, match=message):
+            bad.rank.evaluate("rr", truth=truth, by=by)
+    with pytest.raises(rf.RankingDataError, match="run: no column 'county' for by"):
+        RUN.rank.evaluate("rr", truth=truth, by=["model", "county"])
+
+
+def test_ids_of_other_widths_meet_where_the_truth_places_users():
+    truth = TRUTH.join(COUNTRIES, on="user")
+    expected = RUN.rank.evaluate("rr", truth=truth, by=["model", "country"])
+    narrow = RUN.cast({"user": pl.UInt8})
+    assert narrow.rank.evaluate("rr", truth=truth, by=["model", "country"]).equals(expected)
+
+
+def test_totals():
+    truth = TRUTH.join(COUNTRIES, on="user")
+    run = RUN.filter(model="old").drop("model")
+    got = run.rank.evaluate("rr", "gmap", "num_hits", truth=truth, by="country", total=True)
+    assert got["country"].to_list() == ["x", "y", None]
+    whole = run.rank.evaluate("rr", "gmap", "num_hits", truth=TRUTH)
+    assert_frame_equal(got.filter(pl.col("country").is_null()).drop("country"), whole)
+    lazy = run.lazy().rank.evaluate("rr", "gmap", "num_hits", truth=truth, by="country", total=True)
+    assert_frame_equal(lazy.collect(), got)
+    with pytest.raises(
+        ValueError, match="total=True adds a row of overall means to the groups of by="
+    ):
+        run.rank.evaluate("rr", truth=TRUTH, total=True)
+    with pytest.raises(TypeError, match="total must be True or False"):
+        run.rank.evaluate("rr", truth=truth, by="country", total="yes")
+
+
+def test_a_segment_without_users_says_so():
+    truth = TRUTH.join(COUNTRIES, on="user").with_columns(day=1)
+    run = pl.concat([RUN.with_columns(day=1), RUN.with_columns(day=2)])
+    by = ["model", "day"]
+    got = run.rank.compare("rr", truth=truth.drop("country"), by=by, correction="bh")
+    assert got.select("day", "users", "note").rows() == [
+        (1, 5, "2 of 5 users have no list of old; 2 of 5 users have no list of new"),
+        (2, 0, "no user has a value in both"),
+    ]
+    told = ("difference", "mean", "baseline_mean", "ci_low", "p_adjusted", "verdict")
+    counts = ("num_missed", "baseline_num_missed", "wins", "ties", "losses", "num_left_out")
+    row = got.row(1, named=True)
+    assert [row[name] for name in told] == [None] * 6
+    assert [row[name] for name in counts] == [0] * 6
+    got = run.rank.summarize("rr", truth=truth.drop("country"), by=by)
+    assert (
+        got.filter(day=2).select("users", "mean", "note").rows()
+        == [(0, None, "no user has a value")] * 2
+    )
+    got = run.rank.diagnose(2, truth=truth.drop("country"), by=by, baseline="old")
+    assert got.filter(day=2).drop("model", "day").rows() == [
+        (None, None, 0, *[None] * 3, "no user has a value in both", *[None] * 4)
+    ]
+
+
+# ------------------------------------------------------------------ the order of columns
+
+
+def test_the_answer_is_in_the_columns_that_a_narrow_print_shows():
+    """A terminal shows the first four and the last four columns; new ones go into the middle."""
+    values = RUN.rank.per_user("rr", truth=TRUTH, by="model")
+    first, last = (
+        ["metric", "model", "baseline", "difference"],
+        ["ci_low", "ci_high", "p_adjusted", "verdict"],
+    )
+    both = {"baseline": "old", "truth": TRUTH}
+    for made in (
+        RUN.rank.compare("rr", **both),
+        RUN.rank.compare("rr", **both, margin=0.1),
+        RUN.rank.compare("rr", **both, test="tukey"),
+        RUN.rank.compare("coverage@2", **both, items=TRUTH.select("item").unique()),
+        rf.compare_values(values, "rr", baseline="old"),
+        rf.compare_values(values, "rr", baseline="old", margin={"rr": 0.1}),
+    ):
+        assert (made.columns[:4], made.columns[-4:]) == (first, last)
+        assert made.columns[-5] == "note"
+        shown = str(made).splitlines()[2]
+        assert [name.strip() for name in shown.strip("│").split("┆")] == [*first, "…", *last]
+    for total in (False, True):
+        by = {"by": "model", "total": True} if total else {}
+        made = RUN.filter(model="old").rank.summarize("rr", truth=TRUTH, **by)
+        assert made.columns[total : 4 + total] == ["metric", "users", "undefined", "mean"]
+        assert made.columns[-4:] == ["std", "ci_low", "ci_high", "note"]
+    made = RUN.rank.power("rr", **both)
+    assert made.columns[:4] == ["metric", "model", "baseline", "users"]
+    assert made.columns[-2:] == ["detectable", "needed"]
+    truth = TRUTH.join(COUNTRIES, on="user")
+    by = ["model", "country"]
+    made = RUN.rank.compare_segments("rr", truth=truth, by=by, baseline="old")
+    assert made.columns[:4] == ["country", "metric", "model", "baseline"]
+    assert made.columns[-4:] == ["contrast", "ci_low", "ci_high", "p_adjusted"]
+
+
+def test_columns_of_a_margin_are_there_with_a_margin():
+    told = {"p_equivalent", "p_not_worse"}
+    for margin, there in [(None, set()), ({}, set()), (0.1, told), ({"rr": 0.1}, told)]:
+        frames = RUN.rank.compare("rr", truth=TRUTH, baseline="old", margin=margin)
+        assert told & {*frames.columns} == there
+        lazy = RUN.lazy().rank.compare("rr", truth=TRUTH, baseline="old", margin=margin)
+        assert lazy.collect_schema() == frames.schema
+
+
+# ------------------------------------------------------------------ users in one group only
+
+
+def weeks(ranks):
+    """Ranks of one item by week and user, as a run and its truth."""
+    rows = [(week, user, rank) for week, of in ranks.items() for user, rank in of.items()]
+    run = pl.DataFrame(rows, schema=["week", "user", "rank"], orient="row")
+    run = run.with_columns(item=pl.lit("a"))
+    return run, run.select("week", "user", "item")
+
+
+OTHER_USERS = {"l": dict.fromkeys("abcd", 1), "t": {"d": 9, "e": 1, "f": 1, "g": 1}}
+LEFT_OUT = "6 of 7 users are left out: they are in one group only"
+
+
+def test_users_in_one_group_only_are_counted():
+    """Weeks of users a–d and d–g share d; the means over all users are 1 and 7/9."""
+    run, truth = weeks(OTHER_USERS)
+    got = rf.compare(run, "rr", truth=truth, by="week", baseline="l").row(0, named=True)
+    assert (got["users"], got["num_left_out"]) == (1, 6)
+    assert got["note"] == f"one user; {LEFT_OUT}"
+    back = rf.compare(run, "rr", truth=truth, by="week", baseline="t").row(0, named=True)
+    assert (back["users"], back["num_left_out"], back["note"]) == (1, 6, got["note"])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_left_out_users_are_those_of_one_set_only(seed):
+    """Sets of users per system and segment, with undefined values, counted in plain Python."""
+    random = np.random.default_rng(seed)
+    rows = [
+        (model, segment, user, None if random.random() < 0.2 else random.random())
+        for model in "abc"
+        for segment in "xy"
+        for user in range(30)
+        if random.random() < 0.8
+    ]
+    schema = {"model": pl.String, "segment": pl.String, "user": pl.Int64, "value": pl.Float64}
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    there = {
+        (m, s): {u for m2, s2, u, _ in rows if (m2, s2) == (m, s)} for m in "abc" for s in "xy"
+    }
+    known = {
+        key: {u for m, s, u, value in rows if (m, s) == key and value is not None} for key in there
+    }
+    weight = pl.when(pl.col("user") < 4).then(0).otherwise(1)
+    table = table.with_columns(weight=weight, cluster=pl.col("user") // 3)
+
+    def expected(one, other, segment, light):
+        first, second = (one, segment), (other, segment)
+        found = (known[first] - there[second]) | (known[second] - there[first])
+        return found - {*range(4)} if light else found
+
+    by = ["model", "segment"]
+    for option in ({}, {"weights": "weight"}, {"cluster": "cluster"}, {"test": "wilcoxon"}):
+        got = rf.compare_values(table, "value", by=by, **option)
+        for row in got.iter_rows(named=True):
+            names = row["model"], row["baseline"], row["segment"]
+            left_out = len(expected(*names, "weights" in option))
+            assert row["num_left_out"] == left_out
+            many = left_out >= 0.05 * (left_out + row["users"])
+            assert many == ("left out" in (row["note"] or ""))
+        parts = rf.compare_values(table, "value", by=by, total=True, **option)
+        for row in parts.filter(pl.col("segment").is_null()).iter_rows(named=True):
+            names = row["model"], row["baseline"]
+            out = {u for s in "xy" for u in expected(*names, s, "weights" in option)}
+            kept = {u for s in "xy" for u in known[names[0], s] & known[names[1], s]}
+            assert row["num_left_out"] == len(out - kept)
+    got = rf.compare_values(table, "value", by=by, test="tukey")
+    for segment, of in got.group_by("segment"):
+        some = set.union(*(known[m, segment[0]] for m in "abc"))
+        lacking = some - set.intersection(*(there[m, segment[0]] for m in "abc"))
+        assert of["num_left_out"].to_list() == [len(lacking)] * 3
+        assert all("users are left out: they are not in all groups" in n for n in of["note"])
+
+
+def test_a_note_names_5_percent_or_more():
+    """19 of 20 and 20 of 21 users are in both groups: 5% are a note, 4.8% are a number only."""
+    for both, note in [(19, "1 of 20 users is left out: this user is in one group only"), (20, "")]:
+        users = [f"u{place}" for place in range(both)]
+        ranks = {u: place % 3 + 1 for place, u in enumerate(users)}
+        run, truth = weeks({"l": {**ranks, "new": 1}, "t": dict.fromkeys(users, 1)})
+        got = rf.compare(run, "rr", truth=truth, by="week", baseline="l").row(0, named=True)
+        assert (got["users"], got["num_left_out"]) == (both, 1)
+        assert (got["note"] or "") == note
+
+
+def test_users_of_the_truth_are_not_left_out():
+    """A user whom a run misses is a miss of that system, not a user of one group."""
+    got = RUN.rank.compare("rr", "mean_hit_rank@9", truth=TRUTH, baseline="old")
+    assert got["num_left_out"].to_list() == [0, 0]
+    assert not got["note"].str.contains("left out").any()
+    served = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="served")
+    assert served["num_left_out"].to_list() == [0]
+    both = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users="both").row(0, named=True)
+    assert (both["users"], both["num_left_out"]) == (2, 2)
+    assert both["note"] == "2 of 4 users are left out: they are in one group only"
+
+
+def test_every_door_counts_those_who_are_left_out():
+    pytest.importorskip("pandas")
+    run, truth = weeks(OTHER_USERS)
+    items = pl.DataFrame({"item": ["a", "b"]})
+    options = {"by": "week", "baseline": "l"}
+    frame = rf.compare(run.to_pandas(), "rr", truth=truth.to_pandas(), **options)
+    assert frame["num_left_out"].tolist() == [6]
+    lazy = rf.compare(run.lazy(), "rr", truth=truth.lazy(), **options).collect()
+    assert lazy["note"].item() == f"one user; {LEFT_OUT}"
+    for test in ("t", "randomization"):
+        of_lists = rf.compare(run, "coverage@9", truth=truth, items=items, test=test, **options)
+        assert of_lists["num_left_out"].item() == 6
+        assert of_lists["note"].item().endswith(LEFT_OUT)
+    runs = {week[0]: rows.drop("week") for week, rows in run.group_by("week")}
+    alone = rf.compare(runs, "rr", truth=truth.select("user", "item").unique(), users="run")
+    assert alone["num_left_out"].item() == 6
+
+
+# ------------------------------------------------------------------ kinds of frames
+
+
+@pytest.mark.parametrize("verb", ["summarize", "compare", "diagnose"])
+def test_every_kind_of_frame(verb):
+    pandas = pytest.importorskip("pandas")
+    import rankframe.pandas  # noqa: F401
+
+    arguments = [2] if verb == "diagnose" else ["rr", "hit@1"]
+    options = {"by": "model"} if verb == "summarize" else {"baseline": "old"}
+    eager = getattr(RUN.rank, verb)(*arguments, truth=TRUTH, **options)
+    columns = {"summarize": ["model", *SUMMARY], "diagnose": ["model", *DIAGNOSIS]}
+    assert eager.columns == columns.get(verb, COMPARISON)
+    lazy = getattr(RUN.lazy().rank, verb)(*arguments, truth=TRUTH.lazy(), **options)
+    assert isinstance(lazy, pl.LazyFrame)
+    assert lazy.collect_schema() == eager.schema
+    assert lazy.collect().equals(eager)
+    assert lazy.filter(model="new").collect().equals(eager.filter(model="new"))
+    frame = getattr(RUN.to_pandas().ranking, verb)(*arguments, truth=TRUTH.to_pandas(), **options)
+    assert isinstance(frame, pandas.DataFrame)
+    assert pl.from_pandas(frame).equals(eager)
+
+
+@pytest.mark.parametrize("verb", ["summarize", "compare", "diagnose"])
+def test_a_plan_is_collected_once_and_not_before(verb, monkeypatch):
+    collected = []
+    collect = pl.LazyFrame.collect
+    monkeypatch.setattr(
+        pl.LazyFrame, "collect", lambda self, **kw: collected.append(self) or collect(self, **kw)
+    )
+    arguments = [2] if verb == "diagnose" else ["rr", "precision@2", "ndcg"]
+    options = {"by": "model"} if verb == "summarize" else {"baseline": "old"}
+    result = getattr(RUN.lazy().rank, verb)(*arguments, truth=TRUTH.lazy(), **options)
+    assert collected == []
+    result.collect()
+    assert len(collected) == 1
+    getattr(RUN.rank, verb)(*arguments, truth=TRUTH.lazy(), **options)
+    assert len(collected) == 2
+
+
+@pytest.mark.parametrize("verb", ["summarize", "compare"])
+def test_types_of_by_are_kept(verb):
+    for values in (
+        pl.Series([3, 1], dtype=pl.UInt8),
+        pl.Series(["b", "a"], dtype=pl.Enum(["b", "a"])),
+        pl.Series(["b", "a"], dtype=pl.Categorical),
+        pl.Series([True, False]),
+        pl.Series([1.5, 0.5]),
+        pl.Series(["2026-01-01", "2026-01-02"]).str.to_date(),
+    ):
+        run = RUN.with_columns(pl.col("model").replace_strict(["old", "new"], values))
+        got = getattr(rf, verb)(run, "rr", truth=TRUTH, by="model")
+        assert got.schema["model"] == values.dtype
+        expected = getattr(rf, verb)(RUN, "rr", truth=TRUTH, by="model")
+        assert got.height == expected.height
+        if verb == "compare":
+            got = rf.compare(run, "rr", truth=TRUTH, by="model", baseline=values[0])
+            assert got.select("model", "baseline").row(0) == (values[1], values[0])
+            plain = rf.compare(RUN, "rr", truth=TRUTH, baseline="old")
+            named = ("model", "baseline", "note")
+            assert got.drop(named).equals(plain.drop(named))
+            assert got["note"].item() == plain["note"].item().replace(
+                "new", str(values[1])
+            ).replace("old", str(values[0]))
+            bins = rf.diagnose(run, 2, truth=TRUTH, by="model", baseline=values[0])
+            assert bins["model"].unique().to_list() == [values[1]]
+
+
+def test_metrics_of_any_number_type():
+    table = judged([1.0, 2.0, 5.0], [2.0, 1.0, 9.0])
+    expected = rf.compare(table, VALUE).drop("metric")
+    whole = pl.col("value").filter("relevant").first().cast(pl.UInt8).alias("x")
+    assert rf.compare(table, whole).drop("metric").equals(expected)
+    flag = (pl.col("value").filter("relevant").first() > 1.5).alias("x")
+    assert rf.compare(table, flag).select("wins", "losses").row(0) == (1, 1)
+    assert rf.summarize(table, flag, by="model")["mean"][0] == pytest.approx(2 / 3)
+    for verb in (rf.compare, rf.summarize):
+        with pytest.raises(ValueError, match="metric 'x' is String for each user, which has no"):
+            verb(table, pl.col("model").first().alias("x"), by="model")
+        with pytest.raises(ValueError, match="metric 'x' is Duration.* for each user; statistics"):
+            verb(table, pl.duration(seconds=pl.len()).first().alias("x"), by="model")
+
+
+def test_counts_are_averaged_and_geometric_means_kept():
+    got = RUN.rank.summarize("num_hits", "gmap", truth=TRUTH, by="model")
+    hits = RUN.rank.per_user("num_hits", truth=TRUTH, by="model")
+    assert got.filter(metric="num_hits")["mean"].to_list() == [
+        part["num_hits"].mean() for part in hits.partition_by("model")
+    ]
+    geometric = RUN.rank.evaluate("gmap", truth=TRUTH, by="model")["gmap"]
+    assert got.filter(metric="gmap")["mean"].to_list() == pytest.approx(geometric.to_list())
+    assert got.filter(metric="gmap")["ci_low"].null_count() == 0
+    counted = RUN.rank.summarize("num_users", truth=TRUTH, by="model")
+    assert set(counted["note"]) == {
+        "no interval: not an arithmetic mean; 2 of 5 users have no list"
+    }
+    with pytest.raises(ValueError, match="'num_users' is a mean over users, not a value per user"):
+        RUN.rank.compare("num_users", truth=TRUTH)
+
+
+# ------------------------------------------------------------------ same seed, same numbers
+
+SCRIPT = """
+import numpy as np, polars as pl, rankframe as rf
+values = (np.arange(1200) * 7919 % 1009 / 1009).reshape(3, 400)
+values[1] += 0.04
+table = pl.DataFrame({
+    "model": np.repeat(["a", "b", "c"], 400), "user": np.tile(np.arange(400), 3), "item": 0,
+    "rank": 1, "relevance": 1, "value": values.ravel()})
+metric = pl.col("value").filter("relevant").first()
+for test in ("randomization", "bootstrap"):
+    print(rf.compare(table, metric, test=test, resamples=999, seed=4).rows())
+print(rf.summarize(table, metric, by="model", method="bootstrap", resamples=999, seed=4).rows())
+"""
+
+
+def test_a_seed_gives_the_same_numbers_in_every_process():
+    printed = []
+    for threads in ("1", "2"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
+        env = {**os.environ, **dict.fromkeys(names, threads)}
+        command = [sys.executable, "-W", "error", "-c", SCRIPT]
+        done = subprocess.run(command, env=env, capture_output=True, check=True, timeout=60)
+        printed.append(done.stdout)
+    assert printed[0] == printed[1]
+    # written down: the numbers are the same on every machine
+    assert b"'b', 'a', 0.0" in printed[0]
+    first, second = (line.split(b", ") for line in printed[0].splitlines()[:2])
+    place = COMPARISON.index("p_value")
+    assert (first[place], second[place]) == (b"0.109", b"0.118")
+
+
+def test_another_seed_gives_other_numbers():
+    old, new = sample(5, 50)
+    for test in ("randomization", "bootstrap"):
+        got = {one(old, new, test=test, seed=seed)["p_value"] for seed in range(4)}
+        assert len(got) > 1
+        assert max(got) - min(got) < 0.05
+
+
+# ------------------------------------------------------------------ too little to go by
+
+
+DEGENERATE = {
+    "no user": ([1.0, None], [None, 2.0], "no user has a value in both"),
+    "one user": ([1.0], [2.0], "one user"),
+    "two users": ([1.0, 2.0], [2.0, 5.0], None),
+    "all ties": ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], "no user differs"),
+    "constant": (
+        [0.1, 0.2, 0.3],
+        [0.2, 0.3, 0.4],
+        "every user differs by the same amount",
+    ),
+}
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_comparisons(case, test):
+    old, new, note = DEGENERATE[case]
+    got = one(old, new, test=test, resamples=FEW)
+    assert not [name for name, value in got.items() if value != value]
+    assert got["note"] == note
+    assert (got["effect_size"] is None) == (note is not None)
+    assert (got["ci_low"] is None) == (got["ci_high"] is None) == (note is not None)
+    signs = ("wilcoxon", "randomization", "randomized_tukey")
+    expected = {
+        "no user": None,
+        "one user": 1.0 if test in signs else None,
+        "all ties": 1.0 if test in signs else None,
+        "constant": 0.25 if test in signs else None,
+    }
+    if case == "two users":
+        assert 0 < got["p_value"] < 1
+    elif (case, test) == ("constant", "friedman"):
+        assert got["p_value"] == pytest.approx(0.0832645)  # z = √3: every user ranks alike
+    else:
+        assert got["p_value"] == expected[case]
+
+
+@pytest.mark.parametrize("method", ["t", "bootstrap", "percentile"])
+def test_degenerate_summaries(method):
+    for values, note in [
+        ([None, None], "no user has a value"),
+        ([1.0, None], "one user"),
+        ([0.3, 0.3], "every user has the same value"),
+        ([0.3, 0.1 + 0.2], "every user has the same value"),
+        ([0.3, 0.4], None),
+    ]:
+        got = rf.summarize(judged(values), VALUE, method=method).row(0, named=True)
+        assert not [name for name, value in got.items() if value != value]
+        assert got["note"] == note
+        assert (got["ci_low"] is None) == (note is not None)
+
+
+def test_rounding_makes_no_difference():
+    """0.1 + 0.2 and 0.3 are one number, and differences of one size one rank."""
+    old = np.array([0.3, 0.1 + 0.2, 0.5, 0.7, 0.9])
+    new = np.array([0.1 + 0.2, 0.3, 0.6, 0.8, 1.0])
+    got = one(old, new, test="wilcoxon")
+    assert (got["wins"], got["ties"], got["losses"]) == (3, 2, 0)
+    assert got["p_value"] == 0.25
+
+
+def test_few_resamples_work():
+    old, new = sample(6, 30)
+    got = one(old, new + 9, test="bootstrap", resamples=1)
+    assert got["p_value"] in (0.5, 1)
+    assert got["ci_low"] == got["ci_high"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"baseline": "m9"}, "baseline must be one of 'm0', 'm1', not 'm9'"),
+        ({"test": "anova"}, "test must be one of 't', 'wilcoxon', 'randomization', 'bootstrap',"),
+        ({"correction": "sidak"}, "correction must be one of 'holm', 'bonferroni', 'bh', None"),
+        ({"confidence": 95}, "confidence must be a number between 0 and 1, not 95"),
+        ({"resamples": 0}, "resamples must be an integer ≥ 1, not 0"),
+        ({"seed": -1}, "seed must be an integer ≥ 0, not -1"),
+        ({"by": []}, "compare needs the column that identifies the systems: name it in by="),
+        ({"users": "me"}, "users must be one of"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        compared([1.0, 2.0], [3.0, 1.0], **options)
+
+
+def test_bad_data():
+    with pytest.raises(rf.RankingDataError, match="'model': only one system"):
+        compared([1.0, 2.0])
+    with pytest.raises(rf.RankingDataError, match="'users': compare makes a column of this name"):
+        judged([1.0], [2.0]).rename({"model": "users"}).rank.compare("rr", by="users")
+    with pytest.raises(rf.RankingDataError, match="'mean': summarize makes a column of this name"):
+        judged([1.0], [2.0]).rename({"model": "mean"}).rank.summarize("rr", by="mean")
+    lazy = judged([1.0], [2.0]).lazy().rank.compare("rr", baseline="m9")
+    with pytest.raises(ValueError, match="baseline must be one of"):
+        lazy.collect()
+    with pytest.raises(TypeError, match="unknown argument 'basline'"):
+        compared([1.0], [2.0], basline="m0")
+
+
+def test_a_missing_extra_says_what_to_install():
+    code = """
+import sys, importlib.util, polars as pl, rankframe as rf
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == "scipy" else found(name)
+import importlib
+name = "rankframe._comparison.summaries"
+sys.modules.pop(name); summarize = importlib.import_module(name)
+table = pl.DataFrame({"user": [1], "item": [1], "rank": [1], "relevance": [1]})
+try:
+    summarize.summarize(table, "rr")
+except ImportError as error:
+    assert str(error) == "statistics need scipy: pip install 'rankframe[stats]'", error
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+
+
+def test_a_bar_after_two_seconds(monkeypatch, capsys):
+    from rankframe._comparison import statistics as st
+
+    bars = []
+
+    class Bar(tqdm):
+        def __init__(self, **options):
+            bars.append([options, 0])
+            super().__init__(**options)
+
+        def update(self, n):
+            bars[-1][1] += n
+            return super().update(n)
+
+    monkeypatch.setattr("tqdm.tqdm", Bar)
+    monkeypatch.setattr(st, "_CELLS", 2**10)  # many blocks
+    old, new = sample(7, 30)
+    for test in ("randomization", "bootstrap"):
+        one(old, new, test=test, resamples=FEW)
+        options, done = bars[-1]
+        assert (options["delay"], options["total"], done) == (2, FEW, FEW)
+    assert capsys.readouterr().err == ""
+
+
+def test_resampling_needs_no_tqdm(monkeypatch):
+    old, new = sample(7, 30)
+    expected = one(old, new, test="randomization", resamples=FEW)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert one(old, new, test="randomization", resamples=FEW) == expected
+    check_packages()
+
+
+def several(users=25, systems=3, metrics=("a", "b"), seed=8):
+    rng = np.random.default_rng(seed)
+    frames = [
+        pl.DataFrame({name: rng.random(users).round(1) for name in metrics}).with_columns(
+            model=pl.lit(f"m{place}"), user=pl.Series(range(users))
+        )
+        for place in range(systems)
+    ]
+    return pl.concat(frames)
+
+
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "randomization", "bootstrap", "sequential"])
+def test_pairs_that_are_tested_in_several_batches_have_the_same_numbers(monkeypatch, test):
+    from rankframe._comparison import comparison
+
+    table = several()
+    options = {"test": test, "resamples": FEW}
+    if test in ("t", "bootstrap"):
+        options |= {"margin": {"a": 0.1}, "primary": "a"}
+    together = rf.compare_values(table, "a", "b", **options)
+    for cells in ("_TESTED_CELLS", "_RESAMPLED_CELLS"):
+        monkeypatch.setattr(comparison, cells, 40)  # less than two pairs
+    alone = rf.compare_values(table, "a", "b", **options)
+    assert_frame_equal(alone, together, check_exact=False, rel_tol=1e-12)
+
+
+def test_one_bar_counts_the_resamples_of_all_pairs_and_margins(monkeypatch):
+    from rankframe._comparison import comparison
+
+    done = []
+
+    class Bar(tqdm):
+        def update(self, n):
+            done.append((self.total, n))
+            return super().update(n)
+
+    monkeypatch.setattr("tqdm.tqdm", Bar)
+    monkeypatch.setattr(comparison, "_RESAMPLED_CELLS", 40)
+    rf.compare_values(several(), "a", "b", test="bootstrap", resamples=10, margin={"b": 0.1})
+    totals, steps = zip(*done, strict=True)
+    # 3 pairs of 2 metrics, and both sides of the margin of one
+    assert {*totals} == {sum(steps)} == {10 * (6 + 6)}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_the_bar_goes_to_the_terminals_stderr_and_nowhere_else():
+    import fcntl
+    import pty
+    import select
+    import struct
+    import termios
+
+    code = """
+import polars as pl
+import rankframe as rf
+from rankframe._comparison import statistics as st
+st.PATIENCE, st._CELLS = 0, 2**10
+table = pl.DataFrame({"user": [*range(40)] * 2, "x": [i * 37 % 11 / 10 for i in range(80)]})
+table = table.with_columns(model=pl.Series(["a"] * 40 + ["b"] * 40))
+print(rf.compare_values(table, "x", test="bootstrap", resamples=20_000).height)
+"""
+    terminal, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))  # else 0 columns
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=end, check=True, timeout=120)
+    written, _, _ = select.select([terminal], [], [], 0)
+    shown = os.read(terminal, 100_000).decode() if written else ""
+    os.close(end)
+    os.close(terminal)
+    assert ended.stdout.split() == [b"1"]
+    assert "%|" in shown
+    assert "/20000" in shown
+
+
+# ------------------------------------------------------------------ recall and precision together
+
+FEW_GAIN = "better for users with few relevant items, worse for users with many"
+MANY_GAIN = "better for users with many relevant items, worse for users with few"
+
+
+def with_hits(sizes, **systems):
+    """Users with R = sizes, and systems with so many hits among the first 10."""
+    truth = [(u, f"r{i}") for u, size in enumerate(sizes) for i in range(size)]
+    run = [
+        (name, u, f"r{i}" if i < hits else f"x{i}", i + 1)
+        for name, found in systems.items()
+        for u, hits in enumerate(found)
+        for i in range(10)
+    ]
+    return (
+        pl.DataFrame(run, schema=["model", "user", "item", "rank"], orient="row"),
+        pl.DataFrame(truth, schema=["user", "item"], orient="row"),
+    )
+
+
+def test_the_worked_example():
+    """A: R = 100, hits −2; B: R = 20, hits +1; k = 10."""
+    run, truth = with_hits([100, 20], old=[5, 3], new=[3, 4])
+    got = run.rank.diagnose(10, truth=truth, baseline="old")
+    assert got.columns == ["model", *DIAGNOSIS]
+    expected = [
+        ("new", 20, 20, 1, 1.0, 0.1, 0.05, "no test: one user", 0.4, 0.2, 1.0, 0.5),
+        ("new", 100, 100, 1, -2.0, -0.2, -0.02, "no test: one user", 0.3, 0.03, 1.0, 0.1),
+        ("new", None, None, 2, -0.5, -0.05, 0.015, "no difference seen", 0.35, 0.115, 1.0, 0.3),
+    ]
+    for row, wanted in zip(got.rows(), expected, strict=True):
+        assert row == tuple(pytest.approx(x) if isinstance(x, float) else x for x in wanted)
+
+
+@pytest.mark.parametrize(
+    ("change", "reading"),
+    [
+        ([1, 1], "better overall"),
+        ([-1, 0], "worse overall"),
+        ([0, 0], "unchanged"),
+        ([-2, 1], FEW_GAIN),
+        ([2, -1], MANY_GAIN),
+        # as many hits as before, so precision stays
+        ([1, -1], "lower recall, no difference seen in precision"),
+        ([-1, 1], "higher recall, no difference seen in precision"),
+        # 5/100 − 1/20 = 0: recall stays
+        ([5, -1], "higher precision, no difference seen in recall"),
+        ([-5, 1], "lower precision, no difference seen in recall"),
+    ],
+)
+def test_readings(change, reading):
+    """60 users of each kind, of whom one has as many hits as before."""
+    sizes = [100] * 60 + [20] * 60
+    old = [5] * 60 + [3] * 60
+    new = [5 + change[0]] * 59 + [5, 3] + [3 + change[1]] * 59
+    run, truth = with_hits(sizes, old=old, new=new)
+    assert run.rank.diagnose(10, truth=truth, baseline="old")["reading"][-1] == reading
+
+
+@pytest.mark.parametrize("change", [[1, 1], [-1, 0], [-2, 1], [2, -1]])
+def test_two_users_show_nothing(change):
+    run, truth = with_hits([100, 20], old=[5, 3], new=[5 + change[0], 3 + change[1]])
+    readings = run.rank.diagnose(10, truth=truth, baseline="old")["reading"].to_list()
+    alike = "no test: every user differs by the same amount"
+    assert readings[-1] == (alike if change == [1, 1] else "no difference seen")
+    assert readings[0] == ("no test: one user" if change[1] else "unchanged")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_readings_are_those_of_scipys_paired_t(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 40, 30).tolist()
+    hits = {
+        model: [int(rng.binomial(min(10, r), 0.4 + lift * seed / 60)) for r in sizes]
+        for model, lift in (("old", 0), ("new", 1))
+    }
+    gained = np.array(hits["new"]) - np.array(hits["old"])
+    p = {
+        "precision": stats.ttest_1samp(gained / 10, 0).pvalue,
+        "recall": stats.ttest_1samp(gained / np.array(sizes), 0).pvalue,
+    }
+    least = min(p, key=p.__getitem__)
+    shown = {name for name in p if p[least] < 0.025 and (name == least or p[name] < 0.05)}
+    expected = {0: "no difference seen", 2: "better overall"}.get(
+        len(shown), f"higher {least}, no difference seen in {({*p} - {least}).pop()}"
+    )
+    run, truth = with_hits(sizes, **hits)
+    assert run.rank.diagnose(10, truth=truth, baseline="old")["reading"][-1] == expected
+
+
+def test_a_difference_is_rarely_read_where_there_is_none():
+    rng, calls, wrong = np.random.default_rng(5), 100, 0
+    for _ in range(calls):
+        sizes = rng.integers(1, 40, 20).tolist()
+        hits = {m: [int(rng.binomial(min(10, r), 0.4)) for r in sizes] for m in ("old", "new")}
+        run, truth = with_hits(sizes, **hits)
+        got = run.rank.diagnose(10, truth=truth, baseline="old", bins=1)
+        wrong += got["reading"][-1] != "no difference seen"
+    assert wrong / calls <= 0.05 + 2.58 * (0.05 * 0.95 / calls) ** 0.5
+
+
+def test_diagnose_adds_up_to_evaluate():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 40, 50).tolist()
+    hits = {m: [int(rng.integers(0, min(10, r) + 1)) for r in sizes] for m in ("a", "b", "c")}
+    run, truth = with_hits(sizes, **hits)
+    got = run.rank.diagnose(10, truth=truth, baseline="b", bins=5)
+    whole = got.filter(pl.col("relevant_low").is_null())
+    assert whole["model"].to_list() == ["a", "c"]
+    names = ["precision", "recall", "attainable_precision", "attainable_recall"]
+    means = run.rank.evaluate(*(f"{name}@10" for name in names), truth=truth, by="model")
+    for name in names:
+        old, new = means.filter(model="b")[f"{name}@10"].item(), means.filter(model="c")
+        assert whole[name][1] == pytest.approx(new[f"{name}@10"].item())
+        if name in ("precision", "recall"):
+            assert whole[f"{name}_change"][1] == pytest.approx(new[f"{name}@10"].item() - old)
+    for model in ("a", "c"):
+        bins = got.filter(pl.col("relevant_low").is_not_null(), model=model)
+        assert bins.height == 5
+        assert bins["users"].sum() == 50
+        assert bins["users"].min() >= 5
+        assert (bins["relevant_high"][:-1] < bins["relevant_low"][1:]).all()
+        for low, high, users, change, recall in bins.select(
+            "relevant_low", "relevant_high", "users", "hits_change", "recall_change"
+        ).rows():
+            inside = [u for u, size in enumerate(sizes) if low <= size <= high]
+            assert len(inside) == users
+            gained = [Fraction(hits[model][u] - hits["b"][u]) for u in inside]
+            assert change == float(sum(gained) / users)  # counts, not k × a rounded share
+            shares = [gain / sizes[u] for gain, u in zip(gained, inside, strict=True)]
+            assert recall == pytest.approx(float(sum(shares) / users))
+
+
+@pytest.mark.parametrize("k", [3, 7, 10, 49])
+def test_a_change_of_hits_is_counted(k):
+    """Two users lose two hits and gain one: exactly −2, 1, and −1/2 as their mean."""
+    run, truth = with_hits([20, 100], old=[0, 3], new=[1, 1])
+    got = run.rank.diagnose(k, truth=truth, baseline="old")
+    assert got["hits_change"].to_list() == [1.0, -2.0, -0.5]
+    truth = truth.with_columns(country=pl.lit("x"))
+    got = run.rank.diagnose(k, truth=truth, baseline="old", by=["model", "country"])
+    assert got["hits_change"].to_list() == [1.0, -2.0, -0.5, -0.5]
+    tied = run.rename({"rank": "score"}).with_columns(-pl.col("score"))
+    tied = rf.with_rank(tied, by="model", ties="expected")
+    got = rf.diagnose(tied, k, truth=truth.drop("country"), baseline="old")
+    assert got["hits_change"].to_list() == pytest.approx([1, -2, -0.5])
+
+
+def test_users_of_equal_r_stay_together():
+    run, truth = with_hits([3] * 9 + [4], old=[1] * 10, new=[2] * 10)
+    got = run.rank.diagnose(10, truth=truth, baseline="old")
+    assert got.select("relevant_low", "relevant_high", "users").rows() == [
+        (3, 3, 9),
+        (4, 4, 1),
+        (None, None, 10),
+    ]
+
+
+def test_users_without_a_relevant_item_are_left_out():
+    run, truth = with_hits([3, 4], old=[1, 1], new=[2, 1])
+    graded = truth.with_columns(relevance=pl.when(pl.col("user") == 0).then(2).otherwise(1))
+    for undefined in (None, 0.0):
+        got = run.rank.diagnose(
+            10, truth=graded, baseline="old", relevant_at=2, undefined=undefined
+        )
+        assert got["users"].to_list() == [1, 1]
+
+
+def test_bad_diagnoses():
+    run, truth = with_hits([3], old=[1], new=[2])
+    for options, message in [
+        ({"k": 0, "baseline": "old"}, "k must be an integer ≥ 1"),
+        ({"k": 3, "baseline": "old", "bins": 0}, "bins must be an integer ≥ 1"),
+        ({"k": 3, "baseline": "older"}, "baseline must be one of 'new', 'old', not 'older'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            rf.diagnose(run, options.pop("k"), truth=truth, **options)
+
+
+# ------------------------------------------------------------------ what is shared with per_user
+
+
+def test_the_options_are_those_of_evaluate():
+    import inspect
+
+    from rankframe._request.keywords import Columns, Options
+
+    own = {"frame", "metrics", "truth", "by", "columns", "bounds", "scenarios"}
+    of_values = inspect.signature(rf.per_user).parameters.keys() - own
+    of_means = inspect.signature(rf.evaluate).parameters.keys() - own - {"total", "count_users"}
+    assert {*of_means, *Columns.__annotations__} == {*Options.__annotations__}
+    assert of_means - of_values == {"weights"}
+
+
+def test_options_reach_per_user():
+    truth = TRUTH.with_columns(relevance=pl.col("user")).rename({"user": "who"})
+    options = {"users": "judged", "undefined": 0.5, "relevant_at": 3, "depth": 1, "user": "who"}
+    run = RUN.rename({"user": "who"})
+    means = run.rank.evaluate("p@2", truth=truth, by="model", **options)["p@2"].to_list()
+    got = run.rank.compare("p@2", truth=truth, **options).row(0, named=True)
+    assert [got["baseline_mean"], got["mean"]] == pytest.approx(means)
+    got = run.rank.summarize("p@2", truth=truth, by="model", **options)
+    assert got["mean"].to_list() == pytest.approx(means)
+
+
+def test_resamples_have_a_bound():
+    for call in (rf.compare, rf.summarize):
+        with pytest.raises(ValueError, match="resamples must not be above 10,000,000"):
+            call(RUN, "ap", truth=TRUTH, by="model", resamples=10**12)
+
+
+def test_a_large_value_of_one_user_leaves_the_others_as_they_are():
+    grades = [1, 2, 3, 1, 2, 3, 2, 1, 3, 50]
+    ranks = {"A": [3, 2, 4, 5, 2, 6, 7, 3, 2, 1], "B": [1, 1, 2, 3, 1, 4, 5, 2, 1, 1]}
+    truth = pl.DataFrame({"user": range(10), "item": ["a"] * 10, "relevance": grades})
+    lists = [
+        pl.DataFrame({"model": [m] * 10, "user": range(10), "item": ["a"] * 10, "rank": r})
+        for m, r in ranks.items()
+    ]
+    label = "dcg(gain=exponential)@10"
+    values = pl.concat(lists).rank.per_user(label, truth=truth, by="model")
+    a, b = (values.filter(model=m)[label].to_numpy() for m in "AB")
+    for test, scipy in (("wilcoxon", stats.wilcoxon), ("t", stats.ttest_rel)):
+        got = rf.compare(pl.concat(lists), label, truth=truth, baseline="A", test=test)
+        assert got["p_value"].item() == pytest.approx(scipy(b, a).pvalue, rel=1e-6)
+        assert got.select("wins", "ties", "losses").row(0) == (9, 1, 0)
+        assert got["difference"].item() == pytest.approx((b - a).mean(), rel=1e-9)
+
+
+def test_values_without_squares_are_reported():
+    x = pl.col("relevance").max().cast(pl.Float64).alias("x") * 1e150
+    for call in (rf.compare, rf.summarize):
+        with pytest.raises(rf.RankingDataError, match="has no finite variance"):
+            call(RUN, x.alias("x"), truth=TRUTH.with_columns(relevance=pl.lit(1)), by="model")
+
+
+def test_diagnose_needs_a_baseline():
+    with pytest.raises(ValueError, match="name it in baseline="):
+        rf.diagnose(RUN, 1, truth=TRUTH, baseline=None)
+    with pytest.raises(TypeError, match="name of a system"):
+        rf.diagnose(RUN, 1, truth=TRUTH, baseline=pl.lit("a"))
+
+
+@pytest.mark.parametrize("option", ["bounds", "scenarios"])
+@pytest.mark.parametrize("verb", [rf.summarize, rf.compare])
+def test_statistics_do_not_take_bounds(verb, option):
+    with pytest.raises(TypeError, match=f"unknown argument '{option}'"):
+        verb(RUN, "rr", truth=TRUTH, by="model", **{option: True})
+
+
+def test_diagnose_returns_the_same_bits_in_each_call_and_order():
+    rng = np.random.default_rng(0)
+    run = pl.DataFrame(
+        [
+            (model, user, int(item), rank)
+            for model in "abc"
+            for user in range(60)
+            for rank, item in enumerate(rng.permutation(30)[:7], start=1)
+        ],
+        schema=["model", "user", "item", "rank"],
+        orient="row",
+    )
+    truth = pl.DataFrame(
+        [(user, int(item)) for user in range(60) for item in rng.permutation(30)[: 1 + user % 11]],
+        schema=["user", "item"],
+        orient="row",
+    ).with_columns(country=pl.col("user") % 3)
+    for by in ("model", ["model", "country"]):
+        first, *others = (
+            rf.diagnose(
+                run.sample(fraction=1, shuffle=True, seed=seed), 5, truth=truth, by=by, baseline="a"
+            )
+            for seed in range(5)
+        )
+        for other in others:
+            assert_frame_equal(other, first, check_exact=True)
+
+
+@pytest.mark.parametrize("primary", [rf.hit_at(1), 3])
+def test_a_primary_metric_is_named(primary):
+    with pytest.raises(TypeError, match="primary must be the name of a metric, such as"):
+        rf.compare(RUN, "rr", "hit@1", truth=TRUTH, primary=primary)

@@ -1,0 +1,410 @@
+"""``by=`` and its folds: which column has the systems, and what is made of all folds together."""
+
+import math
+import statistics
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from scipy import stats
+from user_values import FEW, TESTS, VALUE, sample
+
+import rankframe as rf
+
+RUN = pl.DataFrame(
+    {
+        "system": ["pop"] * 3 + ["knn"] * 3,
+        "day": [1, 1, 2] * 2,
+        "user": [1, 2, 3] * 2,
+        "item": ["a"] * 6,
+        "rank": [2, 2, 4, 1, 2, 3],
+    }
+)
+TRUTH = pl.DataFrame({"user": [1, 2, 3], "item": ["a"] * 3, "day": [1, 1, 2]})
+MODELS = RUN.rename({"system": "model"})
+
+
+def folded(*systems, folds, users):
+    """A judged table in which VALUE of row r is systems[m][r]; None means undefined."""
+    rows = [
+        {"model": f"m{m}", "fold": f, "user": u, "item": 0, "rank": 1, "relevance": 1, "value": x}
+        for m, values in enumerate(systems)
+        for x, f, u in zip(values, folds, users, strict=True)
+    ]
+    return pl.DataFrame(rows, schema_overrides={"value": pl.Float64})
+
+
+BOTH = ["model", "fold"]
+APART = {"folds": [f for f in range(3) for _ in range(8)], "users": range(24)}
+AGAIN = {"folds": [f for f in range(3) for _ in range(8)], "users": [*range(8)] * 3}
+
+
+# ------------------------------------------------------------------ the column of the systems
+
+
+def test_by_is_the_column_model_where_there_is_one():
+    assert rf.compare(MODELS, "rr", truth=TRUTH).equals(
+        rf.compare(MODELS, "rr", truth=TRUTH, by="model")
+    )
+    assert rf.diagnose(MODELS, 2, truth=TRUTH, baseline="pop").equals(
+        rf.diagnose(MODELS, 2, truth=TRUTH, by="model", baseline="pop")
+    )
+    for verb, arguments in ((rf.compare, ["rr"]), (rf.diagnose, [2])):
+        with pytest.raises(
+            ValueError, match="the column that identifies the systems: name it in by"
+        ):
+            verb(RUN, *arguments, truth=TRUTH, baseline="pop")
+
+
+OF_MANY = {
+    "anova": lambda f, **by: rf.anova(f, "rr", truth=TRUTH, **by),
+    "best_systems": lambda f, **by: rf.best_systems(f, "rr", truth=TRUTH, **by),
+    "discriminative_power": lambda f, **by: rf.discriminative_power(
+        f, "rr", truth=TRUTH, test="t", **by
+    ),
+    "letters": lambda f, **by: rf.letters(rf.compare(f, "rr", truth=TRUTH, **by), **by),
+    "agreement": lambda f, **by: rf.agreement(
+        rf.evaluate(f, "rr", "ap", truth=TRUTH, by=by.get("by") or "model"), **by
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", OF_MANY)
+def test_verbs_of_many_systems_read_by_as_compare_does(verb):
+    """Systems are in the column model, wherever it stands."""
+    call = OF_MANY[verb]
+    assert call(MODELS).equals(call(MODELS, by="model"))
+    swapped = call(MODELS, by=["day", "model"])
+    assert swapped.equals(call(MODELS, by=["model", "day"]))
+    assert swapped["day"].unique().to_list() == [1, 2]
+
+
+@pytest.mark.parametrize("verb", ["anova", "best_systems", "discriminative_power"])
+def test_verbs_of_many_systems_need_systems(verb):
+    with pytest.raises(ValueError, match=f"{verb} needs the column that identifies the systems"):
+        OF_MANY[verb](RUN)
+
+
+def test_letters_and_agreement_need_systems():
+    pairs = rf.compare(RUN, "rr", truth=TRUTH, by="system")
+    with pytest.raises(ValueError, match="letters needs the column that identifies the systems"):
+        rf.letters(pairs)
+    means = rf.evaluate(RUN, "rr", "ap", truth=TRUTH, by="system")
+    with pytest.raises(ValueError, match="agreement takes a frame of evaluate, one row per system"):
+        rf.agreement(means)
+
+
+def test_charts_of_many_systems_read_by_as_compare_does():
+    pytest.importorskip("altair")
+    draw = rf.plot.critical_difference
+    run = MODELS.with_columns(rank=pl.when(user=3).then(pl.col("rank") % 3).otherwise("rank") + 1)
+    options = {"truth": TRUTH.drop("day")}
+    expected = draw(run.drop("day"), "rr", by="model", **options).data
+    assert draw(run.drop("day"), "rr", **options).data.equals(expected)
+    means = rf.evaluate(MODELS, "rr", "ap", truth=TRUTH.drop("day"), by="model")
+    chart = rf.plot.agreement
+    assert chart(means).data.equals(chart(means, by="model").data)
+    with pytest.raises(ValueError, match="critical_difference needs the column that identifies"):
+        draw(RUN, "rr", **options)
+
+
+def test_charts_draw_a_single_system_without_by():
+    pytest.importorskip("altair")
+    alone = RUN.filter(system="pop").drop("system")
+    assert alone.rank.plot.at_k("rr", ks=[1, 2], truth=TRUTH).data["system"].unique().item() == ""
+    assert alone.rank.plot.users("rr", truth=TRUTH).data["users"].sum() == 3
+    curve, _ = alone.rank.plot.precision_recall(ks=[1], truth=TRUTH).hconcat
+    assert set(curve.data["system"]) == {""}
+    assert alone.rank.plot.trade_off("rr", "map", truth=TRUTH).data.height == 1
+    items = pl.DataFrame({"item": ["a", "b"]})
+    assert set(alone.rank.plot.lorenz(items=items).data["system"]) == {""}
+    assert set(alone.rank.plot.shares(items=items, of="item").data["system"]) == {""}
+    drawn = MODELS.rank.plot.at_k("rr", ks=[1], truth=TRUTH).data
+    assert drawn["system"].to_list() == ["knn", "pop"]
+    swapped = MODELS.rank.plot.at_k("rr", ks=[1], truth=TRUTH, by=["day", "model"]).data
+    assert set(swapped["system"]) == {"knn", "pop"}
+    assert set(swapped["panel"]) == {"rr@k · 1", "rr@k · 2"}
+    with pytest.raises(ValueError, match="a heatmap needs segments: name their columns in by="):
+        alone.rank.plot.heatmap("rr", truth=TRUTH)
+    for draw in (
+        lambda: alone.rank.plot.compare("rr", truth=TRUTH),
+        lambda: alone.rank.plot.change(2, truth=TRUTH, baseline="pop"),
+    ):
+        with pytest.raises(ValueError, match="name it in by="):
+            draw()
+
+
+@pytest.mark.parametrize("kind", ["eager", "lazy"])
+def test_a_column_called_model_has_the_systems_wherever_it_stands(kind):
+    run = MODELS.lazy() if kind == "lazy" else MODELS
+    for options in ({}, {"baseline": "pop"}):
+        got = rf.compare(run, "rr", truth=TRUTH, by=["day", "model"], **options)
+        expected = rf.compare(MODELS, "rr", truth=TRUTH, by=["model", "day"], **options)
+        assert got.lazy().collect().equals(expected)
+    got = rf.diagnose(run, 2, truth=TRUTH, by=["day", "model"], baseline="pop")
+    expected = rf.diagnose(MODELS, 2, truth=TRUTH, by=["model", "day"], baseline="pop")
+    assert got.lazy().collect().equals(expected)
+
+
+def test_a_column_that_has_the_baseline_has_the_systems():
+    expected = rf.compare(RUN, "rr", truth=TRUTH, by=["system", "day"], baseline="pop")
+    assert expected.columns[:4] == ["day", "metric", "system", "baseline"]
+    assert rf.compare(RUN, "rr", truth=TRUTH, by=["day", "system"], baseline="pop").equals(expected)
+    bins = rf.diagnose(RUN, 2, truth=TRUTH, by=["day", "system"], baseline="pop")
+    assert bins.equals(rf.diagnose(RUN, 2, truth=TRUTH, by=["system", "day"], baseline="pop"))
+    with pytest.raises(
+        ValueError, match="baseline must be one of 1, 2, not 'pop'; column 'system' has it: name"
+    ):
+        rf.compare(RUN.lazy(), "rr", truth=TRUTH, by=["day", "system"], baseline="pop").collect()
+    by_day = rf.compare(RUN, "rr", truth=TRUTH, by=["day", "system"])
+    assert by_day.columns[:4] == ["system", "metric", "day", "baseline"]  # the first one, as told
+
+
+@pytest.mark.parametrize("kind", ["eager", "lazy"])
+def test_a_baseline_in_two_columns_is_ambiguous(kind):
+    run = RUN.with_columns(day=pl.Series(["pop", "pop", "sun"] * 2))
+    truth = TRUTH.with_columns(day=pl.Series(["pop", "pop", "sun"]))
+    run = run.lazy() if kind == "lazy" else run
+    with pytest.raises(
+        ValueError,
+        match="baseline 'pop' is in the columns 'system' and 'day' of by=: rename the one that "
+        "identifies the systems to 'model'",
+    ):
+        rf.compare(run, "rr", truth=truth, by=["system", "day"], baseline="pop").lazy().collect()
+    named = run.rename({"system": "model"})
+    got = rf.compare(named, "rr", truth=truth, by=["day", "model"], baseline="pop")
+    assert got.lazy().collect()["baseline"].unique().item() == "pop"
+
+
+def test_a_baseline_that_nobody_is_called_is_reported():
+    with pytest.raises(ValueError, match="baseline must be one of 'knn', 'pop', not 'als'$"):
+        rf.compare(RUN, "rr", truth=TRUTH, by=["system", "day"], baseline="als")
+    with pytest.raises(TypeError, match="baseline must be the name of a system"):
+        rf.compare(RUN, "rr", truth=TRUTH, by=["system", "day"], baseline=pl.lit("pop"))
+
+
+# ------------------------------------------------------------------ one test over all folds
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_users_in_one_fold_each_are_compared_as_if_there_were_none(test):
+    table = folded(*sample(4, 24, systems=3), **APART)
+    options = {"test": test, "resamples": FEW, "correction": None}
+    got = rf.compare(table, VALUE, by=BOTH, total=True, **options)
+    assert got["fold"].to_list() == [0] * 3 + [1] * 3 + [2] * 3 + [None] * 3
+    whole = rf.compare(table, VALUE, by="model", **options)
+    assert_frame_equal(got.filter(pl.col("fold").is_null()).drop("fold"), whole, rel_tol=1e-12)
+    assert got.drop_nulls("fold").equals(rf.compare(table, VALUE, by=BOTH, **options))
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_users_in_every_fold_are_one_observation_each(test):
+    old, new = sample(6, 24)
+    table = folded(old, new, **AGAIN)
+    merged = folded(
+        *(values.reshape(3, 8).mean(axis=0) for values in (old, new)), folds=[0] * 8, users=range(8)
+    )
+    options = {"test": test, "resamples": FEW, "baseline": "m0"}
+    total = rf.compare(table, VALUE, by=BOTH, total=True, correction=None, **options)[-1]
+    expected = rf.compare(merged, VALUE, correction=None, **options)
+    assert_frame_equal(
+        total.drop("fold", "note"), expected.drop("note"), rel_tol=1e-9, check_exact=False
+    )
+    assert total["note"].item().endswith("8 users in several groups, one observation each")
+    means = table.rank.evaluate(VALUE, by=BOTH, total=True).filter(pl.col("fold").is_null())
+    assert total["mean"].item() == pytest.approx(means.filter(model="m1")["value"].item())
+
+
+@pytest.mark.parametrize("test", ["tukey", "randomized_tukey"])
+def test_users_who_return_are_permuted_once(test):
+    """The total is the test of the users' means over their folds."""
+    systems = sample(5, 24, systems=3)
+    got = rf.compare(folded(*systems, **AGAIN), VALUE, by=BOTH, total=True, test=test)
+    means = [np.asarray(values).reshape(3, 8).mean(axis=0) for values in systems]
+    merged = folded(*means, folds=[0] * 8, users=range(8)).drop("fold")
+    expected = rf.compare(merged, VALUE, test=test)
+    total = got.filter(pl.col("fold").is_null())
+    for name in ("difference", "ci_low", "ci_high", "p_value", "p_adjusted"):
+        assert total[name].to_list() == pytest.approx(expected[name].to_list()), name
+
+
+def test_users_in_unlike_numbers_of_folds_count_as_often():
+    """The difference is that of all rows, its error that of sums of users: the formula by hand."""
+    folds, users = [0, 0, 0, 1, 1, 2], [1, 2, 3, 1, 2, 1]
+    old, new = [0.1, 0.5, 0.4, 0.3, 0.2, 0.6], [0.4, 0.3, 0.9, 0.5, 0.8, 0.7]
+    table = folded(old, new, folds=folds, users=users)
+    change = {1: [0.3, 0.2, 0.1], 2: [-0.2, 0.6], 3: [0.5]}
+    mean = sum(sum(d) for d in change.values()) / 6
+    error = math.sqrt(3 / 2 * sum((sum(d) - len(d) * mean) ** 2 for d in change.values())) / 6
+    got = rf.compare(table, VALUE, by=BOTH, total=True, baseline="m0", correction=None)
+    row = got.row(-1, named=True)
+    assert (row["users"], row["difference"]) == (3, pytest.approx(mean))
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(mean / error, 2))
+    margin = stats.t.ppf(0.975, 2) * error
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((mean - margin, mean + margin))
+    assert row["note"] == "3 users in several groups, one observation each"
+    for test in ("wilcoxon", "tukey", "randomized_tukey", "friedman"):
+        row = rf.compare(table, VALUE, by=BOTH, total=True, test=test).row(-1, named=True)
+        assert (row["difference"], row["p_value"]) == (pytest.approx(mean), None)
+        assert "no test: it has no weighted form" in row["note"]
+        assert (row["ci_low"] is None) == test.endswith("tukey")  # else Student's
+
+
+def test_a_pair_needs_both_systems_in_the_same_fold():
+    table = folded([1.0, 2.0, None], [2.0, None, 4.0], folds=[0, 0, 1], users=[1, 2, 2])
+    row = rf.compare(table, VALUE, by=BOTH, total=True).row(-1, named=True)
+    assert (row["users"], row["difference"], row["note"]) == (1, 1.0, "one user")
+
+
+def test_the_command_compares_over_all_segments(tmp_path, capsys):
+    from rankframe._command.main import main
+
+    for name in ("old", "new"):
+        ranks = {"old": [2, 2, 4, 3], "new": [1, 2, 3, 1]}[name]
+        run = pl.DataFrame({"user": [1, 2, 3, 4], "item": "a", "rank": ranks, "fold": [1, 1, 2, 2]})
+        run.write_csv(tmp_path / f"{name}.csv")
+    run.drop("rank").write_csv(tmp_path / "truth.csv")
+    files = [str(tmp_path / f"{name}.csv") for name in ("old", "new", "truth")]
+    out = tmp_path / "out.csv"
+    call = ["compare", *files, "-m", "rr", "--by", "fold", "--total", "--out", str(out)]
+    assert main(call) == 0
+    got = pl.read_csv(out)
+    assert got["fold"].to_list() == [1, 2, None]
+    assert got["users"].to_list() == [2, 2, 4]
+
+
+def test_totals_are_comparisons_of_the_call():
+    table = folded(*sample(3, 24), **APART)
+    got = rf.compare(table, VALUE, by=BOTH, total=True, correction="bonferroni")
+    assert got["p_adjusted"].to_list() == pytest.approx(
+        [min(1.0, 4 * p) for p in got["p_value"].to_list()]
+    )
+
+
+def test_totals_are_weighted():
+    rng = np.random.default_rng(1)
+    old, new = sample(9, 24)
+    weights = rng.random(24) + 0.1
+    table = folded(old, new, **AGAIN).with_columns(w=pl.Series([*weights, *weights]))
+    values = table.select("model", "fold", "user", "value", "w")
+    got = rf.compare_values(values, "value", by=BOTH, total=True, weights="w", baseline="m0")
+    change = (new - old).reshape(3, 8)
+    w = weights.reshape(3, 8)
+    mean = (w * change).sum() / w.sum()
+    parts = (w * (change - mean)).sum(axis=0)
+    error = math.sqrt(8 / 7 * (parts**2).sum()) / w.sum()
+    row = got.row(-1, named=True)
+    assert row["difference"] == pytest.approx(mean)
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(mean) / error, 7))
+    summary = rf.summarize_values(values, "value", by=BOTH, total=True, weights="w")
+    total = summary.filter(pl.col("fold").is_null(), model="m1").row(0, named=True)
+    assert total["mean"] == pytest.approx((weights * new).sum() / weights.sum())
+
+
+def test_a_total_needs_segments():
+    for verb in (rf.compare, rf.summarize):
+        with pytest.raises(ValueError, match="total=True adds a row of all users to the groups of"):
+            verb(MODELS, "rr", truth=TRUTH, total=True, by="model" if verb is rf.compare else ())
+        with pytest.raises(TypeError, match="total must be True or False, not 'yes'"):
+            verb(MODELS, "rr", truth=TRUTH, by=["model", "day"], total="yes")
+        with pytest.raises(ValueError, match="metric 'coverage@2': it is one number of all lists"):
+            verb(
+                MODELS,
+                "coverage@2",
+                truth=TRUTH,
+                by=["model", "day"],
+                total=True,
+                items=pl.DataFrame({"item": ["a"]}),
+            )
+
+
+# ------------------------------------------------------------------ mean and deviation over folds
+
+
+def test_mean_and_deviation_over_folds():
+    table = folded(*sample(5, 24), **APART)
+    got = table.rank.summarize(VALUE, by=BOTH, total=True)
+    assert got.select("model", "fold").rows() == [
+        (m, f) for m in ("m0", "m1") for f in (0, 1, 2, None)
+    ]
+    assert got.columns[10:13] == ["groups", "groups_mean", "groups_std"]
+    plain = table.rank.summarize(VALUE, by=BOTH)
+    assert got.drop_nulls("fold").select(plain.columns).equals(plain)
+    for model in ("m0", "m1"):
+        means = plain.filter(model=model)["mean"].to_list()
+        row = got.filter(pl.col("fold").is_null(), model=model).row(0, named=True)
+        assert row["groups"] == 3
+        assert row["groups_mean"] == pytest.approx(statistics.mean(means))
+        assert row["groups_std"] == pytest.approx(statistics.stdev(means))
+        whole = table.filter(model=model).rank.summarize(VALUE).row(0, named=True)
+        for name, value in whole.items():
+            assert row[name] == (pytest.approx(value) if isinstance(value, float) else value)
+    assert got.drop_nulls("fold")["groups"].null_count() == 6
+    lazy = table.lazy().rank.summarize(VALUE, by=BOTH, total=True)
+    assert lazy.collect_schema() == got.schema
+    assert lazy.collect().equals(got)
+
+
+def test_users_who_return_do_not_narrow_the_interval():
+    old, _ = sample(7, 24)
+    table = folded(old, **AGAIN)
+    for method in ("t", "bootstrap"):
+        options = {"method": method, "resamples": FEW}
+        row = table.rank.summarize(VALUE, by="fold", total=True, **options).row(-1, named=True)
+        merged = folded(old.reshape(3, 8).mean(axis=0), folds=[0] * 8, users=range(8))
+        expected = merged.rank.summarize(VALUE, **options).row(0, named=True)
+        for name in ("mean", "ci_low", "ci_high"):
+            assert row[name] == pytest.approx(expected[name])
+        assert (row["users"], row["groups"]) == (24, 3)
+        assert row["note"] == "8 users in several groups, one observation each"
+
+
+def test_a_fold_without_a_value_is_not_a_group():
+    table = folded([1.0, 3.0, None], folds=[0, 1, 2], users=[1, 2, 3])
+    row = table.rank.summarize(VALUE, by="fold", total=True).row(-1, named=True)
+    assert (row["groups"], row["groups_mean"], row["users"], row["undefined"]) == (2, 2.0, 3, 1)
+
+
+# ------------------------------------------------------------------ a truth without the fold
+
+
+def cross_validated():
+    """Each user likes one item in each of two folds; the lists find it first."""
+    rows = [(f, u, f"{u}{f}") for u in range(3) for f in (1, 2)]
+    truth = pl.DataFrame(rows, schema=["fold", "user", "item"], orient="row")
+    return truth.with_columns(rank=1), truth
+
+
+@pytest.mark.parametrize("name", ["fold", "Fold", "split"])
+@pytest.mark.parametrize("kind", ["eager", "lazy"])
+def test_a_truth_without_the_folds_of_returning_users_is_reported(kind, name):
+    run, truth = (frame.rename({"fold": name}) for frame in cross_validated())
+    assert run.rank.evaluate("recall", truth=truth, by=name)["recall"].to_list() == [1.0, 1.0]
+    message = (
+        f"run, column '{name}': users are in several folds, and the truth has no such column, .*: "
+        "add the column to the truth, or rename it if one truth judges all folds. "
+        f"Offending row: {name}=1, user=0"
+    )
+    run = run.lazy() if kind == "lazy" else run
+    for verb in (rf.evaluate, rf.summarize, rf.per_user):
+        with pytest.raises(rf.RankingDataError, match=message):
+            verb(run, "recall", truth=truth.drop(name), by=name).lazy().collect()
+    with pytest.raises(rf.RankingDataError, match=message):
+        rf.check(run.lazy().collect(), truth=truth.drop(name), by=name)
+
+
+def test_other_groups_of_returning_users_are_judged_by_one_truth():
+    run, truth = cross_validated()
+    renamed = run.rename({"fold": "seed"})
+    got = renamed.rank.evaluate("recall", truth=truth.drop("fold"), by="seed")
+    assert got["recall"].to_list() == [0.5, 0.5]
+    alone = run.filter(fold=1)
+    got = alone.rank.evaluate("recall", truth=truth.drop("fold"), by="fold")
+    assert got["recall"].to_list() == [0.5]
+
+
+def test_users_in_one_fold_each_are_reported_as_before():
+    run = pl.DataFrame({"fold": [1, 2], "user": [1, 2], "item": [7, 7], "rank": [1, 1]})
+    with pytest.raises(rf.RankingDataError, match="no user is in two of its groups"):
+        run.rank.evaluate("rr", truth=run.select("user", "item"), by="fold")

@@ -1,0 +1,330 @@
+"""Verdicts and margins: which difference is too small to matter, and what the tests support."""
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from user_values import FEW, VALUE, compared, judged, one, sample
+
+import rankframe as rf
+from rankframe._comparison import statistics as st
+
+MEANS = ["t", "bootstrap"]
+RANKS = ["wilcoxon", "friedman"]
+
+
+def near(seed, users, shift, deviation=0.1):
+    """Two systems whose differences have this mean and deviation, exactly."""
+    rng = np.random.default_rng(seed)
+    change = rng.normal(size=users)
+    change = (change - change.mean()) / change.std(ddof=1) * deviation + shift
+    old = rng.uniform(size=users)
+    return old, old + change
+
+
+def wide(old, new, **options):
+    return one(old, new, **{"resamples": 2000, **options})
+
+
+# ------------------------------------------------------------------ p-values
+
+
+@pytest.mark.parametrize("shift", [-0.12, -0.05, 0.0, 0.02, 0.11])
+@pytest.mark.parametrize("users", [3, 20, 200])
+def test_equivalence_is_that_of_statsmodels(users, shift):
+    descriptive = pytest.importorskip("statsmodels.stats.weightstats", reason="a second opinion")
+    old, new = near(users, users, shift)
+    got = wide(old, new, margin=0.05)
+    p, *_ = descriptive.DescrStatsW(new - old).ttost_mean(-0.05, 0.05)
+    assert got["p_equivalent"] == pytest.approx(p, abs=1e-10)
+
+
+@pytest.mark.parametrize("shift", [-0.12, -0.05, 0.0, 0.02, 0.11])
+def test_one_sided_p_values_are_scipys(shift):
+    """VALUE is nobody's metric, and F1 is better where E is worse."""
+    old, new = near(1, 30, shift)
+    above = stats.ttest_1samp(new - old + 0.05, 0, alternative="greater").pvalue
+    below = stats.ttest_1samp(new - old - 0.05, 0, alternative="less").pvalue
+    got = wide(old, new, margin=0.05)
+    assert got["p_equivalent"] == pytest.approx(max(above, below), abs=1e-12)
+    assert got["p_not_worse"] is None
+
+
+RUN = pl.DataFrame(
+    {
+        "model": np.repeat(["a", "b"], 300),
+        "user": np.tile(np.repeat(np.arange(60), 5), 2),
+        "item": np.random.default_rng(1)
+        .permuted(np.tile(np.arange(9), (120, 1)), axis=1)[:, :5]
+        .ravel(),
+        "rank": np.tile(np.arange(1, 6), 120),
+    }
+)
+TRUTH = pl.DataFrame({"user": np.repeat(np.arange(60), 2), "item": np.tile([0, 1], 60)})
+
+
+def test_worse_is_higher_where_lower_is_better():
+    """E is 1 − F1, so a gain of one is a loss of the other."""
+    got = RUN.rank.compare("f1@3", "e@3", truth=TRUTH, baseline="a", margin=0.09, correction=None)
+    f, e = got.rows(named=True)
+    assert f["difference"] == pytest.approx(-e["difference"])
+    for name in ("p_equivalent", "p_not_worse", "p_value"):
+        assert f[name] == pytest.approx(e[name], abs=1e-12)
+    values = RUN.rank.per_user("f1@3", truth=TRUTH, by="model")
+    old, new = (part["f1@3"].to_numpy() for part in values.partition_by("model"))
+    expected = stats.ttest_1samp(new - old + 0.09, 0, alternative="greater").pvalue
+    assert f["p_not_worse"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_direction_is_known_under_ties_and_of_renamed_metrics():
+    tied = RUN.with_columns(tied=1)
+    label = {"e@3": 0.1}
+    plain = RUN.rank.compare("e@3", truth=TRUTH, margin=label)
+    assert plain["p_not_worse"].null_count() == 0
+    got = tied.rank.compare("e@3", truth=TRUTH, margin=label)
+    assert got["p_not_worse"].to_list() == pytest.approx(plain["p_not_worse"].to_list())
+    renamed = RUN.rank.compare(rf.e_at(3).alias("mine"), truth=TRUTH, margin={"mine": 0.1})
+    assert renamed["p_not_worse"].to_list() == plain["p_not_worse"].to_list()
+
+
+@pytest.mark.parametrize("label", ["judged@3", "unjudged@3"])
+def test_without_a_better_direction_nothing_is_worse(label):
+    got = RUN.rank.compare(label, "rr", truth=TRUTH, margin=0.5).rows(named=True)
+    assert got[0]["p_not_worse"] is None
+    assert got[0]["p_equivalent"] < 0.05
+    assert got[1]["p_not_worse"] is not None
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+def test_a_margin_is_met_as_the_narrower_interval_meets_it(confidence):
+    """Equivalent: the interval of confidence 1 − 2α is within the margin."""
+    table = judged(*sample(1, 1000)).with_columns(segment=pl.col("user") // 25)
+    options = {"by": ["model", "segment"], "baseline": "m0", "correction": None}
+    interval = rf.compare(table, VALUE, confidence=1 - 2 * (1 - confidence), **options)
+    met = 0
+    for margin in (0.4, 0.6, 0.8, 1.0):
+        got = rf.compare(table, VALUE, confidence=confidence, margin=margin, **options)
+        inside = (interval["ci_low"] > -margin) & (interval["ci_high"] < margin)
+        assert inside.to_list() == (got["p_equivalent"] < 1 - confidence).to_list()
+        assert inside.to_list() == (got["verdict"] == "equivalent").to_list()
+        met += inside.sum()
+    assert 10 < met < 150
+
+
+def test_a_margin_is_not_tested_where_hardly_any_user_changes():
+    """One of 200 users gains a hit: the others' zeros have no spread to judge by."""
+    old, new = np.zeros(200), np.eye(200)[0]
+    for test in MEANS:
+        got = wide(old, new, margin=0.015, test=test)
+        assert (got["p_equivalent"], got["p_not_worse"]) == (None, None)
+        assert got["verdict"] == "undecided"
+        assert got["note"] == (
+            "margin not tested: 199 of 200 users change by the same amount, 0; only 1 changes by "
+            "another amount"
+        )
+    few = wide(old, np.repeat([0.0, 1.0], [184, 16]), margin=0.1)
+    assert few["note"] == (
+        "margin not tested: 184 of 200 users change by the same amount, 0; only 16 change by "
+        "other amounts"
+    )
+    many = np.repeat([1.0, 0.0], [20, 180])
+    assert wide(old, many, margin=0.2)["p_equivalent"] is not None
+    nothing = wide(old, old, margin=0.1)
+    assert (nothing["p_equivalent"], nothing["note"]) == (None, "no user differs")
+
+
+@pytest.mark.parametrize("margin", [0.1, 0.3, 0.5])
+def test_the_bootstrap_counts_one_side_of_skewed_resamples(margin):
+    """Resample the centered differences one by one, and take SciPy's t statistic of each."""
+    old, new = np.zeros(20), sample(5, 20)[0] - 2
+    drawn = (new - new.mean())[np.random.default_rng(11).integers(0, 20, (FEW, 20))]
+    resampled = stats.ttest_1samp(drawn, 0, axis=1).statistic
+    above = (resampled >= stats.ttest_1samp(new + margin, 0).statistic).sum()
+    below = (-resampled >= stats.ttest_1samp(margin - new, 0).statistic).sum()
+    expected = (max(above, below) + 1) / (FEW + 1)
+    both = np.abs(resampled) >= abs(stats.ttest_1samp(new + margin, 0).statistic)
+    assert abs(both.sum() / 2 - above) > 2  # half of a two-sided p-value would not do
+    for values in (new, -new):
+        got = one(old, values, test="bootstrap", resamples=FEW, seed=11, margin=margin)
+        assert got["p_equivalent"] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("correction", ["holm", "bonferroni", "bh"])
+def test_each_family_is_corrected_over_metrics_and_pairs(correction):
+    third = RUN.filter(model="b").with_columns(model=pl.lit("c"), item=(pl.col("item") + 1) % 9)
+    table = pl.concat([RUN, third])
+    metrics = ("rr", "f1@3", "e@3", "judged@3", "hit@1")
+    options = {"truth": TRUTH, "margin": {"rr": 0.2, "f1@3": 0.1, "e@3": 0.1, "judged@3": 0.2}}
+    raw = table.rank.compare(*metrics, correction=None, **options)
+    got = table.rank.compare(*metrics, correction=correction, **options)
+    multitest = pytest.importorskip("statsmodels.stats.multitest", reason="a second opinion")
+    method = "fdr_bh" if correction == "bh" else correction
+    for name, nulls in (("p_equivalent", 3), ("p_not_worse", 6)):
+        assert raw[name].null_count() == got[name].null_count() == nulls
+        expected = multitest.multipletests(raw[name].drop_nulls().to_numpy(), method=method)[1]
+        assert got[name].drop_nulls().to_list() == pytest.approx(expected.tolist(), abs=1e-12)
+
+
+# ------------------------------------------------------------------ verdicts
+
+
+def test_verdicts_by_precedence():
+    """Differences of deviation 0.1 on 100 users: the standard error is 0.01."""
+    for shift, margin, verdict in [
+        (0.0, None, "undecided"),
+        (0.03, None, "higher"),
+        (-0.03, None, "lower"),
+        (0.0, 0.1, "equivalent"),
+        (0.03, 0.1, "equivalent"),  # significant, and too small to matter
+        (0.03, 0.04, "higher"),
+        (-0.03, 0.04, "lower"),
+        (0.0, 0.01, "undecided"),
+    ]:
+        for test in MEANS:
+            assert wide(*near(2, 100, shift), margin=margin, test=test)["verdict"] == verdict
+
+
+def test_not_worse_and_not_better_either():
+    """A gain of 1.5 standard errors with a margin of 1: above −margin, and not below it."""
+    values = RUN.rank.per_user("rr", truth=TRUTH, by="model")
+    old, new = (part["rr"].to_numpy() for part in values.partition_by("model"))
+    error = (new - old).std(ddof=1) / np.sqrt(60)
+    margin = float(abs((new - old).mean()) + 0.9 * error)
+    better, worse = ("a", "b") if new.mean() < old.mean() else ("b", "a")
+    options = {"truth": TRUTH, "margin": margin, "confidence": 0.95}
+    got = RUN.rank.compare("rr", baseline=worse, **options)
+    assert got.select("model", "verdict").row(0) == (better, "not worse")
+    got = RUN.rank.compare("rr", baseline=better, **options)
+    assert got.select("model", "verdict").row(0) == (worse, "undecided")
+
+
+def test_a_verdict_reads_the_corrected_p_values():
+    values = sample(13, 30, systems=5, spread=3.0)
+    got = compared(*values, margin=0.8, correction="bonferroni")
+    plain = compared(*values, margin=0.8, correction=None)
+    assert (got["p_adjusted"] >= plain["p_adjusted"]).all()
+    changed = got["verdict"] != plain["verdict"]
+    assert changed.any()
+    assert set(got.filter(changed)["verdict"]) == {"undecided"}
+
+
+def test_without_a_test_there_is_no_verdict():
+    for old, new in [([1.0], [2.0]), ([1.0, 2.0], [1.0, 2.0]), ([None, 1.0], [1.0, None])]:
+        for margin in (None, 0.5):
+            got = one(old, new, margin=margin)
+            told = [got.get(name) for name in ("verdict", "p_equivalent", "p_not_worse")]
+            assert told == [None, None, None]
+            assert got["note"] is not None
+
+
+@pytest.mark.parametrize("test", MEANS)
+def test_without_a_margin_its_columns_are_absent(test):
+    got = compared(*sample(4, 20, systems=3), test=test, resamples=FEW)
+    assert not {"p_equivalent", "p_not_worse"} & {*got.columns}
+    assert set(got["verdict"]) <= {"higher", "lower", "undecided"}
+
+
+@pytest.mark.parametrize("test", ["wilcoxon", "friedman", "tukey", "randomized_tukey"])
+def test_other_tests_have_verdicts_too(test):
+    old, new = sample(3, 40)
+    assert wide(old, new + 3, test=test)["verdict"] == "higher"
+    assert wide(old, new - 3, test=test)["verdict"] == "lower"
+    assert wide(old, old + np.tile([0.1, -0.1], 20), test=test)["verdict"] == "undecided"
+
+
+@pytest.mark.parametrize("test", RANKS)
+def test_ranks_that_contradict_the_means_decide_nothing(test):
+    """Thirty users gain a little, and two lose much."""
+    old = np.linspace(0.4, 0.5, 32)
+    change = np.where(np.arange(32) < 30, 0.01, -0.4) * np.linspace(1, 1.01, 32)
+    got = wide(old, old + change, test=test)
+    assert got["p_adjusted"] < 0.05
+    assert got["difference"] < 0
+    assert got["verdict"] == "undecided"
+    assert got["note"].endswith("the ranks and the means have opposite signs")
+    got = wide(old, old - change, test=test)
+    assert (got["verdict"], got["difference"] > 0) == ("undecided", True)
+
+
+def test_the_sum_of_signed_ranks_is_scipys():
+    """Users who tie have no rank, and equal differences share one."""
+    for seed in range(20):
+        column = np.random.default_rng(seed).integers(-3, 4, 12) / 3
+        untied = np.count_nonzero(column)
+        positive = stats.wilcoxon(column, alternative="greater").statistic
+        expected = 2 * positive - untied * (untied + 1) / 2
+        assert st.signed_ranks(column) == pytest.approx(expected)
+
+
+def test_a_margin_may_be_any_number():
+    old, new = near(1, 30, 0.02)
+    expected = one(old, new, margin=0.125)
+    for margin in (Fraction(1, 8), np.float32(0.125), {"value": Fraction(1, 8)}):
+        assert one(old, new, margin=margin) == expected
+    assert one(old, new, margin=1)["p_equivalent"] < 1e-6
+
+
+def test_false_verdicts_are_as_rare_as_said():
+    """Segments of 20 users: true differences of 0, and at either end of the margin."""
+    rng = np.random.default_rng(8)
+    old = rng.beta(2, 3, 6000)
+    wrong = {0.0: ["higher", "lower"], 0.05: ["equivalent"], -0.05: ["equivalent"]}
+    for shift, verdicts in wrong.items():
+        table = judged(old, old + shift + rng.normal(0, 0.06, 6000))
+        table = table.with_columns(segment=pl.col("user") // 20)
+        options = {"by": ["model", "segment"], "baseline": "m0", "correction": None}
+        got = table.rank.compare(VALUE, margin=0.05 if shift else 0.001, **options)
+        # 300 segments: 5 % and three standard errors
+        assert 0.013 <= got["verdict"].is_in(verdicts).mean() <= 0.088
+
+
+# ------------------------------------------------------------------ every way in
+
+
+def test_margins_of_metrics():
+    options = {"truth": TRUTH, "margin": {"rr": 0.5}}
+    got = RUN.rank.compare("rr", "hit@1", **options)
+    assert got["p_equivalent"].is_null().to_list() == [False, True]
+    lazy = RUN.lazy().rank.compare("rr", "hit@1", **options)
+    assert lazy.collect_schema() == got.schema
+    assert lazy.collect().equals(got)
+    whole = RUN.rank.compare("rr", "hit@1", truth=TRUTH, margin=1)
+    assert whole["p_equivalent"].null_count() == 0
+
+
+def test_metrics_of_all_lists_have_a_verdict_and_no_margin():
+    items = pl.DataFrame({"item": range(9)})
+    options = {"truth": TRUTH, "items": items}
+    got = RUN.rank.compare("coverage@1", "rr", margin={"rr": 0.5}, **options)
+    assert got["p_equivalent"].is_null().to_list() == [True, False]
+    swapped = RUN.rank.compare("coverage@1", test="randomization", resamples=99, **options)
+    assert swapped["verdict"][0] in ("higher", "lower", "undecided")
+    assert got["detectable"].is_null().to_list() == [True, False]
+    for margin in (0.5, {"coverage@1": 0.5}):
+        with pytest.raises(ValueError, match="'coverage@1' is one number of all lists, which has"):
+            RUN.rank.compare("coverage@1", "rr", margin=margin, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"margin": -0.1}, "margin of 'value' must be a finite number > 0, not -0.1"),
+        ({"margin": 0}, "margin of 'value' must be a finite number > 0, not 0"),
+        ({"margin": float("nan")}, "margin of 'value' must be a finite number > 0, not nan"),
+        ({"margin": float("inf")}, "margin of 'value' must be a finite number > 0, not inf"),
+        ({"margin": "1%"}, "margin of 'value' must be a finite number > 0, not '1%'"),
+        ({"margin": True}, "margin of 'value' must be a finite number > 0, not True"),
+        ({"margin": {"value": -1}}, "margin of 'value' must be a finite number > 0, not -1"),
+        ({"margin": {"ndgc@10": 0.1}}, "margin names 'ndgc@10'; the metrics are 'value'"),
+        ({"margin": 0.1, "test": "wilcoxon"}, "test='wilcoxon' takes no margin"),
+        ({"margin": 0.1, "test": "tukey"}, "take one of 't', 'bootstrap'"),
+        ({"margin": 0.1, "test": "randomization"}, "take one of 't', 'bootstrap'"),
+        ({"margin": 0.1, "test": "randomized_tukey"}, "test='randomized_tukey' takes no margin"),
+        ({"margin": 0.1, "test": "friedman"}, "margin bounds a difference of means"),
+    ],
+)
+def test_bad_margins(options, message):
+    with pytest.raises(ValueError, match=message):
+        compared([1.0, 2.0], [3.0, 1.0], **options)

@@ -1,0 +1,390 @@
+"""Differences between segments: Welch's F by hand and by SciPy, contrasts, Simpson's reversals."""
+
+import inspect
+import itertools
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from user_values import VALUE
+
+import rankframe as rf
+from rankframe._comparison import statistics as st
+
+BY = ["model", "country"]
+COLUMNS = """country metric model baseline users difference rest_users rest_difference f p_value
+    note contrast ci_low ci_high p_adjusted""".split()
+
+MIX = ", each system over its own users: the mix changed"
+
+
+def table(changes, **columns):
+    """A judged table of m0 and m1 in which the users of a country change by these values."""
+    rows = [
+        {"model": f"m{m}", "country": country, "user": f"{country}{u}", "value": 0.5 + m * change}
+        for country, values in changes.items()
+        for u, change in enumerate(values)
+        for m in (0, 1)
+    ]
+    frame = pl.DataFrame(rows, schema_overrides={"value": pl.Float64})
+    return frame.with_columns(item=0, rank=1, relevance=1, **columns)
+
+
+def some_changes(seed=0, sizes=(12, 30, 7, 19), spreads=(1.0, 0.3, 2.0, 0.5)):
+    rng = np.random.default_rng(seed)
+    pairs = zip("abcd", zip(sizes, spreads, strict=False), strict=False)
+    return {name: rng.normal(0.1, spread, size).round(3).tolist() for name, (size, spread) in pairs}
+
+
+def welch_by_hand(groups):
+    """F and p of Welch's analysis of variance, in plain Python."""
+    sizes = [len(group) for group in groups]
+    means = [math.fsum(group) / len(group) for group in groups]
+    variances = [
+        math.fsum((x - mean) ** 2 for x in group) / (len(group) - 1)
+        for group, mean in zip(groups, means, strict=True)
+    ]
+    weights = [n / v for n, v in zip(sizes, variances, strict=True)]
+    total, k = sum(weights), len(groups)
+    center = sum(w * m for w, m in zip(weights, means, strict=True)) / total
+    between = sum(w * (m - center) ** 2 for w, m in zip(weights, means, strict=True)) / (k - 1)
+    lacking = sum((1 - w / total) ** 2 / (n - 1) for w, n in zip(weights, sizes, strict=True))
+    f = between / (1 + 2 * (k - 2) / (k * k - 1) * lacking)
+    return f, float(stats.f.sf(f, k - 1, (k * k - 1) / (3 * lacking)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_f_is_the_one_by_hand_and_that_of_scipy(seed):
+    changes = some_changes(seed)
+    got = table(changes).rank.compare_segments(VALUE, by=BY)
+    whole = got.filter(pl.col("country").is_null()).row(0, named=True)
+    f, p = welch_by_hand(list(changes.values()))
+    assert (whole["f"], whole["p_value"]) == pytest.approx((f, p), rel=1e-10)
+    assert whole["p_adjusted"] == whole["p_value"]
+    everyone = list(itertools.chain(*changes.values()))
+    assert whole["users"] == len(everyone)
+    assert whole["difference"] == pytest.approx(np.mean(everyone))
+    if "equal_var" in inspect.signature(stats.f_oneway).parameters:
+        expected = stats.f_oneway(*changes.values(), equal_var=False)
+        assert (f, p) == pytest.approx((expected.statistic, expected.pvalue))
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.8])
+def test_contrasts_are_the_t_of_welch_against_the_rest(confidence):
+    changes = some_changes(4)
+    got = table(changes).rank.compare_segments(VALUE, by=BY, confidence=confidence)
+    assert got.columns == COLUMNS
+    parts = got.drop_nulls("country")
+    assert parts["country"].to_list() == list("abcd")
+    for row in parts.iter_rows(named=True):
+        own = changes[row["country"]]
+        rest = list(itertools.chain(*(v for name, v in changes.items() if name != row["country"])))
+        test = stats.ttest_ind(own, rest, equal_var=False)
+        interval = test.confidence_interval(confidence)
+        assert (row["users"], row["rest_users"]) == (len(own), len(rest))
+        expected = (np.mean(own), np.mean(rest), test.pvalue, interval.low, interval.high)
+        names = ("difference", "rest_difference", "p_value", "ci_low", "ci_high")
+        assert tuple(row[name] for name in names) == pytest.approx(expected, rel=1e-10)
+        assert row["contrast"] == pytest.approx(row["difference"] - row["rest_difference"])
+    expected = st.corrected(parts["p_value"].to_numpy(), "holm")
+    assert parts["p_adjusted"].to_list() == pytest.approx(expected.tolist())
+
+
+def test_the_differences_are_those_of_compare():
+    frame = table(some_changes(1))
+    got = frame.rank.compare_segments(VALUE, by=BY)
+    expected = frame.rank.compare(VALUE, by=BY, total=True)
+    names = ["country", "metric", "model", "baseline", "users"]
+    assert got.select(names).equals(expected.select(names))
+    assert got["difference"].to_list() == pytest.approx(expected["difference"].to_list())
+
+
+def test_of_two_segments_all_tests_are_one():
+    changes = some_changes(2, sizes=(9, 14))
+    got = table(changes).rank.compare_segments(VALUE, by=BY)
+    p = stats.ttest_ind(*changes.values(), equal_var=False).pvalue
+    assert got["p_value"].to_list() == pytest.approx([p] * 3)
+    assert got["p_adjusted"].to_list() == pytest.approx([p] * 3)
+    assert got["f"][2] == pytest.approx(stats.ttest_ind(*changes.values(), equal_var=False)[0] ** 2)
+
+
+def test_corrections_are_within_a_metric_and_pair_and_of_f_over_them():
+    frame = table(some_changes(5))
+    third = frame.filter(model="m1").with_columns(model=pl.lit("m2"), value=pl.col("value") ** 2)
+    frame = pl.concat([frame, third])
+    metrics = [VALUE.alias("x"), (VALUE**3).alias("y")]
+    got = frame.rank.compare_segments(*metrics, by=BY, correction="bonferroni")
+    assert got.height == 5 * 2 * 3
+    parts = got.drop_nulls("country")
+    whole = got.filter(pl.col("country").is_null())
+    for rows, number in ((whole, 6), (parts, 4)):
+        expected = (rows["p_value"] * number).clip(upper_bound=1)
+        assert rows["p_adjusted"].to_list() == pytest.approx(expected.to_list())
+    plain = frame.rank.compare_segments(*metrics, by=BY, correction=None)
+    assert plain["p_adjusted"].equals(plain["p_value"])
+    one = frame.filter(pl.col("model") != "m2").rank.compare_segments(metrics[1], by=BY)
+    row = got.filter(metric="y", model="m1", country="b").row(0, named=True)
+    assert row["p_value"] == one.filter(country="b")["p_value"].item()
+    only = frame.rank.compare_segments(*metrics, by=BY, baseline="m2")
+    assert only["baseline"].unique().to_list() == ["m2"]
+
+
+def test_weights_and_clusters_are_those_of_compare():
+    changes = some_changes(6)
+    frame = table(changes).with_columns(
+        w=pl.col("user").str.slice(1).cast(pl.Float64) % 4 + 0.5,
+        customer=pl.col("country") + (pl.col("user").str.slice(1).cast(pl.Int64) // 2).cast(str),
+    )
+    for options in ({"weights": "w"}, {"cluster": "customer"}):
+        got = frame.rank.compare_segments(VALUE, by=BY, **options).drop_nulls("country")
+        each = frame.rank.compare(VALUE, by=BY, **options)
+        assert got["difference"].to_list() == pytest.approx(each["difference"].to_list())
+        assert got["note"].equals(each["note"])
+        row = got.row(0, named=True)
+        rest = frame.filter(pl.col("country") != "a").rank.compare(VALUE, **options)
+        assert row["rest_difference"] == pytest.approx(rest["difference"].item())
+        size = {name: len(c) for name, c in changes.items()}
+        count = {
+            "weights": (size["a"], sum(size.values()) - size["a"]),
+            "cluster": tuple(
+                int(t["note"][0].split()[0]) for t in (each, rest) if options.get("cluster")
+            ),
+        }[next(iter(options))]
+        errors = [
+            (t["ci_high"][0] - t["difference"][0]) / stats.t.ppf(0.975, n - 1)
+            for t, n in zip((each, rest), count, strict=True)
+        ]
+        squares = [e * e for e in errors]
+        freedom = sum(squares) ** 2 / sum(
+            s * s / (n - 1) for s, n in zip(squares, count, strict=True)
+        )
+        p = 2 * stats.t.sf(abs(row["contrast"]) / sum(squares) ** 0.5, freedom)
+        assert row["p_value"] == pytest.approx(p, rel=1e-9)
+
+
+def test_segments_of_the_truth_and_of_several_columns():
+    users = list(range(24))
+    run = pl.concat(
+        pl.DataFrame(
+            {"model": m, "user": users, "item": 7, "rank": [u * (3 + j) % 5 + 1 for u in users]}
+        )
+        for j, m in enumerate(["old", "new"])
+    )
+    truth = pl.DataFrame({"user": users, "item": 7, "country": ["no", "se"] * 12})
+    truth = truth.with_columns(device=pl.col("user") % 3)
+    got = run.rank.compare_segments(
+        "rr", "hit@2", truth=truth, by=["model", "country", "device"], baseline="old"
+    )
+    assert got.columns == ["country", "device", *COLUMNS[1:]]
+    assert got.height == 2 * (6 + 1)
+    changes = rf.per_user(run, "rr", truth=truth, by=["model", "country", "device"])
+    changes = changes.pivot("model", index=["country", "device", "user"], values="rr")
+    changes = changes.with_columns(change=pl.col("new") - pl.col("old"))
+    groups = [g["change"].to_list() for g in changes.partition_by("country", "device")]
+    whole = got.filter(pl.col("country").is_null(), metric="rr")
+    assert whole["p_value"].item() == pytest.approx(welch_by_hand(groups)[1])
+
+
+def test_what_has_no_test_says_so():
+    changes = {"a": [0.1, 0.3, 0.2], "b": [0.4], "c": [0.25] * 4, "d": [0.5, 0.1, 0.2, 0.7]}
+    got = table(changes).rank.compare_segments(VALUE, by=BY)
+    assert got["note"].to_list() == [
+        None,
+        "one user",
+        "no spread here",
+        None,
+        "F leaves out 2 of 4 segments: no variance",
+    ]
+    # four users who agree by chance would differ from all others for certain
+    assert got["p_value"].is_null().to_list() == [False, True, True, False, False]
+    assert got["ci_low"].is_null().to_list() == [False, True, True, False, True]
+    assert got["f"][-1] == pytest.approx(welch_by_hand([changes["a"], changes["d"]])[0])
+    same = table({"a": [0.25] * 3, "b": [0.25] * 2}).rank.compare_segments(VALUE, by=BY)
+    spread = "no spread here and in the other segments"
+    no_test = "no test: fewer than two segments have a variance"
+    assert same["note"].to_list() == [spread, spread, no_test]
+    few = table({"a": [0.1, 0.4], "b": [0.25]}).rank.compare_segments(VALUE, by=BY)
+    assert few["note"].to_list() == [
+        "one observation has a value in the other segments",
+        "one user",
+        no_test,
+    ]
+    nobody = table(changes).with_columns(pl.col("value").replace(0.9, None))
+    got = nobody.rank.compare_segments(VALUE, by=BY).filter(country="b").row(0, named=True)
+    assert (got["users"], got["difference"]) == (0, None)
+    assert got["note"] == "no user has a value in both"
+
+
+def test_every_kind_of_frame():
+    pandas = pytest.importorskip("pandas")
+    import rankframe.pandas  # noqa: F401
+
+    frame = table(some_changes(7))
+    eager = frame.rank.compare_segments(VALUE, by=BY)
+    lazy = frame.lazy().rank.compare_segments(VALUE, by=BY)
+    assert isinstance(lazy, pl.LazyFrame)
+    assert lazy.collect_schema() == eager.schema
+    assert lazy.collect().equals(eager)
+    got = frame.to_pandas().ranking.compare_segments(VALUE, by=BY)
+    assert isinstance(got, pandas.DataFrame)
+    assert pl.from_pandas(got).equals(eager)
+    runs = {m: frame.filter(model=m).drop("model") for m in ("m0", "m1")}
+    assert (
+        rf.compare_segments(runs, VALUE, by=BY)
+        .drop("model", "baseline")
+        .equals(eager.drop("model", "baseline"))
+    )
+
+
+def test_bad_segments_are_reported():
+    frame = table(some_changes(8))
+    with pytest.raises(
+        ValueError, match=r"segments in addition to the systems.*by=\['model', 'country'\]"
+    ):
+        frame.rank.compare_segments(VALUE)
+    with pytest.raises(rf.RankingDataError, match="only one segment, country='a'"):
+        frame.filter(country="a").rank.compare_segments(VALUE, by=BY)
+    with pytest.raises(rf.RankingDataError, match="only one system"):
+        frame.filter(model="m0").rank.compare_segments(VALUE, by=BY)
+    several = pl.concat([frame, frame.filter(user="a3").with_columns(country=pl.lit("z"))])
+    with pytest.raises(
+        rf.RankingDataError,
+        match="column 'user': a user is in several segments.*Offending row: user='a3', country='z'",
+    ):
+        several.rank.compare_segments(VALUE, by=BY)
+    clusters = frame.with_columns(customer=pl.col("user").str.slice(1))
+    with pytest.raises(
+        rf.RankingDataError, match="column 'customer': a cluster is in several segments"
+    ):
+        clusters.rank.compare_segments(VALUE, by=BY, cluster="customer")
+    for options, message in [
+        ({"confidence": 2}, "confidence must be a number between 0 and 1"),
+        ({"correction": "x"}, "correction must be one of"),
+        ({"baseline": "m7"}, "baseline must be one of 'm0', 'm1', not 'm7'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            frame.rank.compare_segments(VALUE, by=BY, **options)
+    with pytest.raises(ValueError, match="gmap"):
+        frame.rank.compare_segments("gmap", by=BY)
+    with pytest.raises(rf.RankingDataError, match="compare_segments makes a column of this name"):
+        frame.rename({"country": "contrast"}).rank.compare_segments(VALUE, by=["model", "contrast"])
+
+
+def test_false_positives_are_as_many_as_said():
+    rng = np.random.default_rng(9)
+    f, each = [], []
+    for _ in range(2000):
+        groups = [
+            rng.normal(0.2, spread, size)
+            for size, spread in zip((12, 30, 15, 60), (1.0, 0.3, 2.0, 0.5), strict=True)
+        ]
+        estimates = [st.estimate(st.Sample(group)) for group in groups]
+        f.append(st.heterogeneity(estimates).p)
+        rest = st.estimate(st.Sample(np.concatenate(groups[1:])))
+        each.append(st.contrast(estimates[0], rest, 0.95).p)
+    assert 0.04 <= np.mean(np.array(f) <= 0.05) <= 0.06
+    assert 0.04 <= np.mean(np.array(each) <= 0.05) <= 0.06
+
+
+# ------------------------------------------------------------------ Simpson's reversals
+
+
+def lists(model, country, hits, misses, start):
+    """One user per hit (at rank 1) and per miss, whose one relevant item is 7."""
+    users = range(start, start + hits + misses)
+    items = [7] * hits + [8] * misses
+    return pl.DataFrame(
+        {"model": model, "country": country, "user": users, "item": items, "rank": 1}
+    )
+
+
+def mixed(*, reverse=True):
+    """The new system hits more in each country, and mostly has users of the harder one."""
+    many, few = (80, 10) if reverse else (10, 80)
+    run = pl.concat(
+        [
+            lists("old", "no", many * 7 // 10, many - many * 7 // 10, 0),
+            lists("old", "se", few * 2 // 10, few - few * 2 // 10, 100),
+            lists("new", "no", few * 8 // 10, few - few * 8 // 10, 200),
+            lists("new", "se", many * 3 // 10, many - many * 3 // 10, 300),
+        ]
+    )
+    truth = run.select("model", "country", "user", item=7).cast({"item": pl.Int64})
+    return run, truth
+
+
+def test_diagnose_names_a_reversal_of_simpson():
+    run, truth = mixed()
+    options = {"truth": truth}
+    means = run.rank.evaluate("recall@1", by=["country", "model"], **options)
+    assert means.sort("country", "model")["recall@1"].to_list() == [0.8, 0.7, 0.3, 0.2]
+    overall = run.rank.evaluate("recall@1", by="model", **options).sort("model")["recall@1"]
+    got = run.rank.diagnose(1, by=BY, baseline="old", **options)
+    whole = got.filter(pl.col("country").is_null()).row(0, named=True)
+    assert whole["reading"] == f"better in each country, worse overall{MIX}"
+    assert whole["recall_change"] == pytest.approx(overall[0] - overall[1])
+    assert whole["hits_change"] == pytest.approx(overall[0] - overall[1])
+    assert (whole["users"], whole["relevant_low"]) == (90, None)
+    back = run.rank.diagnose(1, by=BY, baseline="new", **options)
+    assert back["reading"].last() == f"worse in each country, better overall{MIX}"
+
+
+def test_diagnose_names_no_reversal_where_there_is_none():
+    run, truth = mixed(reverse=False)
+    got = run.rank.diagnose(1, truth=truth, by=BY, baseline="old")
+    assert got["reading"].last() == "better overall"
+    # old has no list in a third country: nobody can say that new is better in each
+    run, truth = mixed()
+    more = pl.concat([run, lists("new", "fi", 2, 1, 900)])
+    truth = more.select("model", "country", "user", item=7).cast({"item": pl.Int64})
+    got = more.rank.diagnose(1, truth=truth, by=BY, baseline="old")
+    assert got["reading"].last() == "worse overall"
+    got = more.rank.diagnose(1, truth=truth, by=BY, baseline="new")
+    assert got["reading"].last() == "better overall"
+
+
+def test_a_reversal_of_one_measure_is_named_with_it():
+    """Precision@2 is 0.5 → 0.75 in no, 0 → 0.0625 in se, and 0.4 → 0.2 overall."""
+    of_users = [
+        # model, country, relevant items, hits of each user
+        ("old", "no", 1, [1] * 8),
+        ("new", "no", 4, [2, 1]),
+        ("old", "se", 9, [0] * 2),
+        ("new", "se", 9, [1] + [0] * 7),
+    ]
+    run, truth = [], []
+    for model, country, relevant, users in of_users:
+        for user, hits in enumerate(users):
+            keys = {"model": model, "country": country, "user": f"{model}-{country}-{user}"}
+            truth += [{**keys, "item": item} for item in range(1, relevant + 1)]
+            run += [
+                {**keys, "item": rank if rank <= hits else -rank, "rank": rank} for rank in (1, 2)
+            ]
+    got = pl.DataFrame(run).rank.diagnose(2, truth=pl.DataFrame(truth), by=BY, baseline="old")
+    whole = got.filter(pl.col("country").is_null()).row(0, named=True)
+    assert whole["precision_change"] == pytest.approx(0.2 - 0.4)
+    assert whole["recall_change"] == pytest.approx((0.5 + 0.25 + 1 / 9) / 10 - 0.8)
+    assert whole["reading"] == (f"precision: better in each country, worse overall{MIX}")
+
+
+def test_shared_users_have_no_reversal_and_the_row_of_all_is_that_without_segments():
+    users = list(range(30))
+    run = pl.concat(
+        pl.DataFrame(
+            {"model": m, "user": users, "item": 7, "rank": [u * (3 + j) % 5 + 1 for u in users]}
+        )
+        for j, m in enumerate(["old", "new"])
+    )
+    truth = pl.DataFrame({"user": users, "item": 7, "country": ["no", "se", "se"] * 10})
+    got = run.rank.diagnose(2, truth=truth, by=BY, baseline="old")
+    whole = got.filter(pl.col("country").is_null()).drop("country")
+    alone = run.rank.diagnose(2, truth=truth.drop("country"), baseline="old")
+    alone = alone.filter(pl.col("relevant_low").is_null())
+    assert whole["reading"].equals(alone["reading"])
+    for name in ("users", "recall_change", "hits_change", "attainable_recall"):
+        assert whole[name].to_list() == pytest.approx(alone[name].to_list())
+    pytest.importorskip("altair")
+    chart = run.rank.plot.change(2, truth=truth, by=BY, baseline="old")
+    assert "null" not in str(chart.to_dict()["title"])

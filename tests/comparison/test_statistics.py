@@ -1,0 +1,312 @@
+"""Intervals and tests, against SciPy, enumeration and statsmodels."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from user_values import FEW, TESTS, VALUE, compared, judged, one, sample
+
+import rankframe as rf
+from rankframe._comparison import statistics as st
+
+# ------------------------------------------------------------------ SciPy, called directly
+
+
+@pytest.mark.parametrize("users", [2, 3, 12, 60, 500])
+def test_paired_t_is_scipys(users):
+    old, new = sample(users, users)
+    got = one(old, new, confidence=0.9)
+    expected = stats.ttest_rel(new, old)
+    low, high = expected.confidence_interval(0.9)
+    assert got["p_value"] == pytest.approx(expected.pvalue, abs=1e-10)
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx((low, high), abs=1e-10)
+    assert got["mean"] == pytest.approx(new.mean(), abs=1e-12)
+    assert got["baseline_mean"] == pytest.approx(old.mean(), abs=1e-12)
+    assert got["difference"] == pytest.approx((new - old).mean(), abs=1e-12)
+    assert got["effect_size"] == pytest.approx((new - old).mean() / (new - old).std(ddof=1))
+    assert (got["wins"], got["losses"]) == ((new > old).sum(), (new < old).sum())
+    assert got["note"] is None
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1, 1e-7, 1 / 3])
+def test_a_resample_as_far_as_the_difference_counts_for_the_null(scale):
+    """Of differences 1, 0, 0: no 1, two and three are as far; two are so but for rounding."""
+    got = one([0.0] * 3, [scale, 0.0, 0.0], test="bootstrap", resamples=20_000)
+    assert got["p_value"] == pytest.approx((8 + 6 + 1) / 27, abs=0.02)
+
+
+@pytest.mark.parametrize("users", [1, 2, 7, 40, 300])
+@pytest.mark.parametrize("parts", [1, 8, 2**40])  # of a whole: many ties, some, none
+def test_wilcoxon_is_scipys(users, parts):
+    old, new = np.round(sample(users, users) * parts) / parts
+    if (old == new).all():
+        new[0] += 1
+    got = one(old, new, test="wilcoxon")
+    assert got["p_value"] == pytest.approx(stats.wilcoxon(new, old).pvalue, abs=1e-10)
+    assert got["ties"] == (old == new).sum()
+
+
+@pytest.mark.parametrize(("method", "name"), [("percentile", "percentile"), ("bootstrap", "BCa")])
+@pytest.mark.parametrize(("users", "seed"), [(5, 0), (30, 3), (3000, 1)])
+def test_bootstrap_intervals_are_scipys(users, seed, method, name):
+    (values,) = sample(users, users, systems=1)
+    times = 2000 if users < 1000 else 3000  # in several blocks
+    expected = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=times,
+        batch=500,
+        method=name,
+        confidence_level=0.9,
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    options = {"method": method, "confidence": 0.9, "resamples": times, "seed": seed}
+    got = rf.summarize(judged(values), VALUE, **options).row(0, named=True)
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx(tuple(expected), abs=1e-10)
+
+
+def test_the_interval_of_the_bootstrap_test_is_scipys():
+    old, new = sample(4, 50)
+    expected = stats.bootstrap((new - old,), np.mean, n_resamples=2000, rng=7).confidence_interval
+    got = one(old, new, test="bootstrap", resamples=2000, seed=7)
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx(tuple(expected), abs=1e-10)
+
+
+def test_the_bootstrap_test_is_sakais():
+    """Resample the shifted differences one by one, and take SciPy's t statistic of each."""
+    old, new = sample(5, 20)
+    difference = new - old
+    rng = np.random.default_rng(11)
+    shifted = difference - difference.mean()
+    drawn = shifted[rng.integers(0, 20, (FEW, 20))]
+    statistics = np.abs(stats.ttest_1samp(drawn, 0, axis=1).statistic)
+    extreme = (statistics >= abs(stats.ttest_1samp(difference, 0).statistic)).sum()
+    got = one(old, new, test="bootstrap", resamples=FEW, seed=11)
+    assert got["p_value"] == pytest.approx((extreme + 1) / (FEW + 1), abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["t", "bootstrap"])
+def test_summaries_are_numpys_and_scipys(method):
+    (values,) = sample(6, 40, systems=1)
+    given = [*values, None, None]
+    got = rf.summarize(judged(given), VALUE, method=method, resamples=FEW).row(0, named=True)
+    assert (got["metric"], got["users"], got["undefined"], got["note"]) == ("value", 42, 2, None)
+    for name, expected in {
+        "mean": values.mean(),
+        "std": values.std(ddof=1),
+        "min": values.min(),
+        "median": np.median(values),
+        "max": values.max(),
+    }.items():
+        assert got[name] == pytest.approx(expected, abs=1e-12)
+    if method == "t":
+        low, high = stats.t.interval(0.95, 39, values.mean(), stats.sem(values))
+        assert (got["ci_low"], got["ci_high"]) == pytest.approx((low, high), abs=1e-10)
+    assert got["ci_low"] < got["mean"] < got["ci_high"]
+
+
+# ------------------------------------------------------------------ enumeration
+
+
+def enumerated(difference):
+    """Fisher's p by its definition, in whole numbers."""
+    sums = [
+        abs(sum(sign * value for sign, value in zip(signs, difference, strict=True)))
+        for signs in itertools.product([1, -1], repeat=len(difference))
+    ]
+    return np.mean([value >= abs(sum(difference)) for value in sums])
+
+
+@pytest.mark.parametrize("users", range(1, 13))
+def test_randomization_is_exact_for_few_users(users):
+    hits = np.random.default_rng(users).integers(0, 4, (2, users))
+    # thirds, whose sums round in more than one way, tie as whole numbers do
+    old, new = hits / 3
+    got = one(old, new, test="randomization")
+    expected = enumerated((hits[1] - hits[0]).tolist())
+    assert got["p_value"] == pytest.approx(expected, abs=1e-15)
+
+
+def test_ties_of_users_do_not_count():
+    old, new = np.zeros((2, 300))
+    new[:5] = 0.1, 0.2, 0.3, -0.6, 0.7
+    expected = enumerated([1, 2, 3, -6, 7])
+    assert one(old, new, test="randomization")["p_value"] == pytest.approx(expected, abs=1e-15)
+
+
+def test_drawn_patterns_come_near_enumeration():
+    difference = [1, 2, -3, 4, 1, -2, 3, 5, -1, 2, -4, 1]
+    exact = enumerated(difference)
+    old, new = np.zeros(12), np.array(difference) / 3
+    # there are 4,096 patterns: with so many resamples they would be counted
+    got = [one(old, new, test="randomization", resamples=4095, seed=s)["p_value"] for s in range(9)]
+    assert len(set(got)) > 1
+    # nine means of 4,095 draws differ from the truth by five standard errors at most
+    assert np.mean(got) == pytest.approx(exact, abs=5 * np.sqrt(exact * (1 - exact) / 36_855))
+
+
+def test_drawn_p_values_count_the_observed_one():
+    old, new = np.zeros(40), np.ones(40) + np.arange(40) / 100
+    got = one(old, new, test="randomization", resamples=FEW)
+    assert got["p_value"] == 1 / (FEW + 1)
+    assert one(old, new, test="bootstrap", resamples=FEW)["p_value"] == 1 / (FEW + 1)
+
+
+def test_signs_are_fair_and_differ():
+    blocks = list(st._signs(70, st.Resampling(5000, 0), lambda _: None))
+    signs = np.concatenate(blocks)
+    assert signs.shape == (5000, 70)
+    assert set(np.unique(signs)) == {-1, 1}
+    assert np.abs(signs.mean(axis=0)).max() < 5 / np.sqrt(5000)
+    between = np.corrcoef(signs.T) - np.eye(70)
+    assert np.abs(between).max() < 6 / np.sqrt(5000)
+
+
+# ------------------------------------------------------------------ all systems at once
+
+
+def test_tukey_is_the_two_way_analysis_of_statsmodels():
+    from statsmodels.formula.api import ols
+    from statsmodels.stats.anova import anova_lm
+
+    values = sample(8, 15, systems=4)
+    long = pl.DataFrame(
+        {
+            "value": values.ravel(),
+            "system": np.repeat(["a", "b", "c", "d"], 15),
+            "person": np.tile([f"u{u}" for u in range(15)], 4),
+        }
+    )
+    table = anova_lm(ols("value ~ system + person", long.to_pandas()).fit())
+    error, freedom = table.loc["Residual", ["mean_sq", "df"]]
+    assert freedom == 14 * 3
+    got = compared(*values, test="tukey")
+    assert got.height == 6
+    for row in got.rows(named=True):
+        new, old = (values[int(row[name][1])] for name in ("model", "baseline"))
+        distance = abs((new - old).mean()) / np.sqrt(error / 15)
+        expected = stats.studentized_range.sf(distance, 4, freedom)
+        assert row["p_adjusted"] == pytest.approx(expected, abs=1e-9)
+        assert row["p_value"] == pytest.approx(2 * stats.t.sf(distance / np.sqrt(2), freedom))
+        margin = stats.studentized_range.ppf(0.95, 4, freedom) * np.sqrt(error / 15)
+        assert row["ci_high"] - row["difference"] == pytest.approx(margin, abs=1e-9)
+        assert row["difference"] - row["ci_low"] == pytest.approx(margin, abs=1e-9)
+
+
+def test_tukey_of_two_systems_is_the_paired_t():
+    old, new = sample(9, 25)
+    tukey, plain = (one(old, new, test=test) for test in ("tukey", "t"))
+    for name in ("p_value", "p_adjusted", "ci_low", "ci_high"):
+        assert tukey[name] == pytest.approx(plain[name], abs=1e-7)
+
+
+def test_friedman_and_nemenyi():
+    values = sample(10, 20, systems=3)
+    got = compared(*values, test="friedman", baseline="m0")
+    omnibus = stats.friedmanchisquare(*values)
+    p = "p < 0.0001" if omnibus.pvalue < 0.0001 else f"p = {omnibus.pvalue:.3g}"
+    said = f"Friedman: chi² = {omnibus.statistic:.4g}, {p}"
+    ranks = stats.rankdata(values, axis=0).mean(axis=1)
+    for row, place in zip(got.rows(named=True), (1, 2), strict=True):
+        assert row["note"] == said
+        # Demšar (2006): the critical difference is q·√(k(k + 1)/6n), of ranges divided by √2
+        distance = abs(ranks[place] - ranks[0]) / np.sqrt(3 * 4 / (6 * 20))
+        expected = stats.studentized_range.sf(distance * np.sqrt(2), 3, np.inf)
+        assert row["p_adjusted"] == pytest.approx(expected, abs=1e-9)
+        assert row["p_value"] == pytest.approx(2 * stats.norm.sf(distance), abs=1e-12)
+
+
+def test_ties_in_friedmans_ranks():
+    """The squared distances of mean ranks add up to Friedman's statistic, ties and all."""
+    values = np.round(sample(11, 30, systems=3))
+    assert (values[0] == values[1]).any()
+    got = compared(*values, test="friedman", correction=None)
+    squares = stats.norm.isf(got["p_value"].to_numpy() / 2) ** 2
+    omnibus = stats.friedmanchisquare(*values).statistic
+    # Σ over pairs of (Rᵢ − Rⱼ)²/(2s²/n) = k·Σ(Rᵢ − R̄)²·n/(2s²), and Friedman's is Σ(Rᵢ − R̄)²·n/s²
+    assert 2 * squares.sum() / 3 == pytest.approx(omnibus, rel=1e-9)
+
+
+def test_joint_tests_are_of_the_users_whom_all_share():
+    values = sample(12, 12, systems=3).tolist()
+    values[2][4] = None
+    alone = [[value for u, value in enumerate(row) if u != 4] for row in values]
+    for test in ("tukey", "friedman"):
+        assert compared(*values, test=test).equals(compared(*alone, test=test))
+
+
+# ------------------------------------------------------------------ corrections
+
+
+@pytest.mark.parametrize(
+    ("correction", "name"), [("holm", "holm"), ("bonferroni", "bonferroni"), ("bh", "fdr_bh")]
+)
+def test_corrections_are_those_of_statsmodels(correction, name):
+    from statsmodels.stats.multitest import multipletests
+
+    table = judged(*sample(13, 30, systems=5, spread=3.0)).with_columns(
+        country=pl.when(pl.col("user") < 14).then(pl.lit("x")).otherwise(pl.lit("y"))
+    )
+    square = (VALUE**2).alias("square")
+    got = table.rank.compare(VALUE, square, by=["model", "country"], correction=correction)
+    assert got.height == 10 * 2 * 2
+    expected = multipletests(got["p_value"].to_numpy(), method=name)[1]
+    assert got["p_adjusted"].to_list() == pytest.approx(expected.tolist(), abs=1e-12)
+
+
+def test_undefined_p_values_are_no_comparisons():
+    old, new = sample(14, 30)
+    got = compared(old, old + 1, new, baseline="m0", correction="bonferroni")
+    assert got["p_value"].null_count() == 1
+    assert got["p_adjusted"].to_list() == got["p_value"].to_list()
+    plain = compared(old, new, new + old, correction=None)
+    assert plain["p_adjusted"].equals(plain["p_value"], check_names=False)
+
+
+# ------------------------------------------------------------------ values that differ by rounding
+
+
+def counts(seed, users):
+    """Whole numbers of two systems, with many ties, and the same numbers divided."""
+    rng = np.random.default_rng(seed)
+    frame = pl.DataFrame(
+        {
+            "model": ["old"] * users + ["new"] * users,
+            "user": [*range(users)] * 2,
+            "whole": rng.integers(0, 16, 2 * users),
+        }
+    )
+    return frame.with_columns((pl.col("whole") / part).alias(f"/{part}") for part in (3, 7, 10))
+
+
+@pytest.mark.parametrize("test", [*TESTS, "sequential"])
+def test_dividing_all_values_changes_no_p_value(test):
+    options = {"test": test, "correction": None, "resamples": FEW, "baseline": "old"}
+    for users in (9, 10, 40):
+        for seed in range(6):
+            frame = counts(seed, users)
+            values = [name for name in frame.columns if name not in ("model", "user")]
+            p = rf.compare_values(frame, *values, **options)["p_value"]
+            assert p.to_list() == pytest.approx([p[0]] * 4, abs=1e-12), (users, seed)
+
+
+def test_wilcoxon_ties_differences_that_rounding_separates():
+    old, new = np.array([0, 0, 1, 6, 5, 6, 6, 4, 2]), np.array([6, 4, 0, 5, 4, 0, 7, 7, 3])
+    expected = stats.wilcoxon(new - old).pvalue
+    assert one(old / 7, new / 7, test="wilcoxon")["p_value"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_wilcoxon_keeps_small_differences_beside_large_values():
+    old, new = np.array([1e9, 0, 0, 0, 0, 0]), np.array([1e9, 1e-7, 2e-7, 3e-7, 4e-7, -5e-7])
+    expected = stats.wilcoxon([0, 1, 2, 3, 4, -5]).pvalue
+    assert one(old, new, test="wilcoxon")["p_value"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_mean_of_0_is_no_evidence_for_the_bootstrap():
+    old, new = np.array([6, 0, 1, 1, 1, 6, 6, 4, 0]), np.array([0, 2, 3, 4, 3, 2, 1, 5, 5])
+    assert (new - old).sum() == 0
+    for part in (1, 3, 7, 10):
+        got = one(old / part, new / part, test="bootstrap", resamples=1_000)
+        assert got["p_value"] == 1.0

@@ -1,0 +1,446 @@
+"""Clusters of users: the formula by hand, the bootstrap and signs of clusters, what is refused."""
+
+import itertools
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from user_values import FEW, VALUE
+
+import rankframe as rf
+from rankframe._command.main import main
+from rankframe._comparison import statistics as st
+
+OLD = [0.1, 0.4, 0.35, 0.8, 0.9, 0.2, 0.6, 0.55]
+NEW = [0.3, 0.2, 0.45, 0.7, 0.4, 0.1, 0.6, 0.95]
+WHOSE = ["a", "a", "b", "c", "c", "c", "d", "b"]
+WEIGHTS = [1.0, 2.5, 3.0, 0.5, 10.0, 4.0, 2.0, 1.5]
+
+
+def table(clusters, *systems, weights=None):
+    """A judged table in which the metric VALUE of user u is systems[m][u]; None is undefined."""
+    weights = [1.0] * len(clusters) if weights is None else weights
+    rows = [
+        {"model": f"m{m}", "user": u, "item": 0, "rank": 1, "relevance": 1, "value": x}
+        | {"customer": clusters[u], "w": weights[u]}
+        for m, values in enumerate(systems)
+        for u, x in enumerate(values)
+    ]
+    return pl.DataFrame(rows, schema_overrides={"value": pl.Float64, "w": pl.Float64})
+
+
+def values_of(frame):
+    return frame.select("model", "user", "customer", "w", value="value")
+
+
+def by_hand(values, clusters, weights=None, confidence=0.95):
+    """Mean, interval and p of a cluster-robust t (CR1), in plain Python."""
+    weights = [1.0] * len(values) if weights is None else weights
+    total = math.fsum(weights)
+    mean = math.fsum(w * x for w, x in zip(weights, values, strict=True)) / total
+    names = sorted(set(clusters))
+    rows = list(zip(values, clusters, weights, strict=True))
+    sums = [math.fsum(w * (x - mean) for x, c, w in rows if c == name) for name in names]
+    number = len(names)
+    error = math.sqrt(number / (number - 1) * math.fsum(u * u for u in sums)) / total
+    margin = stats.t.ppf((1 + confidence) / 2, number - 1) * error
+    p = 2 * stats.t.sf(abs(mean) / error, number - 1)
+    return mean, mean - margin, mean + margin, p
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_t_of_clusters_is_the_formula_by_hand(weighted):
+    options = {"cluster": "customer"} | ({"weights": "w"} if weighted else {})
+    change = [b - a for a, b in zip(OLD, NEW, strict=True)]
+    mean, low, high, p = by_hand(change, WHOSE, WEIGHTS if weighted else None)
+    judged = table(WHOSE, OLD, NEW, weights=WEIGHTS)
+    got = judged.rank.compare(VALUE, **options).row(0, named=True)
+    numbers = ("difference", "ci_low", "ci_high", "p_value")
+    assert [got[name] for name in numbers] == pytest.approx([mean, low, high, p], rel=1e-12)
+    assert (got["users"], got["wins"], got["ties"], got["losses"]) == (8, 3, 1, 4)
+    assert got["note"].endswith("4 clusters, too few for a sure interval")
+    ready = values_of(judged).rank.compare_values("value", **options).row(0, named=True)
+    assert ready == {**got, "num_missed": None, "baseline_num_missed": None}
+    mean, low, high, _ = by_hand(NEW, WHOSE, WEIGHTS if weighted else None)
+    for summary in (
+        judged.rank.summarize(VALUE, by="model", **options),
+        values_of(judged).rank.summarize_values("value", by="model", **options),
+    ):
+        row = summary.row(1, named=True)
+        assert [row[name] for name in ("mean", "ci_low", "ci_high")] == pytest.approx(
+            [mean, low, high], rel=1e-12
+        )
+        assert (row["users"], row["note"].endswith("4 clusters, too few for a sure interval")) == (
+            8,
+            True,
+        )
+
+
+def test_the_description_of_users_does_not_change():
+    judged = table(WHOSE, OLD, NEW)
+    told = ["p_value", "p_adjusted", "ci_low", "ci_high", "note", "detectable"]
+    got, plain = judged.rank.compare(VALUE, cluster="customer"), judged.rank.compare(VALUE)
+    assert got.drop(told).equals(plain.drop(told))
+    assert got.schema == plain.schema
+    got, plain = (
+        judged.rank.summarize(VALUE, by="model", **c) for c in ({"cluster": "customer"}, {})
+    )
+    assert got.drop(told[2:5]).equals(plain.drop(told[2:5]))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_margins_and_detectable_differences_are_those_of_clusters(weighted):
+    options = {"cluster": "customer"} | ({"weights": "w"} if weighted else {})
+    change = [b - a for a, b in zip(OLD, NEW, strict=True)]
+    mean, low, high, _ = by_hand(change, WHOSE, WEIGHTS if weighted else None)
+    far = stats.t.ppf(0.975, 3)
+    error, margin = (high - low) / 2 / far, 0.3
+    judged = table(WHOSE, OLD, NEW, weights=WEIGHTS)
+    got = judged.rank.compare(VALUE, margin=margin, **options).row(0, named=True)
+    above, below = stats.t.sf((mean + margin) / error, 3), stats.t.cdf((mean - margin) / error, 3)
+    assert got["p_equivalent"] == pytest.approx(max(above, below), rel=1e-10)
+    distance = got["detectable"] / error
+    power = stats.nct.sf(far, 3, distance) + stats.nct.cdf(-far, 3, distance)
+    assert power == pytest.approx(0.8, abs=1e-6)
+
+
+def test_a_margin_draws_whole_clusters():
+    judged, options = table(WHOSE, OLD, NEW), {"cluster": "customer", "margin": 0.3}
+    drawn = judged.rank.compare(VALUE, test="bootstrap", resamples=FEW, **options)
+    assert 0 < drawn["p_equivalent"].item() < 1
+
+
+@pytest.mark.parametrize("test", ["t", "randomization", "bootstrap"])
+def test_clusters_of_one_user_change_nothing(test):
+    judged = table(list("abcdefgh"), OLD, NEW)
+    options = {"test": test, "resamples": FEW}
+    got = judged.rank.compare(VALUE, cluster="customer", **options)
+    assert got["note"].item() == "8 clusters, too few for a sure interval"
+    assert got.drop("note").equals(judged.rank.compare(VALUE, **options).drop("note"))
+
+
+def test_randomization_flips_all_differences_of_a_cluster():
+    judged = table(WHOSE, OLD, NEW)
+    got = judged.rank.compare(VALUE, cluster="customer", test="randomization")
+    change = [b - a for a, b in zip(OLD, NEW, strict=True)]
+    signs = itertools.product([1, -1], repeat=4)
+    sums = [
+        abs(
+            sum(
+                dict(zip("abcd", s, strict=True))[c] * d for c, d in zip(WHOSE, change, strict=True)
+            )
+        )
+        for s in signs
+    ]
+    assert got["p_value"].item() == np.mean([s >= abs(sum(change)) - 1e-12 for s in sums])
+
+
+def test_the_bootstrap_draws_clusters():
+    """SciPy resamples the rows of clusters: the mean of a resample is Σ sums / Σ sizes."""
+    rng = np.random.default_rng(1)
+    clusters = np.repeat(np.arange(12), rng.integers(1, 6, 12))
+    values = rng.random(len(clusters)) + rng.random(12)[clusters]
+    sums, sizes = np.bincount(clusters, values), np.bincount(clusters)
+    expected = stats.bootstrap(
+        (sums, sizes),
+        lambda s, n, axis=-1: s.sum(axis=axis) / n.sum(axis=axis),
+        paired=True,
+        vectorized=True,
+        n_resamples=FEW,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    judged = table(clusters.tolist(), values.tolist())
+    options = {"method": "percentile", "resamples": FEW, "cluster": "customer"}
+    got = judged.rank.summarize(VALUE, **options).row(0, named=True)
+    assert (got["ci_low"], got["ci_high"]) == pytest.approx(tuple(expected), rel=1e-10)
+
+
+def test_a_cluster_may_have_lists_of_every_model_and_users_may_return():
+    days = [
+        table(WHOSE, OLD, NEW).with_columns(day=1),
+        table(WHOSE, NEW, OLD[::-1]).with_columns(day=2),
+    ]
+    judged = pl.concat(days)
+    got = judged.rank.compare(VALUE, by=["model", "day"], total=True, cluster="customer")
+    change = [b - a for a, b in zip(OLD + NEW, NEW + OLD[::-1], strict=True)]
+    mean, low, high, p = by_hand(change, WHOSE * 2)
+    row = got.filter(pl.col("day").is_null()).row(0, named=True)
+    numbers = ("difference", "ci_low", "ci_high", "p_value")
+    assert [row[name] for name in numbers] == pytest.approx([mean, low, high, p], rel=1e-12)
+    merged = "8 users in several groups, one observation each"
+    assert row["note"] == f"{merged}; 4 clusters, too few for a sure interval"
+    got = judged.rank.summarize(VALUE, by=["model", "day"], total=True, cluster="customer")
+    mean, low, high, _ = by_hand(NEW + OLD[::-1], WHOSE * 2)
+    row = got.filter(pl.col("day").is_null(), model="m1").row(0, named=True)
+    assert (row["mean"], row["ci_low"], row["ci_high"]) == pytest.approx((mean, low, high))
+
+
+def test_clusters_come_from_the_truth_or_the_run():
+    run = pl.DataFrame(
+        {"user": [1, 2, 3, 4] * 2, "item": [7] * 8, "rank": [1, 2, 4, 1, 2, 3, 1, 1]}
+    )
+    run = run.with_columns(model=pl.Series(["old"] * 4 + ["new"] * 4))
+    truth = pl.DataFrame({"user": [1, 2, 3, 4], "item": [7] * 4, "who": ["x", "y", "y", None]})
+    truth = truth.with_columns(pl.col("who").fill_null("z"))
+    got = run.rank.compare("rr", truth=truth, baseline="old", cluster="who")
+    moved = run.join(truth.select("user", "who"), on="user")
+    plain = truth.drop("who")
+    assert moved.rank.compare("rr", truth=plain, baseline="old", cluster="who").equals(got)
+    assert (
+        run.rank.judge(truth, by="model")
+        .rank.compare("rr", baseline="old", cluster="who")
+        .equals(got)
+    )
+    change = [1 / 2 - 1, 1 / 3 - 1 / 2, 1 - 1 / 4, 0]
+    assert got["ci_low"].item() == pytest.approx(by_hand(change, list("xyyz"))[1])
+    for dtype in (pl.Categorical, pl.Enum(["x", "y", "z"])):
+        typed = truth.with_columns(pl.col("who").cast(dtype))
+        assert run.rank.compare("rr", truth=typed, baseline="old", cluster="who").equals(got)
+    codes = truth.with_columns(pl.col("who").replace_strict({"x": 1.5, "y": 2.5, "z": 3.5}))
+    assert run.rank.compare("rr", truth=codes, baseline="old", cluster="who").equals(got)
+
+
+def test_every_kind_of_frame():
+    pandas = pytest.importorskip("pandas")
+    import rankframe.pandas  # noqa: F401
+
+    judged = table(WHOSE, OLD, NEW).rename({"value": "price"})
+    values = judged.select("model", "user", "customer", "price")
+    for verb in ("compare_values", "summarize_values"):
+        options = {"cluster": "customer", "by": "model"}
+        eager = getattr(values.rank, verb)("price", **options)
+        lazy = getattr(values.lazy().rank, verb)("price", **options)
+        assert isinstance(lazy, pl.LazyFrame)
+        assert lazy.collect().equals(eager)
+        frame = getattr(values.to_pandas().ranking, verb)("price", **options)
+        assert isinstance(frame, pandas.DataFrame)
+        assert pl.from_pandas(frame).equals(eager)
+
+
+def test_the_command_and_the_chart_take_clusters(tmp_path):
+    users = list(range(12))
+    runs = {
+        m: pl.DataFrame({"user": users, "item": 7, "rank": [u % (3 + m) + 1 for u in users]})
+        for m in (0, 1)
+    }
+    truth = pl.DataFrame({"user": users, "item": 7, "who": [f"w{u // 3}" for u in users]})
+    for m, run in runs.items():
+        run.write_csv(tmp_path / f"m{m}.csv")
+    truth.write_csv(tmp_path / "truth.csv")
+    paths = [str(tmp_path / name) for name in ("m0.csv", "m1.csv", "truth.csv")]
+    out = tmp_path / "out.parquet"
+    assert main(["compare", *paths, "-m", "rr", "--cluster", "who", "--out", str(out)]) == 0
+    run = pl.concat(run.with_columns(model=pl.lit(f"m{m}")) for m, run in runs.items())
+    expected = run.rank.compare("rr", truth=truth, cluster="who")
+    got = pl.read_parquet(out)
+    assert got["ci_low"].item() == expected["ci_low"].item()
+    assert got["note"].item() == "4 clusters, too few for a sure interval"
+    pytest.importorskip("altair")
+    chart = run.rank.plot.compare("rr", truth=truth, cluster="who")
+    assert chart.data["ci_low"].item() == expected["ci_low"].item()
+
+
+def test_notes_say_why_there_is_no_interval():
+    judged = table(["a", "a", "b", "b"], [0.0] * 4, [0.1, -0.1, 0.3, -0.3])
+    got = judged.rank.compare(VALUE, cluster="customer").row(0, named=True)
+    assert (got["p_value"], got["ci_low"]) == (None, None)
+    assert got["note"] == "2 clusters, too few for a sure interval; every cluster has the same mean"
+    assert got["effect_size"] is not None
+    undefined = table(["a", "a", "b", "b"], [0.0] * 4, [0.1, 0.2, None, None])
+    got = undefined.rank.compare(VALUE, cluster="customer").row(0, named=True)
+    assert (got["p_value"], got["note"], got["difference"]) == (
+        None,
+        "one cluster",
+        0.15000000000000002,
+    )
+    summary = undefined.rank.summarize(VALUE, by="model", cluster="customer")
+    assert summary["note"].to_list()[1] == "one cluster"
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+@pytest.mark.parametrize(
+    "test", ["wilcoxon", "mcnemar", "sequential", "tukey", "randomized_tukey", "friedman"]
+)
+def test_tests_of_independent_users_refuse_clusters(test):
+    with pytest.raises(ValueError, match=f"test='{test}' takes users for independent"):
+        table(WHOSE, OLD, NEW).rank.compare(VALUE, cluster="customer", test=test)
+
+
+def test_bad_clusters_are_reported():
+    judged = table(WHOSE, OLD, NEW)
+    values = values_of(judged)
+    one = pl.lit("a").alias("customer")
+    null = pl.when(pl.col("user") != 2).then("customer").alias("customer")
+    two = pl.when((pl.col("user") == 2) & (pl.col("model") == "m1")).then(pl.lit("z"))
+    two = two.otherwise("customer").alias("customer")
+    nested = pl.concat_list("customer").alias("customer")
+    cases = [
+        (one, "column 'customer': only one cluster, 'a'", "column 'customer': only one cluster"),
+        (
+            null,
+            "judged table, column 'customer': a user with a value has no cluster.*user=2",
+            "table of values, column 'customer': null cluster.*user=2",
+        ),
+        (
+            two,
+            "judged table, column 'customer': several clusters of one user.*Offending row: user=2",
+            "column 'customer': several clusters of one user.*Offending row: user=2, customer='z'",
+        ),
+        (nested, r"List\(String\) cannot be a cluster", r"List\(String\) cannot be a cluster"),
+    ]
+    for change, text, of_values in cases:
+        for verb in (rf.compare, rf.summarize):
+            with pytest.raises(rf.RankingDataError, match=text):
+                verb(judged.with_columns(change), VALUE, by="model", cluster="customer")
+        with pytest.raises(rf.RankingDataError, match=of_values):
+            rf.compare_values(values.with_columns(change), "value", cluster="customer")
+    with pytest.raises(rf.RankingDataError, match="only one cluster"):
+        rf.summarize_values(values.with_columns(one), "value", by="model", cluster="customer")
+
+
+def test_bad_clusters_of_a_truth_are_reported():
+    run = pl.DataFrame({"user": [1, 2] * 2, "item": [7] * 4, "rank": [1, 2, 2, 1]})
+    run = run.with_columns(model=pl.Series(["old"] * 2 + ["new"] * 2))
+    truth = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "who": ["x", "x", "y"]})
+    cases = [
+        (truth.with_columns(who=pl.Series(["x", None, "y"])), "truth, column 'who': null cluster"),
+        (
+            truth.with_columns(who=pl.Series(["x", "z", "y"])),
+            "truth, column 'who': several clusters of one user.*user=1, who='z'",
+        ),
+        (truth.with_columns(who=pl.Series([1.0, float("nan"), 2.0])), "truth, column 'who': null"),
+        (truth.drop("who"), "cluster='who': the run or the truth must have this column; the"),
+    ]
+    for frame, text in cases:
+        with pytest.raises(rf.RankingDataError, match=text):
+            run.rank.compare("rr", truth=frame, cluster="who")
+    more = run.join(truth.unique("user").select("user", "who"), on="user")
+    with pytest.raises(rf.RankingDataError, match="run, column 'who': a user with a value has no"):
+        more[:3].rank.compare(
+            "rr", truth=pl.DataFrame({"user": [1, 2, 3], "item": [7] * 3}), cluster="who"
+        )
+
+
+def test_bad_calls_are_reported():
+    judged = table(WHOSE, OLD, NEW)
+    with pytest.raises(ValueError, match="cluster='user': this column has another role"):
+        judged.rank.compare(VALUE, cluster="user")
+    with pytest.raises(ValueError, match="cluster='user': this column has another role"):
+        values_of(judged).rank.compare_values("value", cluster="user")
+    with pytest.raises(rf.RankingDataError, match="no column 'shop'; it has"):
+        values_of(judged).rank.compare_values("value", cluster="shop")
+    for verb in (judged.rank.compare, judged.rank.summarize):
+        with pytest.raises(TypeError, match="cluster must be the name of a column, not 3"):
+            verb(VALUE, cluster=3)
+        with pytest.raises(ValueError, match="is one number for all lists, and cluster="):
+            verb("coverage@1", by="model", cluster="customer", items=pl.DataFrame({"item": [0]}))
+    with pytest.raises(TypeError, match="unknown argument 'cluster'"):
+        judged.rank.evaluate(VALUE, cluster="customer")
+
+
+def test_a_user_who_returns_in_another_cluster_is_reported():
+    judged = table(WHOSE, OLD, NEW)
+    other = judged.with_columns(day=2, customer=pl.lit("q"))
+    values = values_of(judged).with_columns(day=1)
+    both = pl.concat([values, values_of(other).with_columns(day=2)])
+    options = {"by": ["model", "day"], "cluster": "customer"}
+    assert both.rank.compare_values("value", **options).height == 2
+    for verb in (rf.compare_values, rf.summarize_values):
+        with pytest.raises(rf.RankingDataError, match="several clusters of one user"):
+            verb(both, "value", total=True, **options)
+
+
+# ------------------------------------------------------------------ coverage
+
+
+def clustered(rng, number, times, shift=0.0):
+    """Values of users whose clusters, of 1 to 9 users, share 0.3 of their variance."""
+    sizes = rng.integers(1, 10, number)
+    clusters = np.repeat(np.arange(number), sizes)
+    shared = rng.normal(0, 0.3**0.5, (number, times))[clusters]
+    return clusters, shared + rng.normal(0, 0.7**0.5, (len(clusters), times)) + shift
+
+
+@pytest.mark.parametrize("test", ["t", "bootstrap", "randomization"])
+def test_intervals_of_clusters_cover_where_those_of_users_do_not(test):
+    clusters, matrix = clustered(np.random.default_rng(5), 60, 1000, shift=0.2)
+    samples = [st.of_clusters(clusters, st.Sample(column)) for column in matrix.T]
+    resampling = st.Resampling(500, 0)
+
+    def reduce(sample, advance):
+        if test == "t":
+            return st.t_test(sample, 0.95)
+        return getattr(st, test)(sample, 0.95, resampling, advance)
+
+    got = st.in_matrices(samples, reduce, lambda _: None)
+    assert 0.93 <= ((got.low <= 0.2) & (got.high >= 0.2)).mean() <= 0.97
+    naive = st.t_test(st.Sample(matrix), 0.95)
+    assert ((naive.low <= 0.2) & (naive.high >= 0.2)).mean() < 0.9
+    null = [st.of_clusters(clusters, st.Sample(column - 0.2)) for column in matrix.T]
+    assert 0.03 <= (st.in_matrices(null, reduce, lambda _: None).p <= 0.05).mean() <= 0.07
+
+
+def studentized_by_hand(values, clusters, times, seed, confidence=0.95):
+    """Draw whole clusters, and take the t of each resample in plain Python."""
+    names = sorted(set(clusters))
+    of_each = [[x for x, c in zip(values, clusters, strict=True) if c == name] for name in names]
+    number = len(names)
+
+    def mean_and_error(groups):
+        users = sum(map(len, groups))
+        mean = math.fsum(map(math.fsum, groups)) / users
+        squares = math.fsum((math.fsum(group) - len(group) * mean) ** 2 for group in groups)
+        return mean, math.sqrt(number / (number - 1) * squares) / users
+
+    mean, error = mean_and_error(of_each)
+    ts = []
+    for places in np.random.default_rng(seed).integers(0, number, (times, number)):
+        of_resample, spread = mean_and_error([of_each[place] for place in places])
+        if spread > 1e-5 * abs(of_resample - mean):
+            ts.append((of_resample - mean) / spread)
+    tail = (1 - confidence) / 2
+    high, low = np.quantile(ts, [tail, 1 - tail])
+    return mean - low * error, mean - high * error
+
+
+def test_the_studentized_bootstrap_draws_whole_clusters():
+    rng = np.random.default_rng(2)
+    clusters = [f"c{number:02}" for number in np.sort(rng.integers(0, 12, 40))]
+    values = rng.exponential(1, 40).round(6).tolist()
+    options = {"resamples": FEW, "cluster": "customer", "by": "model"}
+    frame = values_of(table(clusters, values))
+    got = frame.rank.summarize_values("value", method="studentized", **options)
+    expected = studentized_by_hand(values, clusters, FEW, 0)
+    assert got.select("ci_low", "ci_high").row(0) == pytest.approx(expected, rel=1e-9)
+    number = len(set(clusters))
+    assert f"{number} clusters; too few clusters for a sure interval" in got["note"].item()
+    auto = frame.rank.summarize_values("value", method="auto", **options)
+    assert auto.drop("note").equals(got.drop("note"))
+    assert f"auto: studentized bootstrap, {number} clusters, skewness" in auto["note"].item()
+
+
+def test_auto_counts_clusters_and_takes_no_wilson():
+    hits = [0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
+    options = {"cluster": "customer", "by": "model"}
+    frame = values_of(table(WHOSE, hits))
+    got = frame.rank.summarize_values("value", method="auto", **options)
+    assert "auto: Student's t, fewer than 5 clusters" in got["note"].item()
+    student = frame.rank.summarize_values("value", **options)
+    assert got.drop("note").equals(student.drop("note"))
+    with pytest.raises(ValueError, match="method='wilson' takes users for independent: with clus"):
+        frame.rank.summarize_values("value", method="wilson", **options)
+
+
+def test_auto_gives_no_reason_for_an_interval_that_is_null():
+    frame = values_of(table(list("aabb"), [0.0, 1.0, 0.0, 1.0]))
+    got = frame.rank.summarize_values("value", by="model", cluster="customer", method="auto")
+    assert got["ci_low"].item() is None
+    assert (
+        got["note"].item()
+        == "2 clusters, too few for a sure interval; every cluster has the same mean"
+    )

@@ -1,0 +1,499 @@
+"""Users to whom a system gives no list: counted, named, and left out of all systems alike."""
+
+import importlib
+import os
+import random
+from pathlib import Path
+
+import polars as pl
+import pytest
+from user_values import FEW
+
+import rankframe as rf
+from rankframe._command.main import main
+
+RUN = pl.DataFrame(
+    [
+        ("old", 1, "a", 1),
+        ("old", 2, "c", 1),
+        ("old", 3, "a", 1),
+        ("old", 4, "z", 1),
+        ("new", 1, "b", 1),
+        ("new", 3, "a", 1),
+        ("new", 9, "a", 1),
+    ],
+    schema=["model", "user", "item", "rank"],
+    orient="row",
+)
+TRUTH = pl.DataFrame({"user": [1, 2, 3, 4, 5], "item": list("acaaa")})
+TOLD = "3 of 5 users have no list of new"
+
+
+def served_by(users: range, *, total: int = 40) -> pl.DataFrame:
+    """Make the run of an old system that serves all users, and a new one that serves some."""
+    old = pl.DataFrame({"model": "old", "user": range(total), "item": 0, "rank": 1})
+    new = pl.DataFrame({"model": "new", "user": users, "item": 0, "rank": 2})
+    return pl.concat([old, new], how="vertical_relaxed")
+
+
+# ------------------------------------------------------------------ the metrics
+
+
+def test_a_user_without_a_row_of_the_run_is_missed():
+    got = RUN.rank.per_user("missed", "num_missed", truth=TRUTH, by="model")
+    assert got.filter(model="old")["missed"].to_list() == [0.0, 0.0, 0.0, 0.0, 1.0]
+    assert got.filter(model="new")["num_missed"].to_list() == [0, 1, 0, 1, 1]
+    means = RUN.rank.evaluate("missed", "num_missed", truth=TRUTH, by="model")
+    assert means.rows() == [("new", 5, 0.6, 3), ("old", 5, 0.2, 1)]
+    assert means.schema["num_missed"] == pl.Int64
+
+
+def test_a_list_of_which_nothing_is_left_is_missing():
+    run = pl.DataFrame({"user": [1, 2, 2, 3], "item": list("aaba"), "rank": [1, 1, 2, 5]})
+    truth = pl.DataFrame({"user": [1, 2, 3, 4], "item": list("abba")})
+
+    def missed(**options):
+        return run.rank.evaluate("num_missed", truth=truth, **options).item(0, "num_missed")
+
+    assert missed() == 1
+    assert missed(depth=4) == 2  # user 3 has a list from rank 5 on
+    assert missed(judged_only=True) == 2  # user 3 has an unjudged item alone
+    assert missed(exclude=pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})) == 2
+    unranked = run.with_columns(rank=pl.when(pl.col("user") != 3).then("rank"))
+    assert unranked.rank.evaluate(rf.num_missed(), truth=truth).item(0, "num_missed") == 2
+
+
+def test_users_of_other_policies():
+    graded = TRUTH.with_columns(relevance=pl.Series([1, 1, 1, 0, -1]))
+    one = {"truth": graded, "by": "model"}
+    assert RUN.rank.evaluate("num_missed", **one)["num_missed"].to_list() == [1, 0]
+    judged = RUN.rank.evaluate("num_missed", users="judged", **one)
+    assert judged.rows() == [("new", 5, 3), ("old", 5, 1)]
+    everybody = RUN.rank.per_user("missed", users="all", **one)
+    assert everybody.filter(user=9)["missed"].to_list() == [None]
+
+
+# ------------------------------------------------------------------ users="served"
+
+
+def test_served_users_are_the_same_of_all_systems():
+    got = RUN.rank.evaluate("mrr", truth=TRUTH, by="model", users="both")
+    assert got.rows() == [("new", 2, 0.5), ("old", 4, 0.75)]
+    got = RUN.rank.evaluate("mrr", truth=TRUTH, by="model", users="served")
+    assert got.rows() == [("new", 2, 0.5), ("old", 2, 1.0)]
+    assert RUN.rank.per_user("rr", truth=TRUTH, by="model", users="served").select(
+        "model", "user"
+    ).rows() == [("new", 1), ("new", 3), ("old", 1), ("old", 3)]
+
+
+def test_one_system_serves_those_who_are_in_both():
+    alone = RUN.filter(model="new").drop("model")
+    for verb in (rf.evaluate, rf.per_user):
+        got = verb(alone, "rr", truth=TRUTH, users="served")
+        assert got.equals(verb(alone, "rr", truth=TRUTH, users="both"))
+
+
+@pytest.mark.parametrize("judged_table", [False, True])
+@pytest.mark.parametrize("by", [["model"], ["model", "day"], ["day", "model"], ["system", "day"]])
+def test_served_users_by_hand(by, judged_table):
+    """Three systems, two days, of which one system has one: whoever is in all lists of a day."""
+    draw = random.Random(5)
+    name = "system" if "system" in by else "model"
+    days = [1, 2] if "day" in by else [1]
+    lists = [(s, d) for s in "xyz" for d in days if (s, d) != ("z", 2)]
+    rows = [(s, d, u) for s, d in lists for u in range(20) if draw.random() < 0.7]
+    run = pl.DataFrame(rows, schema=[name, "day", "user"], orient="row")
+    run = run.with_columns(item=1, rank=1)
+    run = run if "day" in by else run.drop("day")
+    truth = pl.DataFrame({"user": range(3, 23), "item": 1})
+    expected = {
+        (s, d, u)
+        for s, d in lists
+        for u in range(3, 23)
+        if all((other, d, u) in rows for other, day in lists if day == d)
+    }
+    assert expected
+    options = {"truth": truth} if not judged_table else {}
+    table = rf.judge(run, truth, by=by) if judged_table else run
+    got = table.rank.per_user("rr", by=by, users="served", **options)
+    names = [name, "day"] if "day" in by else [name]
+    found = {
+        (*keys[:-1], *([] if "day" in by else [1]), keys[-1])
+        for keys in got.select(*names, "user").rows()
+    }
+    assert found == expected
+    lazy = table.lazy().rank.evaluate("rr", by=by, users="served", **options).collect()
+    assert lazy["users"].sum() == len(expected)
+
+
+def test_a_truth_of_folds_and_of_models():
+    truth = TRUTH.with_columns(fold=pl.Series([1, 1, 2, 2, 2]))
+    run = RUN.join(truth.select("user", "fold"), on="user")
+    got = run.rank.evaluate("mrr", truth=truth, by=["model", "fold"], users="served")
+    assert got.select("model", "fold", "users").rows() == [
+        ("new", 1, 1),
+        ("new", 2, 1),
+        ("old", 1, 1),
+        ("old", 2, 1),
+    ]
+    both = pl.concat(TRUTH.with_columns(model=pl.lit(name)) for name in ("old", "new"))
+    got = RUN.rank.evaluate("mrr", truth=both, by="model", users="served")
+    assert got.rows() == [("new", 2, 0.5), ("old", 2, 1.0)]
+
+
+def test_pairs_of_three_systems_have_one_set_of_users():
+    mid = pl.DataFrame({"model": "mid", "user": [2, 3], "item": "a", "rank": 1})
+    run = pl.concat([RUN, mid], how="vertical_relaxed")
+    got = run.rank.compare("rr", truth=TRUTH, users="served")
+    assert got["users"].to_list() == [1, 1, 1]
+    assert run.rank.compare("rr", truth=TRUTH, users="both")["users"].to_list() == [1, 2, 2]
+
+
+def test_served_users_need_systems_and_a_truth():
+    with pytest.raises(ValueError, match=r"users='served' selects users of the truth, but there"):
+        RUN.rank.evaluate(pl.col("listed").sum().alias("x"), users="served", by="model")
+    countries = TRUTH.with_columns(country=pl.Series(list("xxyyy")))
+    with pytest.raises(ValueError, match=r"only the truth has the column 'country' of by=: name"):
+        RUN.drop("model").unique(["user", "item"]).rank.evaluate(
+            "mrr", truth=countries, by="country", users="served"
+        )
+    got = RUN.rank.evaluate("mrr", truth=countries, by=["country", "model"], users="served")
+    assert got["users"].to_list() == [1, 1, 1, 1]
+
+
+# ------------------------------------------------------------------ summarize and compare
+
+
+def test_a_summary_counts_and_notes_them():
+    got = RUN.rank.summarize("rr", "missed", truth=TRUTH, by="model", total=True)
+    assert got["num_missed"].to_list() == [3, 3, 1, 1, 4, 4]
+    notes = got["note"].to_list()
+    assert notes[0] == "3 of 5 users have no list"
+    assert notes[2] == "1 of 5 users has no list"
+    assert "4 of 10 users have no list" in notes[4]
+    told = RUN.rank.summarize("missed", truth=TRUTH, by="model", method="wilson")
+    assert told["ci_low"].null_count() == 0
+
+
+def test_a_summary_of_all_lists_counts_them():
+    items = pl.DataFrame({"item": list("abc")})
+    got = RUN.filter(pl.col("item") != "z").rank.summarize(
+        "coverage@1", "rr", truth=TRUTH, items=items, by="model"
+    )
+    assert got["num_missed"].to_list() == [3, 3, 2, 2]
+    assert got["note"][0].endswith("; 3 of 5 users have no list")
+    alone = RUN.filter(model="new").rank.summarize("coverage@1", truth=TRUTH, items=items)
+    assert alone["num_missed"].to_list() == [3]
+    pair = RUN.filter(pl.col("item") != "z").rank.compare(
+        "coverage@1", truth=TRUTH, items=items, baseline="old"
+    )
+    assert pair.select("users", "num_missed", "baseline_num_missed").row(0) == (2, 0, 0)
+
+
+def test_a_comparison_counts_and_notes_them_of_both():
+    got = RUN.rank.compare("rr", "hit@1", truth=TRUTH, baseline="old")
+    assert got.select("users", "num_missed", "baseline_num_missed").rows() == [(5, 3, 1)] * 2
+    assert got["note"].to_list() == [f"{TOLD}; 1 of 5 users has no list of old"] * 2
+    for users in ("both", "served"):
+        got = RUN.rank.compare("rr", truth=TRUTH, baseline="old", users=users)
+        assert got.select("users", "num_missed", "baseline_num_missed").row(0) == (2, 0, 0)
+        assert "no list" not in (got["note"].item() or "")
+
+
+@pytest.mark.parametrize(
+    "test", ["t", "wilcoxon", "randomization", "bootstrap", "mcnemar", "tukey", "friedman"]
+)
+def test_every_test_counts_them(test):
+    run = served_by(range(30))
+    truth = pl.DataFrame({"user": range(40), "item": [0] * 40})
+    got = run.rank.compare("hit@1", truth=truth, baseline="old", test=test, resamples=FEW)
+    assert got.select("num_missed", "baseline_num_missed").row(0) == (10, 0)
+    assert "10 of 40 users have no list of new" in got["note"].item()
+
+
+def test_the_counts_are_those_of_evaluate():
+    draw = random.Random(3)
+    rows = [(m, u, i, i) for m in "xyz" for u in range(30) if draw.random() < 0.8 for i in (1, 2)]
+    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+    truth = pl.DataFrame({"user": range(35), "item": [1, 2, 3, 4, 5] * 7})
+    for options in ({}, {"judged_only": True}, {"users": "judged"}, {"users": "both"}):
+        counted = run.rank.evaluate("num_missed", truth=truth, by="model", **options)
+        counts = dict(counted.select("model", "num_missed").rows())
+        got = run.rank.summarize("rr", truth=truth, by="model", **options)
+        assert dict(got.select("model", "num_missed").rows()) == counts
+        if options.get("users") == "both":
+            continue
+        pairs = run.rank.compare("rr", truth=truth, **options)
+        for side, name in (("model", "num_missed"), ("baseline", "baseline_num_missed")):
+            for model, missed in pairs.select(side, name).iter_rows():
+                assert missed == counts[model]
+
+
+def test_a_user_of_several_segments_is_missed_in_all_of_them():
+    run = pl.concat([RUN.with_columns(day=1), RUN.filter(model="old").with_columns(day=2)])
+    only = pl.DataFrame({"model": "new", "user": [2], "item": "c", "rank": 1, "day": 2})
+    run = pl.concat([run, only], how="vertical_relaxed")
+    got = run.rank.compare(
+        "rr", truth=TRUTH, by=["model", "day"], baseline="old", total=True
+    ).select("day", "users", "num_missed", "baseline_num_missed")
+    assert got.rows() == [(1, 5, 3, 1), (2, 5, 4, 1), (None, 5, 2, 1)]
+
+
+@pytest.mark.parametrize(("missed", "told"), [(2, True), (1, False), (0, False)])
+def test_a_note_names_them_from_5_percent_on(missed, told):
+    run = served_by(range(40 - missed))
+    truth = pl.DataFrame({"user": range(40), "item": [0] * 40})
+    got = run.rank.compare("rr", truth=truth, baseline="old")
+    assert got["num_missed"].item() == missed
+    assert ("2 of 40 users have no list of new" in (got["note"].item() or "")) == told
+    summary = run.rank.summarize("rr", truth=truth, by="model").row(0, named=True)
+    assert summary["num_missed"] == missed
+    assert ("no list" in (summary["note"] or "")) == told
+
+
+def test_a_column_of_this_name_is_refused():
+    run = RUN.rename({"model": "num_missed"})
+    for verb in (rf.summarize, rf.compare):
+        with pytest.raises(rf.RankingDataError, match=r"makes a column of this name: rename it"):
+            verb(run, "rr", truth=TRUTH, by="num_missed")
+
+
+# ------------------------------------------------------------------ diagnose and charts
+
+
+def test_the_rows_of_a_diagnosis_add_up():
+    run = served_by(range(30))
+    sizes = [1 + user % 7 for user in range(40)]
+    truth = pl.DataFrame({"user": range(40), "item": [list(range(n)) for n in sizes]})
+    truth = truth.explode("item", empty_as_null=False)
+    run = run.filter(~((pl.col("model") == "old") & pl.col("user").is_in([29, 30, 31])))
+    got = run.rank.diagnose(1, truth=truth, baseline="old")
+    *bins, lacking, overall = got.iter_rows(named=True)
+    assert sum(row["users"] for row in bins) == 29
+    assert lacking["users"] == 11
+    assert lacking["reading"] == (
+        "no list of new: 8 users; no list of old: 1 user; no list of either: 2 users"
+    )
+    assert (lacking["relevant_low"], lacking["relevant_high"]) == (1, 7)
+    assert overall["users"] == 40
+    assert overall["relevant_low"] is None
+    assert overall["reading"].endswith(
+        "; 10 of 40 users have no list of new; 3 of 40 users have no list of old"
+    )
+    for name in ("hits_change", "precision_change", "recall_change"):
+        weighed = sum(row[name] * row["users"] for row in [*bins, lacking]) / 40
+        assert weighed == pytest.approx(overall[name])
+    served = run.rank.diagnose(1, truth=truth, baseline="old", users="served")
+    assert not any("no list" in reading for reading in served["reading"])
+    assert served.head(len(bins)).equals(got.head(len(bins)))
+
+
+def test_a_diagnosis_of_segments_names_them_overall():
+    run = pl.concat([served_by(range(30)).with_columns(day=day) for day in (1, 2)])
+    truth = pl.DataFrame({"user": range(40), "item": [0] * 40})
+    got = run.rank.diagnose(1, truth=truth, by=["model", "day"], baseline="old")
+    assert (
+        got.filter(pl.col("day").is_null())["reading"]
+        .item()
+        .endswith("; 10 of 40 users have no list of new")
+    )
+    assert got.filter(pl.col("reading").str.starts_with("no list"))["users"].to_list() == [10] * 2
+
+
+@pytest.mark.parametrize("name", ["compare", "change", "users", "at_k", "precision_recall"])
+def test_subtitles_of_charts_name_them(name):
+    pytest.importorskip("altair")
+    run = served_by(range(30))
+    truth = pl.DataFrame({"user": range(40), "item": [0] * 40})
+    calls = {
+        "compare": (["rr"], {"baseline": "old"}),
+        "change": ([1], {"baseline": "old"}),
+        "users": (["rr"], {}),
+        "at_k": (["recall"], {"ks": [1, 2]}),
+        "precision_recall": ([], {"ks": [1, 2]}),
+    }
+    arguments, options = calls[name]
+    draw = getattr(run.rank.plot, name)
+    subtitle = draw(*arguments, truth=truth, **options).title.subtitle
+    assert subtitle[-1].endswith("10 of 40 users have no list of new")
+    served = draw(*arguments, truth=truth, users="served", **options).title.subtitle
+    assert not any("no list" in line for line in served)
+
+
+# ------------------------------------------------------------------ the command, MovieLens
+
+
+def test_the_command_takes_served_users(tmp_path):
+    paths = [str(tmp_path / "run.csv"), str(tmp_path / "truth.csv"), str(tmp_path / "out.csv")]
+    RUN.write_csv(paths[0])
+    TRUTH.write_csv(paths[1])
+    options = ["--by", "model", "-m", "mrr", "-m", "missed", "--users", "served"]
+    assert main(["evaluate", *paths[:2], *options, "--out", paths[2]]) == 0
+    expected = RUN.rank.evaluate("mrr", "missed", truth=TRUTH, by="model", users="served")
+    assert pl.read_csv(paths[2]).equals(expected)
+
+
+@pytest.fixture
+def movielens(monkeypatch):
+    """The ratings and recommenders of the notebooks; CI fails where the ratings are absent."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "notebooks")
+    module = importlib.import_module("movielens")
+    try:
+        module.ratings()
+    except FileNotFoundError as error:
+        pytest.fail(str(error)) if os.environ.get("CI") else pytest.skip(str(error))
+    return module
+
+
+def test_a_new_system_that_misses_most_users_is_not_taken_for_a_bad_one(movielens):
+    """MovieLens split by time: item-kNN knows 109 of the 301 users who come later."""
+    past, future = movielens.split(movielens.ratings())
+    truth = future.select("user", "item", relevance="rating")
+    users = truth.select("user").unique()
+    every_film_counts = past.with_columns(rating=5.0)
+    knn = movielens.item_knn(every_film_counts, users)
+    run = rf.from_runs({"pop": movielens.popularity(past, users), "knn": knn})
+    options = {"truth": truth, "baseline": "pop", "relevant_at": 4}
+    got = run.rank.compare("ndcg@10", **options).row(0, named=True)
+    assert (got["users"], got["num_missed"], got["baseline_num_missed"]) == (301, 192, 0)
+    assert got["difference"] == pytest.approx(-0.2272, abs=1e-4)
+    assert got["p_value"] < 1e-30
+    assert (got["verdict"], got["note"]) == ("lower", "192 of 301 users have no list of knn")
+    served = run.rank.compare("ndcg@10", users="served", **options).row(0, named=True)
+    assert (served["users"], served["num_missed"], served["note"]) == (109, 0, None)
+    assert served["difference"] == pytest.approx(0.0055, abs=1e-4)
+    assert (served["verdict"], served["p_value"]) == ("undecided", pytest.approx(0.744, abs=1e-3))
+    means = run.rank.evaluate("ndcg@10", truth=truth, by="model", users="served")
+    assert means["users"].to_list() == [109, 109]
+    read = run.rank.diagnose(10, **options)
+    assert "no list of knn: 192 users" in read["reading"].to_list()
+    assert read["reading"].last() == "worse overall; 192 of 290 users have no list of knn"
+
+
+# ------------------------------------------------------------------ lists of which nothing is left
+
+
+def lists_to_reduce():
+    """Of system a, user 2 has an unjudged item alone, and user 3 one item, at rank 5."""
+    run = pl.DataFrame(
+        {
+            "model": ["a"] * 3 + ["b"] * 3,
+            "user": [1, 2, 3] * 2,
+            "item": ["x", "y", "x", "x", "x", "x"],
+            "rank": [1, 1, 5, 1, 1, 1],
+        }
+    )
+    return run, pl.DataFrame({"user": [1, 2, 3, 4], "item": ["x"] * 4})
+
+
+def by_batches(run, truth, **options):
+    meter = rf.Meter("missed", by="model", **options)
+    for some in ([1, 2], [3, 4]):
+        mine = pl.col("user").is_in(some)
+        meter.update(run.filter(mine), truth.filter(mine))
+    return meter.compute()
+
+
+@pytest.mark.parametrize(
+    ("options", "users"),
+    [
+        ({"judged_only": True}, 2),
+        ({"depth": 4}, 2),
+        ({"exclude": pl.DataFrame({"user": [2], "item": ["y"]})}, 2),
+        ({"judged_only": True, "depth": 4}, 1),
+        ({}, 3),
+    ],
+)
+def test_users_who_are_served_miss_no_list(options, users):
+    run, truth = lists_to_reduce()
+    options = {"users": "served", **options}
+    got = run.rank.evaluate("missed", "num_missed", truth=truth, by="model", **options)
+    assert got["missed"].to_list() == [0.0, 0.0]
+    assert got["users"].to_list() == [users, users]
+    pair = run.rank.compare("rr", truth=truth, baseline="a", **options)
+    assert pair.select("users", "num_missed", "baseline_num_missed").row(0) == (users, 0, 0)
+    assert "no list" not in (pair["note"][0] or "")
+    diagnosis = run.rank.diagnose(1, truth=truth, baseline="a", **options)
+    assert not any("no list" in reading for reading in diagnosis["reading"].drop_nulls())
+    assert by_batches(run, truth, **options).equals(got.select("model", "users", "missed"))
+
+
+@pytest.mark.parametrize(
+    ("options", "users", "missed"),
+    [
+        ({"judged_only": True}, 3, 1),
+        ({"depth": 4}, 3, 1),
+        ({"exclude": pl.DataFrame({"user": [2], "item": ["y"]})}, 2, 0),
+        ({"judged_only": True, "depth": 4}, 3, 2),
+        ({}, 3, 0),
+    ],
+)
+def test_users_of_both_tables_stay_if_nothing_is_left_of_their_lists(options, users, missed):
+    """trec_eval -J averages a topic of which no retrieved document is judged."""
+    run, truth = lists_to_reduce()
+    options = {"users": "both", **options}
+    got = run.rank.evaluate("missed", "num_missed", truth=truth, by="model", **options)
+    assert got["users"].to_list() == [users, 3]
+    assert got["num_missed"].to_list() == [missed, 0]
+    pair = run.rank.compare("rr", truth=truth, baseline="a", **options)
+    found = pair.select("users", "num_missed", "baseline_num_missed").row(0)
+    assert found == (users, 0, missed)
+    assert by_batches(run, truth, **options).equals(got.select("model", "users", "missed"))
+
+
+@pytest.mark.parametrize(
+    ("users", "values"), [("run", [1.0, 0.5]), ("both", [1.0, 0.5]), ("served", [None, None])]
+)
+def test_systems_without_a_common_user_have_no_misses_to_count(users, values):
+    run = pl.DataFrame({"model": ["a", "b"], "user": [1, 2], "item": 7, "rank": [1, 2]})
+    truth = pl.DataFrame({"user": [1, 2], "item": 7})
+    options = {"by": "model", "users": users}
+    assert run.rank.evaluate("rr", truth=truth, **options)["rr"].to_list() == values
+    meter = rf.Meter("rr", **options)
+    facts = rf.parts.facts(run, truth=truth, by="model")
+    parts = []
+    for user in (1, 2):
+        mine = run.filter(user=user), truth.filter(user=user)
+        meter.update(*mine)
+        parts.append(rf.parts.sums(mine[0], "rr", truth=mine[1], facts=facts, **options))
+    assert meter.compute()["rr"].to_list() == values
+    assert rf.parts.combine(parts)["rr"].to_list() == values
+    for misses in ("truth", "judged", "all", None):
+        with pytest.raises(rf.RankingDataError, match="each user would count as a miss"):
+            run.rank.evaluate("rr", truth=truth, by="model", users=misses)
+
+
+def test_a_diagnosis_counts_the_users_it_leaves_out():
+    run = pl.DataFrame(
+        {"model": ["new"] * 3 + ["old"] * 3, "user": [1, 2, 3, 3, 4, 5], "item": 7, "rank": 1}
+    )
+    truth = pl.DataFrame({"user": [1, 2, 3, 4, 5], "item": 7, "country": list("xxyyy")})
+    options = {"baseline": "old", "users": "run"}
+    got = run.rank.diagnose(1, truth=truth.drop("country"), **options)
+    left_out = "2 of 3 users of new are left out; 2 of 3 users of old are left out"
+    assert got["reading"].to_list() == ["unchanged", f"unchanged; {left_out}"]
+    apart = run.filter((pl.col("model") == "old") | (pl.col("user") < 3))
+    (alone,) = apart.rank.diagnose(1, truth=truth.drop("country"), **options)["reading"]
+    assert alone.startswith("no user has a value in both; 2 of 2 users of new are left out")
+    by = ["model", "country"]
+    placed = run.join(truth.select("user", "country"), on="user")
+    split = placed.rank.diagnose(1, truth=truth, by=by, **options)
+    of_x = split.filter(pl.col("relevant_low").is_null(), country="x")["reading"].item()
+    assert of_x == "no user has a value in both; 2 of 2 users of new are left out"
+
+
+def test_names_that_do_not_show_are_quoted():
+    for name, text in (("", "''"), (" a", "' a'"), ("a\nb", r"'a\nb'"), ("new one", "new one")):
+        run = RUN.with_columns(pl.col("model").replace("new", name))
+        got = run.rank.compare("rr", truth=TRUTH, baseline="old")
+        assert f"no list of {text}" in got["note"].item()
+        reading = run.rank.diagnose(1, truth=TRUTH, baseline="old")["reading"].drop_nulls()
+        assert f"no list of {text}: 2 users" in "; ".join(reading)
+    numbered = RUN.with_columns(model=pl.col("model").replace_strict({"old": 1, "new": 2}))
+    assert "no list of 2" in numbered.rank.compare("rr", truth=TRUTH, baseline=1)["note"].item()
+
+
+def test_a_system_may_be_called_either():
+    run = RUN.with_columns(pl.col("model").replace("new", "either"))
+    reading = run.rank.diagnose(1, truth=TRUTH, baseline="old")["reading"].drop_nulls()
+    assert "no list of either: 2 users; no list of either: 1 user" in "; ".join(reading)

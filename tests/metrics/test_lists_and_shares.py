@@ -1,0 +1,934 @@
+"""Metrics of lists and of shares, against definitions in plain Python."""
+
+import itertools
+import math
+from contextlib import suppress
+from random import Random
+
+import polars as pl
+import pytest
+import reference
+from every_metric import FEW
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lists_and_shares import (
+    ITEMS,
+    OF_ALL,
+    OF_USERS,
+    WORLD,
+    World,
+    labels_at,
+    mean,
+    oracle,
+)
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+
+
+@st.composite
+def worlds(draw):
+    users = range(1, draw(st.integers(2, 6)))
+    some = st.lists(st.sampled_from(ITEMS), unique=True, min_size=0, max_size=6)
+    gaps = st.sets(st.integers(0, 6), max_size=4)
+    lists = {u: with_gaps(draw(some), draw(gaps)) for u in users}
+    lists[0] = ["a", *draw(st.permutations(["b", "g", "c"]))]
+    history = {u: draw(st.sets(st.sampled_from(ITEMS), max_size=5)) for u in [*users, 8, 9]}
+    history[0] = {"b", "c"}
+    history[0] |= draw(st.sets(st.sampled_from(ITEMS)))
+    truth = {u: draw(st.sets(st.sampled_from(ITEMS), max_size=4)) for u in users}
+    truth[0] = {"b"}
+    return World({u: some for u, some in lists.items() if some}, history, truth)
+
+
+def with_gaps(some, gaps):
+    """A list with empty ranks before some of its items; none at its end."""
+    return [item for place, own in enumerate(some) for item in [None, own][place not in gaps :]]
+
+
+def close(got, expected):
+    if expected is None:
+        return got is None
+    return got is not None and math.isclose(got, expected, rel_tol=1e-11, abs_tol=1e-11)
+
+
+@settings(deadline=None, max_examples=reference.drawn(25))
+@given(worlds(), st.sampled_from([1, 2, 3, 10]))
+def test_values_of_users_follow_their_definitions(world, k):
+    tables = world.tables()
+    labels = labels_at(k, OF_USERS)
+    run = tables.pop("run")
+    got = rf.per_user(run, *labels, users="run", **tables)
+    for label, asked in zip(OF_USERS, labels, strict=True):
+        expected = oracle(world, label, k)
+        values = dict(zip(got["user"], got[asked], strict=True))
+        assert values.keys() == world.lists.keys()
+        for user, value in values.items():
+            assert close(value, expected.get(user)), (asked, user, value, expected.get(user))
+
+
+@settings(deadline=None, max_examples=reference.drawn(25))
+@given(worlds(), st.sampled_from([1, 2, 3, 10]))
+def test_numbers_of_all_lists_follow_their_definitions(world, k):
+    tables = world.tables()
+    labels = labels_at(k, OF_ALL)
+    run = tables.pop("run")
+    got = rf.evaluate(run, *labels, users="run", **tables).row(0, named=True)
+    for label, asked in zip(OF_ALL, labels, strict=True):
+        expected = oracle(world, label, k)
+        assert close(got[asked], expected), (asked, got[asked], expected)
+
+
+# ------------------------------------------------------------------ invariants
+
+LABELS = labels_at(3, [*OF_USERS, *OF_ALL])
+USERS_LABELS = labels_at(3, OF_USERS)
+
+
+def evaluated(run, *labels, **options):
+    return rf.evaluate(run, *labels, **options).lazy().collect()
+
+
+@pytest.mark.parametrize("engine", ["streaming", "in-memory"])
+def test_any_kind_of_frame_in_any_order(engine):
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    expected = evaluated(run, *LABELS, **tables)
+    shuffled = {
+        name: table.sample(fraction=1, shuffle=True, seed=3) for name, table in tables.items()
+    }
+    lazy = {name: table.lazy() for name, table in shuffled.items()}
+    plan = rf.evaluate(run.sample(fraction=1, shuffle=True, seed=5).lazy(), *LABELS, **lazy)
+    assert_frame_equal(plan.collect(engine=engine), expected, abs_tol=1e-12)
+
+
+def test_pandas_frames():
+    pytest.importorskip("pandas")
+    tables = WORLD.tables()
+    tables["items"] = tables["items"].drop("vector")
+    labels = [label for label in LABELS if "vector" not in label]
+    run = tables.pop("run")
+    expected = evaluated(run, *labels, **tables)
+    frames = {name: table.to_pandas() for name, table in tables.items()}
+    got = pl.from_pandas(rf.evaluate(run.to_pandas(), *labels, **frames))
+    assert_frame_equal(got, expected, abs_tol=1e-12)
+
+
+@pytest.mark.parametrize("of_tables", [(), ("history",), ("history", "items"), ("truth", "items")])
+def test_each_group_is_as_if_alone(of_tables):
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    halves = {"x": run.filter(pl.col("user") != 1), "y": run.filter(pl.col("rank") < 3)}
+    grouped = pl.concat([half.with_columns(model=pl.lit(name)) for name, half in halves.items()])
+    parts = {
+        name: {
+            "x": tables[name].sample(fraction=0.9, seed=1),
+            "y": tables[name].sample(fraction=0.8, seed=2),
+        }
+        for name in of_tables
+    }
+    whole = {
+        name: pl.concat([part.with_columns(model=pl.lit(m)) for m, part in some.items()])
+        for name, some in parts.items()
+    }
+    got = evaluated(grouped, *LABELS, by="model", users="run", **{**tables, **whole})
+    for model, half in halves.items():
+        own = {name: some[model] for name, some in parts.items()}
+        alone = evaluated(half, *LABELS, users="run", **{**tables, **own})
+        one = got.filter(model=model).drop("model")
+        assert_frame_equal(one, alone, abs_tol=1e-12)
+
+
+def test_metrics_of_accuracy_stay_as_they_are():
+    tables = WORLD.tables()
+    run, truth = tables.pop("run"), tables["truth"]
+    labels = ["ndcg@3", "map", "judged@2", "num_hits"]
+    plain = rf.per_user(run, *labels, truth=truth)
+    beside = rf.per_user(run, *labels, "novelty@3", "calibration(of=genre)@3", **tables)
+    assert_frame_equal(beside.select(plain.columns), plain)
+
+
+@pytest.mark.parametrize("users", ["truth", "judged", "both", "run", "all"])
+def test_the_users_whose_lists_count(users):
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    tables["truth"] = tables["truth"].filter(pl.col("user") != 2)
+    got = evaluated(run, *LABELS, users=users, **tables)
+    counted = run if users in ("run", "all") else run.filter(pl.col("user") != 2)
+    expected = evaluated(counted, *LABELS, users="run", **tables)
+    assert_frame_equal(got.drop("users"), expected.drop("users"), abs_tol=1e-12)
+
+
+def test_the_total_is_made_anew():
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    split = run.with_columns(half=pl.col("user") % 2)
+    tables["truth"] = tables["truth"].with_columns(half=pl.col("user") % 2)
+    labels = [label for label in LABELS if "target=" not in label]
+    got = evaluated(split, *labels, by="half", total=True, users="run", **tables)
+    tables["truth"] = tables["truth"].drop("half")
+    whole = evaluated(run, *labels, users="run", **tables)
+    assert_frame_equal(got.filter(pl.col("half").is_null()).drop("half"), whole, abs_tol=1e-12)
+
+
+# ------------------------------------------------------------------ companions
+
+_GROUPS = {
+    "plain": {0: [*"abcg"], 1: [*"hgfa"], 2: [*"ba"]},
+    "unknown": {0: [*"hde"], 1: [*"eha"], 2: [*"h"]},  # without a value, or not in the catalogue
+    "gaps": {0: ["a", None, "h", "c"], 1: [None] * 3 + [*"bd"], 2: [None, "h", None, *"ab"]},
+    "below": {0: [None] * 4 + [*"agh"], 2: [None] * 5 + [*"c"]},
+    "lone": {1: [*"cha"]},
+}
+_CUTS = itertools.cycle([1, 2, 3, 5])
+_MIXED = [f"{label.replace(',', ', ')}@{next(_CUTS)}" for label in (*OF_USERS, *OF_ALL)]
+_MORE = [
+    *("entropy(of=shown)@3", "disparity(of=shown)@1", "disparity(of=shown, target=uniform)@3"),
+    *("categories(of=genre)@3", "categories(of=genre, divide_by=values)@1", "unexpectedness@2"),
+    *("gini(of=shown, weight=hit)@1", "coverage(of=shown, count=true)@5", "awrf(of=shown)@2"),
+    *("precision(divide_by=returned)@3", "disparity(of=item, over=user, target=truth)@2"),
+]
+
+
+def _grouped(names):
+    """The tables of these groups; the column of groups is there if they are several."""
+    history = {0: {"a", "c"}, 1: {"h", "d"}, 9: {"a"}}
+    truth = {0: {"b", "h"}, 1: {"a", "c"}, 2: {"e"}}
+    worlds = [World(_GROUPS[name], history, truth) for name in names]
+    tables = worlds[0].tables()
+    if len(names) > 1:
+        runs = {name: world.tables()["run"] for name, world in zip(names, worlds, strict=True)}
+        tables |= {"run": rf.from_runs(runs), "by": "model"}
+    grade = pl.col("item").replace_strict({"a": 2, "h": 3}, default=1)
+    tables["truth"] = tables["truth"].with_columns(relevance=grade)
+    return {**tables, "other": tables["run"].filter(pl.col("rank") != 2)}
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        ([*_GROUPS], {"users": "all"}),
+        ([*_GROUPS], {"users": "run", "depth": 2}),
+        ([*_GROUPS], {"truth": None, "depth": 2}),
+        (["lone"], {"relevant_at": 2, "gains_from": "relevant_at"}),
+        (["unknown"], {"truth": None}),
+    ],
+)
+def test_no_value_depends_on_the_other_metrics_of_the_call(names, options):
+    tables = _grouped(names) | options
+    run = tables.pop("run")
+    alone = {}
+    for label in {*_MIXED, *_MORE, *([] if tables["truth"] is None else [*FEW][::3])}:
+        with suppress(ValueError, rf.RankingDataError):  # what is refused has no value
+            alone[label] = rf.evaluate(run, label, count_users=True, **tables)
+    assert len(alone) > (70 if tables["truth"] is None else 130)
+    random = Random(7)
+    labels = sorted(alone)
+    for call in [labels, *(random.sample(labels, number) for number in [2, 3] * 10)]:
+        together = rf.evaluate(run, *call, count_users=True, **tables)
+        for label in call:
+            own = alone[label]
+            assert_frame_equal(together.select(own.columns), own, abs_tol=1e-12)
+
+
+LINEAR = [
+    *(
+        "popularity",
+        "novelty",
+        "novelty(new=zero)",
+        "popularity_quantile",
+        "tail",
+        "tail(count=true)",
+    ),
+    *("unseen", "new", "popularity_lift", "popularity(divide_by=k)", "filled"),
+]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_the_expectation_under_ties_is_the_mean_over_all_orders(k):
+    tables = WORLD.tables()
+    tables.pop("run")
+    tables.pop("truth")
+    scores = {"a": 3.0, "h": 2.0, "c": 2.0, "f": 2.0, "d": 1.0}
+    run = pl.DataFrame({"user": 1, "item": [*scores], "score": [*scores.values()]})
+    labels = [f"{label}@{k}" for label in LINEAR]
+    got = rf.per_user(run.rank.with_rank(ties="expected"), *labels, **tables).row(0)[1:]
+    orders = []
+    for order in itertools.permutations("hcf"):
+        ranked = pl.DataFrame({"user": 1, "item": ["a", *order, "d"], "rank": range(1, 6)})
+        orders.append(rf.per_user(ranked, *labels, **tables).row(0)[1:])
+    for label, value, values in zip(labels, got, zip(*orders, strict=True), strict=True):
+        assert close(value, mean(values)), label
+
+
+def test_other_metrics_refuse_ties():
+    tables = WORLD.tables()
+    run = tables.pop("run").with_columns(tied=1)
+    assert rf.evaluate(run, "coverage", "gini", **tables)["coverage"].item() == 1.0
+    for label in ("ild(of=genre)", "serendipity", "epc", "novelty(new=skip)", "coverage@2"):
+        with pytest.raises(ValueError, match="no exact expectation under ties"):
+            rf.evaluate(run, label, **tables)
+
+
+# ------------------------------------------------------------------ pitfalls
+
+RUN = pl.DataFrame({"user": [1, 1, 2, 2, 3, 3], "item": [*"abacbd"], "rank": [1, 2] * 3})
+
+
+def test_an_item_outside_the_catalogue_does_not_break_personalization():
+    run = pl.DataFrame({"user": [1, 1, 2, 2, 3, 3], "item": [*"abacde"], "rank": [1, 2] * 3})
+    catalogue = pl.DataFrame({"item": [*"bcde"]})  # lacks a, which two lists share
+    got = rf.evaluate(run, "personalization@2", "coverage@2", items=catalogue)
+    assert got["personalization@2"].item() == pytest.approx(1 - 0.5 / 3)
+    assert got["coverage@2"].item() == 1.0
+
+
+def test_an_item_outside_the_catalogue_counts_in_no_share():
+    run = pl.DataFrame({"user": 1, "item": [*"aqr"], "rank": [1, 2, 3]})
+    items = pl.DataFrame({"item": [*"ab"]})
+    options = "entropy({})", "disparity(of=item, {})", "awrf(of=item, {})"
+    of_user = [option.format("over=user") for option in options]
+    of_all = [option.format("over=all") for option in options]
+    means = [rf.evaluate(run, *labels, items=items).row(0) for labels in (of_all, of_user)]
+    assert means[0] == means[1] == (1, 0.0, 0.5, pytest.approx(0.784238))
+    assert rf.evaluate(run, "entropy(over=user, normalize=true)", items=items).item(0, 1) == 0.0
+    shares = rf.shares(run, of="item", over="user", items=items)
+    assert shares.rows() == [(1, "a", 1.0, 1.0, 0.5), (1, "b", 0.0, 0.0, 0.5)]
+    assert rf.shares(run, of="item", items=items).rows() == [row[1:] for row in shares.rows()]
+
+
+def test_a_list_without_a_known_value_is_a_list():
+    run = pl.DataFrame({"user": [1, 2], "item": ["a", "c"], "rank": [1, 1]})
+    items = pl.DataFrame({"item": ["a", "b"], "genre": [["x"], ["y"]]})
+    assert rf.per_user(run, "categories@1", items=items).rows() == [(1, 1.0), (2, 0.0)]
+    assert rf.shares(run, over="user", items=items, target=None)["user"].to_list() == [1]
+
+
+def test_what_is_shown_counts_with_and_without_a_hit():
+    run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [*"abca"], "rank": [1, 2, 1, 2]})
+    truth = pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})
+    items = pl.DataFrame({"item": [*"ab"]})
+    labels = ["gini(of=shown, weight=hit)", "entropy(of=shown, normalize=true)"]
+    labels += ["disparity(of=shown, target=uniform)", "disparity(of=shown)"]
+    alone = rf.evaluate(run, *labels[:3], truth=truth).row(0)[1:]
+    assert alone == pytest.approx((2 / 3, 1.5 / math.log2(3), 1 / 6))
+    # c is shown, but the catalogue lacks it, so that its target is 0
+    assert rf.evaluate(run, *labels, truth=truth, items=items).row(0)[1:] == (*alone, 0.25)
+    shares = rf.shares(run, of="shown", weight="hit", truth=truth, target="uniform")
+    assert shares["exposure"].to_list() == [2.0, 0.0, 0.0]
+    assert shares["target"].to_list() == pytest.approx([1 / 3] * 3)
+    each = rf.shares(run, of="shown", over="user", items=items)
+    assert each.filter(user=2).rows() == [(2, "a", 1.0, 0.5, 1.0), (2, "c", 1.0, 0.5, 0.0)]
+
+
+def test_a_history_of_one_user_has_no_scale_of_novelty():
+    one = pl.DataFrame({"user": [1], "item": ["a"]})
+    options = ["", "new=zero, ", "new=skip, ", "out_of=rows, ", "divide_by=k, "]
+    labels = [f"novelty({option}normalize=true)@2" for option in options]
+    got = rf.evaluate(RUN, *labels, history=one, count_users=True)
+    assert got.row(0) == (3, *(None, 0) * len(labels))
+
+
+@pytest.mark.parametrize("options", [{}, {"users": "all"}, {"truth": None}])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_a_cut_at_k_is_a_metric_at_k(k, options):
+    """A list of which ``depth`` leaves nothing is an empty list, and its user counts."""
+    tables = _grouped([*_GROUPS]) | options
+    run = tables.pop("run")
+    labels = [label for label in (*OF_USERS, *OF_ALL) if not label.startswith(("ee_r", "ee_l"))]
+    if tables["truth"] is None:
+        reads = ("truth", "hit", "epc", "efd", "serendipity")
+        labels = [label for label in labels if not any(word in label for word in reads)]
+    labels = [f"{label.replace(',', ', ')}@{k}" for label in labels]
+    got = rf.evaluate(run, *labels, depth=k, count_users=True, **tables)
+    assert_frame_equal(got, rf.evaluate(run, *labels, count_users=True, **tables), abs_tol=1e-12)
+    below = got.filter(model="below").row(0, named=True)
+    assert [below[f"{name}@{k}"] for name in ("filled", "coverage", "gini")] == [0.0, 0.0, None]
+    assert below["users"] == (2 if tables["truth"] is None else 3)
+
+
+@pytest.mark.parametrize("names", [[*_GROUPS], ["below"]])
+@pytest.mark.parametrize("options", [{}, {"users": "run", "depth": 2}])
+def test_parts_of_lists_with_gaps_add_up(names, options):
+    tables = _grouped(names)
+    run, truth = tables.pop("run"), tables.pop("truth")
+    by = {"by": tables["by"]} if "by" in tables else {}
+    facts = rf.parts.facts(run, truth=truth, **by)
+    moving = ("target=truth", "target=candidates")  # targets that no part can add up
+    labels = [label for label in OF_ALL if not any(word in label for word in moving)]
+    labels = [f"{label.replace(',', ', ')}@2" for label in (*labels, "categories(of=genre)")]
+    options = {**tables, **options}
+    parts = [
+        rf.parts.sums(
+            run.filter(of_part), *labels, truth=truth.filter(of_part), facts=facts, **options
+        )
+        for of_part in (pl.col("user") == user for user in range(3))
+    ]
+    whole = rf.evaluate(run, *labels, truth=truth, **options)
+    assert_frame_equal(rf.parts.combine(parts), whole, abs_tol=1e-12)
+
+
+def test_a_list_without_a_judged_item_is_an_empty_list():
+    truth = pl.DataFrame({"user": [1, 9], "item": ["a", "a"]})
+    options = {"truth": truth, "users": "all", "judged_only": True, "items": CATALOGUE}
+    got = rf.per_user(
+        RUN, "filled@2", "categories@2", "awrf@2", "popularity@2", history=HISTORY, **options
+    )
+    assert got.rows()[1:] == [
+        (2, 0.0, 0.0, None, None),
+        (3, 0.0, 0.0, None, None),
+        (9, *[None] * 4),
+    ]
+    assert got.row(0)[1:3] == (0.5, 0.5)
+
+
+def test_who_has_no_profile_is_not_calibrated():
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    got = rf.per_user(run, "calibration(of=genre)@3", "popularity_lift@3", **tables)
+    assert got.filter(user=3).row(0) == (3, None, None)
+    filled = rf.per_user(run, "calibration(of=genre)@3", undefined=1.0, **tables)
+    assert filled.filter(user=3)["calibration(of=genre)@3"].item() == 1.0
+
+
+def test_a_repeated_row_of_the_history_is_not_a_second_user():
+    twice = pl.DataFrame({"user": [1, 1, 2], "item": ["a", "a", "b"]})
+    message = "history=, column 'item': duplicate .user, item..*keep one row per user and item"
+    for frame in (RUN, RUN.lazy()):
+        with pytest.raises(rf.RankingDataError, match=message):
+            rf.evaluate(frame, "novelty@2", history=twice).lazy().collect()
+    got = rf.evaluate(RUN, "popularity@2", "novelty(out_of=rows)@2", history=twice)
+    assert got["popularity@2"].item() == pytest.approx((1.5 + 1.0 + 0.5) / 3)
+
+
+def test_a_long_catalogue_is_the_same():
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    nested = tables["items"].select("item", category="genre")
+    long = nested.explode("category", empty_as_null=True)
+    labels = [label.replace("of=genre", "of=category") for label in LABELS if "vector" not in label]
+    labels = [label for label in labels if "ild" not in label]  # an empty list is unknown there
+    rest = {name: table for name, table in tables.items() if name != "items"}
+    got = evaluated(run, *labels, items=long, **rest)
+    assert_frame_equal(got, evaluated(run, *labels, items=nested, **rest), abs_tol=1e-12)
+
+
+def test_a_column_of_the_callers_own_keeps_its_name():
+    run = RUN.with_columns(popularity=pl.Series([5, 4, 3, 2, 1, 0]), lists=1, share=0.5)
+    mine = pl.col("popularity").filter("listed").max().alias("mine")
+    assert rf.per_user(run, mine)["mine"].to_list() == [5, 3, 1]
+    history = pl.DataFrame({"user": [1, 2], "item": ["a", "a"]})
+    assert rf.evaluate(run, "unseen@2", history=history)["unseen@2"].item() == pytest.approx(2 / 3)
+    message = "run, column 'popularity': this name is reserved"
+    with pytest.raises(rf.RankingDataError, match=message):
+        rf.evaluate(run, "popularity@2", history=history)
+
+
+def test_columns_of_the_catalogue_ride_along_where_they_are_named():
+    items = pl.DataFrame({"item": [*"abcd"], "price": [1.0, 2.0, 3.0, 4.0]})
+    price = pl.col("price").filter(pl.col("listed") & (pl.col("rank") <= 2)).mean().alias("price@2")
+    got = rf.per_user(RUN, price, items=items)
+    assert got["price@2"].to_list() == [1.5, 2.0, 3.0]
+    assert "price" in rf.listed(RUN, price, items=items).columns
+    assert "price" not in rf.listed(RUN, items=items).columns
+
+
+# ------------------------------------------------------------------ errors
+
+HISTORY = pl.DataFrame({"user": [1, 2], "item": ["a", "b"]})
+CATALOGUE = pl.DataFrame({"item": [*"abcd"], "genre": [["x"], ["y"], ["x"], ["z"]], "price": 1.0})
+
+
+@pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])
+@pytest.mark.parametrize(
+    ("label", "tables", "message"),
+    [
+        (
+            "novelty@2",
+            {},
+            "'novelty@2' reads '(popularity|history_users)': pass history=, the",
+        ),
+        ("ild@2", {}, "metric 'ild@2' reads '(pairs|distance)_above.*pass items=, the catalogue"),
+        ("unexpectedness@2", {}, "reads 'other_rank': pass other=, another run"),
+        ("coverage@2", {}, "reads shares of item: pass items=.*or history=.*of=shown"),
+        (
+            "calibration@2",
+            {"items": CATALOGUE},
+            "reads shares of a column of items=: pass history=",
+        ),
+        ("epc@2", {"history": HISTORY}, "metric 'epc@2' reads 'relevant': pass truth="),
+        (
+            "coverage(of=gener)@2",
+            {"items": CATALOGUE},
+            "of=gener: items= has no such.*did you mean 'genre'",
+        ),
+        ("ild(of=price)@2", {"items": CATALOGUE}, "of=price: Float64 has no distance"),
+        (
+            "gini(of=price)@2",
+            {"items": CATALOGUE},
+            "of=price: the column is Float64, but shares need text",
+        ),
+        ("ild@2", {"items": CATALOGUE.drop("genre")}, "of= is left out, but items= has 0 columns"),
+        (
+            "coverage@2",
+            {"items": pl.concat([CATALOGUE, CATALOGUE])},
+            "items=, column 'item': duplicate",
+        ),
+        ("coverage@2", {"items": CATALOGUE.clear()}, "items=: it is empty"),
+        (
+            "coverage@2",
+            {"items": pl.DataFrame({"item": ["a", None]})},
+            "items=, column 'item': null item: drop the row.*item=null",
+        ),
+        (
+            "coverage@2",
+            {"items": pl.DataFrame({"item": [1, 2]})},
+            "is String in the run and Int64",
+        ),
+        ("coverage@2", {"items": pl.DataFrame({"item": ["z"]})}, "no item of the run is in items="),
+        (
+            "unseen@2",
+            {"history": HISTORY.with_columns(user=9)},
+            "no user of the run is in h",
+        ),
+        (
+            "unseen@2",
+            {"history": HISTORY.drop("user")},
+            "history=: no column 'user' for user",
+        ),
+        ("unseen@2", {"history": HISTORY.with_columns(user=None)}, "history="),
+    ],
+)
+def test_what_is_wrong_is_reported(kind, label, tables, message):
+    def made(table):
+        return (
+            {"eager": table, "lazy": table.lazy()}[kind] if kind != "pandas" else table.to_pandas()
+        )
+
+    if kind == "pandas":
+        pytest.importorskip("pandas")
+        if "null" in message:
+            return  # pandas turns the column into objects
+    beside = {name: made(table) for name, table in tables.items()}
+    with pytest.raises((rf.RankingDataError, ValueError), match=message):
+        result = rf.evaluate(made(RUN), label, **beside)
+        if kind == "lazy":
+            result.collect()
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        ([[1.0, 2.0], [1.0], [1.0, 1.0]], "its length is not 2"),
+        ([[1.0, math.nan], [1.0, 2.0], [1.0, 1.0]], "a number that is null or not finite"),
+        ([[1.0, None], [1.0, 2.0], [1.0, 1.0]], "a number that is null or not finite"),
+        ([[], [], []], "its length is 0"),
+    ],
+)
+def test_vectors_that_cannot_be_compared(vectors, message):
+    items = pl.DataFrame(
+        {"item": [*"abc"], "v": vectors}, schema_overrides={"v": pl.List(pl.Float64)}
+    )
+    text = f"items=, column 'v': a vector cannot be compared: .*{message}.*Offending row: item="
+    for frame in (RUN, RUN.lazy()):
+        with pytest.raises(rf.RankingDataError, match=text):
+            rf.evaluate(frame, "ild(of=v)@2", items=items).lazy().collect()
+
+
+def test_numbers_of_all_lists_are_nobodys():
+    with pytest.raises(ValueError, match="coverage@2 is one number for all users: use evaluate"):
+        rf.per_user(RUN, "novelty@2", "coverage@2", items=CATALOGUE, history=HISTORY)
+    with pytest.raises(ValueError, match="'coverage@2' has no bounds and no scenarios"):
+        truth = pl.DataFrame({"user": [1], "item": ["a"]})
+        rf.evaluate(RUN, "coverage@2", items=CATALOGUE, truth=truth, scenarios=True)
+    mixed = (pl.col("exposure(item;all;none;2)").sum() + pl.col("rank").sum()).alias("mixed")
+    with pytest.raises(ValueError, match="reads columns of shares and 'rank'"):
+        rf.evaluate(RUN, mixed, items=CATALOGUE)
+    two = (pl.col("share(item;all;none;2)") + pl.col("share(genre;all;none;2)")).sum().alias("two")
+    with pytest.raises(ValueError, match="reads shares of genre over all and item over all"):
+        rf.evaluate(RUN, two, items=CATALOGUE)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: rf.coverage_at(0),
+        lambda: rf.tail_at(3, head=1.0),
+        lambda: rf.calibration_at(3, alpha=0),
+        lambda: rf.gini_at(3, weight=1.5),
+        lambda: rf.gini_at(3, of="a;b"),
+        lambda: rf.ee_loss_at(p=1.0),
+        lambda: rf.entropy_at(base=1),
+        lambda: rf.awrf_at(target="x"),
+        lambda: rf.corrected_at(catalogue=1, sampled=1),
+        lambda: rf.metric("coverage(count=yes)@3"),
+    ],
+)
+def test_parameters_out_of_range(make):
+    with pytest.raises(ValueError, match="must be|catalogue > sampled"):
+        make()
+
+
+# ------------------------------------------------------------------ statistics
+
+
+def test_the_interval_is_a_jackknife_of_users():
+    tables = WORLD.tables()
+    run, items = tables["run"], tables["items"]
+    got = rf.summarize(run, "coverage@2", "gini@2", items=items)
+    users = run["user"].unique().to_list()
+    for label in ("coverage@2", "gini@2"):
+        row = got.filter(metric=label).row(0, named=True)
+        assert row["mean"] == rf.evaluate(run, label, items=items)[label].item()
+        without = [
+            rf.evaluate(run.filter(pl.col("user") != user), label, items=items)[label].item()
+            for user in users
+        ]
+        middle = mean(without)
+        error = math.sqrt((len(users) - 1) / len(users) * sum((x - middle) ** 2 for x in without))
+        assert row["ci_high"] - row["mean"] == pytest.approx(3.182446305 * error)
+        assert row["std"] is row["median"] is None
+    drawn = rf.summarize(run, "coverage@2", items=items, method="bootstrap")
+    assert drawn["ci_low"].item() is None
+    assert "can only lose items" in drawn["note"].item()
+
+
+def test_swaps_of_lists_are_a_randomization_test():
+    one = pl.DataFrame({"user": [1, 2, 3, 4], "item": [*"aaab"], "rank": 1})
+    two = pl.DataFrame({"user": [1, 2, 3, 4], "item": [*"cdef"], "rank": 1})
+    runs = pl.concat([one.with_columns(model=pl.lit("one")), two.with_columns(model=pl.lit("two"))])
+    items = pl.DataFrame({"item": [*"abcdef"]})
+    apart = []
+    for swaps in itertools.product([False, True], repeat=4):
+        sets = [set(), set()]
+        for swapped, first, second in zip(swaps, one["item"], two["item"], strict=True):
+            sets[swapped].add(first)
+            sets[not swapped].add(second)
+        apart.append(abs(len(sets[0]) - len(sets[1])) / 6)
+    exact = mean(float(x >= 2 / 6 - 1e-12) for x in apart)
+    options = {"items": items, "baseline": "one", "test": "randomization", "resamples": 20_000}
+    got = rf.compare(runs, "coverage@1", "novelty@1", history=HISTORY, **options)
+    row = got.row(0, named=True)
+    assert (row["metric"], row["difference"]) == ("coverage@1", pytest.approx(2 / 6))
+    assert row["p_value"] == pytest.approx(exact, abs=0.02)
+    assert row["p_adjusted"] >= row["p_value"]
+    assert_frame_equal(got, rf.compare(runs, "coverage@1", "novelty@1", history=HISTORY, **options))
+    plain = rf.compare(runs, "coverage@1", items=items).row(0, named=True)
+    assert plain["p_value"] is None
+    assert "randomization" in plain["note"]
+
+
+# ------------------------------------------------------------------ rows, fusion, overlap
+
+
+def test_shares_for_people():
+    got = rf.shares(RUN, of="genre", k=1, items=CATALOGUE)
+    assert got.columns == ["genre", "exposure", "share", "target"]
+    assert got.rows() == [
+        ("x", 2.0, pytest.approx(2 / 3), 0.5),
+        ("y", 1.0, pytest.approx(1 / 3), 0.25),
+        ("z", 0.0, 0.0, 0.25),
+    ]
+    each = rf.shares(RUN, over="user", of="genre", items=CATALOGUE, target=None)
+    assert each.columns == ["user", "genre", "exposure", "share"]
+    with pytest.raises(rf.RankingDataError, match="shares reads shares of item: pass items="):
+        rf.shares(RUN, of="item")
+
+
+def test_overlap_of_lists():
+    other = pl.DataFrame({"user": [1, 1, 4], "item": [*"bxa"], "rank": [1, 2, 1]})
+    got = rf.overlap(RUN, other, k=2)
+    assert got.rows() == [(1, 0.5, 1 / 3), (2, 0, 0), (3, 0, 0), (4, 0, 0)]
+
+
+RUNS = pl.DataFrame(
+    {
+        "model": [*"pppqqqr"],
+        "user": 1,
+        "item": [*"abcbadc"],
+        "rank": [1, 2, 3, 1, 2, 3, 1],
+        "score": [0.9, 0.5, 0.1, 8.0, 4.0, 2.0, 1.0],
+    }
+)
+#: what each list gives to an item, in places
+PLACES = {"a": [1, 2], "b": [2, 1], "c": [3, 1], "d": [3]}
+SCORES = {"a": [0.9, 4.0], "b": [0.5, 8.0], "c": [0.1, 1.0], "d": [2.0]}
+
+
+@pytest.mark.parametrize(
+    ("method", "score"),
+    [
+        ("rrf", lambda ranks, _: sum(1 / (60 + r) for r in ranks)),
+        ("isr", lambda ranks, _: len(ranks) * sum(1 / r**2 for r in ranks)),
+        ("rbc", lambda ranks, _: sum(0.2 * 0.8 ** (r - 1) for r in ranks)),
+        ("comb_sum", lambda _, scores: sum(scores)),
+        ("comb_mnz", lambda _, scores: len(scores) * sum(scores)),
+        ("comb_max", lambda _, scores: max(scores)),
+        ("comb_min", lambda _, scores: min(scores)),
+        ("comb_med", lambda _, scores: (min(scores) + max(scores)) / 2),
+        ("comb_anz", lambda _, scores: sum(scores) / len(scores)),
+    ],
+)
+def test_fusions_follow_their_formulas(method, score):
+    got = {item: value for _, item, value, _ in rf.fuse(RUNS, method).rows()}
+    assert got == {item: pytest.approx(score(PLACES[item], SCORES[item])) for item in PLACES}
+
+
+def test_borda_gives_the_last_of_all_items_one_point():
+    both = RUNS.filter(pl.col("model").is_in(["p", "q"]))  # N = 4: a, b, c and d
+    got = {item: value for _, item, value, _ in rf.fuse(both, "borda").rows()}
+    assert got == {"a": 4 + 3, "b": 3 + 4, "c": 2 + 1, "d": 1 + 2}
+
+
+def test_borda_counts():
+    # a list of three of the four items gives 4, 3, 2, and 1 to the other; one of one 4, 2, 2, 2
+    got = {item: value for _, item, value, _ in rf.fuse(RUNS, "borda").rows()}
+    assert got == {"a": 4 + 3 + 2, "b": 3 + 4 + 2, "c": 2 + 1 + 4, "d": 1 + 2 + 2}
+
+
+@pytest.mark.parametrize(
+    ("norm", "of_a"),
+    [
+        ("min_max", 1.0 + 2 / 6),
+        ("sum", 0.8 / 1.2 + 2 / 8),
+        ("rank", 1.0 + 2 / 3),
+        ("zmuv", 0.4 / math.sqrt(0.32 / 3) + (4 - 14 / 3) / math.sqrt(56 / 9)),
+    ],
+)
+def test_norms_of_scores(norm, of_a):
+    got = {item: value for _, item, value, _ in rf.fuse(RUNS, "comb_sum", norm=norm).rows()}
+    assert got["a"] == pytest.approx(of_a)
+
+
+@pytest.mark.parametrize("dtype", [pl.UInt8, pl.Int64, pl.Float32])
+@pytest.mark.parametrize("norm", [None, "min_max", "sum", "zmuv"])
+def test_the_type_of_scores_does_not_matter(norm, dtype):
+    """Scores of a list may all be equal, and those of another fill their type."""
+    rows = [("p", "a", 7), ("p", "b", 7), ("q", "a", 255), ("q", "b", 3), ("q", "c", 254)]
+    run = pl.DataFrame(rows, schema=["model", "item", "score"], orient="row").with_columns(user=1)
+    weights = {"p": 0.1, "q": 0.3}
+    frames = [
+        rf.fuse(
+            run.with_columns(pl.col("score").cast(kind)), "comb_sum", norm=norm, weights=weights
+        )
+        for kind in (dtype, pl.Float64)
+    ]
+    assert frames[0].equals(frames[1])
+    assert frames[0]["score"].is_finite().all()
+
+
+def test_a_fusion_is_a_run():
+    fused = rf.fuse(RUNS.lazy(), "rrf", weights={"p": 1, "q": 2, "r": 0})
+    truth = pl.DataFrame({"user": [1], "item": ["b"]})
+    assert rf.evaluate(fused.drop("score"), "rr", truth=truth).collect()["rr"].item() == 1.0
+    assert fused.collect()["rank"].to_list() == [1, 2, 3, 4]
+    with pytest.raises(ValueError, match="weights: no weight for the system 'r'"):
+        rf.fuse(RUNS, "rrf", weights={"p": 1, "q": 2})
+    with pytest.raises(rf.RankingDataError, match="no column 'score' for score: comb_sum adds up"):
+        rf.fuse(RUNS.drop("score"), "comb_sum")
+    with pytest.raises(ValueError, match="smoothing must be a number ≥ 0"):
+        rf.fuse(RUNS, smoothing=-1)
+
+
+# ------------------------------------------------------------------ on relevant rows
+
+
+def test_propensities_weigh_the_relevant():
+    run = pl.DataFrame({"user": 1, "item": [*"abc"], "rank": [1, 2, 4]})
+    truth = pl.DataFrame({"user": 1, "item": [*"acx"], "p": [0.5, 0.25, 0.1]})
+    labels = [
+        "snips_recall(propensity=p)@3",
+        "snips_dcg(propensity=p)",
+        "snips_recall(propensity=p)",
+    ]
+    got = rf.per_user(run, *labels, truth=truth).row(0)[1:]
+    whole = 2 + 4 + 10
+    assert got == pytest.approx((2 / whole, (2 + 4 / math.log2(5)) / whole, 6 / whole))
+    history = pl.DataFrame({"user": [1, 2, 3], "item": [*"aac"]})
+    popular = rf.per_user(run, "snips_recall(power=2)@1", truth=truth, history=history).row(0)[1]
+    assert popular == pytest.approx((1 / 4) / (1 / 4 + 1 + 1))
+
+
+def test_corrected_metrics_are_nearly_unbiased():
+    n, m = 60, 20
+    exact, corrected, sampled = [], [], []
+    for rank in range(1, n + 1):
+        run = pl.DataFrame({"user": 1, "item": range(m + 1), "rank": range(1, m + 2)})
+        label = f"corrected(catalogue={n}, sampled={m}, gamma=0.0)@5"
+        chance = (rank - 1) / (n - 1)
+        pmf = [math.comb(m, j) * chance**j * (1 - chance) ** (m - j) for j in range(m + 1)]
+        if rank == 1:
+            truth = pl.DataFrame({"user": range(m + 1), "item": range(m + 1)})
+            runs = run.drop("user").join(pl.DataFrame({"user": range(m + 1)}), how="cross")
+            of_places = rf.per_user(runs, label, "ndcg@5", truth=truth)
+        exact.append(1 / math.log2(rank + 1) if rank <= 5 else 0.0)
+        corrected.append(sum(map(math.prod, zip(pmf, of_places[label], strict=True))))
+        sampled.append(sum(map(math.prod, zip(pmf, of_places["ndcg@5"], strict=True))))
+    assert abs(mean(corrected) - mean(exact)) < 1e-6 < abs(mean(sampled) - mean(exact)) / 100
+
+
+def test_resamples_know_no_more_items_than_they_show():
+    run = pl.DataFrame({"user": [1, 2, 3, 4], "item": [*"aabc"], "rank": 1})
+    got = rf.summarize(run, "gini(of=shown)").row(0, named=True)
+    without = [
+        rf.evaluate(run.filter(pl.col("user") != user), "gini(of=shown)").item(0, 1)
+        for user in range(1, 5)
+    ]
+    error = math.sqrt(3 * mean((x - mean(without)) ** 2 for x in without))
+    assert got["ci_high"] - got["mean"] == pytest.approx(3.182446305 * error)
+    two = pl.concat(
+        [
+            run.with_columns(model=pl.lit("a")),
+            run.with_columns(pl.lit("z").alias("item"), model=pl.lit("b")),
+        ]
+    )
+    each = rf.evaluate(two, "gini(of=shown)", by="model")["gini(of=shown)"].to_list()
+    pair = rf.compare(two, "gini(of=shown)", baseline="a").row(0, named=True)
+    assert [pair["baseline_mean"], pair["mean"]] == pytest.approx(each)
+
+
+def test_a_target_that_moves_with_the_users_has_no_interval_and_no_test():
+    run = pl.concat([RUN.with_columns(model=pl.lit(name)) for name in "ab"])
+    tables = {"items": CATALOGUE, "history": HISTORY}
+    label = "disparity(of=genre, target=candidates)@2"
+    row = rf.summarize(RUN, label, **tables).row(0, named=True)
+    assert row["ci_low"] is None
+    assert "its target changes with the users" in row["note"]
+    row = rf.compare(run, label, test="randomization", resamples=99, **tables).row(0, named=True)
+    assert (row["difference"], row["p_value"]) == (0, None)
+
+
+def test_other_columns_of_a_history_mean_nothing():
+    history = HISTORY.with_columns(popularity=pl.lit("many"), seen=1, rank=7)
+    labels = ["popularity_lift@2", "unseen@2", "novelty@2"]
+    expected = rf.per_user(RUN, *labels, history=HISTORY)
+    assert_frame_equal(rf.per_user(RUN, *labels, history=history), expected)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (RUN.with_columns(tied=1), "other run, column 'tied': blocks of ties"),
+        (RUN.with_columns(rank=0), "other run, column 'rank': a rank that is not an integer ≥ 1"),
+        (RUN.with_columns(rank=1), "other run, column 'rank': two items of one user"),
+        (RUN.with_columns(item=pl.lit("a")), "other run, column 'item': duplicate"),
+        (RUN.with_columns(pl.col("user") + 10), "no user of the run is in other="),
+    ],
+)
+def test_another_run_keeps_the_rules_of_a_run(other, message):
+    with pytest.raises(rf.RankingDataError, match=message):
+        rf.evaluate(RUN, "unexpectedness@2", other=other)
+
+
+@pytest.mark.parametrize("chance", [0.0, -0.25, None, math.nan])
+def test_a_propensity_is_a_number_above_0(chance):
+    truth = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "p": [chance, 0.5]})
+    with pytest.raises(rf.RankingDataError, match="propensity= must be a number > 0"):
+        rf.evaluate(RUN, "snips_recall(propensity=p)@1", truth=truth)
+
+
+def test_categories_that_are_numbers_are_sets():
+    items = pl.DataFrame({"item": [*"aabbb"], "category": [1, 2, 3, 4, 5]})
+    assert rf.per_user(RUN, "ild(distance=hamming)", items=items)["ild(distance=hamming)"][0] == 5
+
+
+def test_close_and_large_vectors_do_not_cancel():
+    vectors = [[1e8, 1.0], [1e8, 2.0], [1e200, 1.0], [1e200, 2.0]]
+    items = pl.DataFrame({"item": [*"abcd"], "v": vectors})
+    run = pl.DataFrame({"user": [1, 1, 2, 2], "item": [*"abcd"], "rank": [1, 2, 1, 2]})
+    squared = rf.per_user(run.head(2), "ild(distance=euclidean2)", items=items)
+    assert squared["ild(distance=euclidean2)"].item() == 1.0
+    assert rf.per_user(run, "ild", items=items)["ild"].to_list() == pytest.approx([0, 0], abs=1e-15)
+
+
+def test_nothing_known_is_null():
+    items = pl.DataFrame(
+        {"item": [*"abcd"], "g": [None] * 4}, schema_overrides={"g": pl.List(pl.String)}
+    )
+    got = rf.evaluate(RUN, "ild@2", "coverage(of=g)@2", "disparity(of=g)@2", items=items)
+    assert got.row(0) == (3, None, None, None)
+
+
+def test_names_of_columns_beside_those_inside():
+    for name in ("had", "there", "lists", "genre", "exposures"):
+        run = RUN.rename({"user": name})
+        history = HISTORY.rename({"user": name})
+        labels = [
+            "calibration(of=genre)@2",
+            "disparity(of=genre, target=candidates)@2",
+            "coverage@2",
+        ]
+        got = rf.evaluate(run, *labels, items=CATALOGUE, history=history, user=name)
+        expected = rf.evaluate(RUN, *labels, items=CATALOGUE, history=HISTORY)
+        assert_frame_equal(got, expected)
+
+
+def test_what_is_missing_is_named():
+    shown = "metric 'disparity.of=shown.' reads shares of shown: pass items=, .* or history="
+    with pytest.raises(rf.RankingDataError, match=shown):
+        rf.evaluate(RUN, "disparity(of=shown)")
+    with pytest.raises(rf.RankingDataError, match="shares reads what is relevant: pass truth="):
+        rf.shares(RUN, of="genre", target="truth", items=CATALOGUE)
+    with pytest.raises(
+        rf.RankingDataError, match="column 'share': shares makes a column with this"
+    ):
+        rf.shares(RUN, of="share", items=CATALOGUE.rename({"genre": "share"}))
+    typo = pl.col("prize").filter("listed").mean().alias("prize")
+    with pytest.raises(
+        rf.RankingDataError, match="metric 'prize' reads a column 'prize'; the tables"
+    ):
+        rf.evaluate(RUN, typo, items=CATALOGUE)
+    both = pl.col("price").filter("listed").mean().alias("mean price")
+    with pytest.raises(rf.RankingDataError, match="column 'price': both items= and the run"):
+        rf.evaluate(RUN.with_columns(price=1.0), both, items=CATALOGUE)
+
+
+@pytest.mark.parametrize("score", [None, math.nan, math.inf])
+def test_a_score_that_is_none_is_not_fused(score):
+    runs = RUNS.with_columns(score=pl.when(pl.col("score") > 4).then(score).otherwise("score"))
+    with pytest.raises(
+        rf.RankingDataError, match="column 'score': a score that is null or not fin"
+    ):
+        rf.fuse(runs, "comb_sum")
+    assert len(rf.fuse(runs, "rrf")) == 4
+    with pytest.raises(ValueError, match="weights names 'x', which is not a system"):
+        rf.fuse(RUNS, weights={"p": 1, "q": 1, "r": 1, "x": 1})
+
+
+def test_check_reads_all_tables():
+    tables = {"items": CATALOGUE, "history": HISTORY}
+    assert rf.check(RUN, **tables) is RUN
+    assert_frame_equal(rf.check(RUN.lazy(), **tables).collect(), RUN)
+    message = "run, column 'item': an item that items= lacks: add it to the catalogue.*item='d'"
+    with pytest.raises(rf.RankingDataError, match=message):
+        rf.check(RUN, items=CATALOGUE.filter(pl.col("item") != "d"))
+    with pytest.raises(rf.RankingDataError, match=r"duplicate \(user, item\)"):
+        rf.check(RUN, history=pl.concat([HISTORY, HISTORY]))
+    with pytest.raises(
+        rf.RankingDataError, match="other run, column 'rank': two items of one user"
+    ):
+        rf.check(RUN, other=RUN.with_columns(rank=1))
+
+
+def test_comparing_metrics_of_all_lists_counts_lists_that_begin_below_k():
+    a = pl.DataFrame({"user": [1, 2, 3], "item": ["a", "b", "a"], "rank": [1, 1, 3]})
+    b = pl.DataFrame({"user": [1, 2, 3], "item": ["a", "a", "b"], "rank": [1, 3, 1]})
+    options = {
+        "baseline": "a",
+        "test": "randomization",
+        "items": pl.DataFrame({"item": ["a", "b"]}),
+    }
+    (row,) = rf.compare({"a": a, "b": b}, "coverage@1", **options).to_dicts()
+    assert (row["users"], row["num_left_out"], row["note"]) == (3, 0, None)
+    assert (row["mean"], row["baseline_mean"]) == (1.0, 1.0)
+
+
+def test_shares_that_may_split_a_block_of_ties_are_refused():
+    tied = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "score": [1.0, 1.0]})
+    tied = tied.rank.with_rank(ties="expected")
+    items = pl.DataFrame({"item": ["a", "b", "c"]})
+    whole = rf.shares(tied, of="item", items=items, target=None)
+    assert whole["exposure"].to_list() == [1.0, 1.0, 0.0]
+    for options in ({"k": 1}, {"weight": "log"}):
+        with pytest.raises(ValueError, match="shares has no exact expectation under ties"):
+            rf.shares(tied, of="item", items=items, target=None, **options)

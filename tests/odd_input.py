@@ -1,0 +1,1056 @@
+"""Odd input and what comes of it: one list, for the tests and for the page in the docs.
+
+``python -m tests.odd_input`` writes the page, ``notebooks/odd_input.md``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+import rankframe as rf
+
+PAGE = Path(__file__).parents[1] / "notebooks" / "odd_input.md"
+
+METRICS = ("precision@2", "recall@2", "ap", "ndcg@2", "rr")
+RUN = pl.DataFrame({"user": [1, 1, 1, 2, 2], "item": [10, 11, 12, 10, 13], "rank": [1, 2, 3, 1, 2]})
+TRUTH = pl.DataFrame(
+    {"user": [1, 1, 2, 3], "item": [11, 14, 10, 10], "relevance": [1, 2, 1, 1]},
+)
+SCORED = RUN.select("user", "item", score=pl.Series([0.9, 0.8, 0.7, 0.9, 0.8]))
+
+NAN, INF = float("nan"), float("inf")
+LOG3 = math.log2(3)
+NDCG = (1 / LOG3) / (2 + 1 / LOG3)  # user 1: a 1 at rank 2, the ideal is 2, 1
+#: What RUN and TRUTH give: user 1 finds one of two at rank 2, user 2 the one at 1, user 3 none.
+PLAIN = [1 / 3, 1 / 2, (1 / 4 + 1) / 3, (NDCG + 1) / 3, 1 / 2]
+
+#: The error for a duplicate in a run.
+AGAIN = (
+    "run, column 'item': duplicate (user, item): name a column of models, folds or days in by=; "
+    "otherwise keep the best: run.sort('rank', nulls_last=True)"
+    ".unique(['user', 'item'], keep='first', maintain_order=True), or sort_values and "
+    "drop_duplicates in pandas. "
+)
+
+Expected = list[float | None] | str
+
+
+class Case(NamedTuple):
+    """An input; what ``evaluate`` gives: the means, or the text of the error."""
+
+    name: str
+    run: pl.DataFrame
+    truth: pl.DataFrame
+    gives: Expected
+    metrics: tuple[Any, ...] = METRICS
+    options: Mapping[str, Any] = {}
+    in_pandas: Expected | None = None  # where pandas cannot tell it from something else
+    remark: str = ""
+
+
+def put(frame: pl.DataFrame, column: str, values: object, dtype: Any = None) -> pl.DataFrame:
+    """Replace a column."""
+    return frame.with_columns(pl.Series(column, values, dtype=dtype, strict=False))
+
+
+def cast(column: str, dtype: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Give both tables with a column of another type."""
+    return RUN.with_columns(pl.col(column).cast(dtype)), TRUTH.with_columns(
+        pl.col(column).cast(dtype)
+    )
+
+
+def named(column: str, names: Mapping[int, Any], dtype: Any = None) -> tuple[pl.DataFrame, ...]:
+    """Give both tables with other ids."""
+    return tuple(
+        put(frame, column, [names[value] for value in frame[column]], dtype)
+        for frame in (RUN, TRUTH)
+    )
+
+
+NAMES = {10: "é", 11: "", 12: " ", 13: "日本", 14: "a\nb"}
+DAYS = {n: datetime.datetime(2026, 1, n) for n in range(10, 15)}  # noqa: DTZ001
+BYTES = {n: bytes([0, n, 255]) for n in range(10, 15)}
+UUIDS = {n: str(uuid.UUID(int=n)) for n in range(10, 15)}
+WIDE = {1: 2**63 + 1, 2: 2**64 - 1, 3: 0}
+LEVELS = ["10", "11", "12", "13", "14"]
+MANY = [str(number) for number in range(2_000)]
+
+
+def cases() -> dict[str, list[Case]]:
+    """Give all cases, by the sections of the page."""
+    return {
+        "Rows and users": [
+            Case("nothing odd", RUN, TRUTH, PLAIN),
+            Case("an empty run", RUN.clear(), TRUTH, "run: it is empty"),
+            Case("an empty truth", RUN, TRUTH.clear(), "truth: it is empty"),
+            Case("one row, a hit", RUN[3:4], TRUTH[2:3], [0.5, 1, 1, 1, 1]),
+            Case("one row, a miss", RUN[4:5], TRUTH[2:3], [0, 0, 0, 0, 0]),
+            Case(
+                "no common user",
+                RUN.with_columns(pl.col("user") + 100),
+                TRUTH,
+                "run, column 'user': no user of the run is in the truth, which has users like 1. "
+                "Offending row: user=101, item=10, rank=1",
+            ),
+            Case(
+                "no common item, the same users",
+                RUN.with_columns(pl.col("item") + 100),
+                TRUTH,
+                [0, 0, 0, 0, 0],
+            ),
+            Case("a user of the run who is not in the truth", with_user_9(), TRUTH, PLAIN),
+            Case(
+                "the same, and users='all': undefined for that user",
+                with_user_9(),
+                TRUTH,
+                PLAIN,
+                options={"users": "all"},
+            ),
+            Case(
+                "the same, and users='all', undefined=0.0",
+                with_user_9(),
+                TRUTH,
+                [mean * 3 / 4 for mean in PLAIN],
+                options={"users": "all", "undefined": 0.0},
+            ),
+            Case(
+                "no user has a relevant item",
+                RUN,
+                TRUTH.with_columns(relevance=0),
+                [None] * 5,
+            ),
+        ],
+        "Ids": [
+            Case(
+                "item ids are text in the run and integers in the truth",
+                RUN.with_columns(pl.col("item").cast(pl.String)),
+                TRUTH,
+                "column 'item': it is String in the run and Int64 in the truth: cast one; ids "
+                "must have the same type in both tables, or any two integer types",
+            ),
+            Case(
+                "user ids are floats in the run and integers in the truth",
+                RUN.with_columns(pl.col("user").cast(pl.Float64)),
+                TRUTH,
+                "column 'user': it is Float64 in the run and Int64 in the truth: cast one; ids "
+                "must have the same type in both tables, or any two integer types (pandas turns "
+                "integers into floats where one is missing)",
+            ),
+            Case(
+                "item ids are Int8 in the run and UInt64 in the truth",
+                RUN.with_columns(pl.col("item").cast(pl.Int8)),
+                TRUTH.with_columns(pl.col("item").cast(pl.UInt64)),
+                PLAIN,
+            ),
+            Case("user ids above 2^63", *named("user", WIDE, pl.UInt64), PLAIN),
+            Case("item ids are Unicode, empty, a space, two lines", *named("item", NAMES), PLAIN),
+            Case("item ids are UUIDs as text", *named("item", UUIDS), PLAIN),
+            Case("item ids are bytes", *named("item", BYTES, pl.Binary), PLAIN),
+            Case("item ids are datetimes", *named("item", DAYS), PLAIN),
+            Case(
+                "item ids are datetimes in microseconds in one table and milliseconds in the other",
+                named("item", DAYS)[0],
+                named("item", DAYS)[1].with_columns(pl.col("item").cast(pl.Datetime("ms"))),
+                "column 'item': it is Datetime(time_unit='us', time_zone=None) in the run and "
+                "Datetime(time_unit='ms', time_zone=None) in the truth: cast one; ids must have "
+                "the same type in both tables, or any two integer types",
+            ),
+            Case("user ids are floats in both tables", *cast("user", pl.Float64), PLAIN),
+            Case(
+                "user ids are booleans in both tables",
+                RUN.with_columns(pl.col("user") == 1),
+                TRUTH.with_columns(pl.col("user") == 1).filter(pl.col("item") != 10),
+                [0.5, 0.5, 0.25, NDCG, 0.5],
+            ),
+            Case(
+                "item ids are categories, in a different order in each table",
+                RUN.with_columns(pl.col("item").cast(pl.String).cast(pl.Categorical)),
+                TRUTH[::-1].with_columns(pl.col("item").cast(pl.String).cast(pl.Categorical)),
+                PLAIN,
+            ),
+            Case(
+                "item ids are from different sets of categories",
+                categories(RUN, "shelf"),
+                categories(TRUTH, "shop"),
+                "column 'item': it is Categorical(Categories(name=\"shelf\", "
+                'namespace="rankframe tests", physical=pl.UInt32)) in the run and '
+                'Categorical(Categories(name="shop", namespace="rankframe tests", '
+                "physical=pl.UInt32)) in the truth: cast one; ids must have the same type in both "
+                "tables, or any two integer types",
+                in_pandas=PLAIN,
+            ),
+            Case(
+                "item ids are enums with different levels",
+                RUN.with_columns(pl.col("item").cast(pl.String).cast(pl.Enum(LEVELS))),
+                TRUTH.with_columns(pl.col("item").cast(pl.String).cast(pl.Enum(LEVELS[::-1]))),
+                "column 'item': it is Enum(categories=['10', '11', '12', '13', '14']) in the run "
+                "and Enum(categories=['14', '13', '12', '11', '10']) in the truth: cast one; ids "
+                "must have the same type in both tables, or any two integer types",
+                in_pandas=PLAIN,
+            ),
+            Case(
+                "item ids are enums of many levels, of which one differs",
+                RUN.with_columns(pl.col("item").cast(pl.String).cast(pl.Enum(MANY))),
+                TRUTH.with_columns(pl.col("item").cast(pl.String).cast(pl.Enum([*MANY, "else"]))),
+                "column 'item': it is an Enum of 2,000 levels (no 2001) in the run and an Enum of "
+                "2,001 levels (number 2001 is 'else') in the truth: cast one; ids must have the "
+                "same type in both tables, or any two integer types",
+                in_pandas=PLAIN,
+            ),
+            Case(
+                "item ids are lists",
+                RUN.with_columns(pl.concat_list("item")),
+                TRUTH.with_columns(pl.concat_list("item")),
+                "run, column 'item': List(Int64) cannot be an id or group: use text or integers",
+            ),
+            Case(
+                "item ids are structs",
+                RUN.with_columns(pl.struct("item").alias("item")),
+                TRUTH.with_columns(pl.struct("item").alias("item")),
+                "run, column 'item': Struct({'item': Int64}) cannot be an id or group: use text "
+                "or integers",
+            ),
+            Case(
+                "a null user in the run",
+                put(RUN, "user", [1, 1, None, 2, 2]),
+                TRUTH,
+                "run, column 'user': null user: drop the row, or fill in the user. Offending row: "
+                "user=null, item=12, rank=3",
+                in_pandas=one_type("user", "Float64", "Int64"),
+            ),
+            Case(
+                "a null item in the run",
+                put(RUN, "item", [10, 11, None, 10, 13]),
+                TRUTH,
+                "run, column 'item': null item: drop the row, or fill in the item. Offending row: "
+                "user=1, item=null, rank=3",
+                in_pandas=one_type("item", "Float64", "Int64"),
+            ),
+            Case(
+                "a null user in the truth",
+                RUN,
+                put(TRUTH, "user", [1, 1, None, 3]),
+                "truth, column 'user': null user: drop the row, or fill in the user. Offending "
+                "row: user=null, item=10, relevance=1",
+                in_pandas=one_type("user", "Int64", "Float64"),
+            ),
+            Case(
+                "a null item in the truth, of grade 0",
+                RUN,
+                put(put(TRUTH, "item", [11, 14, 10, None]), "relevance", [1, 2, 1, 0]),
+                "truth, column 'item': null item: drop the row, or fill in the item. Offending "
+                "row: user=3, item=null, relevance=0",
+                in_pandas=one_type("item", "Int64", "Float64"),
+            ),
+            Case(
+                "a NaN user in the run",
+                put(RUN, "user", [1.0, 1, NAN, 2, 2]),
+                TRUTH.with_columns(pl.col("user").cast(pl.Float64)),
+                "run, column 'user': NaN user: drop the row, or fill in the user. Offending row: "
+                "user=nan, item=12, rank=3",
+                in_pandas=(
+                    "run, column 'user': null user: drop the row, or fill in the user. Offending "
+                    "row: user=null, item=12, rank=3"
+                ),
+            ),
+            Case(
+                "an infinite user in both tables: an id like any other",
+                put(RUN, "user", [INF, INF, INF, 2, 2]),
+                put(TRUTH, "user", [INF, INF, 2.0, 3]),
+                PLAIN,
+            ),
+        ],
+        "Ranks": [
+            Case(
+                "ranks that start at 0",
+                RUN.with_columns(pl.col("rank") - 1),
+                TRUTH,
+                "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+                "if yours start at 0. Offending row: user=1, item=10, rank=0",
+            ),
+            Case(
+                "a negative rank",
+                put(RUN, "rank", [1, -2, 3, 1, 2]),
+                TRUTH,
+                "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+                "if yours start at 0. Offending row: user=1, item=11, rank=-2",
+            ),
+            Case(
+                "a rank of 1.5",
+                put(RUN, "rank", [1, 1.5, 3, 1, 2]),
+                TRUTH,
+                "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+                "if yours start at 0. Offending row: user=1, item=11, rank=1.5",
+            ),
+            Case(
+                "a rank of 0.5",
+                put(RUN, "rank", [1, 0.5, 3, 1, 2]),
+                TRUTH,
+                "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+                "if yours start at 0. Offending row: user=1, item=11, rank=0.5",
+            ),
+            Case(
+                "ranks as floats without a fraction",
+                RUN.with_columns(pl.col("rank") * 1.0),
+                TRUTH,
+                PLAIN,
+            ),
+            Case(
+                "a rank of NaN",
+                put(RUN, "rank", [1, 2, NAN, 1, 2]),
+                TRUTH,
+                "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+                "if yours start at 0. Offending row: user=1, item=12, rank=nan",
+                in_pandas=PLAIN,
+                remark="in pandas NaN is null",
+            ),
+            Case(
+                "an infinite rank",
+                put(RUN, "rank", [1, 2, INF, 1, 2]),
+                TRUTH,
+                "run, column 'rank': a rank that is not an integer ≥ 1: ranks start at 1; add 1 "
+                "if yours start at 0. Offending row: user=1, item=12, rank=inf",
+            ),
+            Case(
+                "ranks as text",
+                RUN.with_columns(pl.col("rank").cast(pl.String)),
+                TRUTH,
+                "run, column 'rank': String cannot be a rank: cast it to integers",
+            ),
+            Case("a null rank: not retrieved", put(RUN, "rank", [1, 2, None, 1, 2]), TRUTH, PLAIN),
+            Case(
+                "every rank is null",
+                RUN.with_columns(rank=pl.lit(None, pl.Int64)),
+                TRUTH,
+                "run, column 'rank': it is null in every row",
+            ),
+            Case(
+                "two hits at the same rank",
+                put(RUN, "rank", [1, 2, 2, 1, 2]),
+                put(TRUTH, "item", [11, 12, 10, 10]),
+                "run, column 'rank': two items of one user have the same rank: name a column of "
+                "models, folds or days in by=; otherwise make ranks without ties, as "
+                "rank('ordinal') does. Offending row: user=1, item=11, rank=2",
+            ),
+            Case(
+                "a hit and a miss at the same rank, and a metric that reads judgments",
+                put(RUN, "rank", [2, 2, 1, 1, 2]),
+                TRUTH,
+                "run, column 'rank': two items of one user have the same rank: name a column of "
+                "models, folds or days in by=; otherwise make ranks without ties, as "
+                "rank('ordinal') does. Offending row: user=1, item=10, rank=2",
+                ("bpref",),
+            ),
+            Case(
+                "the same, and `lrap`, for which the items of a list are its labels",
+                put(RUN, "rank", [2, 2, 1, 1, 2]),
+                TRUTH,
+                "run, column 'rank': two items of one user have the same rank: name a column of "
+                "models, folds or days in by=; otherwise make ranks without ties, as "
+                "rank('ordinal') does. Offending row: user=1, item=10, rank=2",
+                ("lrap",),
+            ),
+            Case(
+                "two misses at the same rank (`check` reports them)",
+                put(RUN, "rank", [1, 2, 1, 1, 2]),
+                TRUTH,
+                PLAIN,
+            ),
+            Case("ranks with gaps", put(RUN, "rank", [1, 2, 7, 1, 9]), TRUTH, PLAIN),
+            Case(
+                "ranks above 2^31, and cut-offs of 10^12",
+                put(RUN, "rank", [1, 2**31 + 1, 2**40, 1, 2]),
+                TRUTH,
+                [1 / 3e12 * 2, 1 / 2, (1 / (2**31 + 1) / 2 + 1) / 3],
+                ("precision@1000000000000", "recall@1000000000000", "ap"),
+            ),
+            Case(
+                "a duplicate item in a list, a hit",
+                put(RUN, "item", [10, 11, 11, 10, 13]),
+                TRUTH,
+                f"{AGAIN}Offending row: user=1, item=11, rank=2",
+            ),
+            Case(
+                "a duplicate item in a list, a miss (`check` reports it)",
+                put(RUN, "item", [9, 11, 9, 10, 13]),
+                TRUTH,
+                PLAIN,
+            ),
+            Case(
+                "a duplicate item in a list with scores, a miss",
+                put(SCORED, "item", [9, 11, 9, 10, 13]),
+                TRUTH,
+                f"{AGAIN}Offending row: user=1, item=9, score=0.9".replace(
+                    "'rank', ", "'score', descending=True, "
+                ),
+            ),
+        ],
+        "Scores": [
+            Case("scores instead of ranks", SCORED, TRUTH, PLAIN),
+            Case(
+                "scores shifted below 0, same order",
+                SCORED.with_columns(pl.col("score") - 1),
+                TRUTH,
+                PLAIN,
+            ),
+            Case(
+                "all scores equal: by item id, descending",
+                SCORED.with_columns(score=0.5),
+                TRUTH,
+                [1 / 3, 1 / 2, (1 / 4 + 1 / 2) / 3, (NDCG + 1 / LOG3) / 3, 1 / 3],
+            ),
+            Case("scores as integers", put(SCORED, "score", [9, 8, 7, 9, 8]), TRUTH, PLAIN),
+            Case(
+                "a null score, and a NaN: not retrieved",
+                put(SCORED, "score", [0.9, 0.8, None, 0.9, NAN]),
+                TRUTH,
+                PLAIN,
+            ),
+            Case(
+                "every score is NaN",
+                SCORED.with_columns(score=NAN),
+                TRUTH,
+                "run, column 'score': it is null in every row",
+            ),
+            Case(
+                "an infinite score",
+                put(SCORED, "score", [INF, 0.8, 0.7, 0.9, 0.8]),
+                TRUTH,
+                "run, column 'score': infinite score: use a finite one, or null if the item was "
+                "not retrieved. Offending row: user=1, item=10, score=inf",
+            ),
+            Case(
+                "scores as text",
+                SCORED.with_columns(pl.col("score").cast(pl.String)),
+                TRUTH,
+                "run, column 'score': String cannot be a score: cast it to numbers",
+            ),
+            Case(
+                "neither rank nor score",
+                RUN.drop("rank"),
+                TRUTH,
+                "run: no column 'rank' for rank; it has 'user', 'item'; name it with rank=, or "
+                "name a score with score=, or call with_rank",
+            ),
+            Case(
+                "score= beside a rank",
+                RUN.with_columns(points=1.0),
+                TRUTH,
+                "run, column 'rank': a rank in addition to score=: drop the rank, or call "
+                "with_rank to make it from the score",
+                options={"score": "points"},
+            ),
+        ],
+        "Relevance": [
+            Case("no relevance: 1 in every row", RUN, TRUTH.drop("relevance"), with_binary()),
+            Case(
+                "ratings but no relevance",
+                RUN,
+                TRUTH.rename({"relevance": "rating"}),
+                "truth, column 'rating': ratings but no relevance, so every rated item would be "
+                "relevant, even a disliked one: pass relevance='rating' and relevant_at= the "
+                "lowest rating of a liked item; if every rated item is liked, drop the column: "
+                "truth.drop('rating')",
+            ),
+            Case(
+                "grades under a name that is not recognized",
+                RUN,
+                TRUTH.rename({"relevance": "judgement"}),
+                "truth, column 'judgement': grades but no relevance, so every judged item would be "
+                "relevant, even one of grade 0: pass relevance='judgement'; if every judged item is "
+                "relevant, drop the column: truth.drop('judgement')",
+            ),
+            Case(
+                "a truth of clicks and views whose grades have any other name",
+                RUN,
+                TRUTH.select("user", "item", is_click=pl.Series([0, 1, 1, 1])),
+                "truth, column 'is_click': 0 and 1 but no relevance, so every judged item would be "
+                "relevant: pass relevance='is_click'; if every judged item is relevant, drop the "
+                "column: truth.drop('is_click'), or keep it beside a relevance of 1: "
+                "truth.with_columns(relevance=1), or drop(columns=…) and assign(…) in pandas. Offending row: user=1, item=11, is_click=0",
+            ),
+            Case(
+                "the same as booleans, with a null",
+                RUN,
+                TRUTH.select("user", "item", bought=pl.Series([True, False, True, None])),
+                "truth, column 'bought': False and True but no relevance, so every judged item "
+                "would be relevant: pass relevance='bought'; if every judged item is relevant, "
+                "drop the column: truth.drop('bought'), or keep it beside a relevance of 1: "
+                "truth.with_columns(relevance=1), or drop(columns=…) and assign(…) in pandas. Offending row: user=1, item=14, bought=False",
+            ),
+            Case(
+                "a truth without relevance and with a column of 1, 2 and 3, or of 1 alone",
+                RUN,
+                TRUTH.select("user", "item", n=pl.Series([1, 2, 3, 1]), seen=1),
+                with_binary(),
+            ),
+            Case(
+                "relevance as booleans",
+                RUN,
+                cast("relevance", pl.Boolean)[1]
+                if False
+                else TRUTH.with_columns(pl.col("relevance") > 0),
+                with_binary(),
+            ),
+            Case(
+                "relevance as decimals",
+                RUN,
+                TRUTH.with_columns(pl.col("relevance").cast(pl.Decimal(10, 2))),
+                PLAIN,
+            ),
+            Case(
+                "relevance as text",
+                RUN,
+                TRUTH.with_columns(pl.col("relevance").cast(pl.String)),
+                "truth, column 'relevance': String cannot be a relevance: cast it to numbers or "
+                "booleans",
+            ),
+            Case(
+                "a null relevance in the truth",
+                RUN,
+                put(TRUTH, "relevance", [1, None, 1, 1]),
+                "truth, column 'relevance': null relevance: use a finite grade, or drop the row "
+                "if the item is unjudged. Offending row: user=1, item=14, relevance=null",
+            ),
+            Case(
+                "relevance is null in every row",
+                RUN,
+                TRUTH.with_columns(relevance=pl.lit(None)),
+                "truth, column 'relevance': null relevance: use a finite grade, or drop the row "
+                "if the item is unjudged. Offending row: user=1, item=11, relevance=null",
+            ),
+            Case(
+                "a relevance of NaN",
+                RUN,
+                put(TRUTH, "relevance", [1, NAN, 1, 1]),
+                "truth, column 'relevance': NaN or infinite relevance: use a finite grade, or "
+                "drop the row if the item is unjudged. Offending row: user=1, item=14, "
+                "relevance=nan",
+                in_pandas=(
+                    "truth, column 'relevance': null relevance: use a finite grade, or drop the "
+                    "row if the item is unjudged. Offending row: user=1, item=14, relevance=null"
+                ),
+            ),
+            Case(
+                "an infinite relevance",
+                RUN,
+                put(TRUTH, "relevance", [1, INF, 1, 1]),
+                "truth, column 'relevance': NaN or infinite relevance: use a finite grade, or "
+                "drop the row if the item is unjudged. Offending row: user=1, item=14, "
+                "relevance=inf",
+            ),
+            Case(
+                "grades below 0: pooled, not judged; not relevant",
+                RUN,
+                put(TRUTH, "relevance", [1, -2, 1, -1]),
+                [1 / 2, 1, (1 / 2 + 1) / 2, (1 / LOG3 + 1) / 2, 3 / 4],
+                remark="user 3 has no relevant item, so it is left out of the mean",
+            ),
+            Case(
+                "a grade of 10^15, linear gain",
+                RUN,
+                put(TRUTH, "relevance", [1, 10**15, 1, 1]),
+                [*PLAIN[:3], ((1 / LOG3) / (1e15 + 1 / LOG3) + 1) / 3, PLAIN[4]],
+            ),
+            Case(
+                "a grade of 2000, exponential gain: more than a float holds",
+                RUN,
+                put(TRUTH, "relevance", [1, 2000, 1, 1]),
+                "metric 'ndcg(gain=exponential)@2': it is not a finite number for a user. The "
+                "grades present are 1, 2000: give each a finite gain, for example gain={1: 1, 2: "
+                "3}. With max_grade=, use one that no grade exceeds. With collection=, count at "
+                "least the items of every user. An expression of your own must be null where it "
+                "is undefined. Offending row: user=1, ndcg(gain=exponential)@2=nan",
+                ("ndcg(gain=exponential)@2",),
+            ),
+            Case(
+                "a duplicate judgment of a relevant item",
+                RUN,
+                TRUTH[[0, 0, 1, 2, 3]],
+                "truth, column 'item': duplicate (user, item): if items have several events, such "
+                "as click and buy, name the column in by=, or keep the highest grade: "
+                "truth.group_by(['user', 'item']).agg(pl.max('relevance')). "
+                "Offending row: user=1, item=11, relevance=1",
+            ),
+            Case(
+                "a duplicate judgment of grade 0 (`check` reports it)",
+                RUN,
+                pl.concat(
+                    [
+                        TRUTH,
+                        pl.DataFrame([(1, 12, 0), (1, 12, 0)], schema=TRUTH.schema, orient="row"),
+                    ]
+                ),
+                PLAIN,
+            ),
+            Case("one judged item per user, ranked first", RUN[3:], TRUTH[2:3], [0.5, 1, 1, 1, 1]),
+        ],
+        "Columns and options": [
+            Case(
+                "a run with a column relevance",
+                RUN.with_columns(relevance=1),
+                TRUTH,
+                "run, column 'relevance': a relevance in a run: drop the column, or pass a judged "
+                "table without truth=",
+            ),
+            Case(
+                "user= and item= are one column",
+                RUN,
+                TRUTH,
+                "run, column 'item': it has two roles: name a different column for one of them",
+                options={"user": "item"},
+            ),
+            Case(
+                "a column with the name of one of the vocabulary",
+                RUN.with_columns(hits=1),
+                TRUTH,
+                "run, column 'hits': this name is reserved for the vocabulary of the metrics: rename "
+                "or drop the column",
+            ),
+            Case(
+                "a column that both tables have, and that no metric reads",
+                RUN.with_columns(day=1),
+                TRUTH.with_columns(day=2),
+                PLAIN,
+            ),
+            Case(
+                "a column that both tables have, and that your own metric reads",
+                RUN.with_columns(day=1),
+                TRUTH.with_columns(day=2),
+                "column 'day': both the run and the truth have it; name it in by=, or rename or drop "
+                "one",
+                (pl.col("day").max().alias("last_day"),),
+            ),
+            Case(
+                "a column whose name begins like an internal column",
+                RUN.with_columns(__rankframe_row=1),
+                TRUTH,
+                "run, column '__rankframe_row': names that begin with '__rankframe_' are reserved "
+                "for internal columns: rename or drop the column",
+            ),
+            Case(
+                "no column for two roles",
+                RUN.rename({"user": "uid", "item": "sku"}),
+                TRUTH.rename({"user": "uid", "item": "sku"}),
+                "run: no column 'user' for user, 'item' for item; it has 'uid', 'sku', "
+                "'rank'; name them with user=, item=",
+            ),
+            Case(
+                "common names, which are found",
+                RUN.rename({"user": "query_id", "item": "doc_id", "rank": "position"}),
+                TRUTH.rename({"user": "query_id", "item": "doc_id", "relevance": "grade"}),
+                PLAIN,
+            ),
+            Case(
+                "two common names for one role",
+                RUN.rename({"user": "user_id"}).with_columns(qid=1),
+                TRUTH.rename({"user": "user_id"}),
+                "run: no column 'user' for user; it has 'user_id', 'item', 'rank', 'qid'; name it "
+                "with user=; perhaps 'user_id' or 'qid' is meant",
+            ),
+            Case(
+                "a role has a different name in each table",
+                RUN.rename({"user": "user_id"}),
+                TRUTH,
+                "run: no column 'user' for user; it has 'user_id', 'item', 'rank'; the truth has "
+                "'user', and names must be the same in both tables: rename one",
+            ),
+            Case(
+                "by= has a null",
+                RUN.with_columns(model=pl.Series(["a", "a", "a", None, None])),
+                TRUTH,
+                "run, column 'model': null group: drop the row, or fill in the group. Offending "
+                "row: model=null, user=2, item=10, rank=1",
+                options={"by": "model"},
+            ),
+            Case(
+                "by= splits the users, and the truth lacks the column",
+                RUN.with_columns(model=pl.Series(["a", "a", "a", "b", "b"])),
+                TRUTH,
+                "run, column 'model': no user is in two of its groups, and the truth has no such "
+                "column, so each user would count as a miss in every other group: join the column "
+                "to the truth. Offending row: model='a', user=1, item=10, rank=1",
+                options={"by": "model"},
+            ),
+            Case(
+                "by= names no column",
+                RUN,
+                TRUTH,
+                "run: no column 'model' for by; it has 'user', 'item', 'rank'; by=() treats all "
+                "rows as one group",
+                options={"by": "model"},
+            ),
+            Case(
+                "by= is the day, and lists and judgments are of different days",
+                RUN.with_columns(day=pl.lit(2, pl.Int64)),
+                TRUTH.with_columns(day=pl.lit(1, pl.Int64)),
+                "run, column 'day': no (day, user) of the run is in the truth, which has day=1, "
+                "user=1: make the values of 'day' the same in both tables, such as days of one "
+                "time zone. Offending row: day=2, user=1, item=10, rank=1",
+                options={"by": "day"},
+                remark="if only some days have no common user, `evaluate` keeps their rows, and "
+                "`rf.check` raises `run, column 'day': a group in which no user is in the truth: "
+                "add its rows to the truth, or leave the group out of both tables`",
+            ),
+            Case(
+                "by= is the fold, users return, and the truth lacks the column",
+                pl.concat([RUN.with_columns(fold=1), RUN.with_columns(fold=2)]),
+                TRUTH,
+                "run, column 'fold': users are in several folds, and the truth has no such column, "
+                "so each fold would be judged by the whole truth, and what a user likes in other "
+                "folds would count as missed: add the column to the truth, or rename it if one "
+                "truth judges all folds. Offending row: fold=1, user=1, item=10, rank=1",
+                options={"by": "fold"},
+            ),
+            Case(
+                "weights= of users, 3, 3, 1 and 2",
+                RUN,
+                put(TRUTH, "w", [3, 3, 1, 2]),
+                [2 / 6, 2.5 / 6, (3 / 4 + 1) / 6, (3 * NDCG + 1) / 6, 2.5 / 6],
+                options={"weights": "w"},
+            ),
+            Case(
+                "a negative weight",
+                RUN,
+                put(TRUTH, "w", [3, 3, -1, 2]),
+                "truth, column 'w': negative weight: a weight is a finite number ≥ 0. Offending "
+                "row: user=2, w=-1.0",
+                options={"weights": "w"},
+            ),
+            Case(
+                "a weight is missing",
+                RUN,
+                put(TRUTH, "w", [3, 3, None, 2]),
+                "truth, column 'w': null weight: a weight is a finite number ≥ 0. Offending row: "
+                "user=2, w=null",
+                options={"weights": "w"},
+            ),
+            Case(
+                "a user has two weights",
+                RUN,
+                put(TRUTH, "w", [3, 4, 1, 2]),
+                "truth, column 'w': several weights of one user: give each user the same weight in "
+                "all rows. Offending row: user=1, w=4.0",
+                options={"weights": "w"},
+            ),
+            Case(
+                "all weights are 0",
+                RUN,
+                put(TRUTH, "w", [0, 0, 0, 0]),
+                "column 'w': every user with a value of 'precision@2' has the weight 0, so there is "
+                "no weighted mean: give at least one user a weight > 0",
+                options={"weights": "w"},
+            ),
+            Case(
+                "weights= from a run that lacks a user",
+                RUN.with_columns(w=1.0),
+                TRUTH,
+                "run, column 'w': a user in the mean has no weight: join the weights to the truth, "
+                "or leave out users missing from the run: users='both'. Offending row: user=3",
+                options={"weights": "w"},
+            ),
+            *[
+                Case(
+                    f"k = {k}",
+                    RUN,
+                    TRUTH,
+                    why,
+                    (f"precision@{k}",),
+                )
+                for k, why in [
+                    (0, "precision_at: k must be an integer ≥ 1, not 0"),
+                    (-1, "precision_at: k must be an integer ≥ 1, not -1"),
+                    (2.5, "metric 'precision@2.5': k cannot be read from '2.5'"),
+                ]
+            ],
+            Case("k = 10^12", RUN, TRUTH, [1 / 2], (f"recall@{10**12}",)),
+            Case(
+                "a duplicate metric",
+                RUN,
+                TRUTH,
+                "two output columns are called 'ap': rename one with .alias(…)",
+                ("ap", "ap"),
+            ),
+            Case("no metric", RUN, TRUTH, 'ask for at least one metric, for example "ndcg@10"', ()),
+            Case(
+                "an unknown metric",
+                RUN,
+                TRUTH,
+                "unknown metric 'ndgc@10'; the nearest are 'ndcg@10' or 'dcg@10' or 'unjudged@10'",
+                ("ndgc@10",),
+            ),
+        ],
+    }
+
+
+def one_type(column: str, of_run: str, of_truth: str) -> str:
+    """Write the error about ids of two types, one of them with a fraction."""
+    return (
+        f"column '{column}': it is {of_run} in the run and {of_truth} in the truth: cast one; ids "
+        "must have the same type in both tables, or any two integer types (pandas turns integers "
+        "into floats where one is missing)"
+    )
+
+
+def with_user_9() -> pl.DataFrame:
+    """Add a user to the run."""
+    return pl.concat([RUN, pl.DataFrame({"user": [9], "item": [10], "rank": [1]})])
+
+
+def with_binary() -> list[float]:
+    """Give the means where every grade is 1."""
+    return [*PLAIN[:3], ((1 / LOG3) / (1 + 1 / LOG3) + 1) / 3, PLAIN[4]]
+
+
+def categories(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Make the items categories of a set of their own."""
+    own = pl.Categorical(pl.Categories(name, namespace="rankframe tests"))
+    return frame.with_columns(pl.col("item").cast(pl.String).cast(own))
+
+
+# ------------------------------------------------------------------ pandas has more to offer
+
+
+class PandasCase(NamedTuple):
+    """A run in pandas, with a truth or TRUTH; what ``evaluate`` gives, or how the error begins."""
+
+    name: str
+    run: Any
+    gives: Expected
+    truth: Any = None
+
+
+def pandas_cases() -> list[PandasCase]:
+    """Give what only pandas has."""
+    import pandas as pd
+
+    run, truth = RUN.to_pandas(), TRUTH.to_pandas()
+
+    def uuids(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.assign(item=[uuid.UUID(int=n) for n in frame["item"]])
+
+    arrow = run.convert_dtypes(dtype_backend="pyarrow")
+    sparse = run.assign(rank=pd.arrays.SparseArray(run["rank"], fill_value=0))
+    two_names = run.set_axis(["user", "item", "item"], axis="columns")
+    wide = run.set_axis(
+        pd.MultiIndex.from_product([["run"], ["user", "item", "rank"]]), axis="columns"
+    )
+    mixed = run.assign(item=pd.Series([10, "11", 12, 10, 13], dtype=object))
+    repeated = run.set_axis([0, 0, 0, 1, 1], axis="index")
+    return [
+        PandasCase("a MultiIndex of user and item", run.set_index(["user", "item"]), PLAIN),
+        PandasCase("duplicate row labels", repeated, PLAIN),
+        PandasCase("Arrow types", arrow, PLAIN),
+        PandasCase("nullable types", run.convert_dtypes(), PLAIN),
+        PandasCase("a sparse column", sparse, PLAIN),
+        PandasCase("integers as objects", run.astype(object), PLAIN),
+        PandasCase(
+            "two columns with the same name",
+            two_names,
+            "run, column 'item': two columns have this name",
+        ),
+        PandasCase(
+            "a MultiIndex of columns",
+            wide,
+            "run: no column 'user' for user, 'item' for item, 'rank' for rank; it has \"('run', "
+            "'user')\", \"('run', 'item')\", \"('run', 'rank')\"; name it with rank=, or name a "
+            "score with score=, or call with_rank; the truth has 'user' and 'item', and names "
+            "must be the same in both tables: rename one",
+        ),
+        PandasCase(
+            "items of mixed types",
+            mixed,
+            "run, column 'item': its values have no common polars type",
+        ),
+        PandasCase("items are UUID objects", uuids(run), PLAIN, uuids(truth)),
+    ]
+
+
+# ------------------------------------------------------------------ parts, meters and trackers
+
+
+class Refusal(NamedTuple):
+    """A call that is refused, and the text of the error."""
+
+    name: str
+    call: Callable[[], object]
+    says: str
+
+
+def refusals(given: Callable[[pl.DataFrame], Any] = pl.DataFrame.clone) -> list[Refusal]:
+    """Give what parts, meters and trackers refuse, with tables as ``given`` returns them."""
+    run, truth = (table.with_columns(day=1) for table in (RUN, TRUTH))
+
+    def sums(part: Any = None, users: tuple[int, ...] = (1, 2)) -> pl.DataFrame:
+        mine = pl.col("user").is_in(users)
+        tables = given(run.filter(mine)), given(truth.filter(mine))
+        small: Any = rf.parts.sums(tables[0], "rr", truth=tables[1], by="day", part=part)
+        return pl.DataFrame(small) if given is not pl.DataFrame.lazy else small.collect()
+
+    def combine(*parts: pl.DataFrame, **options: Any) -> Callable[[], object]:
+        return lambda: rf.parts.combine([given(part) for part in parts], **options)
+
+    def values(part: str, metric: str = "rr", by: str = "day") -> Any:
+        tables = given(run.rename({"day": by})), given(truth.rename({"day": by}))
+        return rf.parts.values(tables[0], metric, truth=tables[1], by=by, part=part)
+
+    def updated(by: str | None) -> object:
+        meter = rf.Meter[Any]("rr", by=by or ())
+        for table in (run, run.with_columns(day=2)) if by is None else (run, run):
+            meter.update(given(table.drop("day" if by is None else [])), given(truth))
+        return meter
+
+    part = "2026-11-01"
+    one, other = sums(part), sums(part, (2, 3))
+    tree: Any = rf.parts.merge([one, sums("2026-11-02", (3,))])
+    facts = rf.parts.facts(given(RUN), truth=given(TRUTH))
+    means = pl.DataFrame({"users": [1], "rr": [None]})
+    twice = "comes twice: leave one out, or keep the later one with duplicates='last'"
+    same = "frames 0 and 1 have the same 2 users in the same groups"
+    keep = (
+        "name parts that differ, such as days, with part= in sums; of a part that was computed "
+        f"again, {twice.removeprefix('comes twice: ')}"
+    )
+    cure = "If the rows of users are split, put all rows of a user into one part"
+    return [
+        Refusal(
+            "a key of parts.sums comes twice", combine(one, other), f"parts: part '{part}' {twice}"
+        ),
+        Refusal(
+            "a part without a key comes twice",
+            combine(sums(), sums()),
+            f"parts: a part without a key comes twice: {same}: {keep}. {cure}",
+        ),
+        Refusal(
+            "a part comes twice, once with a key",
+            combine(one, sums()),
+            f"parts: part '{part}' comes twice: {same}: {keep}. {cure}",
+        ),
+        Refusal(
+            "the same, duplicates='last', after merge",
+            combine(tree, one, duplicates="last"),
+            f"parts: part '{part}' comes again, but its first sums are merged with those of part "
+            "'2026-11-02': keep the last one before you merge",
+        ),
+        Refusal(
+            "the same, duplicates='last', rows of both frames mixed",
+            combine(pl.concat([one, one]).sort("entry"), duplicates="last"),
+            "parts: the rows of several frames are mixed, so none of them is the last: pass a list "
+            "of the frames, or concatenate them in order",
+        ),
+        Refusal(
+            "sums without the row of their part",
+            combine(one.filter(pl.col("entry") != "part")),
+            "parts: 1 row 'recipe' and 0 rows 'part', but each part has one of each: rows are "
+            "missing, or another version made them: make them again with rf.parts.sums",
+        ),
+        Refusal(
+            "duplicates='first'",
+            combine(one, duplicates="first"),
+            "duplicates must be one of 'error', 'last', not 'first'",
+        ),
+        Refusal(
+            "facts, duplicates='last'",
+            lambda: rf.parts.merge([facts, facts], duplicates="last"),  # type: ignore[call-overload]
+            "duplicates='last': facts have no key: leave out those that come twice",
+        ),
+        Refusal("part=''", lambda: sums(""), "part must be text, such as '2026-11-01', not ''"),
+        Refusal(
+            "a key of parts.values comes twice",
+            lambda: rf.parts.merge([values(part), values(part)]),
+            f"parts: part '{part}' {twice}",
+        ),
+        Refusal(
+            "values of two metrics",
+            lambda: rf.parts.merge([values("1"), values("2", "ap")]),
+            "parts: values have the columns 'day', 'user', 'rr', 'part' and 'day', 'user', 'ap', "
+            "'part': make all parts with the same call",
+        ),
+        Refusal(
+            "part= of values with by='part'",
+            lambda: values("1", by="part"),
+            "part= makes a column 'part', and the values already have one: rename that one",
+        ),
+        Refusal(
+            "a user in two batches of a Meter",
+            lambda: updated(None),
+            "column 'user': a user is in two batches: put all rows of a user into one, or name in "
+            "by= the column of both tables that tells their lists apart, such as day. Offending row: user=1",
+        ),
+        Refusal(
+            "a user in two batches, by='day'",
+            lambda: updated("day"),
+            "column 'user': a user is in two batches: put all rows of a user into one. Offending "
+            "row: day=1, user=1",
+        ),
+        Refusal(
+            "as_dict(undefined=0.0)",
+            lambda: rf.as_dict(given(means), undefined=0.0),  # type: ignore[arg-type]
+            "undefined must be one of 'nan', 'omit', not 0.0",
+        ),
+    ]
+
+
+# ------------------------------------------------------------------ the page
+
+HEAD = """# Results for odd input
+
+This page is generated by `python -m tests.odd_input`. The tests check each line with Polars (eager and lazy, on both
+engines) and with pandas.
+
+Each line changes one thing in two plain tables. In the run, user 1 has the items 10, 11 and 12 at ranks 1 to 3, and
+user 2 the items 10 and 13. In the truth, user 1 likes item 11 (grade 1) and item 14 (grade 2), and users 2 and 3 like
+item 10 (grade 1).
+
+Each call is `evaluate("precision@2", "recall@2", "ap", "ndcg@2", "rr", truth=…)` unless another metric is
+named. *The same* means the results for the plain tables: 1/3, 1/2, 0.416667, 0.413271 and 1/2. A message is that
+of the `RankingDataError`, or of the `ValueError` if the call is wrong and not the data. Metrics that count rows or
+judgments, such as `judged@2` and `bpref`, raise an error for duplicates that these five leave to `rf.check`.
+"""
+
+
+def page() -> str:
+    """Write the page."""
+    lines = [HEAD]
+    for section, listed in cases().items():
+        lines += [f"## {section}", "", "| input | result |", "| --- | --- |"]
+        for case in listed:
+            told = _told(case.gives, case.metrics)
+            if case.in_pandas is not None:
+                told += f"; in pandas: {_told(case.in_pandas, case.metrics)}"
+            if case.remark:
+                told += f" ({case.remark})"
+            lines.append(f"| {case.name} | {told} |")
+        lines.append("")
+    lines += ["## pandas", "", "| input | result |", "| --- | --- |"]
+    lines += [f"| {case.name} | {_told(case.gives, METRICS)} |" for case in pandas_cases()]
+    lines += ["", "## Parts, meters and trackers", "", "| input | result |", "| --- | --- |"]
+    lines += [f"| {case.name} | {_told(case.says, METRICS)} |" for case in refusals()]
+    lines += [
+        "",
+        "A LazyFrame whose file no longer exists raises `FileNotFoundError`, which names the file.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _told(gives: Expected, metrics: tuple[Any, ...]) -> str:
+    if isinstance(gives, str):
+        return f"`{gives}`".replace("|", "\\|")
+    if gives == PLAIN:
+        return "the same"
+    values = zip(metrics, gives, strict=True)
+    return ", ".join(
+        f"{label} {'null' if value is None else format(value, '.6g')}" for label, value in values
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,465 @@
+"""An accumulator in loops is ``evaluate`` of all batches."""
+
+import pickle
+import random
+from datetime import date
+
+import polars as pl
+import pytest
+from every_metric import FEW, SPECIAL_MEANS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lists_and_shares import OF_ALL, WORLD, labels_at
+from two_models import RUN, TRUTH, USERS, A, assert_same, split
+
+import rankframe as rf
+
+ITEMS = pl.DataFrame({"item": range(32)})
+ASKED = ["rr", "err@3", "gmap", "ndcg@3", "rbp(gain=graded)", "num_hits", "coverage@3", "gini@3"]
+
+
+def met(run, *metrics, truth, places=USERS, **options):
+    meter = rf.Meter(*metrics, **options)
+    for some, judgments in split(run, truth, places):
+        meter.update(some, judgments)
+    return meter
+
+
+# ------------------------------------------------------------------ the traps
+
+
+def test_a_model_that_comes_late_has_missed_the_users_before():
+    run = [("a", user, 7, 1) for user in (1, 2, 3, 4)] + [("b", 3, 7, 1), ("b", 4, 7, 1)]
+    run = pl.DataFrame(run, schema=["model", "user", "item", "rank"], orient="row")
+    truth = pl.DataFrame({"user": [1, 2, 3, 4], "item": 7})
+    for places in ([[1, 2], [3, 4]], [[3, 4], [1, 2]]):
+        got = met(run, "rr", truth=truth, by="model", places=places).compute()
+        assert got.rows() == [("a", 4, 1.0), ("b", 4, 0.5)]
+
+
+@pytest.mark.parametrize("metric", ["err", "rbp(gain=graded)"])
+def test_a_higher_grade_that_comes_late_counts(metric):
+    run = pl.DataFrame({"user": [1, 2], "item": 7, "rank": 1})
+    truth = pl.DataFrame({"user": [1, 2], "item": 7, "relevance": [1, 2]})
+    meter = met(run, metric, truth=truth, places=[[1], [2]])
+    assert_same(meter.compute(), rf.evaluate(run, metric, truth=truth))
+
+
+def test_a_batch_that_shares_no_user_with_its_truth():
+    run = pl.DataFrame({"user": [1, 2], "item": 7, "rank": 1})
+    truth = pl.DataFrame({"user": [2, 3], "item": 7})
+    assert met(run, "rr", truth=truth, places=[[1, 3], [2], []]).compute().rows() == [(2, 0.5)]
+
+
+# ------------------------------------------------------------------ as evaluate
+
+
+@pytest.mark.parametrize("by", [[], ["model"]])
+def test_a_hundred_batches(by):
+    run, truth = (
+        made(users=230)
+        if by
+        else (made(users=230)[0].filter(model="a").drop("model"), made(users=230)[1])
+    )
+    users = list(range(230))
+    random.Random(3).shuffle(users)
+    places = [users[place::100] for place in range(100)]
+    meter = met(run, *ASKED, truth=truth, by=by, places=places, items=ITEMS)
+    expected = rf.evaluate(run, *ASKED, truth=truth, by=by, items=ITEMS)
+    assert_same(meter.compute(), expected, check_dtypes=True)
+
+
+def made(users):
+    """Model b has no list for most users."""
+    rng = random.Random(11)
+    run, truth = [], []
+    for user in range(users):
+        for model in "ab" if user % 10 == 0 else "a":
+            items = rng.sample(range(30), rng.randint(1, 8))
+            run += [(model, user, item, rank) for rank, item in enumerate(items, 1)]
+        truth += [
+            (user, item, rng.choice([0, 1, 1, 2 + user // 200]))
+            for item in rng.sample(range(30), 5)
+        ]
+    return (
+        pl.DataFrame(run, schema=["model", "user", "item", "rank"], orient="row"),
+        pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row"),
+    )
+
+
+@pytest.mark.parametrize("by", [[], ["model"]])
+def test_metrics_of_users(by):
+    run, metrics = RUN if by else A, [*FEW.values(), *SPECIAL_MEANS]
+    meter = met(run, *metrics, truth=TRUTH, by=by, places=[range(15), range(15, 40)])
+    assert_same(meter.compute(), rf.evaluate(run, *metrics, truth=TRUTH, by=by), check_dtypes=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"users": "all"},
+        {"users": "run", "count_users": True},
+        {"users": "both", "undefined": 0.0},
+        {"users": "judged"},
+        {"users": "served"},
+        {"judged_only": True},
+        {"depth": 2},
+        {"scenarios": True},
+        {"relevant_at": 2, "gains_from": "relevant_at"},
+        {"exclude": RUN.filter(pl.col("rank") == 1).select("user", "item", "model")},
+    ],
+    ids=str,
+)
+def test_options_and_totals(options):
+    metrics = ["rr", "err@3", "precision@3", "rbp(gain=graded)"]
+    meter = met(RUN, *metrics, truth=TRUTH, by="model", **options)
+    expected = rf.evaluate(RUN, *metrics, truth=TRUTH, by="model", total=True, **options)
+    assert_same(meter.compute(total=True), expected, check_dtypes=True)
+
+
+def test_bounds():
+    meter = met(RUN, "rr", "err@3", truth=TRUTH, by="model", bounds=True)
+    assert_same(
+        meter.compute(), rf.evaluate(RUN, "rr", "err@3", truth=TRUTH, by="model", bounds=True)
+    )
+
+
+def test_a_column_of_the_truth_alone_and_weights():
+    truth = TRUTH.with_columns(country=pl.col("user") % 3, w=pl.col("user") % 4)
+    options = {"by": ["model", "country"], "weights": "w"}
+    for places in (USERS, USERS[::-1]):
+        meter = met(RUN, "rr", "err", truth=truth, places=places, **options)
+        expected = rf.evaluate(RUN, "rr", "err", truth=truth, total=True, **options)
+        assert_same(meter.compute(total=True), expected)
+    run = RUN.with_columns(w=1)
+    with pytest.raises(ValueError, match="join the column to the truth"):
+        met(run, "rr", truth=TRUTH, by="model", weights="w")
+
+
+def test_metrics_of_all_lists():
+    tables = WORLD.tables()
+    run, truth = tables.pop("run"), tables.pop("truth")
+    labels = labels_at(3, OF_ALL)
+    run = pl.concat(
+        [
+            run.with_columns(model=pl.lit("a")),
+            run.filter(user=1, rank=1).with_columns(model=pl.lit("b")),
+        ]
+    )
+    for places in ([[0, 2], [1], [3]], [[1], [3, 0], [2]]):
+        meter = met(run, *labels, truth=truth, by="model", places=places, **tables)
+        expected = rf.evaluate(run, *labels, truth=truth, by="model", **tables)
+        assert_same(meter.compute(), expected, rel_tol=1e-11, abs_tol=1e-11)
+
+
+def test_a_catalogue_in_groups_is_refused_where_a_later_batch_may_have_a_new_group():
+    items = pl.DataFrame({"item": [*range(30)] * 2, "model": ["a"] * 30 + ["b"] * 30})
+    with pytest.raises(ValueError, match="a later batch may have a new group"):
+        met(RUN, "coverage@3", truth=TRUTH, by="model", items=items)
+
+
+def test_judged_tables_scores_and_ties():
+    judged = rf.judge(RUN, TRUTH, by="model")
+    meter = rf.Meter("rr", "err", "bpref", by="model")
+    for some in USERS:
+        meter.update(judged.filter(pl.col("user").is_in(some)))
+    assert_same(meter.compute(), rf.evaluate(judged, "rr", "err", "bpref", by="model"))
+    scored = A.with_columns(score=-(pl.col("rank") // 2)).drop("rank")
+    metrics = ["rr", "err@3"]
+    assert_same(
+        met(scored, *metrics, truth=TRUTH).compute(), rf.evaluate(scored, *metrics, truth=TRUTH)
+    )
+    tied = rf.with_rank(scored, ties="expected")
+    metrics = ["rr", "rbp(gain=graded)"]
+    assert_same(
+        met(tied, *metrics, truth=TRUTH).compute(), rf.evaluate(tied, *metrics, truth=TRUTH)
+    )
+
+
+def test_text_ids_other_names_and_own_columns():
+    run = A.select(who="user", what="item", place="rank", minutes="minutes")
+    run = run.with_columns(pl.col("who", "what").cast(pl.String))
+    truth = TRUTH.select(who="user", what="item", liked="relevance")
+    truth = truth.with_columns(pl.col("who", "what").cast(pl.String))
+    names = {"user": "who", "item": "what", "rank": "place", "relevance": "liked"}
+    own = (pl.col("survival") * pl.col("minutes")).filter("relevant").sum().alias("own")
+    meter = rf.Meter("err", own, "rr", **names)
+    for some in USERS:
+        mine = pl.col("who").is_in([str(user) for user in some])
+        meter.update(run.filter(mine), truth.filter(mine))
+    assert_same(meter.compute(), rf.evaluate(run, "err", own, "rr", truth=truth, **names))
+
+
+@settings(deadline=None, max_examples=8)
+@given(st.data())
+def test_any_batches_in_any_meters(data):
+    places = data.draw(st.lists(st.integers(0, 5), min_size=40, max_size=40))
+    meters = [rf.Meter(*ASKED, by="model", items=ITEMS) for _ in range(3)]
+    for place in range(6):
+        mine = pl.col("user").is_in([user for user in range(40) if places[user] == place])
+        meters[data.draw(st.integers(0, 2))].update(RUN.filter(mine), TRUTH.filter(mine))
+    first, second, third = data.draw(st.permutations(meters))
+    second.merge(pickle.loads(pickle.dumps(third)))
+    first.merge(second)
+    expected = rf.evaluate(RUN, *ASKED, truth=TRUTH, by="model", items=ITEMS)
+    assert_same(first.compute(), expected, check_dtypes=True)
+
+
+# ------------------------------------------------------------------ its shape
+
+
+def test_compute_goes_on_and_reset_forgets():
+    meter = rf.Meter("rr", "err")
+    with pytest.raises(rf.RankingDataError, match="call update first"):
+        meter.compute()
+    parts = list(split(A, TRUTH, [range(20), range(20, 40)]))
+    meter.update(*parts[0])
+    assert_same(meter.compute(), rf.evaluate(parts[0][0], "rr", "err", truth=parts[0][1]))
+    meter.update(*parts[1])
+    assert_same(meter.compute(), rf.evaluate(A, "rr", "err", truth=TRUTH))
+    assert "'rr', 'err'" in repr(meter)
+    meter.reset()
+    assert repr(meter) == "Meter('rr', 'err'): 0 users"
+    meter.update(*parts[0])
+    assert_same(meter.compute(), rf.evaluate(parts[0][0], "rr", "err", truth=parts[0][1]))
+
+
+def test_pandas_lazy_frames_and_dicts_of_runs():
+    pandas = pytest.importorskip("pandas")
+    expected = rf.evaluate(RUN, "rr", "err", truth=TRUTH, by="model")
+    meter = rf.Meter("rr", "err", by="model")
+    for run, truth in split(RUN, TRUTH):
+        meter.update(run.to_pandas(), truth.to_pandas())
+    meter = pickle.loads(pickle.dumps(meter))
+    got = meter.compute()
+    assert isinstance(got, pandas.DataFrame)
+    typed = pickle.loads(pickle.dumps(rf.Meter[pandas.DataFrame]("rr", "err", by="model")))
+    typed.merge(meter)
+    assert typed.compute().equals(got)
+    assert_same(pl.from_pandas(got), expected)
+    meter = met(RUN.lazy(), "rr", "err", truth=TRUTH.lazy(), by="model")
+    assert isinstance(meter.compute(), pl.DataFrame)
+    assert_same(meter.compute(), expected)
+    meter = rf.Meter("rr", "err")
+    for run, truth in split(RUN, TRUTH):
+        meter.update({name: run.filter(model=name).drop("model") for name in "ab"}, truth)
+    assert_same(meter.compute(), expected)
+
+
+def test_a_user_in_two_updates_raises_and_changes_nothing():
+    meter = rf.Meter("rr", "err")
+    first, second = split(A, TRUTH, [range(20), range(19, 40)])
+    meter.update(*first)
+    with pytest.raises(rf.RankingDataError, match=r"a user is in two batches: .*: user=19$"):
+        meter.update(*second)
+    assert_same(meter.compute(), rf.evaluate(first[0], "rr", "err", truth=first[1]))
+    other = rf.Meter("rr", "err")
+    other.update(*second)
+    with pytest.raises(rf.RankingDataError, match="user=19"):
+        meter.merge(other)
+
+
+def of_days(users):
+    """Users return on other days, with other lists and other likes."""
+    run, truth = made(users)
+    days = range(1, 4)
+    return (
+        pl.concat(run.with_columns(day=day, item=(pl.col("item") + day) % 30) for day in days),
+        pl.concat(truth.filter(pl.col("user") % 5 != day).with_columns(day=day) for day in days),
+    )
+
+
+@pytest.mark.parametrize("by", ["day", ["model", "day"]])
+@pytest.mark.parametrize("metrics", [["rr", "coverage@3"], ["rr", "err@3", "ndcg@3"]])
+def test_a_user_may_return_on_another_day(by, metrics):
+    run, truth = of_days(40)
+    if by == "day":
+        run = run.filter(model="a").drop("model")
+    options = {"by": by, "items": ITEMS}
+    expected = rf.evaluate(run, *metrics, truth=truth, total=True, **options)
+    meters = [rf.Meter(*metrics, **options) for _ in range(2)]
+    for day in (2, 3, 1):
+        for some in (range(20), range(20, 40)):
+            mine = pl.col("user").is_in(some) & (pl.col("day") == day)
+            meters[day % 2].update(run.filter(mine), truth.filter(mine))
+    meters[0].merge(pickle.loads(pickle.dumps(meters[1])))
+    assert_same(meters[0].compute(total=True), expected, check_dtypes=True)
+    assert repr(meters[0]).endswith(": 120 users")  # (day, user), as in compute
+    again = pl.col("user").is_in([7, 8]) & (pl.col("day") == 3)
+    with pytest.raises(
+        rf.RankingDataError, match=r"put all rows of a user into one. .*: day=3, user=7$"
+    ):
+        meters[0].update(run.filter(again), truth.filter(again))
+    assert_same(meters[0].compute(total=True), expected, check_dtypes=True)
+
+
+def test_days_of_the_run_alone_do_not_part_a_user():
+    """The truth judges all days together, so a later day would be another list of the same unit."""
+    run, truth = of_days(10)
+    run, truth = run.filter(model="a").drop("model"), truth.filter(day=1).drop("day")
+    meter = rf.Meter("rr", by="day")
+    meter.update(run.filter(day=1), truth)
+    with pytest.raises(rf.RankingDataError, match=r"such as day. Offending row: user=0$"):
+        meter.update(run.filter(day=2), truth)
+
+
+def split_lists():
+    """One list of a user in two batches, each with the judgments of another country."""
+    run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "rank": [1, 2]})
+    truth = pl.DataFrame({"user": [1, 1], "country": ["de", "fr"], "item": ["a", "b"]})
+    return [
+        (run.filter(rank=rank), truth.filter(country=country))
+        for rank, country in ((1, "fr"), (2, "de"))
+    ]
+
+
+@pytest.mark.parametrize("metric", ["rr", "err"])
+def test_groups_of_the_truth_alone_do_not_part_a_user(metric):
+    meter = rf.Meter(metric, by="country")
+    first, second = split_lists()
+    meter.update(*first)
+    with pytest.raises(rf.RankingDataError, match=r"column of both tables .* row: user=1$"):
+        meter.update(*second)
+    parts = [rf.parts.sums(run, "rr", truth=truth, by="country") for run, truth in (first, second)]
+    with pytest.raises(rf.RankingDataError, match="frames 0 and 1 have the same user"):
+        rf.parts.combine(parts)
+    whole = [pl.concat(tables) for tables in zip(first, second, strict=True)]
+    facts = rf.parts.facts(whole[0], truth=whole[1], by="country")
+    assert facts["users"] == 1
+    parts = [
+        rf.parts.sums(run, "rr", truth=truth, by="country", facts=facts, part=str(rank))
+        for rank, (run, truth) in enumerate((first, second))
+    ]
+    with pytest.raises(rf.RankingDataError, match="they have 2 users, but the facts have 1"):
+        rf.parts.combine(parts)
+
+
+def test_the_run_has_the_same_groups_in_all_batches():
+    meter = rf.Meter("rr", by="country")
+    truth = pl.DataFrame({"user": [1], "country": "de", "item": "a"})
+    meter.update(truth.with_columns(rank=1), truth)
+    with pytest.raises(rf.RankingDataError, match="give it the same columns of by="):
+        meter.update(truth.drop("country").with_columns(rank=1), truth)
+
+
+def test_a_user_of_judged_tables_may_return_on_another_day():
+    run, truth = of_days(20)
+    judged = rf.judge(run.filter(model="a").drop("model"), truth, by="day")
+    meter = rf.Meter("rr", "err", by="day")
+    for day in (1, 2, 3):
+        meter.update(judged.filter(day=day))
+    assert_same(meter.compute(), rf.evaluate(judged, "rr", "err", by="day"))
+    with pytest.raises(rf.RankingDataError, match="day=2, user=0$"):
+        meter.update(judged.filter(day=2))
+
+
+def test_days_of_every_kind():
+    days = [date(2026, 11, 1), date(2026, 11, 2)]
+    kinds = [pl.Series(days), pl.Series(["1", "2"], dtype=pl.Categorical), pl.Series(["1", "2"])]
+    for dtype in (pl.Int8, pl.UInt64, pl.Datetime("ms"), pl.Enum(["1", "2"])):
+        kinds.append(
+            pl.Series(["1", "2"]).cast(dtype)
+            if dtype != pl.Datetime
+            else pl.Series(days).cast(dtype)
+        )
+    for day in kinds:
+        run = pl.DataFrame({"day": day, "user": 1, "item": "a", "rank": 1})
+        meter = rf.Meter("rr", by="day")
+        for place in range(2):
+            meter.update(run[place : place + 1], run[place : place + 1].drop("rank"))
+        assert meter.compute().equals(rf.evaluate(run, "rr", truth=run.drop("rank"), by="day"))
+        assert repr(meter) == "Meter('rr'): 2 users"
+        with pytest.raises(rf.RankingDataError, match="a user is in two batches"):
+            meter.update(run[1:], run[1:].drop("rank"))
+
+
+def test_a_batch_that_breaks_a_rule_raises_and_changes_nothing():
+    for metric in ("rr", "err"):
+        meter = rf.Meter(metric)
+        first, second = split(A, TRUTH, [range(20), range(20, 40)])
+        meter.update(*first)
+        before = meter.compute()
+        with pytest.raises(rf.RankingDataError, match="Offending row"):
+            meter.update(second[0].with_columns(rank=0), second[1])
+        assert_same(meter.compute(), before)
+
+
+def test_rules_of_all_batches():
+    run = pl.DataFrame({"user": [1, 2], "item": 7, "rank": 1})
+    apart = pl.DataFrame({"user": [3, 4], "item": 7})
+    for metric in ("rr", "err"):
+        with pytest.raises(rf.RankingDataError, match="no user of the run is in the truth"):
+            met(run, metric, truth=apart, places=[[1, 3], [2, 4]]).compute()
+        truth = pl.DataFrame({"user": [1, 2], "item": 7})
+        folds = pl.concat([run.with_columns(fold=fold) for fold in (1, 2)])
+        with pytest.raises(rf.RankingDataError, match="users are in several folds"):
+            met(folds, metric, truth=truth, by="fold", places=[[1], [2]]).compute()
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="ask for at least one metric"):
+        rf.Meter()
+    with pytest.raises(ValueError, match="unknown metric"):
+        rf.Meter("ndgc@10")
+    with pytest.raises(ValueError, match="users must be one of"):
+        rf.Meter("rr", users="everyone")
+    with pytest.raises(ValueError, match="the meters differ"):
+        meter = met(A, "rr", truth=TRUTH)
+        meter.merge(met(A, "ndcg", truth=TRUTH))
+    with pytest.raises(TypeError, match="merge takes a Meter, not str"):
+        meter.merge("meter")
+    with pytest.raises(ValueError, match="total=True"):
+        meter.compute(total=True)
+
+
+# ------------------------------------------------------------------ what it keeps
+
+
+@pytest.mark.parametrize("by", [[], ["model"]])
+@pytest.mark.parametrize("ids", [pl.Int64, pl.String])
+def test_a_kept_row_takes_no_more_than_forty_bytes(by, ids):
+    run, truth = RUN if by else A, TRUTH
+    run, truth = (
+        t.with_columns(pl.format("id of some length {}", "item").alias("item"))
+        if ids == pl.String
+        else t
+        for t in (run, truth)
+    )
+    meter = met(run, "err", "rr", truth=truth, by=by)
+    frames = [frame for rows in meter._state.rows for frame in (rows.run, rows.truth)]
+    height = sum(frame.height for frame in frames)
+    assert sum(frame.estimated_size() for frame in frames) <= 40 * height
+    relevant = truth.filter(pl.col("relevance") > 0).height
+    assert height <= relevant * (1 + (2 if by else 1))  # of the lists, the hits alone
+    assert not met(run, "err(max_grade=3)", "rr", truth=truth, by=by)._state.rows
+
+
+def test_sums_do_not_grow_with_users():
+    run, truth = made(users=230)
+    small = met(run, "rr", "ndcg", truth=truth, by="model", places=[range(20)])
+    large = met(run, "rr", "ndcg", truth=truth, by="model", places=[range(120), range(120, 230)])
+    assert large._state.numbers.height == small._state.numbers.height
+
+
+def test_an_empty_meter_of_another_kind_is_not_merged():
+    run = pl.DataFrame({"model": "a", "user": [1], "item": [7], "rank": [1]})
+    truth = pl.DataFrame({"user": [1], "item": [7]})
+    full = rf.Meter("rr", by="model")
+    full.update(run, truth)
+    others = [rf.Meter("map", by="model"), rf.Meter("rr", by="day"), rf.Meter("rr")]
+    others.append(rf.Meter("rr", by="model", depth=3))
+    for other in others[:2] + others[3:]:
+        for one, two in ((full, other), (other, full)):
+            with pytest.raises(ValueError, match="the meters differ in metrics, by= or options"):
+                one.merge(two)
+    full.merge(rf.Meter("rr", by="model"))
+    named = rf.Meter("rr")
+    named.update({"a": run.drop("model")}, truth)
+    for one, two in ((named, rf.Meter("rr")), (rf.Meter("rr"), named)):
+        one.merge(two)
+        assert one.compute().equals(full.compute())
+
+
+def test_a_total_belongs_to_compute():
+    with pytest.raises(TypeError, match=r"compute takes it: meter.compute\(total=True\)"):
+        rf.Meter("rr", by="model", total=True)

@@ -1,0 +1,844 @@
+"""The report: numbers of the verbs, in words and as one safe page that a real browser shows."""
+
+import hashlib
+import html
+import itertools
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import get_args
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from rankframe._command.main import main
+from rankframe._comparison import diagnosis, sentences
+from rankframe._comparison.trials import Test
+from rankframe._evaluation import evaluation
+from rankframe._report import facts, markup, verdict
+from rankframe._request.keywords import Users
+
+pytest.importorskip("altair")
+pytest.importorskip("vl_convert")
+
+METRICS = ["ndcg@5", "recall@5", "map"]
+EVIL = "<script>window.stolen = 1;alert(1)</script>"
+WORSE = '"\'><img src=x onerror="window.stolen = 2">{{ 7 * 7 }}</script><!--'
+
+
+def made(users=60, served=24, seed=1):
+    """Lists of an old system for all users, and of a new one for some, which are as good."""
+    draw = random.Random(seed)
+    run, truth = [], []
+    for user in range(users):
+        wanted = draw.sample(range(40), draw.choice([2, 3, 5, 12]))
+        truth += [
+            (user, item, draw.choice([1, 2, 3]), "NO" if user % 3 else "SE") for item in wanted
+        ]
+        for model in ["old", "new"] if user < served else ["old"]:
+            scores = {item: draw.random() + 0.6 * (item in wanted) for item in range(40)}
+            best = sorted(scores, key=scores.get, reverse=True)[:8]
+            run += [(model, user, item, rank) for rank, item in enumerate(best, 1)]
+    return (
+        pl.DataFrame(run, schema=["model", "user", "item", "rank"], orient="row"),
+        pl.DataFrame(truth, schema=["user", "item", "relevance", "country"], orient="row"),
+    )
+
+
+RUN, TRUTH = made()
+ASKED = {"truth": TRUTH, "baseline": "old", "k": 5, "relevant_at": 2}
+KEPT = {"truth": TRUTH, "baseline": "old", "relevant_at": 2}
+
+
+@pytest.fixture(scope="module")
+def report():
+    return rf.report(RUN, *METRICS, **ASKED, segments="country")
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """A report of which every name comes from somebody who means harm."""
+    items = pl.DataFrame({"item": [str(i) for i in range(40)]}).with_columns(
+        title=pl.format("{}{}", pl.lit(WORSE), "item")
+    )
+    cast = pl.format("{}{}", pl.lit(EVIL), pl.col("item").cast(pl.String))
+    run = RUN.with_columns(item=cast, model=pl.format("{}{}", pl.lit(EVIL), "model"))
+    truth = TRUTH.with_columns(
+        item=cast, country=pl.format("{}{}", "country", pl.lit(WORSE))
+    ).rename({"country": EVIL})
+    items = items.with_columns(item=pl.format("{}{}", pl.lit(EVIL), "item"))
+    run, truth = (
+        frame.with_columns(user=pl.format("{}{}", pl.lit(WORSE), pl.col("user").cast(pl.String)))
+        for frame in (run, truth)
+    )
+    metric = rf.ndcg_at(5).alias(WORSE)
+    return rf.report(
+        run, metric, "recall@5", truth=truth, baseline=f"{EVIL}old", k=5, segments=EVIL, items=items
+    )
+
+
+def page(report, folder, *, static=False):
+    path = folder / "report.html"
+    report.save(path, static=static)
+    return path.read_text(encoding="utf-8")
+
+
+class Elements(HTMLParser):
+    """The elements of a page, with their attributes and the text in them."""
+
+    VOID = ("meta", "link", "img", "br", "hr", "input", "path", "line", "rect", "circle", "use")
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self._open = [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        element = {
+            "tag": tag,
+            "text": "",
+            "inside": [one["tag"] for one in self._open],
+            **dict(attrs),
+        }
+        self.found.append(element)
+        if tag not in self.VOID:
+            self._open.append(element)
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop()["tag"] != tag:
+            pass
+
+    def handle_data(self, data):
+        for element in self._open:
+            element["text"] += data
+
+    def all(self, *tags):
+        return [one for one in self.found if one["tag"] in tags]
+
+
+# ------------------------------------------------------------------ numbers
+
+
+def test_the_numbers_are_those_of_the_verbs(report):
+    tables = report.tables
+    truth = {"truth": TRUTH, "relevant_at": 2}
+    alone = RUN.rank.summarize(*METRICS, by="model", **truth)
+    assert_frame_equal(tables["means"], alone)
+    assert_frame_equal(tables["comparison"], RUN.rank.compare(*METRICS, **KEPT))
+    served = RUN.rank.compare(*METRICS, **KEPT, users="both")
+    assert_frame_equal(tables["comparison served"], served)
+    cuts = tables["cut-offs"]
+    ks = cuts["k"].unique().sort().to_list()
+    assert {1, 5} < {*ks}
+    at_k = RUN.rank.at_k("ndcg", "recall", k=ks, by="model", **truth)
+    assert_frame_equal(cuts, at_k.sort("model", "metric", "k").select(cuts.columns))
+    assert_frame_equal(tables["diagnosis"], RUN.rank.diagnose(5, **KEPT))
+
+
+def test_segments_are_compared_by_the_metric_that_decides(report):
+    want = RUN.rank.compare("ndcg@5", by=["model", "country"], **KEPT)
+    assert_frame_equal(report.tables["segments: country"], want)
+
+
+def test_a_user_in_two_segments_counts_in_both():
+    halves = pl.concat([TRUTH, TRUTH.with_columns(country=pl.lit("DK"))])
+    halves = halves.filter(pl.col("country").ne("DK") | (pl.col("item") < 20))
+    halves = halves.unique(["user", "item"], keep="last")
+    made = rf.report(RUN, "ndcg@5", truth=halves, baseline="old", segments="country")
+    want = RUN.rank.compare("ndcg@5", by=["model", "country"], truth=halves, baseline="old")
+    assert_frame_equal(made.tables["segments: country"], want)
+
+
+def test_the_values_of_users_are_computed_once(monkeypatch):
+    calls = []
+    read = evaluation.user_values
+    monkeypatch.setattr(
+        evaluation, "user_values", lambda *args, **more: calls.append(1) or read(*args, **more)
+    )
+    rf.report(RUN, *METRICS, **ASKED, segments="country")
+    assert len(calls) == 1
+
+
+def test_users_are_counted_and_the_data_are_summed(report):
+    missed = report.tables["health"].filter(what="missed_users").select("model", "count").rows()
+    assert missed == [("new", 36), ("old", 0)]
+    assert_frame_equal(report.tables["health"], RUN.rank.health(truth=TRUTH, by="model", k=5))
+    again = rf.report(RUN.sample(fraction=1, shuffle=True, seed=4), *METRICS, **ASKED)
+    assert again.tables["sources"].equals(report.tables["sources"])
+    other = rf.report(RUN.with_columns(pl.col("rank") + 1), *METRICS, **ASKED)
+    sums = other.tables["sources"]["sha256"] == report.tables["sources"]["sha256"]
+    assert sums.to_list() == [False, True]
+
+
+# ------------------------------------------------------------------ words
+
+
+def test_the_verdict_says_where_missing_lists_turn_the_answer(report):
+    lead, served, corrected, *_ = report.verdict.splitlines()
+    assert lead.startswith("new is worse than old in ndcg@5: −0.")
+    assert lead.endswith(", corrected p < 0.0001.")
+    assert served.startswith("On the 24 users whom both serve, no difference is shown: ")
+    alone = "the interval is of this comparison alone"
+    assert corrected == f"p is after Holm's correction for 3 comparisons; {alone}."
+    whole = RUN.rank.compare("ndcg@5", **KEPT)["difference"].item()
+    there = report.tables["comparison served"]["difference"].first()
+    assert f"{abs(whole):.4f}" in lead
+    assert f"{abs(there):.4f}" in served
+
+
+def test_a_system_that_serves_nobody_is_compared_and_not_tested():
+    old = RUN.filter(model="old")
+    third = old.with_columns(model=pl.lit("third"), rank=9 - pl.col("rank"))
+    lost = old.with_columns(model=pl.lit("lost"), user=pl.col("user") + 1000)
+    made = rf.report(pl.concat([old, third, lost]), "map", truth=TRUTH, baseline="old")
+    served = made.tables["comparison served"].sort("model").select("model", "users", "verdict")
+    assert served.rows() == [("lost", 0, None), ("third", 60, "lower")]
+
+
+def test_the_verdict_is_silent_of_served_users_where_nobody_is_missed():
+    made_run, truth = made(served=60)
+    verdict = rf.report(made_run, "ndcg@5", truth=truth, baseline="old").verdict
+    assert "whom both serve" not in verdict
+
+
+def test_a_lower_value_is_better_where_the_metric_says_so():
+    run, truth = made(users=80, served=80)
+    later = pl.when(pl.col("model") == "new").then("rank").otherwise(pl.col("rank") + 3)
+    run = run.with_columns(rank=later)
+    compared = run.rank.compare("mean_hit_rank", truth=truth, baseline="old")
+    assert compared["verdict"].item() == "lower"
+    made_of_ranks = rf.report(run, "mean_hit_rank", "ndcg@5", truth=truth, baseline="old")
+    assert made_of_ranks.verdict.startswith("new is better than old in mean_hit_rank: −")
+    assert "better in ndcg@5" in made_of_ranks.verdict
+
+
+def test_the_primary_metric_decides():
+    verdict = rf.report(RUN, *METRICS, **ASKED, primary="map").verdict
+    assert verdict.partition(":")[0] == "new is worse than old in map"
+    assert "By the other metrics: worse in ndcg@5 and recall@5." in verdict
+
+
+def test_warnings_name_the_users_without_a_list(report, tmp_path):
+    text = page(report, tmp_path)
+    assert "new has no list for 36 of 60 users (60%). Each counts as 0 in the means." in text
+
+
+def test_lists_are_of_users_whom_both_serve(report, tmp_path):
+    elements = Elements(page(report, tmp_path, static=True))
+    users = [re.match(r"user (\d+):", one["text"]) for one in elements.all("summary")]
+    users = [int(found[1]) for found in users if found]
+    assert len(users) == 8
+    assert max(users) < 24
+    values = RUN.rank.per_user("ndcg@5", by="model", truth=TRUTH, relevant_at=2)
+    values = values.pivot("model", index="user", values="ndcg@5").filter(pl.col("user") < 24)
+    change = values.with_columns(change=pl.col("new") - pl.col("old")).sort("change", "user")
+    assert users[:4] == change["user"].head(4).to_list()
+
+
+def test_items_show_their_title_their_grade_and_how_they_moved(tmp_path):
+    run = pl.DataFrame(
+        {
+            "model": ["old"] * 6 + ["new"] * 6,
+            "user": [1, 1, 1, 2, 2, 2] * 2,
+            "item": [7, 8, 9, 7, 8, 9, 9, 7, 5, 7, 8, 9],
+            "rank": [1, 2, 3] * 4,
+        }
+    )
+    truth = pl.DataFrame({"user": [1, 2], "item": [9, 9], "relevance": [3, 1]})
+    items = pl.DataFrame({"item": [5, 7, 8, 9], "title": ["Five", "Seven", "Eight", "Nine"]})
+    asked = {"truth": truth, "baseline": "old", "items": items, "k": 3}
+    elements = Elements(page(rf.report(run, "ndcg@3", **asked), tmp_path, static=True))
+    cells = [one["text"].split() for one in elements.all("td") if "details" in one["inside"]]
+    cells = [cell for cell in cells if cell and cell[0] in ("Five", "Seven", "Eight", "Nine")]
+    assert cells == [
+        *(["Seven"], ["Nine", "★3", "▲2"]),
+        *(["Eight", "out"], ["Seven", "▼1"]),
+        *(["Nine", "★3"], ["Five", "new"]),
+    ]
+
+
+def test_every_policy_of_users_has_words():
+    assert {*verdict.USERS} == {*get_args(Users)}
+    served = rf.report(RUN, "map", truth=TRUTH, baseline="old", users="served")
+    assert served.tables["comparison"]["users"].to_list() == [24]
+    assert "users with a row in the truth and a list of every system" in served.html()
+
+
+@pytest.mark.parametrize("test", get_args(Test))
+def test_every_test_is_reported(test):
+    metric = "hit@1" if test == "mcnemar" else "map"
+    made = rf.report(RUN, metric, truth=TRUTH, baseline="old", test=test, resamples=100)
+    assert html.escape(sentences.TESTS[test]) in made.html().replace("&#39;", "&#x27;")
+
+
+def undecided(users=40, seed=3):
+    """A difference of all metrics that is shown alone, but not after correction."""
+    draw = random.Random(seed)
+    rows = [
+        (model, user, item, rank)
+        for user in range(users)
+        for model in ("old", "new")
+        for rank, item in enumerate(draw.sample(range(4 if model == "new" else 6), 2), 1)
+    ]
+    run = pl.DataFrame(rows, schema=["model", "user", "item", "rank"], orient="row")
+    truth = pl.DataFrame({"user": range(users), "item": 0})
+    return run, truth
+
+
+def test_the_first_default_metric_does_not_pay_for_the_others():
+    run, truth = undecided(users=38, seed=5)
+    made = rf.report(run, truth=truth, baseline="old", k=5)
+    labels = facts.default_metrics(5)
+    table = made.tables["comparison"]
+    want = run.rank.compare(*labels, truth=truth, baseline="old", primary="ndcg@5")
+    assert_frame_equal(table, want)
+    plain = run.rank.compare(*labels, truth=truth, baseline="old")
+    assert plain["p_value"][0] < 0.05 < plain["p_adjusted"][0]
+    p = plain["p_value"][0]
+    lead, why, *_ = made.verdict.splitlines()
+    assert lead.startswith("new is better than old in ndcg@5: ")
+    assert lead.endswith(f", p {p:.4f}.")  # it is raw, and not called corrected
+    assert why == (
+        "ndcg@5 is the primary metric: its p is not corrected for the others, which count only "
+        "where it shows a difference."
+    )
+    assert "primary='ndcg@5'" in made.html().replace("&#39;", "'")
+    same = rf.report(run, *labels, truth=truth, baseline="old", k=5, primary="ndcg@5")
+    assert same.html() == made.html()
+    named = rf.report(run, *labels, truth=truth, baseline="old", k=5)  # nobody named a primary one
+    assert named.verdict.startswith("No difference between new and old is shown")
+
+
+def test_a_p_of_a_primary_metric_is_corrected_for_its_own_pairs_only():
+    third = RUN.filter(model="old").with_columns(model=pl.lit("third"), rank=9 - pl.col("rank"))
+    run = pl.concat([RUN, third])
+    made = rf.report(run, *METRICS, **ASKED, primary="map")
+    lines = made.verdict.splitlines()
+    alone = "each interval is of its comparison alone"
+    assert (
+        f"p is after Holm's correction for 2 comparisons in map, the primary metric; {alone}."
+        in (lines)
+    )
+    assert any("in map: " in line and ", corrected p " in line for line in lines)
+    table = made.tables["comparison"]
+    p = table.filter(metric="map").sort("p_value")
+    least = p.select(2 * pl.col("p_value").first()).item()
+    assert p["p_adjusted"][0] == pytest.approx(least)
+    assert (
+        "p after Holm's correction for 2 comparisons in map, the primary metric, and for 4 in the "
+        "others" in html.unescape(made.html())
+    )
+
+
+def test_an_interval_that_correction_overrules_is_explained():
+    run, truth = undecided()
+    labels = [f"ndcg@{k}" for k in range(1, 9)]
+    made = rf.report(run, *labels, truth=truth, baseline="old")
+    row = made.tables["comparison"].row(0, named=True)
+    assert row["ci_low"] > 0
+    assert row["p_value"] < 0.05 < row["p_adjusted"]
+    lead = made.verdict.splitlines()[0]
+    assert lead.startswith("No difference between new and old is shown in ndcg@1: +")
+    ends = f"corrected p {row['p_adjusted']:.4f} ({row['p_value']:.4f} without correction)."
+    assert lead.endswith(ends)
+
+
+@pytest.mark.parametrize(
+    ("systems", "options", "family"),
+    [
+        (1, {}, "p is after Holm's correction for all 3 comparisons: 1 system × 3 segments."),
+        (7, {}, "p is after Holm's correction for all 21 comparisons: 7 systems × 3 segments."),
+        (2, {"correction": None}, "p is without correction for 6 comparisons."),
+        (2, {"correction": "bh"}, "p is after Benjamini and Hochberg's correction for all 6 "),
+        (2, {"test": "tukey"}, "p is corrected over all pairs of each segment."),
+    ],
+)
+def test_segments_name_the_family_of_their_p(systems, options, family):
+    old = RUN.filter(model="old")
+    others = [
+        old.with_columns(model=pl.lit(f"s{n}"), item=(pl.col("item") + n) % 40)
+        for n in range(1, systems + 1)
+    ]
+    truth = TRUTH.with_columns(country=pl.col("user") % 3)
+    made = rf.report(
+        pl.concat([old, *others]), "map", "mrr", truth=truth, baseline="old", segments="country",
+        **options,
+    )  # fmt: skip
+    table = made.tables["segments: country"]
+    assert table["p_value"].count() == 3 * systems
+    if options.get("correction", "holm") == "holm" and "test" not in options:  # as computed
+        least = table.sort("p_value").row(0, named=True)
+        assert least["p_adjusted"] == pytest.approx(min(1, 3 * systems * least["p_value"]))
+    assert f"map by segment. {family}" in html.unescape(made.html())
+
+
+def test_a_comparison_without_a_test_is_not_in_the_family():
+    same = RUN.filter(model="old").with_columns(
+        model=pl.lit("new"),
+        item=pl.when(pl.col("user") % 3 == 0).then("item").otherwise(39 - pl.col("item")),
+    )
+    truth = TRUTH.with_columns(country=pl.col("user") % 3)
+    run = pl.concat([RUN.filter(model="old"), same])
+    made = rf.report(run, "map", truth=truth, baseline="old", segments="country")
+    assert made.tables["segments: country"]["p_value"].count() == 2
+    said = "Holm's correction for 2 comparisons, those with a test of 1 system × 3 segments."
+    assert said in html.unescape(made.html())
+
+
+def test_a_reading_does_not_overrule_the_verdict(monkeypatch):
+    run, truth = undecided()
+    labels = [f"ndcg@{k}" for k in range(1, 9)]
+    monkeypatch.setattr(
+        diagnosis,
+        "diagnosis_of",
+        lambda *args, _of=diagnosis.diagnosis_of, **more: _of(*args, **more).with_columns(
+            reading=pl.lit("better overall")
+        ),
+    )
+    many = rf.report(run, *labels, truth=truth, baseline="old", correction="bonferroni").verdict
+    assert many.startswith("No difference")
+    assert "together, by tests that are not corrected for the comparisons above: better" in many
+    one = rf.report(run, "ndcg@1", truth=truth, baseline="old").verdict
+    assert "together: better overall." in one
+    assert "corrected" not in one
+
+
+def test_three_systems_are_summed_up_before_their_verdicts(tmp_path):
+    parts = [RUN, RUN.filter(model="old").with_columns(model=pl.lit(""))]
+    three = rf.report(pl.concat(parts), "map", "mrr", truth=TRUTH, baseline="old")
+    first, corrected, *others = three.verdict.splitlines()
+    assert first == "Of 2 systems against old in map: 1 worse and 1 no test."
+    assert corrected.startswith("p is after Holm's correction for 2 comparisons; each interval")
+    assert any(line.startswith("'' and old are not tested in map") for line in others)
+    text = page(three, tmp_path)
+    assert 'class="several"' in text
+    assert not [one for one in Elements(text).all("th") if one["text"].strip() == ""]
+
+
+def test_many_systems_are_summed_up():
+    draw = random.Random(5)
+    systems = {f"s{i}": RUN.filter(model="old").drop("model") for i in range(7)}
+    shuffled = {
+        name: frame.with_columns(rank=pl.col("rank").shuffle(seed=draw.randrange(99)).over("user"))
+        for name, frame in systems.items()
+    }
+    made = rf.report(shuffled, "ndcg@5", truth=TRUTH, baseline="s0")
+    assert made.verdict.startswith("Of 6 systems against s0 in ndcg@5: ")
+    assert made.tables["comparison"].height == 6
+
+
+def bold_cells(made, folder):
+    """The rows of the first table: which means are bold."""
+    elements = Elements(page(made, folder, static=True))
+    cells = [one for one in elements.all("td") if "details" not in one["inside"]]
+    metrics = made.tables["means"]["metric"].n_unique()
+    systems = made.tables["means"]["model"].n_unique()
+    kinds = ["best" in (one.get("class") or "") for one in cells[: systems * metrics]]
+    return [kinds[start : start + metrics] for start in range(0, len(kinds), metrics)]
+
+
+def test_bold_is_not_significantly_worse_than_the_best(tmp_path):
+    old = RUN.filter(model="old")
+    near = old.with_columns(
+        model=pl.lit("near"), rank=(pl.col("rank") - 1 + (pl.col("user") < 2)) % 8 + 1
+    )
+    far = old.with_columns(model=pl.lit("far"), rank=9 - pl.col("rank"))
+    run = pl.concat([old, near, far])
+    made = rf.report(run, "ndcg@5", "map", truth=TRUTH, baseline="old")
+    means = made.tables["means"].pivot("metric", index="model", values="mean")
+    bold = {}
+    for metric in ("ndcg@5", "map"):
+        best = means.sort(metric, descending=True)["model"][0]
+        against = run.rank.compare("ndcg@5", "map", truth=TRUTH, baseline=best)
+        worse = {*against.filter(metric=metric, verdict="lower")["model"]}
+        bold[metric] = {*means["model"]} - worse
+        assert "far" in worse
+    assert any(len(systems) == 2 for systems in bold.values())  # a tie
+    order = [
+        "old",
+        *(name for name in means.sort("ndcg@5", descending=True)["model"] if name != "old"),
+    ]
+    want = [[name in bold[metric] for metric in ("ndcg@5", "map")] for name in order]
+    assert bold_cells(made, tmp_path) == want
+    assert "Bold: not significantly worse than the best." in made.html()
+    best = rf.table(run, "ndcg@5", "map", truth=TRUTH, baseline="old").frame.filter("best")
+    assert {*best.select("metric", "model").rows()} == {
+        (metric, name) for metric, names in bold.items() for name in names
+    }
+    alone = rf.report(run, "ndcg@5", "map", truth=TRUTH)  # no test
+    assert [sum(column) for column in zip(*bold_cells(alone, tmp_path), strict=True)] == [1, 1]
+    assert "Bold: the best mean, not tested." in alone.html()
+
+
+def test_a_note_of_a_comparison_is_below_its_table(tmp_path):
+    run = pl.concat([RUN, RUN.filter(model="old").with_columns(model=pl.lit("copy"))])
+    made = rf.report(run, "map", "hit@1", truth=TRUTH, baseline="old", primary="map")
+    assert "copy and old are not tested in map: 0.0000 (0%), no user differs.\n" in made.verdict
+    elements = Elements(page(made, tmp_path, static=True))
+    marks = [one["text"] for one in elements.all("span") if one.get("class") == "mark"]
+    assert [mark for mark in marks if mark.endswith(" *")] == ["· 0.0000 *"] * 2
+    said = [one["text"] for one in elements.all("p") if one["text"].startswith("* ")]
+    assert said[0] == "* map copy, hit@1 copy: no user differs."
+    assert not [line for line in said if "no list of" in line]  # the warnings have it
+
+
+# ------------------------------------------------------------------ what can be asked
+
+
+@pytest.mark.parametrize("systems", [["old"], ["old", "new"]])
+def test_without_a_baseline_nothing_is_compared(systems, tmp_path):
+    run = RUN.filter(pl.col("model").is_in(systems))
+    made = rf.report(run, *METRICS, truth=TRUTH)
+    assert not {"comparison", "diagnosis"} & {*made.tables}
+    assert re.match(r"old has (a|the highest) mean ndcg@5", made.verdict)
+    assert "Lists side by side" not in page(made, tmp_path)
+
+
+def test_one_system_has_no_comparison_with_itself():
+    made = rf.report(RUN.filter(model="old"), "map", "ndcg@5", truth=TRUTH, baseline="old")
+    assert "No comparison: there is only one system." in made.verdict
+    text = made.html()
+    assert "best mean" not in text
+    assert "table of differences" not in text
+
+
+def test_a_report_is_written_as_html_into_a_folder(report, tmp_path, capsys):
+    with pytest.raises(ValueError, match=r"must end in \.html or \.htm, not 'x\.pdf'"):
+        report.save(tmp_path / "x.pdf")
+    with pytest.raises(FileNotFoundError, match="no such folder: '.*nowhere'"):
+        report.save(tmp_path / "nowhere" / "x.html")
+    files = ["old.csv", "new.csv", "truth.csv"]
+    assert main(["report", *files, "-o", str(tmp_path / "nowhere" / "x.html")]) == 2
+    assert re.search("error: .*x.html: no such folder: '.*nowhere'", capsys.readouterr().err)
+
+
+def test_a_run_without_a_column_of_systems_is_one_system():
+    made = rf.report(RUN.filter(model="old").drop("model"), "map", truth=TRUTH)
+    assert made.verdict.startswith("run has a mean map of ")
+
+
+def test_metrics_have_a_default():
+    made = rf.report(RUN, truth=TRUTH, baseline="old", k=4)
+    names = made.tables["means"]["metric"].unique(maintain_order=True).to_list()
+    assert names == ["ndcg@4", "recall@4", "precision@4", "map", "mrr"]
+
+
+def test_any_kind_of_frame_makes_the_same_report(report, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    want = page(report, tmp_path)
+    truth = {**ASKED, "truth": TRUTH.lazy()}
+    lazy = rf.report(RUN.lazy(), *METRICS, **truth, segments="country")
+    assert page(lazy, tmp_path) == want
+    truth = {**ASKED, "truth": TRUTH.to_pandas()}
+    other = rf.report(RUN.to_pandas(), *METRICS, **truth, segments="country")
+    assert page(other, tmp_path) == want
+    assert isinstance(other.tables["means"], pandas.DataFrame)
+    judged = rf.report(RUN.rank.judge(TRUTH, by="model"), *METRICS, baseline="old", relevant_at=2)
+    assert judged.verdict.splitlines()[0] == report.verdict.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "text"),
+    [
+        ({"baseline": "odl"}, ValueError, "baseline must be one of 'new', 'old', not 'odl'"),
+        (
+            {"by": ["model", "user"]},
+            ValueError,
+            "a report needs a single column, that of the systems",
+        ),
+        ({"segments": "land"}, rf.RankingDataError, "truth: no column 'land' for segments="),
+        ({"k": 0}, ValueError, "k must be an integer ≥ 1, not 0"),
+        ({"primary": "mrr"}, ValueError, "primary names 'mrr'"),
+        ({"tset": "t"}, TypeError, "unknown argument 'tset'"),
+    ],
+)
+def test_what_cannot_be_reported_is_an_error(asked, error, text):
+    with pytest.raises(error, match=re.escape(text)):
+        rf.report(RUN, *METRICS, **{**ASKED, **asked})
+
+
+def test_a_missing_package_is_named_with_its_cure(monkeypatch):
+    found = markup.find_spec
+    monkeypatch.setattr(
+        markup, "find_spec", lambda name: None if name == "vl_convert" else found(name)
+    )
+    with pytest.raises(ImportError, match=r"vl-convert-python: pip install 'rankframe\[report\]'"):
+        rf.report(RUN, *METRICS, **ASKED)
+
+
+# ------------------------------------------------------------------ the file
+
+SAME = """
+import sys
+import altair
+import rankframe as rf
+from test_report import ASKED, METRICS, RUN
+rf.plot.at_k(RUN, "map(divide_by=attainable)", truth=ASKED["truth"])
+altair.theme.enable("dark")
+report = rf.report(RUN, *METRICS, **ASKED, segments="country")
+report.save(sys.argv[1])
+report.save(sys.argv[2], static=True)
+"""
+
+
+def test_one_input_makes_the_same_bytes(report, tmp_path):
+    for static in (False, True):
+        assert page(report, tmp_path, static=static) == page(report, tmp_path, static=static)
+    new, still = tmp_path / "new.html", tmp_path / "still.html"
+    environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)}
+    call = [sys.executable, "-c", SAME, str(new), str(still)]
+    subprocess.run(call, check=True, env=environment, cwd=Path(__file__).parent)
+    assert new.read_text("utf-8") == page(report, tmp_path)
+    assert still.read_text("utf-8") == page(report, tmp_path, static=True)
+
+
+def test_files_are_small(report, tmp_path):
+    assert len(page(report, tmp_path).encode()) < 1_500_000
+    assert len(page(report, tmp_path, static=True).encode()) < 400_000
+
+
+def test_a_static_page_has_no_script_and_all_charts(report, tmp_path):
+    elements = Elements(page(report, tmp_path, static=True))
+    assert not elements.all("script")
+    assert len(elements.all("svg")) == len(report.charts) > 2
+    ids = [one["id"] for one in elements.found if "id" in one]
+    assert len(ids) == len({*ids})
+
+
+def test_a_notebook_shows_the_static_page(report):
+    shown = Elements(report._repr_html_())
+    (frame,) = shown.all("iframe")
+    assert "sandbox" in frame
+    assert "new is worse than old" in frame["srcdoc"]
+    assert len(report._repr_html_()) < 500_000
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_nothing_is_asked_of_the_network(report, tmp_path, static):
+    elements = Elements(page(report, tmp_path, static=static))
+    for one in elements.found:
+        for name in ("src", "href", "xlink:href", "action", "data", "poster"):
+            assert one.get(name, "#").startswith("#"), one
+    (policy,) = [one["content"] for one in elements.all("meta") if "http-equiv" in one]
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert ("script-src 'none'" in policy) is static
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_a_page_can_be_heard_and_walked_by_keyboard(report, tmp_path, static):
+    elements = Elements(page(report, tmp_path, static=static))
+    (root,) = elements.all("html")
+    assert root["lang"] == "en"
+    levels = [int(one["tag"][1]) for one in elements.all("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    assert all(one.get("scope") in ("row", "col") for one in elements.all("th"))
+    assert len(elements.all("caption")) == len(elements.all("table"))
+    charts = [one for one in elements.all("div") if one.get("class") == "chart"]
+    assert len(charts) == len(report.charts)
+    assert all(one["role"] == "img" and len(one["aria-label"]) > 20 for one in charts)
+    ids = {one["id"] for one in elements.found if "id" in one}
+    links = [one["href"] for one in elements.all("a")]
+    assert links[0] == "#content"
+    assert {link.removeprefix("#") for link in links} <= ids
+
+
+def test_sections_stand_in_their_order(report, tmp_path):
+    titles = [one["text"] for one in Elements(page(report, tmp_path)).all("h2")]
+    assert titles == [
+        "Verdict",
+        "Warnings",
+        "Systems",
+        "Over k",
+        "Who gained",
+        "User by user",
+        "Segments",
+        "Lists side by side",
+        "Data health",
+        "How to reproduce this",
+    ]
+
+
+def test_the_call_is_code_that_makes_the_report_again(report, tmp_path):
+    (code,) = Elements(page(report, tmp_path)).all("code")
+    again = eval(code["text"], {"rf": rf, "run": RUN, "truth": TRUTH})
+    assert again.verdict == report.verdict
+    assert page(again, tmp_path) == page(report, tmp_path)
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_names_of_the_data_are_text(hostile, tmp_path, static):
+    text = page(hostile, tmp_path, static=static)
+    elements = Elements(text)
+    scripts = elements.all("script")
+    assert len(scripts) == (0 if static else 3)
+    assert not elements.all("img")
+    assert not any(name.startswith("on") for one in elements.found for name in one)
+    assert EVIL in elements.all("h1")[0]["text"]
+    assert "49" not in elements.all("thead")[0]["text"]
+    if not static:
+        (specs,) = [one for one in scripts if one.get("id") == "specs"]
+        assert EVIL in json.dumps(json.loads(specs["text"]))
+        assert EVIL not in specs["text"]
+
+
+# ------------------------------------------------------------------ in a browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "chrome"])), None)
+    if found is None:
+        reason = "there is no Chromium: apt-get install chromium"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+def shown(browser, path, folder, *more):
+    """Open a page in a browser; return the page as it is then, and what the console says."""
+    call = [
+        *(browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
+        *("--disable-background-networking", "--disable-component-update", "--no-first-run"),
+        *("--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr"),
+        f"--user-data-dir={folder / 'profile'}",
+        *("--virtual-time-budget=20000", "--dump-dom", *more, path.as_uri()),
+    ]
+    done = subprocess.run(call, capture_output=True, text=True, check=True, timeout=300)
+    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    return done.stdout, console
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_a_browser_shows_each_section_without_an_error(browser, report, tmp_path, static):
+    page(report, tmp_path, static=static)
+    dom, console = shown(browser, tmp_path / "report.html", tmp_path)
+    assert console == []
+    elements = Elements(dom)
+    if not static:
+        assert elements.all("html")[0]["data-drawn"] == "yes"
+    drawn = [one for one in elements.all("svg") if "div" in one["inside"]]
+    assert len(drawn) == len(report.charts)
+    assert {one["id"] for one in elements.all("section")} >= {
+        *("verdict", "warnings", "systems", "over-k", "gained", "distribution", "segments"),
+        *("lists", "health", "conventions"),
+    }
+
+
+def test_a_browser_asks_nobody(browser, report, tmp_path):
+    page(report, tmp_path)
+    path, log = tmp_path / "report.html", tmp_path / "net.json"
+    # the browser asks for updates of its own, which no page has initiated
+    assert asked_by_page(browser, path, log) <= {"file", "data"}
+    path.write_text("<img src='http://example.invalid/one.png'>", encoding="utf-8")
+    assert "http" in asked_by_page(browser, path, log)
+
+
+def asked_by_page(browser, path, log):
+    shown(browser, path, path.parent, f"--log-net-log={log}")
+    events = json.loads(log.read_text("utf-8"))["events"]
+    found = [one["params"] for one in events if "url" in one.get("params", {})]
+    of_page = [one["url"] for one in found if "file:" in one.get("site_for_cookies", "")]
+    return {url.partition(":")[0] for url in of_page}
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_a_browser_runs_no_name(browser, hostile, tmp_path, static):
+    text = page(hostile, tmp_path, static=static)
+    watch = "document.documentElement.setAttribute('data-stolen', String(window.stolen))"
+    # without the policy, whose refusal would hide a hole
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    text += f"<script>addEventListener('load', () => {watch})</script>"
+    path = tmp_path / "open.html"
+    path.write_text(text, encoding="utf-8")
+    dom, console = shown(browser, path, tmp_path)
+    assert 'data-stolen="undefined"' in dom
+    assert console == []
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_a_page_is_as_wide_as_the_window(browser, report, tmp_path, width):
+    text = page(report, tmp_path)
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    # a window of a browser is 500 pixels wide at least, a frame may be less
+    frame = tmp_path / "frame.html"
+    wide = "parent.postMessage(document.documentElement.scrollWidth, '*')"
+    text += f"<script>setTimeout(() => {wide}, 9000)</script>"
+    (tmp_path / "inner.html").write_text(text, encoding="utf-8")
+    frame.write_text(
+        f"<iframe src=inner.html width={width} height=800 style='border:0'></iframe><script>"
+        "addEventListener('message', (one) => document.documentElement.setAttribute("
+        "'data-wide', one.data))</script>",
+        encoding="utf-8",
+    )
+    dom, _ = shown(browser, frame, tmp_path, "--window-size=1400,900")
+    assert re.search(r'data-wide="(\d+)"', dom)[1] == str(width)
+
+
+def test_a_long_item_leaves_room_for_the_other_list(browser, tmp_path):
+    long = pl.concat_str(pl.col("item").cast(pl.String), pl.lit("x" * 200))
+    made = rf.report(
+        RUN.with_columns(item=long), "map", truth=TRUTH.with_columns(item=long), baseline="old"
+    )
+    text = page(made, tmp_path, static=True)
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    text += """<script>addEventListener("load", () => {
+      const lists = [...document.querySelectorAll(".people details[open] .wide")];
+      const wide = lists.filter((one) => one.scrollWidth > one.clientWidth + 1).length;
+      document.documentElement.setAttribute("data-wide", `${wide} of ${lists.length}`);
+    })</script>"""
+    path = tmp_path / "long.html"
+    path.write_text(text, encoding="utf-8")
+    for width in (500, 1280):
+        dom, _ = shown(browser, path, tmp_path, f"--window-size={width},900")
+        assert re.search(r'data-wide="(0 of [1-9]\d*)"', dom), dom[:300]
+
+
+# ------------------------------------------------------------------ the command
+
+
+def test_the_command_writes_the_report_and_prints_its_verdict(report, tmp_path, capsys):
+    for name in ("old", "new"):
+        RUN.filter(model=name).drop("model").write_csv(tmp_path / f"{name}.csv")
+    TRUTH.write_csv(tmp_path / "truth.csv")
+    files = [str(tmp_path / f"{name}.csv") for name in ("old", "new", "truth")]
+    out = tmp_path / "report.html"
+    asked = [*(f"-m{metric}" for metric in METRICS), "--relevant-at=2", "-k5", "--segment=country"]
+    assert main(["report", *files, "-o", str(out), *asked]) == 0
+    size = f"{out.stat().st_size / 1000:,.0f} kB"
+    assert capsys.readouterr().out == f"{report.verdict}\nWritten: {out} ({size})\n"
+    text = out.read_text("utf-8")
+    assert Elements(text).all("h1")[0]["text"] == "new against old"
+    (code,) = Elements(text).all("code")
+    command, *sums = code["text"].splitlines()
+    assert command.startswith("rankframe report ")
+    digest = hashlib.sha256((tmp_path / "truth.csv").read_bytes()).hexdigest()
+    assert sums[-1] == f"# sha256 {digest}  {files[-1]}"
+    assert main(["report", *files, "-o", str(tmp_path / "report.csv")]) == 2
+    assert "--out must end in one of .html, .htm" in capsys.readouterr().err
+    assert main(["report", *files, "-o", "-", "--static", *asked]) == 0
+    assert not Elements(capsys.readouterr().out).all("script")
+
+
+def test_systems_in_a_column_that_is_not_named_are_an_error_that_names_by():
+    run = pl.DataFrame({"user": 1, "item": [7, 8] * 2, "rank": [1, 2] * 2, "algo": [*"aabb"]})
+    truth = pl.DataFrame({"user": [1], "item": [7]})
+    with pytest.raises(ValueError, match="the column that identifies them: name it in by="):
+        rf.report(run, "rr", truth=truth, baseline="a")
+    found = (
+        r"duplicate \(user, item\): name the column that identifies the systems in by=.*: user=1"
+    )
+    with pytest.raises(rf.RankingDataError, match=found):
+        rf.report(run, "rr", truth=truth)

@@ -1,0 +1,469 @@
+"""``health`` counts every defect, as plain Python does, and never fails on bad data."""
+
+import datetime
+import decimal
+import math
+from collections import Counter
+
+import odd_input
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+
+RUN = pl.DataFrame({"user": [1, 1, 1, 2, 2], "item": [10, 11, 12, 10, 13], "rank": [1, 2, 3, 1, 2]})
+TRUTH = pl.DataFrame({"user": [1, 1, 2, 3], "item": [11, 14, 10, 10], "relevance": [1, 2, 1, 0]})
+ROLES = {"user", "item", "rank", "relevance", "score", "subtopic"}
+
+
+def counts(found, table):
+    """Give {what: count} of a table that is not split."""
+    of_table = found.filter(table=table)
+    return dict(zip(of_table["what"], of_table["count"], strict=True))
+
+
+def row(found, table, what, **groups):
+    (one,) = (
+        found.filter(table=table, what=what, **groups).select("count", "share", "example").rows()
+    )
+    return one
+
+
+CASES = [case for section in odd_input.cases().values() for case in section]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])
+def test_odd_input_is_counted_and_never_raises(case, kind):
+    options = {name: value for name, value in case.options.items() if name in ROLES | {"by"}}
+    run, truth = case.run, case.truth
+    if kind == "lazy":
+        got = rf.health(run.lazy(), truth=truth.lazy(), **options).collect()
+    elif kind == "pandas":
+        pytest.importorskip("pandas")
+        try:
+            frames = run.to_pandas(), truth.to_pandas()
+        except pl.exceptions.PolarsError:
+            pytest.skip("pandas has no such type")
+        got = pl.from_pandas(rf.health(frames[0], truth=frames[1], **options))
+    else:
+        got = rf.health(run, truth=truth, **options)
+    assert got.height > 0
+    assert got["count"].null_count() == 0
+    assert got["count"].min() >= 0
+    assert got["share"].drop_nulls().is_between(0, 1).all()
+    if kind == "eager":
+        assert counts(got, "run").get("rows", run.height) == run.height or "by" in options
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_odd_judged_tables_are_counted(case):
+    try:
+        judged = case.run.join(case.truth, on=["user", "item"], how="full", coalesce=True)
+    except pl.exceptions.PolarsError:
+        pytest.skip("no judged table can be made of it")
+    got = rf.health(judged, by=case.options.get("by"))
+    assert got["count"].min() >= 0
+    assert got["share"].drop_nulls().is_between(0, 1).all()
+
+
+WILD = {
+    "object": pl.Series([object(), object()], dtype=pl.Object),
+    "null": pl.Series([None, None]),
+    "list": pl.Series([[1], []]),
+    "struct": pl.Series([{"a": 1}, None]),
+    "duration": pl.Series([datetime.timedelta(1), None]),
+    "time": pl.Series([datetime.time(1), datetime.time(2)]),
+    "date": pl.Series([datetime.date(2026, 1, 1), None]),
+    "decimal": pl.Series([decimal.Decimal("1.5"), None]),
+    "bytes": pl.Series([b"\xff", b""]),
+    "boolean": pl.Series([True, False]),
+    "text": pl.Series(["1", "x"]),
+    "category": pl.Series(["b", "a"], dtype=pl.Categorical),
+    "float": pl.Series([math.nan, -math.inf]),
+    "wide": pl.Series([2**127, 1], dtype=pl.UInt128),
+    "negative": pl.Series([-(2**63), 2**63 - 1]),
+}
+
+
+@pytest.mark.parametrize("wild", WILD)
+@pytest.mark.parametrize("column", ["model", "user", "item", "rank", "score", "relevance"])
+def test_no_type_of_a_column_raises(column, wild):
+    tame = pl.DataFrame({"model": ["x", "y"], "user": [1, 2], "item": [1, 2]})
+    placing = "score" if column == "score" else "rank"
+    run = tame.with_columns(pl.Series(placing, [1, 1]))
+    truth = tame.drop("model").with_columns(relevance=1)
+    odd = WILD[wild].alias(column)
+    runs = [run if column == "relevance" else run.with_columns(odd), run]
+    truths = [truth, truth if column in ("model", placing) else truth.with_columns(odd)]
+    for one in runs:
+        for other in truths:
+            got = rf.health(one, truth=other, items=other, history=other)
+            assert got["count"].min() >= 0
+            assert row_count(got, "truth") == [2]
+    judged = run.with_columns(relevance=1).with_columns(odd)
+    assert rf.health(judged)["count"].min() >= 0
+
+
+def row_count(found, table):
+    return found.filter(table=table, what="rows")["count"].to_list()
+
+
+def test_tables_without_columns_or_rows_are_counted():
+    empty = pl.DataFrame()
+    found = rf.health(empty, truth=empty, items=empty, history=empty)
+    assert set(found["what"]) == {"unreadable"}
+    found = rf.health(RUN.clear(), truth=TRUTH.clear())
+    assert row_count(found, "run") == row_count(found, "truth") == [0]
+    assert found["share"].null_count() == found.height
+    assert rf.health(pl.DataFrame({"x": [1]}), by=["day", "day"])["day"].to_list() == [None]
+
+
+def pandas_cases():
+    pytest.importorskip("pandas")
+    return odd_input.pandas_cases()
+
+
+@pytest.mark.parametrize("case", pandas_cases(), ids=lambda case: case.name)
+def test_odd_input_of_pandas_is_counted(case):
+    import rankframe.pandas  # noqa: F401
+
+    truth = TRUTH.to_pandas() if case.truth is None else case.truth
+    got = case.run.ranking.health(truth=truth)
+    assert list(got.columns) == ["table", "what", "count", "share", "example"]
+    assert ("unreadable" in set(got["what"])) == isinstance(case.gives, str)
+
+
+# ------------------------------------------------------------------ the same in plain Python
+
+IDS = st.sampled_from([None, "a", "b", "A", " b", "1", "1.0", "c"])
+RANKED = st.tuples(st.sampled_from(["m", "n"]), IDS, IDS, st.sampled_from([None, 0, 1, 2, 3, 5]))
+SCORED = st.tuples(
+    st.sampled_from(["m", "n"]),
+    IDS,
+    IDS,
+    st.sampled_from([None, math.nan, math.inf, 1.0, 2.0, 2.5]),
+)
+JUDGED = st.tuples(IDS, IDS, st.sampled_from([None, math.nan, -1.0, 0.0, 1.0, 2.0]))
+K = 2
+
+
+def beyond_first(values):
+    return len(values) - len({*values})
+
+
+def text(value):
+    return value.removesuffix(".0")
+
+
+def ranked(rows):
+    """Rank as ``with_rank`` does: the highest score first, then the highest id."""
+    made = []
+    for user in {row[0] for row in rows}:
+        placed = [row for row in rows if row[0] == user and not missing(row[2])]
+        known = [row for row in placed if row[0] is not None and row[1] is not None]
+        order = sorted(known, key=lambda row: (row[2], row[1]), reverse=True)
+        made += [(user, item, place, score) for place, (_, item, score) in enumerate(order, 1)]
+    return made
+
+
+def missing(value):
+    return value is None or math.isnan(value)
+
+
+def of_run(rows, *, scored):
+    """Count a run whose rows are (user, item, rank or score)."""
+    counts = {"rows": len(rows)}
+    counts["null_users"] = sum(row[0] is None for row in rows)
+    counts["null_items"] = sum(row[1] is None for row in rows)
+    values = [row[2] for row in rows]
+    if scored:
+        counts["null_scores"] = values.count(None)
+        counts["nan_scores"] = sum(value is not None and math.isnan(value) for value in values)
+        counts["infinite_scores"] = values.count(math.inf)
+    else:
+        counts["null_ranks"] = values.count(None)
+        counts["invalid_ranks"] = values.count(0)
+        counts["shared_ranks"] = 0
+    listed = [row for row in rows if not missing(row[2])]
+    users = {row[0] for row in listed} - {None}
+    counts["users"] = len(users)
+    counts["items"] = len({row[1] for row in listed} - {None})
+    of = {user: [row for row in listed if row[0] == user] for user in users}
+    counts["short_lists"] = sum(len(rows) < K for rows in of.values())
+    counts["duplicates"] = sum(
+        beyond_first([row[1] for row in rows if row[0] == user and row[1] is not None])
+        for user in {row[0] for row in rows} - {None}
+    )
+    places = ranked(rows) if scored else [(*row, 0) for row in listed if row[2] > 0]
+    counts["gaps"] = counts["ties_at_the_cut"] = 0
+    for user in users:
+        ranks = [place[2] for place in places if place[0] == user]
+        by_rank = {place[2]: place[3] for place in places if place[0] == user}
+        counts["gaps"] += bool(ranks) and max(ranks) > len({*ranks})
+        crowded = sum(rank <= K for rank in ranks) > K
+        if scored and K + 1 in by_rank:
+            crowded = crowded or by_rank[K] == by_rank[K + 1]
+        counts["ties_at_the_cut"] += crowded
+        if not scored:
+            counts["shared_ranks"] += beyond_first(ranks)
+    top = [place for place in places if place[2] <= K and None not in place[:2]]
+    return counts, users, {row[1] for row in listed} - {None}, top
+
+
+def of_truth(rows):
+    counts = {"rows": len(rows)}
+    for what, place in {"null_users": 0, "null_items": 1, "null_relevances": 2}.items():
+        counts[what] = sum(row[place] is None for row in rows)
+    grades = [row[2] for row in rows if row[2] is not None]
+    counts["nonfinite_relevances"] = sum(math.isnan(grade) for grade in grades)
+    counts["negative_grades"] = sum(grade < 0 for grade in grades)
+    users = {row[0] for row in rows} - {None}
+    items = {row[1] for row in rows} - {None}
+    counts |= {"users": len(users), "items": len(items)}
+    relevant = {row[0] for row in rows if not missing(row[2]) and row[2] > 0} - {None}
+    counts["users_without_relevant"] = len(users - relevant)
+    counts["duplicates"] = sum(
+        beyond_first([row[1] for row in rows if row[0] == user and row[1] is not None])
+        for user in users
+    )
+    finite = Counter(int(grade) for grade in grades if not math.isnan(grade))
+    nan = any(math.isnan(grade) for grade in grades)
+    counts["grades"] = len(finite) + nan
+    counts |= {f"grade_{grade}": number for grade, number in finite.items()}
+    return counts, users, items, relevant
+
+
+def of_both(run, truth):
+    _, users, items, top = run
+    _, judged_users, judged_items, relevant = truth[:4]
+    counts = {"users": len(users & judged_users), "missed_users": len(relevant - users)}
+    counts["groups_without_common_users"] = int(not users & judged_users)
+    for role, mine, theirs in (("user", users, judged_users), ("item", items, judged_items)):
+        unknown = mine - theirs
+        counts[f"{role}s_unknown_to_truth"] = len(unknown)
+        folded = {one.strip().lower() for one in theirs}
+        counts[f"{role}_ids_differ_in_case"] = sum(one.strip().lower() in folded for one in unknown)
+        texts = {text(one) for one in theirs}
+        counts[f"{role}_ids_differ_in_type"] = sum(text(one) in texts for one in unknown)
+    counts["items_unknown_to_run"] = len(judged_items - items)
+    judged = {row[:2] for row in truth[4]}
+    counts[f"unjudged_at_{K}"] = sum(place[:2] not in judged for place in top)
+    return counts
+
+
+@pytest.mark.parametrize("scored", [False, True])
+@given(data=st.data())
+@settings(deadline=None, max_examples=60)
+def test_dirty_tables_are_counted_as_plain_python_does(scored, data):
+    rows = data.draw(st.lists(SCORED if scored else RANKED, max_size=14))
+    judgments = data.draw(st.lists(JUDGED, max_size=8))
+    placing = {"score": pl.Float64} if scored else {"rank": pl.Int64}
+    schema = {"model": pl.String, "user": pl.String, "item": pl.String, **placing}
+    run = pl.DataFrame(rows, schema=schema, orient="row")
+    schema = {"user": pl.String, "item": pl.String, "relevance": pl.Float64}
+    truth = pl.DataFrame(judgments, schema=schema, orient="row")
+    found = rf.health(run, truth=truth, k=K)
+    expected = of_truth(judgments)
+    assert counts(found, "truth") == expected[0]
+    for model in {row[0] for row in rows}:
+        of_model = of_run([row[1:] for row in rows if row[0] == model], scored=scored)
+        got = found.filter(model=model)
+        assert counts(got, "run") == {**of_model[0], "null_groups": 0}
+        assert counts(got, "both") == of_both(of_model, (*expected, judgments))
+    shuffled = data.draw(st.permutations(rows))
+    again = pl.DataFrame(shuffled, schema=run.schema, orient="row")
+    assert_frame_equal(rf.health(again, truth=truth[::-1], k=K), found)
+    lazily = rf.health(run.lazy(), truth=truth.lazy(), k=K).collect()
+    assert_frame_equal(lazily, found)
+
+
+# ------------------------------------------------------------------ each defect by itself
+
+
+@pytest.mark.parametrize(
+    ("table", "run", "truth", "what", "expected"),
+    [
+        ("run", {"user": [1, 1, None, 2, 2]}, {}, "null_users", (1, 0.2, "item=12, rank=3")),
+        ("run", {"item": [10, 11, None, 10, 13]}, {}, "null_items", (1, 0.2, "user=1, item=null")),
+        ("run", {"rank": [1, 2, None, 1, 2]}, {}, "null_ranks", (1, 0.2, "item=12, rank=null")),
+        ("run", {"rank": [0, 1, 2, 0, 1]}, {}, "invalid_ranks", (2, 0.4, "item=10, rank=0")),
+        ("run", {"rank": [1, 1.5, 3, 1, 2]}, {}, "invalid_ranks", (1, 0.2, "item=11, rank=1.5")),
+        ("run", {"item": [10, 11, 11, 10, 13]}, {}, "duplicates", (1, 0.2, "item=11, rank=2")),
+        ("run", {"rank": [1, 2, 2, 1, 2]}, {}, "shared_ranks", (1, 0.2, "item=11, rank=2")),
+        ("run", {"rank": [1, 2, 4, 1, 2]}, {}, "gaps", (1, 0.5, "user=1")),
+        ("run", {}, {}, "short_lists", (1, 0.5, "user=2")),
+        ("run", {"rank": [1, 2, 3, 1, 1]}, {}, "gaps", (0, 0.0, None)),
+        ("run", {"rank": [1, 2, 3, 3, 3]}, {}, "gaps", (1, 0.5, "user=2")),
+        ("truth", {}, {"user": [1, 1, None, 3]}, "null_users", (1, 0.25, "user=null, item=10")),
+        ("truth", {}, {"relevance": [1, None, 1, 0]}, "null_relevances", (1, 0.25, "item=14")),
+        ("truth", {}, {"relevance": [1, -2, 1, 0]}, "negative_grades", (1, 0.25, "item=14")),
+        ("truth", {}, {"relevance": [1, math.inf, 1, 0]}, "nonfinite_relevances", (1, 0.25, "inf")),
+        ("truth", {}, {"item": [11, 11, 10, 10]}, "duplicates", (1, 0.25, "item=11, relevance=1")),
+        ("truth", {}, {}, "users_without_relevant", (1, 1 / 3, "user=3")),
+        ("truth", {}, {}, "grade_1", (2, 0.5, "user=1, item=11, relevance=1")),
+        ("truth", {}, {"relevance": [0.5, 2, 1, 0]}, "grade_0.5", (1, 0.25, "relevance=0.5")),
+        ("both", {}, {}, "users", (2, 2 / 3, None)),
+        ("both", {"user": [1, 1, 1, 9, 9]}, {}, "missed_users", (1, 0.5, "user=2")),
+        ("both", {"user": [1, 1, 1, 9, 9]}, {}, "users_unknown_to_truth", (1, 0.5, "user=9")),
+        ("both", {}, {}, "items_unknown_to_truth", (2, 0.5, "item=12")),
+        ("both", {}, {}, "items_unknown_to_run", (1, 1 / 3, "item=14")),
+        ("both", {}, {}, "unjudged_at_3", (3, 0.6, "user=1, item=10, rank=1")),
+    ],
+)
+def test_each_defect_is_counted_with_its_share_and_example(table, run, truth, what, expected):
+    tables = [
+        frame.with_columns(pl.Series(name, values, strict=False) for name, values in new.items())
+        for frame, new in ((RUN, run), (TRUTH, truth))
+    ]
+    count, share, example = row(rf.health(tables[0], truth=tables[1], k=3), table, what)
+    assert (count, share) == (expected[0], pytest.approx(expected[1]))
+    assert expected[2] in example if expected[2] else example is None
+
+
+def test_ids_of_other_types_are_counted_with_an_example():
+    text = RUN.with_columns(pl.col("user", "item").cast(pl.String))
+    found = rf.health(text, truth=TRUTH)
+    assert row(found, "both", "user_ids_differ_in_type") == (2, 1.0, "user='1'")
+    assert row(found, "both", "item_ids_differ_in_type") == (2, 0.5, "item='10'")
+    assert row(found, "both", "missed_users") == (2, 1.0, "user=1")
+    assert "it is String in the run and Int64 in the truth" in row(found, "both", "unreadable")[2]
+    floats = TRUTH.with_columns(pl.col("user").cast(pl.Float64))
+    assert row(rf.health(RUN, truth=floats), "both", "user_ids_differ_in_type")[0] == 2
+
+
+def test_integers_of_other_widths_meet():
+    small = RUN.with_columns(pl.col("user").cast(pl.Int8), pl.col("item").cast(pl.UInt64))
+    assert_frame_equal(rf.health(small, truth=TRUTH), rf.health(RUN, truth=TRUTH))
+
+
+def test_scores_that_tie_at_the_cut():
+    run = pl.DataFrame({"user": 1, "item": [1, 2, 3], "score": [3.0, 2.0, 2.0]})
+    assert row(rf.health(run, k=2), "run", "ties_at_the_cut") == (1, 1.0, "user=1")
+    assert row(rf.health(run, k=1), "run", "ties_at_the_cut")[0] == 0
+    with_both = run.rank.with_rank()
+    assert row(rf.health(with_both, k=2), "run", "ties_at_the_cut")[0] == 1
+    blocks = run.rank.with_rank(ties="expected").drop("score")
+    found = rf.health(blocks, k=2)
+    assert row(found, "run", "ties_at_the_cut")[0] == 1
+    assert row(found, "run", "gaps")[0] == 0
+    assert "shared_ranks" not in counts(found, "run")
+
+
+def test_a_judged_table_is_counted_as_its_run_and_its_truth():
+    judged = rf.judge(RUN, TRUTH)
+    both = rf.health(RUN, truth=TRUTH)
+    found = rf.health(judged)
+    assert_frame_equal(found.filter(pl.col("table") == "both"), both.filter(table="both"))
+    assert counts(found, "truth")["grade_2"] == 1
+    neither = judged.with_columns(rank=None, relevance=None)
+    assert row(rf.health(neither), "judged table", "neither_rank_nor_relevance")[0] == 7
+
+
+def test_a_catalogue_and_a_history():
+    items = pl.DataFrame({"item": [10, 11, 12, 99, 99]})
+    history = pl.DataFrame({"user": [1, 1], "item": [10, 12]})
+    found = rf.health(RUN, items=items, history=history, k=2)
+    assert row(found, "items", "items_unknown_to_catalogue") == (1, 0.25, "item=13")
+    assert row(found, "items", "items_never_listed") == (1, 0.25, "item=99")
+    assert row(found, "items", "duplicates") == (1, 0.2, "item=99")
+    assert row(found, "history", "users_unknown_to_history") == (1, 0.5, "user=2")
+    assert row(found, "history", "items_unknown_to_history") == (2, 0.5, "item=11")
+    assert row(found, "history", "seen_at_2") == (1, 0.25, "user=1, item=10, rank=1")
+
+
+def test_a_run_of_a_dict_that_is_empty_or_of_other_columns_is_counted():
+    scored = pl.DataFrame({"user": [1], "item": [10], "score": [0.5]})
+    found = rf.health({"old": RUN, "new": scored, "none": RUN.clear()}, truth=TRUTH)
+    assert row(found, "run", "rows", model="none")[0] == 0
+    assert row(found, "both", "missed_users", model="none")[0] == 2
+    assert row(found, "run", "rows", model="new")[0] == 1
+    assert "run 'new'" in row(found, "run", "unreadable")[2]
+
+
+def test_folds_of_the_truth_are_its_groups():
+    run = pl.concat([RUN.with_columns(fold=1), RUN.with_columns(fold=2)])
+    truth = TRUTH.with_columns(fold=pl.Series([1, 1, 1, 3]))
+    found = rf.health(run, truth=truth, by="fold")
+    assert found.filter(table="truth", what="rows")["fold"].to_list() == [1, 2, 3]
+    assert row(found, "both", "users", fold=2) == (0, None, None)
+    assert row(found, "both", "users", fold=3)[0] == 0
+
+
+def test_many_grades_have_no_row_each():
+    truth = pl.DataFrame({"user": 1, "item": range(30), "relevance": range(30)})
+    found = counts(rf.health(RUN, truth=truth), "truth")
+    assert found["grades"] == 30
+    assert "grade_3" not in found
+
+
+def test_what_is_not_data_raises():
+    with pytest.raises(ValueError, match="k must be an integer ≥ 1, not 0"):
+        rf.health(RUN, k=0)
+    with pytest.raises(TypeError, match="unknown argument 'usr'"):
+        rf.health(RUN, usr="x")
+    with pytest.raises(TypeError, match="the run must be a polars DataFrame"):
+        rf.health([1])
+    with pytest.raises(rf.RankingDataError, match="column 'share': health makes a column"):
+        rf.health(RUN.with_columns(share=1), by="share")
+
+
+def test_a_lazy_result_is_filtered_and_cut_after_it_is_counted():
+    lazy = rf.health(RUN.lazy(), truth=TRUTH)
+    assert lazy.filter(pl.col("what") == "gaps").select("count").head(1).collect().item() == 0
+    assert lazy.collect_schema().names() == ["table", "what", "count", "share", "example"]
+
+
+def test_columns_of_other_names_are_found_and_named_in_examples():
+    run = RUN.rename({"user": "qid", "item": "docno", "rank": "position"})
+    found = rf.health(run, truth=TRUTH.rename({"user": "qid", "item": "docno"}))
+    assert row(found, "both", "unjudged_at_10")[2] == "qid=1, docno=10, position=1"
+    found = rf.health(run.rename({"qid": "uid"}), user="uid")
+    assert row(found, "run", "short_lists")[2] == "uid=1"
+
+
+def test_the_frames_are_left_as_they_are():
+    run, truth = RUN.clone(), TRUTH.clone()
+    rf.health(run, truth=truth)
+    assert_frame_equal(run, RUN)
+    assert_frame_equal(truth, TRUTH)
+
+
+def test_rows_without_an_item_are_no_duplicates():
+    nulls = pl.DataFrame(
+        {"user": [1, 1], "item": [None, None], "rank": [1, 2], "relevance": [1, 1]},
+        schema_overrides={"item": pl.String},
+    )
+    for rows, duplicates in ((nulls, 0), (pl.concat([nulls, A_TWICE]), 1)):
+        run, truth = rows.drop("relevance"), rows.drop("rank")
+        both = rf.health(run, truth=truth, items=rows.select("item"), history=truth)
+        for found in (both, rf.health(rows)):
+            counted = found.filter(what="duplicates")
+            assert counted["count"].to_list() == [duplicates] * counted.height
+            assert counted.height > 1
+            for example in counted["example"]:
+                assert example is None if duplicates == 0 else "item='a'" in example
+
+
+A_TWICE = pl.DataFrame({"user": [1, 1], "item": ["a", "a"], "rank": [3, 4], "relevance": [1, 1]})
+
+
+def test_a_table_without_columns_is_described():
+    found = rf.health(pl.DataFrame())
+    assert found["example"].item().endswith("; it has no columns")
+
+
+def test_a_filter_leaves_only_what_is_wrong():
+    sizes = "^(rows|users|items|grades|grade_.*)$"
+    wrong = (pl.col("count") > 0, ~pl.col("what").str.contains(sizes))
+    run = pl.DataFrame({"user": [1, 2], "item": ["a", "b"], "rank": [1, 1]})
+    truth = pl.DataFrame({"user": [1, 2], "item": ["a", "b"], "relevance": [1, 2]})
+    assert rf.health(run, truth=truth, k=1).filter(wrong).is_empty()
+    bad = rf.health(run.with_columns(rank=0), truth=truth.with_columns(item=pl.lit("c")), k=1)
+    found = set(bad.filter(wrong)["what"])
+    assert {"invalid_ranks", "items_unknown_to_truth", "items_unknown_to_run"} <= found
+    unreadable = rf.health(run.drop("user"), truth=truth).filter(wrong)
+    assert "unreadable" in unreadable["what"].to_list()

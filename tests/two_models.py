@@ -1,0 +1,47 @@
+"""Two models on forty users, and parts of their users."""
+
+import random
+
+import polars as pl
+from polars.testing import assert_frame_equal
+
+MODELS = ["a", "b"]
+
+
+def make_tables():
+    """Two models on forty users: some missed by a model, absent, unjudged, or without a hit."""
+    rng = random.Random(7)
+    run, truth = [], []
+    for user in range(40):
+        for model in MODELS:
+            if user % 10 == 0 or (model == "b" and user % 7 == 0):
+                continue
+            items = rng.sample(range(30), rng.randint(1, 15))
+            for rank, item in enumerate(items, start=1):
+                run.append((model, user, item, rank, rng.random() * 10, rng.choice("xy")))
+        if user % 9 != 1:
+            for item in rng.sample(range(30), rng.randint(1, 12)):
+                truth.append((user, item, rng.choice([-1, 0, 1, 1, 2, 3]), rng.choice("pq")))
+    names = ["model", "user", "item", "rank", "minutes", "device"]
+    return (
+        pl.DataFrame(run, schema=names, orient="row"),
+        pl.DataFrame(truth, schema=["user", "item", "relevance", "genre"], orient="row"),
+    )
+
+
+RUN, TRUTH = make_tables()
+A = RUN.filter(model="a").drop("model")
+# user 20 is in no run, user 1 in no truth, 99 in neither; the parts have top grades of 1 to 3
+USERS = [[20], [1, 2], [3, 7, 8], [9, 17], [99], [*range(4, 7), *range(10, 17), 18, 19]]
+USERS += [[*range(21, 40), 0]]
+
+
+def split(run, truth, places=USERS):
+    for some in places:
+        mine = pl.col("user").is_in(some)
+        yield run.filter(mine), truth.filter(mine)
+
+
+def assert_same(left, right, **options):
+    options = {"check_dtypes": False, "abs_tol": 1e-12, "rel_tol": 1e-12, **options}
+    assert_frame_equal(left, right, check_exact=False, **options)

@@ -1,0 +1,328 @@
+"""Which rows a metric reduces: relevant ones, judged ones, or the whole list."""
+
+import random
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from rankframe._request.registry import COLUMNS, reading_of
+
+LISTED, RANK, POP = pl.col("listed"), pl.col("rank"), pl.col("popularity")
+MEAN = POP.filter(LISTED & (RANK <= 10)).mean().alias("pop@10")
+SHARE = (POP < 5).filter(LISTED & (RANK <= 3)).mean().alias("long tail@3")
+#: R less the items of the list: reads the truth, too, so its rows that were not retrieved are there
+BEYOND = (pl.col("relevant").sum().cast(pl.Int64) - LISTED.sum().cast(pl.Int64)).alias("R - n")
+OF_HITS = POP.filter(LISTED & pl.col("relevant") & (RANK <= 10)).mean().alias("pop of hits@10")
+ALL = [MEAN, SHARE, BEYOND, OF_HITS]
+
+
+def tables(seed, *, by=False):
+    rng = random.Random(seed)
+    run, truth = [], []
+    popularity = {item: rng.randrange(1, 10) for item in range(40)}
+    for model in "ab" if by else "a":
+        for user in range(12):
+            items = rng.sample(range(40), rng.choice([1, 4, 25]))
+            ranks = sorted(rng.sample(range(1, 60), len(items)))  # with gaps
+            run += [
+                (model, user, item, rank, popularity[item])
+                for item, rank in zip(items, ranks, strict=True)
+            ]
+    for user in range(3, 16):
+        for item in rng.sample(range(45), rng.choice([1, 5, 20])):
+            truth.append((user, item, rng.choice([-1, 0, 0, 1, 2, 3])))
+    schema = ["model", "user", "item", "rank", "popularity"]
+    run = pl.DataFrame(run, schema=schema, orient="row").sample(fraction=1, shuffle=True, seed=seed)
+    truth = pl.DataFrame(truth, schema=["user", "item", "relevance"], orient="row")
+    return (run if by else run.drop("model")), truth
+
+
+def by_hand(run, truth, user, *, depth=None, relevant_at=1, judged_only=False):
+    """All four metrics of one user, in plain Python."""
+    grades = {
+        row["item"]: row["relevance"] for row in truth.filter(user=user).iter_rows(named=True)
+    }
+    rows = sorted(run.filter(user=user).iter_rows(named=True), key=lambda row: row["rank"])
+    if depth is not None:
+        rows = [row for row in rows if row["rank"] <= depth]
+    if judged_only:
+        rows = [row for row in rows if grades.get(row["item"], -1) >= 0]
+        rows = [{**row, "rank": place} for place, row in enumerate(rows, 1)]
+    if run.filter(user=user).is_empty():  # a list that is cut to nothing is an empty list
+        return [None] * 4
+
+    def mean(values):
+        return sum(values) / len(values) if values else None
+
+    def liked(item):
+        return grades.get(item, 0) >= relevant_at and grades.get(item, 0) > 0
+
+    first = [row for row in rows if row["rank"] <= 10]
+    return [
+        mean([row["popularity"] for row in first]),
+        mean([row["popularity"] < 5 for row in rows if row["rank"] <= 3]),
+        sum(map(liked, grades)) - len(rows),
+        mean([row["popularity"] for row in first if liked(row["item"])]),
+    ]
+
+
+def expected(run, truth, users, **options):
+    rows = [(user, *by_hand(run, truth, user, **options)) for user in sorted(users)]
+    names = ["user", *(metric.meta.output_name() for metric in ALL)]
+    types = [pl.Int64, pl.Float64, pl.Float64, pl.Int64, pl.Float64]
+    return pl.DataFrame(rows, schema=dict(zip(names, types, strict=True)), orient="row")
+
+
+def users_of(run, truth):
+    return {
+        "truth": set(truth.filter(pl.col("relevance") > 0)["user"]),
+        "judged": set(truth["user"]),
+        "run": set(run["user"]),
+        "both": set(run["user"]) & set(truth["user"]),
+        "all": set(run["user"]) | set(truth["user"]),
+    }
+
+
+OPTIONS = [{}, {"depth": 6}, {"relevant_at": 2}, {"judged_only": True}]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_list_is_reduced_as_by_hand(seed, options):
+    run, truth = tables(seed)
+    for users, names in users_of(run, truth).items():
+        want = expected(run, truth, names, **options)
+        got = rf.per_user(run, *ALL, truth=truth, users=users, **options)
+        assert_frame_equal(got, want)
+        lazy = rf.per_user(run.lazy(), *ALL, truth=truth.lazy(), users=users, **options)
+        assert_frame_equal(lazy.collect(engine="streaming"), want)
+        for judged in (rf.judge(run, truth), rf.judge(run.lazy(), truth).collect().lazy()):
+            got = rf.per_user(judged, *ALL, users=users, **options)
+            assert_frame_equal(got.lazy().collect(), want)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scopes_of_one_call_do_not_touch_each_other(seed):
+    run, truth = tables(seed, by=True)
+    labels = ["precision@5", "ndcg@10", "bpref", "judged@5", "unjudged@5", "map"]
+    mixed = rf.per_user(run, *labels, *ALL, truth=truth, by="model", users="all")
+    alone = rf.per_user(run, *labels, truth=truth, by="model", users="all")
+    assert_frame_equal(mixed.select(alone.columns), alone)
+    for model in "ab":
+        part = run.filter(model=model)
+        want = expected(part, truth, users_of(run, truth)["all"])
+        got = mixed.filter(model=model).select(want.columns)
+        assert_frame_equal(got, want)
+
+
+@pytest.mark.parametrize("engine", ["streaming", "in-memory"])
+def test_a_run_alone_is_enough_for_metrics_of_the_list(engine):
+    run, truth = tables(5)
+    want = expected(run, truth, set(run["user"])).select("user", "pop@10", "long tail@3")
+    got = rf.per_user(run.lazy(), MEAN, SHARE).collect(engine=engine)
+    assert_frame_equal(got, want)
+    assert rf.per_user(run, MEAN, SHARE, users="all").equals(got)
+    means = rf.evaluate(run, MEAN, SHARE)
+    assert means["users"].item() == len(want)
+    assert means["pop@10"].item() == pytest.approx(want["pop@10"].mean())
+    scored = run.select("user", "item", "popularity", score=-RANK)
+    got = rf.per_user(scored, MEAN.alias("p"))
+    assert_frame_equal(got, rf.per_user(rf.with_rank(scored).drop("score"), MEAN.alias("p")))
+    got = rf.per_user(run.to_pandas(), MEAN)
+    assert_frame_equal(pl.from_pandas(got), want.select("user", "pop@10"), check_dtypes=False)
+
+
+def test_a_run_alone_joins_nothing():
+    run, truth = tables(6)
+    assert "JOIN" not in rf.per_user(run.lazy(), MEAN, SHARE).explain()
+    # with a truth, the list's own columns are reduced before it is joined
+    plan = rf.per_user(run.lazy(), MEAN, truth=truth.lazy(), users="run").explain()
+    assert "FULL JOIN" not in plan
+
+
+def test_a_run_alone_has_no_users_of_the_truth():
+    run, _ = tables(7)
+    for users in ("truth", "judged", "both"):
+        with pytest.raises(ValueError, match=f"users='{users}' selects users of the truth"):
+            rf.evaluate(run, MEAN, users=users)
+    for metrics in (["precision@3"], [MEAN, "precision@3"], [OF_HITS]):
+        with pytest.raises(rf.RankingDataError, match="pass truth="):
+            rf.evaluate(run, *metrics)
+
+
+def test_rows_that_break_a_rule_are_seen_in_the_whole_list():
+    run, truth = tables(8)
+    twice = pl.concat([run, run.filter(user=5).head(1)])
+    shared = run.with_columns(rank=pl.when(user=5).then(1).otherwise(RANK))
+    for bad, text in ((twice, "duplicate"), (shared, "same rank")):
+        for metric in (MEAN, OF_HITS):
+            with pytest.raises(rf.RankingDataError, match=text):
+                rf.per_user(bad, metric, truth=truth)
+        with pytest.raises(rf.RankingDataError, match=text):
+            rf.per_user(bad, MEAN)
+
+
+def test_undefined_is_for_users_without_a_list():
+    run, truth = tables(9)
+    got = rf.per_user(run, MEAN, truth=truth, users="all", undefined=-1.0)
+    missed = set(truth["user"]) - set(run["user"])
+    assert set(got.filter(pl.col("pop@10") == -1)["user"]) >= missed != set()
+
+
+def test_blocks_of_ties_have_lists_too():
+    scored = pl.DataFrame(
+        {"user": 1, "item": [1, 2, 3, 4], "score": [3.0, 2.0, 2.0, 1.0], "popularity": [1, 2, 4, 8]}
+    )
+    tied = scored.rank.with_rank(ties="expected")
+    block, size = pl.col("block"), pl.col("tied")
+    chance = ((2 - block + 1).clip(0, size) / size).filter(LISTED)
+    expectation = (POP.filter(LISTED) * chance).sum() / 2
+    got = rf.per_user(tied, expectation.alias("pop@2"))
+    assert got["pop@2"].item() == (1 + (2 + 4) / 2) / 2
+    with pytest.raises(ValueError, match="no exact expectation under ties: it reads 'rank'"):
+        rf.per_user(tied, MEAN)
+
+
+def test_words_of_items_are_null_on_other_rows():
+    run = pl.DataFrame({"user": 1, "item": [1, 2, 3, 4], "rank": [1, 2, 3, 4]})
+    truth = pl.DataFrame({"user": 1, "item": [2, 4, 9, 3], "relevance": [2, 1, 1, 0]})
+    judged = rf.judge(run, truth)
+    one = pl.col("hits").filter("listed").max().alias("x")
+    rows = rf.relevant(judged, one, pl.col("total").max().alias("y")).sort("item")
+    assert rows["item"].to_list() == [1, 2, 3, 4, 9]
+    assert rows["hits"].to_list() == [None, 1, None, 2, None]
+    assert rows["ideal_rank"].to_list() == [None, 1, None, 2, 3]
+    assert rows["total"].to_list() == [3] * 5
+    assert rows["relevant"].to_list() == [False, True, False, True, True]
+    assert rows["listed"].to_list() == [True] * 4 + [False]
+    three = (pl.col("judged").sum() + LISTED.sum() + pl.col("hits").max()).alias("x")
+    assert rf.per_user(run, three, truth=truth)["x"].item() == 4 + 4 + 2
+
+
+@pytest.mark.parametrize("name", sorted(COLUMNS))
+def test_every_word_keeps_its_value_beside_listed(name):
+    """Values of relevant and judged rows do not change where the whole list is reduced."""
+    column = COLUMNS[name]
+    if column.in_ties == "blocks" or name in ("listed", "subtopic"):
+        return
+    if column.source or column.scope == "shares":  # of other tables: test_lists_and_shares
+        return
+    run, truth = tables(12)
+    judged = rf.judge(run, truth)
+    word = pl.col(name).max().alias("x")
+    scope = "judged" if column.scope == "judged" else "relevant"
+    plain = rf.relevant(judged, word, pl.col(scope).max().alias("y"))
+    wide = rf.relevant(judged, word, pl.col("listed").sum().alias("y"))
+    keys = ["user", "item"]
+    both = plain.select(*keys, name).join(wide.select(*keys, name), on=keys, suffix="_wide")
+    if name in keys or name in ("user", "item"):
+        return
+    assert len(both) == len(plain) < len(wide)
+    one, other = both.select("user", name), both.select("user", pl.col(f"{name}_wide").alias(name))
+    if name == "ideal_weight":  # items of one grade that are not retrieved stand in any order
+        one, other = one.sort("user", name), other.sort("user", name)
+    assert_frame_equal(other, one)
+
+
+def test_numbers_of_the_user_are_on_every_row():
+    run, truth = tables(13)
+    words = ["retrieved", "total", "graded", "nonrelevant", "top_grade", "hits"]
+    metrics = [pl.col(word).min().alias(word) for word in words]
+    rows = rf.relevant(rf.judge(run, truth), *metrics, pl.col("listed").sum().alias("y"))
+    for user, part in rows.group_by("user"):
+        grades = truth.filter(user=user[0])["relevance"]
+        expected = {
+            "retrieved": len(run.filter(user=user[0])),
+            "total": (grades > 0).sum(),
+            "graded": (grades > 0).sum(),
+            "nonrelevant": (grades == 0).sum(),
+            "top_grade": truth["relevance"].max(),
+        }
+        for word, value in expected.items():
+            assert part[word].to_list() == [value] * len(part), word
+
+
+def test_precision_is_the_same_over_the_list():
+    """What only relevant rows have a part in does not change with the scope."""
+    run, truth = tables(10)
+    hits = (pl.col("relevant") & (RANK <= 10)).sum() / 10
+    whole = pl.when(LISTED.any()).then(hits).alias("x")
+    got = rf.per_user(run, whole, truth=truth, users="both")
+    want = rf.per_user(run, hits.alias("x"), truth=truth, users="both")
+    some = truth.filter(pl.col("relevance") > 0)["user"].unique()
+    assert_frame_equal(got.filter(pl.col("user").is_in(some.implode())), want.drop_nulls())
+    total = pl.col("relevant").sum()
+    for scope in ("judged", "listed"):
+        widened = (total + 0 * pl.col(scope).sum()).alias("R")
+        got = rf.per_user(run, widened, truth=truth, users="both").filter(pl.col("R") > 0)
+        want = rf.per_user(run, total.alias("R"), truth=truth, users="both").drop_nulls()
+        assert_frame_equal(got, want, check_dtypes=False)
+
+
+# ------------------------------------------------------------------ rows that nobody names
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        POP.filter(RANK <= 10).mean().alias("p"),
+        POP.sum().alias("p"),
+        (POP * pl.col("hits")).sum().alias("p"),
+    ],
+)
+def test_a_column_of_the_run_without_a_scope_is_refused(metric):
+    run, truth = tables(11)
+    for call in (
+        lambda: rf.evaluate(run, metric, truth=truth),
+        lambda: rf.evaluate(rf.judge(run, truth), metric),
+        lambda: rf.per_user(rf.judge(run.lazy(), truth), metric),
+    ):
+        with pytest.raises(ValueError, match="reads the column 'popularity' of the"):
+            call()
+
+
+def test_each_scope_cures_it():
+    run, truth = tables(11)
+    for scope in ("listed", "judged", "relevant"):
+        rf.evaluate(run, POP.filter(pl.col(scope)).mean().alias("p"), truth=truth)
+    # a column of the truth is known of relevant rows, and ids are of both tables
+    priced = truth.with_columns(price=pl.col("item") * 1.0)
+    rf.evaluate(run, pl.col("price").sum().alias("p"), truth=priced)
+    rf.evaluate(run, pl.col("item").n_unique().alias("n"), pl.len().alias("m"), truth=truth)
+
+
+def test_subtopics_and_other_scopes_are_two_metrics():
+    run = pl.DataFrame({"user": 1, "item": [1, 2], "rank": [1, 2]})
+    truth = pl.DataFrame({"user": 1, "item": [1, 1, 2], "subtopic": list("xyx")})
+    for scope in ("listed", "judged"):
+        mixed = (pl.col("subtopic_hits").max() + pl.col(scope).sum()).alias("x")
+        with pytest.raises(ValueError, match="metric 'x' reads both columns of items and columns"):
+            rf.per_user(run, mixed, truth=truth)
+    n = LISTED.sum().alias("n")
+    got = rf.per_user(run, "alpha_ndcg@2", "judged@2", n, truth=truth)
+    assert got["n"].item() == 2
+    alone = rf.per_user(run, "alpha_ndcg@2", "judged@2", truth=truth)
+    assert_frame_equal(got.drop("n"), alone)
+
+
+def test_every_column_says_its_scope():
+    for name, column in COLUMNS.items():
+        given = {"items", "history", "other", "shares"}
+        reading = reading_of([name], inputs=given)
+        scope = "relevant" if column.scope == "subtopic" else column.scope
+        assert reading.scope == scope
+        assert name in reading.columns
+        split = reading_of([name], has_subtopics=True, inputs=given)
+        assert split.scope == column.scope
+
+
+def test_the_order_of_scopes():
+    for names, scope in [
+        (("hits",), "relevant"),
+        (("hits", "judged"), "judged"),
+        (("judged", "listed", "hits"), "listed"),
+        (("nonrelevant", "retrieved"), "relevant"),
+    ]:
+        assert reading_of(names).scope == scope
