@@ -10,7 +10,8 @@ from typing import Literal, get_args, get_origin
 
 import polars as pl
 
-from rankframe._request.labels import METRICS, AnyGain, Gain, Levels, Signed, entry_of
+from rankframe._request.labels import METRICS, entry_of
+from rankframe._request.parameters import AnyGain, Gain, Levels, Signed
 
 GAINS = {1: 1, 2: 3, 3: 7}
 #: mappings that only some take: one that falls, one with a gain for grade 0

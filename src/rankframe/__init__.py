@@ -17,7 +17,8 @@ from rankframe._namespace import VERBS as _VERBS
 from rankframe._namespace import RankFrame
 from rankframe._namespace import attach as _attach
 from rankframe._request.labels import METRICS as _METRICS
-from rankframe._request.labels import metric, register_metric
+from rankframe._request.labels import metric
+from rankframe._request.registration import register_metric
 from rankframe._request.registry import register_column
 from rankframe._tables.run_dicts import from_runs
 from rankframe._tables.verbs import from_dict, from_lists, judge, with_rank

@@ -12,7 +12,7 @@ from typing import Any, Generic
 import polars as pl
 
 from rankframe._evaluation import evaluation
-from rankframe._request import labels
+from rankframe._request import labels, registration
 from rankframe._request.types import Frame, FrameT
 
 #: The verbs, and the module of each, which is imported when the verb is first used.
@@ -170,7 +170,7 @@ def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
     @functools.wraps(function)
     def method(self: RankFrame[Any], *args: Any, **options: Any) -> Any:
         mine = {name: options.pop(name) for name in own if name in options}
-        metric = labels.made_with(function, args, mine, options.get("defaults"))
+        metric = labels.call_with_defaults(function, args, mine, options.get("defaults"))
         return evaluation.per_user(self.frame, metric, **options)
 
     first, _, rest = (inspect.getdoc(function) or "").partition("\n")
@@ -221,7 +221,7 @@ def _late_verb(name: str, module: str) -> Callable[..., Any]:
     return _verb(function_of(name, module))
 
 
-labels.reserve_methods([*VERBS, "plot", "frame"])
+registration.reserve_methods([*VERBS, "plot", "frame"])
 _attach_methods(RankFrame, {n: functools.partial(_late_verb, n, m) for n, m in VERBS.items()})
 _attach_methods(RankPlot, {n: functools.partial(_late_verb, n, m) for n, m in CHARTS.items()})
 _attach_methods(

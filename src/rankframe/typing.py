@@ -7,10 +7,10 @@ through: ``def report(run: Frame, **options: Unpack[Options])``.
 from rankframe._request.keywords import Columns as Columns
 from rankframe._request.keywords import Options as Options
 from rankframe._request.keywords import Users as Users
-from rankframe._request.labels import AnyGain as AnyGain
-from rankframe._request.labels import Gain as Gain
 from rankframe._request.labels import Metric as Metric
-from rankframe._request.labels import Signed as Signed
+from rankframe._request.parameters import AnyGain as AnyGain
+from rankframe._request.parameters import Gain as Gain
+from rankframe._request.parameters import Signed as Signed
 from rankframe._request.types import Frame as Frame
 from rankframe.presets import Preset as Preset
 

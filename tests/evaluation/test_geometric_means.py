@@ -303,7 +303,7 @@ def test_values_below_0_of_a_metric_of_ones_own():
     finally:
         from rankframe._request import labels
 
-        labels._forget(labels._ENTRIES["mirrored"])
+        labels.forget(labels._ENTRIES["mirrored"])
 
 
 def test_the_command_compares_them(tmp_path, capsys):

@@ -11,6 +11,7 @@ import rankframe as rf
 from rankframe._command.main import main
 from rankframe._evaluation.evaluation import plan_means
 from rankframe._request.keywords import Settings
+from rankframe._request.question import ask
 from rankframe.parts._partitions import means_of, sums_of
 
 FROM_2 = {"relevant_at": 2, "gains_from": "relevant_at"}
@@ -260,18 +261,17 @@ def test_parts_add_up(total):
     labels = ["ndcg@5", "auc", "num_hits"]
     options = {"relevant_at": 2, "gains_from": "relevant_at", "count_users": True}
     settings = Settings(**options)
+    question = ask(RUN, labels, TRUTH, "model", settings)
     parts = [
         sums_of(
+            question,
             RUN.filter(pl.col("user") % 2 == half).lazy(),
             TRUTH.filter(pl.col("user") % 2 == half).lazy(),
             None,
-            metrics=labels,
-            by="model",
-            settings=settings,
         ).collect()
         for half in (0, 1)
     ]
-    plan = plan_means(RUN, labels, TRUTH, "model", settings)
+    plan = plan_means(question)
     got = means_of(pl.concat(parts), plan, total=total)
     want = RUN.rank.evaluate(*labels, truth=TRUTH, by="model", total=total, **options)
     assert_same(got, want)

@@ -1,5 +1,6 @@
 """Users are closed under the key: parts of the tables, each by itself, add up to the whole."""
 
+import pickle
 from dataclasses import replace
 
 import polars as pl
@@ -11,8 +12,8 @@ import rankframe as rf
 from rankframe._evaluation.evaluation import plan_values
 from rankframe._request.keywords import Settings, read_options
 from rankframe._request.labels import cut_off
+from rankframe._request.question import Totals, ask
 from rankframe._request.registry import reading_of
-from rankframe._tables.table import Totals
 from rankframe.parts._partitions import is_proved, judged_of, means_of, needs_of, sums_of, values_of
 
 #: one of each function: the parts are many, and the options are the same expressions
@@ -39,6 +40,19 @@ def parts(run, truth):
         yield run.lazy().filter(mine), truth.lazy().filter(mine), WHOLE
 
 
+def test_a_question_is_pickled_as_it_was_asked():
+    question = ask(pl.LazyFrame(), ["gmap", rf.ndcg_at(3)], None, "model", Settings())
+    again = pickle.loads(pickle.dumps(question))
+    assert "requested" in vars(question)
+    assert "requested" not in vars(again)
+    assert [metric.name for metric in again.requested] == ["gmap", "ndcg@3"]
+    got, expected = (
+        plan_values(each.of(RUN, TRUTH)).values.sort("model", "user").collect()
+        for each in (again, question)
+    )
+    assert_same(got, expected)
+
+
 def test_the_parts_differ():
     tops = [truth.collect()["relevance"].max() for _, truth, _ in parts(A, TRUTH)]
     assert len(set(tops)) > 2
@@ -54,16 +68,15 @@ def test_the_parts_differ():
 def test_parts_add_up_to_the_whole(by, options):
     run = RUN if by else A
     settings = Settings(**options)
-    asked = {"by": by, "settings": settings}
-    got = pl.concat(
-        values_of(*part, metrics=METRICS, **asked).collect() for part in parts(run, TRUTH)
-    )
+    question = ask(run, METRICS, TRUTH, by, settings, per_user=True)
+    got = pl.concat(values_of(question, *part).collect() for part in parts(run, TRUTH))
     expected = rf.per_user(run, *METRICS, truth=TRUTH, by=by, **options)
     assert_same(got.sort(*by, "user"), expected, check_dtypes=True)
 
     metrics = [*METRICS, *SPECIAL_MEANS]
-    sums = [sums_of(*part, metrics=metrics, **asked).collect() for part in parts(run, TRUTH)]
-    plan = plan_values(run.clear(), metrics, TRUTH.clear(), by, settings, per_user=False)
+    question = ask(run.clear(), metrics, TRUTH.clear(), by, settings)
+    sums = [sums_of(question, *part).collect() for part in parts(run, TRUTH)]
+    plan = plan_values(question)
     expected = rf.evaluate(run, *metrics, truth=TRUTH, by=by, **options)
     assert_same(means_of(pl.concat(sums), plan), expected, check_dtypes=True)
 
@@ -71,13 +84,13 @@ def test_parts_add_up_to_the_whole(by, options):
 @pytest.mark.parametrize("by", [[], ["model"]])
 def test_a_part_with_a_common_user_proves_that_tables_meet(by):
     run = RUN if by else A
-    asked = {"metrics": ["map"], "by": by, "settings": Settings()}
+    question = ask(run, ["map"], TRUTH, by, Settings())
     for part in parts(run, TRUTH):
         users = [set(table.collect()["user"]) for table in part[:2]]
-        sums = sums_of(*part, **asked).collect()
+        sums = sums_of(question, *part).collect()
         assert is_proved(sums) is bool(users[0] & users[1])
     apart = run.filter(user=1).lazy(), TRUTH.filter(user=20).lazy(), WHOLE
-    assert not is_proved(sums_of(*apart, **asked).collect())
+    assert not is_proved(sums_of(question, *apart).collect())
 
 
 def test_means_of_what_is_not_a_number_of_ours():
@@ -88,9 +101,9 @@ def test_means_of_what_is_not_a_number_of_ours():
         pl.len().cast(pl.UInt8).alias("rows") * 20,
         pl.lit(None).alias("nothing"),
     ]
-    options = {"by": [], "settings": Settings()}
-    sums = [sums_of(*part, metrics=metrics, **options).collect() for part in parts(A, TRUTH)]
-    plan = plan_values(A.clear(), metrics, TRUTH.clear(), [], Settings(), per_user=False)
+    question = ask(A.clear(), metrics, TRUTH.clear(), [], Settings())
+    sums = [sums_of(question, *part).collect() for part in parts(A, TRUTH)]
+    plan = plan_values(question)
     expected = rf.evaluate(A, *metrics, truth=TRUTH)
     assert expected["rows"].item() * expected["users"].item() > 255
     assert_same(means_of(pl.concat(sums), plan), expected, check_dtypes=True)
@@ -107,8 +120,8 @@ def test_subtopics_are_of_a_user():
     ]
     assert split
     metrics = list({expr.meta.output_name(): expr for expr in [*split, *METRICS]}.values())
-    options = {"metrics": metrics, "by": [], "settings": Settings()}
-    got = pl.concat(values_of(*part, **options).collect() for part in parts(A, truth))
+    question = ask(A, metrics, truth, [], Settings(), per_user=True)
+    got = pl.concat(values_of(question, *part).collect() for part in parts(A, truth))
     assert_same(got.sort("user"), rf.per_user(A, *metrics, truth=truth))
 
 
@@ -169,7 +182,7 @@ def test_what_must_go_into_a_shuffle(metrics, options, depth, relevant):
     by, count_missed = options.pop("by", []), options.pop("count_missed", False)
     settings = read_options(options)
     settings = replace(settings, count_missed=count_missed)
-    plan = plan_values(RUN, metrics, TRUTH, by, settings, per_user=True)
+    plan = plan_values(ask(RUN, metrics, TRUTH, by, settings, per_user=True))
     needs = needs_of(plan, settings)
     assert (needs.depth, needs.relevant) == (depth, relevant)
     needs = needs_of(plan, replace(settings, scenarios=True))
@@ -183,6 +196,6 @@ def test_the_top_grade_is_asked_for_where_it_is_read():
         ("err(max_grade=4)@3", False),
         ("ndcg@3", False),
     ]:
-        plan = plan_values(A, [metric], TRUTH, [], Settings(), per_user=True)
+        plan = plan_values(ask(A, [metric], TRUTH, [], Settings(), per_user=True))
         assert needs_of(plan, Settings()).top_grade is needed
         assert needs_of(plan, Settings(scenarios=True)).top_grade

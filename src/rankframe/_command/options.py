@@ -12,7 +12,7 @@ from rankframe._command import files, inputs
 from rankframe._comparison.trials import Correction, Test
 from rankframe._request.keywords import Columns, GainsFrom, Users
 from rankframe._tables import side_tables
-from rankframe._tables.judgment import Ties
+from rankframe._tables.rank_order import Ties
 
 #: The function of a command; it returns the exit code, or None for 0.
 Run: TypeAlias = Callable[[argparse.Namespace], int | None]

@@ -9,8 +9,9 @@ from math import inf
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from rankframe._request import labels, registry, share_names
-from rankframe._request.labels import Alias, AnyGain, Entry, Gain, Mean, MetricName, Weight
+from rankframe._request import labels, parameters, registry, share_names
+from rankframe._request.labels import Alias, Entry, Mean
+from rankframe._request.parameters import AnyGain, Gain, MetricName, Weight
 from rankframe.presets import PRESETS, Preset
 
 _INTRODUCTION = """\
@@ -277,7 +278,7 @@ def _preset_row(name: str, preset: Preset) -> tuple[str, ...]:
 def _with_options(label: str, options: Mapping[str, Any]) -> str:
     """Write ``ap@k`` with its options as a label."""
     name, at, k = label.partition("@")
-    inside = ", ".join(f"{option}={labels.as_text(value)}" for option, value in options.items())
+    inside = ", ".join(f"{option}={parameters.as_text(value)}" for option, value in options.items())
     return f"`{name}({inside}){at}{k}`"
 
 

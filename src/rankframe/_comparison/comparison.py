@@ -21,6 +21,7 @@ from rankframe._evaluation.system_metrics import OfLists, Swaps
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.question import ask
 from rankframe._request.share_names import Kind
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
@@ -259,16 +260,9 @@ def compare(
     """
     frame, by = run_dicts.as_frame(frame, by)
     groups = groups_by_systems(frame, truth, by, baseline)
+    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
     comparison = comparison_of(
-        evaluation.user_values(
-            frame,
-            metrics,
-            truth,
-            groups,
-            keywords.read_options(options, cluster=cluster, count_missed=True),
-            per_user=False,
-            all_lists=True,
-        ),
+        evaluation.user_values(ask(frame, metrics, truth, groups, settings)),
         total=total,
         baseline=baseline,
         test=test,

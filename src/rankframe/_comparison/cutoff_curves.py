@@ -12,6 +12,7 @@ from rankframe._evaluation import evaluation
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
+from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
 
@@ -89,15 +90,8 @@ def at_k(
     """
     frame, by = run_dicts.as_frame(frame, by)
     labels = labels_at(names, cutoffs("k", k))
-    values = evaluation.user_values(
-        frame,
-        labels["label"].to_list(),
-        truth,
-        by,
-        keywords.read_options(options),
-        per_user=False,
-        all_lists=True,
-    )
+    settings = keywords.read_options(options)
+    values = evaluation.user_values(ask(frame, labels["label"].to_list(), truth, by, settings))
     schema = summaries.result_schema("at_k", values, _MADE)
     means = means_of(values, interval=interval, confidence=confidence).rename({"metric": "label"})
     table = means.join(labels.lazy(), on="label", how="left", maintain_order="left")

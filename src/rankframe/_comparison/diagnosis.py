@@ -13,6 +13,7 @@ from rankframe._evaluation import evaluation, sums, user_columns
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
+from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, column_roles, run_dicts
 from rankframe.metrics import core, trec
@@ -155,7 +156,7 @@ def diagnose(
         raise ValueError(msg)
     groups = comparison.groups_by_systems(frame, truth, by, baseline)
     settings = keywords.read_options(options, count_missed=True)
-    values = evaluation.user_values(frame, metrics, truth, groups, settings)
+    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings, per_user=True))
     comparison.check_systems("diagnose", values.by)
     summaries.check_packages()
     schema = summaries.result_schema("diagnose", values, _DIAGNOSIS)

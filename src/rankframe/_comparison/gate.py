@@ -12,9 +12,10 @@ from rankframe._comparison import pair_tests, summaries, trials
 from rankframe._comparison.comparison import comparison_of, groups_by_systems, per_metric
 from rankframe._comparison.trials import Margin, Test
 from rankframe._evaluation import evaluation, system_metrics
-from rankframe._request import keywords, labels
+from rankframe._request import keywords, parameters
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
 
@@ -135,9 +136,7 @@ def gate(
         raise ValueError(msg)
     groups = groups_by_systems(frame, truth, by, baseline)
     settings = keywords.read_options(options, cluster=cluster)
-    values = evaluation.user_values(
-        frame, metrics, truth, groups, settings, per_user=False, all_lists=True
-    )
+    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings))
     summaries.result_schema(
         "gate", values, {"margin": pl.Float64, "passed": pl.Boolean, "why": pl.String}
     )
@@ -234,7 +233,7 @@ def decision_of(comparison: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyF
     margin = of_rules([rule.margin for rule in each], pl.Float64)
     strict = of_rules([rule.strict for rule in each], pl.Boolean)
     higher_is_better = of_rules([rule.higher_is_better for rule in each], pl.Boolean)
-    bound = of_rules([labels.as_text(rule.bound) for rule in each], pl.String)
+    bound = of_rules([parameters.as_text(rule.bound) for rule in each], pl.String)
     alike = pl.any_horizontal(
         pl.col("note").str.contains(text, literal=True)
         for text in (trials.NOBODY_DIFFERS, trials.ALL_DIFFER_ALIKE)

@@ -24,6 +24,7 @@ from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
 from rankframe.errors import RankingDataError
@@ -382,7 +383,8 @@ def _read_values(
     check_independent(verb, options)
     groups = groups_by_systems(frame, truth, by, None)
     check_systems(verb, groups)
-    values = evaluation.user_values(frame, metrics, truth, groups, keywords.read_options(options))
+    settings = keywords.read_options(options)
+    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings, per_user=True))
     summaries.check_numbers(values)
     return values
 

@@ -16,6 +16,7 @@ from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, run_dicts
 
@@ -139,8 +140,9 @@ def power(
         msg = "weights= given to power, which counts users equally: leave it out"
         raise ValueError(msg)
     groups = comparison.groups_by_systems(frame, truth, by, baseline)
+    settings = keywords.read_options(options)
     plan = _plan_of(
-        evaluation.user_values(frame, metrics, truth, groups, keywords.read_options(options)),
+        evaluation.user_values(ask(frame, metrics, truth, groups, settings, per_user=True)),
         baseline=baseline,
         power=power,
         confidence=confidence,

@@ -12,11 +12,12 @@ import polars as pl
 from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Pair, Paired
 from rankframe._comparison.trials import Correction
-from rankframe._evaluation import evaluation, user_clusters
+from rankframe._evaluation import evaluation, user_columns
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
@@ -135,9 +136,8 @@ def compare_segments(
     keywords.check_confidence(confidence)
     keywords.check_choice("correction", correction, (*get_args(Correction), None))
     summaries.read_resampling(1, 0)
-    values = evaluation.user_values(
-        frame, metrics, truth, groups, keywords.read_options(options, cluster=cluster)
-    )
+    settings = keywords.read_options(options, cluster=cluster)
+    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings, per_user=True))
     comparison.check_systems("compare_segments", values.by)
     if len(values.by) < 2:
         msg = (
@@ -313,8 +313,8 @@ def _check_segments(rows: pl.DataFrame, values: UserValues) -> None:
         raise RankingDataError(msg)
     _check_one_segment(rows, values.user, segments, "user")
     if values.cluster is not None:
-        rows = rows.drop_nulls(user_clusters.CLUSTER).select(
-            *segments, pl.col(user_clusters.CLUSTER).alias(values.cluster)
+        rows = rows.drop_nulls(user_columns.CLUSTER).select(
+            *segments, pl.col(user_columns.CLUSTER).alias(values.cluster)
         )
         _check_one_segment(rows, values.cluster, segments, "cluster")
 

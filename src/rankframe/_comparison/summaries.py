@@ -16,15 +16,14 @@ from rankframe._evaluation import (
     group_means,
     ready_values,
     system_metrics,
-    user_clusters,
     user_columns,
-    user_weights,
 )
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.system_metrics import OfLists
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, rules, run_dicts
 from rankframe.errors import RankingDataError
@@ -167,15 +166,8 @@ def summarize(
     └────────┴───────┴──────────┴───────────┴──────────┘
     """
     frame, by = run_dicts.as_frame(frame, by)
-    values = evaluation.user_values(
-        frame,
-        metrics,
-        truth,
-        by,
-        keywords.read_options(options, cluster=cluster, count_missed=True),
-        per_user=False,
-        all_lists=True,
-    )
+    settings = keywords.read_options(options, cluster=cluster, count_missed=True)
+    values = evaluation.user_values(ask(frame, metrics, truth, by, settings))
     summary = summary_of(
         values,
         total=total,
@@ -414,7 +406,7 @@ def _summary_table(
 ) -> pl.DataFrame:
     check_sizes(rows, values)
     if values.cluster is not None:
-        user_clusters.check_clusters(
+        user_columns.check_clusters(
             rows, values.cluster, [metric.name for metric in values.requested]
         )
     if method == "wilson":
@@ -499,11 +491,11 @@ def _samples(
     samples: list[_Sampled] = []
     for group in groups:
         if pooled and values.cluster is not None:
-            user_clusters.check_one_cluster(group, [values.user], values.cluster)
-        clusters = None if values.cluster is None else places_of_users(group[user_clusters.CLUSTER])
+            user_columns.check_one_cluster(group, [values.user], values.cluster)
+        clusters = None if values.cluster is None else places_of_users(group[user_columns.CLUSTER])
         unit = "users" if clusters is None else "clusters"
         users = places_of_users(group[values.user]) if pooled else None
-        weights = None if values.weights is None else group[user_weights.WEIGHT].to_numpy()
+        weights = None if values.weights is None else group[user_columns.WEIGHT].to_numpy()
         lacking = _notes_of_group(group, values.user)
         for metric in values.requested:
             column = _column(group, metric)
@@ -668,7 +660,7 @@ def _has_interval(metric: RequestedMetric, sample: Sample, method: Method) -> bo
 
 def _deviation(value: pl.Expr) -> pl.Expr:
     """s² = n/(n − 1) · Σ w(x − x̄)² / Σ w; null for one user."""
-    number = (value.is_not_null() & (pl.col(user_weights.WEIGHT) > 0)).sum().cast(pl.Float64)
+    number = (value.is_not_null() & (pl.col(user_columns.WEIGHT) > 0)).sum().cast(pl.Float64)
     variance = (
         group_means.by_weight((value - group_means.by_weight(value)) ** 2) * number / (number - 1)
     )
@@ -735,7 +727,7 @@ def _check_some_weight(sample: Sample, column: Array, weights: str, metric: str)
     import numpy as np
 
     if not len(sample.values) and not np.isnan(column).all():
-        user_weights.raise_no_weight(weights, metric)
+        user_columns.raise_no_weight(weights, metric)
 
 
 # ------------------------------------------------------------------ geometric means

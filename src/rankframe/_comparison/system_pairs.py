@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from rankframe._comparison import summaries, trials
-from rankframe._evaluation import user_clusters, user_columns, user_weights
+from rankframe._evaluation import user_columns
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._request import keywords
 from rankframe._tables import rules
@@ -159,7 +159,7 @@ def open_matrices(
     """Find the systems and the segments, and return the matrices one after the other."""
     summaries.check_sizes(rows, values)
     if values.cluster is not None:
-        user_clusters.check_clusters(
+        user_columns.check_clusters(
             rows, values.cluster, [metric.name for metric in values.requested]
         )
     rows = summaries.in_logarithms(rows, values.requested)
@@ -244,15 +244,15 @@ def _matrices(
             of_lists = np.zeros((len(systems), len(users)))
             of_lists[column, row] = group[user_columns.MISSED].cast(pl.Float64).to_numpy()[at]
             missed = of_lists.T
-        weights = None if values.weights is None else users[user_weights.WEIGHT].to_numpy()
+        weights = None if values.weights is None else users[user_columns.WEIGHT].to_numpy()
         whose = summaries.places_of_users(users[values.user]) if pooled else None
         clusters = (
             None
             if values.cluster is None
-            else summaries.places_of_users(users[user_clusters.CLUSTER])
+            else summaries.places_of_users(users[user_columns.CLUSTER])
         )
         if values.cluster is not None and pooled:
-            user_clusters.check_one_cluster(users, [values.user], values.cluster)
+            user_columns.check_one_cluster(users, [values.user], values.cluster)
         for name in names:
             of_systems = np.full((len(systems), len(users)), np.nan)
             of_systems[column, row] = group[name].cast(pl.Float64).to_numpy()[at]
@@ -264,8 +264,8 @@ def _users_of(group: pl.DataFrame, keys: Sequence[str], values: UserValues) -> p
     """Return each user of a segment once, with the weight and the cluster."""
     group = group.drop_nulls(values.user)
     if values.cluster is not None:
-        user_clusters.check_one_cluster(group, keys, values.cluster)
-    of_users = [(values.weights, user_weights.WEIGHT), (values.cluster, user_clusters.CLUSTER)]
+        user_columns.check_one_cluster(group, keys, values.cluster)
+    of_users = [(values.weights, user_columns.WEIGHT), (values.cluster, user_columns.CLUSTER)]
     columns = [name for column, name in of_users if column is not None]
     users = group.select(*keys, *columns).unique().sort(keys)
     twice = users.filter(pl.struct(keys).is_duplicated()).select(keys).head(1)
@@ -345,7 +345,7 @@ def _pair(
         left_out = _count_left_out(alone, counts, users)
     if column is not None and weights is not None:
         if counts.any() and not (counts & (weights > 0)).any():
-            user_weights.raise_no_weight(column, matrix.metric)
+            user_columns.raise_no_weight(column, matrix.metric)
         counts &= weights > 0
     kept = slice(None) if counts.all() else counts
     if column is not None and weights is not None:

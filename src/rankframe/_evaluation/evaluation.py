@@ -21,12 +21,12 @@ from rankframe._evaluation import (
 )
 from rankframe._evaluation.reduction import Plan
 from rankframe._evaluation.system_metrics import OfLists
-from rankframe._request import keywords, labels, registry
+from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns, Defaults, GainsFrom, Settings, Users
 from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.question import Question, ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, guards, judgment, run_dicts
-from rankframe._tables.table import Totals
 from rankframe.errors import RankingDataError
 
 
@@ -180,9 +180,10 @@ def per_user(
         exclude=exclude,
         columns=columns,
     )
-    plan = plan_values(frame, metrics, truth, by, settings, per_user=True)
-    beside = (truth, items, history, other, exclude)
-    return adapters.to_caller_type(plan.guarded().sort(plan.keys), like=frame, beside=beside)
+    question = ask(frame, metrics, truth, by, settings, per_user=True)
+    plan = plan_values(question)
+    values = plan.guarded().sort(plan.keys)
+    return adapters.to_caller_type(values, like=frame, beside=question.beside)
 
 
 def evaluate(
@@ -363,48 +364,31 @@ def evaluate(
         exclude=exclude,
         columns=columns,
     )
-    plan = plan_means(frame, metrics, truth, by, settings, total=total)
-    means = group_means.checked_means(plan, total=total)
-    return adapters.to_caller_type(
-        means, like=frame, beside=(truth, items, history, other, exclude)
-    )
+    question = ask(frame, metrics, truth, by, settings)
+    means = group_means.checked_means(plan_means(question, total=total), total=total)
+    return adapters.to_caller_type(means, like=frame, beside=question.beside)
 
 
-def plan_values(
-    frame: Frame,
-    metrics: Sequence[Metric],
-    truth: Frame | None,
-    by: str | Sequence[str],
-    settings: Settings,
-    *,
-    per_user: bool,
-    all_lists: bool = False,
-    totals: Totals | None = None,
-) -> Plan:
-    """Plan the values of every user; ``per_user=False`` accepts geometric means, too.
-
-    ``all_lists`` accepts metrics of all lists even if geometric means are refused.
-    """
-    requested = labels.parse_metrics(metrics, per_user=per_user, defaults=settings.defaults)
-    inputs = settings.inputs
-    reading = registry.reading_of(reduction.names_read(requested), inputs=inputs)
-    if truth is None:
-        refusals.check_truth(frame, requested, settings)
+def plan_values(question: Question) -> Plan:
+    """Plan the values of every user."""
+    settings, requested, reading = question.settings, question.requested, question.reading
+    if question.truth is None:
+        refusals.check_truth(question.frame, requested, settings)
     reserved = {n.partition("(")[0] for n, c in reading.columns.items() if not c.always_reserved}
     prepared = judgment.prepare_tables(
-        frame,
-        truth,
-        by,
+        question.frame,
+        question.truth,
+        question.by,
         settings.columns,
         reads={*reading.names, *settings.of_users},
         reserved=reserved,
-        run_alone=all(reduction.lists_alone(metric, inputs) for metric in requested),
+        run_alone=question.lists_alone,
         ranks_alone=True,
         single_precision=settings.single_precision,
-        totals=totals,
+        totals=question.totals,
     )
     prepared = judgment.with_inputs(prepared, settings)
-    segments = judgment.segments_of_truth(frame, prepared)
+    segments = judgment.segments_of_truth(question.frame, prepared)
     refusals.check_users(settings.users, prepared, segments, judged_only=settings.judged_only)
     if settings.users == "served":
         refusals.check_systems(prepared, segments)
@@ -421,7 +405,7 @@ def plan_values(
         else []
     )
     if prepared.tied:
-        requested = labels.in_ties(requested, metrics, defaults=settings.defaults)
+        requested = labels.in_ties(requested, question.metrics, defaults=settings.defaults)
     of_lists = None
     if any(system_metrics.is_of_all(metric) for metric in requested):
         policy = user_choice.users_policy(settings, prepared)
@@ -429,7 +413,7 @@ def plan_values(
         of_lists = system_metrics.of_all_lists(prepared, requested, whose)
     plan = reduction.plan(prepared, requested, settings)._replace(of_lists=of_lists)
     if of_lists is not None:
-        refusals.check_of_lists(of_lists, settings, refused=per_user and not all_lists)
+        refusals.check_of_lists(of_lists, settings, refused=question.per_user)
     if settings.bounds or settings.scenarios:
         plan = bounds.with_judgments(plan, extremes, settings)
     if settings.weights is not None:
@@ -439,18 +423,9 @@ def plan_values(
     return user_columns.with_missed(plan) if settings.count_missed else plan
 
 
-def plan_means(
-    frame: Frame,
-    metrics: Sequence[Metric],
-    truth: Frame | None,
-    by: str | Sequence[str],
-    settings: Settings,
-    *,
-    total: bool = False,
-    totals: Totals | None = None,
-) -> Plan:
+def plan_means(question: Question, *, total: bool = False) -> Plan:
     """Plan the values of every user, of which means can be taken."""
-    plan = plan_values(frame, metrics, truth, by, settings, per_user=False, totals=totals)
+    plan = plan_values(question)
     keywords.check_flag("total", total)
     if total and not plan.by:
         msg = "total=True adds a row of overall means to the groups of by=: name their columns"
@@ -458,13 +433,13 @@ def plan_means(
     if "users" in plan.by:
         msg = "column 'users': evaluate counts users under this name: rename the column"
         raise RankingDataError(msg)
-    if settings.count_users:
-        plan = group_means.with_counts(plan, metrics, settings)
+    if question.settings.count_users:
+        plan = group_means.with_counts(plan, question)
     labels.check_names(plan.requested, [*plan.by, "users"])
     group_means.check_numeric(plan)
     if plan.weights is not None:
         group_means.check_weighted_means(plan)
-        if totals is None:  # another part may have the weight
+        if question.totals is None:  # another part may have the weight
             plan = user_columns.with_weight_watched(plan, plan.weights)
     return plan
 
@@ -482,19 +457,9 @@ class UserValues(NamedTuple):
     cluster: str | None = None  # the column of clusters: users who depend on each other
 
 
-def user_values(
-    frame: Frame,
-    metrics: Sequence[Metric],
-    truth: Frame | None,
-    by: str | Sequence[str],
-    settings: Settings,
-    *,
-    per_user: bool = True,
-    all_lists: bool = False,
-) -> UserValues:
-    """Return the input of the statistics; ``per_user=False`` accepts geometric means, too."""
-    plan = plan_values(frame, metrics, truth, by, settings, per_user=per_user, all_lists=all_lists)
-    return in_groups(plan)
+def user_values(question: Question) -> UserValues:
+    """Return the input of the statistics."""
+    return in_groups(plan_values(question))
 
 
 def in_groups(plan: Plan) -> UserValues:

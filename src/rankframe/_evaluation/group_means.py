@@ -7,19 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
-from rankframe._evaluation import reduction, sums, user_choice, user_weights
+from rankframe._evaluation import reduction, sums, user_choice, user_columns
 from rankframe._evaluation.reduction import OnePass, Plan
 from rankframe._request import labels
-from rankframe._request.keywords import Settings
-from rankframe._request.labels import Aggregate, Metric
+from rankframe._request.labels import Aggregate
+from rankframe._request.question import Question
 from rankframe._tables import guards
 from rankframe.errors import RankingDataError
 
 
-def with_counts(plan: Plan, metrics: Sequence[Metric], settings: Settings) -> Plan:
+def with_counts(plan: Plan, question: Question) -> Plan:
     """Count the users of each requested metric; metrics of all lists have none."""
-    requested = labels.parse_metrics(metrics, per_user=False, defaults=settings.defaults)
-    names = {metric.name for metric in requested}
+    names = {metric.name for metric in question.requested}
     counted = [metric for metric in plan.requested if metric.name in names]
     counts = [metric._replace(name=reduction.users_of(metric.name)) for metric in counted]
     labels.check_names([*plan.requested, *counts], [*plan.by, "users"])
@@ -113,13 +112,13 @@ def _mean(
     mean = sums.order_free_mean if dtype == pl.Float64 else pl.Expr.mean
     mean = by_weight if weighted else mean
     column = over_users(pl.col(name), mean).alias(name)
-    types = {name: dtype, user_weights.WEIGHT: pl.Float64()}
+    types = {name: dtype, user_columns.WEIGHT: pl.Float64()}
     return column, pl.LazyFrame(schema=types).select(column).collect_schema()[name]
 
 
 def by_weight(values: pl.Expr) -> pl.Expr:
     """Take the weighted mean over users."""
-    return sums.weighted_mean(values, pl.col(user_weights.WEIGHT))
+    return sums.weighted_mean(values, pl.col(user_columns.WEIGHT))
 
 
 def over_users(plan: Plan, aggregates: Sequence[pl.Expr], by: Sequence[str]) -> pl.LazyFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -193,13 +193,6 @@ def _has_all_users(by_rows: Mapping[_Which, object]) -> bool:
 
 def names_read(requested: Iterable[RequestedMetric]) -> set[str]:
     return {name for metric in requested for name in metric.reads}
-
-
-def lists_alone(metric: RequestedMetric, inputs: Collection[str]) -> bool:
-    """Whether a metric reads no truth."""
-    return registry.reading_of(
-        metric.reads, inputs=inputs
-    ).lists_alone and not share_names.needs_truth(metric.reads)
 
 
 def _reduced(

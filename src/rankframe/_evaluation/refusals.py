@@ -8,7 +8,7 @@ import polars as pl
 
 from rankframe._evaluation import system_metrics, user_choice
 from rankframe._evaluation.system_metrics import OfLists
-from rankframe._request import gain_functions, labels, registry, share_names
+from rankframe._request import gain_functions, labels, parameters, registry, share_names
 from rankframe._request.keywords import Settings, Users
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.registry import Reading
@@ -181,14 +181,14 @@ def check_means(requested: Sequence[RequestedMetric], settings: Settings) -> Non
         if system_metrics.is_of_all(metric) and metric.relevant_at is not None:
             msg = (
                 f"metric {metric.name!r} is one number for all lists and has no rel= of its own: "
-                f"pass relevant_at={labels.as_text(metric.relevant_at)}"
+                f"pass relevant_at={parameters.as_text(metric.relevant_at)}"
             )
             raise ValueError(msg)
 
 
 def check_no_gain_of_zero(metric: RequestedMetric) -> None:
     """Check that a metric gives grade 0 no gain, where lower grades count as 0."""
-    gain = labels.gain_asked(metric.expr)
+    gain = labels.gain_parameter(metric.expr)
     if gain is not None and gain_functions.has_gain_of_zero(gain):
         msg = (
             f"metric {metric.name!r} gives grade 0 a gain, but gains_from='relevant_at', like -l2 "

@@ -7,7 +7,7 @@ from typing import Unpack, get_args
 
 import polars as pl
 
-from rankframe._request import keywords, labels, registry, share_names
+from rankframe._request import keywords, labels, parameters, registry, share_names
 from rankframe._request.keywords import Columns, Settings
 from rankframe._request.labels import Metric
 from rankframe._request.share_names import Kind, Over, Target
@@ -204,7 +204,7 @@ def shares(
     settings = Settings(items=items, history=history, exclude=exclude, columns=columns)
     keywords.check_choice("over", over, get_args(Over))
     keywords.check_choice("target", target, (*get_args(Target), None))
-    text = labels.as_text(labels.check_weight("weight", weight))
+    text = parameters.as_text(parameters.check_weight("weight", weight))
     cut = None if k is None else keywords.whole_number("k", k)
     kind = Kind(of or "", over)
     share_columns = share_names.share_columns(kind, text, cut, target)

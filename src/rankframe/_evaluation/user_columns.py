@@ -1,23 +1,66 @@
-"""After the reduction: missed users, weights and clusters, as columns of a ``Plan``."""
+"""Columns of users, one value each: weights, clusters (``UserColumn``) and who is missed.
+
+``evaluate("auc", weights="impressions")`` is the mean Σ weight·value / Σ weight over users.
+``compare("rr", cluster="customer")`` treats the sessions of one customer as one observation.
+Stage of the pipeline: after the reduction, they become columns of a ``Plan``.
+"""
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, NoReturn
 
 import polars as pl
 
-from rankframe._evaluation import user_clusters, user_weights
 from rankframe._evaluation.reduction import Plan
-from rankframe._evaluation.user_weights import Weights
 from rankframe._request import labels
-from rankframe._tables import guards
+from rankframe._tables import column_roles, guards, rules
+from rankframe._tables.judgment import Judged
+from rankframe._tables.rules import Rule
+from rankframe._tables.table import Table
 from rankframe._vocabulary import scope_rows
+from rankframe.errors import RankingDataError
 
 #: Whether the run has no list for the user.
 MISSED = f"{labels.INNER}missed"
+WEIGHT = f"{labels.INNER}weight"
+CLUSTER = f"{labels.INNER}cluster"
+_LEAST = f"{labels.INNER}least"
 
 
-# ------------------------------------------------------------------ users without a list
+class Purpose(NamedTuple):
+    """What a column of users is for, and in which words errors speak of it."""
+
+    noun: str
+    option: str
+    column: str  # its name in the rows of users
+    user: str  # a user who must have a value
+    null_cure: str
+    type_cure: str
+    fits: Callable[[pl.DataType], bool]
+
+
+WEIGHTS = Purpose(
+    noun="weight",
+    option="weights",
+    column=WEIGHT,
+    user="a user in the mean",
+    null_cure="a weight is a finite number ≥ 0",
+    type_cure="cast it to numbers",
+    fits=lambda dtype: dtype.is_numeric() or dtype == pl.Null,
+)
+CLUSTERS = Purpose(
+    noun="cluster",
+    option="cluster",
+    column=CLUSTER,
+    user="a user with a value",
+    null_cure="fill it in; a user who depends on no other user is a cluster of one",
+    type_cure="use text or numbers",
+    fits=column_roles.can_be_id,
+)
+
+
+# ------------------------------------------------------------------ added to values
 
 
 def with_missed(plan: Plan) -> Plan:
@@ -34,64 +77,43 @@ def number_missed() -> pl.Expr:
     return pl.col(MISSED).sum().cast(pl.Int64).alias("num_missed")
 
 
-# ------------------------------------------------------------------ weights
-
-
 def weighted(plan: Plan, column: str) -> Plan:
     """Add the weight of each user, and flag averaged users without one."""
-    if plan.of_lists is not None:
-        name = plan.of_lists.requested[0].name
-        msg = f"metric {name!r} is one number for all lists, and weights= is for means over users"
-        raise ValueError(msg)
-    weights = user_weights.weights_of(plan.prepared, column)
-    values = plan.values.join(weights.rows, on=weights.on, how="left")
-    unweighted = user_weights.is_unweighted([metric.name for metric in plan.requested])
-    lacking = values.filter(unweighted).select(plan.keys)
-    raise_violation = functools.partial(_raise_weights, plan, weights, lacking)
-    return plan._replace(
-        values=values,
-        flags=[*plan.flags, weights.flag, guards.flag(values, unweighted.any())],
-        raise_violation=raise_violation,
-        one_pass=None,
-        weights=column,
-    )
-
-
-def _raise_weights(plan: Plan, weights: Weights, lacking: pl.LazyFrame) -> None:
-    plan.raise_violation()
-    weights.raise_first_broken()
-    weights.raise_if_any(lacking)
+    return _with_column(plan, WEIGHTS, column)._replace(weights=column)
 
 
 def clustered(plan: Plan, column: str) -> Plan:
     """Add the cluster of each user, and flag users with a value but no cluster."""
+    return _with_column(plan, CLUSTERS, column)._replace(cluster=column)
+
+
+def _with_column(plan: Plan, purpose: Purpose, name: str) -> Plan:
     if plan.of_lists is not None:
-        name = plan.of_lists.requested[0].name
-        msg = f"metric {name!r} is one number for all lists, and cluster= is for means over users"
+        metric = plan.of_lists.requested[0].name
+        msg = (
+            f"metric {metric!r} is one number for all lists, and {purpose.option}= is for means "
+            "over users"
+        )
         raise ValueError(msg)
-    clusters = user_clusters.clusters_of(plan.prepared, column)
-    values = plan.values.join(clusters.rows, on=clusters.on, how="left")
-    alone = user_clusters.has_no_cluster([metric.name for metric in plan.requested])
-    lacking = values.filter(alone).select(plan.keys)
+    column = _user_column(purpose, plan.prepared, name)
+    values = plan.values.join(column.rows, on=column.on, how="left")
+    lacks = (
+        _has_value([metric.name for metric in plan.requested]) & pl.col(purpose.column).is_null()
+    )
 
     def raise_violation() -> None:
         plan.raise_violation()
-        clusters.raise_first_broken()
-        clusters.raise_if_any(lacking)
+        column.raise_first_broken(values.filter(lacks).select(plan.keys))
 
-    return plan._replace(
-        values=values,
-        flags=[*plan.flags, clusters.flag, guards.flag(values, alone.any())],
-        raise_violation=raise_violation,
-        one_pass=None,
-        cluster=column,
-    )
+    flags = [*plan.flags, column.flag, guards.flag(values, lacks.any())]
+    return plan._replace(values=values, flags=flags, raise_violation=raise_violation, one_pass=None)
 
 
 def with_weight_watched(plan: Plan, column: str) -> Plan:
     """Flag groups in which no averaged user has a weight above 0."""
     names = [metric.name for metric in plan.requested]
-    zero = user_weights.has_no_weight(names)
+    weights = [(name, pl.when(pl.col(name).is_not_null()).then(WEIGHT)) for name in names]
+    zero = [(weight.max() == 0).fill_null(value=False).alias(name) for name, weight in weights]
     by = plan.by
     groups = plan.values.group_by(by).agg(zero) if by else plan.values.select(zero)
 
@@ -101,7 +123,150 @@ def with_weight_watched(plan: Plan, column: str) -> Plan:
             unweighted = groups.filter(pl.col(name)).collect()
             if not unweighted.is_empty():
                 row = unweighted.select(by).sort(by).head(1) if by else None
-                user_weights.raise_no_weight(column, name, row)
+                raise_no_weight(column, name, row)
 
     watched = guards.flag(groups, pl.any_horizontal(pl.col(names).any()))
     return plan._replace(flags=[*plan.flags, watched], raise_violation=raise_violation)
+
+
+# ------------------------------------------------------------------ read from the tables
+
+
+class UserColumn(NamedTuple):
+    """One value per user, and where it comes from."""
+
+    purpose: Purpose
+    table: str  # what errors call it
+    column: str
+    on: list[str]  # the user, and the groups if the truth has them
+    rows: pl.LazyFrame  # one per user
+    table_rows: pl.LazyFrame
+    rules: list[Rule]
+
+    @property
+    def flag(self) -> pl.LazyFrame:
+        """Flag rows that break a rule."""
+        return guards.gathered_flags(guards.rule_flags(self.table_rows, self.rules))
+
+    def raise_first_broken(self, lacking: pl.LazyFrame) -> None:
+        """Raise for the first row that breaks a rule, or the first user who lacks a value."""
+        rules.raise_first(self.rules, self.table_rows, [*self.on, self.column])
+        row = lacking.sort(pl.all()).head(1).collect()
+        if not row.is_empty():
+            noun = self.purpose.noun
+            cures = {
+                "run": f"join the {noun}s to the truth, or leave out users missing from the run: "
+                "users='both'",
+                "truth": f"only the truth has {noun}s: use users='truth', or join the {noun}s to "
+                "the run",
+                "judged table": "fill in the column for every user",
+            }
+            text = f"{self.purpose.user} has no {noun}: {cures[self.table]}"
+            raise rules.broken_row(self.table, self.column, text, row)
+
+
+def _user_column(purpose: Purpose, prepared: Judged, column: str) -> UserColumn:
+    """Read a column of users."""
+    table = _table_with(prepared.tables, purpose.option, column)
+    on = [*(table.by if table.name == "truth" else ()), table.user]
+    keys = [pl.col(name).cast(prepared.types[name]) for name in on]
+    value, least = pl.col(column), pl.col(_LEAST)
+    rows = table.frame.select(*keys, as_value(purpose, table.name, column, table.schema[column]))
+    users = rows.group_by(on).agg(value.max(), value.min().alias(_LEAST))
+    several = Rule(
+        table.name,
+        column,
+        _several(purpose),
+        broken=value != value.min().over(on),
+        flag=guards.flag(users, (least != value).any()),
+    )
+    # a judged table comes from two tables, so its rows may lack a value
+    nullable = table.name == "judged table"
+    row_rules = value_rules(purpose, table.name, column, value, nullable=nullable)
+    users = users.select(*on, value.alias(purpose.column))
+    return UserColumn(purpose, table.name, column, on, users, rows, [*row_rules, several])
+
+
+def _several(purpose: Purpose) -> str:
+    noun = purpose.noun
+    return f"several {noun}s of one user: give each user the same {noun} in all rows"
+
+
+def as_value(purpose: Purpose, table: str, column: str, dtype: pl.DataType) -> pl.Expr:
+    """Check that a column can be of this purpose, and read it; NaN is no cluster."""
+    if not purpose.fits(dtype):
+        msg = f"{table}, column {column!r}: {dtype} cannot be a {purpose.noun}: {purpose.type_cure}"
+        raise RankingDataError(msg)
+    if purpose.column == WEIGHT:
+        return pl.col(column).cast(pl.Float64)
+    return pl.col(column).fill_nan(None) if dtype.is_float() else pl.col(column)
+
+
+def value_rules(
+    purpose: Purpose, table: str, column: str, value: pl.Expr, *, nullable: bool = False
+) -> Iterator[Rule]:
+    """Yield the rules of each value by itself."""
+    if not nullable:
+        yield Rule(table, column, f"null {purpose.noun}: {purpose.null_cure}", value.is_null())
+    if purpose.column == WEIGHT:
+        text = f"NaN or infinite weight: {purpose.null_cure}"
+        yield Rule(table, column, text, ~value.is_finite())
+        yield Rule(table, column, f"negative weight: {purpose.null_cure}", value < 0)
+
+
+def _has_value(names: Sequence[str]) -> pl.Expr:
+    return pl.any_horizontal(pl.col(name).is_not_null() for name in names)
+
+
+def _table_with(tables: Sequence[Table], option: str, column: str) -> Table:
+    """Find the table that has the column of an option."""
+    for table in tables:
+        if column in table.schema:
+            roles = (*table.row, table.rank, table.score, table.relevance)
+            if column in roles:
+                msg = f"{option}={column!r}: this column has another role in the {table.name}"
+                raise ValueError(msg)
+            return table
+    names = " or ".join(f"the {table.name}" for table in tables)
+    has = dict.fromkeys(name for table in tables for name in table.schema)
+    columns = ", ".join(map(repr, has))
+    msg = f"{option}={column!r}: {names} must have this column; the columns are {columns}"
+    raise RankingDataError(msg)
+
+
+# ------------------------------------------------------------------ what the means need
+
+
+def raise_no_weight(column: str, metric: str, group: pl.DataFrame | None = None) -> NoReturn:
+    """Raise because the weights of all averaged users are 0."""
+    where = "" if group is None else f". Offending row: {rules.format_row(group)}"
+    msg = (
+        f"column {column!r}: every user with a value of {metric!r} has the weight 0, so there is "
+        f"no weighted mean: give at least one user a weight > 0{where}"
+    )
+    raise RankingDataError(msg)
+
+
+# ------------------------------------------------------------------ what the statistics need
+
+
+def check_clusters(rows: pl.DataFrame, column: str, names: Sequence[str]) -> None:
+    """Check that users with values are in at least two clusters."""
+    clusters = rows.filter(_has_value(names))[CLUSTER].drop_nulls().unique()
+    if len(clusters) == 1:
+        msg = (
+            f"column {column!r}: only one cluster, {clusters.item()!r}: clusters are the "
+            "observations, and an interval needs two: leave out cluster=, or name the column that "
+            "groups users"
+        )
+        raise RankingDataError(msg)
+
+
+def check_one_cluster(rows: pl.DataFrame, keys: Sequence[str], column: str) -> None:
+    """Check that a user is in the same cluster for all systems and segments."""
+    pairs = rows.select(*keys, CLUSTER).drop_nulls().unique().sort(pl.all())
+    twice = pairs.filter(pl.struct(keys).is_duplicated()).rename({CLUSTER: column})
+    if not twice.is_empty():
+        shown = rules.format_row(twice[1:2])
+        msg = f"column {column!r}: {_several(CLUSTERS)}. Offending row: {shown}"
+        raise RankingDataError(msg)

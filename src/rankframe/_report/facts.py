@@ -16,6 +16,7 @@ from rankframe._report import results
 from rankframe._request import labels
 from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.question import ask
 from rankframe._tables import column_roles, health, judgment, side_by_side, verbs
 from rankframe.errors import RankingDataError
 from rankframe.metrics import core, trec
@@ -224,15 +225,8 @@ def _read(call: ReportCall) -> Values:
     if call.truth is not None or _is_judged(call):
         added += [make(call.k).alias(OWN + name) for name, make in _LEVELS.items()]
         added.append(trec.num_retrieved().alias(_LISTED))
-    values = evaluation.user_values(
-        call.run,
-        [*call.metrics, *added],
-        call.truth,
-        [call.by],
-        call.settings,
-        per_user=False,
-        all_lists=True,
-    )
+    question = ask(call.run, [*call.metrics, *added], call.truth, call.by, call.settings)
+    values = evaluation.user_values(question)
     rows = values.rows.collect().sort(call.by, values.user)
     return Values(values, rows, requested, pair_tests.directions_of(requested), cuts)
 
@@ -415,14 +409,8 @@ def _values_in_segments(values: Values, call: ReportCall, name: str, decides: st
         msg = f"metric {decides!r} is one number of all lists: leave out segments="
         raise ValueError(msg)
     if segments[user].is_duplicated().any() or segments[name].null_count():
-        return evaluation.user_values(
-            call.run,
-            list(call.metrics),
-            call.truth,
-            [call.by, name],
-            call.settings,
-            per_user=False,
-        )._replace(requested=list(whole.requested))
+        question = ask(call.run, call.metrics, call.truth, [call.by, name], call.settings)
+        return evaluation.user_values(question)._replace(requested=list(whole.requested))
     segments = segments.cast({user: values.rows.schema[user]})
     rows = values.rows.join(segments, on=user, maintain_order="left")
     return whole._replace(by=[call.by, name], rows=rows.lazy())

@@ -13,10 +13,11 @@ import polars as pl
 
 from rankframe._comparison import comparison, pair_tests, sentences, summaries
 from rankframe._comparison.trials import Correction, Test
-from rankframe._evaluation import evaluation, user_clusters, user_weights
+from rankframe._evaluation import evaluation, user_columns
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame
 from rankframe._tables import column_roles, run_dicts
 
@@ -154,9 +155,7 @@ def table(
     settings = keywords.read_options(options, cluster=cluster, count_missed=True)
     if baseline is not None:
         comparison.check_systems("table", groups)
-    values = evaluation.user_values(
-        frame, metrics, truth, groups, settings, per_user=False, all_lists=True
-    )
+    values = evaluation.user_values(ask(frame, metrics, truth, groups, settings))
     summaries.result_schema("table", values, _SCHEMA)
     if baseline is not None or values.weights is not None:
         values = values._replace(rows=values.rows.collect().lazy())  # one pass for all
@@ -417,8 +416,8 @@ def _of_dependent(values: UserValues, *, tested: bool) -> str:
     parts: list[str] = []
     of_groups = values.rows.group_by(values.by or pl.lit(0).alias(_SHOWN))
     if values.cluster is not None and tested:
-        counts = of_groups.agg(pl.col(user_clusters.CLUSTER).drop_nulls().n_unique()).collect()[
-            user_clusters.CLUSTER
+        counts = of_groups.agg(pl.col(user_columns.CLUSTER).drop_nulls().n_unique()).collect()[
+            user_columns.CLUSTER
         ]
         few = ", too few for a sure test" if _least(counts) < sentences.FEW_CLUSTERS else ""
         parts.append(f" in {sentences.span(counts)} clusters{few}")
@@ -427,7 +426,7 @@ def _of_dependent(values: UserValues, *, tested: bool) -> str:
             (weight.sum() ** 2 / (weight**2).sum()).alias(metric.name)
             for metric in values.requested
             for weight in [
-                pl.col(user_weights.WEIGHT)
+                pl.col(user_columns.WEIGHT)
                 .filter(pl.col(metric.name).is_not_null())
                 .cast(pl.Float64)
             ]

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from rankframe._request import labels
-from rankframe._request.labels import Gain
+from rankframe._request import parameters
+from rankframe._request.parameters import Gain
 
 _relevance = pl.col("relevance")
 
@@ -26,6 +26,11 @@ def gain_of(gain: Gain, of: pl.Expr = _relevance) -> pl.Expr:
     for level, value in gains.items():
         mapped = pl.when(of == level).then(value).otherwise(mapped)
     return mapped
+
+
+def gain_named(text: str) -> pl.Expr:
+    """The gain that the text of a column's parameter names."""
+    return gain_of(parameters.gain_from(text))
 
 
 def falls(gain: Gain) -> bool:
@@ -52,7 +57,7 @@ def divided(part: pl.Expr, whole: pl.Expr | float) -> pl.Expr:
 
 def of_gain(column: str, gain: Gain) -> str:
     """Return the name of the column for this gain: ``gains``, or ``gains(exponential)``."""
-    return column if gain == "linear" else f"{column}({labels.as_text(gain)})"
+    return column if gain == "linear" else f"{column}({parameters.as_text(gain)})"
 
 
 def stop_chance(max_grade: str) -> pl.Expr:

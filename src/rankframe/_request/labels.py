@@ -11,41 +11,28 @@ import contextlib
 import contextvars
 import functools
 import inspect
+import itertools
 import math
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import (
-    Annotated,
     Any,
     Literal,
     NamedTuple,
     ParamSpec,
     TypeAlias,
     cast,
-    get_args,
-    get_origin,
 )
 
 import polars as pl
 
-from rankframe._request import keywords
-from rankframe._request.keywords import Defaults, Options
+from rankframe._request import parameters
+from rankframe._request.keywords import Defaults
+from rankframe._request.parameters import Gain
 
-Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, float]
-AnyGain: TypeAlias = Annotated[Gain, "may fall as the grade rises, and be of grade 0"]
-Levels: TypeAlias = Annotated[Sequence[float], "from 0 to 1"]
 Metric: TypeAlias = str | pl.Expr
 Alias: TypeAlias = str | Callable[[str], str]
-Signed: TypeAlias = Annotated[float, "of any sign"]
-#: The name of one of the caller's columns.
-ColumnName: TypeAlias = Annotated[str, "the name of a column"]
-OptionalColumn: TypeAlias = Annotated[str | None, "the name of a column"]
-#: A metric's label without its cut-off, in the label of a mean over users.
-MetricName: TypeAlias = Annotated[str, "the label of a metric, without its cut-off"]
-Weight: TypeAlias = Annotated[
-    Literal["none", "log", "clipped", "hit"] | float, "or a number p between 0 and 1"
-]
 #: Which judgments of the unjudged items make a metric least and greatest: none or all of them are
 #: relevant; or those below k alone, and those above alone. The metric must not fall as more of the
 #: list's items (down to k) are relevant; then ``undefined=0`` is the least value for a user without
@@ -97,7 +84,7 @@ class Mean(NamedTuple):
 def geometric_mean_of(name: str, k: int | None, epsilon: float) -> Mean:
     """Make exp(mean(ln(x + ε))) − ε of a metric that a label names without its cut-off."""
     label = name if k is None else f"{name}@{k}"
-    parsed = _found(label)
+    parsed = _parsed(label)
     if parsed.levels:
         msg = (
             f"geometric: {name!r} has rel= inside: pass it next to metric=, as in "
@@ -107,7 +94,7 @@ def geometric_mean_of(name: str, k: int | None, epsilon: float) -> Mean:
     if parsed.entry.value_range[0] < 0:
         msg = f"geometric: {label!r} may be below 0, and only values ≥ 0 have a geometric mean"
         raise ValueError(msg)
-    metric = _value_of_user(label, parsed, {})
+    metric = _value_of_user(parsed, {})
 
     def logarithm(value: pl.Expr) -> pl.Expr:
         return (value.cast(pl.Float64) + epsilon).log()
@@ -124,16 +111,19 @@ def off_logarithm(mean: pl.Expr, epsilon: float) -> pl.Expr:
     return (mean.exp() - epsilon).clip(0)  # for zeros, rounding can make it negative
 
 
-def _value_of_user(label: str, parsed: "_Found", defaults: Defaults) -> pl.Expr:
+def _value_of_user(parsed: "ParsedLabel", defaults: Defaults) -> pl.Expr:
     """Make the metric whose geometric mean is requested."""
-    result = _made(label, parsed, defaults)
+    result = _result(parsed, defaults)
     if isinstance(result, pl.Expr):
         if not parsed.entry.registered:
             return result
         # a range declared outside rankframe may be wrong: the checks find NaN
         checked = pl.when(result < 0).then(float("nan")).otherwise(result)
         return checked.alias(result.meta.output_name())
-    msg = f"geometric: {label!r} is already a mean over users: name a metric with a value per user"
+    msg = (
+        f"geometric: {parsed.label!r} is already a mean over users: "
+        "name a metric with a value per user"
+    )
     raise ValueError(msg)
 
 
@@ -148,7 +138,7 @@ class RequestedMetric(NamedTuple):
     relevant_at: float | None = None  # for this label alone; None: that of the call
     gains_from_there: bool = False  # whether grades below that count as 0 to this label
 
-    def made_of(self, expr: pl.Expr) -> "RequestedMetric":
+    def with_expr(self, expr: pl.Expr) -> "RequestedMetric":
         """Return the same column with another expression."""
         return self._replace(expr=expr, reads=frozenset(expr.meta.root_names()))
 
@@ -177,7 +167,7 @@ _ALIASES: dict[str, Alias] = {}
 
 
 @functools.cache  # saves 4 of 12 ms with 50 labels
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function, eval_str=True)
 
 
@@ -204,100 +194,6 @@ def labelled(
         entry = _register(Entry(metric_function, label, plain or label, spellings, **declared))
         METRICS[function.__name__] = metric_function
         return metric_function
-
-    return decorate
-
-
-def register_metric(
-    label: str,
-    *,
-    aliases: Mapping[str, str] | None = None,
-    value_range: tuple[float, float] = (0, 1),
-    higher_is_better: bool | None = True,
-    in_ties: Callable[..., pl.Expr] | None = None,
-) -> Callable[[Callable[P, pl.Expr]], Callable[P, pl.Expr]]:
-    """
-    Make a function a metric, which labels, methods, charts and the command line know.
-
-    Parameters
-    ----------
-    label
-        The name that labels begin with, such as ``first_half``; with the parameters and the
-        cut-off of a call it makes ``first_half(weight=2)@10``.
-    aliases
-        Other spellings, each with the label that it stands for; ``{}`` is a number in both.
-    value_range
-        The least and the greatest value.
-    higher_is_better
-        False where lower values are better; None where neither is.
-    in_ties
-        A function of the same parameters, for tables in which equal scores stand as blocks: the
-        exact expectation over all orders of each block, on ``block``, ``tied``, ``hits_above`` and
-        the other columns of blocks. Without it, a metric that reads ranks raises an error there.
-
-    Returns
-    -------
-    Callable
-        A decorator for the function that returns the metric as an expression on the vocabulary. Its
-        parameters are checked against their annotations: ``k`` is the cut-off, ``int`` an integer ≥
-        1, ``float`` a number ≥ 0, ``Literal`` a choice, ``rankframe.typing.Gain`` a gain.
-
-    Raises
-    ------
-    ValueError
-        If a name is taken or cannot be read as a label.
-    TypeError
-        If a parameter has no annotation that labels can read.
-
-    Notes
-    -----
-    Registering a label again replaces it, as when a cell of a notebook runs twice.
-
-    Examples
-    --------
-    >>> @rf.register_metric("first_half")
-    ... def first_half_at(k: int) -> pl.Expr:
-    ...     '''The share of the first k items' hits that are in the upper half.'''
-    ...     upper = (pl.col("relevant") & (pl.col("rank") <= k / 2)).sum()
-    ...     return upper / (pl.col("relevant") & (pl.col("rank") <= k)).sum()
-    >>> run = pl.DataFrame({"user": [1, 1, 1], "item": [7, 8, 9], "rank": [1, 2, 3]})
-    >>> truth = pl.DataFrame({"user": [1, 1], "item": [7, 9]})
-    >>> run.rank.evaluate("first_half@4", truth=truth).item(0, "first_half@4")
-    0.5
-    >>> run.rank.first_half_at(4, truth=truth).equals(
-    ...     run.rank.per_user("first_half@4", truth=truth)
-    ... )
-    True
-    """
-    spellings = dict(aliases or {})
-    _check_free(label, label)
-    for alias, target in spellings.items():
-        _check_free(alias.lower(), label)
-        _check_alias(alias, target, label)
-    least, greatest = value_range
-    if not least < greatest:
-        msg = f"value_range must be a least and a greatest value, not {value_range!r}"
-        raise ValueError(msg)
-
-    def decorate(function: Callable[P, pl.Expr]) -> Callable[P, pl.Expr]:
-        _check_free(function.__name__, label)
-        _check_annotations(function)
-
-        @functools.wraps(function)
-        def metric_function(*args: P.args, **kwargs: P.kwargs) -> pl.Expr:
-            form = in_ties if in_ties is not None and in_tie_mode() else function
-            return _one_expression(function.__name__, form(*args, **kwargs))
-
-        for entry in every_entry():
-            if label == entry.label:
-                _forget(entry)
-        return labelled(
-            label,
-            aliases=spellings,
-            value_range=value_range,
-            higher_is_better=higher_is_better,
-            registered=True,
-        )(metric_function)
 
     return decorate
 
@@ -361,7 +257,7 @@ def metric(label: str) -> pl.Expr:
     if not requested.per_user:
         raise ValueError(not_per_user(requested))
     if requested.relevant_at is not None:
-        level = as_text(requested.relevant_at)
+        level = parameters.as_text(requested.relevant_at)
         msg = (
             f"metric {label!r} has its own level of relevance, which no expression can hold: "
             f"pass the label to the verb, or pass relevant_at={level}"
@@ -370,35 +266,35 @@ def metric(label: str) -> pl.Expr:
     return requested.expr
 
 
-def parse_metric(wanted: object, defaults: Defaults | None = None) -> RequestedMetric:
+def parse_metric(metric: object, defaults: Defaults | None = None) -> RequestedMetric:
     """Read a label or an expression into an output column."""
-    if isinstance(wanted, pl.Expr):
-        return _requested(_output_name(wanted), wanted, _aggregate(wanted), per_user=True)
-    if isinstance(wanted, str):
-        return _by_label(wanted, defaults) if defaults else _by_label_alone(wanted)
-    kind = type(wanted).__name__
+    if isinstance(metric, pl.Expr):
+        return _requested(_output_name(metric), metric, _aggregate(metric), per_user=True)
+    if isinstance(metric, str):
+        return _by_label(metric, defaults) if defaults else _by_label_alone(metric)
+    kind = type(metric).__name__
     hint = "; pass the truth as truth=" if kind in ("DataFrame", "LazyFrame") else ""
-    if isinstance(wanted, list | tuple | set | frozenset):
+    if isinstance(metric, list | tuple | set | frozenset):
         hint = ": unpack it with *, as in evaluate(*metrics)"
     msg = f"a metric is a label or a polars expression, not {kind}{hint}"
     raise TypeError(msg)
 
 
-def _by_label(wanted: str, defaults: Defaults) -> RequestedMetric:
-    parsed = _found(wanted)
-    result, level = _made(wanted, parsed, defaults), _level(wanted, parsed)
-    if isinstance(result, Mean):
-        expr = result.metric.alias(wanted)
-        requested = _requested(wanted, expr, result.over_users, per_user=False)
+def _by_label(label: str, defaults: Defaults) -> RequestedMetric:
+    parsed = _parsed(label)
+    result, level = _result(parsed, defaults), _level(parsed)
+    if per_user := isinstance(result, pl.Expr):
+        expr, over_users = result, parsed.entry.over_users
     else:
-        expr = result if result.meta.output_name() == wanted else result.alias(wanted)
-        requested = _requested(wanted, expr, parsed.entry.over_users, per_user=True)
+        expr, over_users, _ = result
+    expr = expr if expr.meta.output_name() == label else expr.alias(label)
+    requested = _requested(label, expr, over_users, per_user=per_user)
     return requested._replace(relevant_at=level, gains_from_there=parsed.as_ranx)
 
 
 @functools.lru_cache(maxsize=4096)  # until a metric is registered; 0.1 ms each
-def _by_label_alone(wanted: str) -> RequestedMetric:
-    return _by_label(wanted, {})
+def _by_label_alone(label: str) -> RequestedMetric:
+    return _by_label(label, {})
 
 
 def _requested(
@@ -415,14 +311,13 @@ def parse_metrics(
         msg = 'ask for at least one metric, for example "ndcg@10"'
         raise ValueError(msg)
     options = _read_defaults({} if defaults is None else defaults)
-    requested = [parse_metric(wanted, options) for wanted in _one_by_one(metrics)]
-    for metric in requested:
-        if per_user and not metric.per_user:
-            raise ValueError(not_per_user(metric))
+    requested = [parse_metric(metric, options) for metric in _one_by_one(metrics)]
+    if per_user and (means := [metric for metric in requested if not metric.per_user]):
+        raise ValueError(not_per_user(means[0]))
     return requested
 
 
-def made_with(
+def call_with_defaults(
     function: MetricFunction,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
@@ -430,7 +325,7 @@ def made_with(
 ) -> pl.Expr:
     """Call a metric function, with ``defaults`` for what is not passed, as labels take them."""
     plain = function(*args, **kwargs)
-    arguments = _signature(function).bind(*args, **kwargs).arguments
+    arguments = signature_of(function).bind(*args, **kwargs).arguments
     entry = next(candidate for candidate in every_entry() if candidate.function is function)
     filled = _with_defaults(entry, _read_defaults({} if defaults is None else defaults), arguments)
     return function(**filled).alias(plain.meta.output_name())
@@ -445,7 +340,7 @@ def in_ties(
     """Take the exact expectation of each metric that reads positions, for a table with ties."""
     options = _read_defaults({} if defaults is None else defaults)
     pairs = zip(requested, _one_by_one(metrics), strict=True)
-    return [_expected(metric, wanted, options) for metric, wanted in pairs]
+    return [_expectation(column, metric, options) for column, metric in pairs]
 
 
 def in_tie_mode() -> bool:
@@ -492,14 +387,14 @@ def entry_of(metric: pl.Expr) -> Entry | None:
     if label is None:
         with _tie_mode():
             label = label_of(metric)
-    parsed = None if label is None else _find(label)
+    parsed = None if label is None else look_up(label)
     return parsed.entry if parsed else None
 
 
 def cut_off(metric: pl.Expr) -> int | None:
     """Return the rank at which a metric of ours is cut off; it may read the whole list as well."""
     label = label_of(metric)
-    parsed = None if label is None else _find(label)
+    parsed = None if label is None else look_up(label)
     if not parsed or not parsed.parts["k"] or parsed.entry.cut != "rank":
         return None
     return int(parsed.parts["k"])
@@ -508,25 +403,25 @@ def cut_off(metric: pl.Expr) -> int | None:
 def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
     """Return the judgments that bound a metric, None if none are proven, and its cut-off."""
     label = label_of(metric)
-    parsed = None if label is None else _find(label)
+    parsed = None if label is None else look_up(label)
     if label is None or parsed is None:
         return None, None
     entry = parsed.entry
-    options = _checked(entry.function, (), _read_options(label, parsed))
+    options = _checked(entry.function, (), _read_options(parsed))
     extremes = entry.extremes(**options) if callable(entry.extremes) else entry.extremes
     return extremes, options.get("k")
 
 
-def gain_asked(metric: pl.Expr) -> Gain | None:
+def gain_parameter(metric: pl.Expr) -> Gain | None:
     """Return the gain that a metric of ours takes, or None."""
     label = label_of(metric)
-    parsed = None if label is None else _find(label)
+    parsed = None if label is None else look_up(label)
     if label is None or parsed is None:
         return None
     function = parsed.entry.function
-    if "gain" not in _signature(function).parameters:
+    if "gain" not in signature_of(function).parameters:
         return None
-    return cast("Gain", _checked(function, (), _read_options(label, parsed))["gain"])
+    return cast("Gain", _checked(function, (), _read_options(parsed))["gain"])
 
 
 def every_entry() -> list[Entry]:
@@ -548,7 +443,7 @@ def restore_metrics(entries: Sequence[Entry]) -> None:
 
 def function_of(label: str) -> Callable[..., Any]:
     """Return the function that a label calls."""
-    return _found(label).entry.function
+    return _parsed(label).entry.function
 
 
 # ------------------------------------------------------------------ reading labels
@@ -560,9 +455,10 @@ _SEVERAL_CUTS = re.compile(r"(?P<head>.+)@(?P<cuts>[^@()]*,[^@()]*?)(?P<level>-l
 _LEVEL_AT_END = re.compile(r"(?P<label>.+?)-l(?P<level>\d+(?:\.\d+)?)\s*(?P<cut>@.+)?")
 
 
-class _Found(NamedTuple):
+class ParsedLabel(NamedTuple):
     """A label taken apart."""
 
+    label: str
     entry: Entry
     parts: re.Match[str]
     levels: tuple[str, ...]  # the grade from which an item is relevant to it, if any
@@ -571,8 +467,8 @@ class _Found(NamedTuple):
 
 def _one_by_one(metrics: Sequence[Metric]) -> list[Metric]:
     """Name each cut-off of a label by itself."""
-    labels = (_at_each_cut(metric) if isinstance(metric, str) else [metric] for metric in metrics)
-    return [label for some in labels for label in some]
+    cuts = (_at_each_cut(metric) if isinstance(metric, str) else [metric] for metric in metrics)
+    return [*itertools.chain.from_iterable(cuts)]
 
 
 def _at_each_cut(label: str) -> Sequence[str]:
@@ -584,54 +480,50 @@ def _at_each_cut(label: str) -> Sequence[str]:
     return [f"{parts['head'].rstrip()}@{cut.strip()}{ending}" for cut in parts["cuts"].split(",")]
 
 
-def _parse(label: str, defaults: Defaults) -> pl.Expr | Mean:
-    """Call the metric function that ``label`` names."""
-    return _made(label, _found(label), defaults)
-
-
-def _found(label: str) -> _Found:
+def _parsed(label: str) -> ParsedLabel:
     """Take a label apart, or raise an error that names the nearest ones."""
-    parsed = _find(label)
+    parsed = look_up(label)
     if parsed is None:
         raise ValueError(_unknown(label))
     return parsed
 
 
-def _made(label: str, parsed: _Found, defaults: Defaults) -> pl.Expr | Mean:
-    options = _read_options(label, parsed)
+def _result(parsed: ParsedLabel, defaults: Defaults) -> pl.Expr | Mean:
+    """Call the metric function that a label names."""
+    options = _read_options(parsed)
     try:
         result: pl.Expr | Mean = parsed.entry.function(
             **_with_defaults(parsed.entry, defaults, options)
         )
     except TypeError as error:  # a cut-off or parameter that the label leaves out
-        msg = f"metric {label!r}: {error}"
+        msg = f"metric {parsed.label!r}: {error}"
         raise ValueError(msg) from None
     if isinstance(result, Mean) and result.label is not None:
-        return result._replace(metric=_value_of_user(result.label, _found(result.label), defaults))
+        return result._replace(metric=_value_of_user(_parsed(result.label), defaults))
     return result
 
 
-def _level(label: str, parsed: _Found) -> float | None:
+def _level(parsed: ParsedLabel) -> float | None:
     """Read the grade from which an item is relevant to this label alone."""
     if not parsed.levels:
         return None
     text, *duplicates = parsed.levels
     if duplicates:
-        msg = f"metric {label!r}: duplicate parameter 'rel'"
+        msg = f"metric {parsed.label!r}: duplicate parameter 'rel'"
         raise ValueError(msg)
-    level = _read(label, "rel", text, float)
+    level = _read(parsed.label, "rel", text, float)
     if not (level > 0 and math.isfinite(level)):
-        msg = f"metric {label!r}: rel must be a number > 0, not {text!r}"
+        msg = f"metric {parsed.label!r}: rel must be a number > 0, not {text!r}"
         raise ValueError(msg)
     return float(level)
 
 
-def _read_options(label: str, parsed: _Found) -> dict[str, Any]:
-    entry, parts = parsed.entry, parsed.parts
-    parameters = _signature(entry.function).parameters
+def _read_options(parsed: ParsedLabel) -> dict[str, Any]:
+    label, entry, parts = parsed.label, parsed.entry, parsed.parts
+    arguments = signature_of(entry.function).parameters
     options: dict[str, Any] = {}
     if parts["k"] is not None:
-        if "k" not in parameters:
+        if "k" not in arguments:
             msg = f"metric {label!r}: {entry.plain} takes no cut-off @k"
             raise ValueError(msg)
         options["k"] = _read(label, "k", parts["k"])
@@ -640,11 +532,11 @@ def _read_options(label: str, parsed: _Found) -> dict[str, Any]:
         if name in options:
             msg = f"metric {label!r}: duplicate parameter {name!r}"
             raise ValueError(msg)
-        if name not in parameters or name == "k":
-            takes = ", ".join(p for p in parameters if p != "k") or "no parameters"
+        if name not in arguments or name == "k":
+            takes = ", ".join(p for p in arguments if p != "k") or "no parameters"
             msg = f"metric {label!r}: unknown parameter {name!r}; {entry.label} takes {takes}"
             raise ValueError(msg)
-        options[name] = _read(label, name, text, parameters[name].annotation)
+        options[name] = _read(label, name, text, arguments[name].annotation)
     return options
 
 
@@ -657,36 +549,33 @@ def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any])
     return filled
 
 
-def _expected(requested: RequestedMetric, wanted: Metric, defaults: Defaults) -> RequestedMetric:
+def _expectation(column: RequestedMetric, metric: Metric, defaults: Defaults) -> RequestedMetric:
     """Make the metric again, from building blocks that read blocks of ties instead of ranks."""
-    label = wanted if isinstance(wanted, str) else label_of(wanted)
+    label = metric if isinstance(metric, str) else label_of(metric)
     if label is None:
-        return requested
+        return column
     with _tie_mode():
-        result = _parse(label, defaults if isinstance(wanted, str) else {})
+        result = _result(_parsed(label), defaults if isinstance(metric, str) else {})
     if isinstance(result, pl.Expr):
-        return requested.made_of(result.alias(requested.name))
-    if result.metric.alias(requested.name).meta.eq(requested.expr):
-        return requested
-    msg = f"metric {requested.name!r}: {_NO_GEOMETRIC_MEAN}"
+        return column.with_expr(result.alias(column.name))
+    if result.metric.alias(column.name).meta.eq(column.expr):
+        return column
+    msg = f"metric {column.name!r}: {_NO_GEOMETRIC_MEAN}"
     raise ValueError(msg)
 
 
 def label_of(expr: pl.Expr) -> str | None:
     """Return the label of a metric function's expression, renamed or not."""
-    while True:
-        name = expr.meta.output_name()
-        parsed = _find(name)
+    for earlier in _before_renaming(expr):
+        name = earlier.meta.output_name()
+        parsed = look_up(name)
         try:
-            result = None if parsed is None else _made(name, parsed, {})
+            result = None if parsed is None else _result(parsed, {})
         except ValueError:
             result = None
-        if isinstance(result, pl.Expr) and result.meta.eq(expr):
+        if isinstance(result, pl.Expr) and result.meta.eq(earlier):
             return name
-        inner = expr.meta.pop()
-        if len(inner) != 1 or not expr.meta.undo_aliases().meta.eq(inner[0].meta.undo_aliases()):
-            return None
-        expr = inner[0]
+    return None
 
 
 @contextlib.contextmanager
@@ -703,17 +592,17 @@ def _aggregate(expr: pl.Expr) -> Aggregate:
 
     The expression decides, not its name: a user's own expression may have the name of a label.
     """
-    candidates = (_find(name) for name in _names_of(expr))
+    candidates = (look_up(form.meta.output_name()) for form in _before_renaming(expr))
     if not any(parsed is not None and parsed.entry.over_users != MEAN for parsed in candidates):
         return MEAN
     entry = entry_of(expr)
     return MEAN if entry is None else entry.over_users
 
 
-def _names_of(expr: pl.Expr) -> Generator[str, None, None]:
-    """Yield the name of an expression, and its earlier names."""
+def _before_renaming(expr: pl.Expr) -> Generator[pl.Expr, None, None]:
+    """Yield an expression, and what it was before each renaming."""
     while True:
-        yield expr.meta.output_name()
+        yield expr
         inner = expr.meta.pop()
         if len(inner) != 1 or not expr.meta.undo_aliases().meta.eq(inner[0].meta.undo_aliases()):
             return
@@ -724,16 +613,16 @@ def _read_defaults(defaults: Defaults) -> Defaults:
     """Find the metrics that ``defaults`` names, by any of their names, alone or with ``@k``."""
     read: dict[str, Mapping[str, Any]] = {}
     for name, options in _checked_defaults(defaults).items():
-        parsed = _found(name)
+        parsed = _parsed(name)
         entry, parts = parsed.entry, parsed.parts
         msg = f"defaults of {name!r}: "
-        parameters = set(_signature(entry.function).parameters)
-        names = [entry.label, *([f"{entry.label}@k"] if "k" in parameters else [])]
+        arguments = set(signature_of(entry.function).parameters)
+        names = [entry.label, *([f"{entry.label}@k"] if "k" in arguments else [])]
         key = entry.label if parts["k"] is None else f"{entry.label}@{parts['k']}"
         if key not in names or parts["options"] is not None or parsed.levels:
             msg += f"name only the metric, {_one_of(names)}"
             raise ValueError(msg)
-        if unknown := set(options) - (parameters - {"k"}):
+        if unknown := set(options) - (arguments - {"k"}):
             msg += f"unknown parameter {min(unknown)!r}"
             raise ValueError(msg)
         if key in read:
@@ -753,14 +642,14 @@ def _checked_defaults(defaults: Any) -> Defaults:
     raise TypeError(msg)
 
 
-def _find(label: str) -> _Found | None:
+def look_up(label: str) -> ParsedLabel | None:
     """Take a label apart, if its name is known."""
     whole = _unaliased_whole(label.strip())
     rest, levels = _without_levels(whole)
     parts = _LABEL.fullmatch(_unaliased(rest))
     entry = _ENTRIES.get(parts["name"].lower()) if parts else None
     as_ranx = _LEVEL_AT_END.fullmatch(whole) is not None
-    return _Found(entry, parts, levels, as_ranx) if parts and entry else None
+    return ParsedLabel(label, entry, parts, levels, as_ranx) if parts and entry else None
 
 
 def _without_levels(label: str) -> tuple[str, tuple[str, ...]]:
@@ -829,45 +718,13 @@ def _pattern(alias: str) -> re.Pattern[str]:
 def _read(label: str, name: str, text: str, annotation: Any = int) -> Any:
     """Turn the text of a parameter into a value of the annotated type."""
     try:
-        if annotation in (int, int | None):
-            return int(text)
-        if annotation in (float, Signed, float | None):
-            return float(text)
-        if annotation in (Gain, AnyGain):
-            return gain_from(text)
-        if annotation == Levels:
-            return tuple(float(level) for level in text.split(";"))
-        if annotation is bool:
-            return {"true": True, "false": False}[text.lower()]
-        if annotation == Weight and text not in _WEIGHTS:
-            return float(text)
+        return parameters.type_of(annotation).read(text)
     except KeyError:
         msg = f"metric {label!r}: {name} must be true or false, not {text!r}"
         raise ValueError(msg) from None
     except ValueError:
         msg = f"metric {label!r}: {name} cannot be read from {text!r}"
         raise ValueError(msg) from None
-    return text
-
-
-_WEIGHTS = ("none", "log", "clipped", "hit")
-
-
-def gain_from(text: str) -> Gain:
-    """Read a gain as labels write it."""
-    if ":" not in text:
-        return cast("Gain", text)
-    pairs = [pair.split(":") for pair in text.split(";")]
-    gains = {float(grade): float(gain) for grade, gain in pairs}
-    if len(gains) < len(pairs):
-        msg = "duplicate grade"
-        raise ValueError(msg)
-    return gains
-
-
-def check_gain(gain: Gain, *, any_order: bool = False) -> None:
-    """Check a gain that was read from text."""
-    _check_option("gain", gain, AnyGain if any_order else Gain)
 
 
 #: Names without a metric: what to request instead.
@@ -881,32 +738,38 @@ def _unknown(label: str) -> str:
     """Return the error for an unknown label, with the nearest known ones."""
     spoken = _SPOKEN_CUT.fullmatch(label.strip())
     head, _, k = label.partition("@") if spoken is None else (spoken["name"], "", spoken["k"])
-    if instead := _ELSEWHERE.get(head.partition("(")[0].strip().lower()):
+    name = head.partition("(")[0].strip().lower()
+    if instead := _ELSEWHERE.get(name):
         auc = repr("auc" + (f"@{k.strip()}" if k else ""))
         return f"metric {label!r} is {instead.format(auc, auc)}"
+    spellings = _spellings()
+    ending = f"@{k}" if k.strip().isdigit() else ""
+    near = [spellings[spelling] + ending for spelling in get_close_matches(name, spellings, 5, 0.5)]
+    if cut := re.fullmatch(r"(.*\D)(\d+)", label):
+        near.insert(0, f"{cut[1]}@{cut[2]}")
+    nearest = [*filter(_can_be_read, near)][:3] or ["precision@10"]
+    return f"unknown metric {label!r}; the nearest are {_one_of(nearest)}"
+
+
+def _spellings() -> dict[str, str]:
+    """Return every label and alias that an error may propose, by its lower-case spelling."""
     plain = [entry.plain for entry in _ENTRIES.values()]
     labels = [name for name in (*plain, *_ENTRIES) if not name.endswith("_at")]
     aliases = [alias for alias in _ALIASES if not any(part in alias for part in ("{*}", "(", "@"))]
     written = [name.replace("{}", "10") for name in (*labels, *aliases)]
-    spellings = {name.lower(): name for name in written}
-    near = get_close_matches(head.partition("(")[0].strip().lower(), spellings, n=5, cutoff=0.5)
-    ending = f"@{k}" if k.strip().isdigit() else ""
-    nearest = [spellings[name] + ending for name in near if _can_be_read(spellings[name] + ending)]
-    if (cut := re.fullmatch(r"(.*\D)(\d+)", label)) and _can_be_read(f"{cut[1]}@{cut[2]}"):
-        nearest.insert(0, f"{cut[1]}@{cut[2]}")
-    return f"unknown metric {label!r}; the nearest are {_one_of(nearest[:3] or ['precision@10'])}"
+    return {name.lower(): name for name in written}
 
 
 def _can_be_read(label: str) -> bool:
-    parsed = _find(label)
+    parsed = look_up(label)
     if parsed is None:
         return False
     if parsed.parts["options"]:
         try:
-            _made(label, parsed, {})
+            _result(parsed, {})
         except ValueError:
             return False
-    return parsed.parts["k"] is None or "k" in _signature(parsed.entry.function).parameters
+    return parsed.parts["k"] is None or "k" in signature_of(parsed.entry.function).parameters
 
 
 def _one_of(names: Sequence[str]) -> str:
@@ -938,7 +801,7 @@ def _register(entry: Entry) -> Entry:
     return entry
 
 
-def _forget(entry: Entry) -> None:
+def forget(entry: Entry) -> None:
     for name in [name for name, value in _ENTRIES.items() if value is entry]:
         del _ENTRIES[name]
     for alias, _ in entry.aliases:
@@ -947,111 +810,17 @@ def _forget(entry: Entry) -> None:
     _by_label_alone.cache_clear()
 
 
-_METHODS: set[str] = set()  # names in the namespace that are not metrics
-
-
-def reserve_methods(names: Sequence[str]) -> None:
-    """Reserve names of the namespace, so that no metric can have them."""
-    _METHODS.update(names)
-
-
-def _check_free(name: str, label: str) -> None:
-    """Check that a name can be read as a label, and names no other metric."""
-    if not re.fullmatch(r"[a-z][a-z0-9_.-]*(\{\}[a-z0-9_.-]*)*", name) or name.startswith(INNER):
-        msg = f"{name!r} is not a label: use lower-case letters, digits, '_', '-' and '.'"
-        raise ValueError(msg)
-    if name in _METHODS:
-        msg = f"{name!r} is a method of df.rank: choose another name"
-        raise ValueError(msg)
-    if re.search(r"-l[\d{]", name):
-        msg = f"{name!r} ends like ranx's level of relevance, -l2: choose another name"
-        raise ValueError(msg)
-    parsed = _find(name.replace("{}", "7"))
-    entry = parsed.entry if parsed else None
-    if entry is not None and not (entry.registered and entry.label == label):
-        whose = "registered" if entry.registered else "of rankframe"
-        msg = f"{name!r} is the name of a metric {whose}, {entry.plain!r}: choose another"
-        raise ValueError(msg)
-
-
-def _check_alias(alias: str, target: object, label: str) -> None:
-    """Check that an alias stands for a label of the metric, with the same numbers."""
-    fits = isinstance(target, str) and target.count("{}") == alias.count("{}")
-    if not fits or re.split(r"[@(]", str(target))[0].strip() != label:
-        msg = f"alias {alias!r}: {target!r} must be a label of {label!r}, with a {{}} per number"
-        raise ValueError(msg)
-
-
-def _one_expression(name: str, result: object) -> pl.Expr:
-    """Check what a registered function returns."""
-    if not isinstance(result, pl.Expr):
-        msg = f"{name} must return a polars expression, not {type(result).__name__}"
-        raise TypeError(msg)
-    if result.meta.has_multiple_outputs():
-        msg = f"{name} must return one column, but this expression makes several: {result}"
-        raise ValueError(msg)
-    return result
-
-
-def _check_annotations(function: Callable[..., Any]) -> None:
-    """Check that labels can carry every parameter, and that none is a keyword of the verbs."""
-    for name, parameter in _signature(function).parameters.items():
-        annotation = parameter.annotation
-        choices = get_args(annotation) if get_origin(annotation) is Literal else ()
-        readable = annotation in (
-            int,
-            bool,
-            float,
-            ColumnName,
-            OptionalColumn,
-            Weight,
-            Signed,
-            Gain,
-            AnyGain,
-            Levels,
-            int | None,
-            float | None,
-        )
-        if not (readable or (choices and all(isinstance(choice, str) for choice in choices))):
-            msg = (
-                f"{function.__name__}: {name} needs an annotation that labels can read (int, "
-                f"float, either of them or None, a Literal of strings, Gain), not {annotation!r}"
-            )
-            raise TypeError(msg)
-        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            msg = f"{function.__name__}: {name} must be a parameter that can be passed by name"
-            raise TypeError(msg)
-        if name in (*Options.__annotations__, "by", "truth", "bounds", "scenarios"):
-            msg = f"{function.__name__}: {name} is a keyword of per_user: rename the parameter"
-            raise TypeError(msg)
-        if name == "rel":
-            msg = f"{function.__name__}: every label takes rel=: rename the parameter"
-            raise TypeError(msg)
-
-
 def _canonical(entry: Entry, options: Mapping[str, Any]) -> str:
     """Write the label: every option that differs from its default, then the cut-off."""
-    parameters = _signature(entry.function).parameters
+    arguments = signature_of(entry.function).parameters
     shown = {
         name: value
         for name, value in options.items()
-        if name != "k" and value != parameters[name].default
+        if name != "k" and value != arguments[name].default
     }
-    written = ", ".join(f"{name}={as_text(value)}" for name, value in shown.items())
+    written = ", ".join(f"{name}={parameters.as_text(value)}" for name, value in shown.items())
     k = options.get("k")
     return (f"{entry.label}({written})" if shown else entry.plain) + (f"@{k}" if k else "")
-
-
-def as_text(value: object) -> str:
-    """Write a parameter as labels do."""
-    if isinstance(value, Mapping):
-        gains = cast("Mapping[float, float]", value)
-        return ";".join(f"{as_text(grade)}:{as_text(gain)}" for grade, gain in gains.items())
-    if isinstance(value, tuple):
-        return ";".join(map(as_text, cast("tuple[float, ...]", value)))
-    if isinstance(value, bool):
-        return str(value).lower()
-    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def _checked(
@@ -1059,7 +828,7 @@ def _checked(
 ) -> dict[str, Any]:
     """Bind the arguments, defaults included, and check each against its annotation."""
     name = function.__name__
-    signature = _signature(function)
+    signature = signature_of(function)
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
@@ -1067,124 +836,11 @@ def _checked(
         raise TypeError(msg) from None
     bound.apply_defaults()
     return {
-        option: _check_option(f"{name}: {option}", value, signature.parameters[option].annotation)
+        option: parameters.type_of(signature.parameters[option].annotation).check(
+            f"{name}: {option}", value
+        )
         for option, value in bound.arguments.items()
     }
-
-
-def _check_option(name: str, value: Any, annotation: Any) -> Any:
-    is_gain = annotation in (Gain, AnyGain)
-    if is_gain and isinstance(value, Mapping):
-        gains = cast("Mapping[object, object]", value)
-        return _check_gain(name, gains, any_order=annotation == AnyGain)
-    if annotation == Levels:
-        return _check_levels(name, value)
-    if annotation is bool:
-        keywords.check_flag(name, value)
-        return value
-    if annotation in (ColumnName, OptionalColumn):
-        return _check_column(name, value, optional=annotation != ColumnName)
-    if annotation == MetricName:
-        return _check_metric_name(name, value)
-    if annotation == Weight:
-        return check_weight(name, value)
-    if type(None) in get_args(annotation) and get_origin(get_args(annotation)[0]) is Literal:
-        if value is None:
-            return None
-        annotation = get_args(annotation)[0]
-    choices = get_args(get_args(Gain)[0] if is_gain else annotation)
-    if is_gain or get_origin(annotation) is Literal:
-        if not (isinstance(value, str) and value in choices):
-            also = " or a mapping of grades to gains" if is_gain else ""
-            options = ", ".join(repr(choice) for choice in choices)
-            msg = f"{name} must be one of {options}{also}, not {value!r}"
-            raise ValueError(msg)
-        return value
-    if annotation == float | None:
-        if value == 0:
-            msg = f"{name} must be a number > 0, not {value!r}"
-            raise ValueError(msg)
-        return None if value is None else _number(name, value, least=0)
-    if annotation in (float, Signed):
-        return _number(name, value, least=0 if annotation is float else -math.inf)
-    return None if value is None and type(None) in choices else keywords.whole_number(name, value)
-
-
-def _number(name: str, value: Any, *, least: float) -> float:
-    if not keywords.is_number(value) or not math.isfinite(value) or value < least:
-        msg = f"{name} must be a {'finite number' if least < 0 else 'number ≥ 0'}, not {value!r}"
-        raise ValueError(msg)
-    return float(value)
-
-
-def _check_gain(name: str, gains: Mapping[Any, Any], *, any_order: bool) -> dict[float, float]:
-    """Sort a mapping of grades to gains ≥ 0 by grade.
-
-    Unless ``any_order``, gains must not fall as the grade rises, and no grade ≤ 0 has one.
-    """
-    if not gains or not all(keywords.is_number(x) for pair in gains.items() for x in pair):
-        msg = f"{name} must map grades to gains, both numbers, not {gains!r}"
-        raise ValueError(msg)
-    by_grade = {float(grade): float(gains[grade]) for grade in sorted(gains)}
-    values = list(by_grade.values())
-    in_order = any_order or values == sorted(values)
-    if not (in_order and all(0 <= value < float("inf") for value in values)):
-        rule = "finite and ≥ 0" if any_order else "finite, ≥ 0 and must not fall as the grade rises"
-        msg = f"{name} must be {rule}, not {gains!r}"
-        raise ValueError(msg)
-    lowest = 0 if any_order else math.ulp(0)
-    if any(gain > 0 for grade, gain in by_grade.items() if grade < lowest):
-        reason = (
-            "< 0, which marks an item as not judged" if any_order else "≤ 0, which is not relevant"
-        )
-        msg = f"{name} gives a gain to a grade {reason}; leave it out: {gains!r}"
-        raise ValueError(msg)
-    return by_grade
-
-
-def _check_column(name: str, value: object, *, optional: bool) -> object:
-    """Check that a label can carry the name of a column."""
-    if optional and value is None:
-        return value
-    if not isinstance(value, str) or not value or set(value) & set("(),;@=^*"):
-        msg = f"{name} must be the name of a column, without any of ( ) , ; @ = ^ *, not {value!r}"
-        raise ValueError(msg)
-    return value
-
-
-def _check_metric_name(name: str, value: object) -> str:
-    """Check that a label within a label leaves the cut-off to the outer one."""
-    if not isinstance(value, str) or not value.strip() or "@" in value:
-        msg = (
-            f"{name} must be the label of a metric without its cut-off, as in "
-            f"geometric(metric=ndcg)@10, not {value!r}"
-        )
-        raise ValueError(msg)
-    return value.strip()
-
-
-def check_weight(name: str, value: object) -> str | float:
-    """Check the weight of a position."""
-    if isinstance(value, str) and value in _WEIGHTS:
-        return value
-    if not keywords.is_number(value) or not 0 < value < 1:
-        words = ", ".join(map(repr, _WEIGHTS))
-        msg = f"{name} must be one of {words} or a number between 0 and 1, not {value!r}"
-        raise ValueError(msg)
-    return float(value)
-
-
-def _check_levels(name: str, value: object) -> tuple[float, ...]:
-    """Sort recall levels; each is from 0 to 1 and occurs only once."""
-    values = cast("Sequence[object]", value) if isinstance(value, Sequence) else ()
-    levels = [float(level) for level in values if keywords.is_number(level) and 0 <= level <= 1]
-    if not levels or len(levels) < len(values):
-        msg = f"{name} must be one or more numbers from 0 to 1, not {value!r}"
-        raise ValueError(msg)
-    if len(set(levels)) < len(levels):
-        msg = f"{name} has a duplicate: {value!r}"
-        raise ValueError(msg)
-    return tuple(sorted(levels))
 
 
 def _output_name(expr: pl.Expr) -> str:

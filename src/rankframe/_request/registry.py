@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import polars as pl
 
-from rankframe._request import keywords, labels
+from rankframe._request import keywords, parameters
 
 #: The rows that a metric reduces. Each of the first three contains the one before; shares are those
 #: of an attribute's values in the lists.
@@ -318,7 +318,7 @@ def _named_in(
 
 
 def any_order_gain(text: str) -> None:
-    labels.check_gain(labels.gain_from(text), any_order=True)
+    parameters.check_gain("gain", parameters.gain_from(text), any_order=True)
 
 
 #: The columns that ``relevant`` always returns.

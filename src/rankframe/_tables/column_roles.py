@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
+import polars as pl
+
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._request.types import Frame
@@ -54,6 +56,21 @@ def fitting(
 def is_free(name: str, columns: Columns, by: str | Sequence[str]) -> bool:
     """Whether the caller has given a column no role."""
     return name not in columns.values() and name not in keywords.group_names(by)
+
+
+def is_pattern(name: str) -> bool:
+    """Whether Polars reads a name as a pattern of names."""
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
+def can_be_id(dtype: pl.DataType) -> bool:
+    """Whether values of a type identify users, items or groups."""
+    return not (dtype.is_nested() or dtype.is_object())
+
+
+def can_be_number(dtype: pl.DataType, role: str) -> bool:
+    """Whether values of a type can be ranks, scores or relevances."""
+    return dtype.is_numeric() or dtype == pl.Null or (role == "relevance" and dtype == pl.Boolean)
 
 
 def with_ids(

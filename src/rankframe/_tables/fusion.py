@@ -156,7 +156,7 @@ def fuse(
         row = rows.filter(bad).select(*table.keys, table.item, *scores).head(1).collect()
         if not row.is_empty():
             text = "a score that is null or not finite: drop the row, or fuse ranks"
-            raise rules.broken_row(table, score, text, row)
+            raise rules.broken_row(table.name, score, text, row)
 
     flags = [guards.table_flag(table), guards.lists_flag(table)]
     flags.append(guards.flag(rows, bad.any()))

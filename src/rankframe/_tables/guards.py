@@ -12,6 +12,7 @@ import polars as pl
 from rankframe._request import labels
 from rankframe._request.keywords import Users
 from rankframe._tables import rules
+from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 
 
@@ -95,6 +96,16 @@ def gathered_flags(flags: Iterable[pl.LazyFrame]) -> pl.LazyFrame:
     return pl.concat(flags).select(sums)
 
 
+def rule_flags(
+    rows: pl.LazyFrame, row_rules: Sequence[Rule], *, empty: bool = False
+) -> list[pl.LazyFrame]:
+    """Flag rows that break rules, and with ``empty`` also that there are none."""
+    own = [rule.flag for rule in row_rules if rule.flag is not None]
+    broken = [rule.broken.any() for rule in row_rules if rule.flag is None]
+    broken += [pl.len() == 0] if empty else []
+    return [*([flag(rows, pl.any_horizontal(broken))] if broken else []), *own]
+
+
 def table_flag(table: Table, *, count: bool = False) -> pl.LazyFrame:
     """Flag rows that break a rule by themselves, and emptiness.
 
@@ -131,8 +142,7 @@ def table_rules_flag(table: Table) -> pl.LazyFrame:
     Blocks of ties and rows of subtopics need it: once a table has one row per item, no other flag
     can detect what was wrong.
     """
-    broken = [rule.broken.any() for rule in rules.table_rules(table)]
-    return flag(table.frame, pl.any_horizontal(broken))
+    return rule_flags(table.frame, list(rules.table_rules(table)))[0]
 
 
 def lists_flag(table: Table, in_order: pl.LazyFrame | None = None) -> pl.LazyFrame:

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Settings
+from rankframe._request.question import Totals
 from rankframe._request.types import Frame
 from rankframe._tables import column_roles, guards, rank_order, readers, rules, side_tables
 from rankframe._tables.rank_order import Bounds
 from rankframe._tables.side_tables import Inputs
-from rankframe._tables.table import Input, Table, Totals
+from rankframe._tables.table import Input, Table
 from rankframe.errors import RankingDataError
 
-Ties: TypeAlias = Literal["item", "order", "expected"]
-
-INDEX, _PAIR = "__rankframe_index", "__rankframe_pair"
+_PAIR = "__rankframe_pair"
 _BEFORE, _AFTER = "__rankframe_before", "__rankframe_after"
 
 
@@ -165,7 +164,7 @@ def prepare_tables(
         and reads is not None
         and {*of_run.schema}.isdisjoint({*reads} - {of_run.user, of_run.item})
     ):
-        in_order = _ranked_alone(of_run, types, single_precision=single_precision)
+        in_order = rank_order.ranked_alone(of_run, types, single_precision=single_precision)
     run = run.filter(pl.col("rank").is_not_null()) if in_order is None else in_order
     if of_run.rank is not None and not (of_run.tied or of_run.truth_groups):
         # read separately: otherwise the whole run waits in memory until the join begins
@@ -248,9 +247,9 @@ def with_inputs(prepared: Judged, settings: Settings) -> Judged:
 def _without_excluded(prepared: Judged) -> Judged:
     """Remove the rows of ``exclude=`` from the lists, and move up those below; the truth stays."""
     table, *truth = prepared.tables
-    whole = with_places(prepared.run, table.keys, tied=prepared.tied, suffix=_BEFORE)
+    whole = rank_order.with_places(prepared.run, table.keys, tied=prepared.tied, suffix=_BEFORE)
     kept = _not_excluded(whole, table, prepared.inputs, prepared.types)
-    kept = with_places(kept, table.keys, tied=prepared.tied, suffix=_AFTER)
+    kept = rank_order.with_places(kept, table.keys, tied=prepared.tied, suffix=_AFTER)
     names = ["rank", *(["tied"] if prepared.tied else [])]
     moved = [pl.col(n) - pl.col(f"{n}{_BEFORE}") + pl.col(f"{n}{_AFTER}") for n in names]
     run = kept.with_columns(moved).drop(f"{n}{end}" for n in names for end in (_BEFORE, _AFTER))
@@ -306,22 +305,6 @@ def _with_ranks_of(
     row, placed = [*table.keys, table.item], ["rank", *(["tied"] if tied else [])]
     ranked = judged.drop(placed).join(run.select(*row, *placed), on=row, how="left")
     return ranked.filter(pl.col("rank").is_not_null() | pl.col("relevance").is_not_null())
-
-
-def with_places(
-    lists: pl.LazyFrame, keys: Sequence[str], *, tied: bool, suffix: str = ""
-) -> pl.LazyFrame:
-    """Number the places of each list from 1 in the order of ``rank``; blocks of ties stay blocks.
-
-    With a suffix, the numbers are in columns of their own.
-    """
-    # a place that several items share, against the rules, counts once: no rank falls below 1
-    place = pl.col("rank").rank("min" if tied else "dense").over(keys).cast(pl.Int64)
-    columns = [place.alias(f"rank{suffix}")]
-    if tied:
-        size = pl.len().over([*keys, "rank"]).cast(pl.Int64)
-        columns.append(pl.when(pl.col("rank").is_not_null()).then(size).alias(f"tied{suffix}"))
-    return lists.with_columns(columns)
 
 
 def input_flags(prepared: Judged, reads: Collection[str] = ()) -> list[pl.LazyFrame]:
@@ -470,7 +453,7 @@ def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.Laz
         if table.tied:
             frame = frame.with_columns(rules.as_rank("tied"))
     elif table.score is not None:
-        frame = ranked(frame, table, single_precision=single_precision)
+        frame = rank_order.ranked(frame, table, single_precision=single_precision)
     if table.relevance is not None:
         frame = renamed(frame, table.relevance, "relevance")
         dtype = _type_of_relevance(table)
@@ -483,67 +466,6 @@ def normalize_columns(table: Table, *, single_precision: bool = False) -> pl.Laz
     if table.score is not None and table.relevance is not None:
         frame = frame.filter(pl.col("rank").is_not_null() | pl.col("relevance").is_not_null())
     return frame
-
-
-def ranked(
-    frame: pl.LazyFrame,
-    table: Table,
-    *,
-    descending: bool = True,
-    ties: Ties = "item",
-    single_precision: bool = False,
-) -> pl.LazyFrame:
-    """Rank by score; order ties by item id descending or by input order, or keep them as blocks."""
-    assert table.score is not None
-    score, dtype = pl.col(table.score), table.schema[table.score]
-    if dtype.is_float():
-        score = score.fill_nan(None)
-    elif dtype == pl.Null:
-        score = score.cast(pl.Float64)
-    if single_precision:
-        score = score.cast(pl.Float32)
-    placed = score.is_not_null()
-    tie = pl.col(table.item)
-    if ties == "order":
-        tie = -pl.col(INDEX).cast(pl.Int64)
-    elif isinstance(table.schema[table.item], pl.Categorical | pl.Enum):
-        tie = tie.cast(pl.String)
-    if not descending:
-        # negation overflows unsigned integers and is undefined for some types
-        score = ~score if dtype.is_integer() else -score
-    if ties == "expected":
-        blocks = score.rank("min", descending=True).over(table.keys).cast(pl.Int64)
-        size = pl.len().over([*table.keys, "rank"]).cast(pl.Int64)
-        ranked = frame.with_columns(rank=pl.when(placed).then(blocks))
-        return ranked.with_columns(tied=pl.when(pl.col("rank").is_not_null()).then(size))
-    ranked = rank_order.with_positions(frame, table.keys, table.schema, score, tie)
-    return ranked.with_columns(rank=pl.when(placed).then("rank"))
-
-
-def _ranked_alone(
-    run: Table, types: Mapping[str, pl.DataType], *, single_precision: bool
-) -> pl.LazyFrame | None:
-    """Rank lists in memory that nothing else reads; return None if this may not be exact.
-
-    Detecting that they are already in order takes a twentieth of the time of a sort.
-    """
-    if run.score is None or run.rows is None or run.by:
-        return None
-    user, item, scores = (run.rows[name] for name in (run.user, run.item, run.score))
-    scores = scores.cast(pl.Float32) if single_precision else scores
-    floats = scores.dtype.is_float()
-    if scores.null_count() or (floats and scores.is_nan().any()):
-        return None
-    plain = all(ids.dtype.is_integer() or ids.dtype == pl.String for ids in (user, item))
-    if plain and rank_order.in_score_order(user, item, scores):
-        ids = _with_types(run.frame.select(run.user, run.item), run.schema, types)
-        return rank_order.with_ranks_in_order(ids, run.user)
-    if not floats:
-        return None
-    score = pl.col(run.score).cast(scores.dtype)
-    return rank_order.ranked_by_score(
-        run.frame, run.user, run.item, types, readers.bounds_of_lists(run), score
-    )
 
 
 def renamed(frame: pl.LazyFrame, old: str, new: str) -> pl.LazyFrame:

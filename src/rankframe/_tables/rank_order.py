@@ -1,6 +1,20 @@
-"""Joins and the order inside lists by packed numbers: the code written for speed.
+"""Ranks, the order inside lists, and joins, by packed numbers: the code written for speed.
 
 Stage of the pipeline: the frames that ``judgment`` puts into ``Judged`` get their order and ranks.
+
+The roads from scores to ranks:
+
+======================== ============================================= ========================
+road                     when                                          time
+======================== ============================================= ========================
+``with_positions``       if no other road is open                      1.7 joins; by windows, 5
+``_with_ranks_in_order`` only ids and ranks are read, from a table in  to see this, 1/20 of a
+                         memory that is already in order               sort
+``_ranked_by_score``     the same, in any order; floats and integers   1/2 of a sort of rows
+``ranked``, by windows   ``ties="expected"``: one rank for each block
+``with_places``          ranks with gaps, such as after ``exclude=``
+``arrays.ranked_cells``  a matrix: some rows at a time, in NumPy       1/5 of a partition
+======================== ============================================= ========================
 
 User and item make one number to join on, list and place one to sort by; positions are differences
 of row numbers. With 128 bits these are exact for 64-bit ids whatever their values. If bounds of the
@@ -11,13 +25,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import polars as pl
+
+from rankframe._tables import readers
+from rankframe._tables.table import Table
 
 #: The least and the greatest value of integer columns, and of the number of ``rows`` of the truth.
 Bounds: TypeAlias = Mapping[str, tuple[int, int]]
 
+Ties: TypeAlias = Literal["item", "order", "expected"]
+
+INDEX = "__rankframe_index"
 _KEY, _ROW = "__rankframe_key", "__rankframe_row"
 _START, _BLOCK = "__rankframe_start", "__rankframe_block"
 _PACKED = "__rankframe_packed"
@@ -30,6 +50,165 @@ _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 
 _row = pl.col(_ROW).cast(pl.Int64)
 _position = _row - pl.col(_START) + 1
+
+
+# ------------------------------------------------------------------ from scores to ranks
+
+
+def ranked(
+    frame: pl.LazyFrame,
+    table: Table,
+    *,
+    descending: bool = True,
+    ties: Ties = "item",
+    single_precision: bool = False,
+) -> pl.LazyFrame:
+    """Rank by score; order ties by item id descending or by input order, or keep them as blocks."""
+    assert table.score is not None
+    score, dtype = pl.col(table.score), table.schema[table.score]
+    if dtype.is_float():
+        score = score.fill_nan(None)
+    elif dtype == pl.Null:
+        score = score.cast(pl.Float64)
+    if single_precision:
+        score = score.cast(pl.Float32)
+    placed = score.is_not_null()
+    tie = pl.col(table.item)
+    if ties == "order":
+        tie = -pl.col(INDEX).cast(pl.Int64)
+    elif isinstance(table.schema[table.item], pl.Categorical | pl.Enum):
+        tie = tie.cast(pl.String)
+    if not descending:
+        # negation overflows unsigned integers and is undefined for some types
+        score = ~score if dtype.is_integer() else -score
+    if ties == "expected":
+        blocks = score.rank("min", descending=True).over(table.keys).cast(pl.Int64)
+        size = pl.len().over([*table.keys, "rank"]).cast(pl.Int64)
+        ranked = frame.with_columns(rank=pl.when(placed).then(blocks))
+        return ranked.with_columns(tied=pl.when(pl.col("rank").is_not_null()).then(size))
+    ranked = with_positions(frame, table.keys, table.schema, score, tie)
+    return ranked.with_columns(rank=pl.when(placed).then("rank"))
+
+
+def ranked_alone(
+    run: Table, types: Mapping[str, pl.DataType], *, single_precision: bool
+) -> pl.LazyFrame | None:
+    """Rank lists in memory that nothing else reads; return None if this may not be exact."""
+    if run.score is None or run.rows is None or run.by:
+        return None
+    user, item, scores = (run.rows[name] for name in (run.user, run.item, run.score))
+    scores = scores.cast(pl.Float32) if single_precision else scores
+    floats = scores.dtype.is_float()
+    if scores.null_count() or (floats and scores.is_nan().any()):
+        return None
+    plain = all(ids.dtype.is_integer() or ids.dtype == pl.String for ids in (user, item))
+    if plain and _in_score_order(user, item, scores):
+        ids = run.frame.select(pl.col(name).cast(types[name]) for name in (run.user, run.item))
+        return _with_ranks_in_order(ids, run.user)
+    if not floats:
+        return None
+    score = pl.col(run.score).cast(scores.dtype)
+    return _ranked_by_score(
+        run.frame, run.user, run.item, types, readers.bounds_of_lists(run), score
+    )
+
+
+def with_positions(
+    rows: pl.LazyFrame,
+    keys: Sequence[str],
+    types: Mapping[str, pl.DataType],
+    score: pl.Expr,
+    tie: pl.Expr,
+) -> pl.LazyFrame:
+    """Add ``rank``, the position in the list by score, then tie: both descending, null last."""
+    # 100 k users × 100: about 1.7 of the time of a bare join, a window over all rows about 5
+    number = (-_number(score.cast(pl.Float64))).fill_null(_LAST)
+    ordered = _ordered(rows, keys, types, number)
+    new = (_row == pl.col(_START)) | pl.col(_KEY).ne_missing(pl.col(_KEY).shift(1))
+    # only rows whose numbers are equal need the exact rule
+    alone = new & new.shift(-1, fill_value=True)
+    # cached, else it is sorted twice, since its readers need different columns
+    ordered = ordered.with_columns(new.alias(_NEW), alone.alias(_ALONE)).cache()
+    exact = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
+        _BLOCK, order_by=[score, tie], descending=True, nulls_last=True
+    )
+    apart = ordered.filter(pl.col(_ALONE)).with_columns(rank=_position)
+    equal = ordered.filter(~pl.col(_ALONE)).with_columns(_first(pl.col(_NEW)).alias(_BLOCK))
+    equal = equal.with_columns(rank=pl.col(_BLOCK) - pl.col(_START) + exact).drop(_BLOCK)
+    return pl.concat([apart, equal]).drop(_KEY, _ROW, _START, _NEW, _ALONE)
+
+
+def with_places(
+    lists: pl.LazyFrame, keys: Sequence[str], *, tied: bool, suffix: str = ""
+) -> pl.LazyFrame:
+    """Number the places of each list from 1 in the order of ``rank``; blocks of ties stay blocks.
+
+    With a suffix, the numbers are in columns of their own.
+    """
+    # a place that several items share, against the rules, counts once: no rank falls below 1
+    place = pl.col("rank").rank("min" if tied else "dense").over(keys).cast(pl.Int64)
+    columns = [place.alias(f"rank{suffix}")]
+    if tied:
+        size = pl.len().over([*keys, "rank"]).cast(pl.Int64)
+        columns.append(pl.when(pl.col("rank").is_not_null()).then(size).alias(f"tied{suffix}"))
+    return lists.with_columns(columns)
+
+
+def _in_score_order(user: pl.Series, item: pl.Series, score: pl.Series) -> bool:
+    """Return whether lists are in order: by user, then score and item, both descending."""
+    few = 1_000
+    if len(user) > few and not _in_score_order(user[:few], item[:few], score[:few]):
+        return False
+    above, below = slice(0, -1), slice(1, None)
+    same = user[below] == user[above]
+    falls = (user[below] > user[above]) | (same & (score[below] < score[above]))
+    rest = (~falls).arg_true()
+    if len(rest) > len(user) / 4:  # sorting takes no longer than looking further
+        return False
+    tied = same.gather(rest) & (score[below].gather(rest) == score[above].gather(rest))
+    return (tied & (item[below].gather(rest) <= item[above].gather(rest))).all()
+
+
+def _with_ranks_in_order(rows: pl.LazyFrame, user: str) -> pl.LazyFrame:
+    """Add ``rank`` to lists that are in order."""
+    placed = _with_starts(rows, [user])
+    return placed.with_columns(rank=_position).drop(_ROW, _START)
+
+
+def _ranked_by_score(
+    rows: pl.LazyFrame,
+    user: str,
+    item: str,
+    types: Mapping[str, pl.DataType],
+    bounds: Bounds,
+    score: pl.Expr,
+) -> pl.LazyFrame | None:
+    """Return user, item and rank by score, for equal scores by item, descending, in rank order.
+
+    Return None if list, score and item may not fit in 128 bits. No score may be null.
+    """
+    if not {user, item} <= bounds.keys():
+        return None
+    (first, last), (least, most) = bounds[user], bounds[item]
+    width = (most - least).bit_length()
+    if (last - first).bit_length() + 64 + width > 126:
+        return None
+    # sorting only numbers takes half the time of rows; they have no ties and hold everything
+    place = (-_number(score.cast(pl.Float64))).cast(pl.Int128) + (1 << 63)
+    code = (pl.col(user).cast(pl.Int128) - first) * _HALF + place
+    packed = code * (1 << width) + (most - pl.col(item).cast(pl.Int64))
+    ordered = rows.select(packed.alias(_PACKED)).sort(_PACKED)
+    low = pl.col(_PACKED).cast(pl.Int64, wrap_numerical=True) & ((1 << width) - 1)
+    ids = ordered.select(
+        ((pl.col(_PACKED) // (_HALF << width)).cast(pl.Int64) + first)
+        .cast(types[user])
+        .alias(user),
+        (most - low).cast(types[item]).alias(item),
+    )
+    return _with_ranks_in_order(ids, user)
+
+
+# ------------------------------------------------------------------ order inside lists
 
 
 def in_rank_order(
@@ -112,85 +291,6 @@ def _ideal(bounds: Bounds) -> pl.Expr:
     start = pl.col(_START).cast(pl.Int128) * _HALF
     best_first = start - (start - number).sort()
     return best_first.cast(pl.Int64).reinterpret(dtype=pl.Float64)
-
-
-def in_score_order(user: pl.Series, item: pl.Series, score: pl.Series) -> bool:
-    """Return whether lists are in order: by user, then score and item, both descending."""
-    few = 1_000
-    if len(user) > few and not in_score_order(user[:few], item[:few], score[:few]):
-        return False
-    above, below = slice(0, -1), slice(1, None)
-    same = user[below] == user[above]
-    falls = (user[below] > user[above]) | (same & (score[below] < score[above]))
-    rest = (~falls).arg_true()
-    if len(rest) > len(user) / 4:  # sorting takes no longer than looking further
-        return False
-    tied = same.gather(rest) & (score[below].gather(rest) == score[above].gather(rest))
-    return (tied & (item[below].gather(rest) <= item[above].gather(rest))).all()
-
-
-def with_ranks_in_order(rows: pl.LazyFrame, user: str) -> pl.LazyFrame:
-    """Add ``rank`` to lists that are in order."""
-    placed = _with_starts(rows, [user])
-    return placed.with_columns(rank=_position).drop(_ROW, _START)
-
-
-def ranked_by_score(
-    rows: pl.LazyFrame,
-    user: str,
-    item: str,
-    types: Mapping[str, pl.DataType],
-    bounds: Bounds,
-    score: pl.Expr,
-) -> pl.LazyFrame | None:
-    """Return user, item and rank by score, for equal scores by item, descending, in rank order.
-
-    Return None if list, score and item may not fit in 128 bits. No score may be null.
-    """
-    if not {user, item} <= bounds.keys():
-        return None
-    (first, last), (least, most) = bounds[user], bounds[item]
-    width = (most - least).bit_length()
-    if (last - first).bit_length() + 64 + width > 126:
-        return None
-    # sorting only numbers takes half the time of rows; they have no ties and hold everything
-    place = (-_number(score.cast(pl.Float64))).cast(pl.Int128) + (1 << 63)
-    code = (pl.col(user).cast(pl.Int128) - first) * _HALF + place
-    packed = code * (1 << width) + (most - pl.col(item).cast(pl.Int64))
-    ordered = rows.select(packed.alias(_PACKED)).sort(_PACKED)
-    low = pl.col(_PACKED).cast(pl.Int64, wrap_numerical=True) & ((1 << width) - 1)
-    ids = ordered.select(
-        ((pl.col(_PACKED) // (_HALF << width)).cast(pl.Int64) + first)
-        .cast(types[user])
-        .alias(user),
-        (most - low).cast(types[item]).alias(item),
-    )
-    return with_ranks_in_order(ids, user)
-
-
-def with_positions(
-    rows: pl.LazyFrame,
-    keys: Sequence[str],
-    types: Mapping[str, pl.DataType],
-    score: pl.Expr,
-    tie: pl.Expr,
-) -> pl.LazyFrame:
-    """Add ``rank``, the position in the list by score, then tie: both descending, null last."""
-    # 100 k users × 100: about 1.7 of the time of a bare join, a window over all rows about 5
-    number = (-_number(score.cast(pl.Float64))).fill_null(_LAST)
-    ordered = _ordered(rows, keys, types, number)
-    new = (_row == pl.col(_START)) | pl.col(_KEY).ne_missing(pl.col(_KEY).shift(1))
-    # only rows whose numbers are equal need the exact rule
-    alone = new & new.shift(-1, fill_value=True)
-    # cached, else it is sorted twice, since its readers need different columns
-    ordered = ordered.with_columns(new.alias(_NEW), alone.alias(_ALONE)).cache()
-    exact = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over(
-        _BLOCK, order_by=[score, tie], descending=True, nulls_last=True
-    )
-    apart = ordered.filter(pl.col(_ALONE)).with_columns(rank=_position)
-    equal = ordered.filter(~pl.col(_ALONE)).with_columns(_first(pl.col(_NEW)).alias(_BLOCK))
-    equal = equal.with_columns(rank=pl.col(_BLOCK) - pl.col(_START) + exact).drop(_BLOCK)
-    return pl.concat([apart, equal]).drop(_KEY, _ROW, _START, _NEW, _ALONE)
 
 
 def pair_codes(

@@ -11,7 +11,7 @@ same errors.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import cast
 
 import polars as pl
@@ -41,23 +41,27 @@ def read_tables(
     """
     kind = "judged table" if truth is None and not run_alone else "run"
     columns = column_roles.with_ids(columns, by, {kind: frame, "truth": truth})
-    if truth is None and run_alone and not has_relevance(frame, columns):
-        return _unreserved([_read_run(frame, by, columns)], reserved)
     if truth is None:
-        return _unreserved([_read_judged(frame, by, columns)], reserved)
+        is_run = run_alone and not has_relevance(frame, columns)
+        table = (_read_run if is_run else _read_judged)(frame, by, columns)
+        return _unreserved([table], reserved)
     groups = keywords.group_names(by)
-    names = adapters.column_names(frame, "run") if groups else []
-    lacking = [name for name in groups if name not in names]
-    truth_names = adapters.column_names(truth, "truth") if lacking else []
-    truth_groups = [name for name in lacking if name in truth_names]
-    run = _read_run(
-        frame, [name for name in groups if name not in truth_groups], columns, beside=truth
-    )
+    truth_groups = _groups_of_truth(frame, truth, groups)
+    of_run = [name for name in groups if name not in truth_groups]
+    run = _read_run(frame, of_run, columns, beside=truth)
     judgments = _read_truth(truth, by, columns, beside=frame, reads=reads or ())
     run, judgments = _without_shared(run, judgments, reads)
     if truth_groups:
         run = _with_truth_groups(run, judgments, groups, truth_groups)
     return _unreserved([run, judgments], reserved)
+
+
+def _groups_of_truth(run: Frame, truth: Frame, groups: Sequence[str]) -> list[str]:
+    """Name the groups that only the truth has."""
+    names = adapters.column_names(run, "run") if groups else []
+    lacking = [name for name in groups if name not in names]
+    truth_names = adapters.column_names(truth, "truth") if lacking else []
+    return [name for name in lacking if name in truth_names]
 
 
 def read_runs(run: Frame, other: Frame, by: str | Sequence[str], columns: Columns) -> list[Table]:
@@ -88,11 +92,8 @@ def _read_run(
     rank, score = _rank_or_score(table, columns)
     relevance = columns.get("relevance", "relevance")
     if relevance in table.schema:
-        msg = (
-            f"{kind}, column {relevance!r}: a relevance in a run: drop the column, "
-            "or pass a judged table without truth="
-        )
-        raise RankingDataError(msg)
+        text = "a relevance in a run: drop the column, or pass a judged table without truth="
+        raise _refused(table, relevance, text)
     return _typed(table._replace(rank=rank, score=score))
 
 
@@ -130,20 +131,19 @@ def _refuse_ratings(table: Table, by: str | Sequence[str], columns: Columns) -> 
         if dtype is None or not column_roles.is_free(name, columns, by):
             continue
         if name in column_roles.RATINGS and dtype.is_numeric():
-            msg = (
-                f"truth, column {name!r}: ratings but no relevance, so every rated item would be "
-                f"relevant, even a disliked one: pass relevance={name!r} and relevant_at= the "
-                f"lowest rating of a liked item; if every rated item is liked, drop the column: "
-                f"truth.drop({name!r})"
+            text = (
+                "ratings but no relevance, so every rated item would be relevant, even a disliked "
+                f"one: pass relevance={name!r} and relevant_at= the lowest rating of a liked item; "
+                f"if every rated item is liked, drop the column: truth.drop({name!r})"
             )
-            raise RankingDataError(msg)
+            raise _refused(table, name, text)
         if name in column_roles.GRADES and (dtype.is_numeric() or dtype == pl.Boolean):
-            msg = (
-                f"truth, column {name!r}: grades but no relevance, so every judged item would be "
-                f"relevant, even one of grade 0: pass relevance={name!r}; if every judged item is "
-                f"relevant, drop the column: truth.drop({name!r})"
+            text = (
+                "grades but no relevance, so every judged item would be relevant, even one of "
+                f"grade 0: pass relevance={name!r}; if every judged item is relevant, drop the "
+                f"column: truth.drop({name!r})"
             )
-            raise RankingDataError(msg)
+            raise _refused(table, name, text)
 
 
 def _ungraded(
@@ -157,7 +157,7 @@ def _ungraded(
         if (dtype.is_numeric() or dtype == pl.Boolean)
         and name not in own
         and column_roles.is_free(name, columns, by)
-        and not _is_pattern(name)
+        and not column_roles.is_pattern(name)
     ]
     return table.frame.select(*table.row, *names) if names else None
 
@@ -172,11 +172,11 @@ def _read_judged(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tab
     relevance = columns.get("relevance", "relevance")
     rank, score = _rank_or_score(table, columns)
     if table.subtopic is not None and rank is None:
-        msg = (
-            f"judged table, column {table.subtopic!r}: an item has one row per subtopic, so ranks "
-            "cannot be made from scores: call with_rank before judge"
+        text = (
+            "an item has one row per subtopic, so ranks cannot be made from scores: call with_rank "
+            "before judge"
         )
-        raise RankingDataError(msg)
+        raise _refused(table, table.subtopic, text)
     return _typed(table._replace(rank=rank, score=score, relevance=relevance))
 
 
@@ -190,11 +190,8 @@ def read_scored(frame: Frame, by: str | Sequence[str], columns: Columns) -> Tabl
     rank = columns.get("rank", "rank")
     for name in (rank, "tied"):
         if name in (*table.keys, table.item, score):
-            msg = (
-                f"run, column {name!r}: with_rank makes this column, so it cannot play another "
-                "role: rename it"
-            )
-            raise RankingDataError(msg)
+            text = "with_rank makes this column, so it cannot play another role: rename it"
+            raise _refused(table, name, text)
     return _typed(table._replace(score=score), allow=("rank", "relevance", "tied", rank))
 
 
@@ -286,11 +283,11 @@ def _rank_or_score(table: Table, columns: Columns) -> tuple[str | None, str | No
     if _placing_role(table, columns) == "score":
         return None, score
     if "score" in columns:
-        msg = (
-            f"{table.name}, column {rank!r}: a rank in addition to score=: drop the rank, or call "
-            "with_rank to make it from the score"
+        text = (
+            "a rank in addition to score=: drop the rank, or call with_rank to make it from the "
+            "score"
         )
-        raise RankingDataError(msg)
+        raise _refused(table, rank, text)
     return rank, None
 
 
@@ -302,46 +299,53 @@ def _raise_if_missing(
     A column that the table ``beside`` this one has must have the same name in both.
     """
     name_of = cast("Mapping[str, str]", columns)
-    wanted = [(role, name_of.get(role, role)) for role in ("user", "item", *roles)]
-    wanted += [("by", name) for name in table.by]
-    missing = [(role, name) for role, name in wanted if name not in table.schema]
+    names = [(role, name_of.get(role, role)) for role in ("user", "item", *roles)]
+    names += [("by", name) for name in table.by]
+    missing = [(role, name) for role, name in names if name not in table.schema]
     if not missing:
         return
-    other_names = [] if beside is None else adapters.column_names(beside, "frame")
-    has = ", ".join(repr(column) for column in table.schema.names())
+    has = ", ".join(map(repr, table.schema.names()))
     absent = ", ".join(f"{name!r} for {role}" for role, name in missing)
-    msg = f"{table.name}: no column {absent}; it has {has or 'no columns'}"
-    if not has:
-        raise RankingDataError(msg)
+    cures = _cures(table, missing, columns, beside) if has else []
+    msg = f"{table.name}: no column {absent}; it has {has or 'no columns'}{''.join(cures)}"
+    raise RankingDataError(msg)
+
+
+def _cures(
+    table: Table, missing: Sequence[tuple[str, str]], columns: Columns, beside: Frame | None
+) -> Iterator[str]:
+    """Yield what may bring the missing columns, as the rest of a sentence."""
+    other_names = [] if beside is None else adapters.column_names(beside, "frame")
     unknown = [role for role, name in missing if role != "by" and name not in other_names]
     apart = _named_apart(table, unknown, columns, other_names)
     unknown = [role for role in unknown if role not in apart]
-    if unknown:
-        them = "it" if len(unknown) == 1 else "them"
-        msg += f"; name {them} with {', '.join(f'{role}=' for role in unknown)}"
-    if "rank" in unknown and "rank" not in columns:
-        msg += ", or name a score with score=, or call with_rank"
-    if "score" in unknown and columns.get("rank", "rank") in table.schema:
-        msg += ", or pass close_gaps=True to with_rank to read the existing rank"
-    if meant := _meant(table, unknown, columns, other_names):
-        msg += f"; perhaps {' or '.join(map(repr, meant))} is meant"
-    if "relevance" in unknown and table.name == "judged table":
-        msg += "; a run needs its truth: pass truth=, or call judge(run, truth)"
-    if shared := [
-        name for role, name in missing if role in ("user", "item") and name in other_names
-    ]:
-        names = " and ".join(map(repr, shared))
-        other = {"run": "truth"}.get(table.name, "run")
-        msg += f"; the {other} has {names}, and names must be the same in both tables: rename one"
-    other = {"run": "truth"}.get(table.name, "run")
-    for role, (own_name, other_name) in apart.items():
-        msg += (
-            f"; the {role} is called {own_name!r} here and {other_name!r} in the {other}, and "
-            f"names must be the same in both tables: rename one"
-        )
-    if any(role == "by" for role, _ in missing):
-        msg += "; by=() treats all rows as one group"
-    raise RankingDataError(msg)
+    yield from _keywords(table, unknown, columns, other_names)
+    other = "truth" if table.name == "run" else "run"
+    rule = "names must be the same in both tables: rename one"
+    ids = [name for role, name in missing if role in ("user", "item")]
+    if shared := [repr(name) for name in ids if name in other_names]:
+        yield f"; the {other} has {' and '.join(shared)}, and {rule}"
+    for role, (own, theirs) in apart.items():
+        yield f"; the {role} is called {own!r} here and {theirs!r} in the {other}, and {rule}"
+    if missing[-1][0] == "by":
+        yield "; by=() treats all rows as one group"
+
+
+def _keywords(
+    table: Table, roles: Sequence[str], columns: Columns, other_names: Sequence[str]
+) -> Iterator[str]:
+    """Yield the keywords that name columns of these roles, and what else may be passed."""
+    if roles:
+        yield f"; name {'it' if len(roles) == 1 else 'them'} with "
+        yield ", ".join(f"{role}=" for role in roles)
+    if "rank" in roles and "rank" not in columns:
+        yield ", or name a score with score=, or call with_rank"
+    if "score" in roles and columns.get("rank", "rank") in table.schema:
+        yield ", or pass close_gaps=True to with_rank to read the existing rank"
+    if meant := _meant(table, roles, columns, other_names):
+        yield f"; perhaps {' or '.join(map(repr, meant))} is meant"
+    if "relevance" in roles and table.name == "judged table":
+        yield "; a run needs its truth: pass truth=, or call judge(run, truth)"
 
 
 def _named_apart(
@@ -376,52 +380,49 @@ def _meant(
 
 def _typed(table: Table, allow: Sequence[str] = ()) -> Table:
     """Check that no column plays two roles or has a reserved name, and that types fit."""
-    keys = table.row
-    numbers = [name for name in (table.rank, table.score, table.relevance) if name is not None]
-    for name in [*keys, *numbers]:
-        if [*keys, *numbers].count(name) > 1:
-            msg = (
-                f"{table.name}, column {name!r}: it has two roles: name a different column for one "
-                "of them"
-            )
-            raise RankingDataError(msg)
-        if _is_pattern(name):
-            msg = f"{table.name}, column {name!r}: polars reads this name as a pattern: rename it"
-            raise RankingDataError(msg)
+    roles = {"rank": table.rank, "score": table.score, "relevance": table.relevance}
+    numbers = {role: name for role, name in roles.items() if name is not None}
+    _check_names(table, [*table.row, *numbers.values()], allow)
+    for name in table.row:
+        if not column_roles.can_be_id(table.schema[name]):
+            raise _wrong_type(table, name, "an id or group: use text or integers")
+    if table.tied and not table.schema["tied"].is_numeric():
+        raise _wrong_type(table, "tied", "the size of a block of ties: cast it to integers")
+    for role, name in numbers.items():
+        if not column_roles.can_be_number(table.schema[name], role):
+            cure = _CURES_OF_TYPES[role]
+            # the caller may not have named it
+            if role == "relevance" and name in column_roles.COMMON_NAMES[role]:
+                cure += ", or rename it if it is not one"
+            raise _wrong_type(table, name, f"a {role}: {cure}")
+    return table
+
+
+_CURES_OF_TYPES = {
+    "rank": "cast it to integers",
+    "score": "cast it to numbers",
+    "relevance": "cast it to numbers or booleans",
+}
+
+
+def _check_names(table: Table, names: Sequence[str], allow: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise _refused(table, name, "it has two roles: name a different column for one of them")
+        if column_roles.is_pattern(name):
+            raise _refused(table, name, "polars reads this name as a pattern: rename it")
     if inner := [name for name in table.schema if name.startswith(labels.INNER)]:
-        msg = (
-            f"{table.name}, column {inner[0]!r}: names that begin with {labels.INNER!r} are "
-            "reserved for internal columns: rename or drop the column"
+        text = (
+            f"names that begin with {labels.INNER!r} are reserved for internal columns: rename or "
+            "drop the column"
         )
-        raise RankingDataError(msg)
+        raise _refused(table, inner[0], text)
     own = {"rank": table.rank, "relevance": table.relevance, "subtopic": table.subtopic}
     own["tied"] = "tied" if table.tied else None
     for name in table.schema.names():
         allowed = own.get(name) == name or name in allow
         if name in registry.COLUMNS and registry.COLUMNS[name].always_reserved and not allowed:
             raise _reserved(table, name)
-    for name in keys:
-        if table.schema[name].is_nested() or table.schema[name].is_object():
-            raise _wrong_type(table, name, "an id or group: use text or integers")
-    if table.tied and not table.schema["tied"].is_numeric():
-        raise _wrong_type(table, "tied", "the size of a block of ties: cast it to integers")
-    for name in numbers:
-        dtype = table.schema[name]
-        boolean = name == table.relevance and dtype == pl.Boolean
-        if not (dtype.is_numeric() or dtype == pl.Null or boolean):
-            roles = {
-                table.rank: "a rank: cast it to integers",
-                table.score: "a score: cast it to numbers",
-            }
-            relevance = "a relevance: cast it to numbers or booleans"
-            if name in column_roles.COMMON_NAMES["relevance"]:  # the caller may not have named it
-                relevance += ", or rename it if it is not one"
-            raise _wrong_type(table, name, roles.get(name, relevance))
-    return table
-
-
-def _is_pattern(name: str) -> bool:
-    return name == "*" or (name.startswith("^") and name.endswith("$"))
 
 
 def has_relevance(frame: Frame, columns: Columns) -> bool:
@@ -441,14 +442,16 @@ def _unreserved(tables: list[Table], reserved: Collection[str]) -> list[Table]:
 
 
 def _reserved(table: Table, name: str) -> RankingDataError:
-    return RankingDataError(
-        f"{table.name}, column {name!r}: this name is reserved for the vocabulary of the "
-        "metrics: rename or drop the column"
-    )
+    text = "this name is reserved for the vocabulary of the metrics: rename or drop the column"
+    return _refused(table, name, text)
 
 
 def _wrong_type(table: Table, name: str, role: str) -> RankingDataError:
-    return RankingDataError(f"{table.name}, column {name!r}: {table.schema[name]} cannot be {role}")
+    return _refused(table, name, f"{table.schema[name]} cannot be {role}")
+
+
+def _refused(table: Table, name: str, text: str) -> RankingDataError:
+    return RankingDataError(f"{table.name}, column {name!r}: {text}")
 
 
 def _without_shared(run: Table, truth: Table, reads: Collection[str] | None) -> tuple[Table, Table]:

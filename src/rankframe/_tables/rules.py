@@ -57,12 +57,24 @@ _FIT_IN_64_BITS = frozenset(
 )
 
 
-class _Rule(NamedTuple):
+class Rule(NamedTuple):
     """A rule: ``text`` is what errors say, ``broken`` is true on the rows that break it."""
 
+    table: str  # what errors call it
     column: str
     text: str
     broken: pl.Expr
+    flag: pl.LazyFrame | None = None  # if it is cheaper than to look for broken rows
+
+
+def raise_first(rules: Sequence[Rule], rows: pl.LazyFrame, shown: Sequence[str]) -> None:
+    """Read every row, and raise for the first rule that is broken; errors show these columns."""
+    flags = rows.select(
+        rule.broken.any().alias(str(number)) for number, rule in enumerate(rules)
+    ).collect()
+    for rule in itertools.compress(rules, flags.row(0)):
+        row = rows.filter(rule.broken).select(shown).head(1).collect()
+        raise broken_row(rule.table, rule.column, rule.text, row)
 
 
 def as_rank(name: str) -> pl.Expr:
@@ -70,54 +82,71 @@ def as_rank(name: str) -> pl.Expr:
     return pl.col(name).cast(pl.Int64, strict=False)
 
 
-def row_rules(table: Table) -> Iterator[_Rule]:
+def row_rules(table: Table) -> Iterator[Rule]:
     """Rules that a row breaks by itself: every call checks them on every row."""
     for name in [*table.keys, table.item]:
         if name not in table.truth_groups:
             role = {table.user: "user", table.item: "item"}.get(name, "group")
             judge = role == "group" and table.name == "judged table"
             cure = f"{'judge with the same by=, ' * judge}drop the row, or fill in the {role}"
-            for missing, broken in missing_kinds(table, name):
-                yield _Rule(name, f"{missing} {role}: {cure}", broken)
-    if table.rank is not None:
-        value, rank = pl.col(table.rank), as_rank(table.rank)
-        broken = value.is_not_null() & (rank.is_null() | (rank != value) | (rank < 1))
-        if table.schema[table.rank] in _FIT_IN_64_BITS:  # saves three passes
-            broken = value < 1
-        text = "a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours start at 0"
-        yield _Rule(table.rank, text, broken)
+            yield from missing_rules(table, name, role, cure)
+    yield from _rank_rules(table)
+    if table.score is not None and table.schema[table.score].is_float():
+        text = "infinite score: use a finite one, or null if the item was not retrieved"
+        yield Rule(table.name, table.score, text, pl.col(table.score).is_infinite())
+    yield from _relevance_rules(table)
+    if table.subtopic is not None:
+        judged = True if table.relevance is None else pl.col(table.relevance).is_not_null()
+        cure = "drop the row, or fill in the subtopic"
+        for rule in missing_rules(table, table.subtopic, "subtopic of a judgment", cure):
+            yield rule._replace(broken=rule.broken & judged)
+
+
+def missing_rules(table: Table, name: str, role: str, cure: str) -> Iterator[Rule]:
+    """Yield a rule for each way in which a value can be missing."""
+    yield Rule(table.name, name, f"null {role}: {cure}", pl.col(name).is_null())
+    if table.schema[name].is_float():
+        yield Rule(table.name, name, f"NaN {role}: {cure}", pl.col(name).is_nan())
+
+
+def _rank_rules(table: Table) -> Iterator[Rule]:
+    if table.rank is None:
+        return
+    value, rank = pl.col(table.rank), as_rank(table.rank)
+    broken = value.is_not_null() & (rank.is_null() | (rank != value) | (rank < 1))
+    if table.schema[table.rank] in _FIT_IN_64_BITS:  # saves three passes
+        broken = value < 1
+    text = "a rank that is not an integer ≥ 1: ranks start at 1; add 1 if yours start at 0"
+    yield Rule(table.name, table.rank, text, broken)
     if table.tied:
         value, size = pl.col("tied"), as_rank("tied")
         broken = size.is_null() | (size != value) | (size < 1)
         text = f"a block of ties whose size is not an integer ≥ 1: {_CURE_OF_BLOCKS}"
-        yield _Rule("tied", text, pl.col(table.rank or "").is_not_null() & broken)
-    if table.score is not None and table.schema[table.score].is_float():
-        text = "infinite score: use a finite one, or null if the item was not retrieved"
-        yield _Rule(table.score, text, pl.col(table.score).is_infinite())
-    if table.relevance is not None:
-        relevance = pl.col(table.relevance)
-        instead = "drop the row" if table.name == "truth" else "null"
-        cure = f"use a finite grade, or {instead} if the item is unjudged"
-        if table.schema[table.relevance].is_float():
-            text = f"NaN or infinite relevance: {cure}"
-            yield _Rule(table.relevance, text, ~relevance.is_finite())
-        if table.name == "truth":
-            yield _Rule(table.relevance, f"null relevance: {cure}", relevance.is_null())
-        elif table.rank is not None:
-            text = "neither rank nor relevance: drop the row, or fill in one of the two"
-            yield _Rule(table.relevance, text, relevance.is_null() & pl.col(table.rank).is_null())
-    if table.subtopic is not None:
-        judged = True if table.relevance is None else pl.col(table.relevance).is_not_null()
-        for missing, broken in missing_kinds(table, table.subtopic):
-            text = f"{missing} subtopic of a judgment: drop the row, or fill in the subtopic"
-            yield _Rule(table.subtopic, text, broken & judged)
+        yield Rule(table.name, "tied", text, pl.col(table.rank).is_not_null() & broken)
 
 
-def table_rules(table: Table) -> Iterator[_Rule]:
+def _relevance_rules(table: Table) -> Iterator[Rule]:
+    if table.relevance is None:
+        return
+    relevance = pl.col(table.relevance)
+    instead = "drop the row" if table.name == "truth" else "null"
+    cure = f"use a finite grade, or {instead} if the item is unjudged"
+    if table.schema[table.relevance].is_float():
+        text = f"NaN or infinite relevance: {cure}"
+        yield Rule(table.name, table.relevance, text, ~relevance.is_finite())
+    if table.name == "truth":
+        yield Rule(table.name, table.relevance, f"null relevance: {cure}", relevance.is_null())
+    elif table.rank is not None:
+        text = "neither rank nor relevance: drop the row, or fill in one of the two"
+        broken = relevance.is_null() & pl.col(table.rank).is_null()
+        yield Rule(table.name, table.relevance, text, broken)
+
+
+def table_rules(table: Table) -> Iterator[Rule]:
     """Rules that a row breaks together with others: only ``check`` checks them on every row."""
     one_row = table.row
     text = f"duplicate ({', '.join(one_row)}): {_cure_of_duplicates(table)}"
-    yield _Rule(table.item, text, pl.struct(one_row).is_duplicated())
+    yield Rule(table.name, table.item, text, pl.struct(one_row).is_duplicated())
     if table.rank is None:
         return
     placed = pl.col(table.rank).is_not_null()
@@ -126,31 +155,23 @@ def table_rules(table: Table) -> Iterator[_Rule]:
         if table.subtopic is not None:
             several = pl.col(table.rank).n_unique().over([*table.keys, table.item]) > 1
             text = "several ranks of one item: give the rows of all its subtopics the same rank"
-            yield _Rule(table.rank, text, several)
+            yield Rule(table.name, table.rank, text, several)
             shared = pl.col(table.item).n_unique().over([*table.keys, table.rank]) > 1
         text = "make ranks without ties, as rank('ordinal') does"
         text = f"two items of one user have the same rank: {_of_several(table)}{text}"
-        yield _Rule(table.rank, text, placed & shared)
+        yield Rule(table.name, table.rank, text, placed & shared)
         return
     rank, tied, block = as_rank(table.rank), as_rank("tied"), [*table.keys, table.rank]
     sizes = (pl.col(table.item).n_unique() > tied) | (tied.min() != tied.max())
     text = f"a block of ties with more items than its size, or of several sizes: {_CURE_OF_BLOCKS}"
-    yield _Rule("tied", text, placed & sizes.over(block))
+    yield Rule(table.name, "tied", text, placed & sizes.over(block))
     end = (rank + tied).shift(1).over(table.keys, order_by=table.rank, nulls_last=True)
     before = rank.shift(1).over(table.keys, order_by=table.rank, nulls_last=True)
     text = f"a rank inside the block of ties above it: {_CURE_OF_BLOCKS}"
-    yield _Rule(table.rank, text, placed & (rank != before) & (rank < end))
+    yield Rule(table.name, table.rank, text, placed & (rank != before) & (rank < end))
 
 
 _CURE_OF_BLOCKS = "make rank and 'tied' with with_rank(ties='expected')"
-
-
-def missing_kinds(table: Table, name: str) -> list[tuple[str, pl.Expr]]:
-    """Return each way a value can be missing, with its rows."""
-    kinds = [("null", pl.col(name).is_null())]
-    if table.schema[name].is_float():
-        kinds.append(("NaN", pl.col(name).is_nan()))
-    return kinds
 
 
 def _cure_of_duplicates(table: Table) -> str:
@@ -185,12 +206,7 @@ def raise_first_broken(tables: Sequence[Table], users: Users = "truth") -> None:
             raise_if_empty(table)
             raise_if_ungraded(table)
         rules = [*row_rules(table), *table_rules(table)]
-        flags = table.frame.select(
-            rule.broken.any().alias(str(number)) for number, rule in enumerate(rules)
-        ).collect()
-        for rule in itertools.compress(rules, flags.row(0)):
-            row = table.frame.filter(rule.broken).select(role_columns(table)).head(1).collect()
-            raise broken_row(table, rule.column, rule.text, row)
+        raise_first(rules, table.frame, role_columns(table))
     if len(tables) == 2 and tables[0].totals is None:
         raise_if_apart(*tables, users=users)
 
@@ -212,11 +228,9 @@ def proves_global_rules(tables: Sequence[Table]) -> bool:
     return True
 
 
-def broken_row(table: Table, column: str, text: str, row: pl.DataFrame) -> RankingDataError:
+def broken_row(table: str, column: str, text: str, row: pl.DataFrame) -> RankingDataError:
     """Make the error of a row that breaks a rule."""
-    return RankingDataError(
-        f"{table.name}, column {column!r}: {text}. Offending row: {format_row(row)}"
-    )
+    return RankingDataError(f"{table}, column {column!r}: {text}. Offending row: {format_row(row)}")
 
 
 def format_row(row: pl.DataFrame) -> str:
@@ -255,7 +269,7 @@ def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
     if not _meet(lists, judged, [run.user]):
         example = judged.select(run.user).head(1).collect().item()
         text = f"no user of the {run.name} is in the {truth.name}, which has users like {example!r}"
-        raise broken_row(run, run.user, text, _first_row(run))
+        raise broken_row(run.name, run.user, text, _first_row(run))
     if truth.by and users != "run" and not _meet(lists, judged, truth.keys):
         raise no_pair(run, truth)
     all_groups = lists
@@ -273,7 +287,7 @@ def raise_if_apart(run: Table, truth: Table, *, users: Users = "truth") -> None:
                 "each user would count as a miss in every other group: "
                 f"join the column to the {truth.name}"
             )
-            raise broken_row(run, name, text, _first_row(run))
+            raise broken_row(run.name, name, text, _first_row(run))
         if is_fold(name):
             raise diluted(run, truth, name, _first_row(run))
 
@@ -301,7 +315,7 @@ def no_pair(run: Table, truth: Table) -> RankingDataError:
         f"no ({pair}) of the {run.name} is in the {truth.name}, which has {example}: make the "
         f"values of {groups} the same in both tables, such as days of one time zone"
     )
-    return broken_row(run, (apart or truth.by)[-1], text, _first_row(run))
+    return broken_row(run.name, (apart or truth.by)[-1], text, _first_row(run))
 
 
 def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
@@ -326,7 +340,7 @@ def raise_if_a_group_is_apart(run: Table, truth: Table) -> None:
                 f"a group in which no user is in the {other.name}: add its rows to the "
                 f"{other.name}, or leave the group out of {where}"
             )
-            raise broken_row(table, (shared or by)[-1], text, first)
+            raise broken_row(table.name, (shared or by)[-1], text, first)
 
 
 def raise_if_ungraded(table: Table) -> None:
@@ -402,7 +416,7 @@ def diluted(run: Table, truth: Table, name: str, row: pl.DataFrame) -> RankingDa
         "be judged by the whole truth, and what a user likes in other folds would count as missed: "
         f"add the column to the {truth.name}, or rename it if one truth judges all folds"
     )
-    return broken_row(run, name, text, row)
+    return broken_row(run.name, name, text, row)
 
 
 def raise_if_no_item_meets(run: Table, truth: Table) -> None:
@@ -413,7 +427,7 @@ def raise_if_no_item_meets(run: Table, truth: Table) -> None:
     if items_of_run.join(items_of_truth, on=run.item, how="semi").head(1).collect().is_empty():
         example = items_of_truth.head(1).collect().item()
         text = f"no item of the {run.name} is in the {truth.name}, which has items like {example!r}"
-        raise broken_row(run, run.item, text, _first_row(run))
+        raise broken_row(run.name, run.item, text, _first_row(run))
 
 
 def retrieved(table: Table) -> pl.LazyFrame:

@@ -10,10 +10,11 @@ import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Settings
+from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, guards, judgment, readers, rules, run_dicts, side_tables
 from rankframe._tables.side_tables import Inputs
-from rankframe._tables.table import Table, Totals
+from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 
 _BEFORE = "__rankframe_before"

@@ -15,7 +15,8 @@ import polars as pl
 
 from rankframe._request.keywords import Columns, InputName, Settings
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, guards, readers, rules
+from rankframe._tables import adapters, column_roles, guards, readers, rules
+from rankframe._tables.rules import Rule
 from rankframe._tables.table import Input, Table
 from rankframe.errors import RankingDataError
 
@@ -43,15 +44,6 @@ class Inputs(NamedTuple):
     def tables(self) -> dict[str, Table]:
         """List the tables that are passed."""
         return {name: table for name, table in self._asdict().items() if table is not None}
-
-
-class _Rule(NamedTuple):
-    """A rule: the column that breaks it, what errors say, its rows, and a cheap flag."""
-
-    column: str
-    text: str
-    broken: pl.Expr
-    flag: pl.LazyFrame
 
 
 def read_inputs(settings: Settings, run: Table) -> Inputs:
@@ -103,10 +95,8 @@ def raise_first_broken_input(inputs: Inputs, reads: Collection[str]) -> None:
         if table.frame.head(1).collect().is_empty():
             msg = f"{table.name}: it is empty"
             raise RankingDataError(msg)
-        for rule in _rules(table, reads):
-            row = table.frame.filter(rule.broken).select(_shown(table)).head(1).collect()
-            if not row.is_empty():
-                raise rules.broken_row(table, rule.column, rule.text, row)
+        shown = dict.fromkeys([*table.keys, table.item])
+        rules.raise_first(list(_rules(table, reads)), table.frame, list(shown))
 
 
 def raise_if_nothing_meets(inputs: Mapping[str, Input], run: Table, lists: pl.LazyFrame) -> None:
@@ -118,7 +108,7 @@ def raise_if_nothing_meets(inputs: Mapping[str, Input], run: Table, lists: pl.La
             example = ids.head(1).collect().item()
             text = f"no {role} of the {run.name} is in {name}=, which has {role}s like {example!r}"
             row = lists.select(*run.keys, run.item).head(1).collect()
-            raise rules.broken_row(run, column, text, row)
+            raise rules.broken_row(run.name, column, text, row)
 
 
 def raise_if_unknown(inputs: Mapping[str, Input], run: Table, lists: pl.LazyFrame) -> None:
@@ -130,7 +120,7 @@ def raise_if_unknown(inputs: Mapping[str, Input], run: Table, lists: pl.LazyFram
     row = unknown.select(*run.keys, run.item).head(1).collect()
     if not row.is_empty():
         text = "an item that items= lacks: add it to the catalogue, or drop the row"
-        raise rules.broken_row(run, run.item, text, row)
+        raise rules.broken_row(run.name, run.item, text, row)
 
 
 def inputs_flags(
@@ -143,7 +133,11 @@ def inputs_flags(
     """Flag rules on the data that the tables may break."""
     sources = (beside.items, beside.history, beside.exclude)
     tables = [table for table in sources if table is not None]
-    flags = [rule.flag for table in tables for rule in _rules(table, reads)]
+    flags = [
+        flag
+        for table in tables
+        for flag in guards.rule_flags(table.frame, list(_rules(table, reads)), empty=True)
+    ]
     if beside.other is not None:
         flags += [guards.table_flag(beside.other), guards.lists_flag(beside.other)]
     for name, column in [] if run.totals is not None else _meetings(inputs, run):
@@ -173,7 +167,7 @@ def _read(name: InputName, frame: Frame | None, run: Table, columns: Columns) ->
                 "must be the same in all tables"
             )
             raise RankingDataError(msg)
-        if schema[column].is_nested() or schema[column].is_object():
+        if not column_roles.can_be_id(schema[column]):
             msg = f"{name}=, column {column!r}: {schema[column]} cannot be an id: use text"
             raise RankingDataError(msg)
     groups = [column for column in run.by if column in schema and column not in roles.values()]
@@ -211,39 +205,36 @@ def _meetings(inputs: Mapping[str, Input], run: Table) -> list[tuple[str, str]]:
 # ------------------------------------------------------------------ rules on the data
 
 
-def _rules(table: Table, reads: Collection[str]) -> Iterator[_Rule]:
+def _rules(table: Table, reads: Collection[str]) -> Iterator[Rule]:
     """Return the rules that a table must keep, for metrics that read these columns."""
-    frame = table.frame
     for name in dict.fromkeys([*table.keys, table.item]):
-        for missing, broken in rules.missing_kinds(table, name):
-            flag = guards.flag(frame, (pl.len() == 0) | broken.any())
-            yield _Rule(name, f"{missing} {name}: drop the row", broken, flag)
+        yield from rules.missing_rules(table, name, name, "drop the row")
     if table.name == "items=":
-        row = [*table.keys, *([LONG] if _is_long(table) else [])]
-        text = (
-            f"duplicate ({', '.join(row)}): keep one row per item; put several values of an item "
-            f"into a list, or one per row into a column {LONG!r}"
-        )
-        once = pl.struct(row).is_duplicated()
-        yield _Rule(
-            table.item, text, once, guards.flag(frame, pl.struct(row).n_unique() < pl.len())
-        )
-        rest = [name for name in table.schema.names() if name not in row]
-        if _is_long(table) and rest:
-            varied = (pl.struct(rest).n_unique() > 1).over(table.keys)
-            text = f"rows of one item that differ in more than {LONG!r}: make them equal"
-            yield _Rule(table.item, text, varied, guards.flag(frame, varied.any()))
+        yield from _rules_of_items(table)
     if table.name == "history=" and {"popularity", "history_users"} <= {*reads}:
         # two counts per user, since looking for equal rows takes several times as long
-        counts = frame.group_by(table.keys).agg(suspect=pl.col(table.item).n_unique() < pl.len())
+        counts = table.frame.group_by(table.keys).agg(
+            suspect=pl.col(table.item).n_unique() < pl.len()
+        )
         text = (
             "duplicate (user, item), so popularity is not a number of users: keep one row per user "
             "and item, or divide by the rows of the history (out_of=rows)"
         )
         twice = pl.struct([*table.keys, table.item]).is_duplicated()
-        yield _Rule(table.item, text, twice, guards.flag(counts, pl.col("suspect").any()))
+        flag = guards.flag(counts, pl.col("suspect").any())
+        yield Rule(table.name, table.item, text, twice, flag)
 
 
-def _shown(table: Table) -> list[str]:
-    names = [*table.keys, table.item, table.rank, table.score]
-    return list(dict.fromkeys(name for name in names if name is not None))
+def _rules_of_items(table: Table) -> Iterator[Rule]:
+    row = [*table.keys, *([LONG] if _is_long(table) else [])]
+    text = (
+        f"duplicate ({', '.join(row)}): keep one row per item; put several values of an item "
+        f"into a list, or one per row into a column {LONG!r}"
+    )
+    flag = guards.flag(table.frame, pl.struct(row).n_unique() < pl.len())
+    yield Rule(table.name, table.item, text, pl.struct(row).is_duplicated(), flag)
+    rest = [name for name in table.schema.names() if name not in row]
+    if _is_long(table) and rest:
+        varied = (pl.struct(rest).n_unique() > 1).over(table.keys)
+        text = f"rows of one item that differ in more than {LONG!r}: make them equal"
+        yield Rule(table.name, table.item, text, varied)

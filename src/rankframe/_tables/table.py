@@ -7,12 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-
-class Totals(NamedTuple):
-    """Facts about all users that a part of the tables needs; it has all rows of its users."""
-
-    top_grade: float | None
-    groups: pl.DataFrame | None  # the groups of ``by`` that the truth lacks
+from rankframe._request.question import Totals
 
 
 class Table(NamedTuple):

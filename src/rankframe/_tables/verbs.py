@@ -9,10 +9,19 @@ import polars as pl
 
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Settings
+from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, column_roles, guards, judgment, readers, rules, run_dicts
-from rankframe._tables.judgment import Ties
-from rankframe._tables.table import Totals
+from rankframe._tables import (
+    adapters,
+    column_roles,
+    guards,
+    judgment,
+    rank_order,
+    readers,
+    rules,
+    run_dicts,
+)
+from rankframe._tables.rank_order import Ties
 from rankframe.errors import RankingDataError
 
 _EMPTY_LIST = (
@@ -349,18 +358,18 @@ def plan_ranks(
     table = (readers.read_ranked if close_gaps else readers.read_scored)(run, by, columns)
     table = table._replace(totals=totals)
     prepared = judgment.lists_without(
-        exclude, table, table.frame.with_row_index(judgment.INDEX), columns
+        exclude, table, table.frame.with_row_index(rank_order.INDEX), columns
     )
     rows = prepared.run
     if close_gaps:
         rows = judgment.renamed(rows, table.rank or "rank", "rank").with_columns(
             rules.as_rank("rank")
         )
-        ranked = judgment.with_places(rows, table.keys, tied=table.tied)
+        ranked = rank_order.with_places(rows, table.keys, tied=table.tied)
     else:
         rows = rows.drop(columns.get("rank", "rank"), "tied", strict=False)
-        ranked = judgment.ranked(rows, table, descending=descending, ties=ties)
-    ranked = ranked.sort(judgment.INDEX).drop(judgment.INDEX)
+        ranked = rank_order.ranked(rows, table, descending=descending, ties=ties)
+    ranked = ranked.sort(rank_order.INDEX).drop(rank_order.INDEX)
     flags = [guards.table_flag(table), guards.lists_flag(table), *judgment.input_flags(prepared)]
     if table.tied:
         flags.append(guards.table_rules_flag(table))

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._request import gain_functions, labels, registry
+from rankframe._request import gain_functions, parameters, registry
 from rankframe._vocabulary import steps, terms
 from rankframe._vocabulary.scope_rows import Rows
 
@@ -55,7 +55,7 @@ def hits(rows: Rows) -> pl.Expr:
 
 def _ideal_position(among: pl.Expr, text: str, keys: Sequence[str]) -> pl.Expr:
     """Position by gain, highest first, among these items."""
-    gain = gain_functions.gain_of(labels.gain_from(text))
+    gain = gain_functions.gain_named(text)
     return terms.count(
         pl.when(gain > 0, among).then(gain).rank("ordinal", descending=True).over(keys)
     )
@@ -216,13 +216,13 @@ def lower_graded_below(frame: pl.LazyFrame, rows: Rows, _names: Mapping[str, str
 
 
 def _gain(text: str) -> None:
-    labels.check_gain(labels.gain_from(text))
+    parameters.check_gain("gain", parameters.gain_from(text))
 
 
 @registry.column(reads=("relevant",), parameter=_gain, default="linear", down_to_rank=True)
 def gains(rows: Rows, gain: str) -> pl.Expr:
     """Cumulated gain at this rank; null without a rank; of another gain: gains(exponential)."""
-    return terms.running(gain_functions.gain_of(labels.gain_from(gain)), rows.keys)
+    return terms.running(gain_functions.gain_named(gain), rows.keys)
 
 
 @registry.column(down_to_rank=True)
@@ -500,14 +500,14 @@ _OF_A_BLOCK: Mapping[str, Any] = {
 @registry.column(**_OF_A_BLOCK)
 def tied_gains(rows: Rows, gain: str) -> pl.Expr:
     """With ties: gain of the items in the block: tied_gains(exponential)."""
-    return gain_functions.gain_of(labels.gain_from(gain)).sum().over(rows.block)
+    return gain_functions.gain_named(gain).sum().over(rows.block)
 
 
 @registry.joined_column(**_OF_A_BLOCK)
 def gains_above(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.LazyFrame:
     """With ties: gain of the items above the block: gains_above(exponential)."""
     for name, gain in names.items():
-        frame = steps.with_above(frame, gain_functions.gain_of(labels.gain_from(gain)), rows, name)
+        frame = steps.with_above(frame, gain_functions.gain_named(gain), rows, name)
     return frame
 
 

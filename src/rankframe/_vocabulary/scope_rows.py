@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from rankframe._request import gain_functions, labels, registry
+from rankframe._request import gain_functions, parameters, registry
 from rankframe._request.registry import Column, Join, Reading, Scope
 from rankframe._tables import rank_order
 from rankframe._tables.judgment import Judged
@@ -244,7 +244,7 @@ def _check_gains_of_zero(reading: Reading) -> None:
         return
     for name, column in reading.columns.items():
         if column.parameter is registry.any_order_gain and gain_functions.has_gain_of_zero(
-            labels.gain_from(registry.parameter_text(name, column))
+            parameters.gain_from(registry.parameter_text(name, column))
         ):
             msg = (
                 f"column {name!r} gives grade 0 a gain, but the rows of grade 0 are there "

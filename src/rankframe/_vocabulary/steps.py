@@ -56,7 +56,7 @@ def with_shared(
     ``number`` counts the other items that reach a level, over the items that reach it.
     """
     grade, counts = "__rankframe_grade", "__rankframe_others"
-    gains = {name: gain_functions.gain_of(labels.gain_from(gain)) for name, gain in names.items()}
+    gains = {name: gain_functions.gain_named(gain) for name, gain in names.items()}
     keys = rows.keys
     listed = rows.unjoined.filter(terms.is_listed, terms.is_graded)
     levels = (
@@ -93,7 +93,7 @@ def ideal_list(frame: pl.LazyFrame, keys: Sequence[str], names: Mapping[str, str
     )
     level = pl.when("__rankframe_last").then(1 / pl.col("ideal_discounted_gains")).otherwise(0.0)
     gains = (
-        down(gain_functions.gain_of(labels.gain_from(gain))).alias(name)
+        down(gain_functions.gain_named(gain)).alias(name)
         for name, gain in names.items()
         if name.startswith("ideal_gains")
     )

@@ -18,7 +18,8 @@ from rankframe._request.gain_functions import (
     has_gain_of_zero,
     of_gain,
 )
-from rankframe._request.labels import Aggregate, Gain, in_tie_mode
+from rankframe._request.labels import Aggregate, in_tie_mode
+from rankframe._request.parameters import Gain
 
 P = ParamSpec("P")
 

@@ -15,15 +15,13 @@ from rankframe._request.gain_functions import (
 )
 from rankframe._request.labels import (
     SUM,
-    AnyGain,
     Extremes,
-    Gain,
     Mean,
-    MetricName,
     geometric_mean_of,
     labelled,
     labelled_mean,
 )
+from rankframe._request.parameters import AnyGain, Gain, MetricName
 from rankframe.metrics._building_blocks import (
     R,
     any_within,

@@ -11,7 +11,8 @@ from math import log2
 import polars as pl
 
 from rankframe._request.gain_functions import discount
-from rankframe._request.labels import as_text, labelled
+from rankframe._request.labels import labelled
+from rankframe._request.parameters import as_text
 from rankframe.metrics._building_blocks import (
     check_persistence,
     rank,

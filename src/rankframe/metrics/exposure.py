@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 import polars as pl
 
 from rankframe._request.gain_functions import divided
-from rankframe._request.labels import ColumnName, OptionalColumn, Weight, as_text, labelled
+from rankframe._request.labels import labelled
+from rankframe._request.parameters import ColumnName, OptionalColumn, Weight, as_text
 from rankframe.metrics._building_blocks import check_persistence
 
 __all__ = [

@@ -10,7 +10,8 @@ from typing import Literal
 import polars as pl
 
 from rankframe._request.gain_functions import divided
-from rankframe._request.labels import OptionalColumn, Weight, labelled
+from rankframe._request.labels import labelled
+from rankframe._request.parameters import OptionalColumn, Weight
 from rankframe.metrics._building_blocks import (
     in_list,
     length_within,

@@ -6,16 +6,8 @@ from typing import Literal
 import polars as pl
 
 from rankframe._request.gain_functions import divided, gain_of
-from rankframe._request.labels import (
-    SUM,
-    Aggregate,
-    Extremes,
-    Levels,
-    Mean,
-    Signed,
-    labelled,
-    labelled_mean,
-)
+from rankframe._request.labels import SUM, Aggregate, Extremes, Mean, labelled, labelled_mean
+from rankframe._request.parameters import Levels, Signed
 from rankframe.metrics import core
 from rankframe.metrics._building_blocks import (
     R,

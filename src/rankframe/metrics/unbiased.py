@@ -7,7 +7,8 @@ from typing import Literal
 
 import polars as pl
 
-from rankframe._request.labels import ColumnName, labelled
+from rankframe._request.labels import labelled
+from rankframe._request.parameters import ColumnName
 from rankframe.metrics._building_blocks import (
     chance_within,
     discount_within,

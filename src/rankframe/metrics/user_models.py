@@ -13,7 +13,8 @@ from rankframe._request.gain_functions import (
     top_of,
     usefulness,
 )
-from rankframe._request.labels import Gain, as_text, labelled
+from rankframe._request.labels import labelled
+from rankframe._request.parameters import Gain, as_text
 from rankframe.metrics._building_blocks import (
     R,
     blended_ratio,

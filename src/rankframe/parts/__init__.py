@@ -19,14 +19,15 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast, get_args, 
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, refusals, user_clusters, user_weights
+from rankframe._evaluation import evaluation, refusals, user_columns
 from rankframe._evaluation.reduction import Plan
 from rankframe._request import keywords
 from rankframe._request.keywords import Options, Settings, Users
 from rankframe._request.labels import Metric
+from rankframe._request.question import Totals, ask
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, guards, readers, rules, run_dicts
-from rankframe._tables.table import Table, Totals
+from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _partitions, _recipes
 from rankframe.parts._recipes import Duplicates
@@ -243,7 +244,7 @@ def sums(
     )
     _check_part(part)
     own = _part(frame, truth, by, settings, facts)
-    plan = evaluation.plan_means(own.frame, metrics, truth, by, settings, totals=own.totals)
+    plan = evaluation.plan_means(ask(own.frame, metrics, truth, by, settings, totals=own.totals))
     _check_needs(plan, settings, facts)
     key = _recipes.of_part(plan.prepared.tables, part)
     small = pl.concat(
@@ -416,10 +417,10 @@ def values(
     _check_part(part)
     own = _part(frame, truth, by, settings, facts)
     plan = evaluation.plan_values(
-        own.frame, metrics, truth, by, settings, per_user=True, totals=own.totals
+        ask(own.frame, metrics, truth, by, settings, per_user=True, totals=own.totals)
     )
     _check_needs(plan, settings, facts)
-    names = {user_weights.WEIGHT: settings.weights, user_clusters.CLUSTER: settings.cluster}
+    names = {user_columns.WEIGHT: settings.weights, user_columns.CLUSTER: settings.cluster}
     rows = plan.values.rename({key: name for key, name in names.items() if name is not None})
     checked = guards.guarded(rows, plan.flags, plan.raise_violation)
     schema = checked.collect_schema()

@@ -13,9 +13,10 @@ from rankframe._evaluation.reduction import Plan
 from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.question import Totals, ask
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, judgment, readers, rules, run_dicts
-from rankframe._tables.table import Table, Totals
+from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _partitions, _recipes
 
@@ -274,12 +275,14 @@ class Meter(Generic[MeterFrameT]):
         units = _units(tables)
         types = {name: dtype for each in tables for name, dtype in each.schema.items()}
         if self._settled:
-            plan = evaluation.plan_means(run, self._settled, truth, by, settings, totals=totals)
+            plan = evaluation.plan_means(
+                ask(run, self._settled, truth, by, settings, totals=totals)
+            )
             numbers = _recipes.small_frame(plan, settings, None).collect()
             if lacking:
                 absent = self._absent(run, tables, truth, by)
         if self._late:
-            plan = evaluation.plan_means(run, self._late, truth, by, settings, totals=totals)
+            plan = evaluation.plan_means(ask(run, self._late, truth, by, settings, totals=totals))
             if settings.users == "served":
                 refusals.check_served_in_parts(plan.prepared)
             checked = _recipes.small_frame(plan, settings, None).collect()
@@ -316,7 +319,7 @@ class Meter(Generic[MeterFrameT]):
         empty = run.clear().drop(lacking)
         totals = Totals(None, None)
         plan = evaluation.plan_means(
-            empty, self._settled, truth, shared, self._settings, totals=totals
+            ask(empty, self._settled, truth, shared, self._settings, totals=totals)
         )
         inputs = plan.prepared.inputs.values()
         if plan.of_lists is not None and any(
@@ -349,7 +352,7 @@ class Meter(Generic[MeterFrameT]):
         truth = pl.concat(truths, how="vertical_relaxed") if truths else None
         groups = state.groups if state.groups.columns else None
         totals = Totals(state.grade, groups)
-        plan = evaluation.plan_means(run, self._late, truth, self._by, settings, totals=totals)
+        plan = evaluation.plan_means(ask(run, self._late, truth, self._by, settings, totals=totals))
         return _recipes.added(_recipes.small_frame(plan, settings, None).collect())
 
     def _in_call_order(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

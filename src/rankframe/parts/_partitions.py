@@ -12,15 +12,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, group_means, reduction, sums, user_weights
+from rankframe._evaluation import evaluation, group_means, reduction, sums, user_columns
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.reduction import Plan
 from rankframe._request import labels, registry
 from rankframe._request.keywords import Settings
-from rankframe._request.labels import Entry, Metric, RequestedMetric
+from rankframe._request.labels import Entry, RequestedMetric
+from rankframe._request.question import Question, Totals
 from rankframe._request.registry import Column
 from rankframe._tables import guards, judgment, rules, verbs
-from rankframe._tables.table import Table, Totals
+from rankframe._tables.table import Table
 
 SUM, COUNT = "__rankframe_sum", "__rankframe_count"
 KNOWN = "__rankframe_known"  # the number of users with a value, if the count is of weights
@@ -79,33 +80,17 @@ def ranked_of(
 
 
 def values_of(
-    frame: pl.LazyFrame,
-    truth: pl.LazyFrame | None,
-    totals: Totals | None,
-    *,
-    metrics: Sequence[Metric],
-    by: str | Sequence[str],
-    settings: Settings,
+    question: Question, frame: pl.LazyFrame, truth: pl.LazyFrame | None, totals: Totals | None
 ) -> pl.LazyFrame:
     """Compute the metrics of some users."""
-    plan = evaluation.plan_values(frame, metrics, truth, by, settings, per_user=True, totals=totals)
-    return plan.guarded()
+    return evaluation.plan_values(question.of(frame, truth, totals)).guarded()
 
 
 def rows_of(
-    frame: pl.LazyFrame,
-    truth: pl.LazyFrame | None,
-    totals: Totals | None,
-    *,
-    metrics: Sequence[Metric],
-    by: str | Sequence[str],
-    settings: Settings,
+    question: Question, frame: pl.LazyFrame, truth: pl.LazyFrame | None, totals: Totals | None
 ) -> pl.LazyFrame:
     """Compute the input of the statistics, for some users; ``gathered`` puts it together."""
-    plan = evaluation.plan_values(
-        frame, metrics, truth, by, settings, per_user=False, totals=totals
-    )
-    return evaluation.in_groups(plan).rows
+    return evaluation.user_values(question.of(frame, truth, totals)).rows
 
 
 def gathered(parts: pl.DataFrame, plan: Plan) -> UserValues:
@@ -119,16 +104,10 @@ def gathered(parts: pl.DataFrame, plan: Plan) -> UserValues:
 
 
 def sums_of(
-    frame: pl.LazyFrame,
-    truth: pl.LazyFrame | None,
-    totals: Totals | None,
-    *,
-    metrics: Sequence[Metric],
-    by: str | Sequence[str],
-    settings: Settings,
+    question: Question, frame: pl.LazyFrame, truth: pl.LazyFrame | None, totals: Totals | None
 ) -> pl.LazyFrame:
     """Add up the metrics of some users, for ``means_of`` to add up all."""
-    plan = evaluation.plan_means(frame, metrics, truth, by, settings, totals=totals)
+    plan = evaluation.plan_means(question.of(frame, truth, totals))
     proved = pl.lit(rules.proves_global_rules(plan.prepared.tables)).alias(_PROVED)
     return summed(plan).with_columns(proved)
 
@@ -149,17 +128,15 @@ def summed(plan: Plan) -> pl.LazyFrame:
 
 
 def exposures_of(
+    question: Question,
     frame: pl.LazyFrame,
     truth: pl.LazyFrame | None,
     totals: Totals | None,
     *,
-    metrics: Sequence[Metric],
-    by: str | Sequence[str],
-    settings: Settings,
     place: int,
 ) -> pl.LazyFrame:
     """Add up the exposures in the lists of some users, for metrics of all lists."""
-    plan = evaluation.plan_means(frame, metrics, truth, by, settings, totals=totals)
+    plan = evaluation.plan_means(question.of(frame, truth, totals))
     assert plan.of_lists is not None
     return plan.of_lists.exposures(list(plan.of_lists.kinds())[place], per_list=False)
 
@@ -399,7 +376,7 @@ def _check_weights(parts: pl.DataFrame, request: Request, column: str) -> None:
         zero = _over(parts, [((users > 0) & (weight == 0)).alias(KNOWN)], request.by).filter(KNOWN)
         if not zero.is_empty():
             row = zero.select(request.by).sort(request.by).head(1) if request.by else None
-            user_weights.raise_no_weight(column, mean.name, row)
+            user_columns.raise_no_weight(column, mean.name, row)
 
 
 def _summed(
@@ -407,7 +384,7 @@ def _summed(
 ) -> list[pl.Expr]:
     each = metric.over_users.transform(pl.col(metric.name))
     if weighted:
-        weight = pl.when(each.is_not_null()).then(user_weights.WEIGHT)
+        weight = pl.when(each.is_not_null()).then(user_columns.WEIGHT)
         return [
             sums.order_free_sum(each.cast(pl.Float64) * weight).alias(f"{SUM}{place}"),
             sums.order_free_sum(weight).alias(f"{COUNT}{place}"),

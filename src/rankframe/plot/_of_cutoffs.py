@@ -12,6 +12,7 @@ from rankframe._evaluation import evaluation
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, run_dicts
 from rankframe.metrics import core
@@ -91,15 +92,9 @@ def at_k(
     cutoffs = cutoff_curves.cutoffs("ks", ks)
     labels = cutoff_curves.labels_at(names, cutoffs)
     groups = _tables.groups_of(frame, truth, by)
-    values = evaluation.user_values(
-        adapters.to_lazy(frame, "judged table" if truth is None else "run"),
-        labels["label"].to_list(),
-        truth,
-        groups,
-        keywords.read_options(options, count_missed=True),
-        per_user=False,
-        all_lists=True,
-    )
+    lists = adapters.to_lazy(frame, "judged table" if truth is None else "run")
+    settings = keywords.read_options(options, count_missed=True)
+    values = evaluation.user_values(ask(lists, labels["label"].to_list(), truth, groups, settings))
     means = cutoff_curves.means_of(values, interval=interval, confidence=confidence).collect()
     return _pictures.at_k_picture(
         means,

@@ -10,6 +10,7 @@ from rankframe._evaluation import evaluation
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, run_dicts
 from rankframe.metrics import core, trec
@@ -89,9 +90,9 @@ def users(
     groups = _tables.groups_of(frame, truth, by)
     kind = "judged table" if truth is None else "run"
     settings = keywords.read_options(options, count_missed=True)
-    values = evaluation.user_values(
-        adapters.to_lazy(frame, kind), [metric], truth, groups, settings
-    ).rows.collect()
+    lists = adapters.to_lazy(frame, kind)
+    question = ask(lists, [metric], truth, groups, settings, per_user=True)
+    values = evaluation.user_values(question).rows.collect()
     (higher,) = _tables.directions([metric]).values()
     return _pictures.users_picture(values, groups, higher_is_better=higher, bins=bins)
 

@@ -38,9 +38,10 @@ from rankframe._comparison.trials import Correction, Margin, Test
 from rankframe._evaluation import evaluation, refusals
 from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.reduction import Plan
-from rankframe._request import keywords, labels, registry
+from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Options, Settings, Users
 from rankframe._request.labels import Metric
+from rankframe._request.question import Question, ask
 from rankframe._tables import (
     adapters,
     column_roles,
@@ -51,7 +52,7 @@ from rankframe._tables import (
     side_tables,
     verbs,
 )
-from rankframe._tables.judgment import Ties
+from rankframe._tables.rank_order import Ties
 from rankframe._tables.run_dicts import ByT
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
@@ -63,6 +64,8 @@ from rankframe.spark._workers import plain_errors
 
 __all__ = ["compare", "evaluate", "from_lists", "judge", "per_user", "plain_errors", "summarize"]
 __all__ += ["with_rank"]
+
+_NO_TABLE = pl.LazyFrame()  # of a question whose tables are Spark's
 
 
 def judge(
@@ -367,10 +370,10 @@ def per_user(
         raise TypeError(msg)
     frame, by = _as_frame(frame, by)
     settings = replace(_read_options(options), bounds=bounds, scenarios=scenarios)
-    plans = functools.partial(evaluation.plan_values, per_user=True)
-    sides, plan = _planned(frame, truth, metrics, by, settings, plans)
+    question = ask(_NO_TABLE, metrics, None, by, settings, per_user=True)
+    sides, plan = _planned(frame, truth, question, evaluation.plan_values)
     _check_across_users(sides, settings.users)
-    compute = functools.partial(_partitions.values_of, metrics=metrics, by=by, settings=settings)
+    compute = functools.partial(_partitions.values_of, question)
     needs = _partitions.needs_of(plan, settings)
     joined = sides
     # a Spark truth may return different rows when it is read again
@@ -458,8 +461,9 @@ def evaluate(
         _read_options(options), bounds=bounds, scenarios=scenarios, count_users=count_users
     )
     plans = functools.partial(evaluation.plan_means, total=total)
-    sides, plan = _planned(frame, truth, metrics, by, settings, plans)
-    compute = functools.partial(_partitions.sums_of, metrics=metrics, by=by, settings=settings)
+    question = ask(_NO_TABLE, metrics, None, by, settings)
+    sides, plan = _planned(frame, truth, question, plans)
+    compute = functools.partial(_partitions.sums_of, question)
     needs = _partitions.needs_of(plan, settings)
     if partitions is not None:
         keywords.whole_number("partitions", partitions)
@@ -468,7 +472,7 @@ def evaluate(
             parts = _shuffle.computed_here(joined, compute, needs)
         else:
             parts = _shuffle.collected(_shuffle.computed(sides, compute, number, needs, joined))
-        exposures = _exposures(sides, joined, number, plan, metrics, by, settings)
+        exposures = _exposures(sides, joined, number, plan, question)
     if not _partitions.is_proved(parts):
         _check_across_users(sides, settings.users)
     return _shuffle.to_spark(
@@ -558,15 +562,8 @@ def summarize(
         resamples=resamples,
         seed=seed,
     )
-    return _described(
-        frame,
-        truth,
-        metrics,
-        by,
-        _read_options(options, count_missed=True),
-        partitions,
-        describe=describe,
-    )
+    question = ask(_NO_TABLE, metrics, None, by, _read_options(options, count_missed=True))
+    return _described(frame, truth, question, partitions, describe=describe)
 
 
 def compare(
@@ -679,15 +676,9 @@ def compare(
         resamples=resamples,
         seed=seed,
     )
-    return _described(
-        frame,
-        truth,
-        metrics,
-        keywords.systems_groups(by, getattr(frame, "columns", ())),
-        _read_options(options, count_missed=True),
-        partitions,
-        describe=describe,
-    )
+    groups = keywords.systems_groups(by, getattr(frame, "columns", ()))
+    question = ask(_NO_TABLE, metrics, None, groups, _read_options(options, count_missed=True))
+    return _described(frame, truth, question, partitions, describe=describe)
 
 
 def _as_frame(frame: DataFrame | Mapping[str, DataFrame], by: ByT) -> tuple[DataFrame, ByT]:
@@ -734,9 +725,7 @@ def _exposures(
     joined: Sequence[Side],
     partitions: int | None,
     plan: Plan,
-    metrics: Sequence[Metric],
-    by: str | Sequence[str],
-    settings: Settings,
+    question: Question,
 ) -> list[pl.DataFrame]:
     """Add up, for each kind of shares, what the lists of all partitions give to its values."""
     kinds = [] if plan.of_lists is None else plan.of_lists.kinds()
@@ -744,11 +733,9 @@ def _exposures(
         _shuffle.collected(
             _shuffle.computed(
                 sides,
-                functools.partial(
-                    _partitions.exposures_of, metrics=metrics, by=by, settings=settings, place=place
-                ),
+                functools.partial(_partitions.exposures_of, question, place=place),
                 partitions,
-                _partitions.needs_of(plan, settings),
+                _partitions.needs_of(plan, question.settings),
                 joined,
             )
         )
@@ -759,27 +746,20 @@ def _exposures(
 def _planned(
     frame: DataFrame,
     truth: Truth | None,
-    metrics: Sequence[Metric],
-    by: str | Sequence[str],
-    settings: Settings,
-    plans: Callable[..., Plan],
+    question: Question,
+    plans: Callable[[Question], Plan],
 ) -> tuple[list[Side], Plan]:
     """Plan on tables without rows, so that invalid calls fail before any Spark job starts."""
-    requested = labels.parse_metrics(metrics, per_user=False, defaults=settings.defaults)
+    by, settings = question.by, question.settings
     roles = dict(settings.columns)
-    wanted = {str(roles.get(role, role)) for role in keywords.ROLES} | {
-        *keywords.group_names(by),
-        "tied",
-    }
-    reads = {name for metric in requested for name in metric.reads}
-    wanted |= column_roles.SEARCHED | registry.reading_of(reads, inputs=settings.inputs).names
+    wanted = {str(roles.get(role, role)) for role in keywords.ROLES} | {*by, "tied"}
+    wanted |= column_roles.SEARCHED | question.reading.names
     wanted |= set() if settings.weights is None else {settings.weights}
     if truth is not None:
         wanted |= _possible_grades(truth, settings.columns, by)
     frames = _frames(frame, truth, wanted)
     empty = [_empty(spark_frame, wanted) for spark_frame in frames]
-    run, judgments = _shuffle.pair(empty)
-    plan = plans(run, metrics, judgments, by, settings)
+    plan = plans(question.of(*_shuffle.pair(empty)))
     if settings.users == "served":
         refusals.check_served_in_parts(plan.prepared)
     sides = _shuffle.sides(frames, empty, plan.prepared.tables)
@@ -804,16 +784,13 @@ def _possible_grades(truth: Truth, columns: Columns, by: str | Sequence[str]) ->
 def _described(
     frame: DataFrame,
     truth: Truth | None,
-    metrics: Sequence[Metric],
-    by: str | Sequence[str],
-    settings: Settings,
+    question: Question,
     partitions: int | None,
     *,
     describe: Callable[[UserValues], pl.LazyFrame],
 ) -> DataFrame:
     """Collect the values of all users, and describe them."""
-    plans = functools.partial(evaluation.plan_values, per_user=False)
-    sides, plan = _planned(frame, truth, metrics, by, settings, plans)
+    sides, plan = _planned(frame, truth, question, evaluation.plan_values)
     if plan.of_lists is not None:
         msg = (
             f"{plan.of_lists.requested[0].name} is one number of all lists: its interval needs the "
@@ -821,9 +798,9 @@ def _described(
         )
         raise ValueError(msg)
     describe(evaluation.in_groups(plan))  # invalid calls fail before any Spark job starts
-    _check_across_users(sides, settings.users)
-    compute = functools.partial(_partitions.rows_of, metrics=metrics, by=by, settings=settings)
-    needs = _partitions.needs_of(plan, settings)
+    _check_across_users(sides, question.settings.users)
+    compute = functools.partial(_partitions.rows_of, question)
+    needs = _partitions.needs_of(plan, question.settings)
     with plain_errors(), _shuffle.read_once(sides, partitions, needs) as (joined, number):
         parts = _shuffle.collected(_shuffle.computed(sides, compute, number, needs, joined))
     return _shuffle.to_spark(

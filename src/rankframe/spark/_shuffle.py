@@ -21,8 +21,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType
 
 from rankframe._request import keywords
+from rankframe._request.question import Totals
 from rankframe._tables import rules
-from rankframe._tables.table import Table, Totals
+from rankframe._tables.table import Table
 from rankframe.parts import _partitions
 from rankframe.parts._partitions import Needs, Registered
 from rankframe.spark import _types

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from rankframe._request.question import Totals
 from rankframe._tables import rules
-from rankframe._tables.table import Totals
 from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from rankframe._request import keywords
 from rankframe._request.keywords import Columns
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, readers, rules, verbs
-from rankframe._tables.judgment import Ties
+from rankframe._tables.rank_order import Ties
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.trec import _formats, _lines

@@ -1,0 +1,189 @@
+"""The types of metrics' parameters: how labels read and write their values, and what is checked."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast, get_args, get_origin
+
+from rankframe._request import keywords
+
+Gain: TypeAlias = Literal["linear", "exponential", "binary"] | Mapping[float, float]
+AnyGain: TypeAlias = Annotated[Gain, "may fall as the grade rises, and be of grade 0"]
+Levels: TypeAlias = Annotated[Sequence[float], "from 0 to 1"]
+Signed: TypeAlias = Annotated[float, "of any sign"]
+#: The name of one of the caller's columns.
+ColumnName: TypeAlias = Annotated[str, "the name of a column"]
+OptionalColumn: TypeAlias = Annotated[str | None, "the name of a column"]
+#: A metric's label without its cut-off, in the label of a mean over users.
+MetricName: TypeAlias = Annotated[str, "the label of a metric, without its cut-off"]
+Weight: TypeAlias = Annotated[
+    Literal["none", "log", "clipped", "hit"] | float, "or a number p between 0 and 1"
+]
+
+
+class ParameterType(NamedTuple):
+    """What the annotation of a parameter stands for."""
+
+    check: Callable[[str, Any], Any]  # of its name and its value; returns the value as it is used
+    read: Callable[[str], Any] = str  # from the text in a label
+
+
+def type_of(annotation: Any) -> ParameterType:
+    """Look up an annotation; raise LookupError if labels cannot read it."""
+    inner = get_args(annotation)
+    if get_origin(annotation) is Literal and all(isinstance(choice, str) for choice in inner):
+        return ParameterType(partial(_check_choice, choices=inner))
+    if type(None) in inner and get_origin(inner[0]) is Literal:
+        return ParameterType(_or_none(type_of(inner[0]).check))
+    return _TYPES[annotation]
+
+
+def gain_from(text: str) -> Gain:
+    """Read a gain as labels write it."""
+    if ":" not in text:
+        return cast("Gain", text)
+    pairs = [pair.split(":") for pair in text.split(";")]
+    gains = {float(grade): float(gain) for grade, gain in pairs}
+    if len(gains) < len(pairs):
+        msg = "duplicate grade"
+        raise ValueError(msg)
+    return gains
+
+
+def as_text(value: object) -> str:
+    """Write a parameter as labels do."""
+    if isinstance(value, Mapping):
+        gains = cast("Mapping[float, float]", value)
+        return ";".join(f"{as_text(grade)}:{as_text(gain)}" for grade, gain in gains.items())
+    if isinstance(value, tuple):
+        return ";".join(map(as_text, cast("tuple[float, ...]", value)))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def check_gain(name: str, value: Any, *, any_order: bool = False) -> Any:
+    """Check a gain; sort a mapping of grades to gains ≥ 0 by grade.
+
+    Unless ``any_order``, gains must not fall as the grade rises, and no grade ≤ 0 has one.
+    """
+    if not isinstance(value, Mapping):
+        choices = get_args(get_args(Gain)[0])
+        return _check_choice(name, value, choices, " or a mapping of grades to gains")
+    gains = cast("Mapping[Any, Any]", value)
+    if not gains or not all(keywords.is_number(x) for pair in gains.items() for x in pair):
+        msg = f"{name} must map grades to gains, both numbers, not {gains!r}"
+        raise ValueError(msg)
+    by_grade = {float(grade): float(gains[grade]) for grade in sorted(gains)}
+    rule, lowest, reason = (
+        ("finite and ≥ 0", 0, "< 0, which marks an item as not judged")
+        if any_order
+        else (
+            "finite, ≥ 0 and must not fall as the grade rises",
+            math.ulp(0),
+            "≤ 0, which is not relevant",
+        )
+    )
+    values = list(by_grade.values())
+    in_order = any_order or values == sorted(values)
+    if not (in_order and all(0 <= value < math.inf for value in values)):
+        msg = f"{name} must be {rule}, not {gains!r}"
+        raise ValueError(msg)
+    if any(gain > 0 for grade, gain in by_grade.items() if grade < lowest):
+        msg = f"{name} gives a gain to a grade {reason}; leave it out: {gains!r}"
+        raise ValueError(msg)
+    return by_grade
+
+
+def check_weight(name: str, value: object) -> str | float:
+    """Check the weight of a position."""
+    if isinstance(value, str) and value in _WEIGHTS:
+        return value
+    if not keywords.is_number(value) or not 0 < value < 1:
+        words = ", ".join(map(repr, _WEIGHTS))
+        msg = f"{name} must be one of {words} or a number between 0 and 1, not {value!r}"
+        raise ValueError(msg)
+    return float(value)
+
+
+_WEIGHTS = ("none", "log", "clipped", "hit")
+
+
+def _check_choice(name: str, value: Any, choices: Sequence[str], also: str = "") -> str:
+    if not (isinstance(value, str) and value in choices):
+        options = ", ".join(repr(choice) for choice in choices)
+        msg = f"{name} must be one of {options}{also}, not {value!r}"
+        raise ValueError(msg)
+    return value
+
+
+def _check_flag(name: str, value: Any) -> bool:
+    keywords.check_flag(name, value)
+    return value
+
+
+def _check_number(name: str, value: Any, *, least: float = 0) -> float:
+    if not keywords.is_number(value) or not math.isfinite(value) or value < least:
+        msg = f"{name} must be a {'finite number' if least < 0 else 'number ≥ 0'}, not {value!r}"
+        raise ValueError(msg)
+    return float(value)
+
+
+def _check_positive(name: str, value: Any) -> float:
+    if value == 0:
+        msg = f"{name} must be a number > 0, not {value!r}"
+        raise ValueError(msg)
+    return _check_number(name, value)
+
+
+def _check_column(name: str, value: Any) -> str:
+    """Check that a label can carry the name of a column."""
+    if not isinstance(value, str) or not value or set(value) & set("(),;@=^*"):
+        msg = f"{name} must be the name of a column, without any of ( ) , ; @ = ^ *, not {value!r}"
+        raise ValueError(msg)
+    return value
+
+
+def _check_metric_name(name: str, value: Any) -> str:
+    """Check that a label within a label leaves the cut-off to the outer one."""
+    if not isinstance(value, str) or not value.strip() or "@" in value:
+        msg = (
+            f"{name} must be the label of a metric without its cut-off, as in "
+            f"geometric(metric=ndcg)@10, not {value!r}"
+        )
+        raise ValueError(msg)
+    return value.strip()
+
+
+def _check_levels(name: str, value: Any) -> tuple[float, ...]:
+    """Sort recall levels; each is from 0 to 1 and occurs only once."""
+    values = cast("Sequence[object]", value) if isinstance(value, Sequence) else ()
+    levels = [float(level) for level in values if keywords.is_number(level) and 0 <= level <= 1]
+    if not levels or len(levels) < len(values):
+        msg = f"{name} must be one or more numbers from 0 to 1, not {value!r}"
+        raise ValueError(msg)
+    if len(set(levels)) < len(levels):
+        msg = f"{name} has a duplicate: {value!r}"
+        raise ValueError(msg)
+    return tuple(sorted(levels))
+
+
+def _or_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    return lambda name, value: None if value is None else check(name, value)
+
+
+_TYPES: Mapping[Any, ParameterType] = {
+    int: ParameterType(keywords.whole_number, int),
+    int | None: ParameterType(_or_none(keywords.whole_number), int),
+    float: ParameterType(_check_number, float),
+    float | None: ParameterType(_or_none(_check_positive), float),
+    Signed: ParameterType(partial(_check_number, least=-math.inf), float),
+    bool: ParameterType(_check_flag, lambda text: {"true": True, "false": False}[text.lower()]),
+    Gain: ParameterType(check_gain, gain_from),
+    AnyGain: ParameterType(partial(check_gain, any_order=True), gain_from),
+    Levels: ParameterType(_check_levels, lambda text: tuple(map(float, text.split(";")))),
+    ColumnName: ParameterType(_check_column),
+    OptionalColumn: ParameterType(_or_none(_check_column)),
+    MetricName: ParameterType(_check_metric_name),
+    Weight: ParameterType(check_weight, lambda text: text if text in _WEIGHTS else float(text)),
+}

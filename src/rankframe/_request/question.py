@@ -1,0 +1,90 @@
+"""A call as one record: which metrics it asks for, of which tables, with which options.
+
+Stage of the pipeline: ``ask`` reads and checks the labels and options of a call, and no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from rankframe._request import keywords, labels, registry, share_names
+from rankframe._request.keywords import Settings
+from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.registry import Reading
+from rankframe._request.types import Frame
+
+
+class Totals(NamedTuple):
+    """Facts about all users that a part of the tables needs; it has all rows of its users."""
+
+    top_grade: float | None
+    groups: pl.DataFrame | None  # the groups of ``by`` that the truth lacks
+
+
+@dataclass(frozen=True)
+class Question:
+    """The tables, metrics and options of one call; a pickle has the metrics as they were passed."""
+
+    frame: Frame
+    metrics: Sequence[Metric]  # as the caller wrote them
+    truth: Frame | None
+    by: list[str]
+    settings: Settings
+    per_user: bool  # whether each metric must have a value per user
+    totals: Totals | None = None  # of a part
+
+    @cached_property
+    def requested(self) -> list[RequestedMetric]:
+        """The metrics, parsed where they are computed."""
+        return labels.parse_metrics(
+            self.metrics, per_user=self.per_user, defaults=self.settings.defaults
+        )
+
+    @cached_property
+    def reading(self) -> Reading:
+        """What all metrics read."""
+        names = {name for metric in self.requested for name in metric.reads}
+        return registry.reading_of(names, inputs=self.settings.inputs)
+
+    @property
+    def lists_alone(self) -> bool:
+        """Whether no metric reads the truth."""
+        return all(
+            registry.reading_of(metric.reads, inputs=self.settings.inputs).lists_alone
+            and not share_names.needs_truth(metric.reads)
+            for metric in self.requested
+        )
+
+    @property
+    def beside(self) -> list[Frame | None]:
+        """The tables beside the first."""
+        return [self.truth, *(getattr(self.settings, name) for name in keywords.INPUTS)]
+
+    def of(self, frame: Frame, truth: Frame | None, totals: Totals | None = None) -> Question:
+        """Ask the same of other tables."""
+        return replace(self, frame=frame, truth=truth, totals=totals)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def ask(
+    frame: Frame,
+    metrics: Sequence[Metric],
+    truth: Frame | None,
+    by: str | Sequence[str],
+    settings: Settings,
+    *,
+    per_user: bool = False,
+    totals: Totals | None = None,
+) -> Question:
+    """Read the metrics and the groups of a call; ``per_user`` refuses geometric means."""
+    groups = keywords.group_names(by)
+    question = Question(frame, metrics, truth, groups, settings, per_user, totals)
+    _ = question.requested  # raises for labels that cannot be read
+    return question
