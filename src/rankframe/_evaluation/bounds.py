@@ -51,7 +51,7 @@ def with_judgments(values: Values, question: Question) -> Values:
     """Add the values of metrics under other judgments of the unjudged items, if requested."""
     if not (question.settings.bounds or question.settings.scenarios):
         return values
-    keys, judged = values.keys, values.prepared
+    keys, judged = values.keys, values.source
     columns: list[pl.Expr] = []
     requested: list[RequestedMetric] = []
     read: dict[_Judgments, list[RequestedMetric]] = {}
@@ -103,18 +103,18 @@ def _name_under(judgments: _Judgments, requested: RequestedMetric) -> str:
     return f"{labels.INNER}{judgments.inside}_{judgments.below}_{judgments.k}_{requested.name}"
 
 
-def _judged_in(judgments: _Judgments, prepared: Judged) -> Judged:
+def _judged_in(judgments: _Judgments, judged: Judged) -> Judged:
     """Set the grade of unjudged items of the lists to the highest one, or to 0."""
-    depth = prepared.settings.depth
-    prepared = prepared._replace(settings=replace(prepared.settings, judged_only=False))
+    depth = judged.settings.depth
+    judged = judged._replace(settings=replace(judged.settings, judged_only=False))
     grade, rank = pl.col("relevance"), pl.col("rank")
     listed = rank.is_not_null() if depth is None else (rank <= depth)
     unjudged = listed & ~(grade >= 0).fill_null(value=False)
     inside = pl.lit(value=True) if judgments.k is None else rank <= judgments.k
-    top = prepared.top_grade
+    top = judged.top_grade
     substitute = (
         pl.when(inside)
         .then(top if judgments.inside else 0)
         .otherwise(top if judgments.below else 0)
     )
-    return judgment.with_grades(prepared, pl.when(unjudged).then(substitute).otherwise(grade))
+    return judgment.with_grades(judged, pl.when(unjudged).then(substitute).otherwise(grade))

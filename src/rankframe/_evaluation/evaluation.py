@@ -371,8 +371,9 @@ def plan_values(question: Question) -> Values:
     """Plan the values of every user."""
     if question.truth is None:
         refusals.check_truth(question)
-    judged = judgment.judge(readers.read_tables(question))
-    refusals.refuse(question, judged)
+    tables = readers.read_tables(question)
+    refusals.refuse(question, tables)
+    judged = judgment.judge(tables)
     requested = question.requested
     if judged.tied:
         requested = labels.in_ties(requested, question.metrics, defaults=question.settings.defaults)
@@ -418,7 +419,7 @@ def in_groups(values: Values) -> Values:
     group_means.check_numeric(values)
     rows, by = values.rows, values.by
     if by:
-        rows = user_choice.groups_of(values.prepared, by).join(rows, on=by, how="left")
+        rows = user_choice.groups_of(values.source, by).join(rows, on=by, how="left")
     rows = values.checks.guarded(rows)
     if values.of_lists is None:
         return values._replace(rows=rows, checks=Checks())
@@ -426,7 +427,7 @@ def in_groups(values: Values) -> Values:
     numbers = group_means.means_of_groups(
         alone, by, [metric.name for metric in values.of_lists.requested]
     )
-    if values.prepared.settings.count_missed:
+    if values.source.settings.count_missed:
         missed = group_means.over_users(values, [user_columns.number_missed()], by).drop("users")
         on: dict[str, Any] = {"on": by, "how": "left"} if by else {"how": "cross"}
         numbers = numbers.join(missed, **on).with_columns(pl.col("num_missed").fill_null(0))

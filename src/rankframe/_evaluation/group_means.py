@@ -129,7 +129,7 @@ def over_users(values: Values, aggregates: Sequence[pl.Expr], by: Sequence[str])
     if not by:
         return values.rows.select(aggregates)
     reduced = values.rows.group_by(by).agg(aggregates)
-    joined = user_choice.groups_of(values.prepared, by).join(reduced, on=by, how="left")
+    joined = user_choice.groups_of(values.source, by).join(reduced, on=by, how="left")
     return joined.with_columns(pl.col("users").fill_null(0))
 
 

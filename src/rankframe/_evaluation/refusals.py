@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rankframe._evaluation import bounds, system_metrics, user_choice
 from rankframe._request import gain_functions, labels, parameters, registry, share_names
 from rankframe._request.keywords import Settings
@@ -11,25 +9,27 @@ from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question
 from rankframe._request.registry import Reading
 from rankframe._tables import readers, side_tables
-from rankframe._tables.judgment import Judged
+from rankframe._tables.table import Tables
 from rankframe._vocabulary import share_rows
 from rankframe.errors import RankingDataError
 
 
-def refuse(question: Question, judged: Judged) -> None:
+def refuse(question: Question, tables: Tables) -> None:
     """Raise for the first thing that is asked and that these tables cannot answer."""
     settings = question.settings
-    _check_users(settings, judged, judged.tables.segments)
+    beside = {name: side_tables.with_list(table) for name, table in tables.beside.items()}
+    tables = tables._replace(beside=beside)
+    _check_users(settings, tables)
     _check_means(question)
     for metric in question.requested:
-        _check_scope(metric, judged)
+        _check_scope(metric, tables)
         if settings.gains_from is not None or metric.gains_from_there:
             _check_no_gain_of_zero(metric)
-        if (settings.bounds or settings.scenarios) and judged.has_subtopics:
+        if (settings.bounds or settings.scenarios) and tables.has_subtopics:
             _check_no_subtopics(metric)
     if settings.bounds:
         for metric in question.requested:
-            bounds.extreme_judgments(metric, tied=judged.tied)
+            bounds.extreme_judgments(metric, tied=tables.tied)
     of_all = [metric.name for metric in question.requested if system_metrics.is_of_all(metric)]
     if of_all:
         _check_of_all_lists(of_all[0], question)
@@ -51,11 +51,11 @@ def check_truth(question: Question) -> None:
             raise RankingDataError(msg)
 
 
-def check_served_in_parts(prepared: Judged) -> None:
+def check_served_in_parts(tables: Tables) -> None:
     """Check that a part of the users shows all systems."""
-    system = user_choice.system_of(prepared.tables.run.by)
-    if system is not None and not user_choice.are_known(system, prepared):
-        name = prepared.tables.both[-1].name
+    system = user_choice.system_of(tables.run.by)
+    if system is not None and system not in tables.lacking:
+        name = tables.both[-1].name
         msg = (
             f"users='served': the {name} has the column of the systems, {system!r}, so a part of "
             "its rows may not show all systems: pass a run and a truth without it, or collect "
@@ -64,13 +64,13 @@ def check_served_in_parts(prepared: Judged) -> None:
         raise ValueError(msg)
 
 
-def _check_users(settings: Settings, judged: Judged, segments: Sequence[str]) -> None:
+def _check_users(settings: Settings, tables: Tables) -> None:
     """Check that there is a truth to take users from, and that every user can be in a segment."""
-    users = settings.users
-    if not judged.has_truth and users in ("truth", "judged", "both", "served"):
+    users, segments = settings.users, tables.segments
+    if not tables.has_truth and users in ("truth", "judged", "both", "served"):
         msg = f"users={users!r} selects users of the truth, but there is no truth: pass truth="
         raise ValueError(msg)
-    if not judged.has_truth and settings.judged_only:
+    if not tables.has_truth and settings.judged_only:
         msg = "judged_only=True keeps judged items, but there is no truth: pass truth="
         raise ValueError(msg)
     if segments and users in ("run", "all"):
@@ -79,7 +79,7 @@ def _check_users(settings: Settings, judged: Judged, segments: Sequence[str]) ->
             f"column {segments[0]!r} of by=: join it to the run"
         )
         raise ValueError(msg)
-    system = user_choice.system_of(judged.tables.run.by)
+    system = user_choice.system_of(tables.run.by)
     if users == "served" and system in segments:
         msg = (
             f"users='served' selects users whom every system serves, but only the truth has the "
@@ -106,21 +106,21 @@ def _check_means(question: Question) -> None:
             raise ValueError(msg)
 
 
-def _check_scope(metric: RequestedMetric, prepared: Judged) -> None:
+def _check_scope(metric: RequestedMetric, tables: Tables) -> None:
     """Check that a metric reduces rows of one kind, and that these are the intended ones."""
     reading = registry.reading_of(
-        metric.reads, has_subtopics=prepared.has_subtopics, inputs=prepared.inputs
+        metric.reads, has_subtopics=tables.has_subtopics, inputs=tables.beside
     )
-    _check_tables(metric, reading, prepared)
-    if prepared.has_subtopics and reading.mixes_subtopics:
+    _check_tables(metric, reading, tables)
+    if tables.has_subtopics and reading.mixes_subtopics:
         msg = (
             f"metric {metric.name!r} reads both columns of items and columns of their subtopics: "
             "split it into two metrics"
         )
         raise ValueError(msg)
-    run, truth = prepared.tables.run, prepared.tables.truth
+    run, truth = tables.run, tables.truth
     columns = {*run.ids, *(() if truth is None else truth.schema)}
-    if not (prepared.has_truth or reading.names_its_rows):
+    if not (tables.has_truth or reading.names_its_rows):
         columns.update(run.schema)
     for name in reading.outside:
         if name in run.schema and name not in columns and not reading.names_its_rows:
@@ -133,10 +133,10 @@ def _check_scope(metric: RequestedMetric, prepared: Judged) -> None:
             raise ValueError(msg)
 
 
-def _check_outside(name: str, metric: str, prepared: Judged) -> None:
+def _check_outside(name: str, metric: str, tables: Tables) -> None:
     """Check that one table has a column of the caller's, or that its table is passed."""
-    run, items = prepared.tables.run, prepared.inputs.get("items")
-    has = [name in table.schema for table in prepared.tables.both]
+    run, items = tables.run, tables.beside.get("items")
+    has = [name in table.schema for table in tables.both]
     roles = [*run.keys, run.item, run.rank, run.score, run.relevance]
     if items is not None and name in items.schema and name not in (*roles, *items.by):
         if any(has):
@@ -148,11 +148,11 @@ def _check_outside(name: str, metric: str, prepared: Judged) -> None:
         return
     column = registry.COLUMNS.get(name.partition("(")[0])
     if column is not None and not any(has):
-        tables = column.source.split(" or ")
-        passed = " or ".join(f"{table}=, {side_tables.INPUT_MEANINGS[table]}" for table in tables)
+        sources = column.source.split(" or ")
+        passed = " or ".join(f"{table}=, {side_tables.INPUT_MEANINGS[table]}" for table in sources)
         msg = f"metric {metric!r} reads {name!r}: pass {passed}"
         raise RankingDataError(msg)
-    if not (prepared.has_truth or any(has) or name.startswith("^")):
+    if not (tables.has_truth or any(has) or name.startswith("^")):
         columns = dict.fromkeys([*run.schema, *(() if items is None else items.schema)])
         msg = (
             f"metric {metric!r} reads a column {name!r}; the tables have "
@@ -161,19 +161,19 @@ def _check_outside(name: str, metric: str, prepared: Judged) -> None:
         raise RankingDataError(msg)
 
 
-def _check_tables(metric: RequestedMetric, reading: Reading, prepared: Judged) -> None:
+def _check_tables(metric: RequestedMetric, reading: Reading, tables: Tables) -> None:
     """Check that the tables from which the columns of a metric come are passed."""
     for name in reading.outside:
-        _check_outside(name, metric.name, prepared)
+        _check_outside(name, metric.name, tables)
     kind = share_names.kind_of(metric)
     if kind is None:
         return
-    item = prepared.tables.run.item
-    share_rows.check_shares(f"metric {metric.name!r}", kind, reading.names, prepared.inputs, item)
-    if share_names.needs_truth(reading.names) and not prepared.has_truth:
+    item = tables.run.item
+    share_rows.check_shares(f"metric {metric.name!r}", kind, reading.names, tables.beside, item)
+    if share_names.needs_truth(reading.names) and not tables.has_truth:
         msg = f"metric {metric.name!r} reads what is relevant: pass truth="
         raise RankingDataError(msg)
-    if prepared.tied:
+    if tables.tied:
         share_names.check_shares_in_ties(f"metric {metric.name!r}", reading.names)
     row_columns = [n for n, c in reading.columns.items() if c.scope != "shares"]
     if row_columns or reading.outside:

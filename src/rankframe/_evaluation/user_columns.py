@@ -69,7 +69,7 @@ def with_missed(values: Values, question: Question) -> Values:
     """Mark the users for whom the run has no list, if these are counted."""
     if not question.settings.count_missed:
         return values
-    lists = scope_rows.users_with_lists(values.prepared)
+    lists = scope_rows.users_with_lists(values.source)
     lists = lists.with_columns(pl.lit(value=False).alias(MISSED))
     rows = values.rows.join(lists, on=values.keys, how="left")
     rows = rows.with_columns(pl.col(MISSED).fill_null(value=True))
@@ -94,7 +94,7 @@ def with_clusters(values: Values, question: Question) -> Values:
 
 
 def _with_column(values: Values, purpose: Purpose, name: str) -> Values:
-    column = _user_column(purpose, values.prepared, name)
+    column = _user_column(purpose, values.source, name)
     rows = values.rows.join(column.rows, on=column.on, how="left")
     lacks = (
         _has_value([metric.name for metric in values.requested]) & pl.col(purpose.column).is_null()
@@ -158,11 +158,11 @@ class UserColumn(NamedTuple):
             raise rules.broken_row(self.table, self.column, text, row)
 
 
-def _user_column(purpose: Purpose, prepared: Judged, column: str) -> UserColumn:
+def _user_column(purpose: Purpose, judged: Judged, column: str) -> UserColumn:
     """Read a column of users."""
-    table = _table_with(prepared.tables.both, purpose.option, column)
+    table = _table_with(judged.tables.both, purpose.option, column)
     on = [*(table.by if table.name == "truth" else ()), table.user]
-    keys = [pl.col(name).cast(prepared.types[name]) for name in on]
+    keys = [pl.col(name).cast(judged.types[name]) for name in on]
     value, least = pl.col(column), pl.col(_LEAST)
     rows = table.frame.select(*keys, as_value(purpose, table.name, column, table.schema[column]))
     users = rows.group_by(on).agg(value.max(), value.min().alias(_LEAST))

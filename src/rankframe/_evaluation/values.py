@@ -88,7 +88,7 @@ class Values(NamedTuple):
         return [*self.by, self.user]
 
     @property
-    def prepared(self) -> Judged:
+    def source(self) -> Judged:
         """The tables of values that are not ready ones."""
         assert self.judged is not None
         return self.judged

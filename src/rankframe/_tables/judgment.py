@@ -202,19 +202,17 @@ def _listed(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 def _input_rows(table: Table, types: Mapping[str, pl.DataType]) -> Table:
     """Return the rows that columns are derived from, with ids of common types."""
-    frame, schema = normalize_columns(table), table.schema
+    frame = normalize_columns(table)
     if table.name != "items=":  # the caller's other columns would clash with derived ones
         frame = frame.select(*table.ids, *(["rank"] if table.name == "other run" else []))
     frame = _with_types(frame, table, table.ids, types)
     if side_tables.is_long(table):
         long = side_tables.LONG
-        rest = [name for name in schema.names() if name not in (*table.keys, long)]
+        rest = [name for name in table.schema.names() if name not in (*table.keys, long)]
         # as text: a list of numbers would be a vector
         kept = [pl.col(rest).first(), pl.col(long).drop_nulls().cast(pl.String)]
         frame = frame.group_by(table.keys, maintain_order=True).agg(kept)
-        schema = pl.Schema({name: schema[name] for name in (*table.keys, *rest)})
-        schema[long] = pl.List(pl.String())
-    return table._replace(frame=frame, schema=schema)
+    return side_tables.with_list(table)._replace(frame=frame)
 
 
 def _moved_up(run: pl.LazyFrame, tables: Tables, inputs: Mapping[str, Table]) -> pl.LazyFrame:

@@ -92,6 +92,15 @@ def is_long(table: Table) -> bool:
     return is_items and LONG in table.schema and not table.schema[LONG].is_nested()
 
 
+def with_list(table: Table) -> Table:
+    """Give a catalogue the type that its categories have as one row per item: a list."""
+    if not is_long(table):
+        return table
+    rest = [name for name in table.schema if name not in (*table.keys, LONG)]
+    types = {name: table.schema[name] for name in (*table.keys, *rest)}
+    return table._replace(schema=pl.Schema({**types, LONG: pl.List(pl.String())}))
+
+
 def _meetings(inputs: Mapping[str, Table], run: Table) -> list[tuple[str, str]]:
     """Pair each table with the id by which it must meet the lists, unless these are a part."""
     if run.totals is not None:

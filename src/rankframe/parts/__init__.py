@@ -246,7 +246,7 @@ def sums(
     own = _part(frame, truth, by, settings, facts)
     plan = evaluation.plan_means(ask(own.frame, metrics, truth, by, settings, totals=own.totals))
     _check_needs(plan, settings, facts)
-    key = _recipes.of_part(plan.prepared.tables.both, part)
+    key = _recipes.of_part(plan.source.tables.both, part)
     small = pl.concat(
         [_recipes.small_frame(plan, settings, facts), key, *own.checks(_numbers.SCHEMA)]
     )
@@ -548,10 +548,10 @@ def _check_needs(plan: Values, settings: Settings, facts: Facts | None) -> None:
     """Check that a part knows the highest grade and the systems, where these matter."""
     if facts is not None:
         rules.raise_if_counted_ungraded(
-            facts.get(_UNGRADED, {}), [*rules.candidates(plan.prepared.tables.both[-1])]
+            facts.get(_UNGRADED, {}), [*rules.candidates(plan.source.tables.both[-1])]
         )
     if settings.users == "served":
-        refusals.check_served_in_parts(plan.prepared)
+        refusals.check_served_in_parts(plan.source.tables)
     if facts is None and _partitions.needs_of(plan, settings).top_grade:
         msg = (
             "a metric reads the highest grade of the truth, which may be in another part: pass "

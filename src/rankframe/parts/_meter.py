@@ -288,7 +288,7 @@ class Meter(Generic[MeterFrameT]):
         if self._late:
             plan = evaluation.plan_means(ask(run, self._late, truth, by, settings, totals=totals))
             if settings.users == "served":
-                refusals.check_served_in_parts(plan.prepared)
+                refusals.check_served_in_parts(plan.source.tables)
             checked = _recipes.small_frame(plan, settings, None).collect()
             numbers = numbers if self._settled else checked.filter(entry=_numbers.SEEN)
             rows = [_kept(plan, settings, units.height)]
@@ -325,7 +325,7 @@ class Meter(Generic[MeterFrameT]):
         plan = evaluation.plan_means(
             ask(empty, self._settled, truth, shared, self._settings, totals=totals)
         )
-        inputs = plan.prepared.inputs.values()
+        inputs = plan.source.inputs.values()
         if plan.of_lists is not None and any(
             name in table.schema for table in inputs for name in lacking
         ):
@@ -471,17 +471,17 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
 
 def _kept(plan: Values, settings: Settings, users: int) -> _Rows:
     """Keep the rows that can change a value, as small as can be."""
-    prepared, needs = plan.prepared, _partitions.needs_of(plan, settings)
-    run, *truths = prepared.tables.both
-    placed = ["rank", *(["tied"] if prepared.tied else [])]
+    source, needs = plan.source, _partitions.needs_of(plan, settings)
+    run, *truths = source.tables.both
+    placed = ["rank", *(["tied"] if source.tied else [])]
     roles: Columns = {"user": run.user, "item": run.item, "rank": "rank"}
-    graded = ["relevance", *(["subtopic"] if prepared.has_subtopics else [])]
-    if prepared.has_truth:
+    graded = ["relevance", *(["subtopic"] if source.has_subtopics else [])]
+    if source.has_truth:
         roles["relevance"] = "relevance"
     if truths:
-        frames = _kept_of_both(prepared, needs, placed, graded)
+        frames = _kept_of_both(source, needs, placed, graded)
     else:
-        judged = prepared.judged
+        judged = source.judged
         if needs.relevant:
             is_first = _is_first(run.keys) if needs.lists else False
             judged = judged.filter((pl.col("relevance") > 0).fill_null(value=False) | is_first)
@@ -496,13 +496,13 @@ def _kept(plan: Values, settings: Settings, users: int) -> _Rows:
 
 
 def _kept_of_both(
-    prepared: Judged, needs: Needs, placed: Sequence[str], graded: Sequence[str]
+    source: Judged, needs: Needs, placed: Sequence[str], graded: Sequence[str]
 ) -> list[pl.DataFrame]:
     """Keep rows of the run and of the truth."""
-    run, of_truth = prepared.tables.both
-    ids = [pl.col(n).cast(prepared.types[n]) for n in (*of_truth.keys, of_truth.item)]
+    run, of_truth = source.tables.both
+    ids = [pl.col(n).cast(source.types[n]) for n in (*of_truth.keys, of_truth.item)]
     truth = judgment.normalize_columns(of_truth).with_columns(ids)
-    lists = prepared.run
+    lists = source.run
     if needs.relevant:
         truth = truth.filter(pl.col("relevance") > 0)
     if needs.depth is not None:
@@ -510,7 +510,7 @@ def _kept_of_both(
     if needs.judged:
         lists = lists.join(truth, on=[*of_truth.keys, of_truth.item], how="semi")
     if needs.lists:  # read apart: the optimizer of Polars 1.44 fails on two uses of one run
-        rows, first = lists.collect(), prepared.run.filter(_is_first(run.keys)).collect()
+        rows, first = lists.collect(), source.run.filter(_is_first(run.keys)).collect()
         more = first.join(rows, on=[*run.keys, run.item], how="anti")
         lists = pl.concat([rows, more]).lazy()
     return [

@@ -102,13 +102,13 @@ def numbers_of_part(plan: Values) -> pl.LazyFrame:
     values += [group_means.counted_users(name) for name in sorted(plan.counted)]
     rows = group_means.over_users(plan, values, plan.by)
     checked = plan.checks.guarded(rows)
-    seen = _partitions.seen_of(plan.prepared.tables.both)
+    seen = _partitions.seen_of(plan.source.tables.both)
     frames = [
         checked.map_batches(partial(_rows_of_sums, plan=plan), schema=SCHEMA),
         seen.select(group=pl.lit(""), entry=pl.lit(SEEN), of="of", number="number"),
     ]
     if plan.of_lists is not None:
-        groups = user_choice.groups_of(plan.prepared, plan.by)
+        groups = user_choice.groups_of(plan.source, plan.by)
         for kind in plan.of_lists.kinds():
             write = partial(_rows_of_values, kind=kind, by=plan.by)
             frames.append(plan.of_lists.additive(kind, groups).map_batches(write, schema=SCHEMA))

@@ -203,12 +203,12 @@ def _reading(metrics: Sequence[RequestedMetric], settings: Settings) -> Reading:
 
 
 def _needs_all_rows(plan: Values, settings: Settings) -> bool:
-    prepared, tables = plan.prepared, plan.prepared.tables.both
+    source, tables = plan.source, plan.source.tables.both
     reasons = [
         settings.weights is not None,  # an idle row may be the only one with the weight
         settings.bounds or settings.scenarios,
-        prepared.tied or tables[0].rank is None,
-        not prepared.has_truth,
+        source.tied or tables[0].rank is None,
+        not source.has_truth,
         settings.inputs or plan.of_lists is not None,
         tables[-1].by,  # a group may have no other rows, but it is in the result
     ]
@@ -223,13 +223,13 @@ def _thinned(
     more = [metric for metric in requested if not _asks_for_a_list(metric)]
     reading = _reading(more, settings)
     lists = (
-        plan.prepared.settings.count_missed
+        plan.source.settings.count_missed
         or len(more) < len(requested)
         or users not in ("truth", "judged")
     )
     all_count = settings.judged_only or reading.counts_judged
     relevant = users == "truth" and not all_count and reading.scope != "listed"
-    if plan.prepared.tables.truth is None:
+    if plan.source.tables.truth is None:
         relevant = relevant and not reading.counts_listed
         return needs._replace(relevant=relevant, lists=lists and relevant)
     depth = _depth(more, reading, settings)

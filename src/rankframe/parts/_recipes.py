@@ -95,7 +95,7 @@ def labels_of(of_lists: OfLists | None) -> dict[str, str]:
 def small_frame(plan: Values, settings: Settings, facts: dict[str, Any] | None) -> pl.LazyFrame:
     """Plan the recipe and the numbers of a part."""
     request = _numbers.request_of(plan)
-    inputs = plan.prepared.inputs.values()
+    inputs = plan.source.inputs.values()
     grouped = any(name in request.by for table in inputs for name in table.by)
     options = shared_options(settings)
     recipe = Recipe(request, labels_of(plan.of_lists), grouped, facts, options)
@@ -263,7 +263,7 @@ def keeps_rules(numbers: pl.DataFrame, plan: Values) -> bool:
         return False
     groups = _numbers.groups_of_numbers(numbers, _numbers.request_of(plan).types)
     try:
-        raise_if_whole_is_broken(numbers, groups, policy=plan.prepared.settings.users)
+        raise_if_whole_is_broken(numbers, groups, policy=plan.source.settings.users)
     except RankingDataError:
         return False
     return True

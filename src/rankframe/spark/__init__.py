@@ -715,8 +715,8 @@ def _planned(
     empty = [_empty(spark_frame, wanted) for spark_frame in frames]
     plan = plans(question.of(*_shuffle.pair(empty)))
     if settings.users == "served":
-        refusals.check_served_in_parts(plan.prepared)
-    sides = _shuffle.sides(frames, empty, plan.prepared.tables.both)
+        refusals.check_served_in_parts(plan.source.tables)
+    sides = _shuffle.sides(frames, empty, plan.source.tables.both)
     _check_grades(sides[-1])
     return sides, plan
 
