@@ -314,7 +314,7 @@ def combine(
     small, first = _stacked(several, duplicates)
     small = _recipes.added(small)
     recipe = _recipes.recipe_of(small)
-    if total and not recipe.asked.by:
+    if total and not recipe.request.by:
         msg = "total=True adds a row of overall means to the groups of by=: name their columns"
         raise ValueError(msg)
     if total and recipe.grouped and recipe.labels:
@@ -327,7 +327,7 @@ def combine(
     users = None if recipe.facts is None else recipe.facts["users"]
     policy = cast("Users", recipe.options.get("users", "'truth'").strip("'"))
     _recipes.raise_if_whole_is_broken(
-        small, _numbers.groups_of_numbers(small, recipe.asked.types), users, policy=policy
+        small, _numbers.groups_of_numbers(small, recipe.request.types), users, policy=policy
     )
     return cast(
         "FrameT",
