@@ -55,16 +55,13 @@ def from_json(text: str) -> Recipe:
     if record.pop("version", None) != _VERSION:
         msg = "parts: another version of rankframe made them: make them again with rf.parts.sums"
         raise RankingDataError(msg)
-    asked: dict[str, Any] = record.pop("asked")
-    means: list[dict[str, Any]] = asked.pop("means")
-    types: dict[str, Any] = asked.pop("types")
-    read = _groups.type_from_json
-    request = Request(
-        types={name: read(dtype) for name, dtype in types.items()},
-        means=[RequestedMean(**{**mean, "dtype": read(mean["dtype"])}) for mean in means],
-        **asked,
-    )
-    return Recipe(request, **record)
+    asked: dict[str, Any] = record["asked"]
+    means: list[dict[str, Any]] = asked["means"]
+    read, types = _groups.type_from_json, asked["types"].items()
+    asked["types"] = {name: read(dtype) for name, dtype in types}
+    asked["means"] = [RequestedMean(dtype=read(mean.pop("dtype")), **mean) for mean in means]
+    record["asked"] = Request(**asked)
+    return Recipe(**record)
 
 
 # ------------------------------------------------------------------ numbers of a part
