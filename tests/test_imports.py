@@ -36,6 +36,43 @@ assert not loaded, loaded
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
 
 
+#: The rooms that ``evaluate`` and ``per_user`` need, and their modules that are loaded later.
+LOADED = {"_evaluation", "_namespace", "_request", "_tables", "_vocabulary", "errors", "metrics"}
+LATER = {
+    "_evaluation": {"overlap", "ready_values", "row_verbs", "trackers"},
+    "_tables": {"arrays", "fusion", "health", "health_counts", "health_tables", "matrices"}
+    | {"side_by_side"},
+    "_vocabulary": {"item_distances"},
+}
+
+
+def test_an_import_loads_what_evaluate_needs():
+    code = "import sys, rankframe; print(*(n for n in sys.modules if n.startswith('rankframe.')))"
+    command = [sys.executable, "-c", code]
+    output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    loaded = {name.removeprefix("rankframe.") for name in output.split()}
+    modules = {name.removeprefix("rankframe.") for name in imports()} - {"rankframe"}
+    needed = {name for name in modules if name.partition(".")[0] in LOADED | {"presets"}}
+    later = {f"{room}.{name}" for room, names in LATER.items() for name in names}
+    assert loaded == needed - later
+
+
+def test_names_that_are_loaded_later_are_those_that_type_checkers_see():
+    tree = ast.parse(Path(rf.__file__).read_text(encoding="utf-8"))
+    (guarded,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: None if node.module == "rankframe" else node.module.removeprefix("rankframe.")
+        for node in guarded.body
+        for alias in node.names
+    }
+    eager = {"evaluate", "per_user", "judge", "with_rank", "from_lists"}
+    assert seen == {name: home for name, home in rf._LATER.items() if name not in eager}
+    assert {*seen} <= {*dir(rf)}
+    for name, home in rf._LATER.items():
+        value = getattr(rf, name)
+        assert value.__module__ == f"rankframe.{home}" if home else value.__name__.endswith(name)
+
+
 SOURCE = Path(rf.__file__).parents[1]
 
 

@@ -273,6 +273,21 @@ def test_a_repeated_call_looks_types_up_once(monkeypatch):
     assert len(looked) == 1
 
 
+def test_each_join_of_a_call_is_made_once(monkeypatch):
+    """Also if rows are excluded, and if a table beside run and truth has ids of another type."""
+    kinds = []
+    join = pl.LazyFrame.join
+
+    def counted(frame, *args, **options):
+        kinds.append(options["how"])
+        return join(frame, *args, **options)
+
+    monkeypatch.setattr(pl.LazyFrame, "join", counted)
+    seen = TRUTH.select(pl.col("user").cast(pl.Int32), "item")
+    ONE.rank.per_user("ap", truth=TRUTH, exclude=seen)
+    assert sorted(kinds) == ["anti", "full", "right", "semi"]  # the last one for a flag
+
+
 def test_joins_of_the_rows_with_themselves_do_not_double_the_plan():
     query = ONE.with_columns(tied=1).rank.per_user(*WITH_FORM, truth=TRUTH)
     # 3,600 lines; 100,000 and more where each join takes what the last one gave twice

@@ -6,35 +6,21 @@ Calls from several threads are safe. Start processes by ``spawn`` or ``forkserve
 a process that was forked after polars had computed anything.
 """
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 import polars as pl
 
-from rankframe import parts, plot
-from rankframe._comparison.comparison import compare, compare_values
-from rankframe._comparison.cutoff_curves import at_k
-from rankframe._comparison.diagnosis import diagnose
-from rankframe._comparison.gate import gate
-from rankframe._comparison.many_systems import anova, best_systems, letters
-from rankframe._comparison.power import power
-from rankframe._comparison.segments import compare_segments
-from rankframe._comparison.summaries import summarize, summarize_values
-from rankframe._comparison.system_agreement import agreement, discriminative_power
 from rankframe._evaluation.evaluation import evaluate, per_user
-from rankframe._evaluation.overlap import overlap, rbo
-from rankframe._evaluation.row_verbs import check, listed, relevant, shares
-from rankframe._evaluation.trackers import as_dict
+from rankframe._namespace import VERBS as _VERBS
 from rankframe._namespace import RankFrame
 from rankframe._namespace import attach as _attach
-from rankframe._report.report import Report, report
-from rankframe._report.results import ResultsTable, table
 from rankframe._request.labels import METRICS as _METRICS
 from rankframe._request.labels import metric
 from rankframe._request.registration import register_metric
 from rankframe._request.registry import register_column
-from rankframe._tables.fusion import fuse
-from rankframe._tables.health import health
-from rankframe._tables.matrices import from_matrix, from_scores
 from rankframe._tables.run_dicts import from_runs
-from rankframe._tables.side_by_side import lists
 from rankframe._tables.verbs import from_dict, from_lists, judge, with_rank
 from rankframe.errors import RankingDataError
 from rankframe.metrics.core import *  # noqa: F403
@@ -45,7 +31,6 @@ from rankframe.metrics.order import *  # noqa: F403
 from rankframe.metrics.trec import *  # noqa: F403
 from rankframe.metrics.unbiased import *  # noqa: F403
 from rankframe.metrics.user_models import *  # noqa: F403
-from rankframe.parts._meter import Meter
 from rankframe.presets import (
     LENSKIT,
     PYTREC_EVAL,
@@ -58,6 +43,28 @@ from rankframe.presets import (
     TREC_EVAL,
     TREC_EVAL_9,
 )
+
+if _TYPE_CHECKING:  # the rest is imported when it is first used: see _LATER
+    from rankframe import parts, plot
+    from rankframe._comparison.comparison import compare, compare_values
+    from rankframe._comparison.cutoff_curves import at_k
+    from rankframe._comparison.diagnosis import diagnose
+    from rankframe._comparison.gate import gate
+    from rankframe._comparison.many_systems import anova, best_systems, letters
+    from rankframe._comparison.power import power
+    from rankframe._comparison.segments import compare_segments
+    from rankframe._comparison.summaries import summarize, summarize_values
+    from rankframe._comparison.system_agreement import agreement, discriminative_power
+    from rankframe._evaluation.overlap import overlap, rbo
+    from rankframe._evaluation.row_verbs import check, listed, relevant, shares
+    from rankframe._evaluation.trackers import as_dict
+    from rankframe._report.report import Report, report
+    from rankframe._report.results import ResultsTable, table
+    from rankframe._tables.fusion import fuse
+    from rankframe._tables.health import health
+    from rankframe._tables.matrices import from_matrix, from_scores
+    from rankframe._tables.side_by_side import lists
+    from rankframe.parts._meter import Meter
 
 __version__ = "0.1.0"
 
@@ -127,6 +134,29 @@ __all__ = [  # noqa: RUF022  (by topic)
     "TREC_EVAL_9",
 ]
 __all__ += [*_METRICS]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+#: The modules of the names that are imported when they are first used; None is a module itself.
+_LATER = _VERBS | {
+    "Meter": "parts._meter",
+    "Report": "_report.report",
+    "ResultsTable": "_report.results",
+    "as_dict": "_evaluation.trackers",
+    "from_matrix": "_tables.matrices",
+    "from_scores": "_tables.matrices",
+    "parts": None,
+    "plot": None,
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATER:
+        msg = f"module 'rankframe' has no attribute {name!r}"
+        raise AttributeError(msg)
+    module = _LATER[name]
+    value = _import_module(f"rankframe.{module or name}")
+    globals()[name] = value = getattr(value, name) if module else value
+    return value
 
 
 def __dir__() -> list[str]:

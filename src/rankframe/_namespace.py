@@ -1,32 +1,66 @@
 """``df.rank``: sugar over the functions, one line each."""
 
 import functools
+import importlib
 import inspect
 import textwrap
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, Generic
 
 import polars as pl
 
-from rankframe._comparison import (
-    comparison,
-    cutoff_curves,
-    diagnosis,
-    gate,
-    many_systems,
-    power,
-    segments,
-    summaries,
-    system_agreement,
-)
-from rankframe._evaluation import evaluation, overlap, row_verbs
-from rankframe._report import report, results
+from rankframe._evaluation import evaluation
 from rankframe._request import labels, registration
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import fusion, health, side_by_side, verbs
-from rankframe.plot import _of_cutoffs, _of_exposure, _of_pairs, _of_segments, _of_users
+
+#: The verbs, and the module of each, which is imported when the verb is first used.
+VERBS = {
+    "judge": "_tables.verbs",
+    "with_rank": "_tables.verbs",
+    "relevant": "_evaluation.row_verbs",
+    "from_lists": "_tables.verbs",
+    "check": "_evaluation.row_verbs",
+    "health": "_tables.health",
+    "lists": "_tables.side_by_side",
+    "per_user": "_evaluation.evaluation",
+    "evaluate": "_evaluation.evaluation",
+    "at_k": "_comparison.cutoff_curves",
+    "summarize": "_comparison.summaries",
+    "compare": "_comparison.comparison",
+    "compare_segments": "_comparison.segments",
+    "diagnose": "_comparison.diagnosis",
+    "summarize_values": "_comparison.summaries",
+    "compare_values": "_comparison.comparison",
+    "power": "_comparison.power",
+    "overlap": "_evaluation.overlap",
+    "rbo": "_evaluation.overlap",
+    "fuse": "_tables.fusion",
+    "listed": "_evaluation.row_verbs",
+    "shares": "_evaluation.row_verbs",
+    "anova": "_comparison.many_systems",
+    "best_systems": "_comparison.many_systems",
+    "letters": "_comparison.many_systems",
+    "agreement": "_comparison.system_agreement",
+    "discriminative_power": "_comparison.system_agreement",
+    "report": "_report.report",
+    "table": "_report.results",
+    "gate": "_comparison.gate",
+}
+CHARTS = {
+    "at_k": "plot._of_cutoffs",
+    "precision_recall": "plot._of_cutoffs",
+    "users": "plot._of_users",
+    "compare": "plot._of_pairs",
+    "change": "plot._of_users",
+    "heatmap": "plot._of_segments",
+    "shares": "plot._of_exposure",
+    "trade_off": "plot._of_exposure",
+    "lorenz": "plot._of_exposure",
+    "critical_difference": "plot._of_pairs",
+    "agreement": "plot._of_pairs",
+}
 
 
 class RankFrame(Generic[FrameT]):
@@ -56,18 +90,18 @@ class RankFrame(Generic[FrameT]):
         """Look up a metric that was registered after the import."""
         function = labels.METRICS.get(name)
         if function is None:
-            close = get_close_matches(name, [*_verb_names(), *labels.METRICS], n=1)
+            close = get_close_matches(name, [*VERBS, *labels.METRICS], n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             msg = f"rankframe has no verb and no metric {name!r}{hint}"
             raise AttributeError(msg)
         return functools.partial(_metric(function), self)
 
     def __dir__(self) -> list[str]:
-        return sorted([*_verb_names(), "plot", *labels.METRICS])
+        return sorted([*VERBS, "plot", *labels.METRICS])
 
     def __repr__(self) -> str:
         kind = type(self.frame).__name__
-        verbs = textwrap.fill(", ".join(_verb_names()), 78, subsequent_indent="         ")
+        verbs = textwrap.fill(", ".join(VERBS), 78, subsequent_indent="         ")
         return (
             f"rankframe on a {kind}\n"
             f"  verbs: {verbs}\n"
@@ -146,14 +180,24 @@ def _metric(function: Callable[..., pl.Expr]) -> Callable[..., Any]:
 
 
 class _Method:
-    """The method of a metric, made at its first use: making all of them takes 10 ms."""
+    """A method that is made at its first use: making all of them takes 10 ms, and more modules."""
 
-    def __init__(self, name: str, function: Callable[..., pl.Expr]) -> None:
-        self._name, self._function = name, function
+    def __init__(self, make: Callable[[], Callable[..., Any]]) -> None:
+        self._make = make
 
-    def __get__(self, frame: RankFrame[Any] | None, owner: type) -> Any:
-        setattr(RankFrame, self._name, _metric(self._function))
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner, name
+
+    def __get__(self, frame: Any, owner: type) -> Any:
+        setattr(self._owner, self._name, self._make())
         return getattr(owner if frame is None else frame, self._name)
+
+
+def _attach_methods(owner: type, makers: Mapping[str, Callable[[], Callable[..., Any]]]) -> None:
+    for name, make in makers.items():
+        method = _Method(make)
+        method.__set_name__(owner, name)
+        setattr(owner, name, method)
 
 
 def _signed(
@@ -168,60 +212,18 @@ def _signed(
     return method
 
 
-_VERBS: tuple[Callable[..., Any], ...] = (
-    verbs.judge,
-    verbs.with_rank,
-    row_verbs.relevant,
-    verbs.from_lists,
-    row_verbs.check,
-    health.health,
-    side_by_side.lists,
-    evaluation.per_user,
-    evaluation.evaluate,
-    cutoff_curves.at_k,
-    summaries.summarize,
-    comparison.compare,
-    segments.compare_segments,
-    diagnosis.diagnose,
-    summaries.summarize_values,
-    comparison.compare_values,
-    power.power,
-    overlap.overlap,
-    overlap.rbo,
-    fusion.fuse,
-    row_verbs.listed,
-    row_verbs.shares,
-    many_systems.anova,
-    many_systems.best_systems,
-    many_systems.letters,
-    system_agreement.agreement,
-    system_agreement.discriminative_power,
-    report.report,
-    results.table,
-    gate.gate,
+def function_of(name: str, module: str) -> Any:
+    """Import the module of a public name when the name is first used."""
+    return getattr(importlib.import_module(f"rankframe.{module}"), name)
+
+
+def _late_verb(name: str, module: str) -> Callable[..., Any]:
+    return _verb(function_of(name, module))
+
+
+registration.reserve_methods([*VERBS, "plot", "frame"])
+_attach_methods(RankFrame, {n: functools.partial(_late_verb, n, m) for n, m in VERBS.items()})
+_attach_methods(RankPlot, {n: functools.partial(_late_verb, n, m) for n, m in CHARTS.items()})
+_attach_methods(
+    RankFrame, {name: functools.partial(_metric, f) for name, f in labels.METRICS.items()}
 )
-
-
-def _verb_names() -> list[str]:
-    return [verb.__name__ for verb in _VERBS]
-
-
-registration.reserve_methods([*_verb_names(), "plot", "frame"])
-for _function in _VERBS:
-    setattr(RankFrame, _function.__name__, _verb(_function))
-for _function in (
-    _of_cutoffs.at_k,
-    _of_cutoffs.precision_recall,
-    _of_users.users,
-    _of_pairs.compare,
-    _of_users.change,
-    _of_segments.heatmap,
-    _of_exposure.shares,
-    _of_exposure.trade_off,
-    _of_exposure.lorenz,
-    _of_pairs.critical_difference,
-    _of_pairs.agreement,
-):
-    setattr(RankPlot, _function.__name__, _verb(_function))
-for _name, _metric_function in labels.METRICS.items():
-    setattr(RankFrame, _name, _Method(_name, _metric_function))

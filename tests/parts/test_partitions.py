@@ -49,7 +49,7 @@ def test_a_question_is_pickled_as_it_was_asked():
     assert "requested" not in vars(again)
     assert [metric.name for metric in again.requested] == ["gmap", "ndcg@3"]
     got, expected = (
-        plan_values(each.of(RUN, TRUTH)).values.sort("model", "user").collect()
+        plan_values(each.of(RUN, TRUTH)).rows.sort("model", "user").collect()
         for each in (again, question)
     )
     assert_same(got, expected)

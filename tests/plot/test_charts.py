@@ -852,7 +852,7 @@ def test_more_systems_than_a_legend_holds_are_refused():
 
 
 def test_without_altair_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("rankframe.plot._panels.find_spec", lambda name: None)
+    monkeypatch.setattr("rankframe.plot._tables.find_spec", lambda name: None)
     for name, args in {
         "at_k": ("rr",),
         "users": ("rr",),
@@ -1393,6 +1393,8 @@ def test_the_panels_of_changes_share_one_title():
 
 
 def test_a_system_has_one_color_in_every_chart():
+    from rankframe.plot import _marks  # which imports Altair
+
     looks = {}
     for name, layer in {"at_k": 2, "lorenz": 2, "trade_off": 2}.items():
         points = CHARTS[name].to_dict()["layer"][layer]["encoding"]
@@ -1412,7 +1414,7 @@ def test_a_system_has_one_color_in_every_chart():
         (system, color["expr"])
         for system, color in zip(users["domain"], users["range"], strict=True)
     ]
-    one = _colors.color_of(["c"], ["model"], among=["a", "b", "c"])["color"].to_dict()
+    one = _marks.color_of(_colors.Systems(["c"], "model", ["a", "b", "c"]))["color"].to_dict()
     assert one["scale"]["range"][0]["expr"] == looks["at_k"][2][1]
 
 

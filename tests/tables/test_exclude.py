@@ -248,9 +248,27 @@ def test_segments_that_the_truth_alone_has():
 def test_a_bad_exclusion_is_seen_behind_a_lazy_judged_table():
     none = pl.DataFrame({"user": [1, None], "item": ["a", "a"]})
     judged = rf.judge(RUN.lazy(), TRUTH, exclude=none)
-    for call in (lambda: rf.evaluate(judged, "ap"), lambda: rf.relevant(judged), lambda: judged):
+    for call in (
+        lambda: rf.evaluate(judged, "ap"),
+        lambda: rf.evaluate(judged, "ap", history=SEEN),
+        lambda: rf.evaluate(judged, "ap", exclude=SEEN),
+        lambda: rf.relevant(judged),
+        lambda: judged,
+    ):
         with pytest.raises(rf.RankingDataError, match="exclude=, column 'user': null user"):
             call().collect()
+
+
+@pytest.mark.parametrize("ties", ["item", "expected"])
+def test_two_exclusions_are_one_of_all_rows(ties):
+    run, truth, seen = drawn(6)
+    run = rf.with_rank(run, ties=ties).drop("score")
+    names = ["precision@3", "ap", "ndcg@4", "rr"]
+    expected = rf.evaluate(run, *names, truth=truth, exclude=seen)
+    some, rest = seen[::2].cast({"user": pl.Int32}), seen[1::2]
+    for frame in (run, run.lazy()):
+        judged = rf.judge(frame, truth, exclude=some)
+        assert_frame_equal(eager(rf.evaluate(judged, *names, exclude=rest)), expected)
 
 
 def test_text_and_categories_are_ids_too():

@@ -152,9 +152,9 @@ def _flags(file: "_File", without: Sequence[str | None]) -> list[str]:
     names = file.frame.collect_schema().names() if file.is_text else []
     has_ids = {*without[:2]} <= {*names}  # otherwise, it may be a file of another format
     candidates = [name for name in names if name not in without] if has_ids else []
-    of_each = [pl.col(name).str.strip_chars(" \t").str.to_lowercase() for name in candidates]
+    texts = [pl.col(name).str.strip_chars(" \t").str.to_lowercase() for name in candidates]
     words = (["0", "1", "0.0", "1.0"], ["true", "false"])
-    fits = [pl.any_horizontal(text.is_in(some).all() for some in words) for text in of_each]
+    fits = [pl.any_horizontal(text.is_in(pair).all() for pair in words) for text in texts]
     fits = [fit.alias(str(place)) for place, fit in enumerate(fits)]
     return list(itertools.compress(candidates, file.read(*fits).row(0))) if candidates else []
 

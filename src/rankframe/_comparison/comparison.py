@@ -1,4 +1,4 @@
-"""Compares systems: ``UserValues`` in, a row per segment, metric and pair out.
+"""Compares systems: ``Values`` in, a row per segment, metric and pair out.
 
 The rows are collected once, and SciPy computes the statistics.
 """
@@ -17,8 +17,8 @@ from rankframe._comparison.pair_tests import Within
 from rankframe._comparison.system_pairs import Matrix, Pair, Place, Tested
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import ready_values, system_metrics
-from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.system_metrics import OfLists, Swaps
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
@@ -420,7 +420,7 @@ def _systems_first(
     return [*has, *(name for name in groups if name not in has)]
 
 
-def comparison_of(values: UserValues, trial: Trial, verb: str = "compare") -> pl.LazyFrame:
+def comparison_of(values: Values, trial: Trial, verb: str = "compare") -> pl.LazyFrame:
     """Plan a comparison of values per user."""
     trial = _read_trial(trial, values, verb)
     types = summaries.result_schema(
@@ -450,7 +450,7 @@ def comparison_of(values: UserValues, trial: Trial, verb: str = "compare") -> pl
     return both.map_batches(correct, schema=schema)
 
 
-def _read_trial(trial: Trial, values: UserValues, verb: str) -> Trial:
+def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
     """Check the options of a comparison, and read the margin of each metric."""
     test = trial.test
     keywords.check_confidence(trial.confidence)
@@ -607,7 +607,7 @@ def _apply_gate(table: pl.DataFrame, by: Sequence[str], primary: str | None) -> 
     )
 
 
-def _check_means(values: UserValues) -> None:
+def _check_means(values: Values) -> None:
     """Check that each metric is a value per user, or a geometric mean of one."""
     for metric in values.requested:
         if not metric.per_user and metric.over_users.epsilon is None:
@@ -628,7 +628,7 @@ def per_metric(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict[str, float]:
+def _read_margins(margin: Margin | None, values: Values, test: Test) -> dict[str, float]:
     if margin is None:
         return {}
     if test not in trials.OF_MARGINS:
@@ -662,7 +662,7 @@ def _read_margins(margin: Margin | None, values: UserValues, test: Test) -> dict
     return {name: float(value) for name, value in margins.items()}
 
 
-def _check_primary(primary: str | None, values: UserValues, test: Test) -> None:
+def _check_primary(primary: str | None, values: Values, test: Test) -> None:
     """Check that the primary metric is compared and tested."""
     if primary is None:
         return
@@ -680,7 +680,7 @@ def _check_primary(primary: str | None, values: UserValues, test: Test) -> None:
         raise ValueError(msg)
 
 
-def _comparison_table(rows: pl.DataFrame, *, values: UserValues, trial: Trial) -> pl.DataFrame:
+def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl.DataFrame:
     from rankframe._comparison import statistics
 
     if trial.test == "mcnemar":

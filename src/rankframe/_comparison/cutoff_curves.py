@@ -1,4 +1,4 @@
-"""Computes means at each cut-off: ``UserValues`` in, the frame that ``plot.at_k`` draws out."""
+"""Computes means at each cut-off: ``Values`` in, the frame that ``plot.at_k`` draws out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Unpack, cast
 import polars as pl
 
 from rankframe._comparison import summaries
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.question import ask
@@ -88,7 +88,7 @@ def at_k(
     frame, by = run_dicts.as_frame(frame, by)
     labels = labels_at(names, cutoffs("k", k))
 
-    def describe(values: UserValues) -> pl.LazyFrame:
+    def describe(values: Values) -> pl.LazyFrame:
         schema = summaries.result_schema("at_k", values, _MADE)
         means = means_of(values, interval=interval, confidence=confidence)
         means = means.rename({"metric": "label"})
@@ -100,7 +100,7 @@ def at_k(
     return summaries.described(frame, question, describe)
 
 
-def means_of(values: UserValues, *, interval: bool, confidence: float) -> pl.LazyFrame:
+def means_of(values: Values, *, interval: bool, confidence: float) -> pl.LazyFrame:
     """Plan the means of labels; without intervals they need no SciPy."""
     keywords.check_flag("interval", interval)
     keywords.check_confidence(confidence)

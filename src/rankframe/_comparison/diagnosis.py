@@ -1,4 +1,4 @@
-"""Diagnoses a change: ``UserValues`` in, a row per bin of relevant items, with its reading, out."""
+"""Diagnoses a change: ``Values`` in, a row per bin of relevant items, with its reading, out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import polars as pl
 from rankframe._comparison import comparison, sentences, summaries, system_pairs, trials
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import sums, user_columns
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.types import Frame, FrameT
@@ -149,7 +149,7 @@ def diagnose(
         frame, metrics, truth, by, options, trial, per_user=True, count_missed=True
     )
 
-    def describe(values: UserValues) -> pl.LazyFrame:
+    def describe(values: Values) -> pl.LazyFrame:
         summaries.check_systems("diagnose", values.by)
         summaries.check_packages()
         schema = summaries.result_schema("diagnose", values, _DIAGNOSIS)
@@ -163,7 +163,7 @@ def diagnose(
 
 
 def diagnosis_of(
-    rows: pl.DataFrame, *, values: UserValues, baseline: object, bins: int
+    rows: pl.DataFrame, *, values: Values, baseline: object, bins: int
 ) -> pl.DataFrame:
     model, *segments = values.by
     from rankframe._comparison import statistics
@@ -276,7 +276,7 @@ def _reading_of_missed(without: Sequence[int], system: object, baseline: object)
 
 
 def _of_all_segments(
-    rows: pl.DataFrame, systems: pl.DataFrame, values: UserValues, baseline: object
+    rows: pl.DataFrame, systems: pl.DataFrame, values: Values, baseline: object
 ) -> pl.DataFrame:
     """Compare the means of each system over its own users, and name Simpson's reversals."""
     by = values.by
@@ -309,7 +309,7 @@ def _of_all_segments(
 
 
 def _note_of_all(
-    rows: pl.DataFrame, values: UserValues, system: object, baseline: object
+    rows: pl.DataFrame, values: Values, system: object, baseline: object
 ) -> str | None:
     """Write how many users of all segments have no list of a system, and of the baseline."""
     model = values.by[0]
@@ -324,7 +324,7 @@ def _note_of_all(
 
 
 def _reading_of_all(
-    rows: pl.DataFrame, values: UserValues, *, system: object, baseline: object
+    rows: pl.DataFrame, values: Values, *, system: object, baseline: object
 ) -> str | None:
     """Test a system over all segments: paired if it has the users of the baseline."""
     from rankframe._comparison import statistics

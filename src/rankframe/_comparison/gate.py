@@ -12,7 +12,7 @@ import polars as pl
 from rankframe._comparison import comparison, pair_tests, summaries, trials
 from rankframe._comparison.trials import Margin, Test, Trial
 from rankframe._evaluation import system_metrics
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, parameters
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
@@ -143,7 +143,7 @@ DECISION = (
 )
 
 
-def _decisions(values: UserValues, *, trial: Trial, margin: Margin, strict: bool) -> pl.LazyFrame:
+def _decisions(values: Values, *, trial: Trial, margin: Margin, strict: bool) -> pl.LazyFrame:
     """Compare the systems, and decide by the rule of each metric."""
     summaries.result_schema(
         "gate", values, {"margin": pl.Float64, "passed": pl.Boolean, "why": pl.String}
@@ -214,11 +214,10 @@ def decision_of(compared: pl.LazyFrame, rules: Mapping[str, Rule]) -> pl.LazyFra
             list(rules), values, default=None, return_dtype=dtype
         )
 
-    each = rules.values()
-    margin = of_rules([rule.margin for rule in each], pl.Float64)
-    strict = of_rules([rule.strict for rule in each], pl.Boolean)
-    higher_is_better = of_rules([rule.higher_is_better for rule in each], pl.Boolean)
-    bound = of_rules([parameters.as_text(rule.bound) for rule in each], pl.String)
+    margin = of_rules([rule.margin for rule in rules.values()], pl.Float64)
+    strict = of_rules([rule.strict for rule in rules.values()], pl.Boolean)
+    higher_is_better = of_rules([rule.higher_is_better for rule in rules.values()], pl.Boolean)
+    bound = of_rules([parameters.as_text(rule.bound) for rule in rules.values()], pl.String)
     alike = pl.any_horizontal(
         pl.col("note").str.contains(text, literal=True)
         for text in (trials.NOBODY_DIFFERS, trials.ALL_DIFFER_ALIKE)

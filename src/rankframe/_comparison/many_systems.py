@@ -1,4 +1,4 @@
-"""Analyzes many systems at once: ``UserValues`` in, variances, best systems, ranks, letters out.
+"""Analyzes many systems at once: ``Values`` in, variances, best systems, ranks, letters out.
 
 The users are blocks: every system has a value for each user.
 """
@@ -15,7 +15,7 @@ import polars as pl
 from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import evaluation
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
@@ -364,7 +364,7 @@ def _ask(
 
 def _plan_of(
     verb: str,
-    values: UserValues,
+    values: Values,
     describe: _Describe,
     columns: dict[str, Any],
     *,
@@ -381,7 +381,7 @@ def _plan_of(
 
 
 def _describe_matrices(
-    rows: pl.DataFrame, *, values: UserValues, describe: _Describe, schema: dict[str, Any]
+    rows: pl.DataFrame, *, values: Values, describe: _Describe, schema: dict[str, Any]
 ) -> pl.DataFrame:
     model = values.by[0]
     shared = system_pairs.shared_users(rows, values, Trial())

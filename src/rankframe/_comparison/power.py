@@ -1,4 +1,4 @@
-"""Plans evaluations: ``UserValues`` in, detectable differences and the users they need out."""
+"""Plans evaluations: ``Values`` in, detectable differences and the users they need out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Matrix, Pair
 from rankframe._comparison.trials import Trial
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
@@ -147,7 +147,7 @@ class _Wanted(NamedTuple):
 
 
 def _plan_of(
-    values: UserValues,
+    values: Values,
     trial: Trial,
     power: float,
     difference: Target | Mapping[str, Target] | None,
@@ -222,7 +222,7 @@ def _read_wanted(name: str, value: object) -> _Wanted:
 def _of_pairs(
     rows: pl.DataFrame,
     *,
-    values: UserValues,
+    values: Values,
     trial: Trial,
     power: float,
     wanted: Mapping[str, _Wanted],
@@ -240,7 +240,7 @@ def _of_pairs(
 def _of_systems(
     rows: pl.DataFrame,
     *,
-    values: UserValues,
+    values: Values,
     trial: Trial,
     power: float,
     wanted: Mapping[str, _Wanted],

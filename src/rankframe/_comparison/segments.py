@@ -1,4 +1,4 @@
-"""Compares segments: ``UserValues`` in, a row per segment, metric and pair, and Welch's F out."""
+"""Compares segments: ``Values`` in, a row per segment, metric and pair, and Welch's F out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankframe._comparison import comparison, summaries, system_pairs
 from rankframe._comparison.system_pairs import Pair, Paired
 from rankframe._comparison.trials import Correction, Trial
 from rankframe._evaluation import user_columns
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
@@ -138,7 +138,7 @@ def compare_segments(
     return summaries.described(frame, question, partial(_plan_of, trial=trial))
 
 
-def _plan_of(values: UserValues, *, trial: Trial) -> pl.LazyFrame:
+def _plan_of(values: Values, *, trial: Trial) -> pl.LazyFrame:
     summaries.check_systems("compare_segments", values.by)
     if len(values.by) < 2:
         msg = (
@@ -160,7 +160,7 @@ def _plan_of(values: UserValues, *, trial: Trial) -> pl.LazyFrame:
 # ------------------------------------------------------------------ one row per user → per segment
 
 
-def _segment_table(rows: pl.DataFrame, *, values: UserValues, trial: Trial) -> pl.DataFrame:
+def _segment_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl.DataFrame:
     _check_segments(rows, values)
     paired = system_pairs.paired_users(rows, values, trial)
     rows_of_pairs = _rows_of_pairs(paired, trial, weighted=values.weights is not None)
@@ -284,7 +284,7 @@ def _reason_of_all(estimates: Sequence[Estimate]) -> str | None:
     )
 
 
-def _check_segments(rows: pl.DataFrame, values: UserValues) -> None:
+def _check_segments(rows: pl.DataFrame, values: Values) -> None:
     """Check that there are segments, and that these are independent of each other."""
     _, *segments = values.by
     groups = rows.select(segments).unique()

@@ -281,11 +281,11 @@ def of_users(
     So the mean over users is the mean over rows, and its standard error counts each user once.
     """
     place = _consecutive(users)
-    each = np.ones(len(users)) if weights is None else weights
-    sizes = np.bincount(place, each)
+    row_weights = np.ones(len(users)) if weights is None else weights
+    sizes = np.bincount(place, row_weights)
     if len(sizes) == len(users):
         return [*columns], weights
-    means = [np.bincount(place, each * column) / sizes for column in columns]
+    means = [np.bincount(place, row_weights * column) / sizes for column in columns]
     alike = weights is None and sizes.min() == sizes.max()
     return means, None if alike else sizes.astype(np.float64)
 

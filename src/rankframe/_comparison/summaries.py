@@ -1,4 +1,4 @@
-"""Summarizes metrics: ``UserValues`` in, a row per group and metric, with its interval, out."""
+"""Summarizes metrics: ``Values`` in, a row per group and metric, with its interval, out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rankframe._evaluation import (
     system_metrics,
     user_columns,
 )
-from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.system_metrics import OfLists
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric, RequestedMetric
@@ -177,7 +177,7 @@ def summarize(
 
 
 def described(
-    frame: FrameT, question: Question, describe: Callable[[UserValues], pl.LazyFrame]
+    frame: FrameT, question: Question, describe: Callable[[Values], pl.LazyFrame]
 ) -> FrameT:
     """Describe the values of a question, in the kind of its frame."""
     description = describe(evaluation.user_values(question))
@@ -273,7 +273,7 @@ def summarize_values(
 
 
 def summary_of(
-    values: UserValues,
+    values: Values,
     *,
     confidence: float,
     method: Method,
@@ -308,7 +308,7 @@ def summary_of(
     )
 
 
-def description_of(values: UserValues) -> pl.LazyFrame:
+def description_of(values: Values) -> pl.LazyFrame:
     """Plan a summary without intervals and notes, which needs no SciPy."""
     check_numbers(values)
     schema = result_schema("summarize", values, _SUMMARY)
@@ -320,7 +320,7 @@ def description_of(values: UserValues) -> pl.LazyFrame:
     return _in_requested_order(description, numbers, values.of_lists, values.by)
 
 
-def _description_table(rows: pl.DataFrame, *, values: UserValues) -> pl.DataFrame:
+def _description_table(rows: pl.DataFrame, *, values: Values) -> pl.DataFrame:
     check_sizes(rows, values)
     empty = {name: pl.lit(None, dtype=dtype) for name, dtype in _SUMMARY.items()}
     absent = {name: empty[name] for name in ("ci_low", "ci_high", "note")}
@@ -339,7 +339,7 @@ _NO_INTERVAL = "one number of all lists; no interval: its target changes with th
 
 
 def _of_all_lists(
-    values: UserValues, schema: dict[str, Any], confidence: float, method: Method | None, seed: int
+    values: Values, schema: dict[str, Any], confidence: float, method: Method | None, seed: int
 ) -> pl.LazyFrame:
     """Describe the metrics of all lists: one number per group, without a spread over users.
 
@@ -399,7 +399,7 @@ class _Sampled(NamedTuple):
 def _summary_table(
     rows: pl.DataFrame,
     *,
-    values: UserValues,
+    values: Values,
     confidence: float,
     method: Method,
     resampling: Resampling,
@@ -434,7 +434,7 @@ def _summary_table(
     summary = summary.with_columns(
         pl.Series("ci_low", outcome.low, pl.Float64).fill_nan(None),
         pl.Series("ci_high", outcome.high, pl.Float64).fill_nan(None),
-        pl.Series("note", ["; ".join(each) or None for each in notes], pl.String),
+        pl.Series("note", ["; ".join(texts) or None for texts in notes], pl.String),
     )
     ends = [from_logarithms(name, values.requested) for name in ("ci_low", "ci_high")]
     summary = summary.with_columns(ends).select(*by, *columns)
@@ -493,7 +493,7 @@ class _Group(NamedTuple):
 
 
 def _samples(
-    rows: pl.DataFrame, values: UserValues, by: Sequence[str], method: Method, *, pooled: bool
+    rows: pl.DataFrame, values: Values, by: Sequence[str], method: Method, *, pooled: bool
 ) -> list[_Sampled]:
     """Take the values of each group and metric, and note why a number is null."""
     groups = rows.partition_by(by, maintain_order=True) if by else [rows]
@@ -504,7 +504,7 @@ def _samples(
     ]
 
 
-def _group_of(rows: pl.DataFrame, values: UserValues, *, pooled: bool) -> _Group:
+def _group_of(rows: pl.DataFrame, values: Values, *, pooled: bool) -> _Group:
     if pooled and values.cluster is not None:
         user_columns.check_one_cluster(rows, [values.user], values.cluster)
     return _Group(
@@ -575,11 +575,11 @@ def _notes_of_few(sample: Sample, method: Method, unit: str) -> list[str]:
 
     if method == "wilson":
         return []
-    telling, some = statistics.telling_users(sample)
+    telling, rest = statistics.telling_users(sample)
     if telling >= statistics.FEW_USERS:
         return []
     what = f" of {len(sample.values)} have another value than the most frequent one"
-    return [f"too few {unit} for a sure interval: {telling:.4g}{what if some else ''}"]
+    return [f"too few {unit} for a sure interval: {telling:.4g}{what if rest else ''}"]
 
 
 def _notes_of_resamples(dropped: float, times: int, confidence: float) -> list[str]:
@@ -612,7 +612,7 @@ def _sample(column: Array, group: _Group) -> tuple[Sample, int, Places | None]:
     return Sample(statistics.rounded(merged) if returning else column, weights), returning, clusters
 
 
-def _describe(rows: pl.DataFrame, values: UserValues, by: Sequence[str]) -> pl.DataFrame:
+def _describe(rows: pl.DataFrame, values: Values, by: Sequence[str]) -> pl.DataFrame:
     """Describe each metric in each group, except for its interval."""
     weighted = values.weights is not None
     tables: list[pl.DataFrame] = []
@@ -714,9 +714,9 @@ def places_of_users(users: pl.Series) -> Places:
     import numpy as np
 
     place = "__rankframe_place"
-    each = users.unique(maintain_order=True).to_frame().with_row_index(place)
+    numbers = users.unique(maintain_order=True).to_frame().with_row_index(place)
     rows = users.to_frame().join(
-        each, on=users.name, how="left", nulls_equal=True, maintain_order="left"
+        numbers, on=users.name, how="left", nulls_equal=True, maintain_order="left"
     )
     return np.asarray(rows[place].to_numpy(), np.int64)
 
@@ -781,7 +781,7 @@ def from_logarithms(column: str, requested: Sequence[RequestedMetric]) -> pl.Exp
 # ------------------------------------------------------------------ checks of every verb here
 
 
-def result_schema(verb: str, values: UserValues, columns: dict[str, Any]) -> dict[str, Any]:
+def result_schema(verb: str, values: Values, columns: dict[str, Any]) -> dict[str, Any]:
     """Put the columns of ``by`` before those that the verb makes."""
     types = values.rows.collect_schema()
     for name in values.by:
@@ -815,7 +815,7 @@ def check_unweighted(verb: str, options: Options) -> None:
         raise ValueError(msg)
 
 
-def check_total(values: UserValues, *, total: bool, least: int) -> None:
+def check_total(values: Values, *, total: bool, least: int) -> None:
     """Check that there are groups to combine, and that every metric can be combined."""
     keywords.check_flag("total", total)
     if not total:
@@ -832,7 +832,7 @@ def check_total(values: UserValues, *, total: bool, least: int) -> None:
         raise ValueError(msg)
 
 
-def check_no_logarithms(values: UserValues, option: str) -> None:
+def check_no_logarithms(values: Values, option: str) -> None:
     """Check that no geometric mean is asked for where values are 0 or 1."""
     for metric in values.requested:
         if metric.over_users.epsilon is not None:
@@ -840,7 +840,7 @@ def check_no_logarithms(values: UserValues, option: str) -> None:
             raise ValueError(msg)
 
 
-def check_hits(rows: pl.DataFrame, values: UserValues, option: str) -> None:
+def check_hits(rows: pl.DataFrame, values: Values, option: str) -> None:
     """Check that each value is 0 or 1."""
     for metric in values.requested:
         if not metric.per_user:
@@ -857,7 +857,7 @@ def check_hits(rows: pl.DataFrame, values: UserValues, option: str) -> None:
             raise RankingDataError(msg)
 
 
-def _check_plain(values: UserValues) -> None:
+def _check_plain(values: Values) -> None:
     """Check that users count equally and are independent."""
     if values.weights is not None:
         msg = (
@@ -873,7 +873,7 @@ def _check_plain(values: UserValues) -> None:
         raise ValueError(msg)
 
 
-def check_sizes(rows: pl.DataFrame, values: UserValues) -> None:
+def check_sizes(rows: pl.DataFrame, values: Values) -> None:
     """Check that values are small enough to be squared: otherwise the variance is infinite."""
     for metric in values.requested:
         greatest = rows.select(pl.col(metric.name).cast(pl.Float64).abs().max()).item()
@@ -885,7 +885,7 @@ def check_sizes(rows: pl.DataFrame, values: UserValues) -> None:
             raise RankingDataError(msg)
 
 
-def check_numbers(values: UserValues) -> None:
+def check_numbers(values: Values) -> None:
     """Check that every metric is a number for each user."""
     types = values.rows.collect_schema()
     for metric in values.requested:

@@ -1,4 +1,4 @@
-"""Puts systems side by side: ``UserValues`` in, ``Matrix`` and ``Pair`` records out."""
+"""Puts systems side by side: ``Values`` in, ``Matrix`` and ``Pair`` records out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 from rankframe._comparison import summaries, trials
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation import user_columns
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._tables import rules
 from rankframe.errors import RankingDataError
@@ -33,7 +33,7 @@ def ambiguous(baseline: object, names: Sequence[str]) -> ValueError:
     )
 
 
-def _check_logarithms(rows: pl.DataFrame, values: UserValues) -> None:
+def _check_logarithms(rows: pl.DataFrame, values: Values) -> None:
     """Check that no value is 0 if its logarithm is compared."""
     for metric in values.requested:
         if metric.over_users.epsilon is None:
@@ -125,7 +125,7 @@ class Tested(NamedTuple):
     signs: list[float | None]
 
 
-def paired_users(rows: pl.DataFrame, values: UserValues, trial: Trial) -> Paired:
+def paired_users(rows: pl.DataFrame, values: Values, trial: Trial) -> Paired:
     """Pair the users of two systems."""
     paired, matrices = open_matrices(rows, values, trial, complete=False)
     systems = pairs_of_places(paired.systems.to_list(), trial.baseline)
@@ -133,14 +133,14 @@ def paired_users(rows: pl.DataFrame, values: UserValues, trial: Trial) -> Paired
     return paired._replace(pairs=pairs)
 
 
-def shared_users(rows: pl.DataFrame, values: UserValues, trial: Trial) -> Paired:
+def shared_users(rows: pl.DataFrame, values: Values, trial: Trial) -> Paired:
     """Prepare the values of all systems for the users for whom every system is defined."""
     shared, matrices = open_matrices(rows, values, trial, complete=True)
     return shared._replace(matrices=list(matrices))
 
 
 def open_matrices(
-    rows: pl.DataFrame, values: UserValues, trial: Trial, *, complete: bool
+    rows: pl.DataFrame, values: Values, trial: Trial, *, complete: bool
 ) -> tuple[Paired, Iterator[Matrix]]:
     """Find the systems and the segments, and return the matrices one after the other."""
     summaries.check_sizes(rows, values)
@@ -199,7 +199,7 @@ _PLACED = ("__rankframe_at", "__rankframe_row", "__rankframe_column")
 
 
 def _matrices(
-    rows: pl.DataFrame, values: UserValues, systems: pl.Series, *, complete: bool, total: bool
+    rows: pl.DataFrame, values: Values, systems: pl.Series, *, complete: bool, total: bool
 ) -> Iterator[Matrix]:
     """Make matrices of the rows; ``complete`` drops users for whom a system is undefined.
 
@@ -215,7 +215,7 @@ def _matrices(
 
 
 def _matrices_of(
-    segment: int, rows: pl.DataFrame, values: UserValues, systems: pl.Series, *, pooled: bool
+    segment: int, rows: pl.DataFrame, values: Values, systems: pl.Series, *, pooled: bool
 ) -> Iterator[Matrix]:
     """Make one matrix per metric of the rows of a segment, or ``pooled`` of all segments."""
     import numpy as np
@@ -258,7 +258,7 @@ def _matrices_of(
         yield matrix(metric=metric.name, values=of_rows(metric.name, nan))
 
 
-def _users_of(group: pl.DataFrame, keys: Sequence[str], values: UserValues) -> pl.DataFrame:
+def _users_of(group: pl.DataFrame, keys: Sequence[str], values: Values) -> pl.DataFrame:
     """Return each user of a segment once, with the weight and the cluster."""
     group = group.drop_nulls(values.user)
     if values.cluster is not None:
@@ -285,8 +285,8 @@ def _complete(matrix: Matrix) -> Matrix:
     missed = None if matrix.missed is None else matrix.missed[keep]
     left_out = 0
     if matrix.absent is not None:
-        some = ~np.isnan(matrix.values).all(axis=1) & matrix.absent.any(axis=1)
-        left_out = _count_left_out(np.asarray(some, np.bool_), keep, matrix.users)
+        incomplete = ~np.isnan(matrix.values).all(axis=1) & matrix.absent.any(axis=1)
+        left_out = _count_left_out(np.asarray(incomplete, np.bool_), keep, matrix.users)
     return matrix._replace(
         values=np.ascontiguousarray(matrix.values[keep]),
         users=users,

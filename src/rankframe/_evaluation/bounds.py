@@ -1,4 +1,4 @@
-"""After the reduction: bounds and scenarios, values under other judgments (a wider ``Plan``)."""
+"""After the reduction: bounds and scenarios, values under other judgments (wider ``Values``)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import NamedTuple
 import polars as pl
 
 from rankframe._evaluation import reduction
-from rankframe._evaluation.reduction import Plan
+from rankframe._evaluation.values import Values
 from rankframe._request import labels
-from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
+from rankframe._request.question import Question
+from rankframe._tables import judgment
 from rankframe._tables.judgment import Judged
 
 
@@ -46,57 +47,55 @@ def extreme_judgments(requested: RequestedMetric, *, tied: bool) -> tuple[_Judgm
     raise ValueError(msg)
 
 
-def with_judgments(
-    plan: Plan, extremes: Sequence[tuple[_Judgments, _Judgments]], settings: Settings
-) -> Plan:
-    """Add the values of metrics under other judgments of the unjudged items."""
-    keys, prepared = plan.keys, plan.prepared
+def with_judgments(values: Values, question: Question) -> Values:
+    """Add the values of metrics under other judgments of the unjudged items, if requested."""
+    if not (question.settings.bounds or question.settings.scenarios):
+        return values
+    keys, judged = values.keys, values.prepared
     columns: list[pl.Expr] = []
     requested: list[RequestedMetric] = []
     read: dict[_Judgments, list[RequestedMetric]] = {}
-    for place, metric in enumerate(plan.requested):
+    scenarios = (_NONE, _ALL) if question.settings.scenarios else ()
+    for plain, metric in zip(question.requested, values.requested, strict=True):
+        extremes = extreme_judgments(plain, tied=judged.tied) if question.settings.bounds else ()
         expressions = {metric.name: pl.col(metric.name)}
-        if extremes:
-            pair = [_name_under(judgments, metric) for judgments in extremes[place]]
-            defined = pl.when(pl.col(metric.name).is_not_null())
-            expressions[f"{metric.name}_low"] = defined.then(pl.min_horizontal(metric.name, *pair))
-            expressions[f"{metric.name}_high"] = defined.then(pl.max_horizontal(metric.name, *pair))
-        if settings.scenarios:
-            pair = [_name_under(judgments, metric) for judgments in (_NONE, _ALL)]
-            # null unless both are defined: their means must be over the same users
-            both = pl.when(*(pl.col(name).is_not_null() for name in pair))
-            expressions[f"{metric.name}_if_none"], expressions[f"{metric.name}_if_all"] = map(
-                both.then, pair
-            )
-        all_judgments = (
-            *(extremes[place] if extremes else ()),
-            *((_NONE, _ALL) * settings.scenarios),
-        )
-        for judgments in dict.fromkeys(all_judgments):
+        expressions |= _between(metric, extremes) | _in_scenarios(metric, scenarios)
+        for judgments in dict.fromkeys([*extremes, *scenarios]):
             read.setdefault(judgments, []).append(metric)
         columns += [value.alias(name) for name, value in expressions.items()]
         requested += [metric._replace(name=name) for name in expressions]
     labels.check_names(requested, keys)
-    values, plans = plan.values, list[Plan]()
+    rows, checks = values.rows, values.checks
     for judgments, metrics in read.items():
-        other = reduction.plan(
-            _judged_in(judgments, prepared, settings.depth),
-            metrics,
-            replace(settings, judged_only=False),
-        )
+        other = reduction.reduced(_judged_in(judgments, judged), metrics)
         names = {metric.name: _name_under(judgments, metric) for metric in metrics}
-        values = values.join(other.values.rename(names), on=keys, how="left")
-        plans.append(other)
+        rows = rows.join(other.rows.rename(names), on=keys, how="left")
+        checks = checks.with_more(other.checks.flags, *other.checks.raisers)
+    rows = rows.select(*keys, *columns)
+    return values._replace(
+        requested=requested, rows=rows, types=rows.collect_schema(), checks=checks
+    )
 
-    def raise_violation() -> None:
-        for each in (plan, *plans):
-            each.raise_violation()
 
-    flags = [flag for each in (plan, *plans) for flag in each.flags]
-    values = values.select(*keys, *columns)
-    types = dict(values.collect_schema())
-    raise_global = plan.raise_global
-    return Plan(prepared, requested, values, types, flags, raise_violation, raise_global)
+def _between(metric: RequestedMetric, extremes: Sequence[_Judgments]) -> dict[str, pl.Expr]:
+    if not extremes:
+        return {}
+    names = [metric.name, *(_name_under(judgments, metric) for judgments in extremes)]
+    defined = pl.when(pl.col(metric.name).is_not_null())
+    return {
+        f"{metric.name}_low": defined.then(pl.min_horizontal(names)),
+        f"{metric.name}_high": defined.then(pl.max_horizontal(names)),
+    }
+
+
+def _in_scenarios(metric: RequestedMetric, scenarios: Sequence[_Judgments]) -> dict[str, pl.Expr]:
+    if not scenarios:
+        return {}
+    pair = [_name_under(judgments, metric) for judgments in scenarios]
+    # null unless both are defined: their means must be over the same users
+    both = pl.when(*(pl.col(name).is_not_null() for name in pair))
+    ends = ("if_none", "if_all")
+    return {f"{metric.name}_{end}": both.then(name) for end, name in zip(ends, pair, strict=True)}
 
 
 def _name_under(judgments: _Judgments, requested: RequestedMetric) -> str:
@@ -104,8 +103,10 @@ def _name_under(judgments: _Judgments, requested: RequestedMetric) -> str:
     return f"{labels.INNER}{judgments.inside}_{judgments.below}_{judgments.k}_{requested.name}"
 
 
-def _judged_in(judgments: _Judgments, prepared: Judged, depth: int | None) -> Judged:
+def _judged_in(judgments: _Judgments, prepared: Judged) -> Judged:
     """Set the grade of unjudged items of the lists to the highest one, or to 0."""
+    depth = prepared.settings.depth
+    prepared = prepared._replace(settings=replace(prepared.settings, judged_only=False))
     grade, rank = pl.col("relevance"), pl.col("rank")
     listed = rank.is_not_null() if depth is None else (rank <= depth)
     unjudged = listed & ~(grade >= 0).fill_null(value=False)
@@ -116,13 +117,4 @@ def _judged_in(judgments: _Judgments, prepared: Judged, depth: int | None) -> Ju
         .then(top if judgments.inside else 0)
         .otherwise(top if judgments.below else 0)
     )
-    filled = pl.when(unjudged).then(substitute).otherwise(grade).alias("relevance")
-    judged = prepared.judged.with_columns(filled)
-    if not prepared.has_subtopics:
-        return prepared._replace(
-            judged=judged, items=judged, ranked_truth=judged, bounds={}, changed=True
-        )
-    items = prepared.items.with_columns(filled)
-    return prepared._replace(
-        judged=judged, items=items, ranked_truth=items, bounds={}, changed=True
-    )
+    return judgment.with_grades(prepared, pl.when(unjudged).then(substitute).otherwise(grade))

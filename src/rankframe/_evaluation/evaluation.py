@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -15,18 +15,16 @@ from rankframe._evaluation import (
     group_means,
     reduction,
     refusals,
-    system_metrics,
     user_choice,
     user_columns,
 )
-from rankframe._evaluation.reduction import Plan
-from rankframe._evaluation.system_metrics import OfLists
+from rankframe._evaluation.values import Checks, Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns, Defaults, GainsFrom, Settings, Users
-from rankframe._request.labels import Metric, RequestedMetric
+from rankframe._request.labels import Metric
 from rankframe._request.question import Question, ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, guards, judgment, run_dicts
+from rankframe._tables import adapters, judgment, readers, run_dicts
 from rankframe.errors import RankingDataError
 
 
@@ -181,9 +179,9 @@ def per_user(
         columns=columns,
     )
     question = ask(frame, metrics, truth, by, settings, per_user=True)
-    plan = plan_values(question)
-    values = plan.guarded().sort(plan.keys)
-    return adapters.to_caller_type(values, like=frame, beside=question.beside)
+    values = plan_values(question)
+    rows = values.checks.guarded(values.rows, values.types).sort(values.keys)
+    return adapters.to_caller_type(rows, like=frame, beside=question.beside)
 
 
 def evaluate(
@@ -369,117 +367,67 @@ def evaluate(
     return adapters.to_caller_type(means, like=frame, beside=question.beside)
 
 
-def plan_values(question: Question) -> Plan:
+def plan_values(question: Question) -> Values:
     """Plan the values of every user."""
-    settings, requested, reading = question.settings, question.requested, question.reading
     if question.truth is None:
-        refusals.check_truth(question.frame, requested, settings)
-    reserved = {n.partition("(")[0] for n, c in reading.columns.items() if not c.always_reserved}
-    prepared = judgment.prepare_tables(
-        question.frame,
-        question.truth,
-        question.by,
-        settings.columns,
-        reads={*reading.names, *settings.of_users},
-        reserved=reserved,
-        run_alone=question.lists_alone,
-        ranks_alone=True,
-        single_precision=settings.single_precision,
-        totals=question.totals,
-    )
-    prepared = judgment.with_inputs(prepared, settings)
-    segments = judgment.segments_of_truth(question.frame, prepared)
-    refusals.check_users(settings.users, prepared, segments, judged_only=settings.judged_only)
-    if settings.users == "served":
-        refusals.check_systems(prepared, segments)
-    refusals.check_means(requested, settings)
-    for metric in requested:
-        refusals.check_scope(metric, prepared)
-        if settings.gains_from is not None or metric.gains_from_there:
-            refusals.check_no_gain_of_zero(metric)
-        if (settings.bounds or settings.scenarios) and prepared.has_subtopics:
-            refusals.check_no_subtopics(metric)
-    extremes = (
-        [bounds.extreme_judgments(metric, tied=prepared.tied) for metric in requested]
-        if settings.bounds
-        else []
-    )
-    if prepared.tied:
-        requested = labels.in_ties(requested, question.metrics, defaults=settings.defaults)
-    of_lists = None
-    if any(system_metrics.is_of_all(metric) for metric in requested):
-        policy = user_choice.users_policy(settings, prepared)
-        whose = None if policy == "run" else user_choice.selected(prepared, policy, settings)
-        of_lists = system_metrics.of_all_lists(prepared, requested, whose)
-    plan = reduction.plan(prepared, requested, settings)._replace(of_lists=of_lists)
-    if of_lists is not None:
-        refusals.check_of_lists(of_lists, settings, refused=question.per_user)
-    if settings.bounds or settings.scenarios:
-        plan = bounds.with_judgments(plan, extremes, settings)
-    if settings.weights is not None:
-        plan = user_columns.weighted(plan, settings.weights)
-    if settings.cluster is not None:
-        plan = user_columns.clustered(plan, settings.cluster)
-    return user_columns.with_missed(plan) if settings.count_missed else plan
+        refusals.check_truth(question)
+    judged = judgment.judge(readers.read_tables(question))
+    refusals.refuse(question, judged)
+    requested = question.requested
+    if judged.tied:
+        requested = labels.in_ties(requested, question.metrics, defaults=question.settings.defaults)
+    values = reduction.reduced(judged, requested)
+    for step in (
+        bounds.with_judgments,
+        user_columns.with_weights,
+        user_columns.with_clusters,
+        user_columns.with_missed,
+    ):
+        values = step(values, question)
+    return values
 
 
-def plan_means(question: Question, *, total: bool = False) -> Plan:
+def plan_means(question: Question, *, total: bool = False) -> Values:
     """Plan the values of every user, of which means can be taken."""
-    plan = plan_values(question)
+    values = plan_values(question)
     keywords.check_flag("total", total)
-    if total and not plan.by:
+    if total and not values.by:
         msg = "total=True adds a row of overall means to the groups of by=: name their columns"
         raise ValueError(msg)
-    if "users" in plan.by:
+    if "users" in values.by:
         msg = "column 'users': evaluate counts users under this name: rename the column"
         raise RankingDataError(msg)
     if question.settings.count_users:
-        plan = group_means.with_counts(plan, question)
-    labels.check_names(plan.requested, [*plan.by, "users"])
-    group_means.check_numeric(plan)
-    if plan.weights is not None:
-        group_means.check_weighted_means(plan)
+        values = group_means.with_counts(values, question)
+    labels.check_names(values.requested, [*values.by, "users"])
+    group_means.check_numeric(values)
+    if values.weights is not None:
+        group_means.check_weighted_means(values)
         if question.totals is None:  # another part may have the weight
-            plan = user_columns.with_weight_watched(plan, plan.weights)
-    return plan
+            values = user_columns.with_weight_watched(values, values.weights)
+    return values
 
 
-class UserValues(NamedTuple):
-    """One row per user; a group without users has one row of nulls."""
-
-    requested: list[RequestedMetric]
-    by: list[str]
-    user: str
-    rows: pl.LazyFrame
-    of_lists: OfLists | None = None
-    numbers: pl.LazyFrame | None = None  # of all lists, with users, one row per group
-    weights: str | None = None  # the column of the users' weights
-    cluster: str | None = None  # the column of clusters: users who depend on each other
-
-
-def user_values(question: Question) -> UserValues:
+def user_values(question: Question) -> Values:
     """Return the input of the statistics."""
     return in_groups(plan_values(question))
 
 
-def in_groups(plan: Plan) -> UserValues:
-    """Return the values of all users, with at least one row per group."""
-    group_means.check_numeric(plan)
-    rows = plan.values
-    if plan.by:
-        rows = user_choice.groups_of(plan.prepared, plan.by).join(rows, on=plan.by, how="left")
-    *_, user = plan.keys
-    checked = guards.guarded(rows, plan.flags, plan.raise_violation, raise_global=plan.raise_global)
-    if plan.of_lists is None:
-        return UserValues(
-            plan.requested, plan.by, user, checked, weights=plan.weights, cluster=plan.cluster
-        )
-    alone = plan._replace(requested=[])
+def in_groups(values: Values) -> Values:
+    """Return the values of all users, checked, with at least one row per group."""
+    group_means.check_numeric(values)
+    rows, by = values.rows, values.by
+    if by:
+        rows = user_choice.groups_of(values.prepared, by).join(rows, on=by, how="left")
+    rows = values.checks.guarded(rows)
+    if values.of_lists is None:
+        return values._replace(rows=rows, checks=Checks())
+    alone = values._replace(requested=[])
     numbers = group_means.means_of_groups(
-        alone, plan.by, [metric.name for metric in plan.of_lists.requested]
+        alone, by, [metric.name for metric in values.of_lists.requested]
     )
-    if plan.marks_missed:
-        missed = group_means.over_users(plan, [user_columns.number_missed()], plan.by).drop("users")
-        on: dict[str, Any] = {"on": plan.by, "how": "left"} if plan.by else {"how": "cross"}
+    if values.prepared.settings.count_missed:
+        missed = group_means.over_users(values, [user_columns.number_missed()], by).drop("users")
+        on: dict[str, Any] = {"on": by, "how": "left"} if by else {"how": "cross"}
         numbers = numbers.join(missed, **on).with_columns(pl.col("num_missed").fill_null(0))
-    return UserValues(plan.requested, plan.by, user, checked, plan.of_lists, numbers)
+    return values._replace(rows=rows, checks=Checks(), numbers=numbers)

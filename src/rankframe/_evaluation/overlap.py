@@ -146,7 +146,7 @@ def overlap(
     tables = _opened("overlap", run, other, by, columns, names)
     keys, item = tables[0].keys, tables[0].item
     lists, other_lists = _lists(tables, k)
-    whole = [each.select(keys) for each in _lists(tables, None)]
+    whole = [rows.select(keys) for rows in _lists(tables, None)]
     ends = _ends(lists, other_lists, keys, item)
     both = lists.join(other_lists, on=[*keys, item]).group_by(keys).agg(pl.len().alias(_COMMON))
     sizes = pl.concat([lists.select(keys), other_lists.select(keys)]).group_by(keys)

@@ -1,4 +1,4 @@
-"""Ready values of users, from any source: read and checked for statistics (``UserValues``)."""
+"""Ready values of users, from any source: read and checked for statistics (``Values``)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import partial
 import polars as pl
 
 from rankframe._evaluation import user_columns
-from rankframe._evaluation.evaluation import UserValues
 from rankframe._evaluation.user_columns import Purpose
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Columns
 from rankframe._request.labels import RequestedMetric
@@ -30,10 +30,10 @@ def ready_values(
     user: str,
     weights: str | None,
     cluster: str | None,
-) -> UserValues:
+) -> Values:
     """Return the input of the statistics, from columns of ready values."""
-    keywords.check_weights(weights)
-    keywords.check_cluster(cluster)
+    keywords.check_name("weights", weights)
+    keywords.check_name("cluster", cluster)
     groups, lazy = keywords.group_names(by), adapters.to_lazy(frame, TABLE)
     schema = lazy.collect_schema()
     if (
@@ -63,7 +63,7 @@ def ready_values(
         RequestedMetric(name, pl.col(name), labels.MEAN, per_user=True, reads=frozenset([name]))
         for name in columns
     ]
-    return UserValues(requested, groups, user, rows, weights=weights, cluster=cluster)
+    return Values(requested, groups, user, rows, weights=weights, cluster=cluster)
 
 
 def _check_columns(

@@ -1,20 +1,21 @@
-"""Reduce: the rows of each scope become one row per user, with flags (``Plan``)."""
+"""Reduce: the rows of each scope become one row per user, with flags (``Values``)."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import polars as pl
 
-from rankframe._evaluation import refusals, system_metrics, user_choice
+from rankframe._evaluation import system_metrics, user_choice
 from rankframe._evaluation.system_metrics import OfLists
+from rankframe._evaluation.values import Checks, Flag, Values
 from rankframe._request import labels, registry, share_names
-from rankframe._request.keywords import GainsFrom, Settings
+from rankframe._request.keywords import GainsFrom, Users
 from rankframe._request.labels import RequestedMetric
-from rankframe._request.registry import Scope
+from rankframe._request.registry import Reading, Scope
 from rankframe._request.share_names import Kind
 from rankframe._tables import guards, judgment, rank_order, rules
 from rankframe._tables.judgment import Judged
@@ -25,141 +26,13 @@ from rankframe.errors import RankingDataError
 _HAS_LIST = f"{labels.INNER}has_list"
 
 
-class OnePass(NamedTuple):
-    """The values and their flags in one frame, for a result that is made of these alone."""
-
-    lists: pl.LazyFrame
-    suspect: pl.Expr
-    surplus: pl.Expr
-    doubt: pl.Expr
-    flags: list[pl.LazyFrame]  # of the tables
-
-
-class Plan(NamedTuple):
-    """The values of every user, the flags of their rules, and the function that raises."""
-
-    prepared: Judged
-    requested: list[RequestedMetric]  # those with a value per user
-    values: pl.LazyFrame
-    types: dict[str, pl.DataType]  # of the values
-    flags: list[pl.LazyFrame]
-    raise_violation: Callable[[], None]
-    raise_global: Callable[[], None]  # if only a rule on whole tables is in doubt
-    of_lists: OfLists | None = None  # those that are one number of all lists
-    one_pass: OnePass | None = None
-    weights: str | None = None  # the column of the users' weights
-    cluster: str | None = None  # the column of clusters: users who depend on each other
-    counted: frozenset[str] = frozenset()  # the metrics whose users are counted
-    marks_missed: bool = False  # whether ``MISSED`` is among the values
-
-    @property
-    def names(self) -> list[str]:
-        """The names of all metrics, in the order of the call."""
-        if self.of_lists is None:
-            return [metric.name for metric in self.requested]
-        return self.of_lists.names
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of the means, in the order of the call."""
-        columns: list[str] = []
-        for name in self.names:
-            columns += [name, users_of(name)] if name in self.counted else [name]
-        return columns
-
-    @property
-    def by(self) -> list[str]:
-        """The columns that split the run into lists."""
-        return self.prepared.tables[0].by
-
-    @property
-    def keys(self) -> list[str]:
-        """The columns of by and the user."""
-        return self.prepared.tables[0].keys
-
-    def guarded(self) -> pl.LazyFrame:
-        """Return the values, checked when the plan runs."""
-        flags, types = self.flags, self.types
-        return guards.guarded(self.values, flags, self.raise_violation, types, self.raise_global)
-
-
-def users_of(name: str) -> str:
-    """Name the column that counts the users of a metric."""
-    return f"{name}_users"
-
-
-# ------------------------------------------------------------------ one row per user
-
-
 class _Reduction(NamedTuple):
     """Metrics of one scope, reduced to one row per user."""
 
     rows: pl.LazyFrame
     types: dict[str, pl.DataType]
-    lists: pl.LazyFrame  # the same, with the columns that flags read
-    suspect: pl.Expr
-    surplus: pl.Expr
-    doubt: pl.Expr
+    flag: Flag
     counted: bool = False  # whether the surplus counts the relevant rows
-
-
-def plan(prepared: Judged, requested: list[RequestedMetric], settings: Settings) -> Plan:
-    """Reduce the rows of each scope that metrics name, and join the results."""
-    prepared = prepared._replace(settings=settings)
-    keys = prepared.tables[0].keys
-    labels.check_names(requested, keys)
-    reading = registry.reading_of(names_read(requested), inputs=prepared.inputs)
-    requested = [metric for metric in requested if not system_metrics.is_of_all(metric)]
-    by_rows = _by_rows(requested, prepared, settings)
-    reductions = [
-        _reduced(prepared, some, settings, which, first=place == 0)
-        for place, (which, some) in enumerate(by_rows.items())
-    ]
-    cut = _cut_blocks(prepared, settings.depth)
-    counted = any(each.counted for each in reductions)
-    flags = judgment.table_flags(prepared, count=counted)
-    flags += judgment.input_flags(prepared, reading.names)
-    if settings.judged_only or reading.counts_judged:
-        flags += [guards.lists_flag(each) for each in prepared.tables]
-    elif reading.counts_listed:  # these metrics count rows that are not relevant
-        flags.append(guards.lists_flag(prepared.tables[0]))
-    if cut is not None:
-        flags.append(guards.flag(cut, pl.len() > 0))
-
-    frames = [each.rows for each in reductions]
-    users = user_choice.users_policy(settings, prepared)
-    first = "truth" if prepared.has_truth else "run"  # the table of the first reduction
-    all_there = users == first and frames and _has_all_users(by_rows)
-    values, *rest = (
-        frames if all_there else [user_choice.selected(prepared, users, settings), *frames]
-    )
-    for other in rest:
-        values = values.join(other, on=keys, how="left")
-    one_pass = None
-    if all_there and len(reductions) == 1 and settings.undefined is None:
-        only = reductions[0]
-        one_pass = OnePass(only.lists, only.suspect, only.surplus, only.doubt, flags)
-    own = (guards.flag(each.lists, each.suspect, each.surplus, each.doubt) for each in reductions)
-    flags = [*flags, *own]
-    names = [*keys, *(metric.name for metric in requested)]
-    types = {name: dtype for each in reductions for name, dtype in each.types.items()}
-    types = {name: types.get(name) or prepared.types[name] for name in names}
-    values = values.select(names)
-
-    def raise_violation() -> None:
-        rules.raise_first_broken(prepared.tables, users)
-        judgment.raise_broken_input(prepared, reading.names)
-        if cut is not None:
-            _raise_cut(cut, settings.depth)
-        for frame in frames:
-            _raise_not_finite(frame, prepared, keys)
-
-    if settings.undefined is not None:
-        values, types = _filled(values, types, requested, settings.undefined)
-    raise_global = functools.partial(rules.raise_first_global, prepared.tables, users)
-    return Plan(
-        prepared, requested, values, types, flags, raise_violation, raise_global, one_pass=one_pass
-    )
 
 
 class _Which(NamedTuple):
@@ -170,84 +43,165 @@ class _Which(NamedTuple):
     gains_from: GainsFrom | None
 
 
+def reduced(judged: Judged, requested: Sequence[RequestedMetric]) -> Values:
+    """Reduce the rows of each scope that metrics name, and join the results."""
+    settings, keys = judged.settings, judged.keys
+    labels.check_names(requested, keys)
+    of_users = [metric for metric in requested if not system_metrics.is_of_all(metric)]
+    users = user_choice.users_policy(settings, judged)
+    by_rows = _by_rows(of_users, judged)
+    reductions = [
+        _reduced(judged, which, metrics, first=place == 0)
+        for place, (which, metrics) in enumerate(by_rows.items())
+    ]
+    checks = _checks(judged, names_read(requested), reductions, users)
+    frames = [reduction.rows for reduction in reductions]
+    if not _has_all_users(by_rows, users, judged):
+        frames.insert(0, user_choice.selected(judged, users, settings))
+    if len(frames) > 1:
+        checks = checks.with_more(())
+    rows, *others = frames
+    for other in others:
+        rows = rows.join(other, on=keys, how="left")
+    types = dict(judged.types)
+    for reduction in reductions:
+        types |= reduction.types
+    names = [*keys, *(metric.name for metric in of_users)]
+    *by, user = keys
+    values = Values(
+        of_users,
+        by,
+        user,
+        rows.select(names),
+        {name: types[name] for name in names},
+        judged,
+        checks,
+        _of_lists(judged, requested, users) if len(of_users) < len(requested) else None,
+        weights=settings.weights,
+        cluster=settings.cluster,
+    )
+    return values if settings.undefined is None else _filled(values, settings.undefined)
+
+
+def _of_lists(judged: Judged, requested: Sequence[RequestedMetric], users: Users) -> OfLists:
+    selected = None if users == "run" else user_choice.selected(judged, users, judged.settings)
+    return system_metrics.of_all_lists(judged, requested, selected)
+
+
 def _by_rows(
-    requested: Sequence[RequestedMetric], prepared: Judged, settings: Settings
+    requested: Sequence[RequestedMetric], judged: Judged
 ) -> dict[_Which, list[RequestedMetric]]:
     """Group metrics by the rows that they reduce; relevant rows come first, with the users."""
+    settings = judged.settings
     by_rows: dict[_Which, list[RequestedMetric]] = {}
     for metric in requested:
-        scope = share_names.kind_of(metric) or refusals.reading_in(metric, prepared).scope
+        scope = share_names.kind_of(metric) or _reading(judged, metric.reads).scope
         level = settings.relevant_at if metric.relevant_at is None else metric.relevant_at
         gains_from = "relevant_at" if metric.gains_from_there else settings.gains_from
         by_rows.setdefault(_Which(scope, level, gains_from), []).append(metric)
-    if not prepared.has_truth:
+    if not judged.has_truth:
         return by_rows
     relevant = (which for which in by_rows if which.scope == "relevant")
     first = next(relevant, _Which("relevant", settings.relevant_at, settings.gains_from))
     return {first: by_rows.pop(first, []), **by_rows}
 
 
-def _has_all_users(by_rows: Mapping[_Which, object]) -> bool:
-    """Whether the first reduction has a row for each user of the truth, or else of the run."""
-    return next(iter(by_rows)).scope in ("relevant", "listed")
+def _has_all_users(by_rows: Mapping[_Which, object], users: Users, judged: Judged) -> bool:
+    """Whether the first reduction has a row for each of the users, and for no other."""
+    table = "truth" if judged.has_truth else "run"
+    return users == table and bool(by_rows) and next(iter(by_rows)).scope in ("relevant", "listed")
 
 
 def names_read(requested: Iterable[RequestedMetric]) -> set[str]:
     return {name for metric in requested for name in metric.reads}
 
 
+def _reading(judged: Judged, names: Iterable[str]) -> Reading:
+    return registry.reading_of(names, has_subtopics=judged.has_subtopics, inputs=judged.inputs)
+
+
+def _checks(
+    judged: Judged, names: Iterable[str], reductions: Sequence[_Reduction], users: Users
+) -> Checks:
+    """Return the checks of the tables that metrics read, and of the values."""
+    settings, tables = judged.settings, judged.tables.both
+    reading = registry.reading_of(names, inputs=judged.inputs)
+    flags = judgment.table_flags(judged, count=any(each.counted for each in reductions))
+    flags += judgment.input_flags(judged, reading.names)
+    raisers: list[Callable[[], None]] = [
+        partial(rules.raise_first_broken, tables, users),
+        partial(judgment.raise_broken_input, judged, reading.names),
+    ]
+    if settings.judged_only or reading.counts_judged:
+        flags += [guards.lists_flag(table) for table in tables]
+    elif reading.counts_listed:  # these metrics count rows that are not relevant
+        flags.append(guards.lists_flag(tables[0]))
+    if settings.depth is not None and judged.tied:
+        cut = _cut_blocks(judged, settings.depth)
+        flags.append(guards.flag(cut, pl.len() > 0))
+        raisers.append(partial(_raise_cut, cut, settings.depth))
+    raisers += [partial(_raise_not_finite, reduction.rows, judged) for reduction in reductions]
+    raise_global = partial(rules.raise_first_global, tables, users)
+    return Checks(flags, [reduction.flag for reduction in reductions], raisers, raise_global)
+
+
+# ------------------------------------------------------------------ the rows of one scope
+
+
 def _reduced(
-    prepared: Judged,
-    some: Sequence[RequestedMetric],
-    settings: Settings,
-    which: _Which,
-    *,
-    first: bool,
+    judged: Judged, which: _Which, metrics: Sequence[RequestedMetric], *, first: bool
 ) -> _Reduction:
     """Reduce the rows of one scope, and check the relevant ones in the same pass.
 
     Only the ``first`` counts the relevant rows, for the sum over all flags.
     """
-    table, keys = prepared.tables[0], prepared.tables[0].keys
     scope, relevant_at, gains_from = which
+    settings = judged.settings
     if (relevant_at, gains_from) != (settings.relevant_at, settings.gains_from):
         settings = replace(settings, relevant_at=relevant_at, gains_from=gains_from)
-        prepared = prepared._replace(settings=settings)
-    reading = registry.reading_of(
-        names_read(some), has_subtopics=prepared.has_subtopics, inputs=prepared.inputs
-    )
-    ordered = scope == "relevant" and not prepared.tied and reading.in_order
-    count = first and ordered and prepared.counts_show_duplicates and not settings.judged_only
-    if isinstance(scope, Kind):
-        rows = share_rows.rows_of_shares(Shares(prepared, scope, table.by), reading.names)
-    else:
-        rows = scope_rows.rows_of_scope(prepared, reading, alone=count)
-    reduced = [metric.expr for metric in some]
-    names = [metric.name for metric in some]
+        judged = judged._replace(settings=settings)
+    reading = _reading(judged, names_read(metrics))
     if scope == "relevant":
-        position = pl.col("block" if prepared.tied else "rank")
-        shared = guards.shares_rank(tied=prepared.tied)
-        if ordered:  # for 1 M users × 10, counting distinct ranks would take a tenth longer
-            shared = pl.col(rank_order.SHARES_RANK).any()
-        watched = guards.check_aggregates(table.item, hit=position, shared=shared, count=count)
-        lists = rows.group_by(keys).agg(*reduced, *watched)
-        types = _types_of(lists, rows, [*keys, *names], some, tied=prepared.tied)
-        broken = pl.any_horizontal(guards.any_violation(count=count), *infinite(types, keys))
-        surplus = pl.col("__rankframe_rows").sum() if count else pl.lit(0)
-        doubt = guards.any_doubt(prepared.tables, user_choice.users_policy(settings, prepared))
-        values = lists.select(*keys, *names)
-        return _Reduction(values, types, lists, broken, surplus, doubt, counted=count)
+        return _of_relevant_rows(judged, reading, metrics, first=first)
+    if isinstance(scope, Kind):
+        shares = Shares(judged, scope, judged.tables.run.by)
+        rows = share_rows.rows_of_shares(shares, reading.names)
+    else:
+        rows = scope_rows.rows_of_scope(judged, reading)
+    names = [*judged.keys, *(metric.name for metric in metrics)]
+    aggregates = [metric.expr for metric in metrics]
     if scope == "listed":
         has_list = pl.col("listed").any()
         if settings.cuts_lists:
             has_list |= pl.col(terms.IS_EMPTIED).any()
-        lists = rows.group_by(keys).agg(*reduced, has_list.alias(_HAS_LIST))
-        values = lists.filter(pl.col(_HAS_LIST)).select(*keys, *names)
+        lists = rows.group_by(judged.keys).agg(*aggregates, has_list.alias(_HAS_LIST))
+        values = lists.filter(pl.col(_HAS_LIST)).select(names)
     else:
-        values = rows.group_by(keys).agg(reduced)
-    types = _types_of(values, rows, [*keys, *names], some, tied=prepared.tied)
-    broken = pl.any_horizontal(pl.lit(value=False), *infinite(types, keys))
-    return _Reduction(values, types, values, broken, pl.lit(0), pl.lit(value=False))
+        values = rows.group_by(judged.keys).agg(aggregates)
+    types = _types_of(values, rows, names, metrics, tied=judged.tied)
+    broken = pl.any_horizontal(pl.lit(value=False), *infinite(types, judged.keys))
+    return _Reduction(values, types, Flag(values, broken, pl.lit(0), pl.lit(value=False)))
+
+
+def _of_relevant_rows(
+    judged: Judged, reading: Reading, metrics: Sequence[RequestedMetric], *, first: bool
+) -> _Reduction:
+    in_order = reading.in_order and not judged.tied
+    counts = judged.counts_show_duplicates and not judged.settings.judged_only
+    count = first and in_order and counts
+    rows = scope_rows.rows_of_scope(judged, reading, alone=count)
+    position = pl.col("block" if judged.tied else "rank")
+    shared = guards.shares_rank(tied=judged.tied)
+    if in_order:  # for 1 M users × 10, counting distinct ranks would take a tenth longer
+        shared = pl.col(rank_order.SHARES_RANK).any()
+    watched = guards.check_aggregates(judged.item, hit=position, shared=shared, count=count)
+    lists = rows.group_by(judged.keys).agg(*(metric.expr for metric in metrics), *watched)
+    names = [*judged.keys, *(metric.name for metric in metrics)]
+    types = _types_of(lists, rows, names, metrics, tied=judged.tied)
+    broken = pl.any_horizontal(guards.any_violation(count=count), *infinite(types, judged.keys))
+    surplus = pl.col("__rankframe_rows").sum() if count else pl.lit(0)
+    doubt = guards.any_doubt(judged.tables.both, user_choice.users_policy(judged.settings, judged))
+    return _Reduction(lists.select(names), types, Flag(lists, broken, surplus, doubt), count)
 
 
 def _types_of(
@@ -262,35 +216,61 @@ def _types_of(
     try:
         schema = reduced.collect_schema()
     except pl.exceptions.ColumnNotFoundError:
-        refusals.check_columns(rows, requested, tied=tied)
+        _check_columns(rows, requested, tied=tied)
         raise
     return {name: schema[name] for name in names}
 
 
-def _filled(
-    values: pl.LazyFrame,
-    types: Mapping[str, pl.DataType],
-    requested: Sequence[RequestedMetric],
-    undefined: float,
-) -> tuple[pl.LazyFrame, dict[str, pl.DataType]]:
+def _check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, tied: bool) -> None:
+    """Check that the metrics read columns that are there."""
+    try:
+        names = rows.collect_schema().names()
+    except pl.exceptions.ColumnNotFoundError as error:
+        missing = str(error).partition("\n")[0]
+        msg = (
+            f"metric {', '.join(repr(metric.name) for metric in requested)}: a registered column "
+            f"is derived from a column that the rows do not have ({missing}); name the columns of "
+            "the vocabulary that it is derived from in reads="
+        )
+        raise RankingDataError(msg) from error
+    for metric in requested:
+        for name in metric.expr.meta.root_names():
+            if tied and name not in names and name.partition("(")[0] in registry.COLUMNS:
+                msg = (
+                    f"metric {metric.name!r} has no exact expectation under ties: it reads "
+                    f"{name!r}, which an item in a block of ties (column 'tied') does not have. "
+                    "Rank with ties='item', or write a metric on 'block', 'tied' and 'hits_above'"
+                )
+                raise ValueError(msg)
+            if name not in names and not name.startswith("^"):
+                columns = dict.fromkeys([*names, *registry.COLUMNS])
+                has = ", ".join(
+                    repr(column) for column in columns if not column.startswith(labels.INNER)
+                )
+                msg = f"metric {metric.name!r} reads a column {name!r}; the rows have {has}"
+                raise RankingDataError(msg)
+
+
+def _filled(values: Values, undefined: float) -> Values:
     """Replace nulls with ``undefined``."""
-    numbers = [metric.name for metric in requested if types[metric.name].is_numeric()]
-    flags_of_users = [metric.name for metric in requested if types[metric.name] == pl.Boolean]
-    values = values.with_columns(pl.col(flags_of_users).cast(pl.Float64))
-    values = values.with_columns(pl.col(numbers + flags_of_users).fill_null(undefined))
-    return values, dict(values.collect_schema())
+    types, names = values.types, [metric.name for metric in values.requested]
+    numbers = [name for name in names if types[name].is_numeric()]
+    flags_of_users = [name for name in names if types[name] == pl.Boolean]
+    rows = values.rows.with_columns(pl.col(flags_of_users).cast(pl.Float64))
+    rows = rows.with_columns(pl.col(numbers + flags_of_users).fill_null(undefined))
+    return values._replace(
+        rows=rows, types=rows.collect_schema(), checks=values.checks.with_more(())
+    )
 
 
-def _cut_blocks(prepared: Judged, depth: int | None) -> pl.LazyFrame | None:
-    """Return the items whose block of ties a cut at ``depth`` would split."""
-    if depth is None or not prepared.tied:
-        return None
+def _cut_blocks(judged: Judged, depth: int) -> pl.LazyFrame:
+    """Return the items whose block of ties a cut at ``depth`` splits."""
     last = pl.col("rank") + pl.col("tied") - 1
-    torn = prepared.run.filter((pl.col("rank") <= depth) & (last > depth))
-    return torn.select(*prepared.tables[0].keys, prepared.tables[0].item, "rank", "tied")
+    torn = judged.run.filter((pl.col("rank") <= depth) & (last > depth))
+    return torn.select(*judged.keys, judged.item, "rank", "tied")
 
 
-def _raise_cut(torn: pl.LazyFrame, depth: int | None) -> None:
+def _raise_cut(torn: pl.LazyFrame, depth: int) -> None:
     if not (row := torn.head(1).collect()).is_empty():
         msg = (
             f"column 'tied': depth={depth} cuts through a block of ties; ask for a metric "
@@ -312,38 +292,34 @@ _CURES = {
 }
 
 
-def _raise_not_finite(values: pl.LazyFrame, prepared: Judged, keys: Sequence[str]) -> None:
+def _raise_not_finite(values: pl.LazyFrame, judged: Judged) -> None:
     """Raise at the first metric that is NaN or infinite for a user."""
-    schema = values.collect_schema()
+    keys, schema = judged.keys, values.collect_schema()
     floats = [name for name, dtype in schema.items() if dtype.is_float() and name not in keys]
     violations = values.select((~pl.col(name).is_finite()).any() for name in floats).collect()
     for name in floats:
         if violations[name].item():
-            infinite = values.filter(~pl.col(name).is_finite())
-            row = infinite.sort(keys).select(*keys, name).head(1).collect()
-            if not prepared.has_truth:
-                msg = (
-                    f"metric {name!r}: it is not a finite number for a user. An expression of your "
-                    "own must be null where it is undefined. "
-                    f"Offending row: {rules.format_row(row)}"
-                )
-                raise RankingDataError(msg)
-            for label, cure in _CURES.items():
-                if name.startswith(label):
-                    msg = (
-                        f"metric {name!r}: it is not a finite number for a user: {cure}. "
-                        f"Offending row: {rules.format_row(row)}"
-                    )
-                    raise RankingDataError(msg)
-            positive = prepared.judged.filter(pl.col("relevance") > 0)
-            grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
+            rows = values.filter(~pl.col(name).is_finite())
+            row = rows.sort(keys).select(*keys, name).head(1).collect()
             msg = (
-                f"metric {name!r}: it is not a finite number for a user. "
-                f"The grades present are {', '.join(map(str, grades.head(10)))}: give each a "
-                "finite gain, for example gain={1: 1, 2: 3}. "
-                "With max_grade=, use one that no grade exceeds. "
-                "With collection=, count at least the items of every user. "
-                "An expression of your own must be null where it is undefined. "
+                f"metric {name!r}: it is not a finite number for a user{_cure(name, judged)}. "
                 f"Offending row: {rules.format_row(row)}"
             )
             raise RankingDataError(msg)
+
+
+def _cure(metric: str, judged: Judged) -> str:
+    of_expressions = "An expression of your own must be null where it is undefined"
+    if not judged.has_truth:
+        return f". {of_expressions}"
+    for label, cure in _CURES.items():
+        if metric.startswith(label):
+            return f": {cure}"
+    positive = judged.judged.filter(pl.col("relevance") > 0)
+    grades = positive.select(pl.col("relevance").unique().sort()).collect().to_series()
+    return (
+        f". The grades present are {', '.join(map(str, grades.head(10)))}: give each a "
+        "finite gain, for example gain={1: 1, 2: 3}. "
+        "With max_grade=, use one that no grade exceeds. "
+        f"With collection=, count at least the items of every user. {of_expressions}"
+    )

@@ -4,70 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import polars as pl
-
-from rankframe._evaluation import system_metrics, user_choice
-from rankframe._evaluation.system_metrics import OfLists
+from rankframe._evaluation import bounds, system_metrics, user_choice
 from rankframe._request import gain_functions, labels, parameters, registry, share_names
-from rankframe._request.keywords import Settings, Users
+from rankframe._request.keywords import Settings
 from rankframe._request.labels import RequestedMetric
+from rankframe._request.question import Question
 from rankframe._request.registry import Reading
-from rankframe._request.types import Frame
 from rankframe._tables import readers, side_tables
 from rankframe._tables.judgment import Judged
 from rankframe._vocabulary import share_rows
 from rankframe.errors import RankingDataError
 
 
-def check_no_subtopics(metric: RequestedMetric) -> None:
-    if registry.reading_of(metric.reads, has_subtopics=True).scope == "subtopic":
-        msg = (
-            f"metric {metric.name!r} has no bounds and no scenarios, since an unjudged item may "
-            "have any subtopics"
-        )
-        raise ValueError(msg)
+def refuse(question: Question, judged: Judged) -> None:
+    """Raise for the first thing that is asked and that these tables cannot answer."""
+    settings = question.settings
+    _check_users(settings, judged, judged.tables.segments)
+    _check_means(question)
+    for metric in question.requested:
+        _check_scope(metric, judged)
+        if settings.gains_from is not None or metric.gains_from_there:
+            _check_no_gain_of_zero(metric)
+        if (settings.bounds or settings.scenarios) and judged.has_subtopics:
+            _check_no_subtopics(metric)
+    if settings.bounds:
+        for metric in question.requested:
+            bounds.extreme_judgments(metric, tied=judged.tied)
+    of_all = [metric.name for metric in question.requested if system_metrics.is_of_all(metric)]
+    if of_all:
+        _check_of_all_lists(of_all[0], question)
 
 
-def reading_in(metric: RequestedMetric, prepared: Judged) -> Reading:
-    return registry.reading_of(
-        metric.reads, has_subtopics=prepared.has_subtopics, inputs=prepared.inputs
-    )
-
-
-def check_users(
-    users: Users | None, prepared: Judged, segments: Sequence[str], *, judged_only: bool
-) -> None:
-    """Check that there is a truth to take users from, and that every user can be in a segment."""
-    if not prepared.has_truth and users in ("truth", "judged", "both", "served"):
-        msg = f"users={users!r} selects users of the truth, but there is no truth: pass truth="
-        raise ValueError(msg)
-    if not prepared.has_truth and judged_only:
-        msg = "judged_only=True keeps judged items, but there is no truth: pass truth="
-        raise ValueError(msg)
-    if segments and users in ("run", "all"):
-        msg = (
-            f"users={users!r} includes users who are not in the truth, but only the truth has the "
-            f"column {segments[0]!r} of by=: join it to the run"
-        )
-        raise ValueError(msg)
-
-
-def check_systems(prepared: Judged, segments: Sequence[str]) -> None:
-    """Check that a column of ``by`` can identify the systems that serve a user."""
-    system = user_choice.system_of(prepared.tables[0].by)
-    if system in segments:
-        msg = (
-            f"users='served' selects users whom every system serves, but only the truth has the "
-            f"column {system!r} of by=: name the column of the systems first, or pass users='both'"
-        )
-        raise ValueError(msg)
+def check_truth(question: Question) -> None:
+    """Check, before the tables are read, that a metric that reads what is relevant has a truth."""
+    for metric in question.requested:
+        reading = registry.reading_of(metric.reads, inputs=question.settings.inputs)
+        if reading.scope not in ("listed", "shares"):
+            continue
+        reads = [name for name, column in reading.columns.items() if not column.of_lists]
+        reads += ["relevant"] if share_names.needs_truth(reading.names) else []
+        if reads and not readers.has_relevance(question.frame, question.settings.columns):
+            msg = (
+                f"metric {metric.name!r} reads {reads[0]!r}: pass truth=, what users want "
+                "(user, item)"
+            )
+            raise RankingDataError(msg)
 
 
 def check_served_in_parts(prepared: Judged) -> None:
     """Check that a part of the users shows all systems."""
-    system = user_choice.system_of(prepared.tables[0].by)
+    system = user_choice.system_of(prepared.tables.run.by)
     if system is not None and not user_choice.are_known(system, prepared):
-        name = prepared.tables[-1].name
+        name = prepared.tables.both[-1].name
         msg = (
             f"users='served': the {name} has the column of the systems, {system!r}, so a part of "
             "its rows may not show all systems: pass a run and a truth without it, or collect "
@@ -76,9 +64,53 @@ def check_served_in_parts(prepared: Judged) -> None:
         raise ValueError(msg)
 
 
-def check_scope(metric: RequestedMetric, prepared: Judged) -> None:
+def _check_users(settings: Settings, judged: Judged, segments: Sequence[str]) -> None:
+    """Check that there is a truth to take users from, and that every user can be in a segment."""
+    users = settings.users
+    if not judged.has_truth and users in ("truth", "judged", "both", "served"):
+        msg = f"users={users!r} selects users of the truth, but there is no truth: pass truth="
+        raise ValueError(msg)
+    if not judged.has_truth and settings.judged_only:
+        msg = "judged_only=True keeps judged items, but there is no truth: pass truth="
+        raise ValueError(msg)
+    if segments and users in ("run", "all"):
+        msg = (
+            f"users={users!r} includes users who are not in the truth, but only the truth has the "
+            f"column {segments[0]!r} of by=: join it to the run"
+        )
+        raise ValueError(msg)
+    system = user_choice.system_of(judged.tables.run.by)
+    if users == "served" and system in segments:
+        msg = (
+            f"users='served' selects users whom every system serves, but only the truth has the "
+            f"column {system!r} of by=: name the column of the systems first, or pass users='both'"
+        )
+        raise ValueError(msg)
+
+
+def _check_means(question: Question) -> None:
+    """Check that geometric means and levels of relevance are of metrics that can have them."""
+    requested, undefined = question.requested, question.settings.undefined
+    if undefined is not None and undefined < 0 and not all(metric.per_user for metric in requested):
+        msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
+        raise ValueError(msg)
+    for metric in filter(system_metrics.is_of_all, requested):
+        if not metric.per_user:
+            msg = f"metric {metric.name!r}: one number for all lists has no geometric mean"
+            raise ValueError(msg)
+        if metric.relevant_at is not None:
+            msg = (
+                f"metric {metric.name!r} is one number for all lists and has no rel= of its own: "
+                f"pass relevant_at={parameters.as_text(metric.relevant_at)}"
+            )
+            raise ValueError(msg)
+
+
+def _check_scope(metric: RequestedMetric, prepared: Judged) -> None:
     """Check that a metric reduces rows of one kind, and that these are the intended ones."""
-    reading = reading_in(metric, prepared)
+    reading = registry.reading_of(
+        metric.reads, has_subtopics=prepared.has_subtopics, inputs=prepared.inputs
+    )
     _check_tables(metric, reading, prepared)
     if prepared.has_subtopics and reading.mixes_subtopics:
         msg = (
@@ -86,8 +118,8 @@ def check_scope(metric: RequestedMetric, prepared: Judged) -> None:
             "split it into two metrics"
         )
         raise ValueError(msg)
-    run, *truth = prepared.tables
-    columns = {run.item, *run.keys, *(truth[0].schema if truth else ())}
+    run, truth = prepared.tables.run, prepared.tables.truth
+    columns = {*run.ids, *(() if truth is None else truth.schema)}
     if not (prepared.has_truth or reading.names_its_rows):
         columns.update(run.schema)
     for name in reading.outside:
@@ -103,8 +135,8 @@ def check_scope(metric: RequestedMetric, prepared: Judged) -> None:
 
 def _check_outside(name: str, metric: str, prepared: Judged) -> None:
     """Check that one table has a column of the caller's, or that its table is passed."""
-    run, items = prepared.tables[0], prepared.inputs.get("items")
-    has = [name in table.schema for table in prepared.tables]
+    run, items = prepared.tables.run, prepared.inputs.get("items")
+    has = [name in table.schema for table in prepared.tables.both]
     roles = [*run.keys, run.item, run.rank, run.score, run.relevance]
     if items is not None and name in items.schema and name not in (*roles, *items.by):
         if any(has):
@@ -136,7 +168,7 @@ def _check_tables(metric: RequestedMetric, reading: Reading, prepared: Judged) -
     kind = share_names.kind_of(metric)
     if kind is None:
         return
-    item = prepared.tables[0].item
+    item = prepared.tables.run.item
     share_rows.check_shares(f"metric {metric.name!r}", kind, reading.names, prepared.inputs, item)
     if share_names.needs_truth(reading.names) and not prepared.has_truth:
         msg = f"metric {metric.name!r} reads what is relevant: pass truth="
@@ -152,41 +184,7 @@ def _check_tables(metric: RequestedMetric, reading: Reading, prepared: Judged) -
         raise ValueError(msg)
 
 
-def check_truth(frame: Frame, requested: Sequence[RequestedMetric], settings: Settings) -> None:
-    """Check that a metric of lists that reads what is relevant has a truth."""
-    for metric in requested:
-        reading = registry.reading_of(metric.reads, inputs=settings.inputs)
-        if reading.scope not in ("listed", "shares"):
-            continue
-        reads = [name for name, column in reading.columns.items() if not column.of_lists]
-        reads += ["relevant"] if share_names.needs_truth(reading.names) else []
-        if reads and not readers.has_relevance(frame, settings.columns):
-            msg = (
-                f"metric {metric.name!r} reads {reads[0]!r}: pass truth=, what users want "
-                "(user, item)"
-            )
-            raise RankingDataError(msg)
-
-
-def check_means(requested: Sequence[RequestedMetric], settings: Settings) -> None:
-    """Check that geometric means and levels of relevance are of metrics that can have them."""
-    undefined = settings.undefined
-    if undefined is not None and undefined < 0 and not all(metric.per_user for metric in requested):
-        msg = f"undefined must be None or ≥ 0 for a geometric mean, not {undefined!r}"
-        raise ValueError(msg)
-    for metric in requested:
-        if system_metrics.is_of_all(metric) and not metric.per_user:
-            msg = f"metric {metric.name!r}: one number for all lists has no geometric mean"
-            raise ValueError(msg)
-        if system_metrics.is_of_all(metric) and metric.relevant_at is not None:
-            msg = (
-                f"metric {metric.name!r} is one number for all lists and has no rel= of its own: "
-                f"pass relevant_at={parameters.as_text(metric.relevant_at)}"
-            )
-            raise ValueError(msg)
-
-
-def check_no_gain_of_zero(metric: RequestedMetric) -> None:
+def _check_no_gain_of_zero(metric: RequestedMetric) -> None:
     """Check that a metric gives grade 0 no gain, where lower grades count as 0."""
     gain = labels.gain_parameter(metric.expr)
     if gain is not None and gain_functions.has_gain_of_zero(gain):
@@ -197,10 +195,19 @@ def check_no_gain_of_zero(metric: RequestedMetric) -> None:
         raise ValueError(msg)
 
 
-def check_of_lists(of_lists: OfLists, settings: Settings, *, refused: bool) -> None:
+def _check_no_subtopics(metric: RequestedMetric) -> None:
+    if registry.reading_of(metric.reads, has_subtopics=True).scope == "subtopic":
+        msg = (
+            f"metric {metric.name!r} has no bounds and no scenarios, since an unjudged item may "
+            "have any subtopics"
+        )
+        raise ValueError(msg)
+
+
+def _check_of_all_lists(name: str, question: Question) -> None:
     """Check that the call can return one number for all lists."""
-    name = of_lists.requested[0].name
-    if refused:
+    settings = question.settings
+    if question.per_user:
         msg = f"{name} is one number for all users: use evaluate"
         raise ValueError(msg)
     if settings.bounds or settings.scenarios:
@@ -208,33 +215,10 @@ def check_of_lists(of_lists: OfLists, settings: Settings, *, refused: bool) -> N
             f"metric {name!r} has no bounds and no scenarios, since it is one number for all lists"
         )
         raise ValueError(msg)
-
-
-def check_columns(rows: pl.LazyFrame, requested: Sequence[RequestedMetric], *, tied: bool) -> None:
-    """Check that the metrics read columns that are there."""
-    try:
-        names = rows.collect_schema().names()
-    except pl.exceptions.ColumnNotFoundError as error:
-        missing = str(error).partition("\n")[0]
-        msg = (
-            f"metric {', '.join(repr(metric.name) for metric in requested)}: a registered column "
-            f"is derived from a column that the rows do not have ({missing}); name the columns of "
-            "the vocabulary that it is derived from in reads="
-        )
-        raise RankingDataError(msg) from error
-    for metric in requested:
-        for name in metric.expr.meta.root_names():
-            if tied and name not in names and name.partition("(")[0] in registry.COLUMNS:
-                msg = (
-                    f"metric {metric.name!r} has no exact expectation under ties: it reads "
-                    f"{name!r}, which an item in a block of ties (column 'tied') does not have. "
-                    "Rank with ties='item', or write a metric on 'block', 'tied' and 'hits_above'"
-                )
-                raise ValueError(msg)
-            if name not in names and not name.startswith("^"):
-                columns = dict.fromkeys([*names, *registry.COLUMNS])
-                has = ", ".join(
-                    repr(column) for column in columns if not column.startswith(labels.INNER)
-                )
-                msg = f"metric {metric.name!r} reads a column {name!r}; the rows have {has}"
-                raise RankingDataError(msg)
+    for option in ("weights", "cluster"):
+        if getattr(settings, option) is not None:
+            msg = (
+                f"metric {name!r} is one number for all lists, and {option}= is for means over "
+                "users"
+            )
+            raise ValueError(msg)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Unpack, get_args
 
 import polars as pl
@@ -23,6 +24,7 @@ from rankframe._tables import (
     side_tables,
 )
 from rankframe._tables.judgment import Judged
+from rankframe._tables.table import Tables
 from rankframe._vocabulary import scope_rows, share_rows
 from rankframe._vocabulary.share_rows import Shares
 from rankframe.errors import RankingDataError
@@ -100,15 +102,15 @@ def listed(
     if reading.scope == "shares":
         msg = "listed returns rows of lists, but one of these metrics reads shares: call shares"
         raise ValueError(msg)
-    prepared = _prepared(run, truth, by, settings, reading.names, alone=reading.lists_alone)
-    _raise_if_tied(prepared)
+    alone = reading.lists_alone
+    tables = readers.read_all(run, truth, by, settings, reads=reading.names, run_alone=alone)
+    _raise_if_tied(tables)
     for name in reading.outside:
         if name in registry.COLUMNS:
             msg = f"listed reads {name!r}: pass {registry.COLUMNS[name].source}="
             raise RankingDataError(msg)
-    rows = scope_rows.rows_of_scope(prepared, reading)
-    table = prepared.tables[0]
-    checked = _guarded(rows, prepared, reading.names)
+    prepared, table = judgment.judge(tables), tables.run
+    checked = _guarded(scope_rows.rows_of_scope(prepared, reading), prepared, reading.names)
     beside = (truth, items, history, other, exclude)
     return adapters.to_caller_type(
         checked, like=run, beside=beside, sort=[*table.keys, "rank", table.item]
@@ -212,11 +214,11 @@ def shares(
     if truth is None and share_names.needs_truth(share_columns):
         msg = "shares reads what is relevant: pass truth= (user, item)"
         raise RankingDataError(msg)
-    prepared = _prepared(run, truth, by, settings, (), alone=truth is None)
-    share_rows.check_shares("shares", kind, share_columns, prepared.inputs, prepared.tables[0].item)
-    if prepared.tied:
+    tables = readers.read_all(run, truth, by, settings, reads=(), run_alone=truth is None)
+    prepared, table = judgment.judge(tables), tables.run
+    share_rows.check_shares("shares", kind, share_columns, prepared.inputs, table.item)
+    if tables.tied:
         share_names.check_shares_in_ties("shares", share_columns)
-    table = prepared.tables[0]
     rows = share_rows.rows_of_shares(Shares(prepared, kind, table.by), share_columns)
     keys = [*(table.keys if over == "user" else table.by)]
     value = share_rows.public_name(kind.of, prepared.inputs, table.item)
@@ -317,18 +319,18 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
     frame, by = run_dicts.as_frame(frame, by)
     settings = Settings(items=items, history=history, other=other, exclude=exclude, columns=columns)
     alone = bool(settings.inputs) and truth is None
-    tables = readers.read_tables(frame, truth, by, columns, reads=(), run_alone=alone)
+    both = readers.read_run_and_truth(frame, truth, by, columns, reads=(), run_alone=alone)
+    tables = readers.with_tables_beside(both, settings)
 
     def raise_broken() -> None:
-        rules.raise_first_broken(tables)
-        if len(tables) == 2:
-            rules.raise_if_a_group_is_apart(*tables)
-            rules.raise_if_no_item_meets(*tables)
-        if settings.inputs:
-            prepared = judgment.prepare_tables(frame, truth, by, columns, reads=(), run_alone=alone)
-            prepared = judgment.with_inputs(prepared, settings)
-            judgment.raise_broken_input(prepared, {"popularity", "history_users"})
-            side_tables.raise_if_unknown(prepared.inputs, prepared.tables[0], prepared.run)
+        rules.raise_first_broken(both)
+        if tables.truth is not None:
+            rules.raise_if_a_group_is_apart(tables.run, tables.truth)
+            rules.raise_if_no_item_meets(tables.run, tables.truth)
+        if tables.beside:
+            judged = judgment.judge(tables)
+            judgment.raise_broken_input(judged, {"popularity", "history_users"})
+            side_tables.raise_if_unknown(judged.inputs, tables.run, judged.run)
 
     if isinstance(frame, pl.LazyFrame):
         always = pl.LazyFrame({"suspect": [True], "surplus": [0]})
@@ -337,25 +339,10 @@ rank('ordinal') does. Offending row: user=1, item=7, rank=1
     return frame
 
 
-def _prepared(
-    run: Frame,
-    truth: Frame | None,
-    by: str | Sequence[str],
-    settings: Settings,
-    reads: Sequence[str] | frozenset[str],
-    *,
-    alone: bool,
-) -> Judged:
-    prepared = judgment.prepare_tables(
-        run, truth, by, settings.columns, reads=reads, run_alone=alone
-    )
-    return judgment.with_inputs(prepared, settings)
-
-
-def _raise_if_tied(prepared: Judged) -> None:
-    if prepared.tied:
+def _raise_if_tied(tables: Tables) -> None:
+    if tables.tied:
         msg = (
-            f"{prepared.tables[0].name}, column 'tied': rows in a block of ties have no single "
+            f"{tables.run.name}, column 'tied': rows in a block of ties have no single "
             "rank to compose metrics on: use per_user or evaluate, which take expectations"
         )
         raise RankingDataError(msg)
@@ -364,17 +351,12 @@ def _raise_if_tied(prepared: Judged) -> None:
 def _guarded(
     rows: pl.LazyFrame, prepared: Judged, reads: Sequence[str] | frozenset[str]
 ) -> pl.LazyFrame:
-
-    def raise_broken() -> None:
-        rules.raise_first_broken(prepared.tables)
-        judgment.raise_broken_input(prepared, reads)
-
     flags = [
         *judgment.table_flags(prepared),
-        *(guards.lists_flag(table) for table in prepared.tables),
+        *(guards.lists_flag(table) for table in prepared.tables.both),
     ]
     flags += judgment.input_flags(prepared, reads)
-    return guards.guarded(rows, flags, raise_broken)
+    return guards.guarded(rows, flags, partial(judgment.raise_broken, prepared, reads))
 
 
 def relevant(
@@ -441,11 +423,10 @@ def relevant(
     """
     judged, by = run_dicts.as_frame(judged, by)
     requested = labels.parse_metrics(metrics, per_user=True) if metrics else []
-    settings = Settings(relevant_at=relevant_at)
-    prepared = judgment.prepare_tables(judged, None, by, columns)._replace(settings=settings)
-    _raise_if_tied(prepared)
-    table = prepared.tables[0]
-    split = prepared.has_subtopics
+    settings = Settings(relevant_at=relevant_at, columns=columns)
+    tables = readers.read_all(judged, None, by, settings)
+    _raise_if_tied(tables)
+    prepared, table, split = judgment.judge(tables), tables.run, tables.has_subtopics
     scopes = {registry.reading_of(metric.reads, has_subtopics=split).scope for metric in requested}
     if "subtopic" in scopes and len(scopes) > 1:
         msg = (
@@ -458,11 +439,10 @@ def relevant(
     rows = scope_rows.rows_of_scope(prepared, reading)
     flags = [*judgment.table_flags(prepared), judgment.rows_flag(prepared, prepared.ranked_truth)]
     if reading.counts_judged or reading.counts_listed:
-        flags += [guards.lists_flag(table) for table in prepared.tables]
+        flags += [guards.lists_flag(table) for table in tables.both]
     own = {name for name, column in registry.COLUMNS.items() if column.always_reserved}
     unread = own - {*registry.BASIC, *reading.names, "subtopic"}
     rows = rows.drop(rank_order.SHARES_RANK, *unread, strict=False)
-    rows = guards.guarded(
-        rows, [*flags, *judgment.input_flags(prepared)], judgment.raise_broken(prepared)
-    )
+    flags += judgment.input_flags(prepared)
+    rows = guards.guarded(rows, flags, partial(judgment.raise_broken, prepared))
     return adapters.to_caller_type(rows, like=judged, sort=[*table.keys, "rank", table.item])

@@ -22,11 +22,15 @@ def order_free_mean(values: pl.Expr) -> pl.Expr:
     return _exact_where_it_fits(values, pl.Expr.mean, values.count())
 
 
+def order_free_sum(values: pl.Expr) -> pl.Expr:
+    """Take the sum in the same way."""
+    return _exact_where_it_fits(values, pl.Expr.sum, pl.lit(1))
+
+
 def sums_of_part(values: pl.Expr) -> dict[str, pl.Expr]:
     """Add up the values of a part for ``mean_of_parts``; the same in every order."""
-    sizes, undivided = values.abs(), pl.lit(1)
-    total, size = (_exact_where_it_fits(v, pl.Expr.sum, undivided) for v in (values, sizes))
-    return dict(zip(NAMES, (total, size, _units(values)), strict=True))
+    numbers = order_free_sum(values), order_free_sum(values.abs()), _units(values)
+    return dict(zip(NAMES, numbers, strict=True))
 
 
 def mean_of_parts(number: pl.Expr, of: str = "") -> pl.Expr:
@@ -41,10 +45,10 @@ def mean_of_parts(number: pl.Expr, of: str = "") -> pl.Expr:
 
 
 def _exact_where_it_fits(
-    values: pl.Expr, plain: Callable[[pl.Expr], pl.Expr], divisor: pl.Expr
+    values: pl.Expr, plain: Callable[[pl.Expr], pl.Expr], number: pl.Expr
 ) -> pl.Expr:
-    exact = _units(values).cast(pl.Float64) * _UNIT / divisor
-    fits = _fits(values.abs().sum(), values.count())
+    exact = _units(values).cast(pl.Float64) * _UNIT / number
+    fits = _fits(values.abs().sum(), number)
     return pl.when(fits).then(exact).otherwise(plain(values))
 
 

@@ -123,16 +123,12 @@ def numbers_of_sums(
 
 
 def of_all_lists(
-    prepared: Judged,
-    requested: Sequence[RequestedMetric],
-    users: pl.LazyFrame | None,
-) -> OfLists | None:
-    """Return the metrics of all lists of a call; None if there are none."""
+    judged: Judged, requested: Sequence[RequestedMetric], users: pl.LazyFrame | None
+) -> OfLists:
+    """Return the metrics of all lists of a call."""
     metrics = [metric for metric in requested if is_of_all(metric)]
-    if not metrics:
-        return None
     names = [metric.name for metric in requested]
-    return OfLists(metrics, names, prepared, users, prepared.tables[0].by)
+    return OfLists(metrics, names, judged, users, judged.tables.run.by)
 
 
 def is_of_all(metric: RequestedMetric) -> bool:

@@ -22,7 +22,7 @@ def users_policy(settings: Settings, prepared: Judged) -> Users:
 
 def groups_of(prepared: Judged, names: Sequence[str]) -> pl.LazyFrame:
     """Return each group of the run or the truth once."""
-    if prepared.groups is not None and not {*names} & {*prepared.tables[1].by}:
+    if prepared.groups is not None and {*names} <= {*prepared.tables.lacking}:
         return prepared.groups.select(names).unique()
     return pl.concat([prepared.run.select(names), prepared.truth.select(names)]).unique()
 
@@ -34,19 +34,19 @@ def system_of(by: Sequence[str]) -> str | None:
 
 def are_known(system: str, prepared: Judged) -> bool:
     """Whether the systems are known apart from the rows of the users."""
-    return prepared.groups is not None and system not in prepared.tables[1].by
+    return prepared.groups is not None and system in prepared.tables.lacking
 
 
 def _lists(prepared: Judged, settings: Settings) -> pl.LazyFrame:
     """Return each user of whose list something is left, in each group."""
     if not settings.cuts_lists:
-        return prepared.run.select(prepared.tables[0].keys).unique()
+        return prepared.run.select(prepared.keys).unique()
     return scope_rows.users_with_lists(prepared)
 
 
 def _served(prepared: Judged, lists: pl.LazyFrame) -> pl.LazyFrame:
     """Return each user who has a list in every system, within the groups of the other columns."""
-    keys, by = prepared.tables[0].keys, prepared.tables[0].by
+    keys, by = prepared.keys, prepared.tables.run.by
     system = system_of(by)
     if system is None:
         return lists
@@ -63,7 +63,7 @@ def _served(prepared: Judged, lists: pl.LazyFrame) -> pl.LazyFrame:
 
 def selected(prepared: Judged, users: Users, settings: Settings) -> pl.LazyFrame:
     """Return the users who are averaged."""
-    keys = prepared.tables[0].keys
+    keys = prepared.keys
     in_run, in_truth = prepared.run.select(keys).unique(), prepared.truth.select(keys).unique()
     if users == "truth":
         return prepared.truth.filter(pl.col("relevance") > 0).select(keys).unique()

@@ -2,7 +2,7 @@
 
 ``evaluate("auc", weights="impressions")`` is the mean Σ weight·value / Σ weight over users.
 ``compare("rr", cluster="customer")`` treats the sessions of one customer as one observation.
-Stage of the pipeline: after the reduction, they become columns of a ``Plan``.
+Stage of the pipeline: after the reduction, they become columns of ``Values``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import NamedTuple, NoReturn
 
 import polars as pl
 
-from rankframe._evaluation.reduction import Plan
+from rankframe._evaluation.values import Values
 from rankframe._request import labels
+from rankframe._request.question import Question
 from rankframe._tables import column_roles, guards, rules
 from rankframe._tables.judgment import Judged
 from rankframe._tables.rules import Rule
@@ -64,13 +65,15 @@ CLUSTERS = Purpose(
 # ------------------------------------------------------------------ added to values
 
 
-def with_missed(plan: Plan) -> Plan:
-    """Mark the users for whom the run has no list."""
-    lists = scope_rows.users_with_lists(plan.prepared)
+def with_missed(values: Values, question: Question) -> Values:
+    """Mark the users for whom the run has no list, if these are counted."""
+    if not question.settings.count_missed:
+        return values
+    lists = scope_rows.users_with_lists(values.prepared)
     lists = lists.with_columns(pl.lit(value=False).alias(MISSED))
-    values = plan.values.join(lists, on=plan.keys, how="left")
-    values = values.with_columns(pl.col(MISSED).fill_null(value=True))
-    return plan._replace(values=values, one_pass=None, marks_missed=True)
+    rows = values.rows.join(lists, on=values.keys, how="left")
+    rows = rows.with_columns(pl.col(MISSED).fill_null(value=True))
+    return values._replace(rows=rows, checks=values.checks.with_more(()))
 
 
 def number_missed() -> pl.Expr:
@@ -78,48 +81,37 @@ def number_missed() -> pl.Expr:
     return pl.col(MISSED).sum().cast(pl.Int64).alias("num_missed")
 
 
-def weighted(plan: Plan, column: str) -> Plan:
-    """Add the weight of each user, and flag averaged users without one."""
-    return _with_column(plan, WEIGHTS, column)._replace(weights=column)
+def with_weights(values: Values, question: Question) -> Values:
+    """Add the weight of each user, if there is one, and flag averaged users without."""
+    column = question.settings.weights
+    return values if column is None else _with_column(values, WEIGHTS, column)
 
 
-def clustered(plan: Plan, column: str) -> Plan:
-    """Add the cluster of each user, and flag users with a value but no cluster."""
-    return _with_column(plan, CLUSTERS, column)._replace(cluster=column)
+def with_clusters(values: Values, question: Question) -> Values:
+    """Add the cluster of each user, if there is one, and flag users with a value but none."""
+    column = question.settings.cluster
+    return values if column is None else _with_column(values, CLUSTERS, column)
 
 
-def _with_column(plan: Plan, purpose: Purpose, name: str) -> Plan:
-    if plan.of_lists is not None:
-        metric = plan.of_lists.requested[0].name
-        msg = (
-            f"metric {metric!r} is one number for all lists, and {purpose.option}= is for means "
-            "over users"
-        )
-        raise ValueError(msg)
-    column = _user_column(purpose, plan.prepared, name)
-    values = plan.values.join(column.rows, on=column.on, how="left")
+def _with_column(values: Values, purpose: Purpose, name: str) -> Values:
+    column = _user_column(purpose, values.prepared, name)
+    rows = values.rows.join(column.rows, on=column.on, how="left")
     lacks = (
-        _has_value([metric.name for metric in plan.requested]) & pl.col(purpose.column).is_null()
+        _has_value([metric.name for metric in values.requested]) & pl.col(purpose.column).is_null()
     )
-
-    def raise_violation() -> None:
-        plan.raise_violation()
-        column.raise_first_broken(values.filter(lacks).select(plan.keys))
-
-    flags = [*plan.flags, column.flag, guards.flag(values, lacks.any())]
-    return plan._replace(values=values, flags=flags, raise_violation=raise_violation, one_pass=None)
+    flags = [column.flag, guards.flag(rows, lacks.any())]
+    raiser = partial(column.raise_first_broken, rows.filter(lacks).select(values.keys))
+    return values._replace(rows=rows, checks=values.checks.with_more(flags, raiser))
 
 
-def with_weight_watched(plan: Plan, column: str) -> Plan:
+def with_weight_watched(values: Values, column: str) -> Values:
     """Flag groups in which no averaged user has a weight above 0."""
-    names = [metric.name for metric in plan.requested]
+    names, by = [metric.name for metric in values.requested], values.by
     weights = [(name, pl.when(pl.col(name).is_not_null()).then(WEIGHT)) for name in names]
     zero = [(weight.max() == 0).fill_null(value=False).alias(name) for name, weight in weights]
-    by = plan.by
-    groups = plan.values.group_by(by).agg(zero) if by else plan.values.select(zero)
+    groups = values.rows.group_by(by).agg(zero) if by else values.rows.select(zero)
 
     def raise_violation() -> None:
-        plan.raise_violation()
         for name in names:
             unweighted = groups.filter(pl.col(name)).collect()
             if not unweighted.is_empty():
@@ -127,7 +119,7 @@ def with_weight_watched(plan: Plan, column: str) -> Plan:
                 raise_no_weight(column, name, row)
 
     watched = guards.flag(groups, pl.any_horizontal(pl.col(names).any()))
-    return plan._replace(flags=[*plan.flags, watched], raise_violation=raise_violation)
+    return values._replace(checks=values.checks.with_more([watched], raise_violation))
 
 
 # ------------------------------------------------------------------ read from the tables
@@ -168,7 +160,7 @@ class UserColumn(NamedTuple):
 
 def _user_column(purpose: Purpose, prepared: Judged, column: str) -> UserColumn:
     """Read a column of users."""
-    table = _table_with(prepared.tables, purpose.option, column)
+    table = _table_with(prepared.tables.both, purpose.option, column)
     on = [*(table.by if table.name == "truth" else ()), table.user]
     keys = [pl.col(name).cast(prepared.types[name]) for name in on]
     value, least = pl.col(column), pl.col(_LEAST)

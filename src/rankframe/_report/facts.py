@@ -11,13 +11,13 @@ import polars as pl
 from rankframe._comparison import comparison, cutoff_curves, diagnosis, pair_tests, summaries
 from rankframe._comparison.trials import Margin, Trial
 from rankframe._evaluation import evaluation, user_columns
-from rankframe._evaluation.evaluation import UserValues
+from rankframe._evaluation.values import Values
 from rankframe._report import results
 from rankframe._request import labels
 from rankframe._request.keywords import Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
 from rankframe._request.question import ask
-from rankframe._tables import column_roles, health, judgment, side_by_side, verbs
+from rankframe._tables import column_roles, health, readers, side_by_side, verbs
 from rankframe.errors import RankingDataError
 from rankframe.metrics import core, trec
 
@@ -61,16 +61,16 @@ class ReportCall(NamedTuple):
         return "judged table" if self.truth is None else "run"
 
 
-class Values(NamedTuple):
-    """The values of all users, and their metrics."""
+class Measurement(NamedTuple):
+    """The values of all users, collected, and their metrics."""
 
-    values: UserValues
+    values: Values
     rows: pl.DataFrame
     requested: Sequence[RequestedMetric]
     directions: Mapping[str, bool | None]
     cuts: pl.DataFrame  # label, metric, k
 
-    def only(self, names: Sequence[str], rows: pl.DataFrame | None = None) -> UserValues:
+    def only(self, names: Sequence[str], rows: pl.DataFrame | None = None) -> Values:
         """Return the values of some metrics."""
         of_users = {metric.name: metric for metric in self.values.requested}
         metrics = [of_users[name] for name in names if name in of_users]
@@ -130,7 +130,7 @@ class Numbers(NamedTuple):
     people: People | None
     health: pl.DataFrame
     sources: pl.DataFrame
-    values: Values
+    values: Measurement
 
     @property
     def trial(self) -> Trial:
@@ -210,7 +210,7 @@ def _first_with_values(rows: pl.DataFrame, names: Sequence[str]) -> str | None:
 # ------------------------------------------------------------------ one pass of values per user
 
 
-def _read(call: ReportCall) -> Values:
+def _read(call: ReportCall) -> Measurement:
     """Compute the values of all users that any part of the report needs."""
     defaults = call.settings.defaults
     requested = labels.parse_metrics(call.metrics, per_user=False, defaults=defaults)
@@ -228,7 +228,7 @@ def _read(call: ReportCall) -> Values:
     question = ask(call.run, [*call.metrics, *added], call.truth, call.by, call.settings)
     values = evaluation.user_values(question)
     rows = values.rows.collect().sort(call.by, values.user)
-    return Values(values, rows, requested, pair_tests.directions_of(requested), cuts)
+    return Measurement(values, rows, requested, pair_tests.directions_of(requested), cuts)
 
 
 def _is_judged(call: ReportCall) -> bool:
@@ -282,7 +282,7 @@ def _of_served(rows: pl.DataFrame, names: Sequence[str], by: str) -> pl.DataFram
 # ------------------------------------------------------------------ statistics
 
 
-def _compared(values: UserValues, trial: Trial) -> pl.DataFrame:
+def _compared(values: Values, trial: Trial) -> pl.DataFrame:
     names = {metric.name for metric in values.requested}
     primary = trial.primary if trial.primary in names else None
     trial = trial._replace(margin=_margins_of(trial.margin, names), primary=primary)
@@ -290,7 +290,7 @@ def _compared(values: UserValues, trial: Trial) -> pl.DataFrame:
 
 
 def _bold(
-    means: pl.DataFrame, compared: pl.DataFrame | None, values: Values, call: ReportCall
+    means: pl.DataFrame, compared: pl.DataFrame | None, values: Measurement, call: ReportCall
 ) -> frozenset[tuple[object, str]]:
     """Find the systems that are not significantly worse than the best, per metric."""
 
@@ -336,7 +336,7 @@ def _ordered(
     return [baseline, *(name for name in names if name != baseline)]
 
 
-def _cut_means(values: Values, call: ReportCall) -> pl.DataFrame | None:
+def _cut_means(values: Measurement, call: ReportCall) -> pl.DataFrame | None:
     """Average each metric at several cut-offs, up to the length of the lists."""
     if values.cuts.is_empty():
         return None
@@ -348,7 +348,9 @@ def _cut_means(values: Values, call: ReportCall) -> pl.DataFrame | None:
     return cutoff_curves.means_of(only, interval=True, confidence=call.trial.confidence).collect()
 
 
-def _over_cuts(values: Values, call: ReportCall, means: pl.DataFrame | None) -> pl.DataFrame | None:
+def _over_cuts(
+    values: Measurement, call: ReportCall, means: pl.DataFrame | None
+) -> pl.DataFrame | None:
     """Split each label into its metric and its cut-off."""
     if means is None:
         return None
@@ -358,7 +360,7 @@ def _over_cuts(values: Values, call: ReportCall, means: pl.DataFrame | None) -> 
     )
 
 
-def _diagnosis(values: Values, call: ReportCall, shown: Sequence[object]) -> pl.DataFrame:
+def _diagnosis(values: Measurement, call: ReportCall, shown: Sequence[object]) -> pl.DataFrame:
     """Compute which users gained, by number of relevant items, for the described systems."""
     rows = values.rows.filter(pl.col(call.by).is_in([call.trial.baseline, *shown]))
     levels = {OWN + name: name for name in _LEVELS}
@@ -378,7 +380,7 @@ def _spread(rows: pl.DataFrame, by: str, name: str) -> pl.DataFrame:
     )
 
 
-def _in_segments(values: Values, call: ReportCall, name: str, decides: str) -> pl.DataFrame:
+def _in_segments(values: Measurement, call: ReportCall, name: str, decides: str) -> pl.DataFrame:
     """Compare the systems per segment by the metric that decides; without a baseline, average."""
     within = _values_in_segments(values, call, name, decides)
     if (
@@ -391,7 +393,7 @@ def _in_segments(values: Values, call: ReportCall, name: str, decides: str) -> p
     ).collect()
 
 
-def _values_in_segments(values: Values, call: ReportCall, name: str, decides: str) -> UserValues:
+def _values_in_segments(values: Measurement, call: ReportCall, name: str, decides: str) -> Values:
     """Add the segment of each user to the values; if users have several, recompute the values."""
     source = call.run if call.truth is None else call.truth
     kind = "judged table" if call.truth is None else "truth"
@@ -417,7 +419,7 @@ def _values_in_segments(values: Values, call: ReportCall, name: str, decides: st
 # ------------------------------------------------------------------ lists side by side
 
 
-def _people(values: Values, call: ReportCall, name: str, chosen: object) -> People | None:
+def _people(values: Measurement, call: ReportCall, name: str, chosen: object) -> People | None:
     """Find the users who lost and gained most among those whom both systems serve."""
     user, by = values.values.user, call.by
     value = pl.col(name).cast(pl.Float64).alias("value")
@@ -513,7 +515,8 @@ def _health(call: ReportCall) -> pl.DataFrame:
 
 def _sources(call: ReportCall) -> pl.DataFrame:
     """Count the rows of run and truth, and compute checksums that ignore the order of rows."""
-    tables = judgment.prepare_tables(call.run, call.truth, [call.by], _columns(call)).tables
+    settings = Settings(columns=_columns(call))
+    tables = readers.read_all(call.run, call.truth, [call.by], settings).both
     sources: list[tuple[str, int, str]] = []
     for table in tables:
         roles = (table.rank or table.score, table.relevance)

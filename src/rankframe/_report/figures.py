@@ -11,7 +11,8 @@ from rankframe._evaluation import user_columns
 from rankframe._report import facts
 from rankframe._report.facts import Numbers
 from rankframe._tables import column_roles
-from rankframe.plot import _colors, _marks, _panels, _pictures
+from rankframe.plot import _colors
+from rankframe.plot._colors import Systems
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -21,6 +22,8 @@ _MOST_SYSTEMS = 4
 
 
 def charts_of(numbers: Numbers) -> dict[str, ChartType]:
+    from rankframe.plot import _cutoff_pictures, _user_pictures
+
     charts: dict[str, ChartType] = {}
     call, values = numbers.call, numbers.values
     groups, rows = [call.by], values.rows
@@ -28,7 +31,7 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
         cuts = values.cuts.filter(pl.col("label").is_in(numbers.cut_means["metric"].unique()))
         for place, labels in enumerate(cuts.partition_by("metric", maintain_order=True)):
             means = numbers.cut_means.filter(pl.col("metric").is_in(labels["label"].to_list()))
-            charts[f"cut-{place}"] = _pictures.at_k_picture(
+            charts[f"cut-{place}"] = _cutoff_pictures.at_k(
                 means,
                 labels,
                 groups,
@@ -46,16 +49,14 @@ def charts_of(numbers: Numbers) -> dict[str, ChartType]:
             precision=f"{facts.OWN}precision",
             recall=f"{facts.OWN}recall",
         )
-        charts["change"] = _pictures.change_picture(
+        charts["change"] = _user_pictures.change(
             of_users, numbers.diagnosis, groups, call.k, call.trial.baseline, call.options
         )
     name = numbers.user_metric
     if name is not None and call.settings.weights is None:
         of_metric = rows.select(call.by, values.values.user, name, user_columns.MISSED)
         direction = numbers.directions.get(name)
-        charts["distribution"] = _pictures.users_picture(
-            of_metric, groups, higher_is_better=direction
-        )
+        charts["distribution"] = _user_pictures.users(of_metric, groups, higher_is_better=direction)
     for place, (name, table) in enumerate(numbers.segments.items()):
         if table.height > 1:
             charts[f"segment-{place}"] = _by_segment(numbers, name, table)
@@ -78,6 +79,8 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     """Draw the difference, or without a baseline the mean, in each segment with its interval."""
     import altair as alt
 
+    from rankframe.plot import _marks, _panels
+
     by, drawn = numbers.call.by, "difference" if "difference" in table.columns else "mean"
     shown = numbers.shown if drawn == "difference" else numbers.systems[:_MOST_SYSTEMS]
     rows = table.filter(pl.col(by).is_in(shown)).head(_MOST_ROWS)
@@ -95,13 +98,11 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     title = f"difference in {numbers.decides}"
     title = title if drawn == "difference" else f"mean {numbers.decides}"
     offset: dict[str, Any] = {"yOffset": alt.YOffset("system:N", sort=systems)} if several else {}
-    look: dict[str, Any] = {
-        "among": _order(numbers),
-        "legend": several and _colors.legend_above(systems),
-    }
+    legend = several and _colors.legend_above(systems)
+    of_systems = Systems(systems, by, _order(numbers), legend)
     base = alt.Chart(rows).encode(
         y=alt.Y("segment:N", sort=segments, title=name, axis=alt.Axis(labelLimit=160)),
-        **_colors.color_of(systems, [by], **look),
+        **_marks.color_of(of_systems),
         **offset,
     )
     ends = {_marks.sure(numbers.trial.confidence): ("low", "high")}
@@ -109,7 +110,7 @@ def _by_segment(numbers: Numbers, name: str, table: pl.DataFrame) -> ChartType:
     base = _marks.described(base, rows, words)
     lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2="high:Q")
     points = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x=alt.X("value:Q", title=title), **_colors.shape_of(systems, [by], **look)
+        x=alt.X("value:Q", title=title), **_marks.shape_of(of_systems)
     )
     zero = _marks.zero_line().encode(x=alt.XDatum(0))
     layers = [zero, lines, points] if drawn == "difference" else [lines, points]

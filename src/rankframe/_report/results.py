@@ -24,7 +24,7 @@ from rankframe._tables import column_roles, run_dicts
 if TYPE_CHECKING:
     from great_tables import GT
 
-    from rankframe._evaluation.evaluation import UserValues
+    from rankframe._evaluation.values import Values
 _SCHEMA = {
     "metric": pl.String,
     "users": pl.Int64,
@@ -230,7 +230,7 @@ class ResultsTable:
 def _marked(
     means: pl.DataFrame,
     tested: pl.DataFrame | None,
-    values: UserValues,
+    values: Values,
     digits: int,
     compare_with: Callable[[object], pl.DataFrame] | None,
 ) -> pl.DataFrame:
@@ -344,7 +344,7 @@ def _is(directions: Mapping[str, bool | None], what: Literal["better", "worse"])
     return (pl.col("verdict") == word).alias(what)
 
 
-def _of_dependent(values: UserValues, *, tested: bool) -> str:
+def _of_dependent(values: Values, *, tested: bool) -> str:
     """Write how many clusters and effective users are behind the numbers."""
     parts: list[str] = []
     of_groups = values.rows.group_by(values.by or pl.lit(0).alias(_SHOWN))

@@ -167,8 +167,8 @@ class Settings:
             check_choice("users", self.users, get_args(Users))
         if self.undefined is not None:
             _check_number("undefined", self.undefined, "None or a finite number")
-        check_weights(self.weights)
-        check_cluster(self.cluster)
+        check_name("weights", self.weights)
+        check_name("cluster", self.cluster)
         if self.relevant_at is not None and not (
             is_number(self.relevant_at) and self.relevant_at > 0
         ):
@@ -242,15 +242,10 @@ def systems_groups(by: object, names: Collection[str]) -> list[str]:
     return [MODEL, *(name for name in groups if name != MODEL)] if MODEL in groups else groups
 
 
-def check_weights(weights: object) -> None:
-    if not (weights is None or isinstance(weights, str)):
-        msg = f"weights must be the name of a column, not {weights!r}"
-        raise TypeError(msg)
-
-
-def check_cluster(cluster: object) -> None:
-    if not (cluster is None or isinstance(cluster, str)):
-        msg = f"cluster must be the name of a column, not {cluster!r}"
+def check_name(name: str, column: object) -> None:
+    """Check that an option is the name of a column, or None."""
+    if not (column is None or isinstance(column, str)):
+        msg = f"{name} must be the name of a column, not {column!r}"
         raise TypeError(msg)
 
 

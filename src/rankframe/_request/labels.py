@@ -11,7 +11,6 @@ import contextlib
 import contextvars
 import functools
 import inspect
-import itertools
 import math
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -62,11 +61,14 @@ class Aggregate(NamedTuple):
     epsilon: float | None = None
 
     def __call__(
-        self, values: pl.Expr, mean: Callable[[pl.Expr], pl.Expr] = pl.Expr.mean
+        self,
+        values: pl.Expr,
+        mean: Callable[[pl.Expr], pl.Expr] = pl.Expr.mean,
+        total: Callable[[pl.Expr], pl.Expr] = pl.Expr.sum,
     ) -> pl.Expr:
         """Reduce the values of all users."""
-        values = self.transform(values)
-        return self.inverse(values.sum() if self.aggregate == "sum" else mean(values))
+        reduce = total if self.aggregate == "sum" else mean
+        return self.inverse(reduce(self.transform(values)))
 
 
 MEAN = Aggregate()
@@ -383,18 +385,16 @@ def every_label() -> dict[str, Callable[..., Any]]:
 
 def entry_of(metric: pl.Expr) -> Entry | None:
     """Find what is declared of a metric's expression, renamed or not, also under ties."""
-    label = label_of(metric)
-    if label is None:
+    parsed = _parsed_metric(metric)
+    if parsed is None:
         with _tie_mode():
-            label = label_of(metric)
-    parsed = None if label is None else look_up(label)
+            parsed = _parsed_metric(metric)
     return parsed.entry if parsed else None
 
 
 def cut_off(metric: pl.Expr) -> int | None:
     """Return the rank at which a metric of ours is cut off; it may read the whole list as well."""
-    label = label_of(metric)
-    parsed = None if label is None else look_up(label)
+    parsed = _parsed_metric(metric)
     if not parsed or not parsed.parts["k"] or parsed.entry.cut != "rank":
         return None
     return int(parsed.parts["k"])
@@ -402,26 +402,17 @@ def cut_off(metric: pl.Expr) -> int | None:
 
 def extremes_of(metric: pl.Expr) -> tuple[Extremes | None, int | None]:
     """Return the judgments that bound a metric, None if none are proven, and its cut-off."""
-    label = label_of(metric)
-    parsed = None if label is None else look_up(label)
-    if label is None or parsed is None:
+    parsed = _parsed_metric(metric)
+    if parsed is None:
         return None, None
-    entry = parsed.entry
-    options = _checked(entry.function, (), _read_options(parsed))
-    extremes = entry.extremes(**options) if callable(entry.extremes) else entry.extremes
-    return extremes, options.get("k")
+    options, extremes = _options(parsed), parsed.entry.extremes
+    return extremes(**options) if callable(extremes) else extremes, options.get("k")
 
 
 def gain_parameter(metric: pl.Expr) -> Gain | None:
     """Return the gain that a metric of ours takes, or None."""
-    label = label_of(metric)
-    parsed = None if label is None else look_up(label)
-    if label is None or parsed is None:
-        return None
-    function = parsed.entry.function
-    if "gain" not in signature_of(function).parameters:
-        return None
-    return cast("Gain", _checked(function, (), _read_options(parsed))["gain"])
+    parsed = _parsed_metric(metric)
+    return None if parsed is None else _options(parsed).get("gain")
 
 
 def every_entry() -> list[Entry]:
@@ -467,8 +458,11 @@ class ParsedLabel(NamedTuple):
 
 def _one_by_one(metrics: Sequence[Metric]) -> list[Metric]:
     """Name each cut-off of a label by itself."""
-    cuts = (_at_each_cut(metric) if isinstance(metric, str) else [metric] for metric in metrics)
-    return [*itertools.chain.from_iterable(cuts)]
+    return [
+        cut
+        for metric in metrics
+        for cut in (_at_each_cut(metric) if isinstance(metric, str) else [metric])
+    ]
 
 
 def _at_each_cut(label: str) -> Sequence[str]:
@@ -540,6 +534,11 @@ def _read_options(parsed: ParsedLabel) -> dict[str, Any]:
     return options
 
 
+def _options(parsed: ParsedLabel) -> dict[str, Any]:
+    """Return all options of a label, checked, defaults included."""
+    return _checked(parsed.entry.function, (), _read_options(parsed))
+
+
 def _with_defaults(entry: Entry, defaults: Defaults, options: Mapping[str, Any]) -> dict[str, Any]:
     """Fill in what a label leaves out; with a cut-off, ``ap@k`` takes precedence over ``ap``."""
     names = [entry.label, *([f"{entry.label}@k"] if "k" in options else [])]
@@ -566,15 +565,19 @@ def _expectation(column: RequestedMetric, metric: Metric, defaults: Defaults) ->
 
 def label_of(expr: pl.Expr) -> str | None:
     """Return the label of a metric function's expression, renamed or not."""
+    parsed = _parsed_metric(expr)
+    return None if parsed is None else parsed.label
+
+
+def _parsed_metric(expr: pl.Expr) -> ParsedLabel | None:
     for earlier in _before_renaming(expr):
-        name = earlier.meta.output_name()
-        parsed = look_up(name)
+        parsed = look_up(earlier.meta.output_name())
         try:
             result = None if parsed is None else _result(parsed, {})
         except ValueError:
             result = None
         if isinstance(result, pl.Expr) and result.meta.eq(earlier):
-            return name
+            return parsed
     return None
 
 

@@ -63,34 +63,48 @@ def as_text(value: object) -> str:
 
 
 def check_gain(name: str, value: Any, *, any_order: bool = False) -> Any:
-    """Check a gain; sort a mapping of grades to gains ≥ 0 by grade.
-
-    Unless ``any_order``, gains must not fall as the grade rises, and no grade ≤ 0 has one.
-    """
+    """Check a gain; unless ``any_order``, it must not fall, and no grade ≤ 0 has one."""
     if not isinstance(value, Mapping):
         choices = get_args(get_args(Gain)[0])
         return _check_choice(name, value, choices, " or a mapping of grades to gains")
-    gains = cast("Mapping[Any, Any]", value)
+    gains = cast("Mapping[object, object]", value)
+    return _check_gains(name, gains, _ANY_ORDER if any_order else _RISING)
+
+
+class _GainRule(NamedTuple):
+    in_order: bool
+    lowest: float  # the lowest grade that may have a gain
+    values: str
+    grades: str
+
+
+_RISING = _GainRule(
+    in_order=True,
+    lowest=math.ulp(0),
+    values="finite, ≥ 0 and must not fall as the grade rises",
+    grades="≤ 0, which is not relevant",
+)
+_ANY_ORDER = _GainRule(
+    in_order=False,
+    lowest=0,
+    values="finite and ≥ 0",
+    grades="< 0, which marks an item as not judged",
+)
+
+
+def _check_gains(name: str, gains: Mapping[Any, Any], rule: _GainRule) -> dict[float, float]:
+    """Sort a mapping of grades to gains by grade."""
     if not gains or not all(keywords.is_number(x) for pair in gains.items() for x in pair):
         msg = f"{name} must map grades to gains, both numbers, not {gains!r}"
         raise ValueError(msg)
     by_grade = {float(grade): float(gains[grade]) for grade in sorted(gains)}
-    rule, lowest, reason = (
-        ("finite and ≥ 0", 0, "< 0, which marks an item as not judged")
-        if any_order
-        else (
-            "finite, ≥ 0 and must not fall as the grade rises",
-            math.ulp(0),
-            "≤ 0, which is not relevant",
-        )
-    )
     values = list(by_grade.values())
-    in_order = any_order or values == sorted(values)
-    if not (in_order and all(0 <= value < math.inf for value in values)):
-        msg = f"{name} must be {rule}, not {gains!r}"
+    falls = rule.in_order and values != sorted(values)
+    if falls or not all(0 <= value < math.inf for value in values):
+        msg = f"{name} must be {rule.values}, not {gains!r}"
         raise ValueError(msg)
-    if any(gain > 0 for grade, gain in by_grade.items() if grade < lowest):
-        msg = f"{name} gives a gain to a grade {reason}; leave it out: {gains!r}"
+    if any(gain > 0 for grade, gain in by_grade.items() if grade < rule.lowest):
+        msg = f"{name} gives a gain to a grade {rule.grades}; leave it out: {gains!r}"
         raise ValueError(msg)
     return by_grade
 
@@ -116,9 +130,13 @@ def _check_choice(name: str, value: Any, choices: Sequence[str], also: str = "")
     return value
 
 
-def _check_flag(name: str, value: Any) -> bool:
+def _check_flag(name: str, value: bool) -> bool:  # noqa: FBT001
     keywords.check_flag(name, value)
     return value
+
+
+def _read_flag(text: str) -> bool:
+    return {"true": True, "false": False}[text.lower()]
 
 
 def _check_number(name: str, value: Any, *, least: float = 0) -> float:
@@ -167,6 +185,14 @@ def _check_levels(name: str, value: Any) -> tuple[float, ...]:
     return tuple(sorted(levels))
 
 
+def _read_levels(text: str) -> tuple[float, ...]:
+    return tuple(map(float, text.split(";")))
+
+
+def _read_weight(text: str) -> str | float:
+    return text if text in _WEIGHTS else float(text)
+
+
 def _or_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
     return lambda name, value: None if value is None else check(name, value)
 
@@ -177,12 +203,12 @@ _TYPES: Mapping[Any, ParameterType] = {
     float: ParameterType(_check_number, float),
     float | None: ParameterType(_or_none(_check_positive), float),
     Signed: ParameterType(partial(_check_number, least=-math.inf), float),
-    bool: ParameterType(_check_flag, lambda text: {"true": True, "false": False}[text.lower()]),
+    bool: ParameterType(_check_flag, _read_flag),
     Gain: ParameterType(check_gain, gain_from),
     AnyGain: ParameterType(partial(check_gain, any_order=True), gain_from),
-    Levels: ParameterType(_check_levels, lambda text: tuple(map(float, text.split(";")))),
+    Levels: ParameterType(_check_levels, _read_levels),
     ColumnName: ParameterType(_check_column),
     OptionalColumn: ParameterType(_or_none(_check_column)),
     MetricName: ParameterType(_check_metric_name),
-    Weight: ParameterType(check_weight, lambda text: text if text in _WEIGHTS else float(text)),
+    Weight: ParameterType(check_weight, _read_weight),
 }

@@ -110,7 +110,7 @@ def _with_found(
 ) -> Columns:
     """Add the one column that may play one of the roles, for each sequence of these."""
     additions: dict[str, str] = {}
-    for some in roles:
-        fit = {(role, name) for role in some for name in fitting(role, columns, by, names)}
+    for alternatives in roles:
+        fit = {(role, name) for role in alternatives for name in fitting(role, columns, by, names)}
         additions.update(fit if len(fit) == 1 else ())
     return cast("Columns", {**columns, **additions}) if additions else columns

@@ -118,8 +118,8 @@ def table_flag(table: Table, *, count: bool = False) -> pl.LazyFrame:
         if table.ungraded is not None:  # it has the columns of the rules as well
             frame = table.ungraded
             broken += [
-                rules.are_two_grades(*rules.grade_counts(*each))
-                for each in rules.candidates(table).items()
+                rules.are_two_grades(*rules.grade_counts(*candidate))
+                for candidate in rules.candidates(table).items()
             ]
         # a run with only null scores has no hit, which ``any_doubt`` flags
         if table.rank is not None or table.name == "judged table":

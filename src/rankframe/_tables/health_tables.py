@@ -115,8 +115,9 @@ def _part(frame: pl.LazyFrame, wanted: Mapping[str, str], by: Sequence[str]) -> 
     columns = [_plain(role, name, types[role]).alias(role) for role, name in names.items()]
     rows = frame.select(columns)
     if "given" in names:
-        rank, given = rules.as_rank("given"), pl.col("given")
-        rows = rows.with_columns(rank=pl.when((rank == given) & (rank >= 1)).then(rank))
+        rank = rules.as_rank("given")
+        is_rank = (rank == pl.col("given")) & (rank >= 1)
+        rows = rows.with_columns(rank=pl.when(is_rank).then(rank))
     return Part(rows, names, types, [group for group in groups if group in names])
 
 
@@ -172,7 +173,7 @@ def _refused(call: Call) -> list[tuple[str, str]]:
     errors: list[tuple[str, str]] = []
     if run is not None:
         alone = truth is not None or "relevance" not in run.collect_schema()
-        read = partial(readers.read_tables, reads=(), run_alone=alone)
+        read = partial(readers.read_run_and_truth, reads=(), run_alone=alone)
         errors += _problem("both", partial(read, run, truth, by, columns))
     if run is not None and truth is not None and errors:
         errors += _problem("run", partial(readers.read_run, run, by, columns))
@@ -202,7 +203,7 @@ def _read_input(name: str, call: Call, run: pl.LazyFrame) -> None:
     table = Table("run", run, schema, call.by, user, item, None, None, None)
     tables: dict[str, pl.LazyFrame] = {name: call.frames[name]}
     settings = Settings(items=tables.get("items"), history=tables.get("history"), columns=columns)
-    side_tables.common_types(side_tables.read_inputs(settings, table), schema)
+    readers.common_types(table, readers.read_tables_beside(table, settings).values())
 
 
 def _of_common_types(parts: dict[str, Part]) -> dict[str, Part]:

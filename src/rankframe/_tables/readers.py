@@ -11,40 +11,83 @@ same errors.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
 import polars as pl
 
 from rankframe._request import keywords, labels, registry
-from rankframe._request.keywords import Columns
+from rankframe._request.keywords import Columns, InputName, Settings
+from rankframe._request.question import Question, Totals
 from rankframe._request.types import Frame
 from rankframe._tables import adapters, column_roles, rules
-from rankframe._tables.table import Table
+from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
 
 
-def read_tables(
+def read_tables(question: Question) -> Tables:
+    """Read all tables of a call that returns metrics alone."""
+    reading, settings = question.reading, question.settings
+    reads = {*reading.names, *settings.of_users}
+    tables = read_all(
+        question.frame,
+        question.truth,
+        question.by,
+        settings,
+        reads=reads,
+        run_alone=question.lists_alone,
+        totals=question.totals,
+    )
+    for column in sorted(reading.columns.values(), key=lambda column: column.name):
+        for table in tables.both:
+            if column.name in table.schema and not column.always_reserved:
+                raise _reserved(table, column.name)
+    return tables._replace(reads=reads)
+
+
+def read_all(
+    frame: Frame,
+    truth: Frame | None,
+    by: str | Sequence[str],
+    settings: Settings,
+    *,
+    reads: Collection[str] | None = None,
+    run_alone: bool = False,
+    totals: Totals | None = None,
+) -> Tables:
+    """Read all tables of a call; a lazy judged table goes back to those that it was made from.
+
+    ``reads`` names the columns that metrics read; None means that every column is returned.
+    """
+    origin = _origin(frame, by, settings) if truth is None and totals is None else None
+    if origin is not None:
+        name = "exclude" if settings.exclude is None else "judge's exclude"
+        excluded = {name: origin.beside["exclude"]} if origin.exclusions else {}
+        tables = with_tables_beside(origin.both, settings, excluded)
+    else:
+        both = read_run_and_truth(
+            frame, truth, by, settings.columns, reads=reads, run_alone=run_alone
+        )
+        tables = with_tables_beside([table._replace(totals=totals) for table in both], settings)
+    return tables._replace(segments=_segments(frame, tables.run))
+
+
+def read_run_and_truth(
     frame: Frame,
     truth: Frame | None,
     by: str | Sequence[str],
     columns: Columns,
     *,
     reads: Collection[str] | None = None,
-    reserved: Collection[str] = (),
     run_alone: bool = False,
 ) -> list[Table]:
-    """Read ``[judged table]``, ``[run, truth]``, or with ``run_alone`` perhaps ``[run]``.
-
-    ``reads`` names the columns that metrics read; None means that every column is returned.
-    ``reserved`` names the vocabulary columns that are reserved only if metrics read them.
-    """
+    """Read ``[judged table]``, ``[run, truth]``, or with ``run_alone`` perhaps ``[run]``."""
     kind = "judged table" if truth is None and not run_alone else "run"
     columns = column_roles.with_ids(columns, by, {kind: frame, "truth": truth})
     if truth is None:
         is_run = run_alone and not has_relevance(frame, columns)
-        table = (_read_run if is_run else _read_judged)(frame, by, columns)
-        return _unreserved([table], reserved)
+        return [(_read_run if is_run else _read_judged)(frame, by, columns)]
     groups = keywords.group_names(by)
     truth_groups = _groups_of_truth(frame, truth, groups)
     of_run = [name for name in groups if name not in truth_groups]
@@ -53,7 +96,41 @@ def read_tables(
     run, judgments = _without_shared(run, judgments, reads)
     if truth_groups:
         run = _with_truth_groups(run, judgments, groups, truth_groups)
-    return _unreserved([run, judgments], reserved)
+    return [run, judgments]
+
+
+def with_tables_beside(
+    tables: Sequence[Table],
+    settings: Settings,
+    excluded: Mapping[str, Table] = MappingProxyType({}),
+) -> Tables:
+    """Read the tables beside run and truth, and find the types that the ids of all have."""
+    run, *truth = tables
+    beside = {**excluded, **read_tables_beside(run, settings)}
+    types = {name: run.schema[name] for name in run.ids}
+    types["relevance"] = type_of_relevance(tables[-1])
+    types |= common_types(run, [*truth, *beside.values()])
+    return Tables(run, truth[0] if truth else None, beside, types, settings)
+
+
+def read_tables_beside(run: Table, settings: Settings) -> dict[str, Table]:
+    """Read the tables of ``items=``, ``history=``, ``other=`` and ``exclude=``."""
+    return {
+        name: _read_other(frame, run, settings.columns)
+        if name == "other"
+        else _read_beside(name, frame, run, settings.columns)
+        for name in keywords.INPUTS
+        if (frame := getattr(settings, name)) is not None
+    }
+
+
+def common_types(run: Table, tables: Iterable[Table]) -> dict[str, pl.DataType]:
+    """Return the common type of each id of the lists and the other tables, or raise."""
+    types: dict[str, pl.DataType] = {}
+    for table in tables:
+        lists = run._replace(name="run", schema=pl.Schema({**run.schema, **types}))
+        types |= rules.same_types(lists, table)
+    return types
 
 
 def _groups_of_truth(run: Frame, truth: Frame, groups: Sequence[str]) -> list[str]:
@@ -432,15 +509,6 @@ def has_relevance(frame: Frame, columns: Columns) -> bool:
     return "relevance" in adapters.column_names(frame, "run")
 
 
-def _unreserved(tables: list[Table], reserved: Collection[str]) -> list[Table]:
-    """Check that no column has the name of a vocabulary column that a metric reads."""
-    for name in sorted(reserved):
-        for table in tables:
-            if name in table.schema:
-                raise _reserved(table, name)
-    return tables
-
-
 def _reserved(table: Table, name: str) -> RankingDataError:
     text = "this name is reserved for the vocabulary of the metrics: rename or drop the column"
     return _refused(table, name, text)
@@ -473,6 +541,89 @@ def _without_shared(run: Table, truth: Table, reads: Collection[str] | None) -> 
 def _without(table: Table, names: Sequence[str]) -> Table:
     frame = table.frame.drop(names)
     return table._replace(frame=frame, schema=frame.collect_schema()) if names else table
+
+
+def type_of_relevance(table: Table) -> pl.DataType:
+    """Return the type of the relevance that ``judgment.normalize_columns`` makes."""
+    if table.relevance is None:
+        return pl.Int64()
+    dtype = table.schema[table.relevance]
+    if dtype.is_integer() or dtype.is_float():
+        return dtype
+    return pl.Float64() if dtype.is_decimal() else pl.Int8()
+
+
+def _read_beside(name: InputName, frame: Frame, run: Table, columns: Columns) -> Table:
+    lazy = adapters.to_lazy(frame, f"{name}= table")
+    schema = lazy.collect_schema()
+    user = run.item if name == "items" else run.user
+    roles = {"item": run.item, **({} if name == "items" else {"user": user})}
+    for role, column in roles.items():
+        if column not in schema:
+            has = ", ".join(map(repr, schema.names()))
+            rename = f"name it with {role}=, or " if role not in columns else ""
+            msg = (
+                f"{name}=: no column {column!r} for {role}; it has {has}; {rename}rename it: names "
+                "must be the same in all tables"
+            )
+            raise RankingDataError(msg)
+        if not column_roles.can_be_id(schema[column]):
+            msg = f"{name}=, column {column!r}: {schema[column]} cannot be an id: use text"
+            raise RankingDataError(msg)
+    groups = [column for column in run.by if column in schema and column not in roles.values()]
+    return Table(f"{name}=", lazy, schema, groups, user, run.item, None, None, None)
+
+
+def _read_other(frame: Frame, run: Table, columns: Columns) -> Table:
+    lazy = adapters.to_lazy(frame, "other= run")
+    groups = [name for name in run.by if name in lazy.collect_schema()]
+    ids: Columns = {"user": run.user, "item": run.item}
+    table = read_run(lazy, groups, {**columns, **ids}, kind="other run")
+    if table.tied:
+        msg = (
+            "other run, column 'tied': blocks of ties, whose items have no single rank: call "
+            "with_rank(ties='item')"
+        )
+        raise RankingDataError(msg)
+    return table
+
+
+# When a lazy ``judge`` result is evaluated, go back to its inputs: checking the joined table would
+# materialize the full join.
+
+
+def remember(judged: Frame, tables: Tables) -> None:
+    """Note on a result of ``judge`` the tables that it was made from, or its segments alone."""
+    if isinstance(judged, pl.LazyFrame):
+        judged._rankframe_tables = tables  # type: ignore[attr-defined]  # pyright: ignore
+    elif isinstance(judged, pl.DataFrame):
+        judged._rankframe_segments = tables.run.truth_groups  # type: ignore[attr-defined]  # pyright: ignore
+    elif tables.run.truth_groups:
+        judged.attrs["rankframe_segments"] = list(tables.run.truth_groups)
+
+
+def _origin(frame: Frame, by: str | Sequence[str], settings: Settings) -> Tables | None:
+    """Return the tables of a lazy judged table, if its columns still play the same roles."""
+    tables: Tables | None = getattr(frame, "_rankframe_tables", None)
+    if tables is None:
+        return None
+    columns, run = settings.columns, tables.run
+    if (run.user, run.item) != ("user", "item"):
+        columns = column_roles.with_ids(columns, by, {"judged table": frame})
+    roles = {"user": "user", "item": "item", "rank": "rank", "relevance": "relevance", **columns}
+    same = {"user": run.user, "item": run.item, "rank": "rank", "relevance": "relevance"}
+    return tables if keywords.group_names(by) == run.by and roles == same else None
+
+
+def _segments(frame: Frame, run: Table) -> list[str]:
+    """Return the columns of ``by`` that only the truth had; lists of other users are left out."""
+    origin: Tables | None = getattr(frame, "_rankframe_tables", None)
+    segments: Sequence[str] = getattr(frame, "_rankframe_segments", ())
+    if origin is not None:
+        segments = origin.run.truth_groups
+    elif not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        segments = frame.attrs.get("rankframe_segments", ())
+    return [name for name in run.by if name in (*run.truth_groups, *segments)]
 
 
 def _with_truth_groups(

@@ -13,8 +13,7 @@ from rankframe._request.keywords import Columns, Settings
 from rankframe._request.question import Totals
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import adapters, guards, judgment, readers, rules, run_dicts, side_tables
-from rankframe._tables.side_tables import Inputs
-from rankframe._tables.table import Table
+from rankframe._tables.table import Table, Tables
 from rankframe.errors import RankingDataError
 
 _BEFORE = "__rankframe_before"
@@ -119,22 +118,22 @@ def lists(
     frame, grouping = run_dicts.as_frame(frame, by)
     groups = keywords.systems_groups(grouping, adapters.column_names(frame, "run"))
     settings = Settings(items=items, columns=columns)
-    tables = readers.read_tables(frame, truth, groups, columns, reads=(), run_alone=True)
-    run = tables[0]
+    both = readers.read_run_and_truth(frame, truth, groups, columns, reads=(), run_alone=True)
+    tables = readers.with_tables_beside(both, settings)
+    run = tables.run
     if run.tied:
         msg = (
             "run, column 'tied': blocks of ties, whose items have no single rank: call "
             "with_rank(ties='item')"
         )
         raise RankingDataError(msg)
-    inputs = side_tables.read_inputs(settings, run)
     sides = _sides(run, baseline, system)
-    texts = _texts(inputs)
+    texts = _texts(tables)
     outer_groups = run.by[1:]
     _check_names(run, sides, texts)
-    parts = [_of_user(table, user) for table in tables]
-    whole = _with_texts(_graded(parts), inputs, run, texts)
-    result = _shown(whole, run, sides, k, texts, has_grades=_has_grades(tables))
+    parts = [_of_user(table, user) for table in both]
+    whole = _with_texts(_graded(parts), tables, texts)
+    result = _shown(whole, run, sides, k, texts, has_grades=tables.has_truth)
 
     chosen = _of_systems(whole, run, sides)
     flags = [
@@ -142,11 +141,11 @@ def lists(
         *(guards.lists_flag(part) for part in parts),
     ]
     flags += [
-        *side_tables.inputs_flags(inputs, {}, (), run, whole),
+        *side_tables.flags_of(tables.beside, {}, (), run, whole),
         guards.flag(chosen, pl.len() == 0),
     ]
-    flags += [guards.table_flag(table) for table in tables if table.ungraded is not None]
-    raise_broken = partial(_raise_broken, parts, inputs, chosen, run, user, sides)
+    flags += [guards.table_flag(table) for table in both if table.ungraded is not None]
+    raise_broken = partial(_raise_broken, parts, tables, chosen, user, sides)
     checked = guards.guarded(result, flags, raise_broken)
     return adapters.to_caller_type(
         checked, like=frame, beside=[truth, items], sort=[*outer_groups, "rank"]
@@ -193,14 +192,17 @@ def _check_choices(systems: Sequence[object], choices: Mapping[str, object]) -> 
         raise ValueError(msg)
 
 
-def _texts(inputs: Inputs) -> list[str]:
+def _texts(tables: Tables) -> list[str]:
     """Return the columns of the catalogue that describe an item in words."""
-    if inputs.items is None:
+    if "items" not in tables.beside:
         return []
-    text = pl.String | pl.Categorical | pl.Enum
-    ids = [*inputs.items.keys, side_tables.LONG]
-    schema = inputs.items.schema
-    return [name for name, dtype in schema.items() if isinstance(dtype, text) and name not in ids]
+    items, text = tables.beside["items"], pl.String | pl.Categorical | pl.Enum
+    columns = {name: dtype for name, dtype in items.schema.items() if name not in items.ids}
+    return [
+        name
+        for name, dtype in columns.items()
+        if isinstance(dtype, text) and name != side_tables.LONG
+    ]
 
 
 def _check_names(run: Table, sides: Sequence[_Side], texts: Sequence[str]) -> None:
@@ -235,37 +237,29 @@ def _is(name: str, dtype: pl.DataType, value: object) -> pl.Expr:
     return pl.col(name) == pl.lit(pl.Series([value], dtype=dtype, strict=True)).first()
 
 
-def _has_grades(tables: Sequence[Table]) -> bool:
-    return len(tables) > 1 or tables[0].relevance is not None
-
-
 def _graded(parts: Sequence[Table]) -> pl.LazyFrame:
     """Return the whole lists: keys, item and rank, and the relevance if there is one."""
     run = parts[0]
     rows = judgment.normalize_columns(run)
-    row = [*run.keys, run.item]
     if len(parts) == 1:
         grades = [pl.col("relevance").max()] if run.relevance is not None else []
-        rows = rows.group_by(row).agg(pl.col("rank").min(), *grades)
+        rows = rows.group_by(run.ids).agg(pl.col("rank").min(), *grades)
         return rows.filter(pl.col("rank").is_not_null())
     truth = parts[1]
     types = [pl.col(name).cast(dtype) for name, dtype in rules.same_types(run, truth).items()]
-    shared = [*truth.keys, truth.item]
     judgments = judgment.normalize_columns(truth).with_columns(types)
-    judgments = judgments.group_by(shared).agg(pl.col("relevance").max())
-    rows = rows.filter(pl.col("rank").is_not_null()).select(*row, "rank").with_columns(types)
-    return rows.join(judgments, on=shared, how="left")
+    judgments = judgments.group_by(truth.ids).agg(pl.col("relevance").max())
+    rows = rows.filter(pl.col("rank").is_not_null()).select(*run.ids, "rank").with_columns(types)
+    return rows.join(judgments, on=truth.ids, how="left")
 
 
-def _with_texts(
-    rows: pl.LazyFrame, inputs: Inputs, run: Table, texts: Sequence[str]
-) -> pl.LazyFrame:
-    if inputs.items is None or not texts:
+def _with_texts(rows: pl.LazyFrame, tables: Tables, texts: Sequence[str]) -> pl.LazyFrame:
+    if not texts:
         return rows
-    types = side_tables.common_types(inputs, rows.collect_schema())
-    keys = inputs.items.keys[:-1] if inputs.items.user != run.item else inputs.items.keys
-    ids = [pl.col(name).cast(types[name]) for name in keys]
-    catalogue = inputs.items.frame.group_by(keys).agg(pl.col(texts).first())
+    items = tables.beside["items"]
+    keys = items.ids
+    ids = [pl.col(name).cast(tables.types[name]) for name in keys]
+    catalogue = items.frame.group_by(keys).agg(pl.col(texts).first())
     catalogue = catalogue.with_columns(ids).rename({name: _ridden(name) for name in texts})
     return rows.with_columns(ids).join(catalogue, on=keys, how="left")
 
@@ -317,9 +311,8 @@ def _shown(
 
 def _raise_broken(
     parts: Sequence[Table],
-    inputs: Inputs,
+    tables: Tables,
     chosen: pl.LazyFrame,
-    run: Table,
     user: object,
     sides: Sequence[_Side],
 ) -> None:
@@ -327,7 +320,8 @@ def _raise_broken(
     for part in parts:
         rules.raise_if_ungraded(part)
     rules.raise_first_broken(parts)
-    side_tables.raise_first_broken_input(inputs, ())
+    side_tables.raise_first_broken(tables.beside, ())
+    run = tables.run
     if chosen.head(1).collect().is_empty():
         names = " or ".join(repr(side.system) for side in sides)
         of = f" of {names}" if run.by else ""

@@ -1,12 +1,13 @@
-"""The record of a table that came in: its frame, and the columns that play a role."""
+"""The tables that came in: their frames, and the columns that play a role (``Tables``)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
+from rankframe._request.keywords import Settings
 from rankframe._request.question import Totals
 
 
@@ -36,6 +37,11 @@ class Table(NamedTuple):
         return [*self.by, self.user]
 
     @property
+    def ids(self) -> list[str]:
+        """The columns whose types are common to all tables: the list and the item."""
+        return list(dict.fromkeys([*self.keys, self.item]))
+
+    @property
     def tied(self) -> bool:
         """Whether equal scores form blocks: rank is the first position, ``tied`` the size."""
         return self.rank is not None and "tied" in self.schema
@@ -46,9 +52,43 @@ class Table(NamedTuple):
         return [*self.keys, self.item, *([] if self.subtopic is None else [self.subtopic])]
 
 
-class Input(NamedTuple):
-    """A table besides run and truth: its rows, and the columns of ``by`` that it has."""
+class Tables(NamedTuple):
+    """The tables of a call, with the types that their ids have in common."""
 
-    frame: pl.LazyFrame
-    schema: pl.Schema
-    by: list[str]
+    run: Table  # or a judged table
+    truth: Table | None
+    beside: Mapping[str, Table]  # those passed as items=, history=, other= and exclude=
+    types: Mapping[str, pl.DataType]  # of the ids and of the relevance
+    settings: Settings
+    segments: Sequence[str] = ()  # columns of by that only the truth had
+    reads: Collection[str] | None = None  # by metrics, if nothing else is returned
+
+    @property
+    def both(self) -> list[Table]:
+        """Run and truth, or the only table."""
+        return [self.run] if self.truth is None else [self.run, self.truth]
+
+    @property
+    def lacking(self) -> list[str]:
+        """The columns of ``by`` that the truth lacks: it judges each of their groups."""
+        return [name for name in self.run.by if name not in self.both[-1].by]
+
+    @property
+    def exclusions(self) -> list[str]:
+        """The tables beside whose rows are removed from the lists; a lazy ``judge`` has its own."""
+        return [name for name, table in self.beside.items() if table.name == "exclude="]
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether anything is judged; metrics of lists alone need only a run."""
+        return self.truth is not None or self.run.relevance is not None
+
+    @property
+    def has_subtopics(self) -> bool:
+        """Whether an item may have several rows."""
+        return self.both[-1].subtopic is not None
+
+    @property
+    def tied(self) -> bool:
+        """Whether the lists have blocks of ties, so that metrics are expectations."""
+        return self.run.tied

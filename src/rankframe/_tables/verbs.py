@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Unpack, cast, get_args
 
 import polars as pl
@@ -93,16 +94,15 @@ def judge(
     """
     run, by = run_dicts.as_frame(run, by)
     settings = Settings(exclude=exclude, columns=columns)
-    prepared = judgment.with_inputs(judgment.prepare_tables(run, truth, by, columns), settings)
-    table = prepared.tables[0]
-    subtopic = ["subtopic"] if prepared.has_subtopics else []
+    tables = readers.read_all(run, truth, by, settings)
+    subtopic = ["subtopic"] if tables.has_subtopics else []
     result = adapters.to_caller_type(
-        judgment.guarded_judged(prepared),
+        judgment.guarded_judged(judgment.judge(tables)),
         like=run,
         beside=[truth, exclude],
-        sort=[*table.keys, "rank", table.item, *subtopic],
+        sort=[*tables.run.keys, "rank", tables.run.item, *subtopic],
     )
-    judgment.remember(result, prepared)
+    readers.remember(result, tables)
     return result
 
 
@@ -357,10 +357,9 @@ def plan_ranks(
         raise ValueError(msg)
     table = (readers.read_ranked if close_gaps else readers.read_scored)(run, by, columns)
     table = table._replace(totals=totals)
-    prepared = judgment.lists_without(
-        exclude, table, table.frame.with_row_index(rank_order.INDEX), columns
-    )
-    rows = prepared.run
+    settings = Settings(exclude=exclude, columns=columns)
+    lists = judgment.unranked(readers.with_tables_beside([table], settings))
+    rows = lists.run
     if close_gaps:
         rows = judgment.renamed(rows, table.rank or "rank", "rank").with_columns(
             rules.as_rank("rank")
@@ -370,7 +369,7 @@ def plan_ranks(
         rows = rows.drop(columns.get("rank", "rank"), "tied", strict=False)
         ranked = rank_order.ranked(rows, table, descending=descending, ties=ties)
     ranked = ranked.sort(rank_order.INDEX).drop(rank_order.INDEX)
-    flags = [guards.table_flag(table), guards.lists_flag(table), *judgment.input_flags(prepared)]
+    flags = [guards.table_flag(table), guards.lists_flag(table), *judgment.input_flags(lists)]
     if table.tied:
         flags.append(guards.table_rules_flag(table))
-    return guards.guarded(ranked, flags, judgment.raise_broken(prepared))
+    return guards.guarded(ranked, flags, partial(judgment.raise_broken, lists))

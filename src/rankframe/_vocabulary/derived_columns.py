@@ -401,8 +401,8 @@ registry.given_column(
 def subtopics(rows: Rows) -> pl.Expr:
     """S, the number of subtopics with a relevant item; 1 where the truth has none."""
     split = rows.scope == "subtopic"
-    some = pl.col("subtopic").filter(terms.relevant).n_unique() if split else terms.relevant.any()
-    return terms.count(some.over(rows.keys))
+    number = pl.col("subtopic").filter(terms.relevant).n_unique() if split else terms.relevant.any()
+    return terms.count(number.over(rows.keys))
 
 
 @registry.column(scope="subtopic", reads=("relevant",))

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from rankframe._request import registry
-from rankframe._tables.table import Input
+from rankframe._tables.table import Table
 from rankframe._vocabulary.scope_rows import Rows
 from rankframe.errors import RankingDataError
 
@@ -81,7 +81,7 @@ def _of_items(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> pl.L
     )
 
 
-def popularities(history: Input, item: str) -> pl.LazyFrame:
+def popularities(history: Table, item: str) -> pl.LazyFrame:
     """Count the rows of each item."""
     keys = [*history.by, item]
     return history.frame.group_by(keys).agg(popularity=pl.len().cast(pl.Int64))
@@ -109,7 +109,7 @@ def _of_catalogue(frame: pl.LazyFrame, rows: Rows, names: Mapping[str, str]) -> 
     return with_numbers(frame, items.frame, items.by, counts)
 
 
-def catalogue(inputs: Mapping[str, Input]) -> Input:
+def catalogue(inputs: Mapping[str, Table]) -> Table:
     """Return the table that defines which items exist."""
     return inputs["items"] if "items" in inputs else inputs["history"]
 
@@ -294,7 +294,7 @@ def with_numbers(
     return frame.join(table.group_by(by).agg(numbers), on=by, how="left")
 
 
-def column_of_values(items: Input, item: str, of: str) -> str:
+def column_of_values(items: Table, item: str, of: str) -> str:
     """Find the column of the catalogue that ``of=`` names, or its only one of lists."""
     if of:
         if of not in items.schema or of in (item, *items.by):

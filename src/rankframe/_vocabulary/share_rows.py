@@ -15,7 +15,7 @@ from rankframe._request import registry, share_names
 from rankframe._request.share_names import Kind, ShareName
 from rankframe._tables import side_tables
 from rankframe._tables.judgment import Judged
-from rankframe._tables.table import Input
+from rankframe._tables.table import Table
 from rankframe._vocabulary import derived_columns, list_columns, scope_rows
 from rankframe.errors import RankingDataError
 from rankframe.metrics import _building_blocks
@@ -205,7 +205,7 @@ def values_of(judged: Judged, of: str, by: Sequence[str]) -> pl.LazyFrame:
     return values.unique()
 
 
-def public_name(of: str, inputs: Mapping[str, Input], item: str) -> str:
+def public_name(of: str, inputs: Mapping[str, Table], item: str) -> str:
     """Return the name of the column of values in the caller's tables."""
     return (
         item
@@ -215,7 +215,7 @@ def public_name(of: str, inputs: Mapping[str, Input], item: str) -> str:
 
 
 def check_shares(
-    whose: str, kind: Kind, names: Iterable[str], inputs: Mapping[str, Input], item: str
+    whose: str, kind: Kind, names: Iterable[str], inputs: Mapping[str, Table], item: str
 ) -> None:
     """Check that the tables and the column whose shares are measured are present."""
     if lacking := _missing_tables(kind, names, inputs):
@@ -321,7 +321,7 @@ def _of(judged: Judged, of: str) -> str:
     return list_columns.column_of_values(judged.inputs["items"], judged.item, of)
 
 
-def _catalogue(judged: Judged, of: str) -> Input:
+def _catalogue(judged: Judged, of: str) -> Table:
     """Return the table of what could be shown."""
     if of not in ("item", "shown"):
         return judged.inputs["items"]
@@ -422,7 +422,7 @@ def _normed(value: pl.Expr, keys: Sequence[str]) -> pl.Expr:
     return pl.when(total > 0).then(value / total)
 
 
-def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input]) -> str | None:
+def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Table]) -> str | None:
     """Return the name of a table that shares need and that is missing."""
     names = list(names)
     targets = [share for share in share_names.parsed(names) if share.word == "target"]
@@ -438,12 +438,12 @@ def _missing_tables(kind: Kind, names: Iterable[str], inputs: Mapping[str, Input
     return None
 
 
-def _is_joined(kind: Kind, inputs: Mapping[str, Input]) -> bool:
+def _is_joined(kind: Kind, inputs: Mapping[str, Table]) -> bool:
     """Whether rows are joined to the catalogue; items over all lists are joined to it later."""
     if kind.of in ("item", "shown"):
         return kind == Kind("item", "user") and _has_catalogue(inputs)
     return True
 
 
-def _has_catalogue(inputs: Mapping[str, Input]) -> bool:
+def _has_catalogue(inputs: Mapping[str, Table]) -> bool:
     return not {"items", "history"}.isdisjoint(inputs)

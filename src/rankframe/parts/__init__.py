@@ -20,13 +20,13 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, Unpack, cast, get_args, 
 import polars as pl
 
 from rankframe._evaluation import evaluation, refusals, user_columns
-from rankframe._evaluation.reduction import Plan
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Options, Settings, Users
 from rankframe._request.labels import Metric
 from rankframe._request.question import Totals, ask
 from rankframe._request.types import Frame, FrameT
-from rankframe._tables import adapters, guards, readers, rules, run_dicts
+from rankframe._tables import adapters, readers, rules, run_dicts
 from rankframe._tables.table import Table
 from rankframe.errors import RankingDataError
 from rankframe.parts import _groups, _numbers, _partitions, _recipes
@@ -91,7 +91,7 @@ def facts(
     """
     frame, by = run_dicts.as_frame(frame, by, whole=False)
     columns = keywords.read_options(options).columns
-    tables = readers.read_tables(frame, truth, by, columns, reads=(), run_alone=True)
+    tables = readers.read_run_and_truth(frame, truth, by, columns, reads=(), run_alone=True)
     lacking = _partitions.lacking_of(tables)
     groups = rules.retrieved(tables[0]).select(lacking).unique().sort(lacking)
     possible = rules.candidates(tables[-1])
@@ -246,7 +246,7 @@ def sums(
     own = _part(frame, truth, by, settings, facts)
     plan = evaluation.plan_means(ask(own.frame, metrics, truth, by, settings, totals=own.totals))
     _check_needs(plan, settings, facts)
-    key = _recipes.of_part(plan.prepared.tables, part)
+    key = _recipes.of_part(plan.prepared.tables.both, part)
     small = pl.concat(
         [_recipes.small_frame(plan, settings, facts), key, *own.checks(_numbers.SCHEMA)]
     )
@@ -421,8 +421,8 @@ def values(
     )
     _check_needs(plan, settings, facts)
     names = {user_columns.WEIGHT: settings.weights, user_columns.CLUSTER: settings.cluster}
-    rows = plan.values.rename({key: name for key, name in names.items() if name is not None})
-    checked = guards.guarded(rows, plan.flags, plan.raise_violation)
+    rows = plan.rows.rename({key: name for key, name in names.items() if name is not None})
+    checked = plan.checks.guarded(rows)
     schema = checked.collect_schema()
     result = pl.concat([checked, *own.checks(dict(schema))]).sort(plan.keys)
     if part is not None:
@@ -513,7 +513,9 @@ def _part(
 ) -> _Part:
     """Read a part, with its columns of ``by`` in the types of the whole."""
     opened = adapters.to_polars(frame, "run" if truth is not None else "judged table")
-    tables = readers.read_tables(opened, truth, by, settings.columns, reads=(), run_alone=True)
+    tables = readers.read_run_and_truth(
+        opened, truth, by, settings.columns, reads=(), run_alone=True
+    )
     lacking = _partitions.lacking_of(tables)
     if facts is None:
         if lacking:
@@ -536,15 +538,17 @@ def _part(
     opened, groups = _groups.with_types_of_groups(
         opened, _groups.groups_from_json(facts["groups"], types)
     )
-    tables = readers.read_tables(opened, truth, by, settings.columns, reads=(), run_alone=True)
+    tables = readers.read_run_and_truth(
+        opened, truth, by, settings.columns, reads=(), run_alone=True
+    )
     return _Part(opened, Totals(facts["top_grade"], groups), tables, facts)
 
 
-def _check_needs(plan: Plan, settings: Settings, facts: Facts | None) -> None:
+def _check_needs(plan: Values, settings: Settings, facts: Facts | None) -> None:
     """Check that a part knows the highest grade and the systems, where these matter."""
     if facts is not None:
         rules.raise_if_counted_ungraded(
-            facts.get(_UNGRADED, {}), [*rules.candidates(plan.prepared.tables[-1])]
+            facts.get(_UNGRADED, {}), [*rules.candidates(plan.prepared.tables.both[-1])]
         )
     if settings.users == "served":
         refusals.check_served_in_parts(plan.prepared)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, reduction, refusals
-from rankframe._evaluation.reduction import Plan
+from rankframe._evaluation import evaluation, refusals
+from rankframe._evaluation.values import Values, users_of
 from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Options, Settings
 from rankframe._request.labels import Metric, RequestedMetric
@@ -267,7 +267,9 @@ class Meter(Generic[MeterFrameT]):
     def _batch(self, run: pl.DataFrame, truth: pl.DataFrame | None, by: list[str]) -> _State:
         """Return the state of a meter that has only this batch."""
         settings = self._settings
-        tables = readers.read_tables(run, truth, by, settings.columns, reads=(), run_alone=True)
+        tables = readers.read_run_and_truth(
+            run, truth, by, settings.columns, reads=(), run_alone=True
+        )
         lacking = _partitions.lacking_of(tables)
         groups = rules.retrieved(tables[0]).select(lacking).unique().collect()
         grade = _partitions.top_grade_of(tables).collect().item()
@@ -369,7 +371,7 @@ class Meter(Generic[MeterFrameT]):
                 result = result.hstack(more)
         if not rest:
             return result
-        names = [column for name in self._names for column in (name, reduction.users_of(name))]
+        names = [column for name in self._names for column in (name, users_of(name))]
         return result.select(
             *self._by, "users", *(column for column in names if column in result.columns)
         )
@@ -467,10 +469,10 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
 # ------------------------------------------------------------------ rows that wait
 
 
-def _kept(plan: Plan, settings: Settings, users: int) -> _Rows:
+def _kept(plan: Values, settings: Settings, users: int) -> _Rows:
     """Keep the rows that can change a value, as small as can be."""
     prepared, needs = plan.prepared, _partitions.needs_of(plan, settings)
-    run, *truths = prepared.tables
+    run, *truths = prepared.tables.both
     placed = ["rank", *(["tied"] if prepared.tied else [])]
     roles: Columns = {"user": run.user, "item": run.item, "rank": "rank"}
     graded = ["relevance", *(["subtopic"] if prepared.has_subtopics else [])]
@@ -497,7 +499,7 @@ def _kept_of_both(
     prepared: Judged, needs: Needs, placed: Sequence[str], graded: Sequence[str]
 ) -> list[pl.DataFrame]:
     """Keep rows of the run and of the truth."""
-    run, of_truth = prepared.tables
+    run, of_truth = prepared.tables.both
     ids = [pl.col(n).cast(prepared.types[n]) for n in (*of_truth.keys, of_truth.item)]
     truth = judgment.normalize_columns(of_truth).with_columns(ids)
     lists = prepared.run

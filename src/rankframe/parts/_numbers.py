@@ -21,18 +21,16 @@ import polars as pl
 from rankframe._evaluation import (
     evaluation,
     group_means,
-    reduction,
     sums,
     system_metrics,
     user_choice,
     user_columns,
 )
-from rankframe._evaluation.reduction import Plan
+from rankframe._evaluation.values import Values, users_of
 from rankframe._request import labels, share_names
 from rankframe._request.labels import RequestedMetric
 from rankframe._request.question import Question, Totals
 from rankframe._request.share_names import Kind
-from rankframe._tables import guards
 from rankframe._vocabulary import share_rows
 from rankframe.parts import _groups, _partitions
 from rankframe.parts._groups import GROUP
@@ -75,7 +73,7 @@ class Request(NamedTuple):
         return list(self.types)
 
 
-def request_of(plan: Plan) -> Request:
+def request_of(plan: Values) -> Request:
     """Read from a plan what the sums of parts are for."""
     types = group_means.types_of_means(plan._replace(of_lists=None))
     assert types is not None
@@ -98,13 +96,13 @@ def numbers_of(
     return numbers_of_part(evaluation.plan_means(question.of(frame, truth, totals)))
 
 
-def numbers_of_part(plan: Plan) -> pl.LazyFrame:
+def numbers_of_part(plan: Values) -> pl.LazyFrame:
     """Plan the numbers of a part."""
     values = [_summed(plan, metric) for metric in plan.requested]
     values += [group_means.counted_users(name) for name in sorted(plan.counted)]
     rows = group_means.over_users(plan, values, plan.by)
-    checked = guards.guarded(rows, plan.flags, plan.raise_violation)
-    seen = _partitions.seen_of(plan.prepared.tables)
+    checked = plan.checks.guarded(rows)
+    seen = _partitions.seen_of(plan.prepared.tables.both)
     frames = [
         checked.map_batches(partial(_rows_of_sums, plan=plan), schema=SCHEMA),
         seen.select(group=pl.lit(""), entry=pl.lit(SEEN), of="of", number="number"),
@@ -117,7 +115,7 @@ def numbers_of_part(plan: Plan) -> pl.LazyFrame:
     return pl.concat(frames)
 
 
-def _summed(plan: Plan, metric: RequestedMetric) -> pl.Expr:
+def _summed(plan: Values, metric: RequestedMetric) -> pl.Expr:
     """Add up the values of a metric, as one struct."""
     values = metric.over_users.transform(pl.col(metric.name))
     if isinstance(plan.types[metric.name], pl.Duration):
@@ -137,12 +135,12 @@ def _summed(plan: Plan, metric: RequestedMetric) -> pl.Expr:
     return pl.struct(number.alias(name) for name, number in numbers.items()).alias(metric.name)
 
 
-def _rows_of_sums(rows: pl.DataFrame, plan: Plan) -> pl.DataFrame:
+def _rows_of_sums(rows: pl.DataFrame, plan: Values) -> pl.DataFrame:
     """Write the sums of a part, one row per group, as rows of a small frame."""
     rows = _groups.with_group(rows, plan.by)
     frames = [_long(rows, {_USERS: pl.lit(_USERS)}, pl.lit(""))]
     frames += [
-        _long(rows, {reduction.users_of(name): pl.lit(_COUNTED)}, pl.lit(name))
+        _long(rows, {users_of(name): pl.lit(_COUNTED)}, pl.lit(name))
         for name in sorted(plan.counted)
     ]
     for metric in plan.requested:
@@ -228,7 +226,7 @@ def groups_of_numbers(small: pl.DataFrame, types: Mapping[str, pl.DataType]) -> 
     return groups.hstack([texts.alias(GROUP)]) if types else texts.to_frame(GROUP)
 
 
-def means_of_plan(numbers: pl.DataFrame, plan: Plan, *, total: bool) -> pl.DataFrame:
+def means_of_plan(numbers: pl.DataFrame, plan: Values, *, total: bool) -> pl.DataFrame:
     """Return the metrics of a plan, from the numbers of all parts."""
     kinds = {} if plan.of_lists is None else plan.of_lists.kinds()
     return means_of_numbers(numbers, request_of(plan), kinds, total=total)
@@ -262,7 +260,7 @@ def _means(rows: pl.DataFrame, request: Request, kinds: Kinds, by: Sequence[str]
     number, entry = pl.col("number"), pl.col("entry")
     counts = {_USERS: entry == _USERS}
     for name in request.counted:
-        counts[reduction.users_of(name)] = (entry == _COUNTED) & (pl.col("of") == name)
+        counts[users_of(name)] = (entry == _COUNTED) & (pl.col("of") == name)
     columns = [
         number.filter(chosen).sum().cast(pl.Int64).alias(name) for name, chosen in counts.items()
     ]

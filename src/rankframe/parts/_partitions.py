@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from rankframe._evaluation import evaluation
-from rankframe._evaluation.evaluation import UserValues
-from rankframe._evaluation.reduction import Plan
+from rankframe._evaluation.values import Values
 from rankframe._request import labels, registry
 from rankframe._request.keywords import Settings
 from rankframe._request.labels import Entry, RequestedMetric
 from rankframe._request.question import Question, Totals
 from rankframe._request.registry import Column, Reading
-from rankframe._tables import judgment, rules, verbs
+from rankframe._tables import judgment, readers, rules, verbs
 from rankframe._tables.table import Table
 
 _OF_LISTS = ("missed", "num_missed")
@@ -65,8 +64,8 @@ def judged_of(
     settings: Settings,
 ) -> pl.LazyFrame:
     """Join the run and the truth of some users."""
-    prepared = judgment.prepare_tables(run, truth, by, settings.columns, totals=totals)
-    return judgment.guarded_judged(judgment.with_inputs(prepared, settings))
+    tables = readers.read_all(run, truth, by, settings, totals=totals)
+    return judgment.guarded_judged(judgment.judge(tables))
 
 
 def ranked_of(
@@ -80,7 +79,8 @@ def values_of(
     question: Question, frame: pl.LazyFrame, truth: pl.LazyFrame | None, totals: Totals | None
 ) -> pl.LazyFrame:
     """Compute the metrics of some users."""
-    return evaluation.plan_values(question.of(frame, truth, totals)).guarded()
+    values = evaluation.plan_values(question.of(frame, truth, totals))
+    return values.checks.guarded(values.rows, values.types)
 
 
 def rows_of(
@@ -90,7 +90,7 @@ def rows_of(
     return evaluation.user_values(question.of(frame, truth, totals)).rows
 
 
-def gathered(parts: pl.DataFrame, plan: Plan) -> UserValues:
+def gathered(parts: pl.DataFrame, plan: Values) -> Values:
     """Put the rows of all users together; only a group without users has a row without one."""
     values = evaluation.in_groups(plan)
     users = parts.filter(pl.col(values.user).is_not_null())
@@ -186,7 +186,7 @@ def _counts(counts: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
     )
 
 
-def needs_of(plan: Plan, settings: Settings) -> Needs:
+def needs_of(plan: Values, settings: Settings) -> Needs:
     """Return what must go into a shuffle; the rest changes no result."""
     requested = [*plan.requested, *(plan.of_lists.requested if plan.of_lists else ())]
     reading = _reading(requested, settings)
@@ -202,8 +202,8 @@ def _reading(metrics: Sequence[RequestedMetric], settings: Settings) -> Reading:
     return registry.reading_of(reads, inputs=settings.inputs)
 
 
-def _needs_all_rows(plan: Plan, settings: Settings) -> bool:
-    prepared, tables = plan.prepared, plan.prepared.tables
+def _needs_all_rows(plan: Values, settings: Settings) -> bool:
+    prepared, tables = plan.prepared, plan.prepared.tables.both
     reasons = [
         settings.weights is not None,  # an idle row may be the only one with the weight
         settings.bounds or settings.scenarios,
@@ -216,16 +216,20 @@ def _needs_all_rows(plan: Plan, settings: Settings) -> bool:
 
 
 def _thinned(
-    needs: Needs, plan: Plan, requested: Sequence[RequestedMetric], settings: Settings
+    needs: Needs, plan: Values, requested: Sequence[RequestedMetric], settings: Settings
 ) -> Needs:
     """Leave out ranks, grades and items that no metric reads."""
     users = settings.users or "truth"
     more = [metric for metric in requested if not _asks_for_a_list(metric)]
     reading = _reading(more, settings)
-    lists = plan.marks_missed or len(more) < len(requested) or users not in ("truth", "judged")
+    lists = (
+        plan.prepared.settings.count_missed
+        or len(more) < len(requested)
+        or users not in ("truth", "judged")
+    )
     all_count = settings.judged_only or reading.counts_judged
     relevant = users == "truth" and not all_count and reading.scope != "listed"
-    if len(plan.prepared.tables) == 1:
+    if plan.prepared.tables.truth is None:
         relevant = relevant and not reading.counts_listed
         return needs._replace(relevant=relevant, lists=lists and relevant)
     depth = _depth(more, reading, settings)

@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
-from rankframe._evaluation.reduction import Plan
 from rankframe._evaluation.system_metrics import OfLists
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
 from rankframe._request.keywords import Settings, Users
 from rankframe._tables import rules
@@ -89,7 +89,7 @@ def labels_of(of_lists: OfLists | None) -> dict[str, str]:
     return names
 
 
-def small_frame(plan: Plan, settings: Settings, facts: dict[str, Any] | None) -> pl.LazyFrame:
+def small_frame(plan: Values, settings: Settings, facts: dict[str, Any] | None) -> pl.LazyFrame:
     """Plan the recipe and the numbers of a part."""
     request = _numbers.request_of(plan)
     inputs = plan.prepared.inputs.values()
@@ -254,7 +254,7 @@ def added(small: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([common, numbers])
 
 
-def keeps_rules(numbers: pl.DataFrame, plan: Plan) -> bool:
+def keeps_rules(numbers: pl.DataFrame, plan: Values) -> bool:
     """Return whether numbers of all parts, or of some, prove that the whole tables keep them."""
     if numbers.is_empty():
         return False

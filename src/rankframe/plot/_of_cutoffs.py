@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack
 
-import polars as pl
-
-from rankframe._comparison import cutoff_curves, sentences
+from rankframe._comparison import cutoff_curves
 from rankframe._evaluation import evaluation
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
-from rankframe._request.question import ask
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, run_dicts
 from rankframe.metrics import core
-from rankframe.plot import _colors, _marks, _panels, _pictures, _tables
+from rankframe.plot import _tables
 
 if TYPE_CHECKING:
     import altair as alt
@@ -83,23 +79,16 @@ def at_k(
     >>> chart.data["mean"].to_list()
     [0.5, 1.0]
     """
-    frame, by = run_dicts.as_frame(frame, by)
-    _panels.check_call(options)
+    call = _tables.read_call(frame, truth, by, options)
     keywords.check_flag("together", together)
-    cutoffs = cutoff_curves.cutoffs("ks", ks)
-    labels = cutoff_curves.labels_at(names, cutoffs)
-    groups = _tables.groups_of(frame, truth, by)
-    lists = adapters.to_lazy(frame, "judged table" if truth is None else "run")
-    settings = keywords.read_options(options, count_missed=True)
-    values = evaluation.user_values(ask(lists, labels["label"].to_list(), truth, groups, settings))
+    labels = cutoff_curves.labels_at(names, cutoff_curves.cutoffs("ks", ks))
+    values = call.values(labels["label"].to_list())
     means = cutoff_curves.means_of(values, interval=interval, confidence=confidence).collect()
-    return _pictures.at_k_picture(
-        means,
-        labels,
-        groups,
-        options,
-        confidence=confidence if interval else None,
-        together=together,
+    from rankframe.plot import _cutoff_pictures
+
+    band = confidence if interval else None
+    return _cutoff_pictures.at_k(
+        means, labels, call.groups, options, confidence=band, together=together
     )
 
 
@@ -147,79 +136,12 @@ def precision_recall(
     >>> path.data.select("k", "recall", "precision").rows()
     [(1, 0.5, 0.5), (2, 1.0, 0.5)]
     """
-    frame, by = run_dicts.as_frame(frame, by)
-    _panels.check_call(options)
-    import altair as alt
+    call = _tables.read_call(frame, truth, by, options)
+    cutoffs = cutoff_curves.cutoffs("ks", ks)
+    metrics: list[Metric] = [*_tables.INTERPOLATED]
+    metrics += [core.recall_at(k).alias(f"recall@{k}") for k in cutoffs]
+    metrics += [core.precision_at(k).alias(f"precision@{k}") for k in cutoffs]
+    means = call.compute(evaluation.evaluate, *metrics, core.num_missed())
+    from rankframe.plot import _cutoff_pictures
 
-    cutoffs, levels = cutoff_curves.cutoffs("ks", ks), [step / 10 for step in range(11)]
-    groups = _tables.groups_of(frame, truth, by)
-    curves = {f"interpolated_precision(recall={level})": level for level in levels}
-    measures = {"recall": core.recall_at, "precision": core.precision_at}
-    metrics: list[Metric] = [*curves]
-    metrics += [
-        metric(k).alias(f"{name}@{k}") for name, metric in measures.items() for k in cutoffs
-    ]
-    metrics.append(core.num_missed())
-    means = _tables.computed(
-        evaluation.evaluate, frame, *metrics, truth=truth, by=groups, **options
-    )
-    shared = sentences.text_of(means, groups).alias("system"), pl.col("users")
-    curve = pl.concat(
-        means.select(*shared, pl.lit(level).alias("recall"), pl.col(name).alias("precision"))
-        for name, level in curves.items()
-    )
-    path = pl.concat(
-        means.select(
-            *shared,
-            pl.lit(k).alias("k"),
-            *(pl.col(f"{name}@{k}").alias(name) for name in measures),
-        )
-        for k in cutoffs
-    )
-    _tables.check_values(path["precision"], "precision@k")
-    _tables.check_rows(path, "points", "fewer cut-offs")
-    last = path.filter(k=cutoffs[-1])
-    f1 = 2 * pl.col("precision") * pl.col("recall") / (pl.col("precision") + pl.col("recall"))
-    systems = _tables.best_first(last.with_columns(f1=f1.fill_nan(0)), "f1", higher_is_better=True)
-    _pictures.check_lines(systems, groups)
-    many = _colors.are_many(systems)
-    chosen, _ = _colors.selections()
-    look = _colors.of_many(systems, chosen) if many else {}
-    faint = _colors.points_of_many(systems, chosen) if many else {}
-    from_0_to_1 = alt.Scale(domain=[0, 1])
-    lines = alt.Chart().encode(
-        x=alt.X("recall:Q", title="recall", scale=from_0_to_1, axis=_marks.axis_of()),
-        y=alt.Y(
-            "precision:Q",
-            title="mean interpolated precision",
-            scale=from_0_to_1,
-            axis=_marks.axis_of(),
-        ),
-        **_colors.color_of(systems, groups),
-    )
-    words = {"system": "system", "recall": "recall"}
-    words |= {"mean interpolated precision": "precision", "users": "users"}
-    lines = _marks.described(lines, curve, words)
-    points = lines.mark_point(filled=True, opacity=1, size=30)
-    points = points.encode(**_colors.shape_of(systems, groups), **faint)
-    points = points.add_params(chosen) if many else points
-    drawn = [points, lines.mark_line().encode(**look), _marks.head_room()]
-    left = _panels.layered(
-        *drawn, data=curve, width=270, height=270, title="Interpolated, whole lists"
-    )
-    subtitle = [
-        (
-            f"{_tables.mean_of(options)} over {_tables.user_count(means['users'])}; "
-            "gray: equal F1 of the two means"
-        )
-    ]
-    if many:
-        subtitle += [_pictures.selectable(f"F1 at k = {cutoffs[-1]}", interval=False)]
-    subtitle += sentences.missed_lines(
-        means.select(*sentences.system_and_segment(means, groups), "users", "num_missed")
-    )
-    title = _panels.title_of(
-        f"Precision and recall, at k = {_tables.as_text(cutoffs)} and interpolated", *subtitle
-    )
-    right = _marks.path_chart(path, systems, groups, chosen if many else None)
-    return alt.hconcat(left, right, title=title)
+    return _cutoff_pictures.precision_recall(means, cutoffs, call.groups, options)

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from rankframe._comparison import sentences, summaries
+from rankframe._comparison import summaries
 from rankframe._evaluation import row_verbs
-from rankframe._request import keywords, labels
+from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Options
 from rankframe._request.labels import Metric
 from rankframe._request.share_names import Target
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, run_dicts
-from rankframe.errors import RankingDataError
-from rankframe.plot import _colors, _marks, _panels, _pictures, _tables
+from rankframe._tables import run_dicts
+from rankframe.plot import _tables
+from rankframe.plot._tables import Call
 
 if TYPE_CHECKING:
     import altair as alt
-_TARGETS: dict[str, str] = {
-    "catalogue": "the share in the catalogue",
-    "uniform": "equal shares",
-    "history": "the share in the history",
-    "truth": "the share in the relevant items",
-    "judged": "the share in the judged items",
-    "candidates": "the share in the catalogue without each user's history",
-}
 
 
 def shares(
@@ -110,94 +102,15 @@ def shares(
     >>> chart.data.select("value", pl.col("share", "target").round(3)).rows()
     [('x', 0.667, 0.333), ('y', 0.333, 0.333), ('z', 0.0, 0.333)]
     """
-    run, by = run_dicts.as_frame(run, by)
-    keywords.check_columns(columns)
-    _panels.check_call({})
-    import altair as alt
+    call = _read_call(run, truth, by, columns)
+    tables = {"items": items, "history": history, "exclude": exclude}
+    options = {"of": of, "k": k, "weight": weight, "target": target, **tables}
+    exposures = call.compute(row_verbs.shares, **options)
+    lists, counted = _tables.lists_to(k), _tables.counted_lists(call, exclude, weight)
+    from rankframe.plot import _exposure_pictures
 
-    groups = _tables.groups_of(run, run, by)
-    lists = adapters.to_lazy(run, "run")
-    exposures = row_verbs.shares(
-        lists,
-        of=of,
-        k=k,
-        weight=weight,
-        target=target,
-        truth=truth,
-        items=items,
-        history=history,
-        exclude=exclude,
-        by=groups,
-        **columns,
-    ).collect()
-    name = exposures.columns[len(groups)]
-    lacking: list[pl.Expr] = []
-    if target is None:
-        lacking = [pl.lit(None, pl.Float64).alias("target")]
-    rows = exposures.sort(groups).with_columns(*lacking)
-    rows = rows.select(
-        *sentences.system_and_segment(rows, groups),
-        sentences.text_of(rows, [name]).alias("value"),
-        "share",
-        "target",
-    ).select(pl.col("segment").alias("panel"), "value", "system", "share", "target")
-    _tables.check_exposed(rows["share"], name)
-    table, number = _tables.first_values(rows)
-    most = len(_colors.COLORS)
-    if (system_count := table["system"].n_unique()) > most:
-        msg = (
-            f"column {groups[0]!r}: {system_count} systems, but bars have only {most} different "
-            "colors: filter the frame"
-        )
-        raise ValueError(msg)
-    _tables.check_rows(table, "bars", "fewer segments")
-    panels, systems = _tables.texts(table["panel"]), _tables.texts(table["system"])
-    _tables.check_panels(panels)
-    values = _tables.texts(table["value"])
-    end = float(table.select(pl.max_horizontal(pl.col("share", "target").max())).item())
-    x_title, scale = "share of exposure", alt.Scale(domain=[0, end * 1.03], nice=False)
-    offset: dict[str, Any] = {}
-    if len(systems) > 1:
-        offset = {"yOffset": alt.YOffset("system:N", sort=systems)}
-    base = alt.Chart().encode(
-        y=alt.Y(
-            "value:N",
-            title=sentences.one_line(name),
-            sort=values,
-            axis=alt.Axis(labelLimit=120, titlePadding=10),
-            scale=alt.Scale(paddingInner=0.3, paddingOuter=0.15),
-        ),
-        **offset,
-    )
-    words = {"segment": "panel", sentences.one_line(name): "value", "system": "system"}
-    words |= {"share of exposure": "share", "target": "target"}
-    base = _marks.described(base, table, words)
-    axis = _marks.axis_of(format="~%", tickCount=5)
-    bars = base.mark_bar().encode(
-        x=alt.X("share:Q", title=x_title, scale=scale, axis=axis),
-        **_colors.color_of(systems, groups, distinct=True),
-    )
-    thick = min(11.0, 48 / len(systems))
-    ticks = base.mark_tick(color=_colors.ink(), thickness=2, size=thick, opacity=1)
-    ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
-    lines = [
-        _tables.counted_lists(lists, groups, truth, exclude, columns) + _tables.weight_text(weight)
-    ]
-    if number > _tables.MOST_VALUES:
-        what = "share" if target is None else "target"
-        first = f"{_tables.MOST_VALUES} of {number:,} values, those with the highest {what}"
-        lines += [first, f"the others have {_tables.left_over(table)} of exposure"]
-    if target is not None:
-        lines.append(f"ticks: target, {_TARGETS[target]}")
-    return _panels.in_panels(
-        [bars, ticks],
-        table,
-        _panels.title_of(
-            f"Exposure of each {sentences.one_line(name)} in {_tables.lists_to(k)}", *lines
-        ),
-        width=210,
-        height=len(values) * (thick * len(systems) + 10),
-        resolve="x",
+    return _exposure_pictures.shares(
+        exposures, call.groups, target=target, lists=lists, counted=counted
     )
 
 
@@ -259,121 +172,11 @@ def trade_off(
     >>> chart.data.select("x", "y").rows()
     [(0.75, 0.5)]
     """
-    frame, by = run_dicts.as_frame(frame, by)
-    _panels.check_call(options)
-    import altair as alt
+    call = _tables.read_call(frame, truth, by, options)
+    summary = call.compute(summaries.summarize, x, y, confidence=confidence)
+    from rankframe.plot import _exposure_pictures
 
-    groups = _tables.groups_of(frame, truth, by)
-    metrics = (x, y)
-    names = [metric.name for metric in labels.parse_metrics(metrics, per_user=False)]
-    summary = _tables.computed(
-        summaries.summarize,
-        frame,
-        *metrics,
-        truth=truth,
-        by=groups,
-        confidence=confidence,
-        **options,
-    )
-    table = _tables.both_ways(summary, groups, names)
-    if table.is_empty():
-        msg = f"metrics {names[0]!r} and {names[1]!r}: no system has a value of both"
-        raise RankingDataError(msg)
-    _tables.check_rows(table, "points", "fewer segments")
-    panels = _tables.texts(table["panel"])
-    _tables.check_panels(panels)
-    width, height = (460, 340) if len(panels) == 1 else (280, 230)
-    limits = _tables.limits_of(metrics)
-    domains = {
-        axis: _tables.padded(table, axis, limits[name])
-        for axis, name in zip("xy", names, strict=True)
-    }
-    higher = _tables.directions([x])[names[0]]
-    systems = _tables.best_first(table, "x", higher_is_better=higher)
-    _pictures.check_lines(systems, groups)
-    many = _colors.are_many(systems)
-    table = _tables.with_places(
-        table, domains, width, height, systems[: _tables.BEST] if many else None
-    )
-    has_all_names = not groups or table["place"].null_count() == 0
-    among = (
-        systems
-        if many
-        else _tables.texts(summary.select(*sentences.system_and_segment(summary, groups))["system"])
-    )
-    look: dict[str, Any] = {"legend": not has_all_names, "among": among}
-    chosen, _ = _colors.selections()
-    titles = _tables.axis_titles(metrics)
-    axes: dict[str, Any] = {
-        axis: {
-            "title": title,
-            "scale": alt.Scale(domain=list(domains[axis]), nice=False, zero=False),
-        }
-        for axis, title in zip("xy", titles, strict=True)
-    }
-    quiet = _marks.axis_of(tickCount=5, format=".3~g")
-    across, up = (
-        alt.X("x:Q", **axes["x"], axis=quiet),
-        alt.Y("y:Q", **axes["y"], axis=quiet),
-    )
-    words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "system"}
-    for axis, name in zip("xy", map(sentences.one_line, names), strict=True):
-        words |= {
-            name: axis,
-            f"{_marks.sure(confidence)} of {name}": (f"{axis}_low", f"{axis}_high"),
-        }
-    words["users"] = "users"
-    base = _marks.described(
-        alt.Chart().encode(**_colors.color_of(systems, groups, **look)), table, words
-    )
-    bars = base.mark_rule(strokeWidth=1.5, opacity=0.6, clip=True)
-    points = base.mark_point(filled=True, opacity=1, size=70)
-    points = points.encode(x=across, y=up, **_colors.shape_of(systems, groups, **look))
-    if many:
-        back = {name: place for place, name in enumerate(reversed(systems))}
-        table = table.sort(pl.col("system").replace_strict(back), maintain_order=True)
-        bars = base.mark_rule(strokeWidth=1.5, clip=True)
-        bars = bars.encode(opacity=alt.when(chosen).then(alt.value(0.6)).otherwise(alt.value(0.1)))
-        points = points.encode(**_colors.points_of_many(systems, chosen)).add_params(chosen)
-    layers = [
-        bars.transform_filter("isValid(datum.x_low)").encode(
-            x=alt.X("x_low:Q", **axes["x"]), x2="x_high:Q", y=up
-        ),
-        bars.transform_filter("isValid(datum.y_low)").encode(
-            x=across, y=alt.Y("y_low:Q", **axes["y"]), y2="y_high:Q"
-        ),
-    ]
-    layers.insert(0 if many else 2, points)
-    for place in _tables.texts(table["place"].drop_nulls()):
-        right, above = _tables.SIDES[place]
-        side: dict[str, Any] = {
-            "align": "left" if right else "right",
-            "baseline": "bottom" if above else "top",
-            "dx": _tables.GAP if right else -_tables.GAP,
-            "dy": -_tables.GAP if above else _tables.GAP,
-        }
-        for look in (_marks.halo(), {}):
-            text = base.mark_text(fontSize=11, fontWeight="bold", **side, **look)
-            text = text.transform_filter(f"datum.place === '{place}'")
-            layers.append(text.encode(x=across, y=up, text="system:N"))
-    return _panels.in_panels(
-        layers,
-        table,
-        _panels.title_of(
-            f"{sentences.one_line(names[1])} against {sentences.one_line(names[0])}",
-            f"{_tables.user_count(table['users'])}{_tables.weighted_by(options)}; "
-            f"lines: {confidence * 100:.10g}% intervals, not corrected",
-            *([_pictures.selectable(names[0], interval=False)] if many else []),
-            *sentences.missed_lines(
-                summary.select(
-                    *sentences.system_and_segment(summary, groups), "users", "num_missed"
-                )
-            ),
-        ),
-        width=width,
-        wide=width,
-        height=height,
-    )
+    return _exposure_pictures.trade_off(summary, (x, y), call, confidence=confidence)
 
 
 def lorenz(
@@ -451,99 +254,27 @@ def lorenz(
     >>> chart.data.select("values", pl.col("exposure", "gini").round(3)).rows()
     [(0.0, 0.0, 0.583), (0.5, 0.0, 0.583), (0.75, 0.333, 0.583), (1.0, 1.0, 0.583)]
     """
-    run, by = run_dicts.as_frame(run, by)
-    keywords.check_columns(columns)
-    _panels.check_call({})
-    import altair as alt
-
-    groups = _tables.groups_of(run, run, by)
-    lists = adapters.to_lazy(run, "run")
-
-    def exposed(weight: str | float) -> pl.DataFrame:
-        shares = row_verbs.shares(
-            lists,
-            of=of,
-            k=k,
-            weight=weight,
-            target=None,
-            truth=truth,
-            items=items,
-            history=history,
-            exclude=exclude,
-            by=groups,
-            **columns,
-        )
-        return shares.collect()
-
-    table = exposed(weight)
-    name = table.columns[len(groups)]
+    call = _read_call(run, truth, by, columns)
+    tables = {"items": items, "history": history, "exclude": exclude}
+    options = {"of": of, "k": k, "target": None, **tables}
+    exposures = call.compute(row_verbs.shares, weight=weight, **options)
     if of == "shown":  # at rank ≤ k, with a hit or without, as gini counts them
-        shown = exposed("none").filter(pl.col("exposure") > 0)
-        table = table.join(shown, on=[*groups, name], how="semi")
-    rows = table.sort(*groups, "exposure")
-    rows = rows.select(*sentences.system_and_segment(rows, groups), "exposure", "share").select(
-        pl.col("segment").alias("panel"), pl.exclude("segment")
-    )
-    _tables.check_exposed(rows["share"], name)
-    table = _tables.lorenz_points(rows)
-    _tables.check_rows(table, "points", "fewer segments")
-    panels = _tables.texts(table["panel"])
-    _tables.check_panels(panels)
-    what = "items shown at all" if of == "shown" else f"values of {sentences.one_line(name)}"
-    if of == "item":
-        what = "items"
-    percent, from_0_to_1 = _marks.axis_of(format="~%", tickCount=5), alt.Scale(domain=[0, 1])
-    systems = _tables.best_first(table, "gini", higher_is_better=False)
-    _pictures.check_lines(systems, groups)
-    many = _colors.are_many(systems)
-    among = systems if many else _tables.texts(rows["system"])
-    chosen, _ = _colors.selections()
-    axes: dict[str, Any] = {
-        "x": alt.X(
-            "values:Q",
-            title=f"share of {what}, least exposed first",
-            scale=from_0_to_1,
-            axis=percent,
-        ),
-        "y": alt.Y("exposure:Q", title="share of exposure", scale=from_0_to_1, axis=percent),
-    }
-    ends = alt.InlineData([{"values": 0, "exposure": 0}, {"values": 1, "exposure": 1}])
-    even = alt.Chart(ends).mark_line(
-        color=_colors.ink(_colors.GRAY), strokeDash=[4, 3], strokeWidth=1
-    )
-    even = even.encode(**axes)
-    base = alt.Chart().encode(
-        **axes,
-        **_colors.color_of(systems, groups, among=among),
-        order="values:Q",
-    )
-    words = {"segment": "panel", "system": "system", f"share of {what}": "values"}
-    words |= {"share of exposure": "exposure", "Gini": "gini"}
-    base = _marks.described(base, table, words)
-    # a shape at each fifth of the exposure distinguishes lines without color
-    points = base.mark_point(filled=True, opacity=1, size=30).transform_filter("datum.marked")
-    points = points.encode(**_colors.shape_of(systems, groups, among=among))
-    line = base.mark_line()
-    if many:
-        look = _colors.of_many(systems, chosen)
-        points = points.encode(**_colors.points_of_many(systems, chosen)).add_params(chosen)
-        line = line.encode(**look)
-    fifth = (pl.col("exposure") * 5).floor()
-    is_new = (fifth != fifth.shift(1).over("panel", "system")).fill_null(value=False)
-    table = table.with_columns(marked=is_new & (pl.col("exposure") < 1))
-    layers = [points, even, line] if many else [even, line, points]
-    curves = table.group_by("panel", "system", maintain_order=True).agg(pl.col("gini").first())
-    return _panels.in_panels(
-        layers,
-        table,
-        _panels.title_of(
-            f"Lorenz curve of exposure in {_tables.lists_to(k)}",
-            _tables.counted_lists(lists, groups, truth, exclude, columns)
-            + _tables.weight_text(weight),
-            *_tables.gini_texts(curves, systems),
-            "dashed: even exposure, Gini 0",
-        ),
-        width=260,
-        wide=360,
-        height=260 if len(panels) > 1 else 360,
-    )
+        shown = call.compute(row_verbs.shares, weight="none", **options)
+        keys = exposures.columns[: len(call.groups) + 1]
+        exposures = exposures.join(shown.filter(pl.col("exposure") > 0), on=keys, how="semi")
+    lists, counted = _tables.lists_to(k), _tables.counted_lists(call, exclude, weight)
+    from rankframe.plot import _exposure_pictures
+
+    return _exposure_pictures.lorenz(exposures, call.groups, of=of, lists=lists, counted=counted)
+
+
+def _read_call(
+    run: Frame | Mapping[str, Frame],
+    truth: Frame | None,
+    by: str | Sequence[str] | None,
+    columns: Columns,
+) -> Call:
+    """Read a call whose first frame is a run, with or without a truth."""
+    frame, by = run_dicts.as_frame(run, by)
+    keywords.check_columns(columns)
+    return _tables.read_call(frame, frame, by, {})._replace(truth=truth, options=columns)

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
-import polars as pl
-
-from rankframe._comparison import comparison, many_systems, sentences, system_agreement, trials
+from rankframe._comparison import comparison, many_systems, system_agreement
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, run_dicts
-from rankframe.plot import _colors, _marks, _panels, _tables
+from rankframe._tables import adapters
+from rankframe.plot import _tables
 
 if TYPE_CHECKING:
     import altair as alt
-
-_MOST_PAIRED = 12  # systems for which each pair has its own row
-_COEFFICIENTS = {"kendall_tau": "Kendall's τ", "tau_ap": "τ_AP"}
-_READINGS = {
-    "kendall_tau": "pairs of systems in the same order minus pairs in opposite order, without ties",
-    "tau_ap": "row: the evaluated order; column: the truth",
-}
-FULL, _OPPOSED = ("#08519C", "#2B7BC4"), ("#A63603", "#C25A14")  # the ends of scales
 
 
 def compare(
@@ -114,121 +104,13 @@ def compare(
     >>> chart.data.select("pair", "verdict").rows()
     [('new − old', 'undecided')]
     """
-    frame, by = run_dicts.as_frame(frame, by)
-    _panels.check_call(options)
-    import altair as alt
+    trial = Trial(baseline, test, correction, confidence, margin, primary, resamples, seed, cluster)
+    call = _tables.read_call(frame, truth, by, options, baseline)
+    values = call.values(metrics, cluster=cluster)
+    compared = comparison.comparison_of(values, trial).collect()
+    from rankframe.plot import _pair_pictures
 
-    groups = comparison.groups_by_systems(frame, truth, by, baseline)
-    compared = _tables.computed(
-        comparison.compare,
-        frame,
-        *metrics,
-        truth=truth,
-        by=groups,
-        baseline=baseline,
-        test=test,
-        correction=correction,
-        confidence=confidence,
-        margin=margin,
-        primary=primary,
-        resamples=resamples,
-        seed=seed,
-        cluster=cluster,
-        **options,
-    )
-    directions = _tables.directions(metrics)
-    margins = comparison.per_metric("margin", margin, [*directions])
-    bound = pl.lit(None, pl.Float64)
-    for name, value in margins.items():
-        bound = pl.when(metric=name).then(pl.lit(value, pl.Float64)).otherwise(bound)
-    extra_columns = () if margins else ("margin", "p_equivalent", "p_not_worse")
-    systems = sentences.text_of(compared, groups[:1]), sentences.text_of(compared, ["baseline"])
-    table = compared.select(
-        *sentences.system_and_segment(compared, groups),
-        pl.format("{} − {}", *systems).alias("pair"),
-        _tables.verdicts(directions).alias("verdict"),
-        bound.alias("margin"),
-        sentences.text_of(compared, ["baseline"]).alias("baseline"),
-        pl.exclude(*groups, "baseline", "verdict"),
-    ).select(_tables.panel_of("metric"), pl.exclude("segment", "metric", *extra_columns))
-    _tables.check_values(table["difference"], ", ".join(_tables.texts(table["panel"])[:3]))
-    _tables.check_rows(table, "pairs", "a baseline")
-    panels, names = _tables.texts(table["panel"]), list(directions)
-    higher = directions[names[0]]
-    look = _colors.verdict_look(directions, margins, f"p < {1 - confidence:.2g}")
-    what = ", ".join(names if len(names) < 4 else [*names[:3], f"{len(names) - 3} more"])
-    alone = "simultaneous" if test in trials.SIMULTANEOUS else "not corrected"
-    trial = Trial(test=test, correction=correction, primary=primary)
-    tested = sentences.tested_in_words(trial, compared)
-    missed = sentences.missed_lines(_tables.missed_of_pairs(compared, groups))
-    counted = f"{_tables.user_count(table['users'])}{_tables.weighted_by(options)}"
-    compared_systems = _tables.texts(pl.concat([table["system"], table["baseline"]]))
-    if baseline is None and len(compared_systems) > _MOST_PAIRED:
-        order = _tables.system_order(table, higher_is_better=higher)
-        table = _tables.as_triangle(table, order, confidence)
-        return _panels.in_panels(
-            _marks.pair_cells(table, order, look, confidence),
-            table,
-            _panels.title_of(
-                f"Differences of {len(compared_systems)} systems in {what}",
-                f"{counted}; row − column, best first; darker cells: smaller p",
-                tested,
-                *missed,
-            ),
-            width=19 * len(order),
-            wide=22 * len(order),
-            height=(22 if len(panels) == 1 else 19) * len(order),
-            columns=1 if len(order) > 16 else 2,
-            resolve="x",
-        )
-    order = _tables.pair_order(table, higher_is_better=higher)
-    pairs = table.select("pair", "system", "baseline").unique("pair", maintain_order=True)
-    row, title = "pair", f"Differences of systems in {what}"
-    if len(pairs) == 1:
-        title = f"{order[0]}: {what}"
-    elif baseline is not None:
-        row, title = "system", f"Differences from {sentences.one_line(baseline)} in {what}"
-        system_of = dict(pairs.select("pair", "system").rows())
-        order = [system_of[pair] for pair in order]
-    axis_title = "difference" + (f" in {panels[0]}" if len(panels) == 1 else "")
-    two_lines = row == "pair" and max(map(len, order)) > 30
-    axis: dict[str, Any] = {"labelLimit": 240}
-    if two_lines:
-        axis["labelExpr"] = "split(replace(datum.label, ' − ', '\\n− '), '\\n')"
-    if len(pairs) == 1:
-        axis |= {"labels": False, "ticks": False}
-    table = table.drop("baseline")
-    base = alt.Chart().encode(
-        y=alt.Y(f"{row}:N", title=None, sort=order, axis=_marks.axis_of(**axis)),
-        color=look["color"],
-    )
-    base = _marks.described(base, table, _marks.compared_words(confidence))
-    bars = base.mark_rule(strokeWidth=2).transform_filter("isValid(datum.ci_low)")
-    bars = bars.encode(x=alt.X("ci_low:Q", title=axis_title), x2="ci_high:Q")
-    points = base.mark_point(filled=True, opacity=1, size=80).encode(
-        x=alt.X(
-            "difference:Q",
-            title=axis_title,
-            axis=_marks.change_axis(format="+.3~g", tickCount=4, labelOverlap=True),
-            scale=alt.Scale(padding=10),
-        ),
-        shape=look["shape"],
-    )
-    zero = _marks.zero_line().encode(x=alt.XDatum(0))
-    return _panels.in_panels(
-        [*([_marks.margin_band(axis_title)] if margins else []), zero, bars, points],
-        table,
-        _panels.title_of(
-            title,
-            counted,
-            f"{confidence * 100:.10g}% intervals, {alone}; {tested}",
-            *missed,
-        ),
-        width=180,
-        height=(34 if two_lines else 24) * max(2, len(order)),
-        columns=2 if len(panels) == 4 else 3,
-        resolve="x",
-    )
+    return _pair_pictures.compare(compared, metrics, call, trial)
 
 
 def critical_difference(
@@ -297,43 +179,11 @@ def critical_difference(
     [('system', 'new', 1.167, 1.167), ('system', 'old', 1.833, 1.833),
      ('group', 'new, old', 1.167, 1.833), ('scale', None, 1.0, 1.924)]
     """
-    frame, by = run_dicts.as_frame(frame, by)
-    _panels.check_call(options)
-    import altair as alt
+    call = _tables.read_call(frame, truth, by, options)
+    ranks = call.compute(many_systems.mean_ranks, *metrics, confidence=confidence)
+    from rankframe.plot import _pair_pictures
 
-    groups = comparison.groups_by_systems(frame, truth, by, None)
-    ranks = _tables.computed(
-        many_systems.mean_ranks,
-        frame,
-        *metrics,
-        truth=truth,
-        by=groups,
-        confidence=confidence,
-        **options,
-    )
-    ranks = ranks.select(*sentences.system_and_segment(ranks, groups), pl.exclude(groups)).select(
-        _tables.panel_of("metric"), pl.exclude("segment", "metric")
-    )
-    panels = _tables.texts(ranks["panel"])
-    _tables.check_panels(panels)
-    table = pl.concat(map(_tables.ranked, ranks.partition_by("panel", maintain_order=True)))
-    systems = ranks["system"].n_unique()
-    what = f"{sentences.one_line(panels[0])}: m" if len(panels) == 1 else "M"
-    notes = _tables.texts(ranks["note"].drop_nulls()) if len(panels) == 1 else []
-    return _panels.in_panels(
-        _marks.ranked_layers(table, systems),
-        table,
-        _panels.title_of(
-            f"{what}ean ranks of {systems} systems on {_tables.user_count(ranks['users'])}",
-            f"bars: systems not separated by Nemenyi's test at {confidence * 100:.10g}% confidence",
-            *notes,
-        ),
-        width=370,
-        wide=370,
-        height=20 * (_tables.greatest(table, "row") + 0.5),
-        columns=1,
-        view=alt.ViewBackground(stroke=None),
-    )
+    return _pair_pictures.critical_difference(ranks, call.groups, confidence=confidence)
 
 
 def agreement(
@@ -386,54 +236,14 @@ def agreement(
     >>> drawn.select("metric", "other", pl.col("kendall_tau").round(3)).rows()
     [('rr', 'ap', 0.333), ('ap', 'rr', 0.333)]
     """
-    _panels.check_call({})
-    keywords.check_choice("coefficient", coefficient, list(_COEFFICIENTS))
-    import altair as alt
-
+    _tables.check_call({})
+    keywords.check_choice("coefficient", coefficient, ["kendall_tau", "tau_ap"])
     lazy = adapters.to_lazy(means, "means")
     groups = keywords.systems_groups(by, lazy.collect_schema().names())
     agreements = system_agreement.agreement(lazy, *metrics, other=other, by=by).collect()
-    segment = sentences.text_of(agreements, groups[1:]).alias("panel")
-    table = agreements.select(segment, "metric", "other", "systems", coefficient)
-    _tables.check_values(table[coefficient], ", ".join(_tables.texts(table["metric"])[:3]))
-    _tables.check_rows(table, "cells", "fewer metrics")
-    panels = _tables.texts(table["panel"])
-    _tables.check_panels(panels)
-    rows, columns = _tables.texts(table["metric"]), _tables.texts(table["other"])
-    if other is None:
-        columns = rows
-    slant = 0 if max(map(len, columns)) <= 8 else -30
-    base = alt.Chart().encode(
-        x=alt.X("other:N", title=None, sort=columns, axis=alt.Axis(labelAngle=slant)),
-        y=alt.Y("metric:N", title=None, sort=rows, axis=alt.Axis(labelLimit=180)),
-    )
-    words = {"segment": "panel", "metric": "metric", "other metric": "other"}
-    words |= {_COEFFICIENTS[coefficient]: coefficient, "systems": "systems"}
-    base = _marks.described(base, table, words)
-    color = alt.Color(
-        f"{coefficient}:Q",
-        title=_COEFFICIENTS[coefficient],
-        scale=alt.Scale(
-            range=[_colors.ink(_OPPOSED), _colors.ink(_colors.PALE), _colors.ink(FULL)],
-            domain=[-1, 0, 1],
-        ),
-        legend=alt.Legend(padding=8),
-    )
-    strong = alt.when(f"abs(datum.{coefficient}) > 0.6").then(alt.value("white"))
-    text = base.mark_text().encode(
-        text=alt.Text(f"{coefficient}:Q", format=".2f"),
-        color=strong.otherwise(alt.value(_colors.ink())),
-    )
-    has_value = f"isValid(datum.{coefficient})"
-    return _panels.in_panels(
-        [base.mark_rect().encode(color=color), text.transform_filter(has_value)],
-        table,
-        _panels.title_of(
-            f"Agreement of metrics on the order of {_tables.system_count(table['systems'])}",
-            *_tables.averaged(lazy),
-            _READINGS[coefficient],
-        ),
-        width=max(54 * len(columns), 120),
-        wide=max(64 * len(columns), 160),
-        height=26 * len(rows),
+    averaged = _tables.averaged(lazy)
+    from rankframe.plot import _pair_pictures
+
+    return _pair_pictures.agreement(
+        agreements, groups, coefficient=coefficient, square=other is None, averaged=averaged
     )

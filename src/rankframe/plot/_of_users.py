@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack
 
-from rankframe._comparison import comparison, diagnosis
+from rankframe._comparison import diagnosis
 from rankframe._evaluation import evaluation
 from rankframe._request import keywords
 from rankframe._request.keywords import Options
 from rankframe._request.labels import Metric
-from rankframe._request.question import ask
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, run_dicts
 from rankframe.metrics import core, trec
-from rankframe.plot import _panels, _pictures, _tables
+from rankframe.plot import _tables
 
 if TYPE_CHECKING:
     import altair as alt
@@ -78,21 +76,16 @@ def users(
     >>> rf.plot.users(run, "rr", truth=truth, by=()).data.select("low", "high", "users").rows()
     [(0.5, 0.55, 1), (0.95, 1.0, 1)]
     """
-    frame, by = run_dicts.as_frame(frame, by)
-    _panels.check_call(options)
-
+    call = _tables.read_call(frame, truth, by, options)
     bins = keywords.whole_number("bins", bins)
     if options.pop("weights", None) is not None:
         msg = "weights= given to the chart of users, which counts users equally: leave it out"
         raise ValueError(msg)
-    groups = _tables.groups_of(frame, truth, by)
-    kind = "judged table" if truth is None else "run"
-    settings = keywords.read_options(options, count_missed=True)
-    lists = adapters.to_lazy(frame, kind)
-    question = ask(lists, [metric], truth, groups, settings, per_user=True)
-    values = evaluation.user_values(question).rows.collect()
+    values = call.values([metric], per_user=True).rows.collect()
     (higher,) = _tables.directions([metric]).values()
-    return _pictures.users_picture(values, groups, higher_is_better=higher, bins=bins)
+    from rankframe.plot import _user_pictures
+
+    return _user_pictures.users(values, call.groups, higher_is_better=higher, bins=bins)
 
 
 def change(
@@ -162,23 +155,12 @@ def change(
     [('precision@10', 20.0, 0.1, 1), ('precision@10', 100.0, -0.2, 1),
      ('recall@10', 20.0, 0.05, 1), ('recall@10', 100.0, -0.02, 1)]
     """
-    frame, by = run_dicts.as_frame(frame, by)
-    _panels.check_call(options)
+    call = _tables.read_call(frame, truth, by, options, baseline)
     k = keywords.whole_number("k", k)
-    groups = comparison.groups_by_systems(frame, truth, by, baseline)
-    means = _tables.computed(
-        diagnosis.diagnose,
-        frame,
-        k,
-        truth=truth,
-        by=groups,
-        baseline=baseline,
-        bins=bins,
-        **options,
-    )
+    means = call.compute(diagnosis.diagnose, k, baseline=baseline, bins=bins)
     metrics = [trec.num_relevant().alias("relevant"), core.precision_at(k).alias("precision")]
     metrics += [core.recall_at(k).alias("recall")]
-    values = _tables.computed(
-        evaluation.per_user, frame, *metrics, truth=truth, by=groups, **options
-    )
-    return _pictures.change_picture(values, means, groups, k, baseline, options)
+    values = call.compute(evaluation.per_user, *metrics)
+    from rankframe.plot import _user_pictures
+
+    return _user_pictures.change(values, means, call.groups, k, baseline, options)

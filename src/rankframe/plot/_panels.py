@@ -1,25 +1,21 @@
-"""Around the pictures: titles, panels, and the checks of a chart's call."""
+"""Around the pictures: titles, panels, and widths."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import altair as alt
 import polars as pl
 
-from rankframe._request.keywords import Options
-from rankframe.plot import _colors, _tables
+from rankframe.plot import _colors, _marks, _tables
 
-if TYPE_CHECKING:
-    import altair as alt
+_INNER, _WHOLE = 480, 720  # pixels, if there is no container: inside another chart, and alone
 
 
 def title_of(text: str, *subtitle: str, narrow: bool = False) -> alt.TitleParams:
     """Make a title and subtitle whose lines are short enough for a narrow page or column."""
-    import altair as alt
-
     letters = _colors.NARROW_LETTERS if narrow else _colors.LETTERS
     lines = [part for line in subtitle for part in wrap(line, letters, break_on_hyphens=False)]
     titles = wrap(text, letters * 4 // 5 if narrow else letters, break_on_hyphens=False)
@@ -27,16 +23,14 @@ def title_of(text: str, *subtitle: str, narrow: bool = False) -> alt.TitleParams
         titles if len(titles) > 1 else text,
         subtitle=lines,
         anchor="start",
-        color=_colors.ink(),
-        subtitleColor=_colors.ink(_colors.GRAY),
+        color=_marks.INK,
+        subtitleColor=_marks.GRAY,
         offset=12,
     )
 
 
 def panels_by(name: str, order: Sequence[str], title: str | None = None) -> Any:
     """Make one panel per value of a column, without headers if there is only one."""
-    import altair as alt
-
     own: dict[str, Any] = {"labelLimit": 150}
     if name in ("system", "panel"):
         own = {"labelAngle": 0, "labelAlign": "left", "labelLimit": 190}
@@ -44,8 +38,8 @@ def panels_by(name: str, order: Sequence[str], title: str | None = None) -> Any:
         title=title,
         labelFontWeight="bold",
         labels=len(order) > 1,
-        labelColor=_colors.ink(),
-        titleColor=_colors.ink(),
+        labelColor=_marks.INK,
+        titleColor=_marks.INK,
         titleFontWeight="bold",
         **own,
     )
@@ -55,8 +49,6 @@ def panels_by(name: str, order: Sequence[str], title: str | None = None) -> Any:
 
 def layered(*layers: alt.Chart, **options: Any) -> Any:
     """Layer charts; Altair's types of keywords are too vague."""
-    import altair as alt
-
     return alt.layer(*layers, **options)
 
 
@@ -73,26 +65,17 @@ def in_panels(
     *,
     width: float,
     height: float,
-    wide: float | Literal["container"] = "container",
+    wide: float | None = None,
     columns: int = 2,
     resolve: Literal["x", "y"] = "y",
-    joined: bool = False,
     **options: Any,
 ) -> alt.LayerChart | alt.FacetChart:
-    """Draw a single wide panel, or several side by side; ``joined`` draws all panels in one."""
-    import altair as alt
-
+    """Draw a single panel, as wide as its page or ``wide`` pixels, or several side by side."""
     panels = _tables.texts(table["panel"])
-    if len(panels) == 1 or joined:
-        options |= {"data": table, "height": height, "title": title}
-        if wide == "container":
-            from rankframe.plot import _wide
-
-            return _wide.wide(*layers, **options)
-        single: alt.LayerChart = layered(*layers, width=wide, **options)
-        return single
+    if len(panels) == 1:
+        return alone(layers, table, title, wide=wide, height=height, **options)
     header = alt.Header(
-        title=None, labelFontWeight="bold", labelColor=_colors.ink(), labelLimit=max(width, 150)
+        title=None, labelFontWeight="bold", labelColor=_marks.INK, labelLimit=max(width, 150)
     )
     facet = alt.Facet("panel:N", sort=list(panels), header=header)
     drawn = layered(*layers, data=table, width=width, height=height, **options)
@@ -103,12 +86,53 @@ def in_panels(
     return grid
 
 
-def check_call(options: Mapping[str, object]) -> None:
-    """Check that Altair is installed, and that charts accept the keywords."""
-    for name in options:
-        if name not in Options.__annotations__:
-            msg = f"unknown argument {name!r}; charts accept {', '.join(Options.__annotations__)}"
-            raise TypeError(msg)
-    if find_spec("altair") is None:
-        msg = "charts need altair: pip install 'rankframe[plot]'"
-        raise ImportError(msg)
+def alone(
+    layers: Sequence[Any],
+    table: pl.DataFrame,
+    title: alt.TitleParams,
+    *,
+    wide: float | None,
+    **options: Any,
+) -> alt.LayerChart:
+    if wide is None:
+        return WideChart(layer=list(layers), width="container", data=table, title=title, **options)
+    chart: alt.LayerChart = layered(*layers, width=wide, data=table, title=title, **options)
+    return chart
+
+
+class WideChart(alt.LayerChart):
+    """
+    A layered chart with ``width="container"`` that also has a width without a container.
+
+    Vega-Lite uses 300 pixels, including axes and legend, for a picture without a page, and rejects
+    containers inside other charts.
+    """
+
+    def to_dict(
+        self,
+        validate: bool = True,  # noqa: FBT001, FBT002  (as Altair has it)
+        *,
+        format: Any = "vega-lite",  # noqa: A002
+        ignore: Any = None,
+        context: Any = None,
+    ) -> dict[str, Any]:
+        """Return the specification, as Altair does."""
+        own: Any = self
+        chart: alt.LayerChart = self
+        if own.width == "container":
+            top: Any = {} if context is None else context
+            is_alone = top.get("top_level", True)
+            chart = self._with_config() if is_alone else self.properties(width=_INNER)
+        # not this method again, which a copy inherits, too
+        spec: dict[str, Any] = alt.LayerChart.to_dict(
+            chart, validate, format=format, ignore=ignore, context=context
+        )
+        return spec
+
+    def _with_config(self) -> alt.LayerChart:
+        own: Any = self
+        kept: Any = {} if own.config is alt.Undefined else own.config.to_dict()
+        view: Any = kept.get("view", {})
+        if "continuousWidth" in view:
+            return self
+        return self.properties(config={**kept, "view": {**view, "continuousWidth": _WHOLE}})

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil, floor, inf, log, log10
-from typing import Any, TypeAlias
+from importlib.util import find_spec
+from math import ceil, floor, inf, log10
+from typing import Any, NamedTuple, cast
 
 import polars as pl
 
-from rankframe._comparison import pair_tests, sentences
-from rankframe._evaluation import row_verbs, system_metrics
+from rankframe._comparison import comparison, pair_tests, sentences
+from rankframe._evaluation import evaluation, row_verbs
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords, labels
-from rankframe._request.keywords import Columns
+from rankframe._request.keywords import Columns, Options
 from rankframe._request.labels import Metric
+from rankframe._request.question import ask
 from rankframe._request.types import Frame
-from rankframe._tables import adapters, column_roles
+from rankframe._tables import adapters, column_roles, run_dicts
 from rankframe.errors import RankingDataError
 
 MOST_ROWS = 4_000  # of a chart's data: less than a megabyte, and below Altair's limit
@@ -23,17 +26,11 @@ MOST_VALUES = 20  # values of a column whose shares are drawn; the others are su
 MOST_COLORED = 6  # systems with their own colors; if there are more, only the best have one
 BEST = 3
 AXES = ("recall", "precision")
-GAP = 5  # pixels between a point and its name
+#: the labels of an interpolated curve, and the recall of each
+INTERPOLATED = {f"interpolated_precision(recall={step / 10})": step / 10 for step in range(11)}
+_NAME_HEIGHT = 1.35 * 13 / 300  # of a name with room, as a share of a panel
 _DUST = 1e-12  # a difference that comes from rounding alone
 _MOST_RANKED = 40  # systems whose names fit beside one axis
-_MOST_CROSSED = 2  # lines behind a name that is still readable
-#: where a name may be: to the right of its point, and above it
-SIDES = {
-    "right above": (True, True),
-    "left above": (False, True),
-    "right below": (True, False),
-    "left below": (False, False),
-}
 _WEIGHTS: dict[str | float, str] = {
     "log": "1/log2(rank + 1)",
     "clipped": "1/log2(max(rank, 2))",
@@ -42,23 +39,53 @@ _WEIGHTS: dict[str | float, str] = {
     "inverse": "1/n, n items in the list",
 }
 
-#: left, low, right and high ends of a rectangle
-_Box: TypeAlias = tuple[float, float, float, float]
+
+class Call(NamedTuple):
+    """What a chart is drawn of; the first of ``groups`` is the column of the systems."""
+
+    frame: pl.LazyFrame
+    truth: Frame | None
+    groups: list[str]
+    options: Options | Columns
+
+    def compute(self, verb: Callable[..., Any], *args: Any, **options: Any) -> pl.DataFrame:
+        """Compute the numbers of a verb."""
+        options |= {"truth": self.truth, "by": self.groups, **self.options}
+        numbers: pl.LazyFrame = verb(self.frame, *args, **options)
+        return numbers.collect()
+
+    def values(
+        self, metrics: Sequence[Metric], *, per_user: bool = False, cluster: str | None = None
+    ) -> Values:
+        options = cast("Options", self.options)
+        settings = keywords.read_options(options, cluster=cluster, count_missed=True)
+        question = ask(self.frame, metrics, self.truth, self.groups, settings, per_user=per_user)
+        return evaluation.user_values(question)
 
 
-def groups_of(frame: Frame, truth: Frame | None, by: str | Sequence[str] | None) -> list[str]:
-    """Read ``by=``, and put the column of the systems first."""
-    return keywords.systems_groups(
-        by, adapters.column_names(frame, "judged table" if truth is None else "run")
-    )
+def read_call(
+    frame: Frame | Mapping[str, Frame],
+    truth: Frame | None,
+    by: str | Sequence[str] | None,
+    options: Options,
+    baseline: object = None,
+) -> Call:
+    table, by = run_dicts.as_frame(frame, by)
+    check_call(options)
+    groups = comparison.groups_by_systems(table, truth, by, baseline)
+    kind = "judged table" if truth is None else "run"
+    return Call(adapters.to_lazy(table, kind), truth, groups, options)
 
 
-def computed(
-    verb: Callable[..., pl.LazyFrame], frame: Frame, *args: Any, **options: Any
-) -> pl.DataFrame:
-    """Compute the numbers of a verb, for any kind of frame."""
-    kind = "run" if options["truth"] is not None else "judged table"
-    return verb(adapters.to_lazy(frame, kind), *args, **options).collect()
+def check_call(options: Mapping[str, object]) -> None:
+    """Check that Altair is installed, and that charts accept the keywords."""
+    for name in options:
+        if name not in Options.__annotations__:
+            msg = f"unknown argument {name!r}; charts accept {', '.join(Options.__annotations__)}"
+            raise TypeError(msg)
+    if find_spec("altair") is None:
+        msg = "charts need altair: pip install 'rankframe[plot]'"
+        raise ImportError(msg)
 
 
 def panel_of(name: str) -> pl.Expr:
@@ -101,6 +128,12 @@ def within(limits: tuple[float, float], values: pl.Series) -> tuple[float, float
     low, high = bounds(values.drop_nulls()) if values.count() else (0.0, 0.0)
     least, most = limits
     return (least if least <= low else -inf, most if high <= most + 1e-9 else inf)
+
+
+def shared_limits(metrics: Sequence[Metric], values: pl.Series) -> tuple[float, float]:
+    """Return the declared range of metrics on one axis, as far as it holds."""
+    lows, highs = zip(*limits_of(metrics).values(), strict=True)
+    return within((min(lows), max(highs)), values)
 
 
 def round_ends(low: float, high: float, limits: tuple[float, float]) -> tuple[float, float]:
@@ -187,27 +220,35 @@ def best_first(table: pl.DataFrame, value: str, *, higher_is_better: bool | None
     systems = texts(table["system"])
     if len(systems) <= MOST_COLORED:
         return systems
+    return by_mean(table, value, higher_is_better=higher_is_better)
+
+
+def by_mean(table: pl.DataFrame, value: str, *, higher_is_better: bool | None) -> list[str]:
     means = table.group_by("system", maintain_order=True).agg(pl.col(value).mean())
-    order = means.sort(
-        value, descending=higher_is_better is not False, nulls_last=True, maintain_order=True
-    )
-    return order["system"].to_list()
+    return _by_value(means, value, higher_is_better=higher_is_better)["system"].to_list()
 
 
-def with_names(
-    table: pl.DataFrame, systems: Sequence[str], room: float, most: float = inf
-) -> pl.DataFrame:
+def _by_value(table: pl.DataFrame, value: str, *, higher_is_better: bool | None) -> pl.DataFrame:
+    down = higher_is_better is not False
+    return table.sort(value, descending=down, nulls_last=True, maintain_order=True)
+
+
+def best_last(table: pl.DataFrame, systems: Sequence[str]) -> pl.DataFrame:
+    """Sort rows so that the best systems are drawn on top."""
+    places = {name: place for place, name in enumerate(reversed(systems))}
+    return table.sort(pl.col("system").replace_strict(places), maintain_order=True)
+
+
+def with_names(table: pl.DataFrame, best: Sequence[str], most: float) -> pl.DataFrame:
     """Add names at the line ends of the best of many systems, apart and at most at ``most``."""
-    best = list(systems[:BEST])
     ends = pl.col("k") == pl.col("k").max()
-    columns = {"name": pl.String, "name_at": pl.Float64}
     panels: list[pl.DataFrame] = []
     for rows in table.partition_by("panel", maintain_order=True):
         low, high = bounds(rows["mean"].drop_nulls()) if rows["mean"].count() else (0.0, 1.0)
         rows_with_names = rows.filter(ends & pl.col("system").is_in(best)).drop_nulls("mean")
         ends_at = dict(rows_with_names.select("system", "mean").rows())
-        places = _apart(ends_at, room * (high - low), most)
-        panels.append(_placed(rows, ends, places, columns))
+        places = _apart(ends_at, _NAME_HEIGHT * (high - low), most)
+        panels.append(_placed(rows, ends, places))
     return pl.concat(panels)
 
 
@@ -223,9 +264,9 @@ def path_names(table: pl.DataFrame, best: Sequence[str], room: float) -> pl.Data
         pl.Series("above", [corners.get(key) for key in keys], pl.Boolean),
     )
     ends = pl.col("k") == int(last)
-    rows = table.filter(ends & pl.col("system").is_in(best[:BEST])).drop_nulls("precision")
+    rows = table.filter(ends & pl.col("system").is_in(best)).drop_nulls("precision")
     places = _apart(dict(rows.select("system", "precision").rows()), room)
-    return _placed(table, ends, places, {"name": pl.String, "name_at": pl.Float64})
+    return _placed(table, ends, places)
 
 
 def _apart(values: Mapping[str, float], room: float, most: float = inf) -> dict[str, float]:
@@ -244,41 +285,48 @@ def _apart(values: Mapping[str, float], room: float, most: float = inf) -> dict[
     return dict(zip(order, places, strict=True))
 
 
-def _placed(
-    rows: pl.DataFrame, ends: pl.Expr, places: Mapping[str, float], columns: Mapping[str, Any]
-) -> pl.DataFrame:
-    data = {"system": list(places), "name_at": list(places.values())}
-    schema = {"system": pl.String, "name_at": columns["name_at"]}
-    joined = rows.join(
-        pl.DataFrame(data, schema=schema), on="system", how="left", maintain_order="left"
+def _placed(rows: pl.DataFrame, ends: pl.Expr, places: Mapping[str, float]) -> pl.DataFrame:
+    name_at = pl.col("system").replace_strict(places, default=None, return_dtype=pl.Float64)
+    at_end = pl.when(ends & name_at.is_not_null())
+    return rows.with_columns(
+        at_end.then("system").alias("name"), at_end.then(name_at).alias("name_at")
     )
-    at_end = pl.when(ends & pl.col("name_at").is_not_null())
-    return joined.with_columns(
-        at_end.then("system").alias("name"), at_end.then("name_at").alias("name_at")
-    ).select(*rows.columns, *columns)
+
+
+def differences(
+    compared: pl.DataFrame,
+    groups: Sequence[str],
+    directions: Mapping[str, bool | None],
+    margins: Mapping[str, float],
+) -> pl.DataFrame:
+    """Name the pairs, panels and verdicts of a comparison, and the margin if there is one."""
+    system, baseline = (sentences.text_of(compared, [name]) for name in (groups[0], "baseline"))
+    margin = pl.col("metric").replace_strict(margins, default=None, return_dtype=pl.Float64)
+    left_out = () if margins else ("margin", "p_equivalent", "p_not_worse")
+    return compared.select(
+        *sentences.system_and_segment(compared, groups),
+        pl.format("{} − {}", system, baseline).alias("pair"),
+        verdicts(directions).alias("verdict"),
+        margin.alias("margin"),
+        baseline.alias("baseline"),
+        pl.exclude(*groups, "baseline", "verdict"),
+    ).select(panel_of("metric"), pl.exclude("segment", "metric", *left_out))
 
 
 def pair_order(table: pl.DataFrame, *, higher_is_better: bool | None) -> list[str]:
     """Order pairs by their difference in the first panel, best first."""
     first = table.filter(panel=table["panel"][0])
-    order = first.sort(
-        "difference", descending=higher_is_better is not False, nulls_last=True, maintain_order=True
-    )
+    order = _by_value(first, "difference", higher_is_better=higher_is_better)
     return texts(pl.concat([order["pair"], table["pair"]]))
 
 
 def system_order(table: pl.DataFrame, *, higher_is_better: bool | None) -> list[str]:
     """Order systems by their mean difference from all others in the first panel, best first."""
     first = table.filter(panel=table["panel"][0]).select("system", "baseline", "difference")
-    turned = first.select(
-        pl.col("baseline").alias("system"), -pl.col("difference").alias("difference")
-    )
-    both = pl.concat([first.select("system", "difference"), turned])
-    means = both.group_by("system", maintain_order=True).agg(pl.col("difference").mean())
-    order = means.sort(
-        "difference", descending=higher_is_better is not False, nulls_last=True, maintain_order=True
-    )
-    return texts(pl.concat([order["system"], table["system"], table["baseline"]]))
+    turned = first.select(pl.col("baseline").alias("system"), -pl.col("difference"))
+    both = pl.concat([first.drop("baseline"), turned])
+    order = pl.Series(by_mean(both, "difference", higher_is_better=higher_is_better))
+    return texts(pl.concat([order, table["system"], table["baseline"]]))
 
 
 def depths_of(confidence: float) -> list[str]:
@@ -321,6 +369,38 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
     return table.with_columns(
         pl.format("{} − {}", "system", "baseline").alias("pair"), graded.alias("depth")
     )
+
+
+def means_by_segment(
+    means: pl.DataFrame, groups: Sequence[str], names: Sequence[str], most: int
+) -> tuple[pl.DataFrame, list[str]]:
+    """Stack the means of metrics in the segments with most users, and list all segments."""
+    wide = means.select(
+        sentences.text_of(means, groups[:-1]).alias("panel"),
+        sentences.text_of(means, groups[-1:]).alias("segment"),
+        "users",
+        pl.struct(number_of(means, name).alias(name) for name in names).alias("means"),
+    )
+    segments = wide.group_by("segment", maintain_order=True).agg(pl.col("users").max())
+    largest = segments.top_k(most, by="users").select("segment")
+    wide = wide.join(largest, on="segment", how="semi", maintain_order="left")
+    table = pl.concat(
+        wide.select(
+            *("panel", "segment", "users"),
+            pl.lit(name).alias("metric"),
+            pl.col("means").struct.field(name).alias("mean"),
+        )
+        for name in names
+    )
+    greatest = pl.col("mean").max().over("metric")
+    whole = (pl.col("mean") == pl.col("mean").round()).all().over("metric")
+    count = pl.col("mean").cast(pl.Int64).cast(pl.String)
+    digits = pl.Series([None if mean is None else f"{mean:.3f}" for mean in table["mean"]])
+    table = table.with_columns(
+        share=pl.when(greatest > 0).then(pl.col("mean") / greatest),
+        text=pl.when(whole).then(count).otherwise(digits),
+    )
+    return table, texts(segments["segment"])
 
 
 def bounds(values: pl.Series) -> tuple[float, float]:
@@ -374,6 +454,19 @@ def _binned(rows: pl.DataFrame, value: pl.Expr, bins: int) -> pl.Expr:
     return ((value - least) / (greatest - least) * bins).floor().clip(0, bins - 1)
 
 
+def shares_by_panel(
+    exposures: pl.DataFrame, groups: Sequence[str], column: str
+) -> tuple[pl.DataFrame, int]:
+    """Keep the first values of a column, and count all."""
+    target = pl.col("target") if "target" in exposures.columns else pl.lit(None, pl.Float64)
+    rows = exposures.sort(groups)
+    system, segment = sentences.system_and_segment(rows, groups)
+    value = sentences.text_of(rows, [column]).alias("value")
+    rows = rows.select(segment.alias("panel"), value, system, "share", target.alias("target"))
+    check_exposed(rows["share"], column)
+    return first_values(rows)
+
+
 def first_values(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Sort values by target, keep the first ones, and count all."""
     order = rows.group_by("value", maintain_order=True).agg(
@@ -423,73 +516,6 @@ def padded(table: pl.DataFrame, axis: str, limits: tuple[float, float]) -> tuple
     return max(least - room, low), min(greatest + room, high)
 
 
-def with_places(
-    table: pl.DataFrame,
-    domains: Mapping[str, tuple[float, float]],
-    width: int,
-    height: int,
-    names: Sequence[str] | None = None,
-) -> pl.DataFrame:
-    """Choose the side of each point, or those of ``names``, where its name overlaps nothing."""
-    places: list[str | None] = []
-    for rows in table.partition_by("panel", maintain_order=True):
-        pixels: dict[str, list[Any]] = {
-            name: [
-                None if value is None else (value - domains[name[0]][0]) / span * size
-                for value in rows[name]
-            ]
-            for axis, size in (("x", width), ("y", height))
-            for span in [domains[axis][1] - domains[axis][0]]
-            for name in (axis, f"{axis}_low", f"{axis}_high")
-        }
-        points = list(zip(pixels["x"], pixels["y"], strict=True))
-        dots = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
-        lines: list[_Box] = []
-        for (x, y), x0, x1, y0, y1 in zip(
-            points,
-            *(pixels[f"{axis}_{end}"] for axis in "xy" for end in ("low", "high")),
-            strict=True,
-        ):
-            lines += [(x0, y - 1, x1, y + 1)] if x0 is not None and x1 is not None else []
-            lines += [(x - 1, y0, x + 1, y1)] if y0 is not None and y1 is not None else []
-        taken: list[_Box] = []
-        for system, (x, y) in zip(rows["system"], points, strict=True):
-            if names is not None and system not in names:
-                places.append(None)
-                continue
-            boxes = {
-                place: _label_box(system, x, y, right=right, above=above)
-                for place, (right, above) in SIDES.items()
-            }
-            crossed = {
-                place: sum(_overlap(box, line) for line in lines)
-                for place, box in boxes.items()
-                if box[0] >= 0
-                and box[2] <= width
-                and box[1] >= 0
-                and box[3] <= height
-                and not any(_overlap(box, other) for other in [*taken, *dots])
-            }
-            free = {place: number for place, number in crossed.items() if number <= _MOST_CROSSED}
-            best = min(free, key=lambda place: free[place]) if free else None
-            taken += [boxes[best]] if best else []
-            places.append(best)
-    return table.with_columns(pl.Series("place", places, pl.String))
-
-
-def _label_box(text: str, x: float, y: float, *, right: bool, above: bool) -> _Box:
-    """Return the pixels that a name beside a point covers: left, low, right, high."""
-    length, high = 7.2 * len(text), 13.0
-    left = x + GAP if right else x - GAP - length
-    low = y + GAP if above else y - GAP - high
-    return left, low, left + length, low + high
-
-
-def _overlap(box: _Box, other: _Box) -> bool:
-    across = box[0] < other[2] and other[0] < box[2]
-    return across and box[1] < other[3] and other[1] < box[3]
-
-
 def lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
     """Cumulate exposure over values, least exposed first, and keep enough points of each line."""
     keys = ["panel", "system"]
@@ -521,102 +547,29 @@ def lorenz_points(rows: pl.DataFrame) -> pl.DataFrame:
         )
         ends = line.select(keys).head(1)
         curves.append(ends.join(points, how="cross"))
-    return pl.concat(curves)
+    fifth = (pl.col("exposure") * 5).floor()
+    is_new = (fifth != fifth.shift(1).over(keys)).fill_null(value=False)
+    # a shape at each fifth of the exposure distinguishes lines without color
+    return pl.concat(curves).with_columns(marked=is_new & (pl.col("exposure") < 1))
 
 
-def gini_texts(curves: pl.DataFrame, systems: Sequence[str]) -> list[str]:
-    """Write the Gini coefficients of a few lines, or the least and the greatest of many."""
-    if len(curves) <= 4 and curves["panel"].n_unique() == 1:
-        coefficients = [
-            f"{sentences.one_line(row['system'])} {row['gini']:.3f}".strip()
-            for row in curves.to_dicts()
-        ]
-        return [f"Gini: {', '.join(coefficients)}"]
-    least, most = bounds(curves["gini"])
-    lines = [f"Gini: {least:.3f} to {most:.3f}"]
-    if len(systems) > MOST_COLORED:
-        lines += [f"colored: the {BEST} most even; click the legend to select"]
-    return lines
-
-
-def counted_lists(
-    lists: pl.LazyFrame,
-    groups: Sequence[str],
-    truth: Frame | None,
-    exclude: Frame | None,
-    columns: Columns,
-) -> str:
-    """Write how many users have a list."""
-    ids = column_roles.with_ids(columns, groups, {"run": lists, "truth": truth})
+def counted_lists(call: Call, exclude: Frame | None, weight: str | float) -> str:
+    """Write how many users have a list, and the weight of its ranks."""
+    columns: Any = call.options
+    ids = column_roles.with_ids(columns, call.groups, {"run": call.frame, "truth": call.truth})
     user = pl.col(ids.get("user", "user")).n_unique().alias("__rankframe_users")
-    rows = row_verbs.listed(lists, truth=truth, exclude=exclude, by=groups, **columns).filter(
-        "listed"
-    )
-    counts = (rows.group_by(groups).agg(user) if groups else rows.select(user)).collect()
-    return user_count(counts["__rankframe_users"])
+    rows = row_verbs.listed(
+        call.frame, truth=call.truth, exclude=exclude, by=call.groups, **columns
+    ).filter("listed")
+    counts = rows.group_by(call.groups).agg(user) if call.groups else rows.select(user)
+    text = user_count(counts.collect()["__rankframe_users"])
+    if weight == "none":
+        return text
+    return f"{text}; weight of a rank: {_WEIGHTS.get(weight, f'{weight}^(rank − 1)')}"
 
 
 def lists_to(k: int | None) -> str:
     return "the whole lists" if k is None else f"the first {k} items" if k > 1 else "the first item"
-
-
-def weight_text(weight: str | float) -> str:
-    if weight == "none":
-        return ""
-    return f"; weight of a rank: {_WEIGHTS.get(weight, f'{weight}^(rank − 1)')}"
-
-
-def axis_titles(metrics: Sequence[Metric]) -> list[str]:
-    """Return titles of metrics: whether they are means, and which direction is better."""
-    higher = directions(metrics)
-    titles: list[str] = []
-    for metric in labels.parse_metrics(metrics, per_user=False):
-        title = sentences.one_line(metric.name)
-        title = f"{title} of all lists" if system_metrics.is_of_all(metric) else f"mean {title}"
-        better = {True: " (higher is better)", False: " (lower is better)", None: ""}
-        titles.append(title + better[higher[metric.name]])
-    return titles
-
-
-def change_table(
-    cells: pl.DataFrame,
-    means: pl.DataFrame,
-    k: int,
-    deepest: int,
-    domain: Sequence[float],
-    reach: float,
-) -> pl.DataFrame:
-    """Stack cells of users, means of bins and the range that R allows, for both metrics."""
-    panel = panel_of("system")
-    panels = cells.select(panel).unique(maintain_order=True)
-    parts: list[pl.DataFrame] = []
-    for name in AXES[::-1]:
-        measure = pl.lit(f"{name}@{k}").alias("measure")
-        change, mean = pl.col(name).alias("change"), pl.col(f"{name}_change").alias("mean")
-        parts += [
-            cells.select(panel, measure, "relevant", change, "count"),
-            means.select(panel, measure, "relevant_low", "relevant_high", "users", mean),
-            panels.select("panel", measure).join(
-                _attainable(name, k, deepest, domain, reach), how="cross"
-            ),
-        ]
-    return pl.concat(parts, how="diagonal")
-
-
-def _attainable(
-    name: str, k: int, deepest: int, domain: Sequence[float], reach: float
-) -> pl.DataFrame:
-    """Return the greatest change of a metric at each R, within the depth and the chart."""
-    low, high = map(log10, domain)
-    steps = [10 ** (low + (high - low) * step / 40) for step in range(41)]
-    relevant = pl.Series(
-        "bound", sorted([*steps, *([deepest] if domain[0] < deepest < domain[1] else [])])
-    )
-    share = pl.min_horizontal(pl.lit(deepest), "bound") / (
-        k if name == "precision" else pl.col("bound")
-    )
-    top = pl.min_horizontal(share, pl.lit(reach))
-    return relevant.cast(pl.Float64).to_frame().with_columns(top=top, bottom=-top)
 
 
 def greatest(table: pl.DataFrame, *names: str) -> float:
@@ -626,32 +579,6 @@ def greatest(table: pl.DataFrame, *names: str) -> float:
 def signed(value: float) -> str:
     """Write a difference with its sign, and the minus sign of axes; 0 has no sign."""
     return "0" if abs(value) < _DUST else f"{value:+.3g}".replace("-", "−")
-
-
-def readings_of(overall: pl.DataFrame, k: int) -> list[str]:
-    """Write the readings of ``diagnose``, two lines per system."""
-    lines: list[str] = []
-    for row in overall.with_columns(panel_of("system")).iter_rows(named=True):
-        precision, recall = (signed(row[f"{name}_change"]) for name in ("precision", "recall"))
-        lines += [f"{row['panel']}: precision@{k} {precision}, recall@{k} {recall}:"]
-        lines += [row["reading"]]
-    return lines
-
-
-def contours(x_end: float, y_end: float) -> pl.DataFrame:
-    """Return points of equal F1 = f: (recall − f/2)·(precision − f/2) = f²/4."""
-    best = 2 * x_end * y_end / (x_end + y_end)
-    step = round_step(best / 6)
-    curves: list[pl.DataFrame] = []
-    for place in range(1, int(best / step - 1e-9) + 1):
-        half = place * step / 2
-        begin, end = log(half**2 / (y_end - half)), log(x_end - half)
-        along = pl.Series([begin + (end - begin) * part / 30 for part in range(31)]).exp()
-        curve = pl.DataFrame({"recall": along + half, "precision": half**2 / along + half})
-        last = pl.int_range(pl.len()) == pl.len() - 1
-        label = pl.when(last).then(pl.lit(f"F1 {2 * half:.3g}")).alias("label")
-        curves.append(curve.with_columns(pl.lit(2 * half).alias("f1"), label))
-    return pl.concat(curves)
 
 
 def system_count(counts: pl.Series) -> str:
@@ -744,6 +671,19 @@ def missed_of_pairs(compared: pl.DataFrame, groups: Sequence[str]) -> pl.DataFra
         for name, missed in ((groups[0], "num_missed"), ("baseline", "baseline_num_missed"))
     ]
     return pl.concat(sides)
+
+
+def missed(means: pl.DataFrame, groups: Sequence[str], users: str = "users") -> list[str]:
+    """Write which systems have no list for how many of their users."""
+    return sentences.missed_lines(
+        means.select(*sentences.system_and_segment(means, groups), users, "num_missed")
+    )
+
+
+def selectable(by: str, *, interval: bool) -> str:
+    """Explain the colors of many systems, and the interactions of a page."""
+    bands = ", hover to show a band" if interval else ""
+    return f"colored: the best {BEST} by {by}; click the legend to select{bands}"
 
 
 def check_values(values: pl.Series, name: str) -> None:

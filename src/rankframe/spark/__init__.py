@@ -35,8 +35,7 @@ from rankframe._comparison import comparison, summaries
 from rankframe._comparison.summaries import Method
 from rankframe._comparison.trials import Correction, Margin, Test, Trial
 from rankframe._evaluation import evaluation, refusals
-from rankframe._evaluation.evaluation import UserValues
-from rankframe._evaluation.reduction import Plan
+from rankframe._evaluation.values import Values
 from rankframe._request import keywords
 from rankframe._request.keywords import Columns, Options, Settings, Users
 from rankframe._request.labels import Metric
@@ -44,7 +43,6 @@ from rankframe._request.question import Question, ask
 from rankframe._tables import (
     adapters,
     column_roles,
-    judgment,
     readers,
     rules,
     run_dicts,
@@ -131,10 +129,8 @@ def judge(
     settings = _read_options(_with_exclude(columns, exclude))
     frames = _frames(run, truth)
     empty = [_empty(frame) for frame in frames]
-    prepared = judgment.with_inputs(
-        judgment.prepare_tables(*_shuffle.pair(empty), by, columns), settings
-    )
-    sides = _shuffle.sides(frames, empty, prepared.tables)
+    tables = readers.read_all(*_shuffle.pair(empty), by, settings)
+    sides = _shuffle.sides(frames, empty, tables.both)
     _check_grades(sides[-1])
     _check_across_users(sides)
     compute = functools.partial(_partitions.judged_of, by=by, settings=settings)
@@ -705,8 +701,8 @@ def _planned(
     frame: DataFrame,
     truth: Truth | None,
     question: Question,
-    plans: Callable[[Question], Plan],
-) -> tuple[list[Side], Plan]:
+    plans: Callable[[Question], Values],
+) -> tuple[list[Side], Values]:
     """Plan on tables without rows, so that invalid calls fail before any Spark job starts."""
     by, settings = question.by, question.settings
     roles = dict(settings.columns)
@@ -720,7 +716,7 @@ def _planned(
     plan = plans(question.of(*_shuffle.pair(empty)))
     if settings.users == "served":
         refusals.check_served_in_parts(plan.prepared)
-    sides = _shuffle.sides(frames, empty, plan.prepared.tables)
+    sides = _shuffle.sides(frames, empty, plan.prepared.tables.both)
     _check_grades(sides[-1])
     return sides, plan
 
@@ -745,7 +741,7 @@ def _described(
     question: Question,
     partitions: int | None,
     *,
-    describe: Callable[[UserValues], pl.LazyFrame],
+    describe: Callable[[Values], pl.LazyFrame],
 ) -> DataFrame:
     """Collect the values of all users, and describe them."""
     sides, plan = _planned(frame, truth, question, evaluation.plan_values)

@@ -1,0 +1,99 @@
+"""One row per user: the record between the reduction and all that describes users (``Values``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from rankframe._evaluation.system_metrics import OfLists
+from rankframe._request.labels import RequestedMetric
+from rankframe._tables import guards
+from rankframe._tables.judgment import Judged
+
+
+class Flag(NamedTuple):
+    """A flag that is made of the rows of users (see ``guards.flag``)."""
+
+    frame: pl.LazyFrame
+    suspect: pl.Expr
+    surplus: pl.Expr
+    doubt: pl.Expr
+
+
+class Checks(NamedTuple):
+    """The flags of rules that values may break, and what raises, the first fault first."""
+
+    of_tables: Sequence[pl.LazyFrame] = ()
+    of_users: Sequence[Flag] = ()  # one alone may be made in the same pass as means
+    raisers: Sequence[Callable[[], None]] = ()
+    raise_global: Callable[[], None] | None = None  # if only a rule on whole tables is in doubt
+
+    @property
+    def flags(self) -> list[pl.LazyFrame]:
+        """All flags, each a plan of one row."""
+        return [*self.of_tables, *(guards.flag(*flag) for flag in self.of_users)]
+
+    def raise_violation(self) -> None:
+        """Raise for the first broken rule."""
+        for raise_broken in self.raisers:
+            raise_broken()
+
+    def with_more(self, flags: Iterable[pl.LazyFrame], *raisers: Callable[[], None]) -> Checks:
+        """Add those of rows that are no longer the reduction's."""
+        return Checks([*self.flags, *flags], (), [*self.raisers, *raisers], self.raise_global)
+
+    def guarded(
+        self, result: pl.LazyFrame, types: Mapping[str, pl.DataType] | None = None
+    ) -> pl.LazyFrame:
+        """Return what is made of the values, checked when it is collected."""
+        return guards.guarded(result, self.flags, self.raise_violation, types, self.raise_global)
+
+
+class Values(NamedTuple):
+    """One row per user: the values of metrics, and columns of users."""
+
+    requested: list[RequestedMetric]  # those with a value per user
+    by: list[str]
+    user: str
+    rows: pl.LazyFrame
+    types: Mapping[str, pl.DataType] = {}  # of the keys and the metrics
+    judged: Judged | None = None  # None: ready values
+    checks: Checks = Checks()
+    of_lists: OfLists | None = None  # the metrics that are one number of all lists
+    numbers: pl.LazyFrame | None = None  # of all lists, with users, one row per group
+    weights: str | None = None  # the column of the users' weights
+    cluster: str | None = None  # the column of clusters: users who depend on each other
+    counted: frozenset[str] = frozenset()  # the metrics whose users are counted
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all metrics, in the order of the call."""
+        if self.of_lists is None:
+            return [metric.name for metric in self.requested]
+        return self.of_lists.names
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the means, in the order of the call."""
+        columns: list[str] = []
+        for name in self.names:
+            columns += [name, users_of(name)] if name in self.counted else [name]
+        return columns
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of by and the user."""
+        return [*self.by, self.user]
+
+    @property
+    def prepared(self) -> Judged:
+        """The tables of values that are not ready ones."""
+        assert self.judged is not None
+        return self.judged
+
+
+def users_of(name: str) -> str:
+    """Name the column that counts the users of a metric."""
+    return f"{name}_users"

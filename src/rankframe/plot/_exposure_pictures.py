@@ -1,0 +1,370 @@
+"""Draw exposure, and one metric against another: shares, Lorenz curves and trade-offs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import altair as alt
+import polars as pl
+
+from rankframe._comparison import sentences
+from rankframe._evaluation import system_metrics
+from rankframe._request import labels
+from rankframe._request.labels import Metric
+from rankframe._request.share_names import Target
+from rankframe.errors import RankingDataError
+from rankframe.plot import _colors, _marks, _panels, _tables
+from rankframe.plot._colors import Systems
+from rankframe.plot._tables import Call
+
+_TARGETS: dict[str, str] = {
+    "catalogue": "the share in the catalogue",
+    "uniform": "equal shares",
+    "history": "the share in the history",
+    "truth": "the share in the relevant items",
+    "judged": "the share in the judged items",
+    "candidates": "the share in the catalogue without each user's history",
+}
+_MOST_CROSSED = 2  # lines behind a name that is still readable
+_GAP = 5  # pixels between a point and its name
+#: where a name may be: to the right of its point, and above it
+_SIDES = {
+    "right above": (True, True),
+    "left above": (False, True),
+    "right below": (True, False),
+    "left below": (False, False),
+}
+#: left, low, right and high ends of a rectangle
+_Box: TypeAlias = tuple[float, float, float, float]
+
+
+def shares(
+    exposures: pl.DataFrame,
+    groups: Sequence[str],
+    *,
+    target: Target | None,
+    lists: str,
+    counted: str,
+) -> alt.LayerChart | alt.FacetChart:
+    """Draw the numbers of ``shares``; ``lists`` and ``counted`` say of which lists they are."""
+    column = exposures.columns[len(groups)]
+    name = sentences.one_line(column)
+    table, number = _tables.shares_by_panel(exposures, groups, column)
+    systems = _tables.texts(table["system"])
+    if len(systems) > (most := len(_colors.COLORS)):
+        msg = (
+            f"column {groups[0]!r}: {len(systems)} systems, but bars have only {most} different "
+            "colors: filter the frame"
+        )
+        raise ValueError(msg)
+    _tables.check_rows(table, "bars", "fewer segments")
+    _tables.check_panels(_tables.texts(table["panel"]))
+    values = _tables.texts(table["value"])
+    end = float(table.select(pl.max_horizontal(pl.col("share", "target").max())).item())
+    thick = min(11.0, 48 / len(systems))
+    side_by_side: dict[str, Any] = {}
+    if len(systems) > 1:
+        side_by_side = {"yOffset": alt.YOffset("system:N", sort=systems)}
+    base = alt.Chart().encode(
+        y=alt.Y(
+            "value:N",
+            title=name,
+            sort=values,
+            axis=alt.Axis(labelLimit=120, titlePadding=10),
+            scale=alt.Scale(paddingInner=0.3, paddingOuter=0.15),
+        ),
+        **side_by_side,
+    )
+    words = {"segment": "panel", name: "value", "system": "system"}
+    words |= {"share of exposure": "share", "target": "target"}
+    base = _marks.described(base, table, words)
+    axis = _marks.axis_of(format="~%", tickCount=5)
+    scale = alt.Scale(domain=[0, end * 1.03], nice=False)
+    bars = base.mark_bar().encode(
+        x=alt.X("share:Q", title="share of exposure", scale=scale, axis=axis),
+        **_marks.color_of(_colors.systems_of(systems, groups), distinct=True),
+    )
+    ticks = base.mark_tick(color=_marks.INK, thickness=2, size=thick, opacity=1)
+    ticks = ticks.transform_filter("isValid(datum.target)").encode(x=alt.X("target:Q"))
+    lines = [counted]
+    if number > _tables.MOST_VALUES:
+        what = "share" if target is None else "target"
+        first = f"{_tables.MOST_VALUES} of {number:,} values, those with the highest {what}"
+        lines += [first, f"the others have {_tables.left_over(table)} of exposure"]
+    if target is not None:
+        lines.append(f"ticks: target, {_TARGETS[target]}")
+    return _panels.in_panels(
+        [bars, ticks],
+        table,
+        _panels.title_of(f"Exposure of each {name} in {lists}", *lines),
+        width=210,
+        height=len(values) * (thick * len(systems) + 10),
+        resolve="x",
+    )
+
+
+def lorenz(
+    exposures: pl.DataFrame, groups: Sequence[str], *, of: str, lists: str, counted: str
+) -> alt.LayerChart | alt.FacetChart:
+    """Draw the cumulated exposure of ``shares``, said as in the chart of shares."""
+    column = exposures.columns[len(groups)]
+    rows = exposures.sort(*groups, "exposure")
+    system, segment = sentences.system_and_segment(rows, groups)
+    rows = rows.select(segment.alias("panel"), system, "exposure", "share")
+    _tables.check_exposed(rows["share"], column)
+    table = _tables.lorenz_points(rows)
+    _tables.check_rows(table, "points", "fewer segments")
+    panels = _tables.texts(table["panel"])
+    _tables.check_panels(panels)
+    names = _tables.best_first(table, "gini", higher_is_better=False)
+    among = names if _colors.are_many(names) else _tables.texts(rows["system"])
+    systems = _colors.systems_of(names, groups, among)
+    what = {"item": "items", "shown": "items shown at all"}
+    text = what.get(of, f"values of {sentences.one_line(column)}")
+    curves = table.group_by("panel", "system", maintain_order=True).agg(pl.col("gini").first())
+    return _panels.in_panels(
+        _lorenz_layers(table, systems, text),
+        table,
+        _panels.title_of(
+            f"Lorenz curve of exposure in {lists}",
+            counted,
+            *_gini_texts(curves, names),
+            "dashed: even exposure, Gini 0",
+        ),
+        width=260,
+        wide=360,
+        height=260 if len(panels) > 1 else 360,
+    )
+
+
+def _lorenz_layers(table: pl.DataFrame, systems: Systems, what: str) -> list[alt.Chart]:
+    shared: dict[str, Any] = {
+        "scale": _marks.FROM_0_TO_1,
+        "axis": _marks.axis_of(format="~%", tickCount=5),
+    }
+    axes: dict[str, Any] = {
+        "x": alt.X("values:Q", title=f"share of {what}, least exposed first", **shared),
+        "y": alt.Y("exposure:Q", title="share of exposure", **shared),
+    }
+    ends = alt.InlineData([{"values": 0, "exposure": 0}, {"values": 1, "exposure": 1}])
+    even = alt.Chart(ends).mark_line(color=_marks.GRAY, strokeDash=[4, 3], strokeWidth=1)
+    even = even.encode(**axes)
+    base = alt.Chart().encode(**axes, **_marks.color_of(systems), order="values:Q")
+    words = {"segment": "panel", "system": "system", f"share of {what}": "values"}
+    words |= {"share of exposure": "exposure", "Gini": "gini"}
+    base = _marks.described(base, table, words)
+    points = _marks.points_of(base, systems, 30, _marks.chosen()).transform_filter("datum.marked")
+    line = _marks.lines_of(base, systems)
+    return [points, even, line] if systems.are_many else [even, line, points]
+
+
+def trade_off(
+    summary: pl.DataFrame, metrics: Sequence[Metric], call: Call, *, confidence: float
+) -> alt.LayerChart | alt.FacetChart:
+    """Draw the means and intervals of ``summarize``, one metric against the other."""
+    limits = _tables.limits_of(metrics)
+    names = list(limits)
+    table = _tables.both_ways(summary, call.groups, names)
+    if table.is_empty():
+        msg = f"metrics {names[0]!r} and {names[1]!r}: no system has a value of both"
+        raise RankingDataError(msg)
+    _tables.check_rows(table, "points", "fewer segments")
+    panels = _tables.texts(table["panel"])
+    _tables.check_panels(panels)
+    systems = _systems_of(table, summary, metrics, call.groups)
+    size = (460, 340) if len(panels) == 1 else (280, 230)
+    domains = {
+        axis: _tables.padded(table, axis, limits[name])
+        for axis, name in zip("xy", names, strict=True)
+    }
+    table = _with_places(table, domains, size, systems.best if systems.are_many else None)
+    has_all_names = systems.column is None or table["place"].null_count() == 0
+    if systems.are_many:
+        table = _tables.best_last(table, systems.names)
+    systems = systems._replace(legend=not has_all_names)
+    across, up = map(sentences.one_line, names)
+    return _panels.in_panels(
+        _trade_off_layers(table, systems, metrics, domains, confidence),
+        table,
+        _panels.title_of(
+            f"{up} against {across}",
+            f"{_tables.user_count(table['users'])}{_tables.weighted_by(call.options)}; "
+            f"lines: {confidence * 100:.10g}% intervals, not corrected",
+            *([_tables.selectable(names[0], interval=False)] if systems.are_many else []),
+            *_tables.missed(summary, call.groups),
+        ),
+        width=size[0],
+        wide=size[0],
+        height=size[1],
+    )
+
+
+def _systems_of(
+    table: pl.DataFrame, summary: pl.DataFrame, metrics: Sequence[Metric], groups: Sequence[str]
+) -> Systems:
+    """Order the systems of a trade-off; their colors are among those of all systems."""
+    (higher, _) = _tables.directions(metrics).values()
+    names = _tables.best_first(table, "x", higher_is_better=higher)
+    all_systems = _tables.texts(summary.select(sentences.text_of(summary, groups[:1])).to_series())
+    return _colors.systems_of(names, groups, names if _colors.are_many(names) else all_systems)
+
+
+def _trade_off_layers(
+    table: pl.DataFrame,
+    systems: Systems,
+    metrics: Sequence[Metric],
+    domains: Mapping[str, tuple[float, float]],
+    confidence: float,
+) -> list[alt.Chart]:
+    """Draw points, their intervals both ways, and the names that have a place."""
+    titles = _axis_titles(metrics)
+    words: dict[str, str | Sequence[str]] = {"segment": "panel", "system": "system"}
+    for axis, name in zip("xy", _tables.limits_of(metrics), strict=True):
+        text = sentences.one_line(name)
+        words |= {
+            text: axis,
+            f"{_marks.sure(confidence)} of {text}": (f"{axis}_low", f"{axis}_high"),
+        }
+    words["users"] = "users"
+    base = _marks.described(alt.Chart().encode(**_marks.color_of(systems)), table, words)
+    quiet = _marks.axis_of(tickCount=5, format=".3~g")
+    axes: dict[str, Any] = {
+        axis: {
+            "title": title,
+            "scale": alt.Scale(domain=list(domains[axis]), nice=False, zero=False),
+        }
+        for axis, title in zip("xy", titles, strict=True)
+    }
+    x, y = alt.X("x:Q", axis=quiet, **axes["x"]), alt.Y("y:Q", axis=quiet, **axes["y"])
+    bars = base.mark_rule(strokeWidth=1.5, opacity=0.6, clip=True)
+    if systems.are_many:
+        bars = base.mark_rule(strokeWidth=1.5, clip=True)
+        shown = alt.when(_marks.chosen()).then(alt.value(0.6)).otherwise(alt.value(0.1))
+        bars = bars.encode(opacity=shown)
+    layers = [
+        bars.transform_filter("isValid(datum.x_low)").encode(
+            x=alt.X("x_low:Q", **axes["x"]), x2="x_high:Q", y=y
+        ),
+        bars.transform_filter("isValid(datum.y_low)").encode(
+            x=x, y=alt.Y("y_low:Q", **axes["y"]), y2="y_high:Q"
+        ),
+    ]
+    base = base.encode(x=x, y=y)
+    points = _marks.points_of(base, systems, 70, _marks.chosen())
+    layers.insert(0 if systems.are_many else 2, points)
+    for place in _tables.texts(table["place"].drop_nulls()):
+        right, above = _SIDES[place]
+        side: dict[str, Any] = {
+            "align": "left" if right else "right",
+            "baseline": "bottom" if above else "top",
+            "dx": _GAP if right else -_GAP,
+            "dy": -_GAP if above else _GAP,
+        }
+        named = base.transform_filter(f"datum.place === '{place}'")
+        layers += _marks.with_halo(named, "system:N", fontSize=11, fontWeight="bold", **side)
+    return layers
+
+
+def _with_places(
+    table: pl.DataFrame,
+    domains: Mapping[str, tuple[float, float]],
+    frame: tuple[int, int],
+    names: Sequence[str] | None,
+) -> pl.DataFrame:
+    """Choose the side of each point, or those of ``names``, where its name overlaps nothing."""
+    places: list[str | None] = []
+    for rows in table.partition_by("panel", maintain_order=True):
+        pixels: dict[str, list[Any]] = {
+            axis + end: _scaled(rows[axis + end], domains[axis], size)
+            for axis, size in zip("xy", frame, strict=True)
+            for end in ("", "_low", "_high")
+        }
+        points = list(zip(pixels["x"], pixels["y"], strict=True))
+        taken: list[_Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
+        lines = _interval_boxes(points, pixels)
+        for system, (x, y) in zip(rows["system"], points, strict=True):
+            boxes = {
+                place: _label_box(system, x, y, right=right, above=above)
+                for place, (right, above) in _SIDES.items()
+                if names is None or system in names
+            }
+            place = _freest(boxes, taken, lines, frame)
+            taken += [boxes[place]] if place else []
+            places.append(place)
+    return table.with_columns(pl.Series("place", places, pl.String))
+
+
+def _scaled(
+    values: Iterable[float | None], domain: tuple[float, float], size: int
+) -> list[float | None]:
+    """Return the pixel of each value."""
+    low, high = domain
+    return [None if value is None else (value - low) / (high - low) * size for value in values]
+
+
+def _interval_boxes(
+    points: Sequence[tuple[float, float]], pixels: Mapping[str, Sequence[Any]]
+) -> list[_Box]:
+    """Return the pixels that the intervals of points cover."""
+    across = zip(points, pixels["x_low"], pixels["x_high"], strict=True)
+    up = zip(points, pixels["y_low"], pixels["y_high"], strict=True)
+    boxes = [(low, y - 1, high, y + 1) for (_, y), low, high in across]
+    boxes += [(x - 1, low, x + 1, high) for (x, _), low, high in up]
+    return [box for box in boxes if None not in box]
+
+
+def _freest(
+    boxes: Mapping[str, _Box], taken: Sequence[_Box], lines: Sequence[_Box], frame: tuple[int, int]
+) -> str | None:
+    """Choose the box in the frame that meets no name and no point, and the fewest lines."""
+    crossed = {
+        place: sum(_overlap(box, line) for line in lines)
+        for place, box in boxes.items()
+        if min(box) >= 0
+        and box[2] <= frame[0]
+        and box[3] <= frame[1]
+        and not any(_overlap(box, other) for other in taken)
+    }
+    place = min(crossed, key=lambda place: crossed[place], default=None)
+    return place if place and crossed[place] <= _MOST_CROSSED else None
+
+
+def _label_box(text: str, x: float, y: float, *, right: bool, above: bool) -> _Box:
+    """Return the pixels that a name beside a point covers: left, low, right, high."""
+    length, high = 7.2 * len(text), 13.0
+    left = x + _GAP if right else x - _GAP - length
+    low = y + _GAP if above else y - _GAP - high
+    return left, low, left + length, low + high
+
+
+def _overlap(box: _Box, other: _Box) -> bool:
+    across = box[0] < other[2] and other[0] < box[2]
+    return across and box[1] < other[3] and other[1] < box[3]
+
+
+def _axis_titles(metrics: Sequence[Metric]) -> list[str]:
+    """Return titles of metrics: whether they are means, and which direction is better."""
+    higher = _tables.directions(metrics)
+    titles: list[str] = []
+    for metric in labels.parse_metrics(metrics, per_user=False):
+        title = sentences.one_line(metric.name)
+        title = f"{title} of all lists" if system_metrics.is_of_all(metric) else f"mean {title}"
+        better = {True: " (higher is better)", False: " (lower is better)", None: ""}
+        titles.append(title + better[higher[metric.name]])
+    return titles
+
+
+def _gini_texts(curves: pl.DataFrame, systems: Sequence[str]) -> list[str]:
+    """Write the Gini coefficients of a few lines, or the least and the greatest of many."""
+    if len(curves) <= 4 and curves["panel"].n_unique() == 1:
+        coefficients = [
+            f"{sentences.one_line(row['system'])} {row['gini']:.3f}".strip()
+            for row in curves.to_dicts()
+        ]
+        return [f"Gini: {', '.join(coefficients)}"]
+    least, most = _tables.bounds(curves["gini"])
+    lines = [f"Gini: {least:.3f} to {most:.3f}"]
+    if len(systems) > _tables.MOST_COLORED:
+        lines += [f"colored: the {_tables.BEST} most even; click the legend to select"]
+    return lines

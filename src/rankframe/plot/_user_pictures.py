@@ -1,0 +1,347 @@
+"""Draw the values of users: their distribution, and their changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, floor, log10
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from rankframe._comparison import sentences, trials
+from rankframe._evaluation import user_columns
+from rankframe._request.keywords import Options
+from rankframe.errors import RankingDataError
+from rankframe.plot import _colors, _marks, _panels, _tables
+from rankframe.plot._colors import Systems
+
+_OUTLINE: dict[str, Any] = {
+    "fill": _marks.GRAY,
+    "fillOpacity": 0,
+    "stroke": _marks.GRAY,
+    "strokeWidth": 1,
+}
+
+
+def users(
+    values: pl.DataFrame, groups: Sequence[str], *, higher_is_better: bool | None, bins: int = 20
+) -> alt.FacetChart:
+    """Draw the distribution of the users' values, which are in the second-to-last column."""
+    values = values.sort(values.columns[: len(groups) + 1])
+    missed = sentences.missed_lines(sentences.missed_counts(values, groups))
+    values = values.drop(user_columns.MISSED).drop_nulls(values.columns[len(groups)])
+    name = values.columns[-1]
+    values = values.select(
+        *sentences.system_and_segment(values, groups),
+        _tables.number_of(values, name).alias("value"),
+    )
+    defined = values.drop_nulls("value")
+    _tables.check_values(defined["value"], name)
+    systems = _tables.texts(values["system"])
+    in_strips = len(systems) >= _tables.MOST_COLORED
+    if in_strips:
+        systems = _tables.by_mean(defined, "value", higher_is_better=higher_is_better)
+        table = _tables.strips(defined)
+        _tables.check_rows(table, "rows", "fewer systems")
+    else:
+        table = _tables.histograms(defined, bins)
+        _tables.check_rows(table, "bars", "fewer bins")
+    axis_title = f"{sentences.one_line(name)} per user"
+    segments = _tables.texts(table["segment"])
+    counts = table.group_by("system", "segment").agg(pl.col("users").sum())["users"]
+    undefined = len(values) - len(defined)
+    left_out = f"; {undefined:,} without a value left out" if undefined else ""
+    zeros = bool((defined["value"] == 0).any())
+    if in_strips:
+        layers = _strips(table, systems, axis_title)
+        width, height = max(150, 480 // len(segments)), 21 * len(systems)
+        lines = [f"{_tables.user_count(counts)} in each row{left_out}"]
+        rest = "users not at 0" if zeros else "users"
+        lines += [f"{rest}: line 5 to 95%, bar 25 to 75%, gap median; diamond: mean of all"]
+    else:
+        layers = _histograms(table, systems, axis_title)
+        width, height = max(90, 600 // len(segments)), 80
+        lines = [f"{_tables.user_count(counts)} in each panel; dashed line: mean{left_out}"]
+    if zeros:
+        lines += ["box on the left: filled to the share of users whose value is exactly 0"]
+    rows = {} if in_strips else {"row": _panels.panels_by("system", systems, "share of users")}
+    return _panels.in_grid(
+        layers.properties(width=width, height=height),
+        **rows,
+        column=_panels.panels_by("segment", segments),
+        title=_panels.title_of(f"{sentences.one_line(name)}, user by user", *lines, *missed),
+        spacing=14,
+    )
+
+
+def _histograms(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.LayerChart:
+    """Draw bars of users, their mean, and a box filled to the share of exact zeros."""
+    filled = table.filter(pl.col("low") != pl.col("high"))
+    has_zeros = len(filled) < len(table)
+    lowest, highest = _ends(table if has_zeros else filled, "low", "high", "mean")
+    span = highest - lowest
+    left, right = lowest - 0.17 * span, lowest - 0.07 * span
+    top = _tables.bounds(filled["share"])[1] if len(filled) else 1.0
+    x = alt.X(
+        "low:Q",
+        bin="binned",
+        title=title,
+        axis=_marks.axis_of(labelFlush=False, labelOverlap=True, **_ticks(lowest, highest)),
+        scale=alt.Scale(domain=[left if has_zeros else lowest, highest], nice=False, zero=False),
+    )
+    y = alt.Scale(domain=[0, 1.2 * top if has_zeros else top])  # with room for a number
+    column = "system" if len(systems) > 1 else None
+    base = alt.Chart().encode(**_marks.color_of(Systems(systems, column, legend=False)))
+    panel = {"system": "system", "segment": "segment"}
+    words = {**panel, title: ("low", "high"), "users": "users", "share of users": "share"}
+    bars = _marks.described(base.mark_bar(binSpacing=1), filled, words)
+    bars = bars.transform_filter("datum.low !== datum.high")
+    # away from the box, which has its own scale
+    percent = _marks.axis_of(format="%", tickCount=3, orient="right" if has_zeros else "left")
+    layers = [bars.encode(x=x, x2="high:Q", y=alt.Y("share:Q", title=None, axis=percent, scale=y))]
+    # the first row of each histogram
+    first = table.drop_nulls("mean")
+    line = alt.Chart().mark_rule(strokeWidth=2, color=_marks.INK, strokeDash=[5, 2])
+    line = _marks.described(line, first, {**panel, "mean": "mean"}).transform_filter(
+        "isValid(datum.mean)"
+    )
+    layers.append(line.encode(x=alt.X("mean:Q", title=title)))
+    if has_zeros:
+        box = base.transform_filter("isValid(datum.mean)").transform_calculate(
+            zeros="datum.low === datum.high ? datum.share : 0", level=f"datum.zeros * {top}"
+        )
+        words = {**panel, "users at exactly 0": "zeros", "mean": "mean"}
+        box = _marks.described(box, first.with_columns(zeros="share"), words)
+        ends: dict[str, Any] = {"x": alt.XDatum(left, title=title), "x2": alt.X2Datum(right)}
+        end = alt.YDatum(top, title=None)
+        whole = box.mark_rect(**_OUTLINE)
+        text = box.mark_text(baseline="bottom", dy=-2, fontSize=10, align="left")
+        layers += [
+            box.mark_rect(opacity=0.6).encode(
+                y=alt.Y("level:Q", title=None), y2=alt.Y2Datum(0), **ends
+            ),
+            whole.encode(y=end, y2=alt.Y2Datum(0), **ends),
+            text.encode(
+                x=ends["x"],
+                y=end,
+                text=alt.Text("zeros:Q", format=".0%"),
+                color=alt.value(_marks.INK),
+            ),
+        ]
+    picture: alt.LayerChart = _panels.layered(*layers, data=table)
+    return picture
+
+
+def _strips(table: pl.DataFrame, systems: Sequence[str], title: str) -> alt.LayerChart:
+    """Draw one row per system: quantiles of users, their mean, and the share of exact zeros."""
+    has_zeros = bool((table["zeros"] > 0).any())
+    lowest, highest = _ends(table, "low", "high", "mean")
+    lowest = min(lowest, 0.0) if has_zeros else lowest
+    span = highest - lowest
+    left, right = lowest - 0.27 * span, lowest - 0.06 * span
+    x: dict[str, Any] = {
+        "title": title,
+        "scale": alt.Scale(
+            domain=[left if has_zeros else lowest, highest + 0.02 * span], nice=False, zero=False
+        ),
+        "axis": _marks.axis_of(labelFlush=False, labelOverlap=True, **_ticks(lowest, highest)),
+    }
+    y = alt.Y("system:N", title=None, sort=list(systems), axis=_marks.axis_of(labelLimit=280))
+    words: dict[str, str | Sequence[str]] = {
+        "system": "system",
+        "mean": "mean",
+        "users at exactly 0": "zeros",
+        "others, 5% to 95%": ("low", "high"),
+        "others, 25% to 75%": ("lower quarter", "upper quarter"),
+        "others, median": "median",
+        "users": "users",
+    }
+    base = _marks.described(alt.Chart().encode(y=y), table, words)
+    quantiles = base.transform_filter("isValid(datum.low)")
+    layers = [
+        quantiles.mark_rule(color=_marks.COLORS[0]).encode(x=alt.X("low:Q", **x), x2="high:Q"),
+        quantiles.mark_bar(color=_marks.COLORS[0], height=9).encode(
+            x=alt.X("lower quarter:Q", **x), x2="upper quarter:Q"
+        ),
+        quantiles.mark_tick(color=_marks.BACKGROUND, thickness=2, height=9).encode(
+            x=alt.X("median:Q", **x)
+        ),
+        base.mark_point(
+            shape="diamond", filled=True, opacity=1, size=60, color=_marks.COLORS[1]
+        ).encode(x=alt.X("mean:Q", **x)),
+    ]
+    if has_zeros:
+        vessel = base.transform_calculate(
+            left=str(left), right=str(right), filled=f"{left} + datum.zeros * {right - left}"
+        )
+        start = alt.X("left:Q", **x)
+        text = vessel.mark_text(align="left", dx=3, fontSize=9, baseline="middle", color=_marks.INK)
+        layers += [
+            vessel.mark_bar(height=13, color=_marks.USERS, opacity=0.6).encode(
+                x=start, x2="filled:Q"
+            ),
+            vessel.mark_bar(height=13, **_OUTLINE).encode(x=start, x2="right:Q"),
+            text.encode(x=start, text=alt.Text("zeros:Q", format=".0%")),
+        ]
+    picture: alt.LayerChart = _panels.layered(*layers, data=table)
+    return picture
+
+
+def _ends(table: pl.DataFrame, *names: str) -> tuple[float, float]:
+    """Return the least and the greatest number in the columns; 0 and 1 if there is none."""
+    values = pl.concat([table[name].alias("value") for name in names]).drop_nulls()
+    if not len(values):
+        return 0.0, 1.0
+    least, most = _tables.bounds(values)
+    return (least, most) if most > least else (least - 0.5, most + 0.5)
+
+
+def _ticks(lowest: float, highest: float) -> dict[str, Any]:
+    """Choose the ticks of an axis whose left end has no meaning."""
+    step = _tables.round_step((highest - lowest) / 6)
+    first, last = ceil(lowest / step - 1e-9), floor(highest / step + 1e-9)
+    return {"values": [round(place * step, 10) for place in range(first, last + 1)]}
+
+
+def change(
+    values: pl.DataFrame,
+    means: pl.DataFrame,
+    groups: Sequence[str],
+    k: int,
+    baseline: object,
+    options: Options,
+) -> alt.FacetChart:
+    """Draw the changes of users, and the means of bins that ``diagnose`` returns."""
+    means = means.remove(pl.col("reading").str.starts_with(trials.NO_LIST))
+    if len(groups) > 1:  # the rows of all segments have no panel
+        means = means.drop_nulls(groups)
+    means = means.select(*sentences.system_and_segment(means, groups), pl.exclude(groups))
+    pairs = _tables.changes_of(values, groups, baseline)
+    if pairs.is_empty():
+        msg = f"column {groups[0]!r}: no system shares a user with {baseline!r}"
+        raise RankingDataError(msg)
+    panels = pairs.select("system", "segment").n_unique()
+    if panels > _tables.MOST_PANELS:
+        msg = f"{panels} systems and segments are too many for one chart: filter the frame"
+        raise ValueError(msg)
+    deepest = min(k, options.get("depth") or k)
+    return _changes(_tables.cells_of(pairs, k), means, k, deepest, sentences.one_line(baseline))
+
+
+def _changes(
+    cells: pl.DataFrame, means: pl.DataFrame, k: int, deepest: int, baseline: str
+) -> alt.FacetChart:
+    """Draw cells of users and means of bins on the range that k and R allow."""
+    in_bins = means.drop_nulls("relevant_low")
+    overall = means.filter(pl.col("relevant_low").is_null() & (pl.col("users") > 0))
+    reach = min(1.0, 1.15 * (_tables.greatest(cells, *_tables.AXES) or 1 / k))
+    domain = (
+        _tables.bounds(in_bins["relevant_low"])[0] / 1.2,
+        _tables.bounds(in_bins["relevant_high"])[1] * 1.2,
+    )
+    table = _change_table(cells, in_bins, k, deepest, domain, reach)
+    panels = _tables.texts(overall.select(_tables.panel_of("system"))["panel"])
+    _tables.check_rows(table, "points", "fewer segments")
+
+    y = alt.Scale(domain=[-reach, reach], nice=False)
+    x = alt.Scale(type="log", domain=list(domain), nice=False)
+    x_title = "R, relevant items of a user"
+    shared = f"change from {baseline}"
+    if _colors.LETTER * len(shared) > 210 * len(panels):
+        shared = "change"
+    area = alt.Chart().mark_area(color=_marks.PALE, opacity=0.7)
+    area = area.transform_filter("isValid(datum.top)").encode(
+        x=alt.X("bound:Q", title=x_title, scale=x),
+        y=alt.Y("top:Q", title=None, scale=y),
+        y2="bottom:Q",
+    )
+    circles = alt.Chart().mark_circle(color=_marks.USERS, opacity=0.6)
+    circles = circles.transform_filter("isValid(datum.count)").encode(
+        x=alt.X(
+            "relevant:Q", title=x_title, axis=_marks.axis_of(format="d", tickCount=5, grid=False)
+        ),
+        y=alt.Y("change:Q", title=None, axis=_marks.change_axis(format="+.2~f", tickCount=7)),
+        size=alt.Size("count:Q", title="users", scale=alt.Scale(range=[12, 400], zero=False)),
+    )
+    words = {"users": "count", "relevant items, mean": "relevant", "change, mean": "change"}
+    circles = _marks.described(circles, table.drop_nulls("count"), words)
+    # a bar that covers a single R would have no length
+    bars = alt.Chart().mark_bar(color=_marks.INK, height=4, cornerRadius=2)
+    bars = bars.transform_filter("isValid(datum.mean)").transform_calculate(
+        begin="datum.relevant_low / 1.1", end="datum.relevant_high * 1.1"
+    )
+    bars = bars.encode(x=alt.X("begin:Q", title=x_title), x2="end:Q", y=alt.Y("mean:Q", title=None))
+    ends = ("relevant_low", "relevant_high")
+    of_bin = {"relevant items": ends, "users": "users", "change, mean": "mean"}
+    bars = _marks.described(bars, table.drop_nulls("mean"), of_bin)
+    layers = _panels.layered(
+        area, _marks.zero_line().encode(y=alt.YDatum(0)), circles, bars, data=table
+    )
+    circled = (
+        f"{_tables.user_count(overall['users'])} in {len(cells):,} circles, by similar R and change"
+    )
+    return _panels.in_grid(
+        layers.properties(width=270, height=210),
+        row=_panels.panels_by("panel", panels, shared),
+        column=_panels.panels_by("measure", _tables.texts(table["measure"])),
+        title=_panels.title_of(
+            f"Change from {baseline} among the first {k} items, user by user",
+            circled,
+            "bars: means; gray: what k and R allow",
+            *_readings_of(overall, k),
+        ),
+    )
+
+
+def _change_table(
+    cells: pl.DataFrame,
+    means: pl.DataFrame,
+    k: int,
+    deepest: int,
+    domain: Sequence[float],
+    reach: float,
+) -> pl.DataFrame:
+    """Stack cells of users, means of bins and the range that R allows, for both metrics."""
+    panel = _tables.panel_of("system")
+    panels = cells.select(panel).unique(maintain_order=True)
+    parts: list[pl.DataFrame] = []
+    for name in _tables.AXES[::-1]:
+        measure = pl.lit(f"{name}@{k}").alias("measure")
+        change, mean = pl.col(name).alias("change"), pl.col(f"{name}_change").alias("mean")
+        parts += [
+            cells.select(panel, measure, "relevant", change, "count"),
+            means.select(panel, measure, "relevant_low", "relevant_high", "users", mean),
+            panels.select("panel", measure).join(
+                _attainable(name, k, deepest, domain, reach), how="cross"
+            ),
+        ]
+    return pl.concat(parts, how="diagonal")
+
+
+def _attainable(
+    name: str, k: int, deepest: int, domain: Sequence[float], reach: float
+) -> pl.DataFrame:
+    """Return the greatest change of a metric at each R, within the depth and the chart."""
+    low, high = map(log10, domain)
+    steps = [10 ** (low + (high - low) * step / 40) for step in range(41)]
+    relevant = pl.Series(
+        "bound", sorted([*steps, *([deepest] if domain[0] < deepest < domain[1] else [])])
+    )
+    share = pl.min_horizontal(pl.lit(deepest), "bound") / (
+        k if name == "precision" else pl.col("bound")
+    )
+    top = pl.min_horizontal(share, pl.lit(reach))
+    return relevant.cast(pl.Float64).to_frame().with_columns(top=top, bottom=-top)
+
+
+def _readings_of(overall: pl.DataFrame, k: int) -> list[str]:
+    """Write the readings of ``diagnose``, two lines per system."""
+    lines: list[str] = []
+    for row in overall.with_columns(_tables.panel_of("system")).iter_rows(named=True):
+        precision, recall = (
+            _tables.signed(row[f"{name}_change"]) for name in ("precision", "recall")
+        )
+        lines += [f"{row['panel']}: precision@{k} {precision}, recall@{k} {recall}:"]
+        lines += [row["reading"]]
+    return lines
