@@ -85,6 +85,6 @@ def many_users(seed, users=150):
 EXACT_CALLS = [
     {"by": []},
     {"by": ["model", "country"], "total": True},
-    {"by": "model", "undefined": 0.25, "users": "all", "count_users": True},
+    {"by": "model", "undefined": 0.1, "users": "all", "count_users": True},
     {"by": "model", "total": True, "weights": "w"},
 ]

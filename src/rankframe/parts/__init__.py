@@ -235,8 +235,8 @@ def sums(
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
     >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
     >>> small = rf.parts.sums(run.filter(user=1), "rr", truth=truth.filter(user=1))
-    >>> small.filter(pl.col("entry").is_in(["users", "sum", "count"])).rows()
-    [('[]', 'users', '', 1.0), ('[]', 'sum', 'rr', 0.5), ('[]', 'count', 'rr', 1.0)]
+    >>> small.filter(pl.col("entry").is_in(["users", "count", "sum"])).rows()
+    [('[]', 'users', '', 1.0), ('[]', 'count', 'rr', 1.0), ('[]', 'sum', 'rr', 0.5)]
     """
     frame, by = run_dicts.as_frame(frame, by, whole=False)
     settings = replace(

@@ -55,16 +55,13 @@ def from_json(text: str) -> Recipe:
     if record.pop("version", None) != _VERSION:
         msg = "parts: another version of rankframe made them: make them again with rf.parts.sums"
         raise RankingDataError(msg)
-    fields_of_request: dict[str, Any] = record.pop("request")
-    means: list[dict[str, Any]] = fields_of_request.pop("means")
-    types: dict[str, Any] = fields_of_request.pop("types")
-    read = _groups.type_from_json
-    request = Request(
-        types={name: read(dtype) for name, dtype in types.items()},
-        means=[RequestedMean(**{**mean, "dtype": read(mean["dtype"])}) for mean in means],
-        **fields_of_request,
-    )
-    return Recipe(request, **record)
+    request: dict[str, Any] = record["request"]
+    means: list[dict[str, Any]] = request["means"]
+    read, types = _groups.type_from_json, request["types"].items()
+    request["types"] = {name: read(dtype) for name, dtype in types}
+    request["means"] = [RequestedMean(dtype=read(mean.pop("dtype")), **mean) for mean in means]
+    record["request"] = Request(**request)
+    return Recipe(**record)
 
 
 # ------------------------------------------------------------------ numbers of a part
