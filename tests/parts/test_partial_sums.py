@@ -1037,3 +1037,11 @@ def test_parts_of_an_older_version_are_refused():
     for door in (rf.parts.combine, rf.parts.merge):
         with pytest.raises(rf.RankingDataError, match="another version of rankframe made them"):
             door([older])
+
+
+@pytest.mark.parametrize("name", ["group", "entry", "of", "number"])
+def test_a_column_of_by_may_be_called_like_one_of_a_small_frame(name):
+    run, truth = RUN.rename({"model": name}), TRUTH
+    got = combined(run, "rr", "coverage@3", truth=truth, by=name, items=ITEMS)
+    expected = rf.evaluate(run, "rr", "coverage@3", truth=truth, by=name, items=ITEMS)
+    assert_same(got, expected, check_dtypes=True)
