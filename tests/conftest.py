@@ -46,5 +46,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if mark := item.get_closest_marker("polars_2"):
                 item.add_marker(pytest.mark.skip(reason=f"Polars 1: {mark.args[0]}"))
     # examples that register a metric come last: what others list would have it
-    last = {"labels": len(LONG) + 1, "registry": len(LONG) + 1}
+    last = dict.fromkeys(["labels", "registration", "registry"], len(LONG) + 1)
     items.sort(key=lambda item: places.get(item.path.stem, last.get(item.path.stem, len(LONG))))

@@ -150,3 +150,14 @@ def test_a_function_is_not_hidden_by_a_module():
     for module in imports():
         package, _, name = module.rpartition(".")
         assert name == "plot" or not callable(getattr(sys.modules.get(package), name, None)), name
+
+
+NO_NAMES = {"one", "given", "known", "asked", "found", "made", "told", "some", "each"}
+
+
+def test_names_are_nouns():
+    for path in Path(rf.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            name = node.id if stored else node.arg if isinstance(node, ast.arg) else None
+            assert name not in NO_NAMES, f"{path.name}:{node.lineno}: {name}"

@@ -13,6 +13,7 @@ import pytest
 from every_metric import EVERY_METRIC
 from hypothesis import given
 from hypothesis import strategies as st
+from two_models import RUN, TRUTH
 
 import rankframe as rf
 from rankframe._evaluation.sums import order_free_mean
@@ -196,3 +197,13 @@ def test_the_mean_of_one_user_is_the_users_value():
         mine, wanted = run.filter(user=user), truth.filter(user=user)
         means = rf.evaluate(mine, *labels, truth=wanted).row(0)[1:]
         assert list(means) == [min(user, k) / k for k in cuts]
+
+
+@pytest.mark.parametrize("by", [(), "model"])
+def test_few_rows_have_the_bits_of_the_optimized_plan(by):
+    """An eager call on few rows runs its plan as written."""
+    run = RUN if by else RUN.filter(model="a")
+    metrics = EVERY_METRIC.values()
+    eager = rf.evaluate(run, *metrics, truth=TRUTH, by=by)
+    lazy = rf.evaluate(run.lazy(), *metrics, truth=TRUTH.lazy(), by=by)
+    assert eager.equals(lazy.collect(engine="in-memory"))

@@ -1003,12 +1003,12 @@ def test_weights_of_any_size_have_the_bits_of_evaluate(scale):
     run = run.filter(model="a").drop("model")
     truth = truth.with_columns(pl.col("w") * scale)
     users = [[u for u in range(150) if u * 7 % 11 == part] for part in range(11)]
-    options = {"weights": "w"}
+    options, metrics = {"weights": "w"}, ["rr", "geometric(metric=rr)", "auc"]
     parts = [
-        rf.parts.sums(some, "rr", "gmap", "ndcg", truth=judged, **options)
+        rf.parts.sums(some, *metrics, truth=judged, **options)
         for some, judged in split(run, truth, users)
     ]
-    expected = rf.evaluate(run, "rr", "gmap", "ndcg", truth=truth, **options)
+    expected = rf.evaluate(run, *metrics, truth=truth, **options)
     for seed in range(3):
         assert_frame_equal(tree(parts, random.Random(seed)), expected, check_exact=True)
 
@@ -1037,3 +1037,11 @@ def test_parts_of_an_older_version_are_refused():
     for door in (rf.parts.combine, rf.parts.merge):
         with pytest.raises(rf.RankingDataError, match="another version of rankframe made them"):
             door([older])
+
+
+@pytest.mark.parametrize("name", ["group", "entry", "of", "number"])
+def test_a_column_of_by_may_be_called_like_one_of_a_small_frame(name):
+    run, truth = RUN.rename({"model": name}), TRUTH
+    got = combined(run, "rr", "coverage@3", truth=truth, by=name, items=ITEMS)
+    expected = rf.evaluate(run, "rr", "coverage@3", truth=truth, by=name, items=ITEMS)
+    assert_same(got, expected, check_dtypes=True)

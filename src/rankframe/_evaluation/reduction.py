@@ -126,7 +126,7 @@ def _checks(
     """Return the checks of the tables that metrics read, and of the values."""
     settings, tables = judged.settings, judged.tables.both
     reading = registry.reading_of(names, inputs=judged.inputs)
-    flags = judgment.table_flags(judged, count=any(each.counted for each in reductions))
+    flags = judgment.table_flags(judged, count=any(reduction.counted for reduction in reductions))
     flags += judgment.input_flags(judged, reading.names)
     raisers: list[Callable[[], None]] = [
         partial(rules.raise_first_broken, tables, users),

@@ -44,8 +44,10 @@ class OfLists(NamedTuple):
     def values(self, by: Sequence[str]) -> pl.LazyFrame:
         """Return one row per group of ``by``, or one row."""
         frames = [
-            _reduced(share_rows.rows_of_shares(self._shares(kind, by), _names(some)), by, some)
-            for kind, some in self.kinds().items()
+            _reduced(
+                share_rows.rows_of_shares(self._shares(kind, by), _names(metrics)), by, metrics
+            )
+            for kind, metrics in self.kinds().items()
         ]
         return _side_by_side(frames, by)
 
@@ -87,39 +89,38 @@ class OfLists(NamedTuple):
 
         They are ``complete`` if each group has all values of the catalogue, and no others.
         """
-        some = self.kinds()[kind]
+        metrics = self.kinds()[kind]
         groups = sums.select(part, *self.by).unique()
         rows = share_rows.completed(
             sums,
             self._shares(kind, self.by),
-            _names(some),
+            _names(metrics),
             parts=[part],
             groups=groups,
             complete=complete,
         )
-        return _reduced(rows, [part, *self.by], some)
+        return _reduced(rows, [part, *self.by], metrics)
 
     def _shares(self, kind: Kind, by: Sequence[str]) -> Shares:
         return Shares(self.judged, kind, by, self.users)
 
 
 def numbers_of_sums(
-    sums: pl.DataFrame, counts: pl.DataFrame, some: Sequence[RequestedMetric], by: Sequence[str]
+    sums: pl.DataFrame, counts: pl.DataFrame, metrics: Sequence[RequestedMetric], by: Sequence[str]
 ) -> pl.DataFrame:
     """Reduce the sums of ``OfLists.additive`` to one row per group of ``by``.
 
     ``sums`` has a row per group and value, ``counts`` one per group.
     """
-    rows = share_rows.with_shares(sums.lazy(), _names(some), by)
+    rows = share_rows.with_shares(sums.lazy(), _names(metrics), by)
     if by:  # a group without a list has no number
         listed = counts.lazy().filter(pl.col(LISTS) > 0)
         rows = rows.join(listed, on=by, nulls_equal=True)
     else:
         rows = rows.join(counts.lazy(), how="cross")
-    rows = rows.sort(
-        *by, share_rows.VALUE
-    )  # so that the order of parts does not change the last bits
-    return _reduced(rows, by, some, in_order=True).collect()
+    # in order, so that the order of parts does not change the last bits
+    rows = rows.sort(*by, share_rows.VALUE)
+    return _reduced(rows, by, metrics, in_order=True).collect()
 
 
 def of_all_lists(
@@ -137,30 +138,30 @@ def is_of_all(metric: RequestedMetric) -> bool:
     return kind is not None and kind.over == "all"
 
 
-def _names(some: Sequence[RequestedMetric]) -> list[str]:
-    return sorted({name for metric in some for name in metric.reads})
+def _names(metrics: Sequence[RequestedMetric]) -> list[str]:
+    return sorted({name for metric in metrics for name in metric.reads})
 
 
 def _reduced(
     rows: pl.LazyFrame,
     keys: Sequence[str],
-    some: Sequence[RequestedMetric],
+    metrics: Sequence[RequestedMetric],
     *,
     in_order: bool = False,
 ) -> pl.LazyFrame:
-    metrics = [metric.expr for metric in some]
+    values = [metric.expr for metric in metrics]
     if not keys:
-        return rows.select(metrics)
-    return rows.group_by(keys, maintain_order=in_order).agg(metrics)
+        return rows.select(values)
+    return rows.group_by(keys, maintain_order=in_order).agg(values)
 
 
 def _side_by_side(frames: Sequence[pl.LazyFrame], by: Sequence[str]) -> pl.LazyFrame:
     first, *rest = frames
-    for each in rest:
+    for other in rest:
         if by:
-            first = first.join(each, on=by, how="full", coalesce=True, nulls_equal=True)
+            first = first.join(other, on=by, how="full", coalesce=True, nulls_equal=True)
         else:
-            first = first.join(each, how="cross")
+            first = first.join(other, how="cross")
     return first
 
 
@@ -212,8 +213,8 @@ def _margins(
         whole = whole.with_columns(pl.col(exposed).fill_null(0.0))
     groups = users.select(*by, _PART).unique().sort(*by, _PART)
     without: list[pl.DataFrame] = []
-    for some in groups.iter_slices(_AT_A_TIME):
-        left = some.join(whole, on=by) if by else some.join(whole, how="cross")
+    for slice_ in groups.iter_slices(_AT_A_TIME):
+        left = slice_.join(whole, on=by) if by else slice_.join(whole, how="cross")
         left = left.join(parts, on=[*by, _PART, share_rows.VALUE], how="left", suffix=_RIGHT)
         rest = [pl.col(name) - pl.col(f"{name}{_RIGHT}").fill_null(0.0) for name in exposed]
         sums = left.select(
@@ -278,10 +279,10 @@ def test_by_swapping_lists(
     model, user = of_lists.by[0], of_lists.judged.keys[-1]
     names = [metric.name for metric in of_lists.kinds()[kind]]
     exposed = [name for name in lists.columns if name.startswith("exposure(")]
-    some = lists.filter(pl.col(model).is_in(list(pair)))
-    both = some.filter(pl.col(model).n_unique().over(user) == 2)
+    of_pair = lists.filter(pl.col(model).is_in(list(pair)))
+    both = of_pair.filter(pl.col(model).n_unique().over(user) == 2)
     users = both.select(user).unique().sort(user)
-    left_out = some[user].n_unique() - len(users)
+    left_out = of_pair[user].n_unique() - len(users)
     both = both.drop_nulls(share_rows.VALUE)  # of lists without a value
     segment, catalogue = of_lists.by[1:], of_lists.catalogue(kind)
     if catalogue is None:

@@ -235,8 +235,8 @@ def sums(
     >>> run = pl.DataFrame({"user": [1, 1, 2], "item": [7, 8, 7], "rank": [1, 2, 1]})
     >>> truth = pl.DataFrame({"user": [1, 2], "item": [8, 7]})
     >>> small = rf.parts.sums(run.filter(user=1), "rr", truth=truth.filter(user=1))
-    >>> small.filter(pl.col("entry").is_in(["users", "sum", "count"])).rows()
-    [('[]', 'users', '', 1.0), ('[]', 'sum', 'rr', 0.5), ('[]', 'count', 'rr', 1.0)]
+    >>> small.filter(pl.col("entry").is_in(["users", "count", "sum"])).rows()
+    [('[]', 'users', '', 1.0), ('[]', 'count', 'rr', 1.0), ('[]', 'sum', 'rr', 0.5)]
     """
     frame, by = run_dicts.as_frame(frame, by, whole=False)
     settings = replace(
@@ -314,7 +314,7 @@ def combine(
     small, first = _stacked(several, duplicates)
     small = _recipes.added(small)
     recipe = _recipes.recipe_of(small)
-    if total and not recipe.asked.by:
+    if total and not recipe.request.by:
         msg = "total=True adds a row of overall means to the groups of by=: name their columns"
         raise ValueError(msg)
     if total and recipe.grouped and recipe.labels:
@@ -327,7 +327,7 @@ def combine(
     users = None if recipe.facts is None else recipe.facts["users"]
     policy = cast("Users", recipe.options.get("users", "'truth'").strip("'"))
     _recipes.raise_if_whole_is_broken(
-        small, _numbers.groups_of_numbers(small, recipe.asked.types), users, policy=policy
+        small, _numbers.groups_of_numbers(small, recipe.request.types), users, policy=policy
     )
     return cast(
         "FrameT",

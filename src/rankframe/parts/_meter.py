@@ -277,7 +277,7 @@ class Meter(Generic[MeterFrameT]):
         numbers, absent = pl.DataFrame(schema=_numbers.SCHEMA), pl.DataFrame(schema=_numbers.SCHEMA)
         rows: list[_Rows] = []
         units = _units(tables)
-        types = {name: dtype for each in tables for name, dtype in each.schema.items()}
+        types = {name: dtype for table in tables for name, dtype in table.schema.items()}
         if self._settled:
             plan = evaluation.plan_means(
                 ask(run, self._settled, truth, by, settings, totals=totals)

@@ -128,9 +128,9 @@ def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
         keys = [pl.col(name).cast(types[name]) for name in truth.keys]
         of_run, of_truth = rules.retrieved(run).select(keys).unique(), truth.frame.select(keys)
         counts["pairs"] = of_run.join(of_truth, on=truth.keys, how="semi").select(pl.len())
-    for each in rules.candidates(truth).items():
+    for candidate in rules.candidates(truth).items():
         assert truth.ungraded is not None
-        for count in rules.grade_counts(*each):
+        for count in rules.grade_counts(*candidate):
             counts[count.meta.output_name()] = truth.ungraded.select(count)
     for name in lacking:
         several = lists.group_by(run.user).agg(pl.col(name).n_unique() > 1)

@@ -30,7 +30,7 @@ Duplicates: TypeAlias = Literal["error", "last"]
 class Recipe(NamedTuple):
     """What the numbers of small frames are, and how they become metrics."""
 
-    asked: Request
+    request: Request
     labels: dict[str, str]  # of the metrics of all lists
     grouped: bool  # whether a table beside run and truth has columns of by
     facts: dict[str, Any] | None
@@ -38,15 +38,15 @@ class Recipe(NamedTuple):
 
 
 def in_json(recipe: Recipe) -> str:
-    request = recipe.asked
-    asked = {
+    request = recipe.request
+    written = {
         **request._asdict(),
         "types": {name: _groups.type_in_json(dtype) for name, dtype in request.types.items()},
         "means": [
             {**mean._asdict(), "dtype": _groups.type_in_json(mean.dtype)} for mean in request.means
         ],
     }
-    record = {"version": _VERSION, **recipe._asdict(), "asked": asked}
+    record = {"version": _VERSION, **recipe._asdict(), "request": written}
     return json.dumps(record, ensure_ascii=False)
 
 
@@ -55,16 +55,13 @@ def from_json(text: str) -> Recipe:
     if record.pop("version", None) != _VERSION:
         msg = "parts: another version of rankframe made them: make them again with rf.parts.sums"
         raise RankingDataError(msg)
-    asked: dict[str, Any] = record.pop("asked")
-    means: list[dict[str, Any]] = asked.pop("means")
-    types: dict[str, Any] = asked.pop("types")
-    read = _groups.type_from_json
-    request = Request(
-        types={name: read(dtype) for name, dtype in types.items()},
-        means=[RequestedMean(**{**mean, "dtype": read(mean["dtype"])}) for mean in means],
-        **asked,
-    )
-    return Recipe(request, **record)
+    request: dict[str, Any] = record["request"]
+    means: list[dict[str, Any]] = request["means"]
+    read, types = _groups.type_from_json, request["types"].items()
+    request["types"] = {name: read(dtype) for name, dtype in types}
+    request["means"] = [RequestedMean(dtype=read(mean.pop("dtype")), **mean) for mean in means]
+    record["request"] = Request(**request)
+    return Recipe(**record)
 
 
 # ------------------------------------------------------------------ numbers of a part
@@ -134,8 +131,8 @@ def _part_row(units: pl.DataFrame, part: str | None) -> pl.DataFrame:
     texts = units.with_columns(*untold).cast(pl.String)
     rows = texts.select(unit=pl.concat_str(pl.all().fill_null(""), separator="\0")).sort("unit")
     digest = hashlib.blake2b(digest_size=16)
-    for some in rows.iter_slices(100_000):
-        digest.update(some.write_csv(include_header=False).encode())
+    for slice_ in rows.iter_slices(100_000):
+        digest.update(slice_.write_csv(include_header=False).encode())
     fingerprint = {"part": part, "users": units.height, "hash": digest.hexdigest()}
     row = {
         "group": "",
@@ -340,16 +337,16 @@ def _common(texts: Sequence[str]) -> Recipe:
     """Return the recipe of all parts, or raise if they come from different calls."""
     first, *rest = map(from_json, texts)
     for other in rest:
-        for name in ("asked", "facts", "labels", "grouped", "options"):
+        for name in ("request", "facts", "labels", "grouped", "options"):
             ours, theirs = getattr(first, name), getattr(other, name)
-            if name == "asked":
+            if name == "request":
                 ours, theirs = _untyped(ours), _untyped(theirs)
             if ours != theirs:
                 what = _MEANT[name]
                 both = "" if name == "facts" else f", {_shown(ours)} and {_shown(theirs)}"
                 msg = f"parts: {what} differ{both}: make all parts with the same call"
                 raise RankingDataError(msg)
-        first = first._replace(asked=_with_common_types(first.asked, other.asked))
+        first = first._replace(request=_with_common_types(first.request, other.request))
     return first
 
 
@@ -361,7 +358,7 @@ def _with_common_types(request: Request, other: Request) -> Request:
 
 
 _MEANT = {
-    "asked": "metrics or columns of by=",
+    "request": "metrics or columns of by=",
     "facts": "facts",
     "labels": "metrics of all lists",
     "grouped": "columns of by= in the tables beside run and truth",
@@ -383,7 +380,7 @@ def means_of(small: pl.DataFrame, *, total: bool) -> pl.DataFrame:
     """Return the metrics, from numbers that are already added up."""
     recipe = recipe_of(small)
     kinds = _numbers.kinds_of(recipe.labels)
-    return _numbers.means_of_numbers(small, recipe.asked, kinds, total=total)
+    return _numbers.means_of_numbers(small, recipe.request, kinds, total=total)
 
 
 def of_late_groups(

@@ -673,7 +673,7 @@ def _as_frame(frame: DataFrame | Mapping[str, DataFrame], by: ByT) -> tuple[Data
         )
         for name, run in runs.items()
     ]
-    stacked = functools.reduce(lambda some, more: some.union(more), parts)
+    stacked = functools.reduce(lambda stack, part: stack.union(part), parts)
     return stacked.toDF(run_dicts.MODEL, *names), cast("ByT", run_dicts.with_model(by))
 
 
