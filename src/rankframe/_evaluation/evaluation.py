@@ -1,6 +1,6 @@
 """The verbs: one value per user, and the mean over users.
 
-``relevant rows → expressions → numbers``: the second half of the pipeline.
+Stage of the pipeline: ``plan_values`` leads a ``Question`` through all stages to ``Values``.
 """
 
 from __future__ import annotations
@@ -389,7 +389,7 @@ def plan_values(question: Question) -> Values:
 
 
 def plan_means(question: Question, *, total: bool = False) -> Values:
-    """Plan the values of every user, of which means can be taken."""
+    """Plan the values of every user, and check that means can be taken of them."""
     values = plan_values(question)
     keywords.check_flag("total", total)
     if total and not values.by:
@@ -410,7 +410,7 @@ def plan_means(question: Question, *, total: bool = False) -> Values:
 
 
 def user_values(question: Question) -> Values:
-    """Return the input of the statistics."""
+    """Plan the values of every user, checked, for the statistics."""
     return in_groups(plan_values(question))
 
 

@@ -212,7 +212,7 @@ def _types_of(
     *,
     tied: bool,
 ) -> dict[str, pl.DataType]:
-    """Look up the types of the metrics; this is the only look-up of a call."""
+    """Look up the types of the metrics; this is the only look-up of a scope."""
     try:
         schema = reduced.collect_schema()
     except pl.exceptions.ColumnNotFoundError:

@@ -57,7 +57,10 @@ def _served(judged: Judged, lists: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def selected(judged: Judged, users: Users, settings: Settings) -> pl.LazyFrame:
-    """Return the users who are averaged."""
+    """Return the users who are averaged.
+
+    Those of the truth or of the run come with the first reduction (``reduction._has_all_users``).
+    """
     keys = judged.keys
     in_run, in_truth = judged.run.select(keys).unique(), judged.truth.select(keys).unique()
     if users == "truth":

@@ -26,7 +26,7 @@ class Checks(NamedTuple):
     """The flags of rules that values may break, and what raises, the first fault first."""
 
     of_tables: Sequence[pl.LazyFrame] = ()
-    of_users: Sequence[Flag] = ()  # one alone may be made in the same pass as means
+    of_users: Sequence[Flag] = ()  # if there is only one, means and flag share a pass
     raisers: Sequence[Callable[[], None]] = ()
     raise_global: Callable[[], None] | None = None  # if only a rule on whole tables is in doubt
 
@@ -41,7 +41,7 @@ class Checks(NamedTuple):
             raise_broken()
 
     def with_more(self, flags: Iterable[pl.LazyFrame], *raisers: Callable[[], None]) -> Checks:
-        """Add those of rows that are no longer the reduction's."""
+        """Add flags and raisers; flags of users become plans apart, since the rows have changed."""
         return Checks([*self.flags, *flags], (), [*self.raisers, *raisers], self.raise_global)
 
     def guarded(

@@ -83,7 +83,7 @@ def ask(
     per_user: bool = False,
     totals: Totals | None = None,
 ) -> Question:
-    """Read the metrics and the groups of a call; ``per_user`` refuses geometric means."""
+    """Read the metrics and groups of a call; with ``per_user`` each metric has a value per user."""
     groups = keywords.group_names(by)
     question = Question(frame, metrics, truth, groups, settings, per_user, totals)
     _ = question.requested  # raises for labels that cannot be read

@@ -1,12 +1,11 @@
-"""The rules of the tables: some are checked at the call, the others when its plan runs.
+"""The tables of a call: roles, names and types are checked here, and no row is read.
 
-Stage of the pipeline: run and truth get roles and types, and each becomes a ``Table``.
+Stage of the pipeline: each table becomes a ``Table``, and all of them ``Tables``.
 
-``read_run``, ``read_truth`` and ``read_judged`` check roles and types at the call. Other rules need
-the data: each plan also computes cheap flags (``guarded``). A raised flag only means that a rule
-may be broken. One function, ``raise_first_broken``, then reads every row of both tables, finds out
-and writes the message. So eager and lazy calls, polars and pandas, and ``check`` itself raise the
-same errors.
+Rules on rows are in :mod:`rankframe._tables.rules`: each plan computes cheap flags (``guarded``). A
+raised flag only means that a rule may be broken. One function, ``raise_first_broken``, then reads
+every row of both tables, finds out and writes the message. So eager and lazy calls, polars and
+pandas, and ``check`` itself raise the same errors.
 """
 
 from __future__ import annotations
