@@ -1,6 +1,8 @@
 """Shared data: real runs and truths with expected values, beside the checkout in CI."""
 
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -33,13 +35,24 @@ def shared() -> Path:
     return SHARED
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    text = "run all combinations of parameters, not only each value once, and all long tests"
+    parser.addoption("--thorough", action="store_true", help=text)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # else xdist begins with the files that have most tests, and ends with the longest
     config.option.loadscopereorder = False
     config.addinivalue_line("markers", "polars_2(why): skipped before Polars 2")
+    config.addinivalue_line("markers", "thorough: run only with --thorough")
+    config.addinivalue_line("markers", "sample(n): each n-th case is run, with --thorough all are")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--thorough"):
+        kept = {item.nodeid for item in _fast_tier(items)}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+        items[:] = [item for item in items if item.nodeid in kept]
     places = {name: place for place, name in enumerate(LONG)}
     if pl.__version__.startswith("1."):
         for item in items:
@@ -48,3 +61,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # examples that register a metric come last: what others list would have it
     last = dict.fromkeys(["labels", "registration", "registry"], len(LONG) + 1)
     items.sort(key=lambda item: places.get(item.path.stem, last.get(item.path.stem, len(LONG))))
+
+
+def _fast_tier(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    functions: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if not item.get_closest_marker("thorough"):
+            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in functions.values():
+        sample = cases[0].get_closest_marker("sample")
+        yield from _each_value_once(cases[:: sample.args[0]] if sample else cases)
+
+
+def _each_value_once(cases: list[pytest.Item]) -> Iterator[pytest.Item]:
+    values = {case: _values(case) for case in cases}
+    seen: set[object] = set()
+    # cases that are new in all parameters come first: else one value would meet all of another
+    for share in (all, any):
+        for case, own in values.items():
+            if share(value not in seen for value in own):
+                seen |= own
+                yield case
+
+
+def _values(case: pytest.Item) -> set[object]:
+    """The values of each ``parametrize`` and fixture; those of one ``parametrize`` go together."""
+    params = case.callspec.params if hasattr(case, "callspec") else {}
+    axes: list[tuple[str, ...]] = []
+    for mark in case.iter_markers("parametrize"):
+        names = mark.args[0]
+        axes.append(tuple(re.split(r",\s*", names)) if isinstance(names, str) else tuple(names))
+    axes += [(name,) for name in params.keys() - {name for axis in axes for name in axis}]
+    return {(*axis, *(id(params[name]) for name in axis)) for axis in axes} or {case}
