@@ -11,17 +11,23 @@ from rankframe._request import labels, registry
 @contextmanager
 def registered():
     """Import the package; take back afterwards what it has registered."""
-    kept = [dict(known) for known in (labels.METRICS, labels._ENTRIES, labels._ALIASES)]
-    columns = dict(registry.COLUMNS)
-    sys.modules.pop("acme_metrics", None)
-    import acme_metrics
+    with unchanged_registry():
+        sys.modules.pop("acme_metrics", None)
+        import acme_metrics
 
-    try:
         yield acme_metrics
+
+
+@contextmanager
+def unchanged_registry():
+    """Take back what is registered inside."""
+    known = (labels.METRICS, labels._ENTRIES, labels._ALIASES, registry.COLUMNS)
+    before = [dict(entries) for entries in known]
+    try:
+        yield
     finally:
-        known = (labels.METRICS, labels._ENTRIES, labels._ALIASES)
-        for entries, before in zip((*known, registry.COLUMNS), (*kept, columns), strict=True):
+        for entries, kept in zip(known, before, strict=True):
             entries.clear()
-            entries.update(before)
+            entries.update(kept)
         labels._by_label_alone.cache_clear()
         registry._reading.cache_clear()

@@ -1,5 +1,6 @@
 """Charts: they draw the numbers of the verbs, are valid and small, and say what is wrong."""
 
+import functools
 import itertools
 import json
 import math
@@ -68,67 +69,91 @@ MANY = pl.concat(
 def charts():
     plot = RUN.rank.plot
     alone = RUN.filter(pl.col("model") == "a").drop("model").rank.plot
-    yield "at_k", plot.at_k("ndcg", truth=TRUTH)
-    yield "at_k of metrics", plot.at_k("ndcg", "recall", "map", ks=[1, 5, 10], truth=TRUTH)
-    yield "at_k of segments", plot.at_k("rr", truth=PLACED, by=BOTH, interval=False)
-    yield "at_k alone", alone.at_k("precision(divide_by=returned)", truth=TRUTH, by=())
-    yield "at_k together", plot.at_k("precision", "recall", truth=TRUTH, together=True)
+    yield "at_k", lambda: plot.at_k("ndcg", truth=TRUTH)
+    yield "at_k of metrics", lambda: plot.at_k("ndcg", "recall", "map", ks=[1, 5, 10], truth=TRUTH)
+    yield "at_k of segments", lambda: plot.at_k("rr", truth=PLACED, by=BOTH, interval=False)
+    yield "at_k alone", lambda: alone.at_k("precision(divide_by=returned)", truth=TRUTH, by=())
+    yield "at_k together", lambda: plot.at_k("precision", "recall", truth=TRUTH, together=True)
     pair = {"truth": TRUTH, "by": (), "together": True}
-    yield "at_k together alone", alone.at_k("precision", "recall", **pair)
+    yield "at_k together alone", lambda: alone.at_k("precision", "recall", **pair)
     many = MANY.rank.plot
-    yield "at_k of many", many.at_k("ndcg", truth=TRUTH)
-    yield "at_k of many and metrics", many.at_k("ndcg", "rr", ks=[1, 5, 9], truth=TRUTH)
-    yield "precision_recall of many", many.precision_recall(truth=TRUTH)
-    yield "users of many", many.users("ndcg@10", truth=TRUTH)
+    yield "at_k of many", lambda: many.at_k("ndcg", truth=TRUTH)
+    yield "at_k of many and metrics", lambda: many.at_k("ndcg", "rr", ks=[1, 5, 9], truth=TRUTH)
+    yield "precision_recall of many", lambda: many.precision_recall(truth=TRUTH)
+    yield "users of many", lambda: many.users("ndcg@10", truth=TRUTH)
     most = pl.concat([MANY, RUN.with_columns(pl.format("more {}", "model").alias("model"))])
-    yield "compare of many", most.rank.plot.compare("ndcg@10", "e@10", truth=TRUTH)
-    yield "compare of many with one", most.rank.plot.compare("rr", truth=TRUTH, baseline="more a")
-    yield "at_k of one k", alone.at_k("hit", ks=[3], truth=TRUTH, by=())
-    yield "precision_recall", plot.precision_recall(truth=TRUTH)
-    yield "precision_recall of segments", plot.precision_recall(truth=PLACED, by=BOTH)
-    yield "precision_recall alone", alone.precision_recall(truth=TRUTH, by=())
-    yield "users", plot.users("ndcg@10", truth=TRUTH)
-    yield "users of segments", plot.users("num_hits", truth=PLACED, by=BOTH)
-    yield "users alone", alone.users("hit@10", truth=TRUTH, by=())
-    yield "compare", plot.compare("ndcg@10", truth=TRUTH, baseline="a")
-    yield "compare metrics", plot.compare("ndcg@10", "rr", truth=TRUTH, test="wilcoxon")
+    yield "compare of many", lambda: most.rank.plot.compare("ndcg@10", "e@10", truth=TRUTH)
+    yield (
+        "compare of many with one",
+        lambda: most.rank.plot.compare("rr", truth=TRUTH, baseline="more a"),
+    )
+    yield "at_k of one k", lambda: alone.at_k("hit", ks=[3], truth=TRUTH, by=())
+    yield "precision_recall", lambda: plot.precision_recall(truth=TRUTH)
+    yield "precision_recall of segments", lambda: plot.precision_recall(truth=PLACED, by=BOTH)
+    yield "precision_recall alone", lambda: alone.precision_recall(truth=TRUTH, by=())
+    yield "users", lambda: plot.users("ndcg@10", truth=TRUTH)
+    yield "users of segments", lambda: plot.users("num_hits", truth=PLACED, by=BOTH)
+    yield "users alone", lambda: alone.users("hit@10", truth=TRUTH, by=())
+    yield "compare", lambda: plot.compare("ndcg@10", truth=TRUTH, baseline="a")
+    yield "compare metrics", lambda: plot.compare("ndcg@10", "rr", truth=TRUTH, test="wilcoxon")
     margin = {"ndcg@10": 0.3}
-    yield "compare margins", plot.compare("ndcg@10", "rr", truth=TRUTH, baseline="a", margin=margin)
-    yield "compare segments", plot.compare("rr", truth=PLACED, by=BOTH, correction=None)
-    yield "change", plot.change(10, truth=TRUTH, baseline="a")
-    yield "change of segments", plot.change(3, truth=PLACED, by=BOTH, baseline="b")
-    yield "heatmap", plot.heatmap("ndcg@10", "num_hits", "gmap", truth=TRUTH)
-    yield "heatmap of segments", plot.heatmap("ndcg@10", "rr", truth=PLACED, by=BOTH)
-    yield "shares", plot.shares(of="genre", k=10, items=ITEMS)
-    yield "shares of many", plot.shares(of="maker", k=10, items=ITEMS, weight="log")
+    yield (
+        "compare margins",
+        lambda: plot.compare("ndcg@10", "rr", truth=TRUTH, baseline="a", margin=margin),
+    )
+    yield "compare segments", lambda: plot.compare("rr", truth=PLACED, by=BOTH, correction=None)
+    yield "change", lambda: plot.change(10, truth=TRUTH, baseline="a")
+    yield "change of segments", lambda: plot.change(3, truth=PLACED, by=BOTH, baseline="b")
+    yield "heatmap", lambda: plot.heatmap("ndcg@10", "num_hits", "gmap", truth=TRUTH)
+    yield "heatmap of segments", lambda: plot.heatmap("ndcg@10", "rr", truth=PLACED, by=BOTH)
+    yield "shares", lambda: plot.shares(of="genre", k=10, items=ITEMS)
+    yield "shares of many", lambda: plot.shares(of="maker", k=10, items=ITEMS, weight="log")
     truthful = {"truth": PLACED, "target": "truth", "by": BOTH}
-    yield "shares of segments", plot.shares(of="genre", k=10, items=ITEMS, **truthful)
-    yield "shares alone", alone.shares(of="genre", items=ITEMS, target=None, weight=0.5, by=())
-    yield "trade_off", plot.trade_off("ndcg@10", "gini@10", truth=TRUTH, items=ITEMS)
-    yield "trade_off of many", many.trade_off("rr", "coverage@3", truth=TRUTH, items=ITEMS)
-    yield "trade_off of segments", plot.trade_off("ndcg@10", "recall@9", truth=PLACED, by=BOTH)
-    yield "trade_off alone", alone.trade_off("ndcg@10", "rr", truth=TRUTH, by=())
-    yield "lorenz", plot.lorenz(k=3, items=ITEMS)
-    yield "lorenz of many", many.lorenz(k=3, of="genre", items=ITEMS)
-    yield "lorenz of segments", plot.lorenz(k=3, items=ITEMS, truth=PLACED, by=BOTH)
-    yield "lorenz alone", alone.lorenz(of="shown", items=ITEMS, weight="log", by=())
-    yield "critical_difference", plot.critical_difference("ndcg@10", truth=TRUTH)
-    yield "critical_difference of many", many.critical_difference("e@10", truth=TRUTH)
-    segments = plot.critical_difference("rr", "map", truth=PLACED, by=BOTH)
-    yield "critical_difference of segments", segments
+    yield "shares of segments", lambda: plot.shares(of="genre", k=10, items=ITEMS, **truthful)
+    yield (
+        "shares alone",
+        lambda: alone.shares(of="genre", items=ITEMS, target=None, weight=0.5, by=()),
+    )
+    yield "trade_off", lambda: plot.trade_off("ndcg@10", "gini@10", truth=TRUTH, items=ITEMS)
+    yield "trade_off of many", lambda: many.trade_off("rr", "coverage@3", truth=TRUTH, items=ITEMS)
+    yield (
+        "trade_off of segments",
+        lambda: plot.trade_off("ndcg@10", "recall@9", truth=PLACED, by=BOTH),
+    )
+    yield "trade_off alone", lambda: alone.trade_off("ndcg@10", "rr", truth=TRUTH, by=())
+    yield "lorenz", lambda: plot.lorenz(k=3, items=ITEMS)
+    yield "lorenz of many", lambda: many.lorenz(k=3, of="genre", items=ITEMS)
+    yield "lorenz of segments", lambda: plot.lorenz(k=3, items=ITEMS, truth=PLACED, by=BOTH)
+    yield "lorenz alone", lambda: alone.lorenz(of="shown", items=ITEMS, weight="log", by=())
+    yield "critical_difference", lambda: plot.critical_difference("ndcg@10", truth=TRUTH)
+    yield "critical_difference of many", lambda: many.critical_difference("e@10", truth=TRUTH)
+    yield (
+        "critical_difference of segments",
+        lambda: plot.critical_difference("rr", "map", truth=PLACED, by=BOTH),
+    )
     means = MANY.rank.evaluate("ndcg@10", "rr", "map", "num_hits", truth=TRUTH, by="model")
-    yield "agreement", means.rank.plot.agreement()
+    yield "agreement", lambda: means.rank.plot.agreement()
     placed = MANY.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
-    yield "agreement of segments", rf.plot.agreement(placed, by=BOTH, coefficient="tau_ap")
-    yield "agreement of frames", rf.plot.agreement(means, "rr", "map", other=means)
+    yield "agreement of segments", lambda: rf.plot.agreement(placed, by=BOTH, coefficient="tau_ap")
+    yield "agreement of frames", lambda: rf.plot.agreement(means, "rr", "map", other=means)
 
 
 CHARTS = dict(charts())
 
 
+@functools.cache
+def chart_of(name):
+    return CHARTS[name]()
+
+
+@functools.cache
+def picture_of(name):
+    return vl_convert.vegalite_to_svg(chart_of(name).to_json())
+
+
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_chart_is_valid_drawn_without_a_word_and_small(name, capfd):
-    chart = CHARTS[name]
+    chart = chart_of(name)
     assert alt.typing.is_chart_type(chart)
     spec = chart.to_dict(validate=True)
     picture = vl_convert.vegalite_to_svg(json.dumps(spec))
@@ -145,7 +170,7 @@ def test_a_chart_is_valid_drawn_without_a_word_and_small(name, capfd):
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_title_says_how_many_users_and_the_picture_holds_it(name):
-    chart = CHARTS[name]
+    chart = chart_of(name)
     title = chart.title.to_dict()
     said = " ".join([title["text"], *title["subtitle"]])
     assert "users" in said
@@ -154,7 +179,7 @@ def test_a_title_says_how_many_users_and_the_picture_holds_it(name):
 
 
 def test_at_k_draws_what_evaluate_returns():
-    data = CHARTS["at_k of metrics"].data
+    data = chart_of("at_k of metrics").data
     expected = RUN.rank.evaluate("ndcg@5", "recall@5", "map@5", truth=TRUTH, by="model")
     got = data.filter(pl.col("k") == 5).pivot("panel", index="system", values="mean")
     assert got.columns == ["system", "ndcg@k", "recall@k", "map@k"]
@@ -184,13 +209,13 @@ def test_at_k_draws_metrics_of_all_lists():
 
 
 def test_the_spec_holds_the_table():
-    chart = CHARTS["at_k"]
+    chart = chart_of("at_k")
     (rows,) = chart.to_dict()["datasets"].values()
     assert rows == chart.data.to_dicts()
 
 
 def test_precision_recall_draws_what_evaluate_returns():
-    curve, path = CHARTS["precision_recall"].hconcat
+    curve, path = chart_of("precision_recall").hconcat
     one = path.data.filter(system="b", k=7).select("users", "recall", "precision")
     names = ["interpolated_precision(recall=0.3)", "recall@7", "precision@7"]
     expected = RUN.rank.evaluate(*names, truth=TRUTH, by="model").filter(model="b")
@@ -201,7 +226,7 @@ def test_precision_recall_draws_what_evaluate_returns():
 
 
 def test_contours_are_of_equal_f1():
-    drawn = CHARTS["precision_recall"].hconcat[1].layer[1].data
+    drawn = chart_of("precision_recall").hconcat[1].layer[1].data
     assert drawn["f1"].n_unique() >= 2
     recall, precision = drawn["recall"], drawn["precision"]
     f1 = 2 * recall * precision / (recall + precision)
@@ -210,7 +235,7 @@ def test_contours_are_of_equal_f1():
 
 @pytest.mark.parametrize(("name", "metric"), [("users", "ndcg@10"), ("users alone", "hit@10")])
 def test_histograms_count_every_user_where_they_are(name, metric):
-    data = CHARTS[name].data
+    data = chart_of(name).data
     values = RUN.rank.per_user(metric, truth=TRUTH, by="model")
     for (system,), bars in data.group_by("system"):
         mine = values.filter(pl.col("model") == (system or "a"))[metric]
@@ -239,7 +264,7 @@ def test_values_on_the_bounds_of_bins_are_counted_above_them():
 
 
 def test_counts_have_whole_bins():
-    bars = CHARTS["users of segments"].data
+    bars = chart_of("users of segments").data
     assert (bars["low"] == bars["low"].round()).all()
     assert ((bars["high"] - bars["low"]) == 1).any()
     assert ((bars["high"] - bars["low"]) <= 1).all()
@@ -255,7 +280,7 @@ def test_users_without_a_value_are_reported():
 
 
 def test_compare_draws_the_differences():
-    data = CHARTS["compare metrics"].data
+    data = chart_of("compare metrics").data
     expected = RUN.rank.compare("ndcg@10", "rr", truth=TRUTH, test="wilcoxon")
     names = ["users", "difference", "ci_low", "ci_high", "p_adjusted", "wins", "losses"]
     assert_frame_equal(data.select(names), expected.select(names))
@@ -278,16 +303,16 @@ def test_a_verdict_follows_the_direction_of_the_metric():
 
 
 def test_a_margin_is_a_band_of_its_metric():
-    data = CHARTS["compare margins"].data
+    data = chart_of("compare margins").data
     expected = RUN.rank.compare("ndcg@10", "rr", truth=TRUTH, baseline="a", margin={"ndcg@10": 0.3})
     assert data["margin"].to_list() == [0.3, 0.3, None, None]
     assert_frame_equal(data.select("p_equivalent"), expected.select("p_equivalent"))
     words = {"higher": "better", "lower": "worse"}
     assert data["verdict"].to_list() == [words.get(v, v) for v in expected["verdict"]]
     assert "equivalent" in set(data["verdict"])
-    picture = vl_convert.vegalite_to_svg(CHARTS["compare margins"].to_json())
+    picture = picture_of("compare margins")
     assert picture.count('fill="#E4E4E4"') == 1  # one band, not one per row
-    assert "margin" not in CHARTS["compare"].data.columns
+    assert "margin" not in chart_of("compare").data.columns
 
 
 def test_a_pair_without_an_interval_is_a_point():
@@ -301,7 +326,7 @@ def test_a_pair_without_an_interval_is_a_point():
 
 
 def test_change_draws_each_user_and_what_diagnose_reads():
-    data = CHARTS["change"].data
+    data = chart_of("change").data
     totals = TRUTH.group_by("user").len("relevant")
     names = ["precision@10", "recall@10"]
     values = RUN.rank.per_user(*names, truth=TRUTH, by="model").join(totals, on="user")
@@ -324,7 +349,7 @@ def test_change_draws_each_user_and_what_diagnose_reads():
     expected = diagnosis.drop_nulls("relevant_low")
     assert bars["mean"].to_list() == pytest.approx(expected["recall_change"].to_list(), abs=1e-12)
     assert bars["relevant_high"].to_list() == expected["relevant_high"].to_list()
-    said = CHARTS["change"].title.subtitle
+    said = chart_of("change").title.subtitle
     readings = diagnosis.filter(pl.col("relevant_low").is_null())["reading"]
     assert said[3::2] == readings.to_list()
     assert [line.partition(":")[0] for line in said[2::2]] == ["b", "c"]
@@ -332,7 +357,7 @@ def test_change_draws_each_user_and_what_diagnose_reads():
 
 @pytest.mark.parametrize("name", ["change", "change of segments"])
 def test_no_change_is_outside_of_what_can_be_attained(name):
-    data = CHARTS[name].data
+    data = chart_of(name).data
     k = 10 if name == "change" else 3
     for relevant, change, measure in (
         data.drop_nulls("count").select("relevant", "change", "measure").rows()
@@ -341,19 +366,19 @@ def test_no_change_is_outside_of_what_can_be_attained(name):
         assert abs(change) <= min(k, relevant) / divisor + 1e-12
     for bound, top, measure in data.drop_nulls("top").select("bound", "top", "measure").rows():
         divisor = k if measure.startswith("precision") else bound
-        reach = CHARTS[name].data["top"].max()
+        reach = chart_of(name).data["top"].max()
         assert math.isclose(top, min(reach, min(k, bound) / divisor))
 
 
 def test_heatmap_draws_what_evaluate_returns():
-    data = CHARTS["heatmap of segments"].data
+    data = chart_of("heatmap of segments").data
     expected = RUN.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
     got = data.pivot("metric", index=["panel", "segment", "users"], values="mean")
     assert_frame_equal(got, expected.rename({"model": "panel", "country": "segment"}))
     for share, mean, metric in data.select("share", "mean", "metric").rows():
         assert share == pytest.approx(mean / expected[metric].max())
     assert (
-        CHARTS["heatmap"]
+        chart_of("heatmap")
         .data.filter(metric="num_hits")["text"]
         .str.contains(".", literal=True)
         .any()
@@ -411,7 +436,7 @@ def test_shares_draws_what_shares_returns(target):
 
 
 def test_of_many_values_the_first_are_drawn_and_the_others_counted():
-    chart = CHARTS["shares of many"]
+    chart = chart_of("shares of many")
     data = chart.data
     assert data["value"].n_unique() == 20
     found = rf.shares(RUN, of="maker", k=10, items=ITEMS, weight="log", by="model")
@@ -430,7 +455,7 @@ def test_of_many_values_the_first_are_drawn_and_the_others_counted():
 
 
 def test_trade_off_draws_the_intervals_of_summarize():
-    chart = CHARTS["trade_off"]
+    chart = chart_of("trade_off")
     expected = rf.summarize(RUN, "ndcg@10", "gini@10", truth=TRUTH, items=ITEMS, by="model")
     for axis, metric in zip("xy", ["ndcg@10", "gini@10"], strict=True):
         ends = [axis, f"{axis}_low", f"{axis}_high"]
@@ -454,7 +479,7 @@ def test_trade_off_draws_the_intervals_of_summarize():
 
 
 def test_trade_off_has_names_that_do_not_overlap_or_a_legend():
-    chart = CHARTS["trade_off of many"]
+    chart = chart_of("trade_off of many")
     assert chart.data["place"].null_count() > 0
     encoding = chart.to_dict()["layer"][0]["encoding"]
     assert encoding["color"]["legend"]["title"] == "model"
@@ -475,14 +500,14 @@ def test_trade_off_has_names_that_do_not_overlap_or_a_legend():
 
 @pytest.mark.parametrize("name", ["trade_off", "trade_off of many"])
 def test_the_names_of_a_trade_off_do_not_overlap(name):
-    picture = vl_convert.vegalite_to_svg(CHARTS[name].to_json())
+    picture = picture_of(name)
     found = re.findall(
         r'text-anchor="(start|end)" transform="translate\(([-\d.]+),([-\d.]+)\)"[^>]*'
         r'font-size="11px" font-weight="bold"[^>]*>([abc][^<]*)</text>',
         picture,
     )
     drawn = {text: (side, float(x), float(y)) for side, x, y, text in found}  # twice: with its back
-    assert len(drawn) == CHARTS[name].data["place"].count() > 1
+    assert len(drawn) == chart_of(name).data["place"].count() > 1
     spans = [
         (x if side == "start" else x - 6 * len(text), 6 * len(text), y)
         for text, (side, x, y) in drawn.items()
@@ -558,7 +583,7 @@ def test_a_lorenz_curve_of_many_items_is_small_and_true():
 
 def test_critical_difference_draws_the_ranks_and_the_groups_of_compare():
     """Systems that are on one bar, and only these, are not separated by Nemenyi's test."""
-    data = CHARTS["critical_difference of many"].data
+    data = chart_of("critical_difference of many").data
     systems = data.filter(part="system")
     values = MANY.rank.per_user("e@10", truth=TRUTH, by="model")
     ranks = values.with_columns(rank=pl.col("e@10").round(12).rank().over("user"))  # low is best
@@ -579,12 +604,12 @@ def test_critical_difference_draws_the_ranks_and_the_groups_of_compare():
         assert apart == (distance > scale["high"] - scale["low"])
     assert 0 < pairs.filter(pl.col("p_adjusted") < 0.05).height < len(pairs)
     friedman = pairs["note"][0]
-    assert CHARTS["critical_difference of many"].title.subtitle[1] == friedman
+    assert chart_of("critical_difference of many").title.subtitle[1] == friedman
 
 
 def test_the_names_beside_the_ranks_do_not_meet():
     for name in ("critical_difference", "critical_difference of many"):
-        systems = CHARTS[name].data.filter(part="system")
+        systems = chart_of(name).data.filter(part="system")
         assert systems.select("side", "row").is_unique().all()
         best, worst = systems["side"].to_list()[:: len(systems) - 1]
         assert (best, worst) == ("left", "right")
@@ -606,7 +631,7 @@ def test_critical_difference_needs_ranks_that_vary():
 
 def test_agreement_draws_the_numbers_of_agreement():
     means = MANY.rank.evaluate("ndcg@10", "rr", truth=PLACED, by=BOTH)
-    data = CHARTS["agreement of segments"].data
+    data = chart_of("agreement of segments").data
     expected = rf.agreement(means, by=BOTH).rename({"country": "panel"})
     assert_frame_equal(data, expected.select(data.columns))
     assert data["panel"].unique(maintain_order=True).to_list() == COUNTRIES
@@ -692,7 +717,7 @@ def test_every_kind_of_frame_is_drawn_the_same(kind):
 def test_a_judged_table_is_drawn_without_a_truth():
     judged = RUN.rank.judge(TRUTH, by="model")
     got = judged.rank.plot.at_k("ndcg").data
-    assert_frame_equal(got, CHARTS["at_k"].data)
+    assert_frame_equal(got, chart_of("at_k").data)
 
 
 def test_nothing_is_shown(capfd, monkeypatch):
@@ -702,7 +727,7 @@ def test_nothing_is_shown(capfd, monkeypatch):
 
 
 def test_charts_go_beside_each_other():
-    both = CHARTS["at_k"] | CHARTS["users"] | CHARTS["change"]
+    both = chart_of("at_k") | chart_of("users") | chart_of("change")
     assert vl_convert.vegalite_to_svg(both.to_json()).startswith("<svg")
 
 
@@ -1001,7 +1026,7 @@ def test_verdicts_have_other_colors_than_systems_and_a_shape_each():
 @pytest.mark.parametrize("name", CHARTS)
 def test_what_is_drawn_is_seen_in_both_themes(name, theme, ground):
     with alt.theme.enable(theme):
-        spec = CHARTS[name].to_dict()
+        spec = chart_of(name).to_dict()
     picture = vl_convert.vegalite_to_svg(spec, theme=None if theme == "default" else theme)
     number = 0 if theme == "default" else 1
     quiet = {_colors.PALE[number], ground, "#ddd", "#888", "#333", "white", "#fff"}
@@ -1017,7 +1042,7 @@ def test_what_is_drawn_is_seen_in_both_themes(name, theme, ground):
 
 
 def test_colors_follow_a_ground_of_ones_own():
-    chart = CHARTS["at_k"]
+    chart = chart_of("at_k")
     for ground, place in [("#101418", 1), ("#FFF8E7", 0), ("transparent", 0)]:
         picture = vl_convert.vegalite_to_svg(chart.properties(background=ground).to_dict())
         assert _colors.COLORS[0][place] in picture
@@ -1026,7 +1051,7 @@ def test_colors_follow_a_ground_of_ones_own():
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_there_is_one_minus_and_no_signed_zero(name):
-    picture = vl_convert.vegalite_to_svg(CHARTS[name].to_json())
+    picture = picture_of(name)
     words = re.findall(">([^<]+)</text>", picture)
     assert words
     for text in words:
@@ -1036,27 +1061,27 @@ def test_there_is_one_minus_and_no_signed_zero(name):
 
 def test_systems_have_shapes_besides_colors():
     for name, layer in {"at_k": 2, "lorenz": 2}.items():
-        points = CHARTS[name].to_dict()["layer"][layer]["encoding"]
+        points = chart_of(name).to_dict()["layer"][layer]["encoding"]
         assert len(set(points["shape"]["scale"]["range"])) == 3
         assert points["shape"]["scale"]["domain"] == points["color"]["scale"]["domain"]
 
 
 def test_a_single_panel_is_as_wide_as_its_page():
     for name in ("at_k", "compare", "shares", "at_k of many", "compare of many with one"):
-        spec = CHARTS[name].to_dict()
+        spec = chart_of(name).to_dict()
         assert spec["width"] == "container"
         # and where there is no page, its width is given
         assert spec["config"]["view"]["continuousWidth"] == 720
         assert 'width="720"' in vl_convert.vegalite_to_svg(spec)
-    assert CHARTS["at_k"].properties(width=300).to_dict()["width"] == 300
-    own = CHARTS["at_k"].configure_view(continuousWidth=410).to_dict()
+    assert chart_of("at_k").properties(width=300).to_dict()["width"] == 300
+    own = chart_of("at_k").configure_view(continuousWidth=410).to_dict()
     assert own["config"]["view"]["continuousWidth"] == 410
-    beside = (CHARTS["at_k"] | CHARTS["shares"]).to_dict()
+    beside = (chart_of("at_k") | chart_of("shares")).to_dict()
     assert [one["width"] for one in beside["hconcat"]] == [480, 480]
 
 
 def test_lines_of_a_subtitle_are_short():
-    for chart in CHARTS.values():
+    for chart in map(chart_of, CHARTS):
         assert max(map(len, chart.title.subtitle)) <= 84
 
 
@@ -1069,7 +1094,7 @@ def last_first():
 
 
 def test_of_many_systems_the_best_three_are_colored_and_named():
-    chart = CHARTS["at_k of many"]
+    chart = chart_of("at_k of many")
     order = last_first()
     points, *_ = chart.to_dict()["layer"]
     color, shape = points["encoding"]["color"], points["encoding"]["shape"]
@@ -1095,13 +1120,13 @@ def test_where_less_is_better_the_least_are_the_best():
 
 def test_names_of_the_best_stand_apart_and_inside_of_the_frame():
     for name in ("at_k of many", "at_k of many and metrics"):
-        data = CHARTS[name].data
+        data = chart_of(name).data
         for (panel,), rows in data.group_by("panel"):
             span = rows["mean"].max() - rows["mean"].min()
             places = rows["name_at"].drop_nulls().sort()
             assert len(places) == 3, panel
             assert places.diff().drop_nulls().min() >= 0.99 * 1.35 * 13 / 300 * span
-        line = CHARTS[name].to_dict()
+        line = chart_of(name).to_dict()
         line = line["layer"][1] if "layer" in line else line["spec"]["layer"][1]
         first, end = line["encoding"]["x"]["scale"]["domain"]
         last = data["k"].max()
@@ -1110,44 +1135,44 @@ def test_names_of_the_best_stand_apart_and_inside_of_the_frame():
 
 
 def test_bands_of_many_are_drawn_under_the_pointer_only():
-    spec = CHARTS["at_k of many"].to_dict()
+    spec = chart_of("at_k of many").to_dict()
     bands = [one for one in spec["layer"] if one["mark"]["type"] == "area"]
     (band,) = bands
     assert band["transform"][-1] == {"filter": {"param": "pointed", "empty": False}}
     # explicit ends: bands that are not drawn have no extent
     low, high = band["encoding"]["y"]["scale"]["domain"]
-    data = CHARTS["at_k of many"].data
+    data = chart_of("at_k of many").data
     assert low <= max(0, data["ci_low"].min())
     assert high == 1 or high >= data["ci_high"].max()
     params = {param["name"]: param for param in spec["params"]}
     assert params["chosen"]["bind"] == "legend"
     assert params["pointed"]["select"]["on"] == "pointerover"
     assert all(param["views"] for param in params.values())
-    few = CHARTS["at_k"].to_dict()
+    few = chart_of("at_k").to_dict()
     assert "params" not in few
     assert "filter" not in json.dumps(few["layer"][0])
-    assert "overlapping bands are not a test: see compare" in CHARTS["at_k"].title.subtitle
-    picture = vl_convert.vegalite_to_svg(CHARTS["at_k of many"].to_json())
+    assert "overlapping bands are not a test: see compare" in chart_of("at_k").title.subtitle
+    picture = picture_of("at_k of many")
     assert 'aria-roledescription="area mark"' not in picture
 
 
 @pytest.mark.parametrize("name", ["at_k of many", "precision_recall of many", "lorenz of many"])
 def test_the_legend_of_many_selects(name):
-    spec = CHARTS[name].to_dict()
+    spec = chart_of(name).to_dict()
     (chosen,) = [param for param in spec["params"] if param["name"] == "chosen"]
     assert chosen["select"] == {"type": "point", "fields": ["system"]}
     assert json.dumps(spec).count('"param": "chosen"') >= 2
-    assert any("click the legend to select" in line for line in CHARTS[name].title.subtitle)
+    assert any("click the legend to select" in line for line in chart_of(name).title.subtitle)
 
 
 def test_the_same_call_gives_the_same_bytes():
     again = MANY.rank.plot.at_k("ndcg", truth=TRUTH)
-    assert again.to_json() == CHARTS["at_k of many"].to_json()
+    assert again.to_json() == chart_of("at_k of many").to_json()
 
 
 def test_the_best_path_is_named_and_the_ends_are_inside_of_the_frame():
     for name in ("precision_recall", "precision_recall of many", "precision_recall alone"):
-        path = CHARTS[name].hconcat[1]
+        path = chart_of(name).hconcat[1]
         spec = path.to_dict()
         frame = spec["layer"][1]["encoding"]
         x_end, y_end = (frame[axis]["scale"]["domain"][1] for axis in "xy")
@@ -1164,7 +1189,7 @@ def test_the_best_path_is_named_and_the_ends_are_inside_of_the_frame():
         at = path.layer[4].data if path.data is alt.Undefined else path.data
         for label, recall in at.drop_nulls("at").select("at", "recall").rows():
             assert ends[label] == ("left" if recall < x_end / 2 else "right")
-    many = CHARTS["precision_recall of many"].hconcat[1].data
+    many = chart_of("precision_recall of many").hconcat[1].data
     means = many.filter(k=20).with_columns(
         f1=2 * pl.col("precision") * pl.col("recall") / (pl.col("precision") + pl.col("recall"))
     )
@@ -1173,7 +1198,7 @@ def test_the_best_path_is_named_and_the_ends_are_inside_of_the_frame():
 
 def test_metrics_together_share_an_axis_and_differ_in_dashes():
     apart = RUN.rank.plot.at_k("precision", "recall", truth=TRUTH).data
-    chart = CHARTS["at_k together"]
+    chart = chart_of("at_k together")
     got = chart.data.select(pl.col("metric").alias("panel"), pl.exclude("panel", "metric"))
     assert_frame_equal(got, apart)
     assert set(chart.data["panel"]) == {""}
@@ -1181,7 +1206,7 @@ def test_metrics_together_share_an_axis_and_differ_in_dashes():
     assert line["encoding"]["strokeDash"]["scale"]["domain"] == ["precision@k", "recall@k"]
     assert len({*map(tuple, line["encoding"]["strokeDash"]["scale"]["range"])}) == 2
     assert line["encoding"]["color"]["field"] == "system"
-    alone = CHARTS["at_k together alone"].to_dict()["layer"][1]["encoding"]
+    alone = chart_of("at_k together alone").to_dict()["layer"][1]["encoding"]
     assert alone["color"]["field"] == "metric"
     with pytest.raises((TypeError, ValueError), match="together must be True or False"):
         RUN.rank.plot.at_k("rr", truth=TRUTH, together="yes")
@@ -1191,10 +1216,10 @@ def test_metrics_together_share_an_axis_and_differ_in_dashes():
 
 
 def test_strips_describe_users_who_are_not_at_zero():
-    data = CHARTS["users of many"].data
+    data = chart_of("users of many").data
     values = MANY.rank.per_user("ndcg@10", truth=TRUTH, by="model")
     order = values.group_by("model").agg(pl.col("ndcg@10").mean()).sort("ndcg@10", descending=True)
-    drawn = CHARTS["users of many"].to_dict()["spec"]["layer"][0]["encoding"]["y"]["sort"]
+    drawn = chart_of("users of many").to_dict()["spec"]["layer"][0]["encoding"]["y"]["sort"]
     assert drawn == order["model"].to_list()
     for row in data.rows(named=True):
         mine = values.filter(model=row["system"])["ndcg@10"]
@@ -1231,7 +1256,7 @@ def test_the_title_of_one_pair_names_the_pair_and_the_metric():
     pair = RUN.filter(pl.col("model") != "c")
     chart = pair.rank.plot.compare("rr", truth=TRUTH, baseline="a")
     assert chart.title.text == "b − a: rr"
-    assert CHARTS["compare margins"].title.text == "Differences from a in ndcg@10, rr"
+    assert chart_of("compare margins").title.text == "Differences from a in ndcg@10, rr"
 
 
 @pytest.mark.parametrize(("metric", "falls"), [("ndcg@10", True), ("e@10", False)])
@@ -1244,7 +1269,7 @@ def test_differences_are_sorted_the_best_first(metric, falls):
 
 
 def test_more_than_twelve_systems_are_compared_in_a_triangle():
-    chart = CHARTS["compare of many"]
+    chart = chart_of("compare of many")
     data = chart.data.filter(panel="ndcg@10")
     systems = [*{*data["system"], *data["baseline"]}]
     assert len(systems) == 15
@@ -1277,7 +1302,7 @@ def test_more_than_twelve_systems_are_compared_in_a_triangle():
             better = (row["difference"] > 0) == (row["panel"] == "ndcg@10")
             assert row["verdict"] == ("better" if better else "worse")
     assert {"< 0.001", "not below"} <= set(chart.data["depth"])
-    assert CHARTS["compare of many with one"].data.height == 14  # a baseline has rows
+    assert chart_of("compare of many with one").data.height == 14  # a baseline has rows
 
 
 def test_a_triangle_turns_no_verdict_that_has_one_direction():
@@ -1388,7 +1413,7 @@ def test_the_legend_of_a_narrow_chart_has_columns_that_fit():
 
 
 def test_the_panels_of_changes_share_one_title():
-    picture = vl_convert.vegalite_to_svg(CHARTS["change"].to_json())
+    picture = picture_of("change")
     assert picture.count(">change from a</text>") == 1
 
 
@@ -1397,7 +1422,7 @@ def test_a_system_has_one_color_in_every_chart():
 
     looks = {}
     for name, layer in {"at_k": 2, "lorenz": 2, "trade_off": 2}.items():
-        points = CHARTS[name].to_dict()["layer"][layer]["encoding"]
+        points = chart_of(name).to_dict()["layer"][layer]["encoding"]
         looks[name] = [
             (system, color["expr"], shape)
             for system, color, shape in zip(
@@ -1408,7 +1433,7 @@ def test_a_system_has_one_color_in_every_chart():
             )
         ]
     assert looks["at_k"] == looks["lorenz"] == looks["trade_off"]
-    users = CHARTS["users"].to_dict()["spec"]["layer"][0]["encoding"]["color"]["scale"]
+    users = chart_of("users").to_dict()["spec"]["layer"][0]["encoding"]["color"]["scale"]
     colors = [(system, color) for system, color, _ in looks["at_k"]]
     assert colors == [
         (system, color["expr"])
@@ -1520,7 +1545,7 @@ def tooltips(spec):
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_tooltips_are_in_words(name):
-    found = tooltips(CHARTS[name].to_dict())
+    found = tooltips(chart_of(name).to_dict())
     assert found
     for rows in found:
         titles = [row["title"] for row in rows]
@@ -1534,8 +1559,8 @@ NAMES = ["τ_AP", "num_hits", "num_hits per user"]
 
 
 def test_an_interval_is_one_row_of_a_tooltip():
-    picture = vl_convert.vegalite_to_svg(CHARTS["compare"].to_json())
-    row = CHARTS["compare"].data.row(0, named=True)
+    picture = picture_of("compare")
+    row = chart_of("compare").data.row(0, named=True)
     low, high = (f"{row[name]:.4f}".rstrip("0").replace("-", "−") for name in ("ci_low", "ci_high"))
     assert f"95% interval: {low} to {high}" in picture
     counts = " / ".join(str(row[name]) for name in ("wins", "ties", "losses"))
@@ -1547,7 +1572,7 @@ def test_an_interval_is_one_row_of_a_tooltip():
 
 
 def test_the_picture_of_mean_ranks_names_the_metric_and_no_tiny_p():
-    chart = CHARTS["critical_difference of many"]
+    chart = chart_of("critical_difference of many")
     title = chart.title.to_dict()
     assert title["text"] == "e@10: mean ranks of 12 systems on 40 users"
     assert title["subtitle"][1].startswith("Friedman: chi² = ")
