@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import reference
 from hypothesis import settings
 
 # elsewhere each run draws new examples; a run of CI must be repeatable
@@ -42,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    reference.thorough = config.getoption("--thorough")
     # else xdist begins with the files that have most tests, and ends with the longest
     config.option.loadscopereorder = False
     config.addinivalue_line("markers", "polars_2(why): skipped before Polars 2")

@@ -6,7 +6,8 @@ whose group holds the values of those ``by`` columns that the truth has.
 """
 
 import math
-import os
+
+thorough = False  # conftest.py sets it
 
 
 def lists_from_ranks(run):
@@ -271,5 +272,5 @@ def evaluate(table, metrics, **options):
 
 
 def drawn(examples: int) -> int:
-    """Draw fewer examples where the tests run again, on another engine or an older Polars."""
-    return max(3, examples // 3) if os.environ.get("TESTS_AGAIN") else examples
+    """Draw a third of the examples, and all of them with ``--thorough``."""
+    return examples if thorough else max(3, examples // 3)

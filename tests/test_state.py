@@ -13,6 +13,7 @@ from math import inf
 from pathlib import Path
 
 import polars as pl
+import reference
 from every_metric import LABELS, RANGES, SPECIAL_MEANS
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
@@ -232,7 +233,7 @@ def assert_in_range(result, asked, slack):
 
 
 @settings(
-    max_examples=100,
+    max_examples=reference.drawn(100),
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),

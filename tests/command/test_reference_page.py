@@ -16,13 +16,18 @@ PAGE = Path(__file__).parents[2] / "notebooks" / "metrics.md"
 MAKE = "rankframe metrics --markdown > notebooks/metrics.md"
 
 
-def test_the_page_is_current():
-    assert PAGE.read_text(encoding="utf-8") == reference_page(), f"make it again: {MAKE}"
+@pytest.fixture(scope="module")
+def page():
+    return reference_page()
 
 
-def test_the_command_prints_the_page(capsys):
+def test_the_page_is_current(page):
+    assert PAGE.read_text(encoding="utf-8") == page, f"make it again: {MAKE}"
+
+
+def test_the_command_prints_the_page(page, capsys):
     assert main(["metrics", "--markdown"]) == 0
-    assert capsys.readouterr().out == reference_page()
+    assert capsys.readouterr().out == page
 
 
 def test_the_command_prints_the_page_of_all_only(capsys):
@@ -30,8 +35,7 @@ def test_the_command_prints_the_page_of_all_only(capsys):
     assert "omit the name" in capsys.readouterr().err
 
 
-def test_every_link_has_its_heading_and_every_metric_its_section():
-    page = reference_page()
+def test_every_link_has_its_heading_and_every_metric_its_section(page):
     headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
     anchors = {heading.lower().replace(" ", "-") for heading in headings}
     links = re.findall(r"\]\(#(.+?)\)", page)
@@ -44,9 +48,9 @@ def test_every_link_has_its_heading_and_every_metric_its_section():
 
 
 @pytest.mark.parametrize("entry", every_entry(), ids=lambda entry: entry.label)
-def test_a_section_has_label_spellings_parameters_value_and_what_is_read(entry):
+def test_a_section_has_label_spellings_parameters_value_and_what_is_read(page, entry):
     name = entry.function.__name__
-    section = reference_page().split(f"\n### {name}\n")[1].split("\n#")[0]
+    section = page.split(f"\n### {name}\n")[1].split("\n#")[0]
     assert f"**Label:** `{entry.plain}" in section
     assert re.search(r"\n\*[A-Z][^*]+[.?]\*\n", section), "in_words"
     assert section.split("**Label:**")[1].split("\n")[0].count("`") == 2 * (1 + len(entry.aliases))
@@ -59,8 +63,7 @@ def test_a_section_has_label_spellings_parameters_value_and_what_is_read(entry):
         assert re.search(rf"^  - `[\w, ]*\b{parameter}\b", section, re.MULTILINE), parameter
 
 
-def test_vocabulary_and_presets_are_whole():
-    page = reference_page()
+def test_vocabulary_and_presets_are_whole(page):
     for name, column in COLUMNS.items():
         assert f"| `{name}` | {column.meaning} |" in page
     for name, preset in PRESETS.items():
@@ -78,8 +81,8 @@ def test_vocabulary_and_presets_are_whole():
         ("popularity_at", "the exact expectation"),
     ],
 )
-def test_a_section_has_what_equal_scores_do(name, in_ties):
-    section = reference_page().split(f"\n### {name}\n")[1].split("\n#")[0]
+def test_a_section_has_what_equal_scores_do(page, name, in_ties):
+    section = page.split(f"\n### {name}\n")[1].split("\n#")[0]
     assert f"\n- **Equal scores as blocks:** {in_ties}\n" in section
     entry = next(entry for entry in every_entry() if entry.function.__name__ == name)
     run = pl.DataFrame({"user": [1, 1], "item": ["a", "b"], "score": 1.0})

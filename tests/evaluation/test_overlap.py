@@ -4,6 +4,7 @@ import math
 
 import polars as pl
 import pytest
+import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -13,7 +14,7 @@ import rankframe as rf
 P = (0.3, 0.5, 0.9)
 DEEP = 300  # 0.9^300 is nothing
 LISTS = st.lists(st.integers(1, 9), unique=True, min_size=1, max_size=7)
-quick = settings(deadline=None, max_examples=60)
+quick = settings(deadline=None, max_examples=reference.drawn(60))
 
 
 def overlaps(one, two, depths):

@@ -655,6 +655,7 @@ def test_evaluate_of_all(case, chosen, options):
     check(evaluate, rf.evaluate, case, chosen, options)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @settings(deadline=None, max_examples=reference.drawn(10))
 @given(st.data(), cases(), OPTIONS)

@@ -8,6 +8,7 @@ from collections import Counter
 import odd_input
 import polars as pl
 import pytest
+import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -257,7 +258,7 @@ def of_both(run, truth):
 
 @pytest.mark.parametrize("scored", [False, True])
 @given(data=st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=reference.drawn(60))
 def test_dirty_tables_are_counted_as_plain_python_does(scored, data):
     rows = data.draw(st.lists(SCORED if scored else RANKED, max_size=14))
     judgments = data.draw(st.lists(JUDGED, max_size=8))

@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -32,7 +33,7 @@ def side_by_side(old, new, grades, k):
 
 
 @given(ITEMS, ITEMS, st.dictionaries(st.integers(1, 9), st.integers(0, 3)), st.integers(1, 9))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=reference.drawn(80))
 def test_lists_are_those_of_plain_python(old, new, grades, k):
     if not (old or new):
         return
