@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,7 +46,6 @@ CHANGES = {
 PAIRS = "min max, sum mean, any all, first last, head tail, ceil floor, is_null is_not_null, lt le"
 METHODS = {a: b for pair in PAIRS.split(", ") for a, b in (pair.split(), pair.split()[::-1])}
 OTHER = {"msg", "__all__", "TYPE_CHECKING", "TypeAlias", "Literal", "cast", "isinstance", "zip"}
-TEXT = (ast.JoinedStr, ast.List, ast.ListComp)  # operators on these only break at once
 
 
 class Mutant(NamedTuple):
@@ -175,7 +174,9 @@ def is_named(name: ast.AST) -> bool:
 
 
 def is_text(node: ast.AST) -> bool:
-    return isinstance(node, TEXT) or (isinstance(node, ast.Constant) and type(node.value) is str)
+    """Whether an operator would break at once here, or None would be the same."""
+    constant = isinstance(node, ast.Constant) and isinstance(node.value, str | None)
+    return constant or isinstance(node, ast.JoinedStr | ast.List | ast.ListComp)
 
 
 def room(path: str) -> str:
@@ -219,15 +220,13 @@ def draw(old: list[Mutant]) -> list[Mutant]:
     quotas = Counter({own: max(1, int(share)) for own, share in shares.items()})
     by_rest = sorted(shares, key=lambda own: int(shares[own]) - shares[own])
     quotas.update(by_rest[: SIZE - quotas.total()])
-    if old:
-        quotas = Counter(room(mutant.file) for mutant in old)
+    quotas = Counter(room(mutant.file) for mutant in old) or quotas
     sample: list[Mutant] = []
     for own in sorted(quotas):
         kept = [mutant for mutant in old if room(mutant.file) == own and not is_gone(mutant)]
         taken = {(mutant.file, mutant.text) for mutant in kept}
-        others = (m for m in shuffled(found[own], own) if (m.file, m.text) not in taken)
-        new = islice(filter(is_other_code, others), quotas[own] - len(kept))
-        sample += sorted([*kept, *new], key=lambda mutant: mutant[:2])
+        new = [m for m in shuffled(found[own], own) if (m.file, m.text) not in taken]
+        sample += sorted([*kept, *new[: quotas[own] - len(kept)]])
     return sample
 
 
@@ -239,14 +238,6 @@ def shuffled(mutants: list[Mutant], own: str) -> list[Mutant]:
         places[mutant] = turns[mutant.kind] + rng.random()
         turns[mutant.kind] += 1
     return sorted(places, key=places.__getitem__)
-
-
-def is_other_code(mutant: Mutant) -> bool:
-    source = (TOP / mutant.file).read_text(encoding="utf-8")
-    try:
-        return ast.dump(ast.parse(source)) != ast.dump(ast.parse(mutant.apply(source)))
-    except SyntaxError:
-        return False
 
 
 def records(path: Path, key: str) -> list[dict[str, Any]]:
