@@ -1,9 +1,10 @@
 """Mutants: copies of the library that are wrong in one place, which the tests should notice.
 
-``python -m tests.mutants sample`` draws again what is gone from ``mutants.json``; with ``reach``
-each file of tests notes the mutants whose code it runs; ``run`` gives each mutant, in a copy of
-this checkout, to the files that reach it, nearest first. ``reach`` and ``run`` go on where they
-were stopped: their lines are in ``--results``. ``reason`` in the sample is why a mutant may live.
+With ``python -m tests.mutants reach`` each file of tests notes the mutants whose code it runs;
+``run`` gives each mutant, in a copy of this checkout, to the files that reach it, nearest first;
+``run --tier thorough`` those that live. All go on in ``--results`` where they were stopped.
+``sample`` draws again what is gone from ``mutants.json``; ``reach`` then needs new results.
+``reason`` in the sample is why a mutant may live.
 """
 
 import argparse
@@ -40,12 +41,9 @@ OPERATORS = """Gt:>:>=, GtE:>=:>, Lt:<:<=, LtE:<=:<, Eq:==:!=, NotEq:!=:==, Is:i
 IsNot:is not:is, In:in:not in, NotIn:not in:in, And:and:or, Or:or:and, Not:not:, Invert:~:,
 Add:+:-, Sub:-:+, Mult:*:/, Div:/:*, FloorDiv://:*, Mod:%:*, Pow:**:*, USub:-:, BitAnd:&:|,
 BitOr:|:&"""
-CHANGES = {
-    name: change for name, *change in (row.split(":") for row in re.split(r",\s", OPERATORS))
-}
+CHANGES = {name: change for name, *change in re.findall(r"(\w+):(.*?):(.*?)(?:,\s|$)", OPERATORS)}
 PAIRS = "min max, sum mean, any all, first last, head tail, ceil floor, is_null is_not_null, lt le"
 METHODS = {a: b for pair in PAIRS.split(", ") for a, b in (pair.split(), pair.split()[::-1])}
-OTHER = {"msg", "__all__", "TYPE_CHECKING", "TypeAlias", "Literal", "cast", "isinstance", "zip"}
 
 
 class Mutant(NamedTuple):
@@ -68,8 +66,8 @@ class Mutant(NamedTuple):
 
     def place(self, source: str) -> int | None:
         """Find where ``before`` begins; None if it is gone."""
-        starts = [m.start(1) for m in re.finditer(r"^[ \t]*(.*?)[ \t]*$", source, re.MULTILINE)]
-        same = [s for s in starts if source[s:].partition("\n")[0].rstrip() == self.text]
+        line = rf"^[ \t]*({re.escape(self.text)})[ \t]*$"
+        same = [hit.start(1) for hit in re.finditer(line, source, re.MULTILINE)]
         start = same[self.occurrence] + self.column if self.occurrence < len(same) else None
         return start if start is not None and source.startswith(self.before, start) else None
 
@@ -149,7 +147,7 @@ def edits(source: str) -> Iterator[Edit]:
 
 
 def changeable(node: ast.AST) -> Iterator[ast.AST]:
-    """Walk without types, texts, errors, and what only type checkers run."""
+    """Walk without types, texts, errors, and calls of which an argument is only a guard."""
     yield node
     for field, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
@@ -160,17 +158,13 @@ def changeable(node: ast.AST) -> Iterator[ast.AST]:
 
 def is_other(node: ast.AST) -> bool:
     match node:
-        case ast.Raise() | ast.JoinedStr() | ast.pattern():
+        case ast.Raise() | ast.JoinedStr() | ast.pattern() | ast.Assign([ast.Name("msg")]):
             return True
-        case ast.Assign(targets=[name]) | ast.AnnAssign(annotation=name) | ast.If(test=name):
-            return is_named(name)
-        case ast.Subscript(value=name) | ast.Call(func=name):
-            return is_named(name)
+        case ast.AnnAssign(annotation=ast.Name("TypeAlias")):
+            return True
+        case ast.Call(ast.Name(name)):
+            return name in {"cast", "isinstance", "zip"} or name.endswith("Error")
     return False
-
-
-def is_named(name: ast.AST) -> bool:
-    return isinstance(name, ast.Name) and (name.id in OTHER or name.id.endswith("Error"))
 
 
 def is_text(node: ast.AST) -> bool:
@@ -267,6 +261,7 @@ def run_tests(top: Path, seconds: float, *options: str, **env: str) -> str:
     """Run tests of a copy, and return the name of a test that failed, if any."""
     command = [sys.executable, "-m", "pytest", "--tb=no", "-p", "no:cacheprovider"]
     command += ["--hypothesis-profile=ci", *options]  # draws the same examples each time
+    command += ["tests/mutants.py"]  # without a path in tests, pytest knows no --thorough
     env = {**os.environ, "PYTHONPATH": str(top / "src"), **env}
     with tempfile.TemporaryFile("w+") as out:
         start = {"cwd": top, "env": env, "start_new_session": True}
@@ -278,8 +273,6 @@ def run_tests(top: Path, seconds: float, *options: str, **env: str) -> str:
         code = process.wait()
         out.seek(0)
         output = out.read()
-    if code in {3, 4}:  # errors of pytest itself
-        raise RuntimeError(output[-2000:])
     failed = re.search(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", output, re.MULTILINE)
     return "" if code in {0, 5} else failed[1] if failed else f"exit code {code}"
 
@@ -320,7 +313,7 @@ def mark(top: Path, sample: list[Mutant]) -> None:
 
 
 def reach(sample: list[Mutant], results: Path, jobs: int) -> None:
-    """Note for each unit its seconds, whether it passes without a mutant, and what it reaches."""
+    """Note for each unit its seconds, what fails without a mutant, and what it reaches."""
     done = {record["unit"] for record in records(results, "unit")}
     with copy() as top:
         mark(top, sample)
@@ -330,7 +323,7 @@ def reach(sample: list[Mutant], results: Path, jobs: int) -> None:
             failed = run_tests(top, 3600, unit, "--thorough", REACH=str(own))
             reached = sorted(set(own.read_text().split())) if own.exists() else []
             seconds = round(time.monotonic() - start)
-            append(results, unit=unit, passes=not failed, seconds=seconds, reached=reached)
+            append(results, unit=unit, failed=failed, seconds=seconds, reached=reached)
 
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(examine, [unit for unit in all_units() if unit not in done]))
@@ -338,7 +331,7 @@ def reach(sample: list[Mutant], results: Path, jobs: int) -> None:
 
 def batches(mutant: Mutant, units: list[dict[str, Any]]) -> Iterator[tuple[list[str], int]]:
     """Order the units that reach a mutant: those of its room, then others, the short ones first."""
-    near = [unit for unit in units if mutant.id in unit["reached"] and unit["passes"]]
+    near = [unit for unit in units if mutant.id in unit["reached"] and not unit["failed"]]
     quick = [u for u in near if not u["unit"].startswith(SLOW) or is_near(mutant, u)]
     names, seconds = [], 0
     for unit in sorted(quick or near, key=lambda u: (not is_near(mutant, u), u["seconds"])):
@@ -357,8 +350,8 @@ def is_near(mutant: Mutant, unit: dict[str, Any]) -> bool:
 
 def run(sample: list[Mutant], results: Path, jobs: int, tier: str) -> None:
     """Run the tests of a tier on each mutant; the thorough tier on those that the fast one left."""
-    units = records(results, "unit")
-    broken = [unit["unit"] for unit in units if not unit["passes"]]
+    units = [unit for unit in records(results, "unit") if (TOP / unit["unit"]).exists()]
+    broken = [unit["unit"] for unit in units if unit["failed"]]
     sys.stdout.write(f"left out, for they fail without a mutant: {broken}\n" if broken else "")
 
     options = ["-x", *(["--thorough"] if tier == "thorough" else [])]
