@@ -242,6 +242,7 @@ def test_a_group_that_only_rows_show_that_do_not_matter(rs, bring):
     assert_same(take(rs.evaluate(bring(judged), *DISTANT, by="fold")), expected)
 
 
+@pytest.mark.thorough
 def test_a_group_without_a_judged_item(rs, bring, truth):
     unjudged = A.filter(pl.col("user") < 9).with_columns(pl.col("item") + 1000)
     groups = [A.with_columns(model=pl.lit("a")), unjudged.with_columns(model=pl.lit("b"))]
@@ -294,6 +295,7 @@ ID_TYPES = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ID_TYPES)
 def test_types_of_ids(rs, bring, name):
     local, judgments = A.with_columns(ID_TYPES[name]), TRUTH.with_columns(ID_TYPES[name])
@@ -312,6 +314,7 @@ def test_groups_of_any_type(rs, bring, truth):
         assert_same(got, rf.evaluate(local, *FEW, truth=TRUTH, by="group"), check_dtypes=True)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum([f"u{n:02}" for n in range(40)])])
 def test_ids_from_a_dictionary(rs, bring, dtype):
     local, judgments = A.with_columns(ID_TYPES["text"]), TRUTH.with_columns(ID_TYPES["text"])
@@ -320,6 +323,7 @@ def test_ids_from_a_dictionary(rs, bring, dtype):
     assert_same(got, rf.evaluate(local, *FEW, truth=judgments))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("left", [pl.Int8, pl.Int32, pl.Int64])
 def test_integers_of_any_width_meet(rs, bring, left):
     """Spark hashes an int and a bigint differently."""
@@ -330,6 +334,7 @@ def test_integers_of_any_width_meet(rs, bring, left):
     assert_same(got, rf.per_user(local, *FEW, truth=judgments), check_dtypes=True)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("rank", "relevance"),
     [
@@ -348,6 +353,7 @@ def test_types_of_ranks_and_relevances(rs, bring, rank, relevance):
     assert_same(got, rf.evaluate(local, *metrics, truth=judgments))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [pl.Int32, pl.Float32, pl.Float64, pl.Decimal(12, 3)])
 def test_ranks_from_scores_of_any_type(rs, bring, truth, dtype):
     """With ties, and with nulls and NaN, which are not retrieved."""
@@ -402,6 +408,7 @@ def test_types_that_only_polars_has_come_out_wider(rs, a, truth):
 # ------------------------------------------------------------------ partitions
 
 
+@pytest.mark.thorough
 def test_however_the_tables_are_partitioned(rs, run, truth):
     expected = rf.per_user(RUN, *FEW, truth=TRUTH, by="model")
     ways = [
@@ -445,6 +452,7 @@ def test_what_cannot_matter_stays_out_of_the_shuffle(rs, a, truth):
     assert not re.search(r"<= 0\.0", sent("precision@3", "bpref"))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("types", [{}, {"item": pl.Int32}, {"user": pl.String, "item": pl.String}])
 def test_items_that_nobody_judged_stay_out_of_the_shuffle(rs, spark, bring, types):
     local = A.cast(types)
@@ -468,6 +476,7 @@ def test_items_that_nobody_judged_stay_out_of_the_shuffle(rs, spark, bring, type
     assert_same(take(values, "user"), expected)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("metric", "options"), [("precision", {}), ("bpref", {}), ("num_ret", {"users": "run"})]
 )
@@ -479,6 +488,7 @@ def test_items_that_nobody_judged_are_there_for_metrics_that_read_them(rs, a, me
 MISSED = A.filter(pl.col("user") > 3).with_columns(pl.col("rank") + pl.col("user") % 3)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.String])
 def test_who_has_a_list_is_known_though_its_rows_stay_at_home(rs, bring, truth, dtype):
     """Lists begin at any rank, and have no judged item, or none above the cut-off."""
@@ -523,6 +533,7 @@ def test_a_summary_shuffles_few_rows(rs, bring, truth, monkeypatch):
         assert re.search(r"partial_min", plan)
 
 
+@pytest.mark.thorough
 def test_a_truth_with_other_rows_each_time_it_is_read(rs, spark):
     """All that it may have is retrieved, so whatever it has is found."""
     from pyspark.sql.functions import udf
@@ -549,6 +560,7 @@ def test_nothing_stays_in_memory(rs, spark, a, truth):
     assert kept() == before
 
 
+@pytest.mark.thorough
 def test_a_long_truth_of_this_machine(rs, bring):
     users = pl.int_range(70_000, eager=True)
     judgments = pl.select(
@@ -573,6 +585,7 @@ def test_sizes_as_spark_writes_them(rs):
         assert rs._shuffle._broadcast_limit(Session(said)) == size
 
 
+@pytest.mark.thorough
 def test_one_user_with_most_of_the_rows(rs, bring):
     items = pl.int_range(20_000, eager=True)
     big = pl.select(user=pl.lit(1, pl.Int64), item=items, rank=items + 1)
@@ -583,6 +596,7 @@ def test_one_user_with_most_of_the_rows(rs, bring):
     assert_same(got, rf.per_user(local, *FEW, truth=judgments))
 
 
+@pytest.mark.thorough
 def test_groups_of_very_different_sizes(rs, bring, truth):
     copies = [A.with_columns(group=pl.lit(group)) for group in range(20)]
     one = A.filter(pl.col("user") == 5).head(1).with_columns(group=pl.lit(20))
@@ -610,6 +624,7 @@ def test_a_worker_killed_within_a_task_changes_nothing(rs, a, truth, tmp_path):
     assert_same(got, expected)
 
 
+@pytest.mark.thorough
 def test_a_task_that_is_tried_again_changes_nothing(rs, a, truth, tmp_path):
     marker = tmp_path / "failed"
 
@@ -657,6 +672,7 @@ def told(call, *args, **options):
     return raised.value
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", BAD_RUNS)
 def test_a_bad_row_of_the_run(rs, bring, truth, name):
     """Below the deepest cut-off, too: there a row stays at home only if it is good by itself."""
@@ -678,6 +694,7 @@ def test_a_bad_row_of_the_run(rs, bring, truth, name):
             assert str(error) == expected
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", BAD_TRUTHS)
 def test_a_bad_row_of_the_truth(rs, bring, name):
     bad = pl.DataFrame({"user": [1], "item": [99], **BAD_TRUTHS[name]})
@@ -746,6 +763,7 @@ WHOLE_TABLES = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", WHOLE_TABLES)
 def test_rules_on_the_whole_are_kept_and_reported_once(rs, bring, name):
     local, judgments, options = WHOLE_TABLES[name]
@@ -837,6 +855,7 @@ def test_one_group_is_no_split_of_the_users(rs, bring, truth):
     assert_same(got, rf.evaluate(local, "rr", truth=TRUTH_3, by="fold"))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("metrics", "options"),
     [
@@ -979,6 +998,7 @@ def test_a_metric_that_is_not_finite(rs, a, truth):
 # ------------------------------------------------------------------ statistics
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("verb", "options"),
     [
