@@ -95,6 +95,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_processes_evaluate_the_same_frame(method, request, tmp_path):
     script = tmp_path / "pool.py"
@@ -129,6 +130,7 @@ print([process.exitcode for process in children])
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
 @pytest.mark.parametrize("polars", ["imported", "unknown"])
 def test_processes_forked_before_polars_is_used(polars, request):

@@ -50,6 +50,7 @@ def expected():
     return means(*tables())
 
 
+@pytest.mark.thorough
 def test_the_means_are_those_of_users_added_without_rounding(expected):
     run, truth = tables()
     per_user = run.drop("model").rank.per_user(*LABELS, truth=truth, **rf.TREC_EVAL)

@@ -171,6 +171,7 @@ ID_TYPES = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ID_TYPES, ids=str)
 def test_the_type_of_ids_changes_nothing(some, dtype):
     def convert(name):
@@ -252,6 +253,7 @@ def test_unjudged_and_grade_zero_items_are_the_same(values):
     assert_same(got, values.select("user", *narrow))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("users", ["truth", "judged", "both", "run", "all"])
 def test_by_equals_filtering(users):
     """With a model that misses users, and a truth that lacks the column."""

@@ -20,6 +20,12 @@ MINUTES_OF_PIPELINES = 5  # one 5 M-row table through eight engines
 FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
 
 
+def _tier(path):
+    """Those that start Java, or read millions of rows, are for the thorough tier."""
+    marks = [pytest.mark.thorough] if path.stem[0] in "59" else []
+    return pytest.param(path, id=path.stem, marks=marks)
+
+
 def code_cells(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
@@ -96,7 +102,7 @@ def need_engines():
         pytest.fail(said) if os.environ.get("CI") else pytest.skip(said)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*map(_tier, NOTEBOOKS)])
 def test_a_notebook_runs_and_prints_what_it_keeps(path, tmp_path):
     minutes = MINUTES
     if path.stem == "5_spark":

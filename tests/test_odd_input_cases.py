@@ -91,6 +91,7 @@ def stacks():
     return [pytest.param(those, of_ids, id=those[0].name) for (of_ids, *_), those in found.items()]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("cases", "of_ids"), stacks())
 def test_no_metric_leaves_its_range(cases, of_ids):
     run, truth = (

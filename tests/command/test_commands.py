@@ -585,6 +585,7 @@ def test_packed_text_in_standard_input(files, monkeypatch, packing):
     assert pl.read_parquet(out).row(0) == pytest.approx(expected.row(0))
 
 
+@pytest.mark.thorough
 def test_a_run_in_a_pipe_is_read_whole(tmp_path):
     users = 3_000  # of ten items: beyond every buffer
     rows = [(f"100{user:04}", f"d{item}", item % 7) for user in range(users) for item in range(10)]
@@ -605,6 +606,7 @@ def test_a_run_in_a_pipe_is_read_whole(tmp_path):
     assert all(result.equals(results[0]) for result in results)
 
 
+@pytest.mark.sample(2)
 @needs_pipes
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_named_pipes_are_read(files, suffix):

@@ -852,6 +852,7 @@ def test_readings_are_those_of_scipys_paired_t(seed):
     assert run.rank.diagnose(10, truth=truth, baseline="old")["reading"][-1] == expected
 
 
+@pytest.mark.thorough
 def test_a_difference_is_rarely_read_where_there_is_none():
     rng, calls, wrong = np.random.default_rng(5), 100, 0
     for _ in range(calls):

@@ -348,6 +348,7 @@ def test_equal_systems_are_seldom_separated():
     assert 0.02 <= wrong / 500 <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 500)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", ["mcb", "bootstrap"])
 @pytest.mark.parametrize("gap", [0.0, 0.4])
 def test_the_best_system_is_seldom_left_out(method, gap):

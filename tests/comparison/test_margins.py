@@ -248,6 +248,7 @@ def test_ranks_that_contradict_the_means_decide_nothing(test):
     assert (got["verdict"], got["difference"] > 0) == ("undecided", True)
 
 
+@pytest.mark.thorough
 def test_the_sum_of_signed_ranks_is_scipys():
     """Users who tie have no rank, and equal differences share one."""
     for seed in range(20):

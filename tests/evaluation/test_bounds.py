@@ -217,6 +217,7 @@ def _worlds(run, truth):
     return pl.concat(frames)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("options", [{}, {"undefined": 0.0}, {"relevant_at": 2}, {"depth": 3}])
 def test_bounds_are_the_extremes_over_all_judgments(options):
     run, truth = _tables()

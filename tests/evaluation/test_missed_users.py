@@ -345,6 +345,7 @@ def movielens(monkeypatch):
     return module
 
 
+@pytest.mark.thorough
 def test_a_new_system_that_misses_most_users_is_not_taken_for_a_bad_one(movielens):
     """MovieLens split by time: item-kNN knows 109 of the 301 users who come later."""
     past, future = movielens.split(movielens.ratings())

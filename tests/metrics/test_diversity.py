@@ -172,6 +172,7 @@ def ways(run, truth, *metrics, **options):
     ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("judged_only", [False, True])
 def test_all_others_reduce_one_row_an_item_of_the_highest_grade(judged_only):
     run, truth = make_tables(11)

@@ -204,6 +204,7 @@ def _grouped(names):
     return {**tables, "other": tables["run"].filter(pl.col("rank") != 2)}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("names", "options"),
     [

@@ -66,7 +66,8 @@ def test_a_batch_that_shares_no_user_with_its_truth():
 # ------------------------------------------------------------------ as evaluate
 
 
-@pytest.mark.parametrize("by", [[], ["model"]])
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("by", [["model"], []])
 def test_a_hundred_batches(by):
     run, truth = (
         made(users=230)
@@ -99,13 +100,15 @@ def made(users):
     )
 
 
-@pytest.mark.parametrize("by", [[], ["model"]])
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("by", [["model"], []])
 def test_metrics_of_users(by):
     run, metrics = RUN if by else A, [*FEW.values(), *SPECIAL_MEANS]
     meter = met(run, *metrics, truth=TRUTH, by=by, places=[range(15), range(15, 40)])
     assert_same(meter.compute(), rf.evaluate(run, *metrics, truth=TRUTH, by=by), check_dtypes=True)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "options",
     [
@@ -202,6 +205,7 @@ def test_text_ids_other_names_and_own_columns():
     assert_same(meter.compute(), rf.evaluate(run, "err", own, "rr", truth=truth, **names))
 
 
+@pytest.mark.thorough
 @settings(deadline=None, max_examples=8)
 @given(st.data())
 def test_any_batches_in_any_meters(data):

@@ -113,7 +113,8 @@ def test_metrics_with_tables_of_their_own():
     assert_same(got, rf.evaluate(A, *SPECIAL, truth=truth, **tables))
 
 
-@pytest.mark.parametrize("by", [[], ["model"]])
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("by", [["model"], []])
 def test_every_metric_of_users_adds_up(by):
     run = RUN if by else A
     got = combined(run, *METRICS_OF_CALLS, truth=TRUTH, by=by, places=[range(15), range(15, 40)])

@@ -273,6 +273,7 @@ def test_every_policy_of_users_has_words():
     assert "users with a row in the truth and a list of every system" in served.html()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("test", get_args(Test))
 def test_every_test_is_reported(test):
     metric = "hit@1" if test == "mcnemar" else "map"
@@ -768,6 +769,7 @@ def test_a_browser_runs_no_name(browser, hostile, tmp_path, static):
     assert console == []
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("width", [400, 1280])
 def test_a_page_is_as_wide_as_the_window(browser, report, tmp_path, width):
     text = page(report, tmp_path)

@@ -1304,6 +1304,7 @@ print("all is well")
 """
 
 
+@pytest.mark.thorough
 def test_spark_connect():
     """In a process of its own: one that has run Spark's classic session cannot connect."""
     need_spark()

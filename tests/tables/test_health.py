@@ -36,6 +36,7 @@ def row(found, table, what, **groups):
 CASES = [case for section in odd_input.cases().values() for case in section]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])
 def test_odd_input_is_counted_and_never_raises(case, kind):
@@ -60,6 +61,7 @@ def test_odd_input_is_counted_and_never_raises(case, kind):
         assert counts(got, "run").get("rows", run.height) == run.height or "by" in options
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_odd_judged_tables_are_counted(case):
     try:

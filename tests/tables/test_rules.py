@@ -836,6 +836,7 @@ def with_shared_ranks(kinds, form):
     return call
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("form", FORMS)
 def test_shared_ranks_give_the_same_bits_in_any_order(form):
     call = with_shared_ranks(TIED_RANKS, form)

@@ -136,6 +136,7 @@ def test_a_bad_line_is_reported_by_its_number(tmp_path, packed, line, engine, pi
             look(trec.scan_run(path)).collect(engine=engine)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("piece", [25, 26, 27, 50, 80, 1000])
 def test_pieces_make_no_difference(tmp_path, piece, monkeypatch):
     text = b"".join(b"q%d\tQ0 d%d 1 %d.5 tag\r\n" % (i % 7, i, i) for i in range(500))
@@ -484,6 +485,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.sample(3)
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is told in other units elsewhere")
 @pytest.mark.parametrize(
     ("unit", "told"),
