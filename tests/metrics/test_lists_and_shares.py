@@ -24,6 +24,7 @@ from lists_and_shares import (
 from polars.testing import assert_frame_equal
 
 import rankframe as rf
+from rankframe._tables import side_tables
 
 
 @st.composite
@@ -100,6 +101,44 @@ def test_any_kind_of_frame_in_any_order(engine):
     lazy = {name: table.lazy() for name, table in shuffled.items()}
     plan = rf.evaluate(run.sample(fraction=1, shuffle=True, seed=5).lazy(), *LABELS, **lazy)
     assert_frame_equal(plan.collect(engine=engine), expected, abs_tol=1e-12)
+
+
+def test_first_rows_that_do_not_meet_prove_nothing(monkeypatch):
+    tables = WORLD.tables()
+    run = tables.pop("run")
+    expected = evaluated(run, *LABELS, **tables)
+    monkeypatch.setattr(side_tables, "_FIRST", 1)
+    tables["items"] = tables["items"].reverse()
+    tables["history"] = tables["history"].reverse()
+    assert_frame_equal(evaluated(run, *LABELS, **tables), expected, abs_tol=1e-12)
+
+
+def test_an_unranked_row_does_not_meet_the_catalogue():
+    run = pl.DataFrame({"user": [1, 1], "item": ["a", "z"], "rank": [None, 1]})
+    with pytest.raises(rf.RankingDataError, match="no item of the run is in items="):
+        rf.evaluate(run, "coverage@2", items=pl.DataFrame({"item": ["a"]}))
+
+
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.Int64, pl.UInt64])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_ids_of_any_type_in_any_table(dtype, lazy):
+    """The lists have ids below and above those of the other tables."""
+    tables = WORLD.tables()
+    tables["other"] = tables["run"].filter(pl.col("item").is_in([*"bcd"]), pl.col("rank") != 3)
+    tables["history"] = tables["history"].filter(pl.col("item").is_in([*"bcd"]))
+    labels = ["unseen@3", "unexpectedness@3", "novelty@3", "coverage@3", "categories(of=genre)@3"]
+    run = tables["run"]
+    expected = evaluated(run, *labels, **{n: t for n, t in tables.items() if n != "run"})
+    for of_run in (pl.Int16, pl.Int64, dtype):
+        places = dict(zip(ITEMS, range(1 if pl.UInt64 in (dtype, of_run) else -4, 9), strict=False))
+        coded = {
+            name: table.with_columns(pl.col("item").replace_strict(places).cast(dtype))
+            for name, table in tables.items()
+        }
+        lists = coded.pop("run").with_columns(pl.col("item").cast(of_run))
+        rest = {n: t.lazy() if lazy else t for n, t in coded.items()}
+        got = evaluated(lists.lazy() if lazy else lists, *labels, **rest)
+        assert_frame_equal(got, expected, abs_tol=1e-12)
 
 
 def test_pandas_frames():

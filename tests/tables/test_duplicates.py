@@ -1,12 +1,14 @@
 """A duplicate item is an error wherever it stands, whatever the types and the plan."""
 
 import datetime
+import itertools
+import random
 
 import polars as pl
 import pytest
 
 import rankframe as rf
-from rankframe._tables import rank_order
+from rankframe._tables import rank_order, readers
 from rankframe.errors import RankingDataError
 
 FIRST = datetime.date(2026, 1, 1)
@@ -179,3 +181,79 @@ def test_items_that_share_a_number_are_not_duplicates(monkeypatch):
         run, truth = tables("text", kind)
         with pytest.raises(RankingDataError, match="duplicate"):
             rf.evaluate(run, "ap", truth=truth)
+
+
+# ------------------------------------------------------------------ large tables in memory
+
+
+@pytest.fixture
+def as_if_large(monkeypatch):
+    monkeypatch.setattr(rank_order, "_MANY", 0)
+
+
+def random_lists(seed):
+    """Give lists that lie together, in order, without a duplicate; but for one row."""
+    draw = random.Random(seed)
+    rows = []
+    for user in draw.sample(range(-4, 5), 4):
+        length = draw.randrange(4, 12)
+        ranks = sorted(draw.sample(range(1, 30), length))
+        items = draw.sample(range(-9, 9), length)
+        rows += [(user, item, rank) for item, rank in zip(items, ranks, strict=True)]
+    place, other = draw.randrange(len(rows)), draw.choice(rows)
+    user, item, rank = rows[place]
+    rows[place] = draw.choice(
+        [
+            *[rows[place]] * 3,
+            (user, other[1], rank),
+            (user, item, other[2]),
+            (other[0], item, rank),
+            (user, None, rank),
+        ]
+    )
+    return rows
+
+
+def test_lists_in_order_without_a_duplicate_are_recognized(as_if_large):
+    recognized = 0
+    for seed in range(500):
+        rows = random_lists(seed)
+        blocks = [user for user, _ in itertools.groupby(user for user, _, _ in rows)]
+        plain = (
+            len({*blocks}) == len(blocks) <= len(rows) / 4
+            and all(a[0] != b[0] or a[2] < b[2] for a, b in itertools.pairwise(rows))
+            and len({(user, item) for user, item, _ in rows}) == len(rows)
+            and all(item is not None for _, item, _ in rows)
+        )
+        run = pl.DataFrame(rows, schema=["user", "item", "rank"], orient="row")
+        for types in ((), (pl.Int8, pl.Int16), (pl.Int32, pl.Int64)):
+            casts = [pl.col(n).cast(t) for n, t in zip(["user", "item"], types, strict=False)]
+            table = readers.read_run(run.with_columns(casts), (), {})
+            assert rank_order.are_distinct(table) == plain, (seed, types)
+        recognized += plain
+    assert 100 < recognized < 400
+
+
+@pytest.mark.parametrize(("column", "message"), [("item", "duplicate"), ("rank", "the same rank")])
+@pytest.mark.parametrize("name", ["run", "other"])
+def test_lists_in_order_break_the_same_rules(as_if_large, name, column, message):
+    pairs = [(user, item) for user in range(9) for item in range(1, 10)]
+    history = pl.DataFrame(pairs, schema=["user", "item"], orient="row")
+    lists = history.with_columns(rank="item")
+    tables = {"run": lists, "other": lists, "history": history}
+    labels = ["unexpectedness@3", "novelty@3", "coverage@3"]
+    expected = (9, 0.0, 0.0, 3 / 9)
+    assert rf.evaluate(tables.pop("run"), *labels, **tables).row(0) == expected
+    broken = pl.when((pl.col("user") == 5) & (pl.col("rank") == 9)).then(2).otherwise(column)
+    tables = {**tables, "run": lists, name: lists.with_columns(broken.alias(column))}
+    with pytest.raises(RankingDataError, match=message):
+        rf.evaluate(tables.pop("run"), *labels, **tables)
+
+
+def test_a_history_in_order_breaks_the_same_rule(as_if_large):
+    pairs = [(user, item) for user in range(9) for item in range(1, 10)]
+    history = pl.DataFrame(pairs, schema=["user", "item"], orient="row")
+    twice = pl.when((pl.col("user") == 5) & (pl.col("item") == 9)).then(2).otherwise("item")
+    run = history.with_columns(rank="item")
+    with pytest.raises(RankingDataError, match=r"history=.*duplicate \(user, item\)"):
+        rf.evaluate(run, "novelty@3", history=history.with_columns(item=twice))

@@ -109,7 +109,8 @@ def _by_rows(
 def _has_all_users(by_rows: Mapping[_Which, object], users: Users, judged: Judged) -> bool:
     """Whether the first reduction has a row for each of the users, and for no other."""
     table = "truth" if judged.has_truth else "run"
-    return users == table and bool(by_rows) and next(iter(by_rows)).scope in ("relevant", "listed")
+    scopes = [which.scope for which in by_rows]
+    return users == table and bool(scopes) and scopes[0] not in ("judged", "subtopic")
 
 
 def names_read(requested: Iterable[RequestedMetric]) -> set[str]:

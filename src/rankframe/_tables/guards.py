@@ -11,7 +11,7 @@ import polars as pl
 
 from rankframe._request import labels
 from rankframe._request.keywords import Users
-from rankframe._tables import rules
+from rankframe._tables import rank_order, rules
 from rankframe._tables.rules import Rule
 from rankframe._tables.table import Table
 
@@ -150,6 +150,8 @@ def lists_flag(table: Table, in_order: pl.LazyFrame | None = None) -> pl.LazyFra
 
     ``in_order`` has the same rows, user by user, which takes a quarter of the time.
     """
+    if rank_order.are_distinct(table):
+        return flag(table.frame.head(0), pl.lit(value=False))
     # 10 M rows: 0.2 s in order of users, 0.7 s shuffled; grouped by item too, 1.3 and 0.6 s
     if in_order is not None:
         # the greatest rank is read so that the optimizer leaves the rows in order

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
 
@@ -47,6 +47,10 @@ _NEW, _ALONE = "__rankframe_new", "__rankframe_alone"
 SHARES_RANK = "__rankframe_shares_rank"
 _HALF = 1 << 64  # the list makes the upper half of a packed number, the order in it the lower
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
+_FACTOR = 0x1E3779B97F4A7C15  # odd: numbers of different pairs are rarely equal
+#: From so many rows on, and for lists of at most so many items, ``are_distinct`` is faster than
+#: counting distinct items: 1 M rows of lists of 10 in 0.25 of the time, of 27 in 0.3.
+_MANY, _SHORT = 50_000, 64
 
 _row = pl.col(_ROW).cast(pl.Int64)
 _position = _row - pl.col(_START) + 1
@@ -291,6 +295,40 @@ def _ideal(bounds: Bounds) -> pl.Expr:
     start = pl.col(_START).cast(pl.Int128) * _HALF
     best_first = start - (start - number).sort()
     return best_first.cast(pl.Int64).reinterpret(dtype=pl.Float64)
+
+
+def are_distinct(table: Table) -> bool:
+    """Return whether lists in memory lie together, in rank order, and have no item twice.
+
+    False also where looking for this would take longer than counting distinct items.
+    """
+    ids = [table.user, table.item]
+    codes = [_code(name, table.schema[name]) for name in ids if table.schema[name].is_integer()]
+    user, item = codes if len(codes) == 2 else (None, None)
+    if table.rows is None or table.by or table.subtopic or user is None or item is None:
+        return False
+    rows = table.rows.select([*ids, *([] if table.rank is None or table.tied else [table.rank])])
+    if len(rows) < _MANY or any(column.null_count() for column in rows):
+        return False
+    for some in (rows.head(1_000), rows):  # the first ones show most tables in another order
+        lists = some[table.user].rle().struct.unnest()
+        if len(lists) * 4 > len(some) or not _are_in_rank_order(some):
+            return False
+    longest: Any = lists["len"].max()
+    if longest > _SHORT or lists["value"].n_unique() < len(lists):
+        return False
+    # two rows of a list are less than its length apart
+    pair = user.cast(pl.Int64) * _FACTOR + item.cast(pl.Int64)
+    # the lower half is compared in a third of the time, and rarely equal for different pairs
+    pairs = rows.select(pair.cast(pl.Int32, wrap_numerical=True)).to_series()
+    return not any((pairs[far:] == pairs[:-far]).any() for far in range(1, longest))
+
+
+def _are_in_rank_order(rows: pl.DataFrame) -> bool:
+    """Return whether each row of user, item and perhaps rank has another user or a greater rank."""
+    user, _, *ranks = rows
+    below, above = slice(1, None), slice(0, -1)
+    return all(((user[below] != user[above]) | (rank[below] > rank[above])).all() for rank in ranks)
 
 
 def pair_codes(

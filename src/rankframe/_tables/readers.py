@@ -553,8 +553,8 @@ def type_of_relevance(table: Table) -> pl.DataType:
 
 
 def _read_beside(name: InputName, frame: Frame, run: Table, columns: Columns) -> Table:
-    lazy = adapters.to_lazy(frame, f"{name}= table")
-    schema = lazy.collect_schema()
+    opened = adapters.to_polars(frame, f"{name}= table")
+    schema = opened.collect_schema()
     user = run.item if name == "items" else run.user
     roles = {"item": run.item, **({} if name == "items" else {"user": user})}
     for role, column in roles.items():
@@ -570,14 +570,15 @@ def _read_beside(name: InputName, frame: Frame, run: Table, columns: Columns) ->
             msg = f"{name}=, column {column!r}: {schema[column]} cannot be an id: use text"
             raise RankingDataError(msg)
     groups = [column for column in run.by if column in schema and column not in roles.values()]
-    return Table(f"{name}=", lazy, schema, groups, user, run.item, None, None, None)
+    table = Table(f"{name}=", opened.lazy(), schema, groups, user, run.item, None, None, None)
+    return table._replace(rows=opened if isinstance(opened, pl.DataFrame) else None)
 
 
 def _read_other(frame: Frame, run: Table, columns: Columns) -> Table:
-    lazy = adapters.to_lazy(frame, "other= run")
-    groups = [name for name in run.by if name in lazy.collect_schema()]
+    opened = adapters.to_polars(frame, "other= run")
+    groups = [name for name in run.by if name in opened.collect_schema()]
     ids: Columns = {"user": run.user, "item": run.item}
-    table = read_run(lazy, groups, {**columns, **ids}, kind="other run")
+    table = read_run(opened, groups, {**columns, **ids}, kind="other run")
     if table.tied:
         msg = (
             "other run, column 'tied': blocks of ties, whose items have no single rank: call "

@@ -82,6 +82,14 @@ class Shares(NamedTuple):
         """Whether a value is an item, which is not split."""
         return self.kind.of in ("item", "shown")
 
+    @property
+    def single(self) -> bool:
+        """Whether no item has several values, so that each of its parts is 1."""
+        if self.whole:
+            return True
+        items = self.judged.inputs["items"]
+        return not items.schema[_of(self.judged, self.kind.of)].is_nested()
+
     def lists(self) -> pl.LazyFrame:
         """Return the users whose lists count, once."""
         return self.of_users(scope_rows.users_of_run(self.judged))
@@ -109,12 +117,14 @@ def exposures(shares: Shares, names: Iterable[str], *, per_list: bool = False) -
         f"exposure({kind.of};{kind.over};none;)": ShareName("", "exposure", kind.of, kind.over)
     }
     rows = _with_values(_listed(shares, weights.values()), shares)
-    part = pl.lit(1.0) if shares.whole else pl.col(_PART)
-    sums = [_sum_of(share, part, whole=shares.whole).alias(n) for n, share in weights.items()]
+    part = pl.lit(1.0) if shares.single else pl.col(_PART)
+    sums = [_sum_of(share, part, single=shares.single).alias(n) for n, share in weights.items()]
     exposed = rows.group_by(*keys, VALUE).agg(sums)
     if not keys:
         return exposed
-    return shares.lists().select(keys).unique().join(exposed, on=keys, how="left")
+    lists = shares.lists()
+    lists = lists if keys == shares.judged.keys else lists.select(keys).unique()
+    return lists.join(exposed, on=keys, how="left")
 
 
 def completed(
@@ -261,9 +271,9 @@ def _lists(shares: Shares, *names: str) -> pl.LazyFrame:
     return shares.of_users(rows.rename({"block": "rank"}) if judged.tied else rows)
 
 
-def _sum_of(share: ShareName, part: pl.Expr, *, whole: bool) -> pl.Expr:
+def _sum_of(share: ShareName, part: pl.Expr, *, single: bool) -> pl.Expr:
     """Sum the weights of the ranks of a value."""
-    if whole and share.weight == "none":  # counting takes half the time
+    if single and share.weight == "none":  # counting takes half the time
         return _down_to(share.k).sum().cast(pl.Float64) if share.k else pl.len().cast(pl.Float64)
     return (_weight(share) * part).filter(_down_to(share.k)).sum()
 
@@ -407,7 +417,7 @@ def _candidates(
 
 def _counted(rows: pl.LazyFrame, shares: Shares, keys: Sequence[str], name: str) -> pl.LazyFrame:
     """Count the items of rows by their values."""
-    count = pl.len().cast(pl.Float64) if shares.whole else pl.col(_PART).sum()
+    count = pl.len().cast(pl.Float64) if shares.single else pl.col(_PART).sum()
     return _with_values(rows, shares).group_by(*keys, VALUE).agg(count.alias(name))
 
 
