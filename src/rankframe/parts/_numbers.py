@@ -96,22 +96,34 @@ def numbers_of(
     return numbers_of_part(evaluation.plan_means(question.of(frame, truth, totals)))
 
 
-def numbers_of_part(plan: Values) -> pl.LazyFrame:
-    """Plan the numbers of a part."""
+def numbers_of_part(plan: Values, units: pl.LazyFrame | None = None) -> pl.LazyFrame:
+    """Plan the numbers of a part; ``units`` are those of ``_partitions.units_of``, if at hand."""
+    counted = sorted(plan.counted)
     values = [_summed(plan, metric) for metric in plan.requested]
-    values += [group_means.counted_users(name) for name in sorted(plan.counted)]
-    rows = group_means.over_users(plan, values, plan.by)
-    checked = plan.checks.guarded(rows)
-    seen = _partitions.seen_of(plan.source.tables.both)
+    values += [group_means.counted_users(name) for name in counted]
+    rows = group_means.checked_sums(
+        plan,
+        values,
+        {
+            **{name: plan.types[name] for name in plan.by},
+            _USERS: pl.Int64(),
+            **dict.fromkeys([metric.name for metric in plan.requested], _type_of_sums(plan)),
+            **dict.fromkeys(map(users_of, counted), pl.Int64()),
+        },
+    )
+    cells = _cells(plan)
+    wide = rows.select(*plan.by, *(cell.number.cast(pl.Float64).alias(cell.name) for cell in cells))
+    write = partial(_rows_of_sums, by=plan.by, cells=cells)
+    seen = _partitions.seen_of(plan.source.tables.both, units)
     frames = [
-        checked.map_batches(partial(_rows_of_sums, plan=plan), schema=SCHEMA),
+        wide.map_batches(write, schema=SCHEMA),
         seen.select(group=pl.lit(""), entry=pl.lit(SEEN), of="of", number="number"),
     ]
     if plan.of_lists is not None:
         groups = user_choice.groups_of(plan.source, plan.by)
         for kind in plan.of_lists.kinds():
-            write = partial(_rows_of_values, kind=kind, by=plan.by)
-            frames.append(plan.of_lists.additive(kind, groups).map_batches(write, schema=SCHEMA))
+            written = partial(_rows_of_values, kind=kind, by=plan.by)
+            frames.append(plan.of_lists.additive(kind, groups).map_batches(written, schema=SCHEMA))
     return pl.concat(frames)
 
 
@@ -123,7 +135,7 @@ def _summed(plan: Values, metric: RequestedMetric) -> pl.Expr:
     values = values.cast(pl.Float64)
     # a sum over no users has a count of 1, since without groups it is 0
     of_sum = metric.over_users.aggregate == "sum"
-    numbers = {_COUNT: pl.lit(1, pl.Int64) if of_sum else values.count()}
+    numbers = {_COUNT: pl.lit(1, pl.Int64) if of_sum else values.count().cast(pl.Int64)}
     if plan.weights is not None:
         weights = pl.when(values.is_not_null()).then(user_columns.WEIGHT)
         numbers[_EXPONENT] = sums.exponent(weights)
@@ -135,36 +147,72 @@ def _summed(plan: Values, metric: RequestedMetric) -> pl.Expr:
     return pl.struct(number.alias(name) for name, number in numbers.items()).alias(metric.name)
 
 
-def _rows_of_sums(rows: pl.DataFrame, plan: Values) -> pl.DataFrame:
-    """Write the sums of a part, one row per group, as rows of a small frame."""
-    rows = _groups.with_group(rows, plan.by)
-    frames = [_long(rows, {_USERS: pl.lit(_USERS)}, pl.lit(""))]
-    frames += [
-        _long(rows, {users_of(name): pl.lit(_COUNTED)}, pl.lit(name))
-        for name in sorted(plan.counted)
-    ]
+class _Cell(NamedTuple):
+    """A number of a group: what its row in a small frame says of it."""
+
+    entry: str
+    of: str
+    number: pl.Expr
+    weighted: bool = False  # whether the exponent is a part of the entry
+
+    @property
+    def name(self) -> str:
+        return f"{labels.INNER}{self.entry} {self.of}"
+
+
+def _type_of_sums(plan: Values) -> pl.Struct:
+    types = dict.fromkeys(sums.NAMES, pl.Float64()) | {"units": pl.Int128()}
+    if plan.weights is None:
+        return pl.Struct({_COUNT: pl.Int64(), **types})
+    of_weights = {f"{_OF_WEIGHTS}{name}": dtype for name, dtype in types.items()}
+    return pl.Struct({_COUNT: pl.Int64(), _EXPONENT: pl.Float64(), **of_weights, **types})
+
+
+def _cells(plan: Values) -> list[_Cell]:
+    """List the numbers of a group."""
+    cells = [_Cell(_USERS, "", pl.col(_USERS))]
+    cells += [_Cell(_COUNTED, name, pl.col(users_of(name))) for name in sorted(plan.counted)]
+    weighted = plan.weights is not None
     for metric in plan.requested:
-        numbers = rows.select(GROUP, metric.name).unnest(metric.name)
-        entries = {_COUNT: pl.lit(_COUNT)}
-        for prefix in ("", _OF_WEIGHTS) if plan.weights is not None else ("",):
-            units = f"{prefix}units"
-            numbers = numbers.with_columns(_digit(units, place) for place in range(_DIGITS))
-            names = [f"{prefix}sum", f"{prefix}size", *(f"{units}{i}" for i in range(_DIGITS))]
-            entries |= {name: _entry(name, weighted=plan.weights is not None) for name in names}
-        frames.append(_long(numbers, entries, pl.lit(metric.name)))
-    return pl.concat(frames)
+        field = pl.col(metric.name).struct.field
+        if weighted:
+            cells.append(_Cell(_EXPONENT, metric.name, field(_EXPONENT)))
+        cells.append(_Cell(_COUNT, metric.name, field(_COUNT)))
+        for of in ("", _OF_WEIGHTS) if weighted else ("",):
+            numbers = {f"{of}{name}": field(f"{of}{name}") for name in ("sum", "size")}
+            units = f"{of}units"
+            numbers |= {f"{units}{i}": _digit(field(units), i) for i in range(_DIGITS)}
+            cells += [_Cell(name, metric.name, n, weighted) for name, n in numbers.items()]
+    return cells
 
 
-def _entry(name: str, *, weighted: bool) -> pl.Expr:
-    exponent = pl.col(_EXPONENT).cast(pl.Int64)
-    return pl.format(f"{name}@{{}}", exponent) if weighted else pl.lit(name)
-
-
-def _digit(units: str, place: int) -> pl.Expr:
+def _digit(units: pl.Expr, place: int) -> pl.Expr:
     """Return a digit in base 2^32; the last one has the sign."""
-    rest = pl.col(units) // pl.lit(_BASE**place, pl.Int128)
-    lower = rest if place == _DIGITS - 1 else rest & pl.lit(_BASE - 1, pl.Int128)
-    return lower.alias(f"{units}{place}")
+    rest = units // pl.lit(_BASE**place, pl.Int128)
+    return rest if place == _DIGITS - 1 else rest & pl.lit(_BASE - 1, pl.Int128)
+
+
+def _rows_of_sums(rows: pl.DataFrame, by: Sequence[str], cells: Sequence[_Cell]) -> pl.DataFrame:
+    """Write the sums of a part, one row per group, as rows of a small frame.
+
+    All at once: a frame per number takes 7 ms with five metrics.
+    """
+    written = [cell for cell in cells if cell.entry != _EXPONENT]
+    entries: list[str | None] = []
+    for cell in written:
+        if cell.weighted:
+            exponents = rows[cell._replace(entry=_EXPONENT).name]
+            entries += [None if e is None else f"{cell.entry}@{e:.0f}" for e in exponents]
+        else:
+            entries += [cell.entry] * rows.height
+    rows = _groups.with_group(rows, by)
+    columns = {
+        "group": pl.concat([rows[GROUP]] * len(written)),
+        "entry": entries,
+        "of": [cell.of for cell in written for _ in range(rows.height)],
+        "number": pl.concat([rows[cell.name] for cell in written]).fill_null(0),
+    }
+    return pl.DataFrame(columns, schema=SCHEMA).drop_nulls("entry")
 
 
 def _long(rows: pl.DataFrame, entries: Mapping[str, pl.Expr], of: pl.Expr) -> pl.DataFrame:
