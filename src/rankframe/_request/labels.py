@@ -14,7 +14,6 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import (
     Any,
     Literal,
@@ -739,6 +738,8 @@ _ELSEWHERE = {
 
 def _unknown(label: str) -> str:
     """Return the error for an unknown label, with the nearest known ones."""
+    from difflib import get_close_matches  # importing it takes 0.7 ms
+
     spoken = _SPOKEN_CUT.fullmatch(label.strip())
     head, _, k = label.partition("@") if spoken is None else (spoken["name"], "", spoken["k"])
     name = head.partition("(")[0].strip().lower()

@@ -33,6 +33,8 @@ else:
     MeterFrameT = TypeVar("MeterFrameT")
 
 _CODE = "__rankframe_code"
+#: Numbers of this many batches are added up at once: a batch takes 1 ms less.
+_WAITING = 64
 
 
 class _Rows(NamedTuple):
@@ -52,9 +54,16 @@ class _State(NamedTuple):
     types: dict[str, pl.DataType]  # of the columns of by
     groups: pl.DataFrame  # those of the columns of by that the truth lacks
     grade: float | None  # the highest of the truth
-    numbers: pl.DataFrame
+    numbers: list[pl.DataFrame]  # not added up yet
     absent: pl.DataFrame  # the sums of a group in which no user has a list
     rows: list[_Rows]
+
+
+class _Plan(NamedTuple):
+    """The plan of batches of the same columns and types."""
+
+    key: tuple[object, ...]
+    numbers: pl.LazyFrame
 
 
 class Meter(Generic[MeterFrameT]):
@@ -142,6 +151,11 @@ class Meter(Generic[MeterFrameT]):
         self._settled = [metric for metric, waits in zip(metrics, late, strict=True) if not waits]
         self._state: _State | None = None
         self._like: Frame | None = None
+        self._plan: _Plan | None = None
+        self._batch_tables: dict[str, pl.DataFrame] = {}  # what the plan reads
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_plan": None}
 
     def __repr__(self) -> str:
         names, state = ", ".join(map(repr, self._names)), self._state
@@ -176,13 +190,12 @@ class Meter(Generic[MeterFrameT]):
         """
         by = run_dicts.with_model(self._by) if isinstance(frame, Mapping) else self._by
         table, _ = run_dicts.as_frame(cast("Frame | Mapping[str, Frame]", frame), by, whole=False)
-        run = (
-            adapters.to_polars(table, "run" if truth is not None else "judged table")
-            .lazy()
-            .collect()
-        )
-        judgments = None if truth is None else adapters.to_lazy(truth, "truth").collect()
-        batch = self._batch(run, judgments, by)
+        run = _eager(table, "run" if truth is not None else "judged table")
+        judgments = None if truth is None else _eager(truth, "truth")
+        try:
+            batch = self._batch(run, judgments, by)
+        finally:
+            self._batch_tables.clear()
         state = batch if self._state is None else _merged(self._state, batch, by)
         self._by, self._state, self._like = by, state, _without_rows(table)
 
@@ -257,8 +270,9 @@ class Meter(Generic[MeterFrameT]):
         if total and not self._by:
             msg = "total=True adds a row of overall means to the groups of by=: name their columns"
             raise ValueError(msg)
-        _recipes.raise_if_whole_is_broken(state.numbers, state.groups, policy=self._settings.users)
-        frames = [_recipes.means_of(state.numbers, total=total)] if self._settled else []
+        numbers = _recipes.added(pl.concat(state.numbers))
+        _recipes.raise_if_whole_is_broken(numbers, state.groups, policy=self._settings.users)
+        frames = [_recipes.means_of(numbers, total=total)] if self._settled else []
         if self._late:
             frames.append(_recipes.means_of(self._numbers_of_rows(state), total=total))
         means = adapters.to_caller_type(self._in_call_order(frames).lazy(), like=self._like)
@@ -271,18 +285,22 @@ class Meter(Generic[MeterFrameT]):
             run, truth, by, settings.columns, reads=(), run_alone=True
         )
         lacking = _partitions.lacking_of(tables)
-        groups = rules.retrieved(tables[0]).select(lacking).unique().collect()
-        grade = _partitions.top_grade_of(tables).collect().item()
+        groups = pl.DataFrame()
+        if lacking:
+            groups = rules.retrieved(tables[0]).select(lacking).unique().collect()
+        grade = _partitions.top_grade_of(tables).collect().item() if self._late else None
         totals = Totals(grade, groups if lacking else None)
-        numbers, absent = pl.DataFrame(schema=_numbers.SCHEMA), pl.DataFrame(schema=_numbers.SCHEMA)
+        numbers: list[pl.DataFrame] = []
+        absent = pl.DataFrame(schema=_numbers.SCHEMA)
         rows: list[_Rows] = []
         units = _units(tables)
         types = {name: dtype for table in tables for name, dtype in table.schema.items()}
         if self._settled:
-            plan = evaluation.plan_means(
-                ask(run, self._settled, truth, by, settings, totals=totals)
-            )
-            numbers = _recipes.small_frame(plan, settings, None).collect()
+            self._batch_tables.update(run=run, units=units)
+            if truth is not None:
+                self._batch_tables["truth"] = truth
+            plan = self._plan_of_numbers(by, totals.groups)
+            numbers = [adapters.collected(plan, sum(map(len, self._batch_tables.values())))]
             if lacking:
                 absent = self._absent(run, tables, truth, by)
         if self._late:
@@ -290,7 +308,7 @@ class Meter(Generic[MeterFrameT]):
             if settings.users == "served":
                 refusals.check_served_in_parts(plan.source.tables)
             checked = _recipes.small_frame(plan, settings, None).collect()
-            numbers = numbers if self._settled else checked.filter(entry=_numbers.SEEN)
+            numbers = numbers or [checked.filter(entry=_numbers.SEEN)]
             rows = [_kept(plan, settings, units.height)]
         return _State(
             user=tables[0].user,
@@ -302,6 +320,29 @@ class Meter(Generic[MeterFrameT]):
             absent=absent,
             rows=rows,
         )
+
+    def _plan_of_numbers(self, by: list[str], groups: pl.DataFrame | None) -> pl.LazyFrame:
+        """Plan the numbers of the batch; a plan that depends on types alone is kept.
+
+        A plan takes 2 ms, as long as running it.
+        """
+        tables, settings = self._batch_tables, self._settings
+        schemas = {name: table.schema for name, table in tables.items()}
+        key = (by, schemas, _partitions.registered())
+        if self._plan is not None and self._plan.key == key:
+            return self._plan.numbers
+        keeps = groups is None and not settings.inputs
+        frames = {
+            name: _read_later(tables, name) if keeps else table.lazy()
+            for name, table in tables.items()
+        }
+        totals = Totals(None, groups)
+        plan = evaluation.plan_means(
+            ask(frames["run"], self._settled, frames.get("truth"), by, settings, totals=totals)
+        )
+        numbers = _recipes.small_frame(plan, settings, None, frames["units"])
+        self._plan = _Plan(key, numbers) if keeps and plan.of_lists is None else None
+        return numbers
 
     def _absent(
         self,
@@ -389,6 +430,17 @@ def _reads_whole(metric: Metric, settings: Settings) -> bool:
     return registry.reading_of(reads, inputs=settings.inputs).top_grade
 
 
+def _eager(frame: Frame, table: str) -> pl.DataFrame:
+    polars = adapters.to_polars(frame, table)
+    return polars.collect() if isinstance(polars, pl.LazyFrame) else polars
+
+
+def _read_later(tables: Mapping[str, pl.DataFrame], name: str) -> pl.LazyFrame:
+    """Make a plan that reads the table of this name when it runs."""
+    schema = tables[name].schema
+    return pl.LazyFrame(schema=schema).map_batches(lambda _: tables[name], schema=schema)
+
+
 def _without_rows(frame: Frame) -> Frame:
     if isinstance(frame, pl.LazyFrame):
         return pl.DataFrame()
@@ -400,8 +452,9 @@ def _without_rows(frame: Frame) -> Frame:
 
 def _units(tables: Sequence[Table]) -> pl.DataFrame:
     """List what one batch alone may have, with text for categories, whose codes may differ."""
-    units = _partitions.units_of(tables).collect()
-    return units.with_columns(pl.selectors.by_dtype(pl.Categorical, pl.Enum).cast(pl.String))
+    units = adapters.collected(_partitions.units_of(tables), 0)
+    text = [n for n, t in units.schema.items() if isinstance(t, pl.Categorical | pl.Enum)]
+    return units.with_columns(pl.col(text).cast(pl.String)) if text else units
 
 
 def _united(left: _State, right: _State) -> pl.DataFrame:
@@ -415,8 +468,9 @@ def _united(left: _State, right: _State) -> pl.DataFrame:
         raise RankingDataError(msg)
     types = pl.Schema(_groups.common_types_of_groups(left.units.schema, right.units.schema))
     old, new = left.units.cast(types), right.units.cast(types)
-    again = old.join(new, on=names, how="semi", nulls_equal=True).sort(names).head(1)
+    again = old.join(new, on=names, how="semi", nulls_equal=True)
     if again.height:
+        again = again.sort(names).head(1)
         cure = "put all rows of a user into one"
         if len(names) == 1:
             column = "the column of both tables that tells their lists apart, such as day"
@@ -426,7 +480,7 @@ def _united(left: _State, right: _State) -> pl.DataFrame:
             f"Offending row: {rules.format_row(again)}"
         )
         raise RankingDataError(msg)
-    return pl.concat([old, new])
+    return pl.concat([old, new], rechunk=old.n_chunks() >= _WAITING)
 
 
 # ------------------------------------------------------------------ putting together
@@ -444,8 +498,8 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
     types = _groups.common_types_of_groups(left.types, right.types)
     wide = pl.Schema({name: types[name] for name in lacking})
     ours, theirs = left.groups.cast(wide), right.groups.cast(wide)
-    numbers = [left.numbers, right.numbers]
-    groups = ours
+    numbers = [*left.numbers, *right.numbers]
+    groups, absent = ours, left.absent
     if lacking:
         new, old = (
             side.join(other, on=lacking, how="anti")
@@ -454,16 +508,24 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
         groups = pl.concat([ours, new])
         numbers.append(_recipes.of_late_groups(left.absent, new, by, lacking))
         numbers.append(_recipes.of_late_groups(right.absent, old, by, lacking))
+        absent = _numbers.numbers_alone(pl.concat([left.absent, right.absent]))
+    if len(numbers) > _WAITING or _recipe(left) != _recipe(right):
+        numbers = [_recipes.added(pl.concat(numbers))]
     grades = [grade for grade in (left.grade, right.grade) if grade is not None]
     return left._replace(
         units=_united(left, right),
         types=types,
         groups=groups,
         grade=max(grades, default=None),
-        numbers=_recipes.added(pl.concat(numbers)),
-        absent=_numbers.numbers_alone(pl.concat([left.absent, right.absent])),
+        numbers=numbers,
+        absent=absent,
         rows=[*left.rows, *right.rows],
     )
+
+
+def _recipe(state: _State) -> str:
+    _, entry, of, _ = state.numbers[0].row(0)
+    return of if entry == _numbers.RECIPE else ""
 
 
 # ------------------------------------------------------------------ rows that wait
