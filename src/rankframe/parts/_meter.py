@@ -432,7 +432,7 @@ def _reads_whole(metric: Metric, settings: Settings) -> bool:
 
 def _eager(frame: Frame, table: str) -> pl.DataFrame:
     polars = adapters.to_polars(frame, table)
-    return polars.collect() if isinstance(polars, pl.LazyFrame) else polars
+    return polars.lazy().collect()
 
 
 def _read_later(tables: Mapping[str, pl.DataFrame], name: str) -> pl.LazyFrame:
