@@ -25,7 +25,7 @@ from typing import (
 
 import polars as pl
 
-from rankframe._request import parameters
+from rankframe._request import parameters, registry
 from rankframe._request.keywords import Defaults
 from rankframe._request.parameters import Gain
 
@@ -802,6 +802,7 @@ def _register(entry: Entry) -> Entry:
     _ENTRIES.setdefault(name.removesuffix("_at"), entry)
     _ALIASES.update({alias.lower(): target for alias, target in entry.aliases})
     _by_label_alone.cache_clear()
+    registry.registrations.cache_clear()
     return entry
 
 
@@ -812,6 +813,7 @@ def forget(entry: Entry) -> None:
         _ALIASES.pop(alias.lower(), None)
     METRICS.pop(entry.function.__name__, None)
     _by_label_alone.cache_clear()
+    registry.registrations.cache_clear()
 
 
 def _canonical(entry: Entry, options: Mapping[str, Any]) -> str:

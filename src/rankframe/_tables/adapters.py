@@ -78,9 +78,11 @@ def to_caller_type(
     return cast("FrameT", kept.assign(**new))
 
 
-def collected(plan: pl.LazyFrame, rows: float) -> pl.DataFrame:
+def collected(
+    plan: pl.LazyFrame, rows: float, *, unoptimized: int = _ROWS_UNOPTIMIZED
+) -> pl.DataFrame:
     """Run the plan of an eager call, with the engine and the flags for its number of rows."""
-    flags = pl.QueryOptFlags.none() if rows <= _ROWS_UNOPTIMIZED else pl.QueryOptFlags()
+    flags = pl.QueryOptFlags.none() if rows <= unoptimized else pl.QueryOptFlags()
     return plan.collect(engine=_engine(rows), optimizations=flags)
 
 

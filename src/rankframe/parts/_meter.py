@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, refusals
+from rankframe._evaluation import evaluation, kept_plans, refusals, system_metrics
 from rankframe._evaluation.values import Values, users_of
 from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Options, Settings
@@ -57,13 +57,6 @@ class _State(NamedTuple):
     numbers: list[pl.DataFrame]  # not added up yet
     absent: pl.DataFrame  # the sums of a group in which no user has a list
     rows: list[_Rows]
-
-
-class _Plan(NamedTuple):
-    """The plan of batches of the same columns and types."""
-
-    key: tuple[object, ...]
-    numbers: pl.LazyFrame
 
 
 class Meter(Generic[MeterFrameT]):
@@ -151,11 +144,9 @@ class Meter(Generic[MeterFrameT]):
         self._settled = [metric for metric, waits in zip(metrics, late, strict=True) if not waits]
         self._state: _State | None = None
         self._like: Frame | None = None
-        self._plan: _Plan | None = None
-        self._batch_tables: dict[str, pl.DataFrame] = {}  # what the plan reads
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_plan": None}
+        of_all = any(map(system_metrics.is_of_all, _requested(metrics, settings)))
+        self._keeps_plan = not (settings.inputs or of_all)
+        self._key = object()
 
     def __repr__(self) -> str:
         names, state = ", ".join(map(repr, self._names)), self._state
@@ -192,10 +183,7 @@ class Meter(Generic[MeterFrameT]):
         table, _ = run_dicts.as_frame(cast("Frame | Mapping[str, Frame]", frame), by, whole=False)
         run = _eager(table, "run" if truth is not None else "judged table")
         judgments = None if truth is None else _eager(truth, "truth")
-        try:
-            batch = self._batch(run, judgments, by)
-        finally:
-            self._batch_tables.clear()
+        batch = self._batch(run, judgments, by)
         state = batch if self._state is None else _merged(self._state, batch, by)
         self._by, self._state, self._like = by, state, _without_rows(table)
 
@@ -296,11 +284,9 @@ class Meter(Generic[MeterFrameT]):
         units = _units(tables)
         types = {name: dtype for table in tables for name, dtype in table.schema.items()}
         if self._settled:
-            self._batch_tables.update(run=run, units=units)
-            if truth is not None:
-                self._batch_tables["truth"] = truth
-            plan = self._plan_of_numbers(by, totals.groups)
-            numbers = [adapters.collected(plan, sum(map(len, self._batch_tables.values())))]
+            frames = {"run": run, "truth": truth, "units": units}
+            present = {name: frame for name, frame in frames.items() if frame is not None}
+            numbers = [self._settled_numbers(present, by, totals.groups)]
             if lacking:
                 absent = self._absent(run, tables, truth, by)
         if self._late:
@@ -321,28 +307,23 @@ class Meter(Generic[MeterFrameT]):
             rows=rows,
         )
 
-    def _plan_of_numbers(self, by: list[str], groups: pl.DataFrame | None) -> pl.LazyFrame:
-        """Plan the numbers of the batch; a plan that depends on types alone is kept.
+    def _settled_numbers(
+        self, tables: Mapping[str, pl.DataFrame], by: Sequence[str], groups: pl.DataFrame | None
+    ) -> pl.DataFrame:
+        """Add up the metrics that need no facts of the whole."""
 
-        A plan takes 2 ms, as long as running it.
-        """
-        tables, settings = self._batch_tables, self._settings
-        schemas = {name: table.schema for name, table in tables.items()}
-        key = (by, schemas, _partitions.registered())
-        if self._plan is not None and self._plan.key == key:
-            return self._plan.numbers
-        keeps = groups is None and not settings.inputs
-        frames = {
-            name: _read_later(tables, name) if keeps else table.lazy()
-            for name, table in tables.items()
-        }
-        totals = Totals(None, groups)
-        plan = evaluation.plan_means(
-            ask(frames["run"], self._settled, frames.get("truth"), by, settings, totals=totals)
-        )
-        numbers = _recipes.small_frame(plan, settings, None, frames["units"])
-        self._plan = _Plan(key, numbers) if keeps and plan.of_lists is None else None
-        return numbers
+        def plan(frames: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> pl.LazyFrame:
+            run, truth, units = (frames.get(name) for name in ("run", "truth", "units"))
+            assert run is not None
+            assert units is not None
+            totals = Totals(None, groups)
+            question = ask(run, self._settled, truth, by, self._settings, totals=totals)
+            values = evaluation.plan_means(question)
+            return _recipes.small_frame(values, self._settings, None, units.lazy())
+
+        if groups is None and self._keeps_plan:
+            return kept_plans.collected((self._key, *by), tables, plan, grouped=bool(by))
+        return adapters.collected(plan(tables), sum(map(len, tables.values())))
 
     def _absent(
         self,
@@ -433,12 +414,6 @@ def _reads_whole(metric: Metric, settings: Settings) -> bool:
 def _eager(frame: Frame, table: str) -> pl.DataFrame:
     polars = adapters.to_polars(frame, table)
     return polars.lazy().collect()
-
-
-def _read_later(tables: Mapping[str, pl.DataFrame], name: str) -> pl.LazyFrame:
-    """Make a plan that reads the table of this name when it runs."""
-    schema = tables[name].schema
-    return pl.LazyFrame(schema=schema).map_batches(lambda _: tables[name], schema=schema)
 
 
 def _without_rows(frame: Frame) -> Frame:
