@@ -293,7 +293,8 @@ class Meter(Generic[MeterFrameT]):
             plan = evaluation.plan_means(ask(run, self._late, truth, by, settings, totals=totals))
             if settings.users == "served":
                 refusals.check_served_in_parts(plan.source.tables)
-            checked = _recipes.small_frame(plan, settings, None).collect()
+            height = run.height + (0 if truth is None else truth.height)
+            checked = adapters.collected(_recipes.small_frame(plan, settings, None), height)
             numbers = numbers or [checked.filter(entry=_numbers.SEEN)]
             rows = [_kept(plan, settings, units.height)]
         return _State(
@@ -313,13 +314,11 @@ class Meter(Generic[MeterFrameT]):
         """Add up the metrics that need no facts of the whole."""
 
         def plan(frames: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> pl.LazyFrame:
-            run, truth, units = (frames.get(name) for name in ("run", "truth", "units"))
-            assert run is not None
-            assert units is not None
+            run, truth, settings = frames["run"], frames.get("truth"), self._settings
             totals = Totals(None, groups)
-            question = ask(run, self._settled, truth, by, self._settings, totals=totals)
+            question = ask(run, self._settled, truth, by, settings, totals=totals)
             values = evaluation.plan_means(question)
-            return _recipes.small_frame(values, self._settings, None, units.lazy())
+            return _recipes.small_frame(values, settings, None, frames["units"].lazy())
 
         if groups is None and self._keeps_plan:
             return kept_plans.collected((self._key, *by), tables, plan, grouped=bool(by))
