@@ -412,7 +412,8 @@ def _reads_whole(metric: Metric, settings: Settings) -> bool:
 
 def _eager(frame: Frame, table: str) -> pl.DataFrame:
     polars = adapters.to_polars(frame, table)
-    return polars.lazy().collect()
+    # a copy of a frame has no notes of judge
+    return polars.collect() if isinstance(polars, pl.LazyFrame) else polars.clone()
 
 
 def _without_rows(frame: Frame) -> Frame:
@@ -440,8 +441,10 @@ def _united(left: _State, right: _State) -> pl.DataFrame:
             "others: give it the same columns of by= in all batches"
         )
         raise RankingDataError(msg)
-    types = pl.Schema(_groups.common_types_of_groups(left.units.schema, right.units.schema))
-    old, new = left.units.cast(types), right.units.cast(types)
+    old, new = left.units, right.units
+    if old.schema != new.schema:
+        types = pl.Schema(_groups.common_types_of_groups(old.schema, new.schema))
+        old, new = old.cast(types), new.cast(types)
     again = old.join(new, on=names, how="semi", nulls_equal=True)
     if again.height:
         again = again.sort(names).head(1)
@@ -470,11 +473,11 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
         )
         raise RankingDataError(msg)
     types = _groups.common_types_of_groups(left.types, right.types)
-    wide = pl.Schema({name: types[name] for name in lacking})
-    ours, theirs = left.groups.cast(wide), right.groups.cast(wide)
     numbers = [*left.numbers, *right.numbers]
-    groups, absent = ours, left.absent
+    groups, absent = left.groups, left.absent
     if lacking:
+        wide = pl.Schema({name: types[name] for name in lacking})
+        ours, theirs = groups.cast(wide), right.groups.cast(wide)
         new, old = (
             side.join(other, on=lacking, how="anti")
             for side, other in ((theirs, ours), (ours, theirs))
