@@ -267,7 +267,8 @@ def test_few_eager_rows_are_computed_in_memory_unless_the_caller_chose(engine, m
 def test_a_repeated_call_looks_types_up_once_or_keeps_its_plan(few, looks, monkeypatch):
     monkeypatch.setattr(kept_plans, "_FEW_ROWS", few)
     run, truth = ONE.collect(), TRUTH.collect()
-    rf.evaluate(run, *FIVE, truth=truth)
+    for _ in range(2):
+        rf.evaluate(run, *FIVE, truth=truth)
     looked = []
     look = pl.LazyFrame.collect_schema
     monkeypatch.setattr(
