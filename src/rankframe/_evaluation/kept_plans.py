@@ -71,7 +71,7 @@ def key_of(question: Question) -> Hashable:
     if any(map(system_metrics.is_of_all, question.requested)):
         return None
     options = [repr(getattr(settings, field.name)) for field in fields(Settings)]
-    return (question.per_user, *question.metrics, "by", *question.by, *options)
+    return (question.per_user, tuple(question.metrics), tuple(question.by), *options)
 
 
 def _few_rows(*, grouped: bool) -> int:

@@ -427,7 +427,8 @@ def _without_rows(frame: Frame) -> Frame:
 
 def _units(tables: Sequence[Table]) -> pl.DataFrame:
     """List what one batch alone may have, with text for categories, whose codes may differ."""
-    units = adapters.collected(_partitions.units_of(tables), 0)
+    height = sum(table.rows.height for table in tables if table.rows is not None)
+    units = adapters.collected(_partitions.units_of(tables), height)
     text = [n for n, t in units.schema.items() if isinstance(t, pl.Categorical | pl.Enum)]
     return units.with_columns(pl.col(text).cast(pl.String)) if text else units
 
