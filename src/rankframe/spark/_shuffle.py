@@ -22,7 +22,7 @@ from pyspark.sql.types import StringType
 
 from rankframe._request import keywords
 from rankframe._request.question import Totals
-from rankframe._tables import adapters, rules
+from rankframe._tables import rules
 from rankframe._tables.table import Table
 from rankframe.parts import _partitions
 from rankframe.parts._partitions import Needs, Registered
@@ -225,7 +225,7 @@ def _computed_partition(task: _Task, batches: Iterable[pa.RecordBatch]) -> Itera
         of_run = pl.concat([of_run, rest])
     run = of_run.select(_types.cast_column(task.run))
     truth = None if task.truth is None else of_truth.select(_types.cast_column(task.truth))
-    result = adapters.collected(task.compute(run, truth, task.totals), rows.height)
+    result = task.compute(run, truth, task.totals).collect()
     # Spark matches columns by position and exact type
     result = result.select(_types.cast_column(task.types))
     yield from _types.to_arrow(result).cast(task.arrow).to_batches()
