@@ -147,10 +147,10 @@ def _summed(plan: Values, metric: RequestedMetric) -> dict[str, pl.Expr]:
 def _rows_of_sums(rows: pl.DataFrame, plan: Values) -> pl.DataFrame:
     """Write the sums of a part, one row per group, as rows of a small frame.
 
-    Lists of Python take 0.1 ms with five metrics, a frame per number 7.
+    With five metrics, lists of Python take 0.3 ms, a frame per number 7.
     """
     groups = _groups.with_group(rows, plan.by)[GROUP].to_list()
-    numbers = rows.select(pl.exclude(plan.by)).to_dict(as_series=False)
+    numbers = rows.to_dict(as_series=False)
     plain = [""] * len(groups)
     written = [(_USERS, "", plain, numbers[_USERS])]
     written += [(_COUNTED, n, plain, numbers[users_of(n)]) for n in sorted(plan.counted)]
