@@ -58,15 +58,16 @@ def collected(
 def key_of(question: Question) -> Hashable:
     """Return what the plan of a question depends on, except types; None if on more than that."""
     frame, settings = question.frame, question.settings
-    tables = [frame] if question.truth is None else [frame, question.truth]
+    tables = [table for table in (frame, question.truth) if table is not None]
+    eager = [table for table in tables if isinstance(table, pl.DataFrame)]
     more = [
-        not all(isinstance(table, pl.DataFrame) for table in tables),
+        len(eager) < len(tables),
         not all(isinstance(metric, str) for metric in question.metrics),
         settings.inputs,
         settings.defaults,  # it may have a mapping of any type
         getattr(frame, "_rankframe_segments", ()),
     ]
-    if any(more) or sum(map(len, tables)) > _few_rows(grouped=bool(question.by)):
+    if any(more) or sum(map(len, eager)) > _few_rows(grouped=bool(question.by)):
         return None
     if any(map(system_metrics.is_of_all, question.requested)):
         return None
