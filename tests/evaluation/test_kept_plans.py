@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 import pytest
+from every_metric import EVERY_METRIC
+from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe._evaluation import kept_plans
@@ -137,3 +139,12 @@ def test_others_are_planned_anew(monkeypatch):
     monkeypatch.setattr(kept_plans, "_FEW_ROWS", 100)
     rf.evaluate(run, "rr", truth=truth)
     assert kept_plans._PLANS == {}
+
+
+def test_every_metric_has_the_same_values():
+    run, truth = tables(1)
+    labels_of_all = list(EVERY_METRIC)
+    first, *others = (rf.per_user(run, *labels_of_all, truth=truth) for _ in range(3))
+    assert any(kept_plans._PLANS.values())
+    for other in others:
+        assert_frame_equal(other, first, rel_tol=1e-12, abs_tol=1e-14)
