@@ -9,6 +9,7 @@ from pathlib import Path
 import rankframe as rf
 
 HEAVY = [
+    "difflib",
     "pandas",
     "numpy",
     "pyarrow",

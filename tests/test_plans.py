@@ -8,6 +8,7 @@ from every_metric import EVERY_METRIC, WITH_FORM
 from polars.io.plugins import register_io_source
 
 import rankframe as rf
+from rankframe._evaluation import kept_plans
 
 RUN = pl.LazyFrame(
     {
@@ -172,10 +173,11 @@ FIFTY = [
 
 
 def plan_of_eager_call(call, monkeypatch):
-    """The plan that an eager call collects, which must be one."""
+    """The plan that an eager call on more than a few rows collects, which must be one."""
     plans = []
     collect = pl.LazyFrame.collect
     with monkeypatch.context() as patch:
+        patch.setattr(kept_plans, "_FEW_ROWS", 0)
         patch.setattr(
             pl.LazyFrame,
             "collect",
@@ -261,16 +263,19 @@ def test_few_eager_rows_are_computed_in_memory_unless_the_caller_chose(engine, m
         engines.clear()
 
 
-def test_a_repeated_call_looks_types_up_once(monkeypatch):
+@pytest.mark.parametrize(("few", "looks"), [(0, 1), (50_000, 0)])
+def test_a_repeated_call_looks_types_up_once_or_keeps_its_plan(few, looks, monkeypatch):
+    monkeypatch.setattr(kept_plans, "_FEW_ROWS", few)
     run, truth = ONE.collect(), TRUTH.collect()
-    rf.evaluate(run, *FIVE, truth=truth)
+    for _ in range(2):
+        rf.evaluate(run, *FIVE, truth=truth)
     looked = []
     look = pl.LazyFrame.collect_schema
     monkeypatch.setattr(
         pl.LazyFrame, "collect_schema", lambda frame: looked.append(frame) or look(frame)
     )
     rf.evaluate(run, *FIVE, truth=truth)
-    assert len(looked) == 1
+    assert len(looked) == looks
 
 
 def test_each_join_of_a_call_is_made_once(monkeypatch):

@@ -6,7 +6,6 @@ import inspect
 import textwrap
 import warnings
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, Generic
 
 import polars as pl
@@ -90,6 +89,8 @@ class RankFrame(Generic[FrameT]):
         """Look up a metric that was registered after the import."""
         function = labels.METRICS.get(name)
         if function is None:
+            from difflib import get_close_matches
+
             close = get_close_matches(name, [*VERBS, *labels.METRICS], n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             msg = f"rankframe has no verb and no metric {name!r}{hint}"

@@ -5,14 +5,16 @@ Stage of the pipeline: ``plan_values`` leads a ``Question`` through all stages t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Unpack, cast
 
 import polars as pl
 
 from rankframe._evaluation import (
     bounds,
     group_means,
+    kept_plans,
     reduction,
     refusals,
     user_choice,
@@ -179,9 +181,7 @@ def per_user(
         columns=columns,
     )
     question = ask(frame, metrics, truth, by, settings, per_user=True)
-    values = plan_values(question)
-    rows = values.checks.guarded(values.rows, values.types).sort(values.keys)
-    return adapters.to_caller_type(rows, like=frame, beside=question.beside)
+    return _result(question, frame, _plan_rows)
 
 
 def evaluate(
@@ -363,8 +363,36 @@ def evaluate(
         columns=columns,
     )
     question = ask(frame, metrics, truth, by, settings)
-    means = group_means.checked_means(plan_means(question, total=total), total=total)
-    return adapters.to_caller_type(means, like=frame, beside=question.beside)
+    return _result(question, frame, partial(_plan_row, total=total), total)
+
+
+def _result(
+    question: Question,
+    like: FrameT,
+    plan: Callable[[Question], pl.LazyFrame],
+    total: object = None,
+) -> FrameT:
+    """Answer a question in the caller's kind of frame."""
+    key = kept_plans.key_of(question)
+    if key is None:
+        return adapters.to_caller_type(plan(question), like=like, beside=question.beside)
+    tables = {"run": question.frame, "truth": question.truth}
+    result = kept_plans.collected(
+        (key, repr(total)),
+        {name: table for name, table in tables.items() if isinstance(table, pl.DataFrame)},
+        lambda frames: plan(question.of(frames["run"], frames.get("truth"))),
+        grouped=bool(question.by),
+    )
+    return cast("FrameT", result)
+
+
+def _plan_rows(question: Question) -> pl.LazyFrame:
+    values = plan_values(question)
+    return values.checks.guarded(values.rows, values.types).sort(values.keys)
+
+
+def _plan_row(question: Question, total: bool) -> pl.LazyFrame:  # noqa: FBT001
+    return group_means.checked_means(plan_means(question, total=total), total=total)
 
 
 def plan_values(question: Question) -> Values:

@@ -59,19 +59,40 @@ def checked_means(values: Values, *, total: bool) -> pl.LazyFrame:
 def _means_in_one_pass(values: Values, types: Mapping[str, pl.DataType]) -> pl.LazyFrame:
     """Return the means over all users, with the flags made in the same pass."""
     means = [mean for mean, _ in _means(values).values()]
-    users = pl.len().cast(pl.Int64).alias("users")
+    result = over_users(values, means, ())
+    checks = values.checks.with_more((), partial(raise_infinite_mean, result, values.by))
+    return _in_one_pass(values, means, types, checks.raise_violation)
+
+
+def checked_sums(
+    values: Values, aggregates: Sequence[pl.Expr], types: Mapping[str, pl.DataType]
+) -> pl.LazyFrame:
+    """Reduce the values of users to one row per group, checked when the plan runs."""
+    if len(values.checks.of_users) == 1 and not values.by:
+        return _in_one_pass(values, aggregates, types, values.checks.raise_violation)
+    return values.checks.guarded(over_users(values, aggregates, values.by), types)
+
+
+def _in_one_pass(
+    values: Values,
+    aggregates: Sequence[pl.Expr],
+    types: Mapping[str, pl.DataType],
+    raise_violation: Callable[[], None],
+) -> pl.LazyFrame:
     (flag,) = values.checks.of_users
     row = flag.frame.select(
-        users, *means, suspect=flag.suspect, surplus=flag.surplus, doubt=flag.doubt
+        pl.len().cast(pl.Int64).alias("users"),
+        *aggregates,
+        suspect=flag.suspect,
+        surplus=flag.surplus,
+        doubt=flag.doubt,
     )
-    result = values.rows.select(users, *means)
-    checks = values.checks.with_more((), partial(raise_infinite_mean, result, values.by))
     return guards.guarded_row(
         row,
         values.checks.of_tables,
-        checks.raise_violation,
+        raise_violation,
         types,
-        checks.raise_global or checks.raise_violation,
+        values.checks.raise_global or raise_violation,
     )
 
 

@@ -24,7 +24,7 @@ def order_free_mean(values: pl.Expr) -> pl.Expr:
 
 def order_free_sum(values: pl.Expr) -> pl.Expr:
     """Take the sum in the same way."""
-    return _exact_where_it_fits(values, pl.Expr.sum, pl.lit(1))
+    return _exact_where_it_fits(values, pl.Expr.sum, 1)
 
 
 def sums_of_part(values: pl.Expr) -> dict[str, pl.Expr]:
@@ -45,7 +45,7 @@ def mean_of_parts(number: pl.Expr, of: str = "") -> pl.Expr:
 
 
 def _exact_where_it_fits(
-    values: pl.Expr, plain: Callable[[pl.Expr], pl.Expr], number: pl.Expr
+    values: pl.Expr, plain: Callable[[pl.Expr], pl.Expr], number: pl.Expr | int
 ) -> pl.Expr:
     exact = _units(values).cast(pl.Float64) * _UNIT / number
     fits = _fits(values.abs().sum(), number)
@@ -56,7 +56,7 @@ def _units(values: pl.Expr) -> pl.Expr:
     return (values / _UNIT).cast(pl.Int128, wrap_numerical=True).sum()
 
 
-def _fits(size: pl.Expr, number: pl.Expr) -> pl.Expr:
+def _fits(size: pl.Expr, number: pl.Expr | int) -> pl.Expr:
     return size.is_between(number * _LEAST_MEAN, _GREATEST_SUM, closed="right")
 
 

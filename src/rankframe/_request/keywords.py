@@ -107,7 +107,7 @@ MODEL = "model"
 ROLES = tuple(Columns.__annotations__)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)  # 0.5 ms less to import
 class Settings:
     """The options of one call, checked."""
 

@@ -14,7 +14,6 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import (
     Any,
     Literal,
@@ -26,7 +25,7 @@ from typing import (
 
 import polars as pl
 
-from rankframe._request import parameters
+from rankframe._request import parameters, registry
 from rankframe._request.keywords import Defaults
 from rankframe._request.parameters import Gain
 
@@ -739,6 +738,8 @@ _ELSEWHERE = {
 
 def _unknown(label: str) -> str:
     """Return the error for an unknown label, with the nearest known ones."""
+    from difflib import get_close_matches  # importing it takes 0.7 ms
+
     spoken = _SPOKEN_CUT.fullmatch(label.strip())
     head, _, k = label.partition("@") if spoken is None else (spoken["name"], "", spoken["k"])
     name = head.partition("(")[0].strip().lower()
@@ -801,6 +802,7 @@ def _register(entry: Entry) -> Entry:
     _ENTRIES.setdefault(name.removesuffix("_at"), entry)
     _ALIASES.update({alias.lower(): target for alias, target in entry.aliases})
     _by_label_alone.cache_clear()
+    registry.registrations.cache_clear()
     return entry
 
 
@@ -811,6 +813,7 @@ def forget(entry: Entry) -> None:
         _ALIASES.pop(alias.lower(), None)
     METRICS.pop(entry.function.__name__, None)
     _by_label_alone.cache_clear()
+    registry.registrations.cache_clear()
 
 
 def _canonical(entry: Entry, options: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ class Totals(NamedTuple):
     groups: pl.DataFrame | None  # the groups of ``by`` that the truth lacks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Question:
     """The tables, metrics and options of one call; a pickle has the metrics as they were passed."""
 

@@ -297,10 +297,17 @@ def register_column(
     return register
 
 
+@functools.cache
+def registrations() -> object:
+    """Return an object that stands for all registrations so far: another one makes a new object."""
+    return object()
+
+
 def restore_columns(columns: Iterable[Column]) -> None:
     """Register columns, here or as they were registered in another process."""
     COLUMNS.update({column.name: column for column in columns})
     _reading.cache_clear()
+    registrations.cache_clear()
 
 
 def _named_in(

@@ -68,17 +68,22 @@ def to_caller_type(
     if isinstance(like, pl.LazyFrame):
         return cast("FrameT", result)
     ordered = result.sort(sort, nulls_last=True) if sort else result
-    rows = _number_of_rows([like, *beside])
-    few = rows <= _ROWS_UNOPTIMIZED
-    flags = pl.QueryOptFlags.none() if few else pl.QueryOptFlags()
-    collected = ordered.collect(engine=_engine(rows), optimizations=flags)
+    frame = collected(ordered, _number_of_rows([like, *beside]))
     if not _is_pandas(like):
-        return cast("FrameT", collected)
+        return cast("FrameT", frame)
     if not new_columns:
-        return cast("FrameT", _narrowed(collected).to_pandas())
-    kept = like[[name for name in like.columns if str(name) in collected.columns]]
-    new = {name: collected[name].to_pandas().to_numpy() for name in new_columns}
+        return cast("FrameT", _narrowed(frame).to_pandas())
+    kept = like[[name for name in like.columns if str(name) in frame.columns]]
+    new = {name: frame[name].to_pandas().to_numpy() for name in new_columns}
     return cast("FrameT", kept.assign(**new))
+
+
+def collected(
+    plan: pl.LazyFrame, rows: float, *, unoptimized: int = _ROWS_UNOPTIMIZED
+) -> pl.DataFrame:
+    """Run the plan of an eager call, with the engine and the flags for its number of rows."""
+    flags = pl.QueryOptFlags.none() if rows <= unoptimized else pl.QueryOptFlags()
+    return plan.collect(engine=_engine(rows), optimizations=flags)
 
 
 def _number_of_rows(frames: "Iterable[Frame | None]") -> float:

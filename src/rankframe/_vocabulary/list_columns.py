@@ -7,7 +7,6 @@ table besides run and truth.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -318,6 +317,8 @@ def column_of_values(items: Table, item: str, of: str) -> str:
     if of:
         if of not in items.schema or of in (item, *items.by):
             has = [name for name in items.schema if name not in (item, *items.by)]
+            from difflib import get_close_matches
+
             near = get_close_matches(of, has, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             columns = ", ".join(map(repr, has)) or "no column beside the item"

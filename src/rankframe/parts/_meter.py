@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Unpack, cast
 
 import polars as pl
 
-from rankframe._evaluation import evaluation, refusals
+from rankframe._evaluation import evaluation, kept_plans, refusals, system_metrics
 from rankframe._evaluation.values import Values, users_of
 from rankframe._request import keywords, labels, registry
 from rankframe._request.keywords import Columns, Options, Settings
@@ -33,6 +33,8 @@ else:
     MeterFrameT = TypeVar("MeterFrameT")
 
 _CODE = "__rankframe_code"
+#: Numbers of this many batches are added up at once: a batch takes 1 ms less.
+_WAITING = 64
 
 
 class _Rows(NamedTuple):
@@ -52,7 +54,7 @@ class _State(NamedTuple):
     types: dict[str, pl.DataType]  # of the columns of by
     groups: pl.DataFrame  # those of the columns of by that the truth lacks
     grade: float | None  # the highest of the truth
-    numbers: pl.DataFrame
+    numbers: list[pl.DataFrame]  # not added up yet
     absent: pl.DataFrame  # the sums of a group in which no user has a list
     rows: list[_Rows]
 
@@ -142,6 +144,9 @@ class Meter(Generic[MeterFrameT]):
         self._settled = [metric for metric, waits in zip(metrics, late, strict=True) if not waits]
         self._state: _State | None = None
         self._like: Frame | None = None
+        of_all = any(map(system_metrics.is_of_all, _requested(metrics, settings)))
+        self._keeps_plan = not (settings.inputs or of_all)
+        self._key = object()
 
     def __repr__(self) -> str:
         names, state = ", ".join(map(repr, self._names)), self._state
@@ -176,12 +181,8 @@ class Meter(Generic[MeterFrameT]):
         """
         by = run_dicts.with_model(self._by) if isinstance(frame, Mapping) else self._by
         table, _ = run_dicts.as_frame(cast("Frame | Mapping[str, Frame]", frame), by, whole=False)
-        run = (
-            adapters.to_polars(table, "run" if truth is not None else "judged table")
-            .lazy()
-            .collect()
-        )
-        judgments = None if truth is None else adapters.to_lazy(truth, "truth").collect()
+        run = _eager(table, "run" if truth is not None else "judged table")
+        judgments = None if truth is None else _eager(truth, "truth")
         batch = self._batch(run, judgments, by)
         state = batch if self._state is None else _merged(self._state, batch, by)
         self._by, self._state, self._like = by, state, _without_rows(table)
@@ -257,8 +258,9 @@ class Meter(Generic[MeterFrameT]):
         if total and not self._by:
             msg = "total=True adds a row of overall means to the groups of by=: name their columns"
             raise ValueError(msg)
-        _recipes.raise_if_whole_is_broken(state.numbers, state.groups, policy=self._settings.users)
-        frames = [_recipes.means_of(state.numbers, total=total)] if self._settled else []
+        numbers = _recipes.added(pl.concat(state.numbers))
+        _recipes.raise_if_whole_is_broken(numbers, state.groups, policy=self._settings.users)
+        frames = [_recipes.means_of(numbers, total=total)] if self._settled else []
         if self._late:
             frames.append(_recipes.means_of(self._numbers_of_rows(state), total=total))
         means = adapters.to_caller_type(self._in_call_order(frames).lazy(), like=self._like)
@@ -271,26 +273,29 @@ class Meter(Generic[MeterFrameT]):
             run, truth, by, settings.columns, reads=(), run_alone=True
         )
         lacking = _partitions.lacking_of(tables)
-        groups = rules.retrieved(tables[0]).select(lacking).unique().collect()
-        grade = _partitions.top_grade_of(tables).collect().item()
+        groups = pl.DataFrame()
+        if lacking:
+            groups = rules.retrieved(tables[0]).select(lacking).unique().collect()
+        grade = _partitions.top_grade_of(tables).collect().item() if self._late else None
         totals = Totals(grade, groups if lacking else None)
-        numbers, absent = pl.DataFrame(schema=_numbers.SCHEMA), pl.DataFrame(schema=_numbers.SCHEMA)
+        numbers: list[pl.DataFrame] = []
+        absent = pl.DataFrame(schema=_numbers.SCHEMA)
         rows: list[_Rows] = []
         units = _units(tables)
         types = {name: dtype for table in tables for name, dtype in table.schema.items()}
         if self._settled:
-            plan = evaluation.plan_means(
-                ask(run, self._settled, truth, by, settings, totals=totals)
-            )
-            numbers = _recipes.small_frame(plan, settings, None).collect()
+            frames = {"run": run, "truth": truth, "units": units}
+            present = {name: frame for name, frame in frames.items() if frame is not None}
+            numbers = [self._settled_numbers(present, by, totals.groups)]
             if lacking:
                 absent = self._absent(run, tables, truth, by)
         if self._late:
             plan = evaluation.plan_means(ask(run, self._late, truth, by, settings, totals=totals))
             if settings.users == "served":
                 refusals.check_served_in_parts(plan.source.tables)
-            checked = _recipes.small_frame(plan, settings, None).collect()
-            numbers = numbers if self._settled else checked.filter(entry=_numbers.SEEN)
+            height = run.height + (0 if truth is None else truth.height)
+            checked = adapters.collected(_recipes.small_frame(plan, settings, None), height)
+            numbers = numbers or [checked.filter(entry=_numbers.SEEN)]
             rows = [_kept(plan, settings, units.height)]
         return _State(
             user=tables[0].user,
@@ -302,6 +307,22 @@ class Meter(Generic[MeterFrameT]):
             absent=absent,
             rows=rows,
         )
+
+    def _settled_numbers(
+        self, tables: Mapping[str, pl.DataFrame], by: Sequence[str], groups: pl.DataFrame | None
+    ) -> pl.DataFrame:
+        """Add up the metrics that need no facts of the whole."""
+
+        def plan(frames: Mapping[str, pl.DataFrame | pl.LazyFrame]) -> pl.LazyFrame:
+            run, truth, settings = frames["run"], frames.get("truth"), self._settings
+            totals = Totals(None, groups)
+            question = ask(run, self._settled, truth, by, settings, totals=totals)
+            values = evaluation.plan_means(question)
+            return _recipes.small_frame(values, settings, None, frames["units"].lazy())
+
+        if groups is None and self._keeps_plan:
+            return kept_plans.collected((self._key, *by), tables, plan, grouped=bool(by))
+        return adapters.collected(plan(tables), sum(map(len, tables.values())))
 
     def _absent(
         self,
@@ -389,6 +410,12 @@ def _reads_whole(metric: Metric, settings: Settings) -> bool:
     return registry.reading_of(reads, inputs=settings.inputs).top_grade
 
 
+def _eager(frame: Frame, table: str) -> pl.DataFrame:
+    polars = adapters.to_polars(frame, table)
+    # a copy of a frame has no notes of judge
+    return polars.collect() if isinstance(polars, pl.LazyFrame) else polars.clone()
+
+
 def _without_rows(frame: Frame) -> Frame:
     if isinstance(frame, pl.LazyFrame):
         return pl.DataFrame()
@@ -400,8 +427,10 @@ def _without_rows(frame: Frame) -> Frame:
 
 def _units(tables: Sequence[Table]) -> pl.DataFrame:
     """List what one batch alone may have, with text for categories, whose codes may differ."""
-    units = _partitions.units_of(tables).collect()
-    return units.with_columns(pl.selectors.by_dtype(pl.Categorical, pl.Enum).cast(pl.String))
+    height = sum(table.rows.height for table in tables if table.rows is not None)
+    units = adapters.collected(_partitions.units_of(tables), height)
+    text = [n for n, t in units.schema.items() if isinstance(t, pl.Categorical | pl.Enum)]
+    return units.with_columns(pl.col(text).cast(pl.String)) if text else units
 
 
 def _united(left: _State, right: _State) -> pl.DataFrame:
@@ -413,10 +442,13 @@ def _united(left: _State, right: _State) -> pl.DataFrame:
             "others: give it the same columns of by= in all batches"
         )
         raise RankingDataError(msg)
-    types = pl.Schema(_groups.common_types_of_groups(left.units.schema, right.units.schema))
-    old, new = left.units.cast(types), right.units.cast(types)
-    again = old.join(new, on=names, how="semi", nulls_equal=True).sort(names).head(1)
+    old, new = left.units, right.units
+    if old.schema != new.schema:
+        types = pl.Schema(_groups.common_types_of_groups(old.schema, new.schema))
+        old, new = old.cast(types), new.cast(types)
+    again = old.join(new, on=names, how="semi", nulls_equal=True)
     if again.height:
+        again = again.sort(names).head(1)
         cure = "put all rows of a user into one"
         if len(names) == 1:
             column = "the column of both tables that tells their lists apart, such as day"
@@ -426,7 +458,7 @@ def _united(left: _State, right: _State) -> pl.DataFrame:
             f"Offending row: {rules.format_row(again)}"
         )
         raise RankingDataError(msg)
-    return pl.concat([old, new])
+    return pl.concat([old, new], rechunk=old.n_chunks() >= _WAITING)
 
 
 # ------------------------------------------------------------------ putting together
@@ -442,11 +474,11 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
         )
         raise RankingDataError(msg)
     types = _groups.common_types_of_groups(left.types, right.types)
-    wide = pl.Schema({name: types[name] for name in lacking})
-    ours, theirs = left.groups.cast(wide), right.groups.cast(wide)
-    numbers = [left.numbers, right.numbers]
-    groups = ours
+    numbers = [*left.numbers, *right.numbers]
+    groups, absent = left.groups, left.absent
     if lacking:
+        wide = pl.Schema({name: types[name] for name in lacking})
+        ours, theirs = groups.cast(wide), right.groups.cast(wide)
         new, old = (
             side.join(other, on=lacking, how="anti")
             for side, other in ((theirs, ours), (ours, theirs))
@@ -454,16 +486,24 @@ def _merged(left: _State, right: _State, by: Sequence[str]) -> _State:
         groups = pl.concat([ours, new])
         numbers.append(_recipes.of_late_groups(left.absent, new, by, lacking))
         numbers.append(_recipes.of_late_groups(right.absent, old, by, lacking))
+        absent = _numbers.numbers_alone(pl.concat([left.absent, right.absent]))
+    if len(numbers) > _WAITING or _recipe(left) != _recipe(right):
+        numbers = [_recipes.added(pl.concat(numbers))]
     grades = [grade for grade in (left.grade, right.grade) if grade is not None]
     return left._replace(
         units=_united(left, right),
         types=types,
         groups=groups,
         grade=max(grades, default=None),
-        numbers=_recipes.added(pl.concat(numbers)),
-        absent=_numbers.numbers_alone(pl.concat([left.absent, right.absent])),
+        numbers=numbers,
+        absent=absent,
         rows=[*left.rows, *right.rows],
     )
+
+
+def _recipe(state: _State) -> str:
+    _, entry, of, _ = state.numbers[0].row(0)
+    return of if entry == _numbers.RECIPE else ""
 
 
 # ------------------------------------------------------------------ rows that wait

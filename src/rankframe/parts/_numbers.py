@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -42,6 +42,7 @@ RECIPE, SEEN, PART = "recipe", "seen", "part"
 _USERS, _COUNTED, _COUNT = "users", "counted", "count"
 _EXPONENT, _OF_WEIGHTS = "exponent", "weight "
 _DIGITS, _BASE = 4, 2**32
+_TYPES = {_COUNT: pl.Int64(), "units": pl.Int128()}
 _ENTRY = r"^((?:weight )?(?:sum|size|units)|count)(\d?)(?:@(-?\d+))?$"
 #: the same in all parts, so it is not summed: the catalogue, and what users had before
 _SAME = (";catalogue)", ";uniform)", ";history)")
@@ -96,15 +97,20 @@ def numbers_of(
     return numbers_of_part(evaluation.plan_means(question.of(frame, truth, totals)))
 
 
-def numbers_of_part(plan: Values) -> pl.LazyFrame:
-    """Plan the numbers of a part."""
-    values = [_summed(plan, metric) for metric in plan.requested]
-    values += [group_means.counted_users(name) for name in sorted(plan.counted)]
-    rows = group_means.over_users(plan, values, plan.by)
-    checked = plan.checks.guarded(rows)
-    seen = _partitions.seen_of(plan.source.tables.both)
+def numbers_of_part(plan: Values, units: pl.LazyFrame | None = None) -> pl.LazyFrame:
+    """Plan the numbers of a part; ``units`` are those of ``_partitions.units_of``, if at hand."""
+    aggregates = [group_means.counted_users(name) for name in sorted(plan.counted)]
+    types = {name: plan.types[name] for name in plan.by}
+    types |= dict.fromkeys([_USERS, *map(users_of, sorted(plan.counted))], pl.Int64())
+    for metric in plan.requested:
+        for name, number in _summed(plan, metric).items():
+            column = _column(name, metric.name)
+            aggregates.append(number.alias(column))
+            types[column] = _TYPES.get(name.removeprefix(_OF_WEIGHTS), pl.Float64())
+    rows = group_means.checked_sums(plan, aggregates, types)
+    seen = _partitions.seen_of(plan.source.tables.both, units)
     frames = [
-        checked.map_batches(partial(_rows_of_sums, plan=plan), schema=SCHEMA),
+        rows.map_batches(partial(_rows_of_sums, plan=plan), schema=SCHEMA),
         seen.select(group=pl.lit(""), entry=pl.lit(SEEN), of="of", number="number"),
     ]
     if plan.of_lists is not None:
@@ -115,15 +121,19 @@ def numbers_of_part(plan: Values) -> pl.LazyFrame:
     return pl.concat(frames)
 
 
-def _summed(plan: Values, metric: RequestedMetric) -> pl.Expr:
-    """Add up the values of a metric, as one struct."""
+def _column(name: str, metric: str) -> str:
+    return f"{labels.INNER}{name} {metric}"
+
+
+def _summed(plan: Values, metric: RequestedMetric) -> dict[str, pl.Expr]:
+    """Add up the values of a metric."""
     values = metric.over_users.transform(pl.col(metric.name))
     if isinstance(plan.types[metric.name], pl.Duration):
         values = values.cast(pl.Int64)
     values = values.cast(pl.Float64)
     # a sum over no users has a count of 1, since without groups it is 0
     of_sum = metric.over_users.aggregate == "sum"
-    numbers = {_COUNT: pl.lit(1, pl.Int64) if of_sum else values.count()}
+    numbers = {_COUNT: pl.lit(1, pl.Int64) if of_sum else values.count().cast(pl.Int64)}
     if plan.weights is not None:
         weights = pl.when(values.is_not_null()).then(user_columns.WEIGHT)
         numbers[_EXPONENT] = sums.exponent(weights)
@@ -131,40 +141,50 @@ def _summed(plan: Values, metric: RequestedMetric) -> pl.Expr:
         values = values * shares
         of_weights = sums.sums_of_part(shares)
         numbers |= {f"{_OF_WEIGHTS}{name}": number for name, number in of_weights.items()}
-    numbers |= sums.sums_of_part(values)
-    return pl.struct(number.alias(name) for name, number in numbers.items()).alias(metric.name)
+    return numbers | sums.sums_of_part(values)
 
 
 def _rows_of_sums(rows: pl.DataFrame, plan: Values) -> pl.DataFrame:
-    """Write the sums of a part, one row per group, as rows of a small frame."""
-    rows = _groups.with_group(rows, plan.by)
-    frames = [_long(rows, {_USERS: pl.lit(_USERS)}, pl.lit(""))]
-    frames += [
-        _long(rows, {users_of(name): pl.lit(_COUNTED)}, pl.lit(name))
-        for name in sorted(plan.counted)
-    ]
-    for metric in plan.requested:
-        numbers = rows.select(GROUP, metric.name).unnest(metric.name)
-        entries = {_COUNT: pl.lit(_COUNT)}
-        for prefix in ("", _OF_WEIGHTS) if plan.weights is not None else ("",):
-            units = f"{prefix}units"
-            numbers = numbers.with_columns(_digit(units, place) for place in range(_DIGITS))
-            names = [f"{prefix}sum", f"{prefix}size", *(f"{units}{i}" for i in range(_DIGITS))]
-            entries |= {name: _entry(name, weighted=plan.weights is not None) for name in names}
-        frames.append(_long(numbers, entries, pl.lit(metric.name)))
-    return pl.concat(frames)
+    """Write the sums of a part, one row per group, as rows of a small frame.
+
+    With five metrics, lists of Python take 0.3 ms, a frame per number 7.
+    """
+    groups = _groups.with_group(rows, plan.by)[GROUP].to_list()
+    numbers = rows.to_dict(as_series=False)
+    plain = [""] * len(groups)
+    written = [(_USERS, "", plain, numbers[_USERS])]
+    written += [(_COUNTED, n, plain, numbers[users_of(n)]) for n in sorted(plan.counted)]
+    for name in (metric.name for metric in plan.requested):
+        written.append((_COUNT, name, plain, numbers[_column(_COUNT, name)]))
+        ends = plain if plan.weights is None else numbers[_column(_EXPONENT, name)]
+        for of in ("",) if plan.weights is None else ("", _OF_WEIGHTS):
+            for entry in (f"{of}sum", f"{of}size"):
+                written.append((entry, name, ends, numbers[_column(entry, name)]))
+            units = f"{of}units"
+            for place, digits in enumerate(_digits(numbers[_column(units, name)])):
+                written.append((f"{units}{place}", name, ends, digits))
+    of_entries: dict[str, list[Any]] = {name: [] for name in SCHEMA}
+    for entry, of, ends, values in written:
+        of_entries["group"] += groups
+        of_entries["entry"] += [_with_exponent(entry, end) for end in ends]
+        of_entries["of"] += [of] * len(groups)
+        # null in a group without users
+        of_entries["number"] += [0.0 if value is None else float(value) for value in values]
+    return pl.DataFrame(of_entries, SCHEMA).drop_nulls("entry")
 
 
-def _entry(name: str, *, weighted: bool) -> pl.Expr:
-    exponent = pl.col(_EXPONENT).cast(pl.Int64)
-    return pl.format(f"{name}@{{}}", exponent) if weighted else pl.lit(name)
+def _digits(units: Sequence[int | None]) -> list[list[int]]:
+    """Return the digits in base 2^32 of each number; the last one has the sign."""
+    numbers = [0 if number is None else number for number in units]
+    lower = [[n >> 32 * place & (_BASE - 1) for n in numbers] for place in range(_DIGITS - 1)]
+    return [*lower, [number >> 32 * (_DIGITS - 1) for number in numbers]]
 
 
-def _digit(units: str, place: int) -> pl.Expr:
-    """Return a digit in base 2^32; the last one has the sign."""
-    rest = pl.col(units) // pl.lit(_BASE**place, pl.Int128)
-    lower = rest if place == _DIGITS - 1 else rest & pl.lit(_BASE - 1, pl.Int128)
-    return lower.alias(f"{units}{place}")
+def _with_exponent(entry: str, exponent: str | float | None) -> str | None:
+    """Write an entry; it is null if no weight is defined."""
+    if isinstance(exponent, float):
+        return f"{entry}@{exponent:.0f}"
+    return None if exponent is None else entry
 
 
 def _long(rows: pl.DataFrame, entries: Mapping[str, pl.Expr], of: pl.Expr) -> pl.DataFrame:

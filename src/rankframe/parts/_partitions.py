@@ -100,7 +100,7 @@ def gathered(parts: pl.DataFrame, plan: Values) -> Values:
     return values._replace(rows=users.lazy())
 
 
-def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
+def seen_of(tables: Sequence[Table], units: pl.LazyFrame | None = None) -> pl.LazyFrame:
     """Count what proves, added up over all parts, that the whole tables keep their rules.
 
     ``run`` and ``truth`` are rows, ``users`` the units of either, ``shared`` the users of both,
@@ -109,7 +109,7 @@ def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
     grades.
     """
     run, *truths = tables
-    users = units_of(tables).select(pl.len())
+    users = (units_of(tables) if units is None else units).select(pl.len())
     if not truths:
         return _counts({"run": rules.retrieved(run).select(pl.len()), "users": users})
     (truth,) = truths
@@ -117,7 +117,7 @@ def seen_of(tables: Sequence[Table]) -> pl.LazyFrame:
     types = rules.same_types(run, truth)
     user = pl.col(run.user).cast(types[run.user])
     lists = rules.retrieved(run).select(user, *lacking).unique()
-    of_run, of_truth = lists.select(run.user).unique(), truth.frame.select(user).unique()
+    of_run, of_truth = lists.select(run.user).unique(), truth.frame.select(user)
     counts = {
         "run": rules.retrieved(run).select(pl.len()),
         "truth": truth.frame.select(pl.len()),

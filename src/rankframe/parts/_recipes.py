@@ -89,14 +89,19 @@ def labels_of(of_lists: OfLists | None) -> dict[str, str]:
     return names
 
 
-def small_frame(plan: Values, settings: Settings, facts: dict[str, Any] | None) -> pl.LazyFrame:
-    """Plan the recipe and the numbers of a part."""
+def small_frame(
+    plan: Values,
+    settings: Settings,
+    facts: dict[str, Any] | None,
+    units: pl.LazyFrame | None = None,
+) -> pl.LazyFrame:
+    """Plan the recipe and the numbers of a part; ``units`` as in ``numbers_of_part``."""
     request = _numbers.request_of(plan)
     inputs = plan.source.inputs.values()
     grouped = any(name in request.by for table in inputs for name in table.by)
     options = shared_options(settings)
     recipe = Recipe(request, labels_of(plan.of_lists), grouped, facts, options)
-    return pl.concat([of_recipe(recipe).lazy(), _numbers.numbers_of_part(plan)])
+    return pl.concat([of_recipe(recipe).lazy(), _numbers.numbers_of_part(plan, units)])
 
 
 def shared_options(settings: Settings) -> dict[str, str]:

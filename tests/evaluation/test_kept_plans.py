@@ -1,0 +1,150 @@
+"""A small call that repeats another runs its plan: on its own tables, or not at all."""
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import polars as pl
+import pytest
+from every_metric import EVERY_METRIC
+from polars.testing import assert_frame_equal
+
+import rankframe as rf
+from rankframe._evaluation import kept_plans
+from rankframe._request import labels
+
+METRICS = ["ndcg@5", "ap", "precision@3", "rr"]
+
+
+@pytest.fixture(autouse=True)
+def _no_plans(monkeypatch):
+    monkeypatch.setattr(kept_plans, "_PLANS", {})
+
+
+def tables(seed, users=20):
+    draw = random.Random(seed)
+    run = [(u, i, r) for u in range(users) for r, i in enumerate(draw.sample(range(30), 8), 1)]
+    truth = [(u, i, draw.randint(0, 3)) for u in range(users) for i in draw.sample(range(30), 5)]
+    return (
+        pl.DataFrame(run, ["user", "item", "rank"], orient="row"),
+        pl.DataFrame(truth, ["user", "item", "relevance"], orient="row"),
+    )
+
+
+def in_groups(run):
+    return run.with_columns(model=pl.col("user") % 2)
+
+
+CALLS = [
+    lambda run, truth: rf.evaluate(run, *METRICS, truth=truth),
+    lambda run, truth: rf.per_user(run, *METRICS, truth=truth),
+    lambda run, truth: rf.evaluate(in_groups(run), *METRICS, truth=truth, by="model", users="both"),
+    lambda run, truth: rf.evaluate(
+        in_groups(run), *METRICS, truth=truth, by="model", users="both", total=True
+    ),
+    lambda run, truth: rf.evaluate(run.with_columns(relevance=1), "rr", users="all"),
+    lambda run, truth: rf.evaluate(
+        run.drop("rank").with_columns(score=-run["rank"]), "ap", truth=truth
+    ),
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_kept_plan_reads_the_tables_of_its_call(call):
+    fresh = []
+    for seed in range(4):
+        kept_plans._PLANS.clear()
+        fresh.append(call(*tables(seed, users=10 + seed)))
+    kept_plans._PLANS.clear()
+    calls = [(call, seed) for seed in (*range(4), *range(4))]
+    again = [call(*tables(seed, users=10 + seed)) for call, seed in calls]
+    (kept,) = kept_plans._PLANS.values()
+    assert kept is not None
+    assert all(map(pl.DataFrame.equals, again, fresh * 2))
+
+
+def test_no_table_is_kept():
+    for _ in range(2):
+        rf.evaluate(tables(1)[0], *METRICS, truth=tables(1)[1])
+    ((held, _),) = kept_plans._PLANS.values()
+    assert held == {}
+
+
+def test_types_and_options_have_plans_of_their_own():
+    run, truth = tables(1)
+    calls = [
+        (run, {}),
+        (run, {"undefined": 0}),
+        (run, {"undefined": 0.0}),
+        (run, {"users": "all"}),
+        (run.cast({"user": pl.Int32}), {}),
+        (run.select("item", "user", "rank"), {}),
+    ]
+    for table, options in calls:
+        rf.evaluate(table, "rr", truth=truth.cast({"user": table.schema["user"]}), **options)
+    assert len(kept_plans._PLANS) == len(calls)
+
+
+def test_an_error_names_the_rows_of_its_call():
+    run, truth = tables(1)
+    for _ in range(2):
+        rf.evaluate(run, *METRICS, truth=truth)
+    broken = run.with_columns(rank=pl.when(pl.col("user") == 7).then(0).otherwise("rank"))
+    for _ in range(2):
+        with pytest.raises(rf.RankingDataError, match="Offending row: user=7"):
+            rf.evaluate(broken, *METRICS, truth=truth)
+        assert rf.evaluate(run, *METRICS, truth=truth).height == 1
+
+
+def test_a_registration_empties_them():
+    run, truth = tables(1)
+
+    def register(value):
+        @rf.register_metric("kept_constant")
+        def kept_constant() -> pl.Expr:
+            """A constant."""
+            return pl.col("relevant").any() * value
+
+    values = []
+    for value in (1.0, 2.0):
+        register(value)
+        for _ in range(2):
+            means = rf.evaluate(run, "kept_constant", truth=truth)
+            values.append(means["kept_constant"].item())
+    labels.forget(labels._ENTRIES["kept_constant"])
+    assert values == [1.0, 1.0, 2.0, 2.0]
+
+
+def test_threads_do_not_share_a_plan():
+    calls = [tables(seed) for seed in range(8)]
+    fresh = [rf.evaluate(run, *METRICS, truth=truth) for run, truth in calls]
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda n: CALLS[0](*calls[n % 8]), range(200)))
+    assert all(result.equals(fresh[n % 8]) for n, result in enumerate(results))
+
+
+def test_only_some_are_kept():
+    run, truth = tables(1, users=3)
+    for k in range(1, kept_plans._MOST + 10):
+        rf.evaluate(run, f"precision@{k}", truth=truth)
+    assert len(kept_plans._PLANS) == kept_plans._MOST
+
+
+def test_others_are_planned_anew(monkeypatch):
+    run, truth = tables(1)
+    rf.evaluate(run.lazy(), "rr", truth=truth).collect()
+    rf.evaluate(run, rf.reciprocal_rank(), truth=truth)
+    rf.evaluate(run, "coverage@3", truth=truth, items=pl.DataFrame({"item": range(30)}))
+    rf.evaluate(run, "gini(of=shown)@3", truth=truth)
+    rf.evaluate(run, "map", truth=truth, defaults={"map": {"divide_by": "attainable"}})
+    monkeypatch.setattr(kept_plans, "_FEW_ROWS", 100)
+    rf.evaluate(run, "rr", truth=truth)
+    assert kept_plans._PLANS == {}
+
+
+def test_every_metric_has_the_same_values():
+    run, truth = tables(1)
+    labels_of_all = list(EVERY_METRIC)
+    first, *others = (rf.per_user(run, *labels_of_all, truth=truth) for _ in range(3))
+    assert any(kept_plans._PLANS.values())
+    for other in others:
+        assert_frame_equal(other, first, rel_tol=1e-12, abs_tol=1e-14)
