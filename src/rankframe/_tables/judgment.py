@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -141,7 +141,7 @@ def judge(tables: Tables) -> Judged:
         truth,
         judged,
         _joined(run, items, of_run) if tables.has_subtopics else judged,
-        _ranked_truth(run, items, of_run, tables.types, bounds),
+        _ranked_truth(run, items, tables, bounds),
         inputs,
         bounds=bounds,
         lists=lists,
@@ -278,24 +278,39 @@ def _with_types(
 
 
 def _ranked_truth(
-    run: pl.LazyFrame,
-    judgments: pl.LazyFrame,
-    table: Table,
-    types: Mapping[str, pl.DataType],
-    bounds: Bounds,
+    run: pl.LazyFrame, judgments: pl.LazyFrame, tables: Tables, bounds: Bounds
 ) -> pl.LazyFrame:
     """Add the ranks to the items of the truth: the first step of every metric of relevant items."""
-    keys = table.ids
-    pairs = rank_order.pair_codes(table.user, table.item, types, bounds)
+    table, keys = tables.run, tables.run.ids
+    pairs = rank_order.pair_codes(table.user, table.item, tables.types, bounds)
+    held: Literal["force_left", "force_right"] = "force_right"
     if pairs is None:
         on, drop = keys, list[str]()
+        possible = _possible_hits(run, tables)
+        if possible is not None:
+            run, held = possible, "force_left"
     else:
         on, drop = [*table.by, _PAIR], [_PAIR]
         of_run, of_truth = (pair.alias(_PAIR) for pair in pairs)
         run = run.with_columns(of_run).drop(table.user, table.item)
         judgments = judgments.with_columns(of_truth)
-    joined = run.join(judgments, on=on, how="right", build_side="force_right")
+    joined = run.join(judgments, on=on, how="right", build_side=held)
     return joined.select(*keys, "rank", "relevance", pl.exclude(*keys, "rank", "relevance", *drop))
+
+
+def _possible_hits(run: pl.LazyFrame, tables: Tables) -> pl.LazyFrame | None:
+    """Keep the rows of the lists whose ids may be a pair of the truth, or return None without text.
+
+    Numbers are compared, which a few other pairs share: joining text then takes 0.7 of the time,
+    and holds no more rows than the truth has.
+    """
+    code = rank_order.text_code(tables.run.user, tables.run.item, tables.types)
+    if code is None or tables.truth is None:
+        return None
+    # from the table itself: the optimizer would hold what both joins read
+    ids = _with_types(tables.truth.frame, tables.truth, tables.truth.ids, tables.types)
+    pairs = ids.select(code.alias(_PAIR))
+    return run.with_columns(code.alias(_PAIR)).join(pairs, on=_PAIR, how="semi").drop(_PAIR)
 
 
 def _joined(run: pl.LazyFrame, judgments: pl.LazyFrame, table: Table) -> pl.LazyFrame:
