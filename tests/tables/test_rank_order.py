@@ -313,7 +313,8 @@ def test_a_tie_is_seen_in_lists_that_are_in_order_of_their_scores(tied, make):
 @pytest.mark.parametrize("texts", [("user",), ("item",), ("user", "item")], ids=str)
 @pytest.mark.parametrize("by", [(), ("group",)], ids=str)
 @pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
-def test_text_ids_have_the_values_of_integers(monkeypatch, lazy, by, texts, collide):
+@pytest.mark.parametrize("more", [(), ("judged@5",)], ids=str)  # this also reads grade 0
+def test_text_ids_have_the_values_of_integers(monkeypatch, more, lazy, by, texts, collide):
     if collide:
         monkeypatch.setattr(rank_order, "text_code", lambda *_: pl.lit(0, pl.UInt64))
     draw = random.Random(f"{by}{texts}")
@@ -326,15 +327,13 @@ def test_text_ids_have_the_values_of_integers(monkeypatch, lazy, by, texts, coll
     judgments = draw.sample(pairs, 60) + [(u, i) for u in range(20, 35) for i in (7, 8)]
     truth = pl.DataFrame(judgments, schema=["user", "item"], orient="row")
     truth = truth.with_columns(relevance=pl.Series(draw.choices([0, 1, 2], k=truth.height)))
-    labels, own = (
-        ["precision@5", "recall@5", "ap", "ndcg@10"],
-        pl.col("rank").max().alias("deepest"),
-    )
-    expected = rf.per_user(run, *labels, own, truth=truth, by=by)
+    deepest = pl.col("rank").max().alias("deepest")
+    metrics = ["precision@5", "recall@5", "ap", "ndcg@10", deepest, *more]
+    expected = rf.per_user(run, *metrics, truth=truth, by=by)
     if "user" in texts:
         expected = expected.with_columns(pl.col("user").cast(pl.String))
     run, truth = (frame.with_columns(pl.col(texts).cast(pl.String)) for frame in (run, truth))
     if lazy:
         run, truth = run.lazy(), truth.lazy()
-    found = rf.per_user(run, *labels, own, truth=truth, by=by).lazy().collect()
+    found = rf.per_user(run, *metrics, truth=truth, by=by).lazy().collect()
     assert_frame_equal(found, expected)

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from rankframe._request import registry
 from rankframe._request.keywords import Settings
 from rankframe._tables import guards, rank_order, readers, rules, side_tables
 from rankframe._tables.rank_order import Bounds
@@ -299,17 +300,22 @@ def _ranked_truth(
 
 
 def _possible_hits(run: pl.LazyFrame, tables: Tables) -> pl.LazyFrame | None:
-    """Keep the rows of the lists whose ids may be a pair of the truth, or return None without text.
+    """Keep the rows of the lists whose ids may be a pair of grade > 0, if no other row is read.
 
     Numbers are compared, which a few other pairs share: joining text then takes 0.7 of the time,
-    and holds no more rows than the truth has.
+    and holds no more rows than the truth has. Return None without text.
     """
+    truth, reads = tables.truth, tables.reads
     code = rank_order.text_code(tables.run.user, tables.run.item, tables.types)
-    if code is None or tables.truth is None:
+    if code is None or truth is None or reads is None:
+        return None
+    if registry.reading_of(reads, inputs=tables.beside).counts_judged:
         return None
     # from the table itself: the optimizer would hold what both joins read
-    ids = _with_types(tables.truth.frame, tables.truth, tables.truth.ids, tables.types)
-    pairs = ids.select(code.alias(_PAIR))
+    frame = _with_types(truth.frame, truth, truth.ids, tables.types)
+    if truth.relevance is not None:
+        frame = frame.filter(pl.col(truth.relevance).cast(tables.types["relevance"]) > 0)
+    pairs = frame.select(code.alias(_PAIR))
     return run.with_columns(code.alias(_PAIR)).join(pairs, on=_PAIR, how="semi").drop(_PAIR)
 
 
