@@ -307,7 +307,8 @@ def _possible_hits(run: pl.LazyFrame, tables: Tables) -> pl.LazyFrame | None:
     """
     truth, reads = tables.truth, tables.reads
     code = rank_order.text_code(tables.run.user, tables.run.item, tables.types)
-    if code is None or truth is None or reads is None:
+    # with groups, the rows that result add up to other last bits
+    if code is None or truth is None or reads is None or tables.run.by:
         return None
     if registry.reading_of(reads, inputs=tables.beside).counts_judged:
         return None
