@@ -143,6 +143,21 @@ def test_the_truth_is_what_a_join_holds_in_memory(by):
     assert (("LEFT", "ForceRight") in joins) == (by == "country")
 
 
+@pytest.mark.polars_2("explain does not name the side that a join holds")
+def test_text_is_joined_where_numbers_meet_and_then_a_code():
+    text = pl.col("user", "item").cast(pl.String)
+    run, truth = (frame.with_columns(text).collect().lazy() for frame in (ONE, TRUTH))
+    query = run.rank.evaluate("ap", truth=truth)
+    plan = query.explain(engine="streaming")
+    # no text is held but that of the rows of the run that may be hits
+    assert re.findall(r"(\w+) JOIN:\s+BUILD SIDE: (\w+)", plan) == [("RIGHT", "ForceLeft")]
+    assert plan.count("END SEMI JOIN") == 1
+    assert "CACHE" not in plan
+    assert re.search(r'BY \[col\("__rankframe_user_code"\)\]', plan)
+    assert "cast(String)" not in plan
+    assert Plan(query).in_memory.count("in-memory-map") == 1
+
+
 @pytest.mark.parametrize("way", ["evaluate", "judge and evaluate", "composed"])
 def test_precision_alone_needs_no_window_and_no_sort(way):
     query = {

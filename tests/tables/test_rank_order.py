@@ -11,7 +11,8 @@ from polars.testing import assert_frame_equal
 from reference import drawn
 
 import rankframe as rf
-from rankframe._tables.rank_order import SHARES_RANK, in_rank_order
+from rankframe._tables import rank_order
+from rankframe._tables.rank_order import SHARES_RANK, USER_CODE, in_rank_order
 from rankframe.errors import RankingDataError
 
 DAY = datetime.date(2026, 1, 1)
@@ -85,7 +86,8 @@ def test_places_and_the_ideal_beside_them(users, grades, ranks, keys):
     places, ideals = expected(frame, keys)
     rows = in_rank_order(frame.lazy(), keys, "item", frame.schema).collect()
     assert rows.select(frame.columns).sort("item").equals(frame.sort("item"))
-    assert rows.columns == [*frame.columns, SHARES_RANK, "ideal_place", "ideal_relevance"]
+    code = [USER_CODE] if users == "text" else []
+    assert rows.columns == [*frame.columns, SHARES_RANK, "ideal_place", "ideal_relevance", *code]
     assert not rows[SHARES_RANK].any()
     for key, mine in rows.partition_by(keys, as_dict=True).items():
         assert mine["ideal_place"].to_list() == list(range(1, len(mine) + 1))
@@ -302,3 +304,36 @@ def test_a_tie_is_seen_in_lists_that_are_in_order_of_their_scores(tied, make):
     for item, rank in [(5, 4), (4, 5), (6, 6)]:
         truth = pl.DataFrame({"user": [1], "item": [make(item)]})
         assert rf.evaluate(run, "rr", truth=truth).item(0, "rr") == 1 / rank
+
+
+# ------------------------------------------------------------------ text
+
+
+@pytest.mark.parametrize("collide", [False, True], ids=["hashed", "all collide"])
+@pytest.mark.parametrize("texts", [("user",), ("item",), ("user", "item")], ids=str)
+@pytest.mark.parametrize("by", [(), ("group",)], ids=str)
+@pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
+@pytest.mark.parametrize("more", [(), ("judged@5",)], ids=str)  # this also reads grade 0
+def test_text_ids_have_the_values_of_integers(monkeypatch, more, lazy, by, texts, collide):
+    if collide:
+        monkeypatch.setattr(rank_order, "text_code", lambda *_: pl.lit(0, pl.UInt64))
+    draw = random.Random(f"{by}{texts}")
+    pairs = [(u, i) for u in range(10, 30) for i in draw.sample(range(100, 200), 12)]
+    run = pl.DataFrame(pairs, schema=["user", "item"], orient="row")
+    run = run.with_columns(rank=pl.int_range(pl.len()).over("user") + 1)
+    if by:
+        other = run.with_columns(group=pl.lit("y"), rank=13 - pl.col("rank"))
+        run = pl.concat([run.with_columns(group=pl.lit("x")), other])
+    judgments = draw.sample(pairs, 60) + [(u, i) for u in range(20, 35) for i in (7, 8)]
+    truth = pl.DataFrame(judgments, schema=["user", "item"], orient="row")
+    truth = truth.with_columns(relevance=pl.Series(draw.choices([0, 1, 2], k=truth.height)))
+    deepest = pl.col("rank").max().alias("deepest")
+    metrics = ["precision@5", "recall@5", "ap", "ndcg@10", deepest, *more]
+    expected = rf.per_user(run, *metrics, truth=truth, by=by)
+    if "user" in texts:
+        expected = expected.with_columns(pl.col("user").cast(pl.String))
+    run, truth = (frame.with_columns(pl.col(texts).cast(pl.String)) for frame in (run, truth))
+    if lazy:
+        run, truth = run.lazy(), truth.lazy()
+    found = rf.per_user(run, *metrics, truth=truth, by=by).lazy().collect()
+    assert_frame_equal(found, expected)

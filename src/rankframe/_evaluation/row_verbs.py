@@ -442,7 +442,7 @@ def relevant(
         flags += [guards.lists_flag(table) for table in tables.both]
     own = {name for name, column in registry.COLUMNS.items() if column.always_reserved}
     unread = own - {*registry.BASIC, *reading.names, "subtopic"}
-    rows = rows.drop(rank_order.SHARES_RANK, *unread, strict=False)
+    rows = rows.drop(*rank_order.INNER, *unread, strict=False)
     flags += judgment.input_flags(prepared)
     rows = guards.guarded(rows, flags, partial(judgment.raise_broken, prepared))
     return adapters.to_caller_type(rows, like=judged, sort=[*table.keys, "rank", table.item])

@@ -45,7 +45,11 @@ _NEW, _ALONE = "__rankframe_new", "__rankframe_alone"
 #: whether the item above has the same rank, or neither is in the list and their numbers are equal,
 #: in the result of :func:`in_rank_order`; this is true for all duplicates, and rarely for others
 SHARES_RANK = "__rankframe_shares_rank"
+#: users of text as categories, in the same result
+USER_CODE = "__rankframe_user_code"
+INNER = SHARES_RANK, USER_CODE
 _HALF = 1 << 64  # the list makes the upper half of a packed number, the order in it the lower
+_SPREAD = 0x9E3779B97F4A7C15  # odd: equal ids of user and item do not make equal numbers
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 _FACTOR = 0x1E3779B97F4A7C15  # odd: numbers of different pairs are rarely equal
 #: From so many rows on, and for lists of at most so many items, ``are_distinct`` is faster than
@@ -230,6 +234,11 @@ def in_rank_order(
     duplicates are neighbors. With ``alone``, only keys, rank and relevance are kept if that is
     faster.
     """
+    user = keys[-1]
+    if types[user] == pl.String:  # to sort and group text takes twice the time
+        coded = rows.with_columns(pl.col(user).cast(pl.Categorical))
+        coded = in_rank_order(coded, keys, item, {**types, user: pl.Categorical()}, bounds)
+        return coded.with_columns(pl.col(user).alias(USER_CODE), pl.col(user).cast(pl.String))
     # 1 M users × 10, grouping included: 1.06 of the CPU time of a bare join, with windows 1.58
     ordered = _by_bounds(rows, keys, item, types, bounds, alone=alone)
     if ordered is None:
@@ -242,6 +251,20 @@ def in_rank_order(
         ideal_relevance=_ideal(bounds),
     )
     return placed.drop(_KEY, _ROW, _START)
+
+
+def grouped_by_list(
+    ordered: pl.LazyFrame,
+    keys: Sequence[str],
+    types: Mapping[str, pl.DataType],
+    aggregates: Sequence[pl.Expr],
+) -> pl.LazyFrame:
+    """Reduce each list in the result of :func:`in_rank_order` to one row."""
+    *groups, user = keys
+    if types[user] != pl.String:
+        return ordered.group_by(keys).agg(aggregates)
+    lists = ordered.group_by(*groups, USER_CODE).agg(aggregates)
+    return lists.with_columns(pl.col(USER_CODE).cast(pl.String).alias(user))
 
 
 def _by_bounds(
@@ -354,6 +377,14 @@ def pair_codes(
             return pl.when(inside).then(code).otherwise(-1), code
     wide = upper.cast(pl.Int128) * _HALF + lower.cast(pl.Int128)  # wraps, and stays exact
     return wide, wide
+
+
+def text_code(user: str, item: str, types: Mapping[str, pl.DataType]) -> pl.Expr | None:
+    """Return a number for each pair of ids, rarely the same for others; None without text."""
+    dtypes = types[user], types[item]
+    if pl.String not in dtypes or any(dtype.is_float() for dtype in dtypes):
+        return None
+    return pl.col(user).hash() * pl.lit(_SPREAD, pl.UInt64) + pl.col(item).hash()
 
 
 def _ordered(
