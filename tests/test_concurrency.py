@@ -40,6 +40,7 @@ def assert_same(results):
 # ------------------------------------------------------------------ threads
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("lazy", [False, True])
 def test_16_threads_evaluate_the_same_frame(lazy):
     run, truth = tables()

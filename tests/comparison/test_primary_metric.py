@@ -167,6 +167,7 @@ def test_metrics_of_all_lists_are_gated_too(primary):
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shift", [0.0, 3.0])
 def test_false_differences_are_rare_whether_the_gate_is_open_or_not(shift):
     """Four of five metrics, or all, do not differ; uncorrected, 19% or 23% of the calls err."""

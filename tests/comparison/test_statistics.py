@@ -281,6 +281,7 @@ def counts(seed, users):
     return frame.with_columns((pl.col("whole") / part).alias(f"/{part}") for part in (3, 7, 10))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("test", [*TESTS, "sequential"])
 def test_dividing_all_values_changes_no_p_value(test):
     options = {"test": test, "correction": None, "resamples": FEW, "baseline": "old"}

@@ -222,6 +222,7 @@ def test_metrics_of_others_and_expressions():
 # ------------------------------------------------------------------ lists and shares
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("users", ["run", "truth", "all"])
 def test_metrics_of_lists_and_of_all_lists(users):
     labels = labels_at(3, [*OF_USERS, *OF_ALL])
@@ -778,6 +779,7 @@ def test_one_part_has_the_bits_of_evaluate():
     assert rf.parts.combine(small).equals(rf.evaluate(run, "rr", "ndcg", "gmap", truth=truth))
 
 
+@pytest.mark.thorough
 def test_many_parts_have_the_bits_of_evaluate():
     run = pl.select(user=pl.int_range(3000), item=1, rank=1 + pl.int_range(3000) % 97)
     truth = run.drop("rank")

@@ -899,6 +899,7 @@ def test_without_altair_it_says_what_to_install(monkeypatch):
             call()
 
 
+@pytest.mark.thorough
 def test_the_charts_of_two_hundred_thousand_users_are_small():
     users = 200_000
     user = pl.int_range(users, eager=True).alias("user")
@@ -1022,6 +1023,7 @@ def test_verdicts_have_other_colors_than_systems_and_a_shape_each():
     assert len(set(shapes.values())) == len(shapes) == 5
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("theme", "ground"), [("default", WHITE), ("dark", DARK)])
 @pytest.mark.parametrize("name", CHARTS)
 def test_what_is_drawn_is_seen_in_both_themes(name, theme, ground):
