@@ -1023,7 +1023,7 @@ def test_verdicts_have_other_colors_than_systems_and_a_shape_each():
     assert len(set(shapes.values())) == len(shapes) == 5
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("theme", "ground"), [("default", WHITE), ("dark", DARK)])
 @pytest.mark.parametrize("name", CHARTS)
 def test_what_is_drawn_is_seen_in_both_themes(name, theme, ground):
