@@ -333,9 +333,9 @@ def are_distinct(table: Table) -> bool:
     rows = table.rows.select([*ids, *([] if table.rank is None or table.tied else [table.rank])])
     if len(rows) < _MANY or any(column.null_count() for column in rows):
         return False
-    for some in (rows.head(1_000), rows):  # the first ones show most tables in another order
-        lists = some[table.user].rle().struct.unnest()
-        if len(lists) * 4 > len(some) or not _are_in_rank_order(some):
+    for part in (rows.head(1_000), rows):  # the first ones show most tables in another order
+        lists = part[table.user].rle().struct.unnest()
+        if len(lists) * 4 > len(part) or not _are_in_rank_order(part):
             return False
     longest: Any = lists["len"].max()
     if longest > _SHORT or lists["value"].n_unique() < len(lists):
