@@ -162,7 +162,23 @@ def lists_flag(table: Table, in_order: pl.LazyFrame | None = None) -> pl.LazyFra
     if table.rank is not None and not table.tied and table.subtopic is None:
         aggregates.append(shares_rank(table.rank, tied=False).alias("__rankframe_shared"))
     lists = table.frame.group_by(table.keys).agg(aggregates)
-    return flag(lists, pl.any_horizontal(pl.exclude(table.keys).any()))
+    broken = flag(lists, pl.any_horizontal(pl.exclude(table.keys).any()))
+    return broken if table.rows is not None else _flag_of_blocks(table, aggregates, broken)
+
+
+def _flag_of_blocks(
+    table: Table, aggregates: Sequence[pl.Expr], broken: pl.LazyFrame
+) -> pl.LazyFrame:
+    """Reduce consecutive rows of a list one block after the other; ``broken`` settles a doubt."""
+    # 100 M rows: TODO
+    block = pl.struct(table.keys).rle_id().alias("__rankframe_block")
+    blocks = table.frame.with_columns(block).group_by("__rankframe_block")
+    lists = blocks.agg(pl.col(table.keys).first(), *aggregates)
+    apart = (pl.struct(table.keys).n_unique() < pl.len()).alias("__rankframe_apart")
+    doubt = flag(lists, pl.any_horizontal(apart, pl.exclude("__rankframe_block", *table.keys).any()))
+    return doubt.map_batches(
+        lambda row: broken.collect(engine="streaming") if row["suspect"].item() else row
+    )
 
 
 def check_aggregates(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 
@@ -117,8 +117,9 @@ def judge(tables: Tables) -> Judged:
     in_order = _ranked_alone(tables)
     run = _listed(_rows(of_run, tables)) if in_order is None else in_order
     truth, bounds = _rows(of_truth, tables), readers.bounds_of(of_run, of_truth)
-    lists = groups = None
+    lists = groups = judgments = None
     if tables.lacking:  # each group has all rows of the truth
+        judgments = truth
         groups = run.select(tables.lacking).unique()
         if of_run.totals is not None and of_run.totals.groups is not None:
             groups = of_run.totals.groups.lazy()
@@ -141,7 +142,7 @@ def judge(tables: Tables) -> Judged:
         truth,
         judged,
         _joined(run, items, of_run) if tables.has_subtopics else judged,
-        _ranked_truth(run, items, of_run, tables.types, bounds),
+        _ranked_truth(run, items, of_run, tables.types, bounds, judgments),
         inputs,
         bounds=bounds,
         lists=lists,
@@ -283,8 +284,12 @@ def _ranked_truth(
     table: Table,
     types: Mapping[str, pl.DataType],
     bounds: Bounds,
+    of_all_groups: pl.LazyFrame | None,
 ) -> pl.LazyFrame:
-    """Add the ranks to the items of the truth: the first step of every metric of relevant items."""
+    """Add the ranks to the items of the truth: the first step of every metric of relevant items.
+
+    ``of_all_groups`` has the judgments before each group got all of them.
+    """
     keys = table.ids
     pairs = rank_order.pair_codes(table.user, table.item, types, bounds)
     if pairs is None:
@@ -294,7 +299,14 @@ def _ranked_truth(
         of_run, of_truth = (pair.alias(_PAIR) for pair in pairs)
         run = run.with_columns(of_run).drop(table.user, table.item)
         judgments = judgments.with_columns(of_truth)
-    joined = run.join(judgments, on=on, how="right", build_side="force_right")
+        if of_all_groups is not None:
+            of_all_groups = of_all_groups.with_columns(of_truth)
+    held: Literal["force_left", "force_right"] = "force_right"
+    if of_all_groups is not None:
+        shared = [name for name in on if name in of_all_groups.collect_schema()]
+        run = run.join(of_all_groups.select(shared), on=shared, how="semi", build_side=held)
+        held = "force_left"
+    joined = run.join(judgments, on=on, how="right", build_side=held)
     return joined.select(*keys, "rank", "relevance", pl.exclude(*keys, "rank", "relevance", *drop))
 
 
