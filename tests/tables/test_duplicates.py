@@ -179,3 +179,51 @@ def test_items_that_share_a_number_are_not_duplicates(monkeypatch):
         run, truth = tables("text", kind)
         with pytest.raises(RankingDataError, match="duplicate"):
             rf.evaluate(run, "ap", truth=truth)
+
+
+ORDERS = {
+    "list by list": lambda run: run.sort("user", "rank"),
+    "rank by rank": lambda run: run.sort("rank", "user"),
+    "model by model": lambda run: run.sort("model", "user", "rank"),
+    "shuffled": lambda run: run.sample(fraction=1, shuffle=True, seed=5),
+}
+BROKEN = {
+    "duplicate": {"user": 4, "item": 7, "rank": 5},
+    "same rank": {"user": 4, "item": 9, "rank": 4},
+}
+
+
+@pytest.mark.parametrize("by", [[], ["model"]])
+@pytest.mark.parametrize("order", ORDERS)
+def test_lists_on_disk_are_checked_in_any_order(order, by, tmp_path):
+    """Rows of a list that follow each other are checked alone, and other tables as a whole."""
+    lists, truth = tables("integers")
+    other = lists.filter(pl.col("rank") < 3) if by else lists.clear()
+    run = pl.concat([lists.with_columns(model=1), other.with_columns(model=2)])
+
+    def scanned(run, name):
+        ORDERS[order](run).write_parquet(tmp_path / name)
+        return pl.scan_parquet(tmp_path / name)
+
+    options = {"truth": truth.lazy(), "by": by}
+    result = rf.evaluate(scanned(run, "good"), "precision", "ap", **options).collect()
+    assert result.equals(collected(rf.evaluate(run, "precision", "ap", **options)))
+    for kind, row in BROKEN.items():
+        bad = pl.concat([run, pl.DataFrame({**row, "model": 1}, schema=run.schema)])
+        with pytest.raises(RankingDataError, match=kind):
+            rf.evaluate(scanned(bad, kind), "precision", "ap", **options).collect()
+
+
+def test_only_lists_that_lie_apart_are_held_to_find_duplicates(tmp_path, monkeypatch):
+    lists, truth = tables("integers")
+    passes, collect = [], pl.LazyFrame.collect
+
+    def counted(frame, **how):
+        passes.append(frame)
+        return collect(frame, **how)
+
+    monkeypatch.setattr(pl.LazyFrame, "collect", counted)
+    for run, number in ((lists.sort("user", "rank"), 1), (lists.sort("rank"), 2)):
+        passes.clear()
+        collected(rf.evaluate(run.lazy(), "precision", truth=truth.lazy()))
+        assert len(passes) == number
