@@ -181,6 +181,28 @@ def test_items_that_share_a_number_are_not_duplicates(monkeypatch):
             rf.evaluate(run, "ap", truth=truth)
 
 
+@pytest.mark.parametrize("users", IDS)
+@pytest.mark.parametrize("kind", [None, *DUPLICATES])
+def test_groups_of_scanned_tables_are_judged_like_those_in_memory(kind, users):
+    """The truth that all groups share is joined once, and a number of the group is sorted by."""
+    run, truth = tables("integers", kind, users=users)
+    by_model = by_of_the_run(run, truth)
+    frame, truth = by_model["frame"], truth.with_columns(pl.col("relevance") - 1)
+    options = {"by": "model", "relevant_at": 2}
+    for metrics in (["ap", "ndcg@3", "precision"], ["bpref"]):
+        call = [rf.per_user, frame.lazy(), metrics, truth.lazy(), options]
+        if kind is None:
+            whole = rf.per_user(frame, *metrics, truth=truth, **options)
+            assert _lazily(*call).sort("model", "user").equals(whole)
+        elif metrics == ["bpref"]:
+            with pytest.raises(RankingDataError, match="duplicate"):
+                _lazily(*call)
+
+
+def _lazily(verb, frame, metrics, truth, options):
+    return verb(frame, *metrics, truth=truth, **options).collect()
+
+
 ORDERS = {
     "list by list": lambda run: run.sort("user", "rank"),
     "rank by rank": lambda run: run.sort("rank", "user"),
