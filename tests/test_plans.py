@@ -8,6 +8,7 @@ from every_metric import EVERY_METRIC, WITH_FORM
 from polars.io.plugins import register_io_source
 
 import rankframe as rf
+from rankframe._tables import judgment
 
 RUN = pl.LazyFrame(
     {
@@ -371,12 +372,16 @@ def test_the_run_is_not_held_in_memory_for_a_second_reader(by, metrics, tmp_path
     assert all("UNIQUE" in part or "AGGREGATE" in part for part in first.values())
 
 
+@pytest.mark.parametrize("few_rows", [0, 1000])
 @pytest.mark.parametrize("of_truth", [False, True])
 @pytest.mark.parametrize("metric", ["ap", "precision@10", "bpref"])
-def test_good_tables_in_groups_are_not_looked_at_again(metric, of_truth, monkeypatch):
+def test_good_tables_in_groups_are_not_looked_at_again(metric, of_truth, few_rows, monkeypatch):
     """A flag that is raised for nothing costs a pass over both tables."""
+    monkeypatch.setattr(judgment, "_FEW_ROWS", few_rows)
     models = pl.DataFrame({"model": ["a", "b"]})
     run, truth = ONE.collect().join(models, how="cross"), TRUTH.collect()
+    misses = pl.DataFrame({"user": 1, "item": [4, 4 + (1 << 40)], "relevance": 1})
+    truth = pl.concat([truth, misses], how="vertical_relaxed")
     truth = truth.join(models, how="cross") if of_truth else truth
     plan_of_eager_call(lambda: rf.evaluate(run, metric, truth=truth, by="model"), monkeypatch)
 
