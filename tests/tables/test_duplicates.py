@@ -183,6 +183,76 @@ def test_items_that_share_a_number_are_not_duplicates(monkeypatch):
             rf.evaluate(run, "ap", truth=truth)
 
 
+@pytest.mark.parametrize("users", IDS)
+@pytest.mark.parametrize("kind", [None, *DUPLICATES])
+def test_groups_of_scanned_tables_are_judged_like_those_in_memory(kind, users):
+    """The truth that all groups share is joined once, and a number of the group is sorted by."""
+    run, truth = tables("integers", kind, users=users)
+    by_model = by_of_the_run(run, truth)
+    frame, truth = by_model["frame"], truth.with_columns(pl.col("relevance") - 1)
+    options = {"by": "model", "relevant_at": 2}
+    for metrics in (["ap", "ndcg@3", "precision"], ["bpref"]):
+        call = [rf.per_user, frame.lazy(), metrics, truth.lazy(), options]
+        if kind is None:
+            whole = rf.per_user(frame, *metrics, truth=truth, **options)
+            assert _lazily(*call).sort("model", "user").equals(whole)
+        elif metrics == ["bpref"]:
+            with pytest.raises(RankingDataError, match="duplicate"):
+                _lazily(*call)
+
+
+def _lazily(verb, frame, metrics, truth, options):
+    return verb(frame, *metrics, truth=truth, **options).collect()
+
+
+ORDERS = {
+    "list by list": lambda run: run.sort("user", "rank"),
+    "rank by rank": lambda run: run.sort("rank", "user"),
+    "model by model": lambda run: run.sort("model", "user", "rank"),
+    "shuffled": lambda run: run.sample(fraction=1, shuffle=True, seed=5),
+}
+BROKEN = {
+    "duplicate": {"user": 4, "item": 7, "rank": 5},
+    "same rank": {"user": 4, "item": 9, "rank": 4},
+}
+
+
+@pytest.mark.parametrize("by", [[], ["model"]])
+@pytest.mark.parametrize("order", ORDERS)
+def test_lists_on_disk_are_checked_in_any_order(order, by, tmp_path):
+    """Rows of a list that follow each other are checked alone, and other tables as a whole."""
+    lists, truth = tables("integers")
+    other = lists.filter(pl.col("rank") < 3) if by else lists.clear()
+    run = pl.concat([lists.with_columns(model=1), other.with_columns(model=2)])
+
+    def scanned(run, name):
+        ORDERS[order](run).write_parquet(tmp_path / name)
+        return pl.scan_parquet(tmp_path / name)
+
+    options = {"truth": truth.lazy(), "by": by}
+    result = rf.evaluate(scanned(run, "good"), "precision", "ap", **options).collect()
+    assert result.equals(collected(rf.evaluate(run, "precision", "ap", **options)))
+    for kind, row in BROKEN.items():
+        bad = pl.concat([run, pl.DataFrame({**row, "model": 1}, schema=run.schema)])
+        with pytest.raises(RankingDataError, match=kind):
+            rf.evaluate(scanned(bad, kind), "precision", "ap", **options).collect()
+
+
+def test_only_lists_that_lie_apart_are_held_to_find_duplicates(tmp_path, monkeypatch):
+    lists, truth = tables("integers")
+    passes, collect = [], pl.LazyFrame.collect
+
+    def counted(frame, **how):
+        passes.append(frame)
+        return collect(frame, **how)
+
+    monkeypatch.setattr(pl.LazyFrame, "collect", counted)
+    for run, number in ((lists.sort("user", "rank"), 1), (lists.sort("rank"), 2)):
+        passes.clear()
+        collected(rf.evaluate(run.lazy(), "precision", truth=truth.lazy()))
+        assert len(passes) == number
+
+
 # ------------------------------------------------------------------ large tables in memory
 
 

@@ -437,7 +437,8 @@ def relevant(
     read = {*registry.BASIC, *(name for metric in requested for name in metric.reads)}
     reading = registry.reading_of(read, has_subtopics=split)
     rows = scope_rows.rows_of_scope(prepared, reading)
-    flags = [*judgment.table_flags(prepared), judgment.rows_flag(prepared, prepared.ranked_truth)]
+    ranked_truth = scope_rows.truth_of(prepared, reading)
+    flags = [*judgment.table_flags(prepared), judgment.rows_flag(prepared, ranked_truth)]
     if reading.counts_judged or reading.counts_listed:
         flags += [guards.lists_flag(table) for table in tables.both]
     own = {name for name, column in registry.COLUMNS.items() if column.always_reserved}

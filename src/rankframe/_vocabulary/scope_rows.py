@@ -24,6 +24,7 @@ class Rows(NamedTuple):
     scope: Scope
     unjoined: pl.LazyFrame  # the rows before the joins of a step: a plan joined with itself doubles
     alone: bool = False  # whether only keys, rank and relevance are read
+    numbered: Sequence[str] = ()  # the groups that a column of the rows numbers
 
     @property
     def keys(self) -> list[str]:
@@ -54,13 +55,15 @@ def rows_of_scope(judged: Judged, reading: Reading, *, alone: bool = False) -> p
     settings = judged.settings
     items, ranked_truth, ranked = (
         _cut(_with_columns_of_items(frame, judged, reading), settings.depth)
-        for frame in (judged.items, judged.ranked_truth, judged.run)
+        for frame in (judged.items, truth_of(judged, reading), judged.run)
     )
     if settings.judged_only:
         items = ranked_truth = ranked = _condensed(items, judged.keys, tied=judged.tied)
     alone = alone and not (reading.outside or reading.counts_judged or judged.inputs)
     lists = ranked if settings.judged_only else _cut(judged.placed, settings.depth)
     rows = Rows(judged, ranked, lists, reading.scope, ranked_truth, alone=alone)
+    if not settings.judged_only and reading.scope in ("relevant", "judged"):
+        rows = rows._replace(numbered=judged.numbered)
     absent = "ranks" if judged.tied else "blocks"
     columns = {name: c for name, c in reading.columns.items() if c.in_ties != absent}
     if reading.scope == "listed":
@@ -68,6 +71,13 @@ def rows_of_scope(judged: Judged, reading: Reading, *, alone: bool = False) -> p
     else:
         frame = _truth_rows(items if reading.scope == "subtopic" else ranked_truth, rows, columns)
     return frame.rename({"rank": "block"}) if judged.tied else frame
+
+
+def truth_of(judged: Judged, reading: Reading) -> pl.LazyFrame:
+    """Return the rows of the truth with their ranks, of which columns may leave out those of 0."""
+    if judged.graded_truth is None or reading.counts_judged:
+        return judged.ranked_truth
+    return judged.graded_truth
 
 
 def users_of_run(judged: Judged) -> pl.LazyFrame:
@@ -108,7 +118,13 @@ def _truth_rows(items: pl.LazyFrame, rows: Rows, columns: Mapping[str, Column]) 
     if judged.settings.least_gain is not None:
         frame = frame.drop(terms.WAS_GRADED)
     frame = rank_order.in_rank_order(
-        frame, rows.keys, judged.item, judged.types, bounds, alone=rows.alone
+        frame,
+        rows.keys,
+        judged.item,
+        judged.types,
+        bounds,
+        alone=rows.alone,
+        numbered=rows.numbered,
     )
     if not over_judged:
         frame = frame.with_columns(relevant)
