@@ -1,7 +1,7 @@
 """Mutants: copies of the library that are wrong in one place, which the tests should notice.
 
-With ``python -m tests.mutants reach`` each file of tests notes the mutants whose code it runs;
-``run`` gives each mutant, in a copy of this checkout, to the files that reach it, nearest first;
+With ``python -m tests.mutants reach`` each file of tests notes the mutants whose code its fast tier
+runs; ``run`` gives each mutant, in a copy of this checkout, to the files that reach it, nearest first;
 ``run --tier thorough`` those that live. All go on in ``--results`` where they were stopped.
 ``sample`` draws again what is gone from ``mutants.json``; ``reach`` then needs new results.
 ``reason`` in the sample is why a mutant may live.
@@ -320,7 +320,7 @@ def reach(sample: list[Mutant], results: Path, jobs: int) -> None:
 
         def examine(unit: str) -> None:
             own, start = top.parent / unit.replace("/", "-"), time.monotonic()
-            failed = run_tests(top, 3600, unit, "--thorough", REACH=str(own))
+            failed = run_tests(top, 3600, unit, REACH=str(own))
             reached = sorted(set(own.read_text().split())) if own.exists() else []
             seconds = round(time.monotonic() - start)
             append(results, unit=unit, failed=failed, seconds=seconds, reached=reached)
