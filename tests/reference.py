@@ -272,5 +272,5 @@ def evaluate(table, metrics, **options):
 
 
 def drawn(examples: int) -> int:
-    """Draw a third of the examples, and all of them with ``--thorough``."""
-    return examples if thorough else max(3, examples // 3)
+    """Draw a quarter of the examples, and all of them with ``--thorough``."""
+    return examples if thorough else max(3, examples // 4)

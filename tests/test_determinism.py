@@ -63,6 +63,7 @@ def test_the_means_are_those_of_users_added_without_rounding(expected):
     assert sum(expected[name].item() not in (0, 1) for name in LABELS) > 0.9 * len(LABELS)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_order_of_rows_does_not_show(expected, engine, seed):

@@ -173,6 +173,7 @@ def test_precision_alone_needs_no_window_and_no_sort(way):
     assert not [kind for kind in plan.kinds if "window" in kind or "sort" in kind]
 
 
+@pytest.mark.sample(2)
 @windows_stream
 @pytest.mark.parametrize("engine_source", ["run and truth", "judged table"])
 def test_every_metric_streams(engine_source):

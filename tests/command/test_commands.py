@@ -606,7 +606,7 @@ def test_a_run_in_a_pipe_is_read_whole(tmp_path):
     assert all(result.equals(results[0]) for result in results)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @needs_pipes
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_named_pipes_are_read(files, suffix):

@@ -379,6 +379,7 @@ def test_help_is_in_groups(capsys):
         assert [line for line in lines if line in groups] == groups
 
 
+@pytest.mark.sample(2)
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes and terminals are of POSIX")
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_terminal_sees_that_it_is_at_work(folder, terminal):

@@ -512,6 +512,7 @@ print(rf.summarize(table, metric, by="model", method="bootstrap", resamples=999,
 """
 
 
+@pytest.mark.thorough
 def test_a_seed_gives_the_same_numbers_in_every_process():
     printed = []
     for threads in ("1", "2"):

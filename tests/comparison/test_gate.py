@@ -218,6 +218,7 @@ def test_exit_codes(folder, capsys, command, code):
     assert err.startswith(begin[code])
 
 
+@pytest.mark.thorough
 def test_the_process_ends_with_these_codes(folder):
     for other, code, said in [
         ("worse", 1, "rr of worse against old: worse: interval below -0.01"),

@@ -85,6 +85,7 @@ def test_expectation_is_the_mean_over_every_order(options):
     assert_same(got.with_columns(pl.exclude("user").cast(pl.Float64)), expected)
 
 
+@pytest.mark.thorough
 def test_blocks_of_one_are_the_plain_metrics():
     rng = random.Random(3)
     run = [(u, i, r) for u in range(20) for r, i in enumerate(rng.sample(range(30), 9), 1)]

@@ -66,7 +66,7 @@ def test_a_batch_that_shares_no_user_with_its_truth():
 # ------------------------------------------------------------------ as evaluate
 
 
-@pytest.mark.sample(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("by", [["model"], []])
 def test_a_hundred_batches(by):
     run, truth = (
@@ -472,6 +472,7 @@ def test_a_kept_row_takes_no_more_than_forty_bytes(by, ids):
     assert not met(run, "err(max_grade=3)", "rr", truth=truth, by=by)._state.rows
 
 
+@pytest.mark.thorough
 def test_sums_do_not_grow_with_users():
     run, truth = made(users=230)
     small = met(run, "rr", "ndcg", truth=truth, by="model", places=[range(20)])

@@ -480,6 +480,7 @@ got.write_parquet({str(tmp_path / "got")!r})
 # ------------------------------------------------------------------ values
 
 
+@pytest.mark.thorough
 def test_values_are_those_of_per_user():
     facts = rf.parts.facts(RUN, truth=TRUTH, by="model")
     options = {"by": "model", "facts": facts}

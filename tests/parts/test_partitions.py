@@ -68,8 +68,8 @@ def test_the_parts_differ():
     assert heights[4] == (0, 0)
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("by", [[], ["model"]])
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("by", [["model"], []])
 @pytest.mark.parametrize(
     "options", [{}, {"scenarios": True, "users": "all"}, {"judged_only": True}]
 )

@@ -858,6 +858,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_reported(name):
     call, kind, words = WRONG[name]
@@ -1051,6 +1052,7 @@ def test_colors_follow_a_ground_of_ones_own():
         assert _colors.COLORS[0][1 - place] not in picture
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CHARTS)
 def test_there_is_one_minus_and_no_signed_zero(name):
     picture = picture_of(name)
@@ -1386,6 +1388,7 @@ OF_LONG = RUN.with_columns(model=pl.col("model").replace_strict(["a", "b", "c"],
 FEWER = OF_LONG.filter((pl.col("model") == LONG[0]) | (pl.col("user") > 3))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "draw",
     [
@@ -1545,6 +1548,7 @@ def tooltips(spec):
     ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CHARTS)
 def test_tooltips_are_in_words(name):
     found = tooltips(chart_of(name).to_dict())

@@ -353,6 +353,7 @@ def test_an_interval_that_correction_overrules_is_explained():
     assert lead.endswith(ends)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("systems", "options", "family"),
     [
@@ -591,6 +592,7 @@ report.save(sys.argv[2], static=True)
 """
 
 
+@pytest.mark.thorough
 def test_one_input_makes_the_same_bytes(report, tmp_path):
     for static in (False, True):
         assert page(report, tmp_path, static=static) == page(report, tmp_path, static=static)
@@ -722,6 +724,7 @@ def shown(browser, path, folder, *more):
     return done.stdout, console
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("static", [False, True])
 def test_a_browser_shows_each_section_without_an_error(browser, report, tmp_path, static):
     page(report, tmp_path, static=static)
@@ -755,6 +758,7 @@ def asked_by_page(browser, path, log):
     return {url.partition(":")[0] for url in of_page}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("static", [False, True])
 def test_a_browser_runs_no_name(browser, hostile, tmp_path, static):
     text = page(hostile, tmp_path, static=static)

@@ -98,6 +98,7 @@ def take(frame, *keys):
 # ------------------------------------------------------------------ the same numbers
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("by", [[], ["model"]])
 def test_every_function_equals_the_local_one(rs, run, a, truth, by):
     frame, local = (run, RUN) if by else (a, A)
@@ -112,6 +113,7 @@ def test_every_function_equals_the_local_one(rs, run, a, truth, by):
     assert_same(got, expected, check_dtypes=True)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("options", EXACT_CALLS, ids=lambda options: str(options["by"]))
 def test_partitions_have_the_bits_of_evaluate(rs, bring, options):
     local, judgments = many_users(3)
@@ -125,6 +127,7 @@ def test_partitions_have_the_bits_of_evaluate(rs, bring, options):
         assert_frame_equal(got, expected, check_exact=True)
 
 
+@pytest.mark.thorough
 def test_metrics_of_the_list(rs, run, truth):
     """Also without a truth, and beside rows of the truth that were not retrieved."""
     listed, minutes = pl.col("listed"), pl.col("minutes")
@@ -175,6 +178,7 @@ def test_workers_know_what_others_registered(rs, run, truth):
         assert_same(got, expected)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("metrics", "options"),
     [
@@ -260,6 +264,7 @@ def test_a_group_without_a_judged_item(rs, bring, truth):
     assert_same(take(summary), rf.summarize(local, "map", truth=TRUTH, by="model"))
 
 
+@pytest.mark.thorough
 def test_a_truth_without_a_relevant_item(rs, a):
     judgments = TRUTH.with_columns(relevance=pl.lit(0, pl.Int64))
     got = take(rs.evaluate(a, *SOME, truth=judgments))
@@ -295,7 +300,7 @@ ID_TYPES = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", ID_TYPES)
 def test_types_of_ids(rs, bring, name):
     local, judgments = A.with_columns(ID_TYPES[name]), TRUTH.with_columns(ID_TYPES[name])
@@ -305,6 +310,7 @@ def test_types_of_ids(rs, bring, name):
     assert_same(got, rf.per_user(local, *FEW, truth=judgments), check_dtypes=True)
 
 
+@pytest.mark.thorough
 def test_groups_of_any_type(rs, bring, truth):
     """The groups are collected, and then meet those in the workers."""
     day = pl.datetime(2026, pl.col("model").replace_strict({"a": 1, "b": 2}), 1, time_zone="UTC")
@@ -334,7 +340,7 @@ def test_integers_of_any_width_meet(rs, bring, left):
     assert_same(got, rf.per_user(local, *FEW, truth=judgments), check_dtypes=True)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("rank", "relevance"),
     [
@@ -429,6 +435,7 @@ def plan_of(frame):
     return printed.getvalue()
 
 
+@pytest.mark.thorough
 def test_one_shuffle_by_user_right_before_the_workers(rs, run, truth):
     for frame in (run.repartition(4, "user", "item"), run.hint("rebalance", "user")):
         plan = plan_of(rs.per_user(frame, *FEW, truth=truth, by="model", partitions=7))
@@ -452,7 +459,7 @@ def test_what_cannot_matter_stays_out_of_the_shuffle(rs, a, truth):
     assert not re.search(r"<= 0\.0", sent("precision@3", "bpref"))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("types", [{}, {"item": pl.Int32}, {"user": pl.String, "item": pl.String}])
 def test_items_that_nobody_judged_stay_out_of_the_shuffle(rs, spark, bring, types):
     local = A.cast(types)
@@ -488,7 +495,7 @@ def test_items_that_nobody_judged_are_there_for_metrics_that_read_them(rs, a, me
 MISSED = A.filter(pl.col("user") > 3).with_columns(pl.col("rank") + pl.col("user") % 3)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.String])
 def test_who_has_a_list_is_known_though_its_rows_stay_at_home(rs, bring, truth, dtype):
     """Lists begin at any rank, and have no judged item, or none above the cut-off."""
@@ -516,6 +523,7 @@ def test_who_has_a_list_is_known_though_its_rows_stay_at_home(rs, bring, truth, 
         assert_same(got, rf.summarize(judged, "rr", depth=depth))
 
 
+@pytest.mark.thorough
 def test_a_summary_shuffles_few_rows(rs, bring, truth, monkeypatch):
     made = []
     computed = rs._shuffle.computed
@@ -548,6 +556,7 @@ def test_a_truth_with_other_rows_each_time_it_is_read(rs, spark):
     assert take(rs.summarize(pairs, "recall", truth=truth))["min"].item() == 1
 
 
+@pytest.mark.thorough
 def test_nothing_stays_in_memory(rs, spark, a, truth):
     def kept():
         return spark.sparkContext._jsc.getPersistentRDDs().size()
@@ -704,6 +713,7 @@ def test_a_bad_row_of_the_truth(rs, bring, name):
     assert str(error) == str(told(rf.evaluate, RUN_3, "rr@1", truth=local))
 
 
+@pytest.mark.thorough
 def test_a_lazy_frame_raises_when_it_runs(rs, bring, truth):
     from pyspark.errors import PythonException
 
@@ -776,6 +786,7 @@ def test_rules_on_the_whole_are_kept_and_reported_once(rs, bring, name):
     assert str(error).partition("Offending")[0] == expected.partition("Offending")[0]
 
 
+@pytest.mark.thorough
 def test_partitions_apart_are_no_tables_apart(rs, bring):
     """One user has the same day in both tables; all others have other days."""
     shared = min({*RUN_3["user"]} & {*TRUTH_3["user"]})
@@ -829,6 +840,7 @@ def test_a_partition_without_weight_is_no_mistake_and_a_group_is(rs, a, bring):
         rs.per_user(a, "map", truth=bring(some), weights="w")
 
 
+@pytest.mark.thorough
 def test_totals_of_folds_are_those_of_one_machine(rs, bring):
     fold = (pl.col("user") % 3).alias("fold")
     local, truth = RUN.with_columns(fold), TRUTH.with_columns(fold)
@@ -927,6 +939,7 @@ sys.meta_path.insert(0, Finder)
 """
 
 
+@pytest.mark.sample(2)
 @pytest.mark.skipif(sys.platform == "win32", reason="the other Python is a shell script")
 @pytest.mark.parametrize("seen", [True, False])
 def test_workers_without_rankframe(rs, spark, a, truth, tmp_path, monkeypatch, seen):
@@ -966,6 +979,7 @@ def test_times_that_spark_would_merge_are_refused(rs, bring, name):
     assert_same(got, rf.evaluate(A, "map", truth=TRUTH))
 
 
+@pytest.mark.thorough
 def test_text_that_spark_collates_compares_byte_by_byte(rs, spark):
     run = spark.createDataFrame(
         [("u", "x", 1), ("v", "X", 1)], "user string, item string, rank int"
@@ -1067,6 +1081,7 @@ def test_a_group_without_users_is_summarized(rs, run, bring):
     assert_same(got, rf.summarize(RUN, "map", truth=judgments, by="model"), check_dtypes=True)
 
 
+@pytest.mark.thorough
 def test_missed_and_served_users(rs, bring, truth):
     """One system has lists for a part of the users, some without an item that anybody judged."""
     few = RUN.filter((pl.col("model") != "b") | (pl.col("user").hash(1) % 3 == 0))
@@ -1198,6 +1213,7 @@ def test_doors_exclude(rs, a, bring, truth):
         assert_same(got, expected)
 
 
+@pytest.mark.thorough
 def test_doors_dict_of_runs(rs, bring):
     other = A.with_columns(pl.col("rank").reverse().over("user")).select("rank", "item", "user")
     runs, truth = {"a": RUN_3, "b": other}, bring(TRUTH_3)
@@ -1247,6 +1263,7 @@ def test_doors_names(rs, bring):
             rs.evaluate(bring(run), "map", truth=table)
 
 
+@pytest.mark.thorough
 def test_the_examples(rs, spark):
     found = doctest.DocTestFinder().find(rs, extraglobs={"spark": spark, "rankframe": rf})
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)

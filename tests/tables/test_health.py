@@ -36,7 +36,7 @@ def row(found, table, what, **groups):
 CASES = [case for section in odd_input.cases().values() for case in section]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("kind", ["eager", "lazy", "pandas"])
 def test_odd_input_is_counted_and_never_raises(case, kind):
@@ -92,6 +92,7 @@ WILD = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("wild", WILD)
 @pytest.mark.parametrize("column", ["model", "user", "item", "rank", "score", "relevance"])
 def test_no_type_of_a_column_raises(column, wild):

@@ -849,6 +849,7 @@ def test_shared_ranks_give_the_same_bits_in_any_order(form):
         assert values[label].is_between(*RANGES[label]).all(), label
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("ranks", TIED_RANKS)
 @pytest.mark.parametrize("form", FORMS)
 def test_what_counts_rows_or_judgments_refuses_shared_ranks(ranks, form):

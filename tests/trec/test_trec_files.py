@@ -279,6 +279,7 @@ def run_of_size(size):
     return "".join(lines).encode(), rows
 
 
+@pytest.mark.sample(5)
 @needs_pipes
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("pack", ["plain", "gzip", "zstd"])
@@ -432,6 +433,7 @@ print(trec.read_run(source).rows())
 """
 
 
+@pytest.mark.sample(2)
 @needs_pipes
 @pytest.mark.parametrize("source", ["buffer", "/dev/stdin"])
 def test_standard_input_is_read(packed, source):
