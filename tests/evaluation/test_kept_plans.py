@@ -103,7 +103,7 @@ def test_a_registration_empties_them():
         @rf.register_metric("kept_constant")
         def kept_constant() -> pl.Expr:
             """A constant."""
-            return pl.col("relevant").any() * value
+            return pl.col("relevant").any().cast(pl.Float64) * value
 
     values = []
     for value in (1.0, 2.0):
