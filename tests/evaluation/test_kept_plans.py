@@ -3,6 +3,7 @@
 import random
 from concurrent.futures import ThreadPoolExecutor
 
+import extension
 import polars as pl
 import pytest
 from every_metric import EVERY_METRIC
@@ -10,7 +11,6 @@ from polars.testing import assert_frame_equal
 
 import rankframe as rf
 from rankframe._evaluation import kept_plans
-from rankframe._request import labels
 
 METRICS = ["ndcg@5", "ap", "precision@3", "rr"]
 
@@ -18,6 +18,8 @@ METRICS = ["ndcg@5", "ap", "precision@3", "rr"]
 @pytest.fixture(autouse=True)
 def _no_plans(monkeypatch):
     monkeypatch.setattr(kept_plans, "_PLANS", {})
+    with extension.unchanged_registry():
+        yield
 
 
 def tables(seed, users=20):
@@ -111,7 +113,6 @@ def test_a_registration_empties_them():
         for _ in range(2):
             means = rf.evaluate(run, "kept_constant", truth=truth)
             values.append(means["kept_constant"].item())
-    labels.forget(labels._ENTRIES["kept_constant"])
     assert values == [1.0, 1.0, 2.0, 2.0]
 
 
@@ -149,3 +150,23 @@ def test_every_metric_has_the_same_values():
     assert any(kept_plans._PLANS.values())
     for other in others:
         assert_frame_equal(other, first, rel_tol=1e-12, abs_tol=1e-14)
+
+
+def test_a_registered_column_may_read_what_changes():
+    worth = {"hit": 1.0}
+
+    @rf.register_column("kept_worth", "what a hit is worth")
+    def kept_worth(_rows):
+        return pl.lit(worth["hit"])
+
+    @rf.register_metric("kept_worth_found")
+    def kept_worth_found() -> pl.Expr:
+        """Worth found: the sum over the hits."""
+        return pl.col("kept_worth").filter(pl.col("rank").is_not_null()).sum()
+
+    run, truth = tables(1)
+    hits = rf.per_user(run, "num_hits", truth=truth)["num_hits"]
+    for value in (1.0, 1.0, 5.0):
+        worth["hit"] = value
+        found = rf.per_user(run, "kept_worth_found", truth=truth)["kept_worth_found"]
+        assert found.to_list() == (value * hits).to_list()

@@ -337,3 +337,23 @@ def test_text_ids_have_the_values_of_integers(monkeypatch, more, lazy, by, texts
         run, truth = run.lazy(), truth.lazy()
     found = rf.per_user(run, *metrics, truth=truth, by=by).lazy().collect()
     assert_frame_equal(found, expected)
+
+
+@pytest.mark.parametrize("metric", ["ap", "bpref", "ndcg"])
+def test_ranks_too_deep_for_groups_are_exact_or_refused(metric):
+    """One number holds user, group and place; hits below 2^39 would share the last place."""
+    deep = 1 << 39
+    truth = pl.DataFrame({"user": 1, "item": [1, 2, 3, 4], "relevance": [1, 2, 3, 0]})
+    for ranks in ([1, 2, deep, 4], [1, 2, deep + 9, 4], [deep + 40, deep + 30, deep + 20, 1]):
+        lists = pl.DataFrame({"user": 1, "item": [1, 2, 3, 4], "rank": ranks})
+        value = rf.evaluate(lists, metric, truth=truth).item(0, metric)
+        run = pl.concat([lists.with_columns(model=pl.lit(name)) for name in "ab"])
+        for _ in range(3):  # later calls run a kept plan
+            means = rf.evaluate(run, metric, truth=truth, by="model")
+            assert means[metric].to_list() == pytest.approx([value, value], rel=1e-12)
+        lazy = rf.evaluate(run.lazy(), metric, truth=truth.lazy(), by="model")
+        if min(ranks[:3]) > deep:
+            with pytest.raises(RankingDataError, match="a rank above 549,755,813,888"):
+                lazy.collect()
+        else:
+            assert lazy.collect()[metric].to_list() == pytest.approx([value, value], rel=1e-12)

@@ -19,6 +19,7 @@ from rankframe._request import registry
 from rankframe._request.keywords import Settings
 from rankframe._request.question import Question
 from rankframe._tables import adapters
+from rankframe.errors import RankingDataError
 
 _MOST = 64
 #: Up to this many rows, such a plan as it is written is faster than a new one that is optimized and
@@ -47,6 +48,8 @@ def collected(
         held.update(tables)
         try:
             result = adapters.collected(plan, rows, unoptimized=_few_rows(grouped=grouped))
+        except RankingDataError:  # the same error as a call that is not repeated, or none
+            result = adapters.collected(make(tables), rows)
         finally:
             held.clear()
     _PLANS[key] = kept
@@ -70,6 +73,10 @@ def key_of(question: Question) -> Hashable:
     if any(more) or sum(map(len, eager)) > _few_rows(grouped=bool(question.by)):
         return None
     if any(map(system_metrics.is_of_all, question.requested)):
+        return None
+    read = {name for metric in question.requested for name in metric.reads}
+    # a registered function may read what changes
+    if any(column.registered for name, column in registry.COLUMNS.items() if name in read):
         return None
     options = [repr(getattr(settings, field.name)) for field in fields(Settings)]
     return (question.per_user, tuple(question.metrics), tuple(question.by), *options)

@@ -283,8 +283,9 @@ def input_flags(judged: Judged, reads: Collection[str] = ()) -> list[pl.LazyFram
 
 
 def raise_broken_input(judged: Judged, reads: Collection[str] = ()) -> None:
-    """Raise for the first rule that a table beside run and truth breaks."""
+    """Raise for the first rule that a table beside run and truth breaks, and for deep ranks."""
     tables, run = judged.tables, judged.tables.run
+    _raise_deep_rank(judged)
     side_tables.raise_first_broken(tables.beside, reads)
     side_tables.raise_if_nothing_meets(judged.inputs, run, judged.whole)
     if not tables.exclusions or run.totals is not None:
@@ -295,6 +296,20 @@ def raise_broken_input(judged: Judged, reads: Collection[str] = ()) -> None:
             "that must not be shown, such as the interactions of the training set"
         )
         raise RankingDataError(msg)
+
+
+def _raise_deep_rank(judged: Judged) -> None:
+    """Raise for a rank that has no room in one number with its group."""
+    run = judged.tables.run
+    if not judged.numbered or run.rank is None:
+        return
+    greatest, groups = rank_order.PLACES, ", ".join(judged.numbered)
+    text = (
+        f"a rank above {greatest:,}, which no call takes with by= ({groups}) and a truth for all "
+        "groups: rank the lists from 1, or filter one group at a time"
+    )
+    deep = rules.Rule(run.name, run.rank, text, rules.as_rank(run.rank) > greatest)
+    rules.raise_first([deep], run.frame, rules.role_columns(run))
 
 
 def _with_types(

@@ -57,7 +57,9 @@ _FACTOR = 0x1E3779B97F4A7C15  # odd: numbers of different pairs are rarely equal
 #: From so many rows on, and for lists of at most so many items, ``are_distinct`` is faster than
 #: counting distinct items: 1 M rows of lists of 10 in 0.25 of the time, of 27 in 0.3.
 _MANY, _SHORT = 50_000, 64
-_PLACES = 1 << 39  # of hits in a list, and of misses below: 16 million groups fit
+#: Of hits in a list, and of misses below, so that 16 million groups fit. Hits further down share
+#: the last place, as duplicates do, which raises a flag.
+PLACES = 1 << 39
 
 _row = pl.col(_ROW).cast(pl.Int64)
 _position = _row - pl.col(_START) + 1
@@ -248,8 +250,8 @@ def in_rank_order(
     number = _number_of_item(item, types[item])
     if numbered:
         # of a sort by two columns, half of the time and 0.6 of the memory
-        miss = _PLACES + (number.hash() & (_PLACES - 1)).cast(pl.Int64)
-        place = (pl.col("rank") - 1).clip(upper_bound=_PLACES - 1).fill_null(miss)
+        miss = PLACES + (number.hash() & (PLACES - 1)).cast(pl.Int64)
+        place = (pl.col("rank") - 1).clip(upper_bound=PLACES - 1).fill_null(miss)
         ordered = _ordered(rows, keys, types, pl.col(GROUP) + place, numbered=numbered)
     else:
         by_bounds = _by_bounds(rows, keys, item, types, bounds, alone=alone)
@@ -333,7 +335,7 @@ def _ideal(bounds: Bounds) -> pl.Expr:
 
 def numbered_groups(groups: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
     """Add ``GROUP``, with which one number holds user, group and place; too many groups raise."""
-    start = pl.col(GROUP).cast(pl.Int128) * (2 * _PLACES) + _FIRST
+    start = pl.col(GROUP).cast(pl.Int128) * (2 * PLACES) + _FIRST
     return groups.sort(names).with_row_index(GROUP).with_columns(start.cast(pl.Int64))
 
 
