@@ -181,7 +181,7 @@ def per_user(
         columns=columns,
     )
     question = ask(frame, metrics, truth, by, settings, per_user=True)
-    return _result(question, frame, _plan_rows)
+    return _result(question, frame, _user_rows)
 
 
 def evaluate(
@@ -363,7 +363,7 @@ def evaluate(
         columns=columns,
     )
     question = ask(frame, metrics, truth, by, settings)
-    return _result(question, frame, partial(_plan_row, total=total), total)
+    return _result(question, frame, partial(_mean_rows, total=total), total)
 
 
 def _result(
@@ -386,12 +386,12 @@ def _result(
     return cast("FrameT", result)
 
 
-def _plan_rows(question: Question) -> pl.LazyFrame:
+def _user_rows(question: Question) -> pl.LazyFrame:
     values = plan_values(question)
     return values.checks.guarded(values.rows, values.types).sort(values.keys)
 
 
-def _plan_row(question: Question, total: bool) -> pl.LazyFrame:  # noqa: FBT001
+def _mean_rows(question: Question, total: bool) -> pl.LazyFrame:  # noqa: FBT001
     return group_means.checked_means(plan_means(question, total=total), total=total)
 
 

@@ -364,7 +364,7 @@ def _possible_hits(run: pl.LazyFrame, tables: Tables) -> pl.LazyFrame | None:
     """
     truth, reads = tables.truth, tables.reads
     code = rank_order.text_code(tables.run.user, tables.run.item, tables.types)
-    # with groups, the rows that result add up to other last bits
+    # with groups, sums of users came out different in the last bit
     if code is None or truth is None or reads is None or tables.run.by:
         return None
     if registry.reading_of(reads, inputs=tables.beside).counts_judged:
