@@ -391,7 +391,7 @@ def _user_rows(question: Question) -> pl.LazyFrame:
     return values.checks.guarded(values.rows, values.types).sort(values.keys)
 
 
-def _mean_rows(question: Question, total: bool) -> pl.LazyFrame:  # noqa: FBT001
+def _mean_rows(question: Question, *, total: bool) -> pl.LazyFrame:
     return group_means.checked_means(plan_means(question, total=total), total=total)
 
 
