@@ -245,8 +245,7 @@ def _few_differ(pair: Pair) -> str | None:
 
 def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None]:
     """Return for each metric whether higher is better; None if neither is, or if undeclared."""
-    entries = {metric.name: labels.entry_of(metric.expr) for metric in requested}
-    return {name: entry.higher_is_better if entry else None for name, entry in entries.items()}
+    return {metric.name: labels.traits_of(metric).higher_is_better for metric in requested}
 
 
 def detectable(pair: Pair, trial: Trial) -> float:

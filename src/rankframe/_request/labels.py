@@ -128,6 +128,19 @@ def _value_of_user(parsed: "ParsedLabel", defaults: Defaults) -> pl.Expr:
     raise ValueError(msg)
 
 
+class Traits(NamedTuple):
+    """Which values of a user a metric can have, and which are better."""
+
+    higher_is_better: bool | None = None  # None: neither is, or it is not declared
+    least: float = -math.inf
+    greatest: float = math.inf
+
+    @property
+    def width(self) -> float:
+        """The greatest difference of two values."""
+        return self.greatest - self.least
+
+
 class RequestedMetric(NamedTuple):
     """One output column: a reduction over a user's rows, and its mean over users."""
 
@@ -138,6 +151,7 @@ class RequestedMetric(NamedTuple):
     reads: frozenset[str]  # the columns that the expression names
     relevant_at: float | None = None  # for this label alone; None: that of the call
     gains_from_there: bool = False  # whether grades below that count as 0 to this label
+    own_traits: Traits | None = None  # of ready values, which no expression computes
 
     def with_expr(self, expr: pl.Expr) -> "RequestedMetric":
         """Return the same column with another expression."""
@@ -389,6 +403,14 @@ def entry_of(metric: pl.Expr) -> Entry | None:
         with _tie_mode():
             parsed = _parsed_metric(metric)
     return parsed.entry if parsed else None
+
+
+def traits_of(metric: RequestedMetric) -> Traits:
+    """Look up what is declared of a metric; nothing is of an own expression."""
+    if metric.own_traits is not None:
+        return metric.own_traits
+    entry = entry_of(metric.expr)
+    return Traits(entry.higher_is_better, *entry.value_range) if entry else Traits()
 
 
 def cut_off(metric: pl.Expr) -> int | None:

@@ -115,8 +115,8 @@ def limits_of(metrics: Sequence[Metric]) -> dict[str, tuple[float, float]]:
     """Return the declared range of each metric; a sum or an own expression has none."""
     limits: dict[str, tuple[float, float]] = {}
     for metric in labels.parse_metrics(metrics, per_user=False):
-        entry = None if metric.over_users.aggregate == "sum" else labels.entry_of(metric.expr)
-        limits[metric.name] = (-inf, inf) if entry is None else entry.value_range
+        is_sum = metric.over_users.aggregate == "sum"
+        limits[metric.name] = (-inf, inf) if is_sum else labels.traits_of(metric)[1:]
         label = labels.label_of(metric.expr) or ""
         if label.startswith("coverage") and "count=true" not in label:
             limits[metric.name] = (0, 1)  # its declared range is that of counts
