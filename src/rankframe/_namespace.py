@@ -46,6 +46,7 @@ VERBS = {
     "report": "_report.report",
     "table": "_report.results",
     "gate": "_comparison.gate",
+    "provenance": "_evaluation.provenance",
 }
 CHARTS = {
     "at_k": "plot._of_cutoffs",
