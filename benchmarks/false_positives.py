@@ -26,7 +26,7 @@ import polars as pl
 import rankframe as rf
 from benchmarks import report
 from benchmarks.data import CACHE
-from rankframe._comparison import statistics, system_statistics
+from rankframe._comparison import always_valid, statistics, system_statistics
 
 USERS = [20, 50, 200]
 RUNS = 2000
@@ -137,7 +137,7 @@ def looks(rng: np.random.Generator, users: int, runs: int, test: str) -> Found:
     found = np.zeros(runs, np.bool_)
     for number in range(2, users + 1):
         sample = statistics.Sample(change[:number])
-        tested = statistics.sequential if test == "sequential" else statistics.t_test
+        tested = always_valid.mixture if test == "sequential" else statistics.t_test
         found |= tested(sample, 1 - LEVEL).p <= LEVEL
     return found
 

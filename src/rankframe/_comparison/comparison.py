@@ -216,16 +216,22 @@ def compare(
     Statistical Planning and Inference* 99, 2001). With more pairs, this holds separately for the
     primary metric and for the others.
 
-    ``"sequential"`` is a mixture sequential probability ratio test of the mean: under equal means,
-    the probability that p < α at any look is at most α. This is exact for normal differences, and
-    asymptotic for others. It mixes the t tests of effects δ ~ N(0, ρ²), in standard deviations of
-    the differences, ρ = 0.1; so the interval is tightest near 900 users, where it is 1.55 times as
-    wide as Student's, and fewer than 27 users have no interval at confidence 0.95. Each look must
-    include all users of earlier looks, with unchanged values; new users must arrive in an order
-    that does not depend on the values. Then the least p of all looks and the intersection of all
-    intervals are valid, too. H. Robbins, *Annals of Mathematical Statistics* 41, 1970; R. Johari,
-    L. Pekelis and D. J. Walsh, *KDD* 2017; I. Waudby-Smith et al., *Annals of Statistics* 52, 2024;
-    H. Wang and A. Ramdas, *Sequential Analysis* 44, 2025, for the unknown variance.
+    ``"sequential"`` bets on the differences d, divided by the width of the metric's range: the
+    wealth is the mean over the stakes c = 0.96/2^j, j = 0…7, and both directions of Π (1 ± c·d),
+    and p = min(1, 1/wealth). Under equal means, the probability that p < α at any look is at most
+    α: exactly, for each distribution and any number of users, whatever their order in a table. The
+    interval has the means whose wealth, for d/2 + ½ against the mean's, is below 1/α. For nDCG it is
+    about 4 times as wide as Student's with 20 users, 2 times with 100 and 1.7 times from 1,000 on.
+    A metric without a finite range has a mixture of the t tests of effects δ ~ N(0, ρ²), in
+    standard deviations of the differences, ρ = 0.1: exact for normal differences and asymptotic for
+    others, so it does not decide before 20 users differ. Its interval is tightest near 900 users,
+    1.55 times as wide as Student's; fewer than 27 users have none at confidence 0.95. Each look
+    must include all users of earlier looks, and a user's value may not change between looks; new
+    users must arrive in an order that does not depend on the values. I. Waudby-Smith and A. Ramdas,
+    *J. Royal Statistical Society B* 86, 2024, for the bets; H. Robbins, *Annals of Mathematical
+    Statistics* 41, 1970; R. Johari, L. Pekelis and D. J. Walsh, *KDD* 2017; I. Waudby-Smith et al.,
+    *Annals of Statistics* 52, 2024; H. Wang and A. Ramdas, *Sequential Analysis* 44, 2025, for the
+    unknown variance.
 
     With weights, intervals are those of ``summarize`` for the differences, and ``"randomization"``
     flips the signs of weight · difference. In a row of ``total``, a user who is in several segments
@@ -479,6 +485,7 @@ def _read_trial(trial: Trial, values: Values, verb: str) -> Trial:
         margin=margins,
         resamples=resampling.times,
         seed=resampling.seed,
+        widths=pair_tests.widths_of(values.requested),
     )
 
 

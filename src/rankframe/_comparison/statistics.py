@@ -340,37 +340,6 @@ def wilcoxon(sample: Sample, confidence: float) -> Outcome:
     return outcome
 
 
-#: Standard deviation of the effects that the mixture expects: the interval is tightest near 900
-#: users.
-_EXPECTED_EFFECT = 0.1
-
-
-def sequential(sample: Sample, confidence: float) -> Outcome:
-    """Robbins' normal mixture of t tests: valid at every look; it has no weighted form.
-
-    With δ ~ N(0, ρ²) for the effect, c = 1 + nρ² and x = t²/(n − 1), the ratio of the likelihoods
-    is c^(−½) · ((1 + x)/(1 + x/c))^(n/2), and p is its inverse. The interval contains all means
-    that are not rejected: x < (K − 1)/(1 − K/c) with K = (c/α²)^(1/n).
-    """
-    outcome = _undefined(sample.values)
-    varied = differs(sample.values)
-    if sample.weights is not None or not varied.any():
-        return outcome
-    values = sample.values[:, varied]
-    users, mean = len(values), values.mean(axis=0)
-    error = values.std(axis=0, ddof=1) / np.sqrt(users)
-    grown = 1 + users * _EXPECTED_EFFECT**2
-    x = (mean / error) ** 2 / (users - 1)
-    ratio = users / 2 * (np.log1p(x) - np.log1p(x / grown)) - np.log(grown) / 2
-    outcome.p[varied] = np.exp(np.minimum(-ratio, 0))
-    reach = (np.log(grown) - 2 * np.log1p(-confidence)) / users
-    if reach < np.log(grown):  # otherwise no mean is rejected
-        farthest = np.expm1(reach) / -np.expm1(reach - np.log(grown))
-        margin = error * np.sqrt((users - 1) * farthest)
-        outcome.low[varied], outcome.high[varied] = mean - margin, mean + margin
-    return outcome
-
-
 def randomization(
     sample: Sample, confidence: float, resampling: Resampling, advance: Advance
 ) -> Outcome:
