@@ -206,8 +206,14 @@ def compare(
     *Statistics in Medicine* 17, 1998, pp. 2635–2650, method 10, for hits; B. Carterette, *ACM TOIS*
     30(1), 2012, for the randomized Tukey test; D. J. Schuirmann, *J. Pharmacokinet. Biopharm.* 15,
     1987, for the two one-sided tests of equivalence. Values that agree to 14 significant digits are
-    equal. Wilcoxon leaves out users with a difference of 0, as in SciPy. If ranks and means have
-    opposite signs, the verdict of a rank test is "undecided".
+    equal. If ranks and means have opposite signs, the verdict of a rank test is "undecided".
+
+    ``"wilcoxon"`` tests whether the differences are symmetric about 0, not whether their mean is 0:
+    of many users with skewed differences and equal means, it finds most (N. Ihemelandu and M. D.
+    Ekstrand, *SIGIR* 2023). So its verdicts are "ranks higher" and "ranks lower", and ``note`` says
+    so from 200 users on where the skewness exceeds twice its standard error. It leaves out users
+    with a difference of 0. p is exact for 50 users or fewer without ties and zeros, else that of
+    the normal approximation with the correction for ties and without that for continuity.
 
     With ``primary``, the other metrics count only where the primary metric shows a difference:
     their ``p_adjusted``, corrected without the primary metric, is at least that of the primary
@@ -731,6 +737,8 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
     )
     if trial.test in ("wilcoxon", "friedman"):
         table = pair_tests.unless_contrary(table)
+    if trial.test == "wilcoxon":
+        table = pair_tests.of_ranks(table)
     return table.drop(trials.SIGN)
 
 

@@ -51,6 +51,7 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
         ]
     if test == "wilcoxon":
         signs = [statistics.signed_ranks(pair.difference) for pair in pairs]
+        notes = [note or _note_of_skewness(pair) for note, pair in zip(notes, pairs, strict=True)]
     return Tested(outcome, outcome.p.copy(), notes, signs)
 
 
@@ -63,6 +64,21 @@ def _with_ties(pair: Pair) -> Pair:
         (statistics.scales_of(pair.of_system), statistics.scales_of(pair.of_baseline)),
     )
     return pair._replace(difference=change, sample=pair.sample._replace(values=change))
+
+
+#: With fewer users, a test of ranks has few false positives even if the differences are skewed.
+_MANY_RANKS = 200
+
+
+def _note_of_skewness(pair: Pair) -> str | None:
+    """Note that the mean of many skewed differences is not what ranks test."""
+    from rankframe._comparison import statistics
+
+    users = len(pair.difference)
+    if users < _MANY_RANKS or not statistics.is_skewed(pair.sample):
+        return None
+    skewness = statistics.skewness(pair.sample)
+    return f"tests ranks, not the mean: the differences have skewness {skewness:.2g}"
 
 
 def _test_looks(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
@@ -353,12 +369,26 @@ def with_verdict(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     )
 
 
+def of_ranks(table: pl.DataFrame) -> pl.DataFrame:
+    """Rename a verdict of Wilcoxon's test: it is about ranks, whatever the means are."""
+    word = pl.when(pl.col(trials.SIGN) > 0).then(pl.lit("ranks higher"))
+    return table.with_columns(
+        pl.when(pl.col("verdict").is_in(_DIFFERS))
+        .then(word.otherwise(pl.lit("ranks lower")))
+        .otherwise("verdict")
+        .alias("verdict")
+    )
+
+
+_DIFFERS = ("higher", "lower")
+
+
 def unless_contrary(table: pl.DataFrame) -> pl.DataFrame:
     """Remove a verdict of ranks that the means contradict, and note it."""
     contrary = (pl.col("difference").sign() * pl.col(trials.SIGN).sign() < 0).fill_null(value=False)
     sentence = pl.lit("the ranks and the means have opposite signs")
     return table.with_columns(
-        pl.when(contrary & pl.col("verdict").is_in(["higher", "lower"]))
+        pl.when(contrary & pl.col("verdict").is_in(_DIFFERS))
         .then(pl.lit("undecided"))
         .otherwise("verdict")
         .alias("verdict"),
