@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -577,7 +578,7 @@ def test_degenerate_comparisons(case, test):
         assert got["p_value"] == expected[case]
 
 
-@pytest.mark.parametrize("method", ["t", "bootstrap", "percentile"])
+@pytest.mark.parametrize("method", ["t", "bootstrap"])
 def test_degenerate_summaries(method):
     for values, note in [
         ([None, None], "no user has a value"),
@@ -598,7 +599,8 @@ def test_rounding_makes_no_difference():
     new = np.array([0.1 + 0.2, 0.3, 0.6, 0.8, 1.0])
     got = one(old, new, test="wilcoxon")
     assert (got["wins"], got["ties"], got["losses"]) == (3, 2, 0)
-    assert got["p_value"] == 0.25
+    tied = [0.0, 0.0, 1.0, 1.0, 1.0]
+    assert got["p_value"] == pytest.approx(stats.wilcoxon(tied, method="asymptotic").pvalue)
 
 
 def test_few_resamples_work():
@@ -986,7 +988,8 @@ def test_a_large_value_of_one_user_leaves_the_others_as_they_are():
     label = "dcg(gain=exponential)@10"
     values = pl.concat(lists).rank.per_user(label, truth=truth, by="model")
     a, b = (values.filter(model=m)[label].to_numpy() for m in "AB")
-    for test, scipy in (("wilcoxon", stats.wilcoxon), ("t", stats.ttest_rel)):
+    wilcoxon = partial(stats.wilcoxon, method="asymptotic")  # one user has no difference
+    for test, scipy in (("wilcoxon", wilcoxon), ("t", stats.ttest_rel)):
         got = rf.compare(pl.concat(lists), label, truth=truth, baseline="A", test=test)
         assert got["p_value"].item() == pytest.approx(scipy(b, a).pvalue, rel=1e-6)
         assert got.select("wins", "ties", "losses").row(0) == (9, 1, 0)

@@ -336,39 +336,27 @@ def wilcoxon(sample: Sample, confidence: float) -> Outcome:
         return outcome
     for place, column in enumerate(sample.values.T):
         if len(column):
-            outcome.p[place] = stats.wilcoxon(column).pvalue if column.any() else 1.0
+            outcome.p[place] = _signed_rank_p(column)
     return outcome
 
 
-#: Standard deviation of the effects that the mixture expects: the interval is tightest near 900
-#: users.
-_EXPECTED_EFFECT = 0.1
+#: Up to this many users, without ties and zeros, the signed ranks have their exact distribution.
+_EXACT_RANKS = 50
 
 
-def sequential(sample: Sample, confidence: float) -> Outcome:
-    """Robbins' normal mixture of t tests: valid at every look; it has no weighted form.
+def _signed_rank_p(column: Array) -> float:
+    """Take the exact p, or the normal one with tie correction, without continuity correction.
 
-    With δ ~ N(0, ρ²) for the effect, c = 1 + nρ² and x = t²/(n − 1), the ratio of the likelihoods
-    is c^(−½) · ((1 + x)/(1 + x/c))^(n/2), and p is its inverse. The interval contains all means
-    that are not rejected: x < (K − 1)/(1 − K/c) with K = (c/α²)^(1/n).
+    SciPy's own choice between them, and the name of the second, depend on its version.
     """
-    outcome = _undefined(sample.values)
-    varied = differs(sample.values)
-    if sample.weights is not None or not varied.any():
-        return outcome
-    values = sample.values[:, varied]
-    users, mean = len(values), values.mean(axis=0)
-    error = values.std(axis=0, ddof=1) / np.sqrt(users)
-    grown = 1 + users * _EXPECTED_EFFECT**2
-    x = (mean / error) ** 2 / (users - 1)
-    ratio = users / 2 * (np.log1p(x) - np.log1p(x / grown)) - np.log(grown) / 2
-    outcome.p[varied] = np.exp(np.minimum(-ratio, 0))
-    reach = (np.log(grown) - 2 * np.log1p(-confidence)) / users
-    if reach < np.log(grown):  # otherwise no mean is rejected
-        farthest = np.expm1(reach) / -np.expm1(reach - np.log(grown))
-        margin = error * np.sqrt((users - 1) * farthest)
-        outcome.low[varied], outcome.high[varied] = mean - margin, mean + margin
-    return outcome
+    sizes = np.abs(column[column != 0])
+    if not len(sizes):
+        return 1.0
+    if len(column) <= _EXACT_RANKS and len(np.unique(sizes)) == len(column):
+        return float(stats.wilcoxon(column, method="exact").pvalue)
+    ranks = stats.rankdata(sizes)
+    distance = abs(signed_ranks(column)) / np.sqrt((ranks**2).sum())
+    return float(2 * stats.norm.sf(distance))
 
 
 def randomization(
@@ -401,10 +389,9 @@ def bootstrap(
     resampling: Resampling,
     advance: Advance,
     *,
-    bca: bool = True,
     one_sided: bool = False,
 ) -> Outcome:
-    """Resample users with replacement: BCa or percentile interval, and the p-value of Sakai's test.
+    """Resample users with replacement: BCa interval, and the p-value of Sakai's test.
 
     The p-value is the share of resamples, shifted to the mean 0, whose t statistic is as far from
     0, or if ``one_sided``, as far above 0. Users are drawn with equal probability, then weighted.
@@ -426,8 +413,7 @@ def bootstrap(
     influences = centered if weights is None else _influences(centered, weights)
     for column, place in enumerate(np.flatnonzero(varied)):
         shift, influence = shifts[:, column], influences[:, column]
-        tails = _bca_tails(tail, shift, influence) if bca else np.array([tail, 1 - tail])
-        ends = mean[column] + np.quantile(shift, tails)
+        ends = mean[column] + np.quantile(shift, _bca_tails(tail, shift, influence))
         # the number of threads changes the last bit of matrix products
         outcome.low[place], outcome.high[place] = rounded(ends)
     return outcome
@@ -661,14 +647,14 @@ def chosen_method(sample: Sample, unit: str = "users", *, may_be_hits: bool) -> 
         return "wilson", "Wilson's interval, every value is 0 or 1"
     if users < _FEWEST_USERS:
         return "t", f"Student's t, fewer than {_FEWEST_USERS} {unit}"
-    skewness = _skewness(sample)
-    seen = f"{users} {unit}, skewness {round(skewness, 2) + 0.0:g}"  # no −0
-    if users >= _MANY_USERS and abs(skewness) <= np.sqrt(users) / 10:
+    skew = skewness(sample)
+    seen = f"{users} {unit}, skewness {round(skew, 2) + 0.0:g}"  # no −0
+    if users >= _MANY_USERS and abs(skew) <= np.sqrt(users) / 10:
         return "t", f"Student's t, {seen}"
     return "studentized", f"studentized bootstrap, {seen}"
 
 
-def _skewness(sample: Sample) -> float:
+def skewness(sample: Sample) -> float:
     """Return the skewness of the users' contributions to the mean; 0 if all are equal."""
     values, weights = sample
     added = values - weighted_mean(values, weights)
@@ -676,6 +662,13 @@ def _skewness(sample: Sample) -> float:
         added = weights * added
     squares = (added**2).mean()
     return float((added**3).mean() / squares**1.5) if squares else 0.0
+
+
+def is_skewed(sample: Sample) -> bool:
+    """Return whether the skewness exceeds twice its standard error in a normal sample."""
+    users = len(sample.values)
+    error = np.sqrt(6 * max(users - 2, 0) / ((users + 1) * (users + 3)))
+    return abs(skewness(sample)) > 2 * error
 
 
 def telling_users(sample: Sample) -> tuple[float, bool]:

@@ -31,7 +31,7 @@ from rankframe.errors import RankingDataError
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array, Outcome, Places, Resampling, Sample
 
-Method: TypeAlias = Literal["t", "bootstrap", "percentile", "studentized", "wilson", "auto"]
+Method: TypeAlias = Literal["t", "bootstrap", "studentized", "wilson", "auto"]
 
 _MOST_RESAMPLES = 10_000_000  # their shifts are held in memory
 
@@ -87,10 +87,9 @@ def summarize(
     confidence
         The probability that a single interval covers the true value.
     method
-        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"percentile"``: the plain bootstrap;
-        ``"studentized"``: the bootstrap of the t statistic; ``"wilson"``: Wilson's interval of a
-        hit rate, for values that are all 0 or 1; ``"auto"``: chosen by the number and the values of
-        the users, which ``note`` reports.
+        ``"t"``: Student's interval; ``"bootstrap"``: BCa; ``"studentized"``: the bootstrap of the t
+        statistic; ``"wilson"``: Wilson's interval of a hit rate, for values that are all 0 or 1;
+        ``"auto"``: chosen by the number and the values of the users, which ``note`` reports.
     resamples
         Number of resamples: bootstrap samples, permutations or patterns of signs.
     seed
@@ -400,7 +399,7 @@ def _interval(
         return statistics.wilson(sample, confidence)
     if method == "studentized":
         return statistics.studentized(sample, confidence, resampling, advance)
-    return statistics.bootstrap(sample, confidence, resampling, advance, bca=method == "bootstrap")
+    return statistics.bootstrap(sample, confidence, resampling, advance)
 
 
 class _Group(NamedTuple):
@@ -781,15 +780,12 @@ def check_hits(rows: pl.DataFrame, values: Values, option: str) -> None:
 def _check_plain(values: Values) -> None:
     """Check that users count equally and are independent."""
     if values.weights is not None:
-        msg = (
-            "method='wilson' has no weighted form: take 't', 'bootstrap', 'percentile', "
-            "'studentized' or 'auto'"
-        )
+        msg = "method='wilson' has no weighted form: take 't', 'bootstrap', 'studentized' or 'auto'"
         raise ValueError(msg)
     if values.cluster is not None:
         msg = (
             "method='wilson' takes users for independent: with cluster=, take 't', 'bootstrap', "
-            "'percentile', 'studentized' or 'auto'"
+            "'studentized' or 'auto'"
         )
         raise ValueError(msg)
 

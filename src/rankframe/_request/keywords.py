@@ -271,7 +271,25 @@ def check_flag(name: str, value: object) -> None:
         raise TypeError(msg)
 
 
+#: Choices that are gone, and what replaces them.
+_DROPPED = {
+    (
+        "design",
+        "anova",
+    ): "power is of paired tests: for all pairs, give their number as comparisons=",
+    ("method", "percentile"): "take 'bootstrap', or 'studentized' for skewed values",
+}
+
+
+def check_dropped(name: str, value: object) -> None:
+    """Check that a choice is not one of a former version."""
+    if isinstance(value, str) and (name, value) in _DROPPED:
+        msg = f"{name}={value!r} was dropped: {_DROPPED[name, value]}"
+        raise ValueError(msg)
+
+
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    check_dropped(name, value)
     if value not in choices:
         msg = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
         raise ValueError(msg)

@@ -344,6 +344,7 @@ def as_triangle(table: pl.DataFrame, systems: Sequence[str], confidence: float) 
     turned = pl.when(row > column)
     # "not worse" has no counterpart for the other system
     words = {"better": "worse", "worse": "better", "higher": "lower", "lower": "higher"}
+    words |= {"ranks higher": "ranks lower", "ranks lower": "ranks higher"}
     words |= {"not worse": "undecided"}
     values = {
         "system": baseline,
