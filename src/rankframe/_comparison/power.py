@@ -156,8 +156,8 @@ def _plan_of(
     wanted = {name: _read_wanted(name, value) for name, value in differences.items()}
     summaries.check_packages()
     model, *segments = values.by
-    made = {"metric": pl.String, "baseline": None, **_MADE}
-    types = summaries.result_schema("power", values, made)
+    columns = {"metric": pl.String, "baseline": None, **_MADE}
+    types = summaries.result_schema("power", values, columns)
     order = [*segments, "metric", model, "baseline", *_MADE]
     schema = {name: types[model if name == "baseline" else name] for name in order}
     reduce = partial(
