@@ -69,9 +69,8 @@ class Call(NamedTuple):
 
     def means(self, metrics: Sequence[Metric]) -> pl.DataFrame:
         """Compute the frame of ``evaluate``, also of a table of values."""
-        if self.truth is not None or not ready_values.is_of_values(
-            self.frame, self.groups, self.options
-        ):
+        names = self.frame.collect_schema().names()
+        if self.truth is not None or ready_values.has_items(names, self.groups, self.options):
             return self.compute(evaluation.evaluate, *metrics)
         means = summaries.description_of(self.values(metrics)).collect()
         return means.pivot("metric", index=[*self.groups, "users"], values="mean")
