@@ -97,7 +97,9 @@ def _intervals(sample: st.Sample, case: Case) -> dict[str, st.Outcome]:
         return {**outcomes, "wilson": st.wilson(sample, CONFIDENCE)}
     drawn = CONFIDENCE, st.Resampling(RESAMPLES, 0), _silent
     outcomes["BCa"] = st.bootstrap(sample, *drawn)
-    return {**outcomes, "studentized": st.studentized(sample, *drawn)}
+    outcomes["studentized"] = st.studentized(sample, *drawn)
+    # what "auto" takes where it takes no other method
+    return {**outcomes, "auto": st.widened(sample, *drawn)}
 
 
 def _silent(_: int) -> None:

@@ -180,7 +180,7 @@ def not_worse(rng: np.random.Generator, users: int, runs: int, test: str) -> Fou
             )
         else:
             drawn = statistics.Resampling(RESAMPLES, seed), _silent
-            p = statistics.bootstrap(sample, 1 - LEVEL, *drawn, one_sided=True).p
+            p = statistics.bootstrap_test(sample, 1 - LEVEL, *drawn, one_sided=True).p
         found.append(np.asarray(p <= LEVEL, np.bool_))
     return np.concatenate(found)
 
