@@ -182,7 +182,7 @@ def test_the_line_has_test_correction_and_users():
     alone = rf.table(lists(), "rr", truth=TRUTH, baseline="old", correction=None, primary="rr")
     assert "p < 0.05 without correction for 2 comparisons, primary metric rr;" in alone.note
     looked = rf.table(lists(), "rr", truth=TRUTH, baseline="old", test="sequential")
-    assert "sequential t test, p < 0.05 after Holm's correction" in looked.note
+    assert "sequential test, p < 0.05 after Holm's correction" in looked.note
     fewer = lists().filter((pl.col("model") != "mid") | (pl.col("user") < 6))
     told = rf.table(fewer, "rr", truth=TRUTH, baseline="old", users="both").note
     assert "; 6 to 10 users; bold: " in told

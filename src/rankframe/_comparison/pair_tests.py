@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isfinite, isnan, nan
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import inf, isfinite, isnan, log, nan
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -13,6 +14,7 @@ from rankframe._comparison.system_pairs import Matrix, Pair, Tested
 from rankframe._comparison.trials import Trial
 from rankframe._request import labels
 from rankframe._request.labels import RequestedMetric
+from rankframe.errors import RankingDataError
 
 if TYPE_CHECKING:
     from rankframe._comparison.statistics import Advance, Array, Outcome, Sample
@@ -25,14 +27,14 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     test, confidence, resampling = trial.test, trial.confidence, trial.resampling
     if test == "mcnemar":
         return _test_hits(pairs, confidence)
+    if test == "sequential":
+        return _test_looks(pairs, trial, advance)
 
     def reduce(sample: Sample, advance: Advance) -> Outcome:
         if test == "randomization":
             return statistics.randomization(sample, confidence, resampling, advance)
         if test == "bootstrap":
             return statistics.bootstrap_test(sample, confidence, resampling, advance)
-        if test == "sequential":
-            return statistics.sequential(sample, confidence)
         return (statistics.wilcoxon if test == "wilcoxon" else statistics.t_test)(
             sample, confidence
         )
@@ -52,9 +54,6 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
             note if pair.weights is None else note or trials.UNEVEN
             for note, pair in zip(notes, pairs, strict=True)
         ]
-    if test == "sequential":
-        lows = outcome.low.tolist()
-        notes = [note or _note_of_looks(low) for note, low in zip(notes, lows, strict=True)]
     if test == "wilcoxon":
         signs = [statistics.signed_ranks(pair.difference) for pair in pairs]
         notes = [note or _note_of_skewness(pair) for note, pair in zip(notes, pairs, strict=True)]
@@ -90,9 +89,64 @@ def _note_of_skewness(pair: Pair) -> str | None:
     return f"tests ranks, not the mean: the differences have skewness {skewness:.2g}"
 
 
-def _note_of_looks(low: float) -> str:
-    """Explain a sequential test, and why it has no interval."""
-    valid = "always valid: look as often as you like"
+def _test_looks(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
+    """Test by bets where the metric has a finite range, else by a mixture of t tests."""
+    import numpy as np
+
+    from rankframe._comparison import always_valid, statistics
+    from rankframe._comparison.statistics import Outcome
+
+    outcome = Outcome(*(np.full(len(pairs), nan) for _ in Outcome._fields))
+    notes = [trials.UNEVEN if pair.weights is not None else pair.undefined for pair in pairs]
+    widths = [trial.widths.get(pair.metric, inf) for pair in pairs]
+    for bounded, reduce in ((True, always_valid.bets), (False, always_valid.mixture)):
+        places = [place for place, width in enumerate(widths) if isfinite(width) == bounded]
+        units = np.array([widths[place] if bounded else 1.0 for place in places])
+        samples = [
+            _in_units(pairs[place], widths[place]) if bounded else pairs[place].sample
+            for place in places
+        ]
+        test = partial(_without_resamples, reduce, trial.confidence)
+        part = statistics.in_matrices(samples, test, advance)
+        outcome.p[places] = part.p
+        outcome.low[places], outcome.high[places] = part.low * units, part.high * units
+        for place in places:
+            if pairs[place].weights is None and len(pairs[place].difference):
+                valid = _note_of_looks(pairs[place], outcome.low[place], bounded=bounded)
+                notes[place] = "; ".join(filter(None, (notes[place], valid))) or None
+    return Tested(outcome, outcome.p.copy(), notes, [None] * len(pairs))
+
+
+def _without_resamples(
+    reduce: Callable[[Sample, float], Outcome], confidence: float, sample: Sample, _: Advance
+) -> Outcome:
+    return reduce(sample, confidence)
+
+
+def _in_units(pair: Pair, width: float) -> Sample:
+    """Divide differences by the width of the range, so that they are in [−1, 1]."""
+    values = pair.sample.values / width
+    if len(values) and not (abs(values) <= 1 + trials.NOTHING).all():
+        farthest = float(abs(pair.sample.values).max())
+        msg = (
+            f"metric {pair.metric!r}: two values of one user differ by {farthest:.6g}, but its "
+            f"range has the width {width:.6g}: declare a range that has all values"
+        )
+        raise RankingDataError(msg)
+    return pair.sample._replace(values=values.clip(-1, 1))
+
+
+def _note_of_looks(pair: Pair, low: float, *, bounded: bool) -> str:
+    """Say for which differences looks are valid, and why there is no interval."""
+    from rankframe._comparison import always_valid
+
+    if bounded:
+        return "always valid: look as often as you like"
+    if pair.undefined is not None:
+        return ""
+    valid = "look as often as you like: valid for about normal differences"
+    if always_valid.too_few_differ(pair.difference[:, None]).any():
+        return f"{valid}; no decision before {always_valid.LEAST_DIFFERENT} users differ"
     return f"{valid}; too few users for an interval" if isnan(low) else valid
 
 
@@ -288,6 +342,18 @@ def _few_differ(pair: Pair) -> str | None:
 def directions_of(requested: Sequence[RequestedMetric]) -> dict[str, bool | None]:
     """Return for each metric whether higher is better; None if neither is, or if undeclared."""
     return {metric.name: labels.traits_of(metric).higher_is_better for metric in requested}
+
+
+def widths_of(requested: Sequence[RequestedMetric]) -> dict[str, float]:
+    """Return for each metric how far two users' values can differ; of a geometric mean, in ln."""
+    widths: dict[str, float] = {}
+    for metric in requested:
+        traits, epsilon = labels.traits_of(metric), metric.over_users.epsilon
+        widths[metric.name] = traits.width
+        if epsilon is not None and isfinite(traits.width):
+            least, greatest = traits.least + epsilon, traits.greatest + epsilon
+            widths[metric.name] = log(greatest / least) if least > 0 else inf
+    return widths
 
 
 def detectable(pair: Pair, trial: Trial) -> float:

@@ -359,37 +359,6 @@ def _signed_rank_p(column: Array) -> float:
     return float(2 * stats.norm.sf(distance))
 
 
-#: Standard deviation of the effects that the mixture expects: the interval is tightest near 900
-#: users.
-_EXPECTED_EFFECT = 0.1
-
-
-def sequential(sample: Sample, confidence: float) -> Outcome:
-    """Robbins' normal mixture of t tests: valid at every look; it has no weighted form.
-
-    With δ ~ N(0, ρ²) for the effect, c = 1 + nρ² and x = t²/(n − 1), the ratio of the likelihoods
-    is c^(−½) · ((1 + x)/(1 + x/c))^(n/2), and p is its inverse. The interval contains all means
-    that are not rejected: x < (K − 1)/(1 − K/c) with K = (c/α²)^(1/n).
-    """
-    outcome = _undefined(sample.values)
-    varied = differs(sample.values)
-    if sample.weights is not None or not varied.any():
-        return outcome
-    values = sample.values[:, varied]
-    users, mean = len(values), values.mean(axis=0)
-    error = values.std(axis=0, ddof=1) / np.sqrt(users)
-    grown = 1 + users * _EXPECTED_EFFECT**2
-    x = (mean / error) ** 2 / (users - 1)
-    ratio = users / 2 * (np.log1p(x) - np.log1p(x / grown)) - np.log(grown) / 2
-    outcome.p[varied] = np.exp(np.minimum(-ratio, 0))
-    reach = (np.log(grown) - 2 * np.log1p(-confidence)) / users
-    if reach < np.log(grown):  # otherwise no mean is rejected
-        farthest = np.expm1(reach) / -np.expm1(reach - np.log(grown))
-        margin = error * np.sqrt((users - 1) * farthest)
-        outcome.low[varied], outcome.high[varied] = mean - margin, mean + margin
-    return outcome
-
-
 def randomization(
     sample: Sample, confidence: float, resampling: Resampling, advance: Advance
 ) -> Outcome:
@@ -466,14 +435,9 @@ def _t_of(shifts: Array, errors: Array) -> Array:
 
 
 def bootstrap(
-    sample: Sample,
-    confidence: float,
-    resampling: Resampling,
-    advance: Advance,
-    *,
-    bca: bool = True,
+    sample: Sample, confidence: float, resampling: Resampling, advance: Advance
 ) -> Outcome:
-    """Resample users with replacement: BCa or percentile interval, without a p-value.
+    """Resample users with replacement: the BCa interval, without a p-value.
 
     Users are drawn with equal probability, then weighted.
     """
@@ -489,8 +453,7 @@ def bootstrap(
     influences = drawn.centered if weights is None else _influences(drawn.centered, weights)
     for column, place in enumerate(np.flatnonzero(varied)):
         shift, influence = drawn.shifts[:, column], influences[:, column]
-        tails = _bca_tails(tail, shift, influence) if bca else np.array([tail, 1 - tail])
-        ends = drawn.mean[column] + np.quantile(shift, tails)
+        ends = drawn.mean[column] + np.quantile(shift, _bca_tails(tail, shift, influence))
         # the number of threads changes the last bit of matrix products
         outcome.low[place], outcome.high[place] = rounded(ends)
     return outcome
