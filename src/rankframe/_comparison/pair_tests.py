@@ -406,7 +406,7 @@ def of_ranks(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-_DIFFERS = ("higher", "lower")
+_DIFFERS = ("better", "worse", "higher", "lower")
 
 
 def unless_contrary(table: pl.DataFrame) -> pl.DataFrame:
