@@ -128,10 +128,11 @@ def compare(
         ``p_value``, ``effect_size`` (Cohen's d of paired data: mean / standard deviation of the
         differences), ``wins``, ``ties``, ``losses`` (users whose value is higher, equal, lower),
         ``detectable``, with a margin ``p_equivalent`` and ``p_not_worse``, ``note``, the interval
-        of the difference ``ci_low`` to ``ci_high`` (BCa for ``"bootstrap"``, Newcombe's for
-        ``"mcnemar"``, simultaneous for ``"tukey"`` and ``"randomized_tukey"``, a confidence
-        sequence for ``"sequential"``, else Student's), ``p_adjusted`` and ``verdict``. A print that
-        is too narrow leaves out the columns in the middle, and shows the answer.
+        of the difference ``ci_low`` to ``ci_high`` (Newcombe's for ``"mcnemar"``, simultaneous for
+        ``"tukey"`` and ``"randomized_tukey"``, a confidence sequence for ``"sequential"``, of the
+        resamples for ``"bootstrap"``, else Student's; cut at the width of the metric's range),
+        ``p_adjusted`` and ``verdict``. A print that is too narrow leaves out the columns in the
+        middle, and shows the answer.
 
         ``note`` explains why a number is null, names each system that has no list for 5% of the
         users or more, and reports users who are left out, if they are 5% or more: a test of paired
@@ -178,26 +179,27 @@ def compare(
         metric that is not compared, or is combined with a geometric mean or a test that takes no
         margin, or ``primary`` is not a tested metric.
 
-    Notes
-    -----
-    Choose the test before you see the values: none is chosen from them. ``"randomization"`` flips
-    the signs of the differences: p = (b + 1)/(n + 1) where b of n patterns are at least as extreme
-    as the data, exact if there are at most ``resamples`` patterns. ``"bootstrap"`` takes the t
-    statistic of shifted resamples. ``"mcnemar"`` is McNemar's exact test, for values that are all 0
-    or 1, such as hits. ``"sequential"`` is for experiments that are inspected every day while users
-    arrive: its p-value and interval are valid at every look. Tests of all systems at once take the
-    users shared by all: ``"tukey"`` finds honest significant differences; ``"randomized_tukey"``
-    permutes each user's values over the systems, and compares every difference with the range of
-    the means, exact as above; ``"friedman"`` is Friedman's test, reported in ``note``, with
-    Nemenyi's comparison. With ``"tukey"`` and ``"randomized_tukey"``, ``confidence`` is the
-    probability that all intervals of a metric cover. All metrics and systems share the resamples.
+    Notes ----- Choose the test before you see the values: none is chosen from them.
+    ``"randomization"`` flips the signs of the differences: p = (b + 1)/(n + 1) where b of n
+    patterns are at least as extreme as the data, exact if there are at most ``resamples`` patterns.
+    ``"bootstrap"`` takes the t statistic of shifted resamples; its interval contains the
+    differences that it does not reject, so it excludes 0 where ``p_value`` < 1 − ``confidence``.
+    ``"mcnemar"`` is McNemar's exact test, for values that are all 0 or 1, such as hits.
+    ``"sequential"`` is for experiments that are inspected every day while users arrive: its p-value
+    and interval are valid at every look. Tests of all systems at once take the users shared by all:
+    ``"tukey"`` finds honest significant differences; ``"randomized_tukey"`` permutes each user's
+    values over the systems, and compares every difference with the range of the means, exact as
+    above; ``"friedman"`` is Friedman's test, reported in ``note``, with Nemenyi's comparison. With
+    ``"tukey"`` and ``"randomized_tukey"``, ``confidence`` is the probability that all intervals of
+    a metric cover. All metrics and systems share the resamples.
 
     Without ``baseline``, each system is compared with those before it in sorted order (of an Enum,
     in the order of its categories). A comparison without a p-value does not count in
     ``correction``, and rows of ``total`` do; tests of all systems at once have their own
     correction, over all pairs for one metric in one segment.
 
-    ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or ``"bootstrap"``. If more
+    ``margin`` bounds a difference of means, so ``test`` must be ``"t"`` or, with 50 users or more,
+    ``"bootstrap"``. If more
     than half of the users change by the same amount, such as 0, and fewer than 20 change by other
     amounts, the margin is not tested, and ``note`` reports this.
 
@@ -229,9 +231,9 @@ def compare(
     wealth is the mean over the stakes c = 0.96/2^j, j = 0…7, and both directions of Π (1 ± c·d),
     and p = min(1, 1/wealth). Under equal means, the probability that p < α at any look is at most
     α: exactly, for each distribution and any number of users, whatever their order in a table. The
-    interval has the means whose wealth, for d/2 + ½ against the mean's, is below 1/α. For nDCG it is
-    about 4 times as wide as Student's with 20 users, 2 times with 100 and 1.7 times from 1,000 on.
-    A metric without a finite range has a mixture of the t tests of effects δ ~ N(0, ρ²), in
+    interval has the means whose wealth, for d/2 + ½ against the mean's, is below 1/α. For nDCG it
+    is about 4 times as wide as Student's with 20 users, 2 times with 100 and 1.7 times from 1,000
+    on. A metric without a finite range has a mixture of the t tests of effects δ ~ N(0, ρ²), in
     standard deviations of the differences, ρ = 0.1: exact for normal differences and asymptotic for
     others, so it does not decide before 20 users differ. Its interval is tightest near 900 users,
     1.55 times as wide as Student's; fewer than 27 users have none at confidence 0.95. Each look
@@ -254,7 +256,7 @@ def compare(
     w)², where u is the sum Σ w(d − d̄) of a cluster, and t has G − 1 degrees of freedom; the
     bootstrap draws whole clusters, and ``"randomization"`` flips all differences of a cluster
     together. A. C. Cameron and D. L. Miller, *J. Human Resources* 50, 2015. Simulated with 20
-    clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t) and 92% (BCa); with
+    clusters of 1 to 9 users, correlated by 0.3, 95% intervals cover 94% (t); with
     fewer clusters, or one with most of the users, they are too short.
 
     Examples
@@ -642,7 +644,16 @@ def _comparison_table(rows: pl.DataFrame, *, values: Values, trial: Trial) -> pl
         table = pair_tests.unless_contrary(table)
     if trial.test == "wilcoxon":
         table = pair_tests.of_ranks(table)
-    return table.drop(trials.SIGN)
+    return table.with_columns(summaries.cut_at(_widths_of(values.requested))).drop(trials.SIGN)
+
+
+def _widths_of(requested: Sequence[RequestedMetric]) -> dict[str, summaries.Range]:
+    """Return between which values the difference of two means is."""
+    widths = {metric.name: float(labels.traits_of(metric).width) for metric in requested}
+    return {
+        name: summaries.Range(-width, width, f"the greatest difference of the metric, {width:.10g}")
+        for name, width in widths.items()
+    }
 
 
 def _test_in_batches(
