@@ -34,7 +34,7 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
         if test == "randomization":
             return statistics.randomization(sample, confidence, resampling, advance)
         if test == "bootstrap":
-            return statistics.bootstrap(sample, confidence, resampling, advance)
+            return statistics.bootstrap_test(sample, confidence, resampling, advance)
         return (statistics.wilcoxon if test == "wilcoxon" else statistics.t_test)(
             sample, confidence
         )
@@ -44,6 +44,11 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
     outcome = statistics.in_matrices([pair.sample for pair in pairs], reduce, advance)
     notes: list[str | None] = [pair.undefined for pair in pairs]
     signs: list[float | None] = [None] * len(pairs)
+    if test == "bootstrap":
+        notes = [
+            note or (_NO_BOUND if isnan(low) else None)
+            for note, low in zip(notes, outcome.low.tolist(), strict=True)
+        ]
     if test in trials.UNWEIGHTED:
         notes = [
             note if pair.weights is None else note or trials.UNEVEN
@@ -53,6 +58,9 @@ def test_pairs(pairs: Sequence[Pair], trial: Trial, advance: Advance) -> Tested:
         signs = [statistics.signed_ranks(pair.difference) for pair in pairs]
         notes = [note or _note_of_skewness(pair) for note, pair in zip(notes, pairs, strict=True)]
     return Tested(outcome, outcome.p.copy(), notes, signs)
+
+
+_NO_BOUND = "no interval: too many resamples have no spread, or there are too few resamples"
 
 
 def _with_ties(pair: Pair) -> Pair:
@@ -289,13 +297,15 @@ def test_margins(
 
     def reduce(sample: Sample, advance: Advance) -> Outcome:
         if trial.test == "bootstrap":
-            return statistics.bootstrap(sample, 0.95, trial.resampling, advance, one_sided=True)
+            return statistics.bootstrap_test(
+                sample, 0.95, trial.resampling, advance, one_sided=True
+            )
         outcome = statistics.t_test(sample, 0.95)
         values, weights = sample
         sums = (values if weights is None else weights * values).sum(axis=0)
         return outcome._replace(p=statistics.above_zero(outcome.p, sums))
 
-    untested = [_few_differ(pair) if pair.metric in margins else None for pair in pairs]
+    untested = [_why_untested(pair, trial) if pair.metric in margins else None for pair in pairs]
     within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), untested)
     places = [
         place
@@ -316,6 +326,24 @@ def test_margins(
     return within
 
 
+#: With fewer users, resamples are not skewed enough to bound a mean on one side.
+_FEWEST_RESAMPLED = 50
+
+
+def _why_untested(pair: Pair, trial: Trial) -> str | None:
+    """Return why a margin is not tested."""
+    if system_pairs.why_undefined(pair.sample.values) is not None:
+        return None
+    users = len(pair.sample.values)
+    if trial.test == "bootstrap" and users < _FEWEST_RESAMPLED:
+        unit = "users" if pair.clusters is None else "clusters"
+        return (
+            f"margin not tested: the bootstrap needs {_FEWEST_RESAMPLED} {unit}, not {users}: take "
+            "test='t'"
+        )
+    return _few_differ(pair)
+
+
 def _few_differ(pair: Pair) -> str | None:
     """Return why a margin cannot be tested: nearly all users change by one amount, such as 0.
 
@@ -326,8 +354,6 @@ def _few_differ(pair: Pair) -> str | None:
     from rankframe._comparison import statistics
 
     values = pair.sample.values
-    if system_pairs.why_undefined(values) is not None:
-        return None
     amounts, counts = np.unique(values, return_counts=True)
     alike = counts.max()
     remainder = len(values) - alike
@@ -410,7 +436,7 @@ def of_ranks(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-_DIFFERS = ("higher", "lower")
+_DIFFERS = ("better", "worse", "higher", "lower")
 
 
 def unless_contrary(table: pl.DataFrame) -> pl.DataFrame:

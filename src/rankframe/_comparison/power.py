@@ -14,7 +14,7 @@ from rankframe._comparison.system_pairs import Pair
 from rankframe._comparison.trials import Trial
 from rankframe._evaluation.values import Values
 from rankframe._request import keywords
-from rankframe._request.keywords import Options
+from rankframe._request.keywords import StatisticsOptions
 from rankframe._request.labels import Metric
 from rankframe._request.types import Frame, FrameT
 from rankframe._tables import run_dicts
@@ -45,7 +45,7 @@ def power(
     power: float = 0.8,
     confidence: float = 0.95,
     difference: Target | Mapping[str, Target] | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[StatisticsOptions],
 ) -> FrameT:
     """
     Report which true difference these users can detect, and how many users a difference needs.
@@ -54,7 +54,9 @@ def power(
     ----------
     frame
         A judged table, or a run with its ``truth`` (metrics of lists alone need none); or a dict of
-        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``.
+        these by name: see ``from_runs``. Scores without ranks are ranked as by ``with_rank``. A
+        frame without a column of items, and without ``truth``, is a table of values: one row per
+        user and group of ``by``, whose columns of numbers are the metrics; null is undefined.
     *metrics
         Labels such as ``"ndcg@10"`` or ``"ndcg@5,10"`` (two metrics), expressions such as
         ``rf.ndcg_at(10)``, or any aliased expression on the vocabulary and your columns.
@@ -77,7 +79,8 @@ def power(
         mean of the baseline (``"1%"``); one for all metrics, or a mapping such as
         ``{"ndcg@10": "1%"}``.
     **options
-        All other keywords of ``evaluate``, and columns' roles: see ``rankframe.typing.Options``.
+        All other keywords of ``evaluate``, and those of a table of values: see
+        ``rankframe.typing.StatisticsOptions``.
 
     Returns
     -------
