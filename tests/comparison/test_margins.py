@@ -257,7 +257,7 @@ def test_without_a_margin_its_columns_are_absent(test):
     assert set(got["verdict"]) <= {"higher", "lower", "undecided"}
 
 
-@pytest.mark.parametrize("test", ["wilcoxon", "friedman", "tukey", "randomized_tukey"])
+@pytest.mark.parametrize("test", ["wilcoxon", "friedman", "tukey", "max_t"])
 def test_other_tests_have_verdicts_too(test):
     old, new = sample(3, 40)
     what = "ranks " if test == "wilcoxon" else ""
@@ -354,7 +354,7 @@ def test_metrics_of_all_lists_have_a_verdict_and_no_margin():
         ({"margin": 0.1, "test": "wilcoxon"}, "test='wilcoxon' takes no margin"),
         ({"margin": 0.1, "test": "tukey"}, "take one of 't', 'bootstrap'"),
         ({"margin": 0.1, "test": "randomization"}, "take one of 't', 'bootstrap'"),
-        ({"margin": 0.1, "test": "randomized_tukey"}, "test='randomized_tukey' takes no margin"),
+        ({"margin": 0.1, "test": "max_t"}, "test='max_t' takes no margin"),
         ({"margin": 0.1, "test": "friedman"}, "margin bounds a difference of means"),
     ],
 )

@@ -309,7 +309,7 @@ def _family(numbers: Numbers, name: str, table: pl.DataFrame) -> str:
     if trial.correction is None:
         return f"{of_table} is without correction for {tests} comparisons."
     if trial.test in trials.JOINT_TESTS:
-        return f"{of_table} is corrected over all pairs of each segment."
+        return f"{of_table} is corrected over {sentences.family_of(trial)} of each segment."
     systems, segments = table[numbers.call.by].n_unique(), table[name].n_unique()
     family = f"{markup.counted(systems, 'system')} × {markup.counted(segments, 'segment')}"
     of_all = f"all {tests} comparisons: {family}"

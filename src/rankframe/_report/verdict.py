@@ -140,7 +140,7 @@ def _corrected(numbers: Numbers) -> str:
         alone = "each interval is of its comparison alone"
     if trial.test in trials.JOINT_TESTS:
         alone = "" if trial.test in trials.SIMULTANEOUS else f"; {alone}"
-        return f"p is corrected over all pairs{alone}"
+        return f"p is corrected over {sentences.family_of(trial)}{alone}"
     of_primary = "" if primary is None else f" in {primary}, the primary metric"
     words = f"{sentences.CORRECTIONS[trial.correction]} for {family} comparisons{of_primary}"
     return f"p is after {words}; {alone}"
