@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from rankframe._command import files, inputs, options, reference, text_tables, trec
+from rankframe._command import config_file, files, inputs, options, reference, text_tables, trec
 from rankframe._command.files import Tables
 from rankframe._command.inputs import Input
 from rankframe._command.options import Gate, Run
@@ -628,8 +628,22 @@ def _demo(_: argparse.Namespace) -> None:
 
 
 #: The function of each command; ``options`` has its options.
+def _run(arguments: argparse.Namespace) -> int:
+    lines = config_file.command_lines(arguments.config)
+    if arguments.dry:
+        text_tables.print_text("".join(shlex.join(["rankframe", *line]) + "\n" for line in lines))
+        return 0
+    code = 0
+    for line in lines:  # a report follows a gate that fails, too
+        code = max(code, main(line))
+        if code > 1:
+            break
+    return code
+
+
 _COMMANDS: Mapping[str, Run] = {
     "demo": _demo,
+    "run": _run,
     "metrics": _metrics,
     "evaluate": _evaluate,
     "check": _check,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias, get_args
 
 from rankframe._command import files, inputs
@@ -71,6 +72,13 @@ def parser_of(commands: Mapping[str, Run]) -> argparse.ArgumentParser:
     return parser
 
 
+def parser_of_command(name: str) -> argparse.ArgumentParser:
+    """Make the parser of a command alone."""
+    parser = argparse.ArgumentParser()
+    _COMMANDS[name][1](parser)
+    return parser
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the message in one line; name the command that is nearest to a misspelled one."""
@@ -84,6 +92,11 @@ class _Parser(argparse.ArgumentParser):
 
 def _add_no_options(_: argparse.ArgumentParser) -> None:
     return
+
+
+def _add_run(job: argparse.ArgumentParser) -> None:
+    job.add_argument("config", metavar="FILE", type=Path, help="a TOML file")
+    _add(job, {"--dry": (None, "print the command lines, and write nothing")})
 
 
 def _add_metrics(listing: argparse.ArgumentParser) -> None:
@@ -296,6 +309,12 @@ _COMPARE = (
     "after its file without the suffix. A single run with a column model, or that of --by, is one "
     "table of several systems. "
 )
+_RUN = (
+    "Run what a TOML file describes: evaluate, or compare if it has baseline or gates, and write a "
+    "report. Its keys are options as Python has them, such as relevant_at; run is a file, a list, "
+    "or a table of names and files; each of [[gates]] has metric, and margin, strict, at_least or "
+    "at_most. Relative paths start at the folder of the file. "
+)
 _REPORT = (
     "Write one HTML file that needs no network, and print its verdict. Each run is a system, named "
     "by NAME=FILE, or after its file without the suffix. Without -m, the metrics are nDCG, recall "
@@ -305,6 +324,11 @@ _REPORT = (
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None], dict[str, Any]]] = {
     "demo": ("show a small example", _add_no_options, {}),
     "metrics": ("list the metrics, or explain one", _add_metrics, {}),
+    "run": (
+        "run what a configuration file describes",
+        _add_run,
+        {"usage": "rankframe run FILE.toml [--dry]", "description": _RUN},
+    ),
     "evaluate": (
         "evaluate runs against their truth",
         _add_evaluate,
