@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from rankframe._command import inputs, options
 from rankframe._command.inputs import Input
@@ -28,7 +28,7 @@ class Key(NamedTuple):
     """A value of the file, and where it is."""
 
     path: str  # such as gates[1].at_least
-    value: Any
+    value: object
     folder: Path
 
     @property
@@ -53,7 +53,7 @@ class Key(NamedTuple):
         """The values of a list, or a single value as a list of itself."""
         if not isinstance(self.value, list):
             return [self]
-        values: list[Any] = self.value
+        values = cast("list[object]", self.value)
         return [Key(f"{self.path}[{n}]", value, self.folder) for n, value in enumerate(values)]
 
     @property
@@ -77,7 +77,7 @@ class Key(NamedTuple):
         prefix = f"{self.path}." if self.path else ""
         keys = {
             name: Key(prefix + name, value, self.folder)
-            for name, value in cast("Mapping[str, Any]", self.value).items()
+            for name, value in cast("Mapping[str, object]", self.value).items()
         }
         for name, key in keys.items():
             if names is not None and name not in names:
