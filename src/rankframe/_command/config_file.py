@@ -51,10 +51,11 @@ class Key(NamedTuple):
     @property
     def items(self) -> list["Key"]:
         """The values of a list, or a single value as a list of itself."""
-        if not isinstance(self.value, list):
+        value = self.value
+        if not isinstance(value, list):
             return [self]
-        values = cast("list[object]", self.value)
-        return [Key(f"{self.path}[{n}]", value, self.folder) for n, value in enumerate(values)]
+        values = cast("list[object]", value)
+        return [Key(f"{self.path}[{n}]", item, self.folder) for n, item in enumerate(values)]
 
     @property
     def output(self) -> str:
