@@ -183,19 +183,8 @@ def test_margins(
     """Test whether differences are above −margin, and whether they are below margin."""
     import numpy as np
 
-    from rankframe._comparison import statistics
-
     margins, directions = trial.margins, directions_of(requested)
-
-    def reduce(sample: Sample, advance: Advance) -> Outcome:
-        if trial.test == "bootstrap":
-            return statistics.bootstrap(sample, 0.95, trial.resampling, advance, one_sided=True)
-        outcome = statistics.t_test(sample, 0.95)
-        values, weights = sample
-        sums = (values if weights is None else weights * values).sum(axis=0)
-        return outcome._replace(p=statistics.above_zero(outcome.p, sums))
-
-    untested = [_few_differ(pair) if pair.metric in margins else None for pair in pairs]
+    untested = [few_differ(pair) if pair.metric in margins else None for pair in pairs]
     within = Within(np.full(len(pairs), nan), np.full(len(pairs), nan), untested)
     places = [
         place
@@ -207,7 +196,7 @@ def test_margins(
     samples = [(pairs[place].sample, margins[pairs[place].metric]) for place in places]
     shifted = [sample._replace(values=sample.values + margin) for sample, margin in samples]
     shifted += [sample._replace(values=margin - sample.values) for sample, margin in samples]
-    above, below = np.split(statistics.in_matrices(shifted, reduce, advance).p, 2)
+    above, below = np.split(p_above(shifted, trial, advance), 2)
     within.equivalent[places] = np.maximum(above, below)
     for place, over, under in zip(places, above, below, strict=True):
         higher_is_better = directions[pairs[place].metric]
@@ -216,7 +205,22 @@ def test_margins(
     return within
 
 
-def _few_differ(pair: Pair) -> str | None:
+def p_above(samples: Sequence[Sample], trial: Trial, advance: Advance) -> Array:
+    """Test whether the mean of each sample is above 0: one-sided p-values."""
+    from rankframe._comparison import statistics
+
+    def reduce(sample: Sample, advance: Advance) -> Outcome:
+        if trial.test == "bootstrap":
+            return statistics.bootstrap(sample, 0.95, trial.resampling, advance, one_sided=True)
+        outcome = statistics.t_test(sample, 0.95)
+        values, weights = sample
+        sums = (values if weights is None else weights * values).sum(axis=0)
+        return outcome._replace(p=statistics.above_zero(outcome.p, sums))
+
+    return statistics.in_matrices(samples, reduce, advance).p
+
+
+def few_differ(pair: Pair) -> str | None:
     """Return why a margin cannot be tested: nearly all users change by one amount, such as 0.
 
     Their differences have almost no spread, whatever the rare ones are.
